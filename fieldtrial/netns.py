@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Hosts made of network namespaces, and the veth pairs between them.
+
+A fabric makes hosts and wires; everything that is done *on* a host goes through `Host`, so that a scenario does not
+know whether a host is a namespace or a container: another fabric needs the same three methods (`host`, `wire`,
+`close`) and hosts with `enter`.
+
+Names say who owns them: `msfrs-<pid>-<start time of pid>-<number>-<role>`. A namespace whose owner no longer runs is a
+leftover, and `sweep` removes it together with the processes inside. A living owner's namespaces are never touched.
+"""
+import contextlib
+import ctypes
+import itertools
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from .errors import TrialError
+
+RUN_DIR = '/run/netns'
+NAME = re.compile(r'msfrs-(\d+)-(\d+)-(\d+)-([a-z0-9]+)')
+CLONE_NEWNET = 0x40000000
+# Kernel features that merge segments: with them on, a qdisc and the byte counters see packets of up to 64 kB.
+OFFLOADS = ('tso', 'gso', 'gro')
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_number = itertools.count(1)
+
+
+class HostError(TrialError):
+    """A command on a host failed; the message has the command and what it said."""
+
+
+def _run(argv, *, input=None, timeout=30.0, check=True):
+    try:
+        done = subprocess.run(argv, input=input, capture_output=True, text=True, timeout=timeout)
+    except FileNotFoundError:
+        raise HostError(f'{argv[0]}: not found; install it (scripts/install-packages does)') from None
+    except subprocess.TimeoutExpired:
+        raise HostError(f'no end after {timeout:g} s: {" ".join(argv)}') from None
+    if check and done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or 'nothing was said')
+        raise HostError(f'exit code {done.returncode} from: {" ".join(argv)}\n  {said}')
+    return done
+
+
+class Host:
+    """One machine of the scenario."""
+
+    def __init__(self, role, name):
+        self.role = role    #: what the scenario calls it, e.g. 'gw'
+        self.name = name    #: what the system calls it
+
+    @property
+    def netns_path(self):
+        """The file that stands for its network, for programs that join it by themselves."""
+        return f'{RUN_DIR}/{self.name}'
+
+    def enter(self, argv):
+        """The command line that runs `argv` on this host. /sys shows the host's own interfaces."""
+        return ['ip', 'netns', 'exec', self.name, *argv]
+
+    def run(self, *argv, input=None, timeout=30.0, check=True):
+        """Runs a command to its end; its output as text. Raises HostError if it fails and `check` is set."""
+        return _run(self.enter(argv), input=input, timeout=timeout, check=check).stdout
+
+    def batch(self, lines, tool='ip'):
+        """Many commands of `ip` or `tc` in one process: `lines` without the tool's name."""
+        self.run(tool, '-batch', '-', input=''.join(f'{line}\n' for line in lines))
+
+    def popen(self, argv, **how):
+        """Starts a long-lived process: in a session of its own, so that Ctrl-C reaches only us and we stop things
+        in order; killed by the kernel if this process dies without stopping it."""
+        how.setdefault('start_new_session', True)
+        how.setdefault('stdin', subprocess.DEVNULL)
+        return subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', *self.enter(argv)], **how)
+
+    def pids(self):
+        """Processes that live on this host now."""
+        said = _run(['ip', 'netns', 'pids', self.name], check=False)
+        return [int(word) for word in said.stdout.split()]
+
+    @contextlib.contextmanager
+    def inside(self):
+        """Sockets that this thread makes in the block belong to this host's network."""
+        with open('/proc/thread-self/ns/net') as home, open(self.netns_path) as there:
+            _setns(there.fileno(), self.netns_path)
+            try:
+                yield
+            finally:
+                _setns(home.fileno(), 'the own network namespace')
+
+
+def _setns(fd, what):
+    if _libc.setns(fd, CLONE_NEWNET):
+        code = ctypes.get_errno()
+        raise TrialError(f'cannot join {what}: {os.strerror(code)}')
+
+
+class NetnsFabric:
+    """Makes hosts and wires, and removes them all on `close`. Usable with `with`."""
+
+    def __init__(self, label=None):
+        """`label` is for people only: it is put before every role in the names (letters and digits)."""
+        self._label = label or ''
+        self._hosts = []
+        self._owner = f'{os.getpid()}-{_start_time(os.getpid())}'
+        self._lock = threading.Lock()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def host(self, role):
+        """A new host, with no link but its loopback. Raises TrialError where namespaces are not permitted."""
+        name = f'msfrs-{self._owner}-{next(_number)}-{self._label}{role}'
+        if not NAME.fullmatch(name):
+            raise ValueError(f'role {role!r}, label {self._label!r}: only lower-case letters and digits')
+        host = Host(role, name)
+        try:
+            _run(['ip', 'netns', 'add', name])
+        except HostError as error:
+            _run(['ip', 'netns', 'del', name], check=False)
+            raise TrialError('cannot make a network namespace; it takes root, and in a container the right to mount '
+                             f'and CAP_SYS_ADMIN (docker run --privileged):\n  {error}') from None
+        with self._lock:
+            self._hosts.append(host)
+        host.run('ip', 'link', 'set', 'lo', 'up')
+        return host
+
+    def wire(self, a, name_a, b, name_b, *, queue=1000):
+        """An Ethernet cable from interface `name_a` of host a to `name_b` of host b: up at both ends, no offloads.
+
+        queue: packets that each end holds when nothing shapes it (txqueuelen).
+        """
+        _run(['ip', '-n', a.name, 'link', 'add', name_a, 'txqueuelen', str(queue), 'type', 'veth',
+              'peer', 'name', name_b, 'txqueuelen', str(queue), 'netns', b.name])
+        for host, name in ((a, name_a), (b, name_b)):
+            whole_packets(host, name)
+            host.run('ip', 'link', 'set', name, 'up')
+
+    def close(self):
+        """Ends what still runs on the hosts and removes them. Safe to call twice, and after a failure."""
+        with self._lock:
+            hosts, self._hosts = self._hosts, []
+        for host in hosts:
+            _remove(host)
+
+
+def whole_packets(host, interface):
+    """Switches offloads off, so that what is queued and counted are packets as they go over a wire."""
+    host.run('ethtool', '-K', interface, *(word for name in OFFLOADS for word in (name, 'off')))
+
+
+def sweep():
+    """Removes namespaces, and the processes in them, of owners that no longer run; their names."""
+    gone = []
+    try:
+        names = os.listdir(RUN_DIR)
+    except FileNotFoundError:
+        return gone
+    for name in names:
+        match = NAME.fullmatch(name)
+        if match and _start_time(int(match[1])) != int(match[2]):
+            _remove(Host(match[4], name))
+            gone.append(name)
+    return gone
+
+
+def _remove(host):
+    _end_processes(host)
+    _run(['ip', 'netns', 'del', host.name], check=False)
+
+
+def _end_processes(host, patience=2.0):
+    """A namespace lives on while a process is in it. Whatever is inside was started there by its owner."""
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        end = time.monotonic() + patience
+        pids = host.pids()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signum)
+        while pids and time.monotonic() < end:
+            time.sleep(0.02)
+            pids = host.pids()
+        if not pids:
+            return
+
+
+def _start_time(pid):
+    """When a process started, in clock ticks since boot; -1 if it does not run. A pid alone may have been reused."""
+    try:
+        with open(f'/proc/{pid}/stat') as file:
+            fields = file.read().rpartition(')')[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return -1
+    return -1 if fields[0] in 'ZX' else int(fields[19])
