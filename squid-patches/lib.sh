@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# What fetch, build and refresh share: names, paths and how they talk to the user. Sourced, never run.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(dirname "$here")
+work=$root/build/squid # everything these scripts make, except the installations
+
+# Progress and messages go to stderr; stdout is for results that another program may read.
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# The upstream version that a series takes, as a pattern for the upstream part of a Debian version, and the
+# Debian suites it comes from. The one place to change when a series moves on.
+# shellcheck disable=SC2034 # read by the scripts
+set_series() {
+    series=$1
+    case $series in
+        6) upstream='6.13' security=trixie-security suites='trixie trixie-updates' ;;
+        7) upstream='7.*' security='' suites='sid' ;;
+        *) die "series '$series' is unknown; known are 6 (Squid 6.13, Debian 13) and 7 (Squid 7, Debian unstable)" ;;
+    esac
+    sources=$work/sources/$series
+    patches=$here/$series
+}
+
+# The patches of the series, in order; comments and empty lines dropped.
+series_patches() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$patches/series"; }
+
+# need COMMAND PURPOSE: refuses to go on without COMMAND.
+need() {
+    command -v "$1" >/dev/null || die "command '$1' is missing; run: scripts/install-packages $2"
+}
+
+# logged LOG WHAT COMMAND...: runs COMMAND with its output in LOG; when it fails, shows the lines that say why.
+logged() {
+    local log=$1 what=$2 rc=0
+    shift 2
+    mkdir -p "$(dirname "$log")"
+    "$@" >"$log" 2>&1 </dev/null || rc=$?
+    [ "$rc" -eq 0 ] && return 0
+    say "$what failed (exit $rc); the lines that matter of $log:"
+    { grep -nE '(^|[^a-z])(error|Error|ERROR|fatal|undefined reference)|\*\*\*|^E: ' "$log" | tail -n 12; } >&2 || true
+    say "its last lines:"
+    tail -n 8 "$log" >&2
+    return "$rc"
+}
+
+# The .dsc that fetch recorded, after comparing it with the checksum taken when apt had verified it. Empty when
+# there is none.
+fetched_dsc() {
+    [ -r "$sources/fetched" ] || return 0
+    (cd "$sources" && sha256sum --quiet --check fetched >&2) ||
+        die "$sources differs from what was fetched; delete that directory and fetch again"
+    awk '$2 ~ /\.dsc$/ {print $2}' "$sources/fetched"
+}
+
+# unpack DSC DIR: Debian's source with Debian's patches, nothing of ours.
+unpack() {
+    rm -rf "$2"
+    mkdir -p "$(dirname "$2")"
+    logged "$work/log/unpack-$series.log" "unpacking ${1##*/}" \
+        dpkg-source --no-copy --no-check -x "$1" "$2"
+}
+
+# apply_strictly DIR PATCH: applies PATCH in DIR only if it fits exactly.
+apply_strictly() {
+    local out
+    if ! out=$(patch -d "$1" -p1 --fuzz=0 --no-backup-if-mismatch --force -i "$2" 2>&1); then
+        printf '%s\n' "$out" | grep -E 'FAILED|find file|malformed' | tail -n 12 >&2
+        die "${2##*/} does not apply to $(basename "$1"); port it (squid-patches/README.md tells how)"
+    fi
+    if printf '%s\n' "$out" | grep -qE 'offset|fuzz|Reversed'; then
+        printf '%s\n' "$out" >&2
+        die "${2##*/} applies only with an offset; run: squid-patches/refresh $series --write"
+    fi
+}
