@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstring>
+#include <new>
+
+namespace msfrs {
+
+namespace {
+
+constexpr size_t MaxSpareItems = 4096;
+
+constexpr size_t Aligned(const size_t size)
+{
+    constexpr size_t unit = alignof(std::max_align_t);
+    return (size + unit - 1) / unit * unit;
+}
+
+/// Memory for a plugin's state; as bytes, since only those are zeroed without gaps.
+using State = std::unique_ptr<unsigned char[]>;
+
+/// Zeroed and aligned for anything; null when the plugin wants none.
+State NewState(const size_t size)
+{
+    static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= alignof(std::max_align_t));
+    return size ? std::make_unique<unsigned char[]>(Aligned(size)) : nullptr;
+}
+
+void Count(Tally &t, const int64_t cost) { ++t.items; t.cost += cost; }
+void Uncount(Tally &t, const int64_t cost) { --t.items; t.cost -= cost; }
+
+} // namespace
+
+struct Engine::Instance {
+    Instance(const Part &part, const EngineHost &host, const uint32_t resources, Ledger &ledger):
+        state(NewState(part.plugin->ops().inst_size)), hostTable(host)
+    {
+        table.ctx = this;
+        table.random = [](void *ctx) { return static_cast<Instance *>(ctx)->hostTable.random(); };
+        table.log = [](void *ctx, const int level, const char *text) {
+            static_cast<Instance *>(ctx)->hostTable.log(level, text);
+        };
+        table.resources = resources;
+        table.virtual_time = ledger.virtualTime();
+        const auto &ops = part.plugin->ops();
+        const auto init = ops.kind == MSFRS_AQM ? ops.aqm->init : ops.sched->init;
+        char error[256] = "";
+        if (init && init(state.get(), &table, part.params.data(), error, sizeof(error)) != 0) {
+            error[sizeof(error) - 1] = 0;
+            throw ConfigError(std::string(ops.name) + ": " + (*error ? error : "refuses to start without a reason"));
+        }
+    }
+
+    State state;
+    EngineHost hostTable;
+    msfrs_host table{};
+};
+
+struct Engine::ClassRecord : msfrs_class {
+    struct Flow : NamedFlow {
+        State schedState, aqmState;
+    };
+    std::string storedName;
+    State schedState, aqmState;
+    std::unordered_map<std::string, std::unique_ptr<Flow>> flows;
+};
+
+struct Engine::ItemRecord : msfrs_item {
+    bool queued;
+    uint32_t drawIndex;              ///< place in drawable_ while queued
+    int64_t offeredCost;             ///< est[0] when it was offered, what the totals count
+    int64_t used[MSFRS_RESOURCES];   ///< charged since the latest pick
+};
+
+Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, const uint32_t limit, Ledger &ledger,
+               EngineHost host):
+    sched_(std::move(sched)), aqm_(std::move(aqm)), cost_(cost), resources_(resources), limit_(limit),
+    ledger_(ledger), host_(std::move(host))
+{
+    assert(resources_ >= 1 && resources_ <= MSFRS_RESOURCES);
+    const auto &ops = scheduler();
+    if (cost_ == Cost::Measured && (ops.flags & MSFRS_NEEDS_COST)) {
+        throw ConfigError(std::string("scheduler ") + ops.name + " must know what an item costs before it is served, "
+                          "which nobody does for a request; it can schedule packets");
+    }
+    if (cost_ == Cost::Measured && aqm_.plugin && (aqm_.plugin->ops().flags & MSFRS_NEEDS_COST)) {
+        throw ConfigError(std::string("AQM ") + aqm_.plugin->ops().name +
+                          " must know the size of an item that arrives, which nobody does for a request");
+    }
+    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, ledger_);
+    if (aqm_.plugin)
+        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, ledger_);
+}
+
+Engine::~Engine()
+{
+    // The plugins see an orderly end, so that they can free what they hold.
+    for (auto &record : records_) {
+        if (!record)
+            continue;
+        for (auto &named : record->flows) {
+            while (named.second->head)
+                remove(*named.second->head, 0, MSFRS_SHUTDOWN);
+        }
+    }
+    for (auto &record : records_) {
+        if (!record)
+            continue;
+        for (auto &named : record->flows) {
+            if (scheduler().sched->flow_removed)
+                scheduler().sched->flow_removed(schedInst_->state.get(), named.second.get());
+            if (aqm_.plugin && aqm()->aqm->flow_removed)
+                aqm()->aqm->flow_removed(aqmInst_->state.get(), named.second.get());
+        }
+        if (scheduler().sched->class_removed)
+            scheduler().sched->class_removed(schedInst_->state.get(), record.get());
+        if (aqm_.plugin && aqm()->aqm->class_removed)
+            aqm()->aqm->class_removed(aqmInst_->state.get(), record.get());
+    }
+    if (scheduler().sched->fini)
+        scheduler().sched->fini(schedInst_->state.get());
+    if (aqm_.plugin && aqm()->aqm->fini)
+        aqm()->aqm->fini(aqmInst_->state.get());
+    for (const auto memory : spareItems_)
+        ::operator delete(memory);
+}
+
+msfrs_class *Engine::addClass(const std::string &name, const double weight)
+{
+    assert(weight > 0);
+    uint32_t index = 0;
+    while (index < records_.size() && records_[index])
+        ++index;
+    if (index == records_.size())
+        records_.emplace_back();
+
+    auto record = std::make_unique<ClassRecord>();
+    static_cast<msfrs_class &>(*record) = msfrs_class{};
+    record->storedName = name;
+    record->name = record->storedName.c_str();
+    record->index = index;
+    record->weight = weight;
+    record->service = ledger_.service(index);
+    *record->service = 0;
+    record->schedState = NewState(scheduler().class_size);
+    record->state = record->schedState.get();
+    if (aqm_.plugin) {
+        record->aqmState = NewState(aqm()->class_size);
+        record->aqm_state = record->aqmState.get();
+    }
+    if (scheduler().sched->class_added && scheduler().sched->class_added(schedInst_->state.get(), record.get()) != 0)
+        throw std::bad_alloc();
+    if (aqm_.plugin && aqm()->aqm->class_added && aqm()->aqm->class_added(aqmInst_->state.get(), record.get()) != 0)
+        throw std::bad_alloc();
+    records_[index] = std::move(record);
+    classList_.push_back(records_[index].get());
+    return records_[index].get();
+}
+
+void Engine::setWeight(msfrs_class &c, const double weight)
+{
+    assert(weight > 0);
+    const double old = c.weight;
+    c.weight = weight;
+    if (scheduler().sched->class_changed)
+        scheduler().sched->class_changed(schedInst_->state.get(), &c, old);
+    if (aqm_.plugin && aqm()->aqm->class_changed)
+        aqm()->aqm->class_changed(aqmInst_->state.get(), &c, old);
+}
+
+bool Engine::removeClass(msfrs_class &c)
+{
+    if (c.backlog || c.in_service)
+        return false;
+    auto &record = *records_[c.index];
+    while (!record.flows.empty())
+        freeFlow(record, *record.flows.begin()->second);
+    if (scheduler().sched->class_removed)
+        scheduler().sched->class_removed(schedInst_->state.get(), &c);
+    if (aqm_.plugin && aqm()->aqm->class_removed)
+        aqm()->aqm->class_removed(aqmInst_->state.get(), &c);
+    classList_.erase(std::find(classList_.begin(), classList_.end(), &c));
+    records_[c.index].reset();
+    return true;
+}
+
+NamedFlow &Engine::flow(msfrs_class &c, const std::string_view name, const double weight)
+{
+    auto &record = *records_[c.index];
+    std::string key(name);
+    const auto found = record.flows.find(key);
+    if (found != record.flows.end())
+        return *found->second;
+
+    auto f = std::make_unique<ClassRecord::Flow>();
+    static_cast<msfrs_flow &>(*f) = msfrs_flow{};
+    f->cls = &c;
+    f->key = std::hash<std::string_view>()(name);
+    f->weight = weight;
+    f->name = key;
+    f->schedState = NewState(scheduler().flow_size);
+    f->state = f->schedState.get();
+    if (aqm_.plugin) {
+        f->aqmState = NewState(aqm()->flow_size);
+        f->aqm_state = f->aqmState.get();
+    }
+    if (scheduler().sched->flow_added && scheduler().sched->flow_added(schedInst_->state.get(), f.get()) != 0)
+        throw std::bad_alloc();
+    if (aqm_.plugin && aqm()->aqm->flow_added && aqm()->aqm->flow_added(aqmInst_->state.get(), f.get()) != 0)
+        throw std::bad_alloc();
+    return *record.flows.emplace(std::move(key), std::move(f)).first->second;
+}
+
+void Engine::eachFlow(const msfrs_class &c, const std::function<void(const NamedFlow &)> &visit) const
+{
+    for (const auto &named : records_[c.index]->flows)
+        visit(*named.second);
+}
+
+void Engine::freeFlow(ClassRecord &record, NamedFlow &f)
+{
+    if (scheduler().sched->flow_removed)
+        scheduler().sched->flow_removed(schedInst_->state.get(), &f);
+    if (aqm_.plugin && aqm()->aqm->flow_removed)
+        aqm()->aqm->flow_removed(aqmInst_->state.get(), &f);
+    record.flows.erase(record.flows.find(f.name));
+}
+
+void Engine::forgetIdleFlows(const msfrs_time before)
+{
+    const auto forgettable = scheduler().sched->flow_forgettable;
+    for (auto &record : records_) {
+        if (!record)
+            continue;
+        for (auto it = record->flows.begin(); it != record->flows.end();) {
+            auto &f = *(it++)->second; // freeFlow() erases the element just passed
+            if (f.backlog || f.in_service || f.idleSince >= before)
+                continue;
+            if (!forgettable || forgettable(schedInst_->state.get(), &f))
+                freeFlow(*record, f);
+        }
+    }
+}
+
+Engine::ItemRecord *Engine::createItem(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now)
+{
+    const size_t own = Aligned(sizeof(ItemRecord));
+    const size_t total = itemSize();
+    void *memory;
+    if (spareItems_.empty()) {
+        memory = ::operator new(total);
+    } else {
+        memory = spareItems_.back();
+        spareItems_.pop_back();
+    }
+    std::memset(memory, 0, total);
+    const auto item = new (memory) ItemRecord();
+    item->flow = &f;
+    item->id = nextId_++;
+    item->enqueued = now;
+    item->host = host;
+    for (uint32_t r = 0; r < resources_; ++r) {
+        assert(est[r] >= 0);
+        item->est[r] = est[r];
+    }
+    item->offeredCost = est[0];
+    const auto bytes = static_cast<char *>(memory);
+    if (scheduler().item_size)
+        item->state = bytes + own;
+    if (aqm_.plugin && aqm()->item_size)
+        item->aqm_state = bytes + own + Aligned(scheduler().item_size);
+    Count(totals_.offered, item->offeredCost);
+    return item;
+}
+
+size_t Engine::itemSize() const
+{
+    return Aligned(sizeof(ItemRecord)) + Aligned(scheduler().item_size) +
+           (aqm_.plugin ? Aligned(aqm()->item_size) : 0);
+}
+
+void Engine::freeItem(ItemRecord &item)
+{
+    auto &f = static_cast<NamedFlow &>(*item.flow);
+    // enqueued is never later than now, and exact enough for what forgets flows after minutes
+    f.idleSince = std::max(f.idleSince, item.enqueued);
+    item.~ItemRecord();
+    if (spareItems_.size() < MaxSpareItems)
+        spareItems_.push_back(&item);
+    else
+        ::operator delete(&item);
+}
+
+void Engine::link(msfrs_item &item)
+{
+    auto &f = *item.flow;
+    msfrs_item *after = f.tail; // the item that ours will follow
+    if (const auto before = scheduler().sched->before) {
+        while (after && before(schedInst_->state.get(), &item, after))
+            after = after->prev;
+    }
+    item.prev = after;
+    item.next = after ? after->next : f.head;
+    (item.prev ? item.prev->next : f.head) = &item;
+    (item.next ? item.next->prev : f.tail) = &item;
+}
+
+void Engine::unlink(msfrs_item &item)
+{
+    auto &f = *item.flow;
+    (item.prev ? item.prev->next : f.head) = item.next;
+    (item.next ? item.next->prev : f.tail) = item.prev;
+    item.prev = item.next = nullptr;
+}
+
+void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
+{
+    auto &f = *item.flow;
+    auto &c = *f.cls;
+    item.queued = true;
+    item.seq = nextSeq_++;
+    item.enqueued = now;
+    link(item);
+    if (f.backlog + f.in_service == 0)
+        ++c.users;
+    ++f.backlog;
+    ++c.backlog;
+    f.backlog_cost += item.est[0];
+    c.backlog_cost += item.est[0];
+    if (item.attained == 0) {
+        ++f.fresh;
+        ++c.fresh;
+    }
+    item.drawIndex = static_cast<uint32_t>(drawable_.size());
+    drawable_.push_back(&item);
+    idleSince_ = 0;
+    Count(totals_.queued, item.offeredCost);
+}
+
+void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
+{
+    auto &f = *item.flow;
+    auto &c = *f.cls;
+    assert(item.queued);
+    item.queued = false;
+    unlink(item);
+    --f.backlog;
+    --c.backlog;
+    f.backlog_cost -= item.est[0];
+    c.backlog_cost -= item.est[0];
+    if (item.attained == 0) {
+        --f.fresh;
+        --c.fresh;
+    }
+    drawable_[item.drawIndex] = drawable_.back();
+    drawable_[item.drawIndex]->drawIndex = item.drawIndex;
+    drawable_.pop_back();
+    if (drawable_.empty())
+        idleSince_ = now;
+    Uncount(totals_.queued, item.offeredCost);
+}
+
+void Engine::enterService(ItemRecord &item, const msfrs_time now)
+{
+    ++item.flow->in_service;
+    ++item.flow->cls->in_service;
+    std::fill(std::begin(item.used), std::end(item.used), 0);
+    Count(totals_.inService, item.offeredCost);
+    scheduler().sched->picked(schedInst_->state.get(), &item, now);
+    if (aqm_.plugin && aqm()->aqm->dequeued) {
+        const auto v = view();
+        aqm()->aqm->dequeued(aqmInst_->state.get(), &item, &v, now);
+    }
+}
+
+msfrs_queue_view Engine::view() const
+{
+    msfrs_queue_view v{};
+    v.length = static_cast<uint32_t>(drawable_.size());
+    v.bytes = totals_.queued.cost;
+    v.limit = limit_;
+    v.idle_since = idleSince_;
+    v.ctx = this;
+    v.nth = [](const void *ctx, const uint32_t n) -> msfrs_item * {
+        const auto &items = static_cast<const Engine *>(ctx)->drawable_;
+        return n < items.size() ? items[n] : nullptr;
+    };
+    return v;
+}
+
+Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now,
+                            msfrs_item *&item, const std::function<void(msfrs_item &)> &victim)
+{
+    item = nullptr;
+    const auto record = createItem(f, est, host, now);
+    auto verdict = limit_ && drawable_.size() >= limit_ ? MSFRS_DROP : MSFRS_ACCEPT;
+    if (aqm_.plugin && verdict == MSFRS_ACCEPT) {
+        const auto v = view();
+        msfrs_item *chosen = nullptr;
+        verdict = aqm()->aqm->admit(aqmInst_->state.get(), record, &v, now, &chosen);
+        if (verdict == MSFRS_DROP_BOTH && chosen && isQueued(*chosen)) {
+            if (victim)
+                victim(*chosen);
+            remove(*chosen, now, MSFRS_DROPPED);
+        }
+    }
+    if (verdict == MSFRS_DROP || verdict == MSFRS_DROP_BOTH) {
+        Count(totals_.dropped, record->offeredCost);
+        freeItem(*record);
+        return Offer::Dropped;
+    }
+    enterQueue(*record, now);
+    scheduler().sched->enqueued(schedInst_->state.get(), record, now);
+    item = record;
+    return verdict == MSFRS_MARK ? Offer::Marked : Offer::Queued;
+}
+
+msfrs_item *Engine::adopt(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now,
+                          const int64_t attained, const bool inService)
+{
+    const auto record = createItem(f, est, host, now);
+    record->attained = attained;
+    enterQueue(*record, now);
+    scheduler().sched->enqueued(schedInst_->state.get(), record, now);
+    if (inService)
+        pickThis(*record, now);
+    return record;
+}
+
+msfrs_item *Engine::pick(const msfrs_time now, const msfrs_pick mode, msfrs_time &wakeAt)
+{
+    if (drawable_.empty() || (mode == MSFRS_PICK_FRESH && !(scheduler().flags & MSFRS_HAS_RESERVE)))
+        return nullptr;
+    const auto chosen = scheduler().sched->pick(schedInst_->state.get(), now, mode, &wakeAt);
+    if (!chosen)
+        return nullptr;
+    pickThis(*chosen, now);
+    return chosen;
+}
+
+void Engine::pickThis(msfrs_item &item, const msfrs_time now)
+{
+    auto &record = static_cast<ItemRecord &>(item);
+    leaveQueue(record, now);
+    enterService(record, now);
+}
+
+void Engine::settle(ItemRecord &item, const msfrs_time now)
+{
+    if (cost_ == Cost::Exact || !scheduler().sched->charged)
+        return;
+    for (uint32_t r = 0; r < resources_; ++r) {
+        if (item.used[r] < item.est[r])
+            scheduler().sched->charged(schedInst_->state.get(), item.flow, &item, r, item.used[r] - item.est[r], now);
+    }
+}
+
+void Engine::requeue(msfrs_item &item, const int64_t *const est, const msfrs_time now)
+{
+    auto &record = static_cast<ItemRecord &>(item);
+    assert(!record.queued);
+    settle(record, now);
+    --item.flow->in_service;
+    --item.flow->cls->in_service;
+    if (item.flow->backlog + item.flow->in_service == 0)
+        --item.flow->cls->users; // enterQueue() counts it again
+    Uncount(totals_.inService, record.offeredCost);
+    for (uint32_t r = 0; r < resources_; ++r)
+        item.est[r] = est[r];
+    enterQueue(record, now);
+    scheduler().sched->enqueued(schedInst_->state.get(), &item, now);
+}
+
+void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amount, const msfrs_time now)
+{
+    auto &record = static_cast<ItemRecord &>(item);
+    assert(!record.queued && amount >= 0 && resource < resources_ && cost_ == Cost::Measured);
+    const auto covered = std::max<int64_t>(item.est[resource] - record.used[resource], 0);
+    record.used[resource] += amount;
+    if (resource == 0) {
+        item.attained += amount;
+        static_cast<NamedFlow &>(*item.flow).bytes += static_cast<uint64_t>(amount);
+    }
+    if (amount > covered && scheduler().sched->charged) {
+        scheduler().sched->charged(schedInst_->state.get(), item.flow, &item, resource, amount - covered, now);
+    }
+}
+
+void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, const msfrs_time now)
+{
+    assert(amount >= 0);
+    static_cast<NamedFlow &>(f).bytes += static_cast<uint64_t>(amount);
+    static_cast<NamedFlow &>(f).idleSince = now;
+    if (scheduler().sched->charged)
+        scheduler().sched->charged(schedInst_->state.get(), &f, nullptr, 0, amount, now);
+}
+
+void Engine::remove(msfrs_item &item, const msfrs_time now, const msfrs_reason why)
+{
+    auto &record = static_cast<ItemRecord &>(item);
+    leaveQueue(record, now);
+    if (item.flow->backlog + item.flow->in_service == 0)
+        --item.flow->cls->users;
+    scheduler().sched->removed(schedInst_->state.get(), &item, now, why);
+    if (aqm_.plugin && aqm()->aqm->removed) {
+        const auto v = view();
+        aqm()->aqm->removed(aqmInst_->state.get(), &item, &v, now, why);
+    }
+    Count(totals_.dropped, record.offeredCost);
+    freeItem(record);
+}
+
+void Engine::done(msfrs_item &item, const msfrs_time now)
+{
+    auto &record = static_cast<ItemRecord &>(item);
+    assert(!record.queued);
+    settle(record, now);
+    --item.flow->in_service;
+    --item.flow->cls->in_service;
+    if (item.flow->backlog + item.flow->in_service == 0)
+        --item.flow->cls->users;
+    if (scheduler().sched->done)
+        scheduler().sched->done(schedInst_->state.get(), &item, now);
+    Uncount(totals_.inService, record.offeredCost);
+    Count(totals_.done, record.offeredCost);
+    item.enqueued = now;
+    freeItem(record);
+}
+
+bool Engine::isQueued(const msfrs_item &item) const { return static_cast<const ItemRecord &>(item).queued; }
+
+std::vector<double> Engine::gauges(const msfrs_class *const c) const
+{
+    std::vector<double> values(scheduler().n_gauges);
+    if (scheduler().sched->gauges && !values.empty())
+        scheduler().sched->gauges(schedInst_->state.get(), c, values.data());
+    return values;
+}
+
+std::string Engine::auditLaws() const
+{
+    const auto differ = [](const Tally &a, const Tally &b) { return a.items != b.items || a.cost != b.cost; };
+    Tally sum;
+    for (const auto t : {&totals_.dropped, &totals_.queued, &totals_.inService, &totals_.done}) {
+        sum.items += t->items;
+        sum.cost += t->cost;
+    }
+    if (differ(sum, totals_.offered))
+        return "offered is not dropped + queued + in service + done";
+
+    Tally queued;
+    for (const auto c : classList_) {
+        uint32_t users = 0, backlog = 0, fresh = 0, inService = 0;
+        int64_t cost = 0;
+        for (const auto &named : records_[c->index]->flows) {
+            const auto &f = *named.second;
+            uint32_t length = 0, flowFresh = 0;
+            int64_t flowCost = 0;
+            for (const msfrs_item *i = f.head; i; i = i->next) {
+                const auto &record = static_cast<const ItemRecord &>(*i);
+                if (!record.queued || i->flow != &f || (i->next ? i->next->prev : f.tail) != i)
+                    return "flow " + f.name + ": its list is broken";
+                ++length;
+                flowFresh += i->attained == 0;
+                flowCost += i->est[0];
+                Count(queued, record.offeredCost);
+            }
+            if (length != f.backlog || flowFresh != f.fresh || flowCost != f.backlog_cost)
+                return "flow " + f.name + ": its counters are not the sums over its queue";
+            users += f.backlog + f.in_service > 0;
+            backlog += f.backlog;
+            fresh += f.fresh;
+            inService += f.in_service;
+            cost += f.backlog_cost;
+        }
+        if (users != c->users || backlog != c->backlog || fresh != c->fresh || inService != c->in_service ||
+                cost != c->backlog_cost)
+            return std::string("class ") + c->name + ": its counters are not the sums over its flows";
+    }
+    if (differ(queued, totals_.queued) || queued.items != drawable_.size())
+        return "the items in the queues are not those counted as queued";
+    return "";
+}
+
+} // namespace msfrs

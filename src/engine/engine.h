@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The engine: owns items, flows, classes, their queues and counters, and drives one scheduler and at most one
+/// AQM. It reads no clock and does no I/O; whoever holds it passes `now`.
+///
+/// States of an item and the calls that change them:
+///
+///     offer() -> queued --pick()--> in service --done()--> (freed)
+///        |         ^  |                |  |
+///     dropped      |  +--remove()--> (freed, dropped)
+///                  +-----requeue()-----+
+///
+/// Invariants, checked by auditLaws(): offered = dropped + queued + in service + done, in items and in
+/// estimated cost; every class's and flow's counters are the sums over its items; an item is in its flow's
+/// list exactly while it is queued; a class or flow with items is never freed.
+#ifndef MSFRS_ENGINE_ENGINE_H
+#define MSFRS_ENGINE_ENGINE_H
+
+#include "engine/ledger.h"
+#include "plugin/loader.h"
+#include "plugin/msfrs_plugin.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace msfrs {
+
+/// Items and their estimated cost in resource 0.
+struct Tally {
+    uint64_t items = 0;
+    int64_t cost = 0;
+};
+
+/// Where every item that was ever offered is now.
+struct EngineTotals {
+    Tally offered, dropped, queued, inService, done;
+};
+
+/// A flow with the name it was found by and figures for reports.
+struct NamedFlow : msfrs_flow {
+    std::string name;
+    uint64_t bytes = 0;           ///< charged in resource 0 since the flow was created
+    msfrs_time idleSince = 0;     ///< when its last item ended
+};
+
+/// What the engine's host lends it and all plugins.
+struct EngineHost {
+    std::function<void(int level, const std::string &)> log;
+    std::function<uint64_t()> random;
+};
+
+class Engine {
+public:
+    /// A plugin with its checked parameters.
+    struct Part {
+        PluginPtr plugin;
+        std::vector<msfrs_value> params;
+    };
+
+    /// Whether an estimate is the whole cost (packets), or what an item costs is told by charge() (requests).
+    enum class Cost { Exact, Measured };
+
+    /// \param aqm its plugin may be null: everything is admitted
+    /// \param resources how many of est[] are in use, 1..MSFRS_RESOURCES
+    /// \param limit hard limit of queued items, 0: none
+    /// \throws ConfigError when a plugin refuses its parameters or does not fit the host or its partner
+    Engine(Part sched, Part aqm, Cost, uint32_t resources, uint32_t limit, Ledger &, EngineHost);
+    /// Queued items are freed without a word to their hosts; what is in service the host must end before.
+    ~Engine();
+    Engine(const Engine &) = delete;
+    Engine &operator=(const Engine &) = delete;
+
+    /// \param name unique; \param weight > 0
+    msfrs_class *addClass(const std::string &name, double weight);
+    void setWeight(msfrs_class &, double weight);
+    /// \returns false, and nothing happens, while the class has items
+    bool removeClass(msfrs_class &);
+    const std::vector<msfrs_class *> &classes() const { return classList_; }
+
+    /// Finds or creates the flow of a class by name.
+    NamedFlow &flow(msfrs_class &, std::string_view name, double weight = 1.0);
+    /// Calls `visit` for every flow of a class.
+    void eachFlow(const msfrs_class &, const std::function<void(const NamedFlow &)> &visit) const;
+    /// Frees flows that have been idle since before `before`, or that the scheduler need not remember.
+    void forgetIdleFlows(msfrs_time before);
+
+    enum class Offer { Queued, Marked, Dropped };
+    /// Offers an item of estimated cost est[0..resources-1].
+    /// \returns Queued or Marked with `item` set, or Dropped with `item` null. `victim` is called for a queued
+    ///          item that the AQM dropped in favour of nobody (CHOKe), before it is freed.
+    Offer offer(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, msfrs_item *&item,
+                const std::function<void(msfrs_item &)> &victim = {});
+    /// Takes in an item that is not to be judged: work that must not wait, or that comes from another engine.
+    /// \param attained cost charged to it so far
+    msfrs_item *adopt(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, int64_t attained, bool inService);
+
+    /// Takes the next item into service. nullptr: nothing suits; with a backlog and PICK_ANY `wakeAt` says when.
+    msfrs_item *pick(msfrs_time now, msfrs_pick mode, msfrs_time &wakeAt);
+    /// Takes a certain queued item into service, as if it had been picked.
+    void pickThis(msfrs_item &, msfrs_time now);
+    /// An item in service goes back to its queue, its estimate anew.
+    void requeue(msfrs_item &, const int64_t *est, msfrs_time now);
+    /// amount >= 0 of a resource was used by an item in service.
+    void charge(msfrs_item &, uint32_t resource, int64_t amount, msfrs_time now);
+    /// amount >= 0 of resource 0 was used for a flow by no item.
+    void chargeFlow(msfrs_flow &, int64_t amount, msfrs_time now);
+    /// A queued item leaves and is freed.
+    void remove(msfrs_item &, msfrs_time now, msfrs_reason);
+    /// An item in service ends and is freed.
+    void done(msfrs_item &, msfrs_time now);
+
+    bool isQueued(const msfrs_item &) const;
+    const EngineTotals &totals() const { return totals_; }
+    const msfrs_plugin &scheduler() const { return sched_.plugin->ops(); }
+    const msfrs_plugin *aqm() const { return aqm_.plugin ? &aqm_.plugin->ops() : nullptr; }
+    /// The scheduler's gauges of a class (or of the instance: null), in its table's order.
+    std::vector<double> gauges(const msfrs_class *) const;
+    /// Bytes the engine holds for one queued item, for reports.
+    size_t itemSize() const;
+
+    /// Recounts everything. \returns an empty string, or the first law that does not hold
+    std::string auditLaws() const;
+
+private:
+    struct ClassRecord;
+    struct ItemRecord;
+    struct Instance; ///< one plugin instance: its state and host table
+
+    ItemRecord *createItem(msfrs_flow &, const int64_t *est, void *host, msfrs_time now);
+    void freeItem(ItemRecord &);
+    void freeFlow(ClassRecord &, NamedFlow &);
+    void link(msfrs_item &);
+    void unlink(msfrs_item &);
+    void enterQueue(ItemRecord &, msfrs_time now);
+    void leaveQueue(ItemRecord &, msfrs_time now);
+    void enterService(ItemRecord &, msfrs_time now);
+    void settle(ItemRecord &, msfrs_time now);
+    msfrs_queue_view view() const;
+
+    Part sched_, aqm_;
+    Cost cost_;
+    uint32_t resources_, limit_;
+    Ledger &ledger_;
+    EngineHost host_;
+    std::unique_ptr<Instance> schedInst_, aqmInst_;
+    std::vector<std::unique_ptr<ClassRecord>> records_; ///< by index; holes are null
+    std::vector<msfrs_class *> classList_;              ///< those that live
+    std::vector<ItemRecord *> drawable_;                ///< the queued items, for the AQM's draw
+    std::vector<void *> spareItems_;                    ///< memory of freed items, to be used again
+    EngineTotals totals_;
+    uint64_t nextId_ = 1, nextSeq_ = 1;
+    msfrs_time idleSince_ = 0;
+};
+
+} // namespace msfrs
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// MSF-RS for hosts that schedule requests: the engine, the window and the quanta put together.
+///
+/// States of a request:
+///
+///     hold() -> QUEUED -> granted -> SERVED -> (quantum used up, others wait) -> PAUSED -> granted -> SERVED ...
+///                 |                    |                                           |
+///                 +--------------------+------------------ done() ----------------+
+///
+/// Invariants: a request holds a place in the window exactly while it is SERVED; RequestOwner::granted() is
+/// called once for every way into SERVED except the one that readMore() answers directly; done() may come in
+/// any state, once, and frees everything.
+#ifndef MSFRS_ENGINE_REQUEST_SCHEDULER_H
+#define MSFRS_ENGINE_REQUEST_SCHEDULER_H
+
+#include "plugin/loader.h"
+#include "plugin/msfrs_plugin.h"
+#include "window/meter.h"
+#include "window/rate_controller.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msfrs {
+
+class Request; ///< one scheduled request; made by hold(), gone after done()
+
+/// The host's side of one request.
+class RequestOwner {
+public:
+    virtual ~RequestOwner() = default;
+    /// The request may be forwarded (first call) or read on (later calls). May be called from inside any
+    /// call to the scheduler except the owner's own readMore() and done(); must not throw.
+    virtual void granted() = 0;
+    /// The request waited longer than max_wait and was taken out of its queue; answer the client and call
+    /// done(). Never called for a paused response: that one is granted instead.
+    virtual void expired() = 0;
+};
+
+struct ClassConfig {
+    std::string name;
+    double weight = 1.0; ///< w_i > 0
+};
+
+/// A plugin and its parameters as written by the user; checked when the scheduler is made.
+struct PluginChoice {
+    std::string name;                ///< "msf", or a path that contains '/'
+    std::vector<Setting> settings;   ///< name=value pairs
+};
+
+/// All parameters; no state.
+struct RequestConfig {
+    double rate = 0;                  ///< C in bit/s, > 0
+    std::string interface;            ///< whose receive counter measures U; empty: payload with overhead
+    double overhead = 0.06;           ///< share added to payload bytes when there is no interface, 0..1
+    msfrs_time rtt = 300'000'000;     ///< ns, > 0: up to this round trip one response alone can fill the link
+    WindowParams window;
+    int64_t quantum = 16384;          ///< bytes, 0: none (a response is served in one piece)
+    std::vector<ClassConfig> classes; ///< at least one
+    uint32_t defaultClass = 0;        ///< index into classes
+    msfrs_time maxWait = 60'000'000'000; ///< ns, > 0
+    uint32_t maxPerUser = 256;        ///< queued requests of one user, >= 1
+    uint32_t maxQueued = 65536;       ///< queued requests in all, >= 1: bounds memory
+    PluginChoice arbiter{"msf", {}};
+    PluginChoice admission{"none", {}}; ///< "none" or an AQM
+    std::string pluginDir;            ///< where plugins are; empty: the installed place
+};
+
+/// Why hold() refused.
+enum class Refusal { None, PerUser, Total, Admission };
+const char *RefusalText(Refusal);
+
+/// What the host lends the scheduler.
+struct RequestHost {
+    std::function<void(int level, const std::string &)> log; ///< level 0 important, 1 info, 2 debug
+    std::function<uint64_t()> random;
+    std::unique_ptr<InterfaceCounter> (*openCounter)(const std::string &interface) = nullptr; ///< tests replace it
+};
+
+/// Figures of one class for reports. Times in seconds.
+struct ClassReport {
+    std::string name;
+    double weight = 0;
+    uint32_t users = 0, queued = 0, paused = 0, inFlight = 0;
+    uint64_t requests = 0, bytes = 0, quanta = 0, refusedPerUser = 0, refusedTotal = 0, refusedAdmission = 0,
+             expired = 0;
+    double service = 0;               ///< SC_i
+    double waitP50 = 0, waitP95 = 0, waitP99 = 0; ///< of the last five to ten minutes, first grants only
+    uint64_t waitCount = 0;           ///< how many waits there have been in all
+    double waitSum = 0;
+};
+
+struct UserReport {
+    std::string name, className;
+    uint64_t bytes = 0;               ///< since the user was first seen (and not forgotten since)
+    uint32_t queued = 0, inFlight = 0;
+};
+
+struct WindowReport {
+    double outstanding = 0, limit = 0, utilisation = 0; ///< W, W+, U of the last interval
+    bool metered = false;             ///< whether U comes from the interface counter
+    struct Sample { double at, w, wplus, u; bool full; };
+    std::vector<Sample> history;      ///< latest last, at most 120; `at` in seconds of the host's clock
+};
+
+class RequestScheduler {
+public:
+    /// \throws ConfigError with a sentence naming the value and what is allowed
+    RequestScheduler(const RequestConfig &, const RequestHost &, msfrs_time now);
+    ~RequestScheduler();
+
+    /// Takes a new configuration over without losing a request: classes are matched by name, and a request
+    /// of a class that is gone moves to the default class. The arbiter and admission plugins may change too.
+    /// \throws ConfigError and then nothing has changed
+    void reconfigure(const RequestConfig &, msfrs_time now);
+
+    /// Queues a request of `user` in class `cls`. May call owner.granted() before it returns.
+    /// \returns the request, or nullptr and the reason
+    Request *hold(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now, Refusal &why);
+
+    /// Adopts a request that must not wait (fail open, pinned): in service at once, charged as any other.
+    Request *adopt(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now);
+
+    /// `bytes` >= 0 of the response arrived from the link.
+    void charge(Request &, int64_t bytes, msfrs_time now);
+
+    /// Whether the owner may read on. False: the quantum is over and somebody else goes first; granted()
+    /// will be called. Only asked while SERVED.
+    bool readMore(Request &, msfrs_time now);
+
+    /// The service ended, however it ended. The Request is gone.
+    void done(Request *, msfrs_time now);
+
+    /// The owner object changed (a tunnel took over from a forwarder).
+    void changeOwner(Request &, RequestOwner &);
+
+    /// Bytes for a user of a class that no request caused (paper, section 6 (2)).
+    void chargeExcess(uint32_t cls, std::string_view user, int64_t bytes, msfrs_time now);
+
+    /// Updates the window when an interval is over, expires what waited too long, releases what may go.
+    /// \returns when it wants to be called next; at most one window interval away
+    msfrs_time tick(msfrs_time now);
+
+    /// Receive buffer that a server connection should be bounded to, in bytes: what one response may have
+    /// on its way; 0 while quanta are off.
+    int receiveBuffer() const;
+
+    std::vector<ClassReport> classes() const;
+    std::vector<UserReport> topUsers(size_t most) const;
+    WindowReport window() const;
+    uint32_t classIndex(std::string_view name) const; ///< UINT32_MAX if there is none
+    const RequestConfig &config() const;
+
+    /// Figures of one request for access.log.
+    struct Trace {
+        std::string className;
+        msfrs_time firstWait = 0;  ///< ns between hold() and the first grant; -1: not granted
+        msfrs_time totalWait = 0;  ///< the same plus all pauses
+        uint32_t quanta = 0;       ///< quanta begun
+        uint32_t w = 0;            ///< W right after the first grant
+        double wplus = 0;          ///< W+ then
+        int64_t bytes = 0;         ///< charged so far
+    };
+    Trace trace(const Request &, msfrs_time now) const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace msfrs
+
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Quantiles of waiting times over the last five to ten minutes, in fixed memory.
+#ifndef MSFRS_ENGINE_WAIT_HISTOGRAM_H
+#define MSFRS_ENGINE_WAIT_HISTOGRAM_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <array>
+#include <cstdint>
+
+namespace msfrs {
+
+/// Buckets grow by 2^(1/8), so that a quantile is at most 9 % too high; the first holds all below 1 ms.
+/// Two halves of five minutes each; the older is emptied when the younger is full.
+class WaitHistogram {
+public:
+    /// \param wait ns, >= 0
+    void add(msfrs_time wait, msfrs_time now);
+    /// \param q 0 < q <= 1
+    /// \returns seconds, the upper end of the quantile's bucket (0: below 1 ms, or no waits)
+    double quantile(double q, msfrs_time now) const;
+    uint64_t count() const { return count_; }  ///< of all times
+    double sum() const { return sum_; }        ///< of all times, seconds
+
+private:
+    static constexpr size_t Buckets = 8 * 24 + 1; ///< up to 2^24 ms, 4.7 hours
+    static constexpr msfrs_time Half = 300'000'000'000;
+    static size_t BucketOf(msfrs_time wait);
+    static double UpperEnd(size_t bucket);
+
+    std::array<std::array<uint32_t, Buckets>, 2> halves_{};
+    std::array<msfrs_time, 2> begin_{{0, -1}}; ///< -1: empty
+    size_t young_ = 0;
+    uint64_t count_ = 0;
+    double sum_ = 0;
+};
+
+} // namespace msfrs
+
+#endif

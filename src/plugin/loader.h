@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Loads plugins and parses their parameters; the one way a plugin gets into any host.
+#ifndef MSFRS_PLUGIN_LOADER_H
+#define MSFRS_PLUGIN_LOADER_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace msfrs {
+
+/// A configuration mistake. what() is a sentence that names the value and what is allowed; the host adds
+/// file and line.
+class ConfigError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// One name=value as the user wrote it.
+struct Setting {
+    std::string name, value;
+};
+
+/// A loaded plugin; unloaded with the last reference.
+class Plugin {
+public:
+    virtual ~Plugin() = default;
+    virtual const msfrs_plugin &ops() const = 0;
+    virtual const std::string &path() const = 0;
+};
+using PluginPtr = std::shared_ptr<const Plugin>;
+
+/// Loads `name` of `kind` from `dir` (name.so), or from the file itself if name contains '/'.
+/// \throws ConfigError: not found (with the names that are there), not a plugin, another ABI (wanted and got),
+///         another kind
+PluginPtr LoadPlugin(const std::string &name, msfrs_kind kind, const std::string &dir);
+
+/// The same checks for a plugin that is linked in; for tests.
+PluginPtr WrapPlugin(const msfrs_plugin &);
+
+/// Where installed plugins are.
+std::string DefaultPluginDir();
+
+/// The values of a plugin's parameter table: defaults, overridden by `settings`.
+/// \throws ConfigError: unknown name (with the known ones), set twice, wrong type, out of range
+std::vector<msfrs_value> ParseParams(const msfrs_plugin &, const std::vector<Setting> &settings);
+
+/// `settings` as one line that parses to the same values.
+std::string PrintSettings(const std::vector<Setting> &);
+
+} // namespace msfrs
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/**
+ * \file
+ * The plugin ABI of msfrs: everything a scheduler or an AQM needs to know, in one C header.
+ *
+ * A plugin is a shared object that exports `const struct msfrs_plugin msfrs_plugin`. It decides; the engine
+ * does. The engine owns items, flows and classes, their queues, the counters and all memory named `state`
+ * below (zeroed, freed by the engine). The plugin never reads a clock, never draws its own random numbers,
+ * never logs by itself, keeps no global variables, and lets no C++ exception cross a call.
+ *
+ * Life of an item, as the plugin sees it:
+ *
+ *     aqm.admit -> sched.enqueued -> sched.pick -> aqm.dequeued -> sched.charged ... -> sched.done
+ *                        |  ^                                            |
+ *                        |  +------------- continuation ----------------+   (quantum over: enqueued again)
+ *                        +---> sched.removed, aqm.removed                   (client gone, dropped, expired)
+ *
+ * Cost has one contract. An item carries an estimate per resource; `pick` spends the estimate, and the engine
+ * passes only the difference to `charged`: amounts above the estimate while the service runs, and a negative
+ * amount at the end if less was used. A packet has an exact estimate and is never charged; a request has
+ * estimate 0 and is charged as response bytes arrive.
+ *
+ * Compatibility: a plugin loads if its `abi_major` equals the host's, its `abi_minor` is not greater, and its
+ * struct size is not smaller than what that minor had. Fields are only ever added at the end of `msfrs_plugin`
+ * and of the two operation tables, each addition with a new minor.
+ */
+#ifndef MSFRS_PLUGIN_H
+#define MSFRS_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MSFRS_PLUGIN_MAGIC 0x4d534652u /* "MSFR" */
+#define MSFRS_ABI_MAJOR 1
+#define MSFRS_ABI_MINOR 0
+#define MSFRS_RESOURCES 4  /**< cost dimensions of an item; 0 is always bytes on the link */
+#define MSFRS_SYMBOL "msfrs_plugin" /**< the one exported symbol */
+
+/** Nanoseconds of a monotonic clock of the host. Never negative, never goes back. */
+typedef int64_t msfrs_time;
+
+/** What a plugin is. */
+enum msfrs_kind { MSFRS_SCHED = 1, MSFRS_AQM = 2 };
+
+/** What a plugin needs or does; or-ed together in msfrs_plugin::flags. */
+enum msfrs_flags {
+    MSFRS_NEEDS_COST = 1 << 0,     /**< estimates must be exact; refuses hosts that only charge afterwards */
+    MSFRS_MULTI_RESOURCE = 1 << 1, /**< uses est[1..]; with one resource it still works */
+    MSFRS_DROPS_QUEUED = 1 << 2,   /**< an AQM that may name an already queued item as victim */
+    MSFRS_MAY_MARK = 1 << 3,       /**< an AQM that may answer MSFRS_MARK */
+    MSFRS_HAS_RESERVE = 1 << 4,    /**< a scheduler that answers MSFRS_PICK_FRESH */
+    MSFRS_FLOW_ORDER = 1 << 5      /**< a scheduler that always picks the head of a flow's queue */
+};
+
+struct msfrs_flow;
+struct msfrs_item;
+
+/** A service class. All but `state` and `aqm_state` (the memory behind them) is read-only for plugins. */
+struct msfrs_class {
+    const char *name;
+    uint32_t index;       /**< dense, 0.., stable while the class lives */
+    double weight;        /**< w_i > 0 */
+    uint32_t users;       /**< UC_i: flows with an item queued or in service */
+    uint32_t backlog;     /**< items queued */
+    uint32_t fresh;       /**< of those: items that had no service yet */
+    uint32_t in_service;  /**< items picked and not done */
+    int64_t backlog_cost; /**< sum of est[0] of the queued items */
+    double *service;      /**< service counter SC_i of the host's ledger, which workers may share; a scheduler
+                               that keeps such a counter keeps it here, others leave it alone */
+    void *state;          /**< scheduler's, class_size bytes */
+    void *aqm_state;      /**< AQM's, class_size bytes */
+};
+
+/** One user of a class (requests) or one flow (packets). */
+struct msfrs_flow {
+    struct msfrs_class *cls;
+    uint64_t key;        /**< a hash of the user's or flow's name; may collide between different flows */
+    double weight;       /**< > 0, default 1 */
+    uint32_t backlog, fresh, in_service; /**< as in msfrs_class */
+    int64_t backlog_cost;
+    struct msfrs_item *head, *tail; /**< the flow's queue in service order */
+    void *state;
+    void *aqm_state;
+};
+
+/** A request, a quantum of a response, or a packet. */
+struct msfrs_item {
+    struct msfrs_flow *flow;
+    struct msfrs_item *prev, *next; /**< neighbours in the flow's queue */
+    uint64_t id;                    /**< order of first arrival, from 1 */
+    uint64_t seq;                   /**< order of the latest enqueueing; greater than id for a continuation */
+    msfrs_time enqueued;            /**< time of the latest enqueueing */
+    int64_t attained;               /**< cost in resource 0 that was charged so far, over all quanta */
+    int64_t est[MSFRS_RESOURCES];   /**< estimate of what the next service costs, >= 0 */
+    void *state;
+    void *aqm_state;
+    void *host;                     /**< the host's own pointer; opaque */
+};
+
+/** What the host lends a plugin; valid from init to fini. */
+struct msfrs_host {
+    void *ctx;
+    uint64_t (*random)(void *ctx);                             /**< uniform 64 bits from the host's seed */
+    void (*log)(void *ctx, int level, const char *message);    /**< level 0 important, 1 info, 2 debug */
+    uint32_t resources;                                        /**< how many of est[] are in use, 1.. */
+    double *virtual_time; /**< of the ledger, beside msfrs_class::service: shared by all workers */
+};
+
+enum msfrs_param_type { MSFRS_INT = 1, MSFRS_REAL, MSFRS_BOOL, MSFRS_CHOICE };
+
+/** One row of a parameter table. A value outside min..max, or not among choices, is refused by the loader. */
+struct msfrs_param {
+    const char *name;
+    enum msfrs_param_type type;
+    const char *unit;      /**< "bytes", "ns", "%", ... or "" */
+    const char *def;       /**< default, in the notation a user would write */
+    double min, max;       /**< inclusive; for INT and REAL */
+    const char *choices;   /**< for CHOICE: "one|two|three"; the value is the index */
+    const char *help;      /**< one sentence */
+};
+
+/** A parsed parameter, in the order of the table. BOOL and CHOICE use `i`. */
+union msfrs_value { int64_t i; double d; };
+
+/** One row of a gauge table: live figures for reports. */
+struct msfrs_gauge { const char *name; const char *unit; const char *help; };
+
+/** What `pick` may choose from. */
+enum msfrs_pick {
+    MSFRS_PICK_ANY = 0,  /**< any queued item */
+    MSFRS_PICK_FRESH = 1 /**< only an item without service yet, of a class that is not ahead of its share;
+                              asked only of plugins with MSFRS_HAS_RESERVE */
+};
+
+/** Why an item leaves a queue without being picked. */
+enum msfrs_reason { MSFRS_GONE = 1, MSFRS_DROPPED = 2, MSFRS_EXPIRED = 3, MSFRS_SHUTDOWN = 4 };
+
+/**
+ * A scheduler. Any pointer may be NULL where the default named in its comment serves.
+ * All calls come from one thread at a time per instance. No call may block or allocate without bound.
+ */
+struct msfrs_sched_ops {
+    /** Takes parameters. Returns 0, or -1 with a sentence in err (the default: nothing to set up). */
+    int (*init)(void *inst, const struct msfrs_host *host, const union msfrs_value *params, char *err, size_t errlen);
+    void (*fini)(void *inst);
+
+    /** A class, a flow comes (state zeroed) or goes (empty, nothing in service). -1: out of memory. */
+    int (*class_added)(void *inst, struct msfrs_class *c);
+    void (*class_changed)(void *inst, struct msfrs_class *c, double old_weight);
+    void (*class_removed)(void *inst, struct msfrs_class *c);
+    int (*flow_added)(void *inst, struct msfrs_flow *f);
+    void (*flow_removed)(void *inst, struct msfrs_flow *f);
+    /** Whether an idle flow's state carries nothing that the future needs, so that the engine may free it
+     *  early (default: yes). */
+    int (*flow_forgettable)(void *inst, const struct msfrs_flow *f);
+
+    /** Order within one flow's queue: whether a, arriving now, goes before the queued b (default: never, FIFO).
+     *  Must be consistent with one strict weak order. */
+    int (*before)(void *inst, const struct msfrs_item *a, const struct msfrs_item *b);
+
+    /** The item stands in its flow's queue; all counters already include it. Not called with an empty flow. */
+    void (*enqueued)(void *inst, struct msfrs_item *i, msfrs_time now);
+    /** Chooses the next item; it must be queued. The engine takes it out of its queue and then calls `picked`.
+     *  NULL: nothing suits now; then with PICK_ANY and a backlog *wake_at must be set to a time > now. */
+    struct msfrs_item *(*pick)(void *inst, msfrs_time now, enum msfrs_pick mode, msfrs_time *wake_at);
+    /** The chosen item was taken out and is in service; spend its estimate here. */
+    void (*picked)(void *inst, struct msfrs_item *i, msfrs_time now);
+    /** The item left the queue unpicked; it was already taken out. */
+    void (*removed)(void *inst, struct msfrs_item *i, msfrs_time now, enum msfrs_reason why);
+    /** amount (may be negative at the end of an item) was used of a resource beyond the estimate.
+     *  item is NULL for traffic that no item caused but that belongs to the flow. */
+    void (*charged)(void *inst, struct msfrs_flow *f, struct msfrs_item *i, uint32_t resource, int64_t amount,
+                    msfrs_time now);
+    /** The item's service ended (not called when it comes back as a continuation). */
+    void (*done)(void *inst, struct msfrs_item *i, msfrs_time now);
+
+    /** Fills out[] in the order of the gauge table; c is NULL for instance-wide gauges not of a class. */
+    void (*gauges)(void *inst, const struct msfrs_class *c, double *out);
+};
+
+/** The queue as an AQM may see it: read-only. */
+struct msfrs_queue_view {
+    uint32_t length;      /**< items queued, the arriving one not counted */
+    int64_t bytes;        /**< sum of est[0] */
+    uint32_t limit;       /**< the host's hard limit in items, 0: none */
+    int64_t limit_bytes;  /**< the host's hard limit in bytes, 0: none */
+    msfrs_time idle_since;/**< when the queue became empty; 0 if it is not empty */
+    const void *ctx;
+    /** The n-th queued item, 0..length-1, in no particular order, for CHOKe's draw; NULL if out of range. */
+    struct msfrs_item *(*nth)(const void *ctx, uint32_t n);
+};
+
+enum msfrs_verdict { MSFRS_ACCEPT = 0, MSFRS_DROP = 1, MSFRS_MARK = 2, MSFRS_DROP_BOTH = 3 };
+
+/** An active queue manager: decides whether an arriving item may queue. */
+struct msfrs_aqm_ops {
+    int (*init)(void *inst, const struct msfrs_host *host, const union msfrs_value *params, char *err, size_t errlen);
+    void (*fini)(void *inst);
+    int (*class_added)(void *inst, struct msfrs_class *c);
+    void (*class_changed)(void *inst, struct msfrs_class *c, double old_weight);
+    void (*class_removed)(void *inst, struct msfrs_class *c);
+    int (*flow_added)(void *inst, struct msfrs_flow *f);
+    void (*flow_removed)(void *inst, struct msfrs_flow *f);
+    /** DROP_BOTH: the arriving item and *victim, a queued one (needs MSFRS_DROPS_QUEUED). */
+    enum msfrs_verdict (*admit)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now,
+                                struct msfrs_item **victim);
+    void (*dequeued)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now);
+    void (*removed)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now,
+                    enum msfrs_reason why);
+    void (*gauges)(void *inst, const struct msfrs_class *c, double *out);
+};
+
+/** What a plugin exports. */
+struct msfrs_plugin {
+    uint32_t magic;       /**< MSFRS_PLUGIN_MAGIC */
+    uint16_t abi_major;   /**< MSFRS_ABI_MAJOR of the header it was built with */
+    uint16_t abi_minor;
+    uint32_t size;        /**< sizeof(struct msfrs_plugin) */
+    uint32_t kind;        /**< enum msfrs_kind */
+    uint32_t flags;       /**< enum msfrs_flags */
+    const char *name;     /**< as in the configuration: lower case letters, digits, '-' */
+    const char *summary;  /**< one sentence */
+    const char *paper;    /**< where the algorithm is from */
+    size_t inst_size, class_size, flow_size, item_size; /**< bytes of zeroed state; 0: none */
+    const struct msfrs_param *params;  uint32_t n_params;
+    const struct msfrs_gauge *gauges;  uint32_t n_gauges;
+    const struct msfrs_sched_ops *sched; /**< for MSFRS_SCHED, otherwise NULL */
+    const struct msfrs_aqm_ops *aqm;     /**< for MSFRS_AQM, otherwise NULL */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

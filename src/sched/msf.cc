@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msf: the minimum-service order arbiter (MOA) of MSF-RS.
+///
+/// Paper: Tsao, Lai, Tsao, Lin, "On applying fair queuing discipline to schedule requests at access gateway for
+/// downlink differential QoS", Computer Networks (2008), section 3.1, equation (1), figure 3.
+///
+///     SC_i += L / (w_i * UC_i)      at every piece of a response of L bytes, with the UC of that moment   (1)
+///     next:  the class with the least SC; of equals the one with the greatest w_i * UC_i
+///
+/// Where this departs from the paper, each by a parameter whose other value is the paper's:
+///   users=fair   within a class the user with the least service goes first, and within a user the item that
+///                has attained the least. (users=fifo: one queue per class, in order of arrival.)
+///   wake=virtual a class whose queue was empty takes max(own SC, V), V being the SC of the class picked last;
+///                a user likewise within its class. (wake=paper: an idle class takes the least SC of the active
+///                ones, all SC are 0 when all are idle, so that who used idle bandwidth is punished later.)
+/// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
+/// yet, of a class that is not ahead of the least served one by more than `ahead` bytes of its own service.
+///
+/// Cost: a release or a charge is O(log classes + log users of the class); waking under wake=paper is
+/// O(classes).
+#include "plugin/msfrs_plugin.h"
+#include "sched/heap.h"
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+namespace {
+
+enum Users { Fair, Fifo };
+enum Wake { Virtual, Paper };
+
+struct FlowState {
+    msfrs_flow *flow;
+    double service;      ///< bytes / weight of the flow
+    uint32_t place[2];   ///< in ClassState::queued and ::fresh
+    bool fifo;           ///< the instance's `users` parameter, at hand for the comparison
+};
+
+template <int Which>
+struct FlowTraits {
+    static uint32_t &Place(FlowState &f) { return f.place[Which]; }
+    static bool Before(const FlowState &a, const FlowState &b)
+    {
+        if (!a.fifo && a.service != b.service)
+            return a.service < b.service;
+        return a.flow->head->seq < b.flow->head->seq;
+    }
+};
+
+struct ClassState {
+    msfrs_class *cls;
+    double userTime;     ///< V among the users of this class
+    uint32_t place[2];   ///< in Instance::queued and ::active
+    msfrs::Heap<FlowState, FlowTraits<0>> queued; ///< flows with a backlog
+    msfrs::Heap<FlowState, FlowTraits<1>> fresh;  ///< of those: flows whose head had no service yet
+
+    double service() const { return *cls->service; }
+    double share() const { return cls->weight * std::max(cls->users, 1u); } ///< w_i * UC_i
+};
+
+template <int Which>
+struct ClassTraits {
+    static uint32_t &Place(ClassState &c) { return c.place[Which]; }
+    static bool Before(const ClassState &a, const ClassState &b)
+    {
+        if (a.service() != b.service())
+            return a.service() < b.service();
+        if (a.share() != b.share())
+            return a.share() > b.share();
+        return a.cls->index < b.cls->index;
+    }
+};
+
+struct Instance {
+    int64_t users, wake;
+    int64_t ahead;                                  ///< bytes
+    double *virtualTime;                            ///< V
+    std::vector<ClassState *> all;
+    msfrs::Heap<ClassState, ClassTraits<0>> queued; ///< classes with a backlog
+    msfrs::Heap<ClassState, ClassTraits<1>> active; ///< classes with a user, queued or served
+};
+
+Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
+ClassState &StateOf(const msfrs_class *const c) { return *static_cast<ClassState *>(c->state); }
+FlowState &StateOf(const msfrs_flow *const f) { return *static_cast<FlowState *>(f->state); }
+
+/// Brings all heaps up to date after anything about the flow or its class has changed.
+void Settle(Instance &self, msfrs_flow &f)
+{
+    auto &flow = StateOf(&f);
+    auto &cls = StateOf(f.cls);
+    cls.queued.settle(flow, f.head != nullptr);
+    cls.fresh.settle(flow, f.head && f.head->attained == 0);
+    self.queued.settle(cls, f.cls->backlog > 0);
+    self.active.settle(cls, f.cls->users > 0);
+}
+
+/// A class that was idle comes back, by the paper's rule.
+void WakeAsInPaper(Instance &self, ClassState &waking)
+{
+    bool others = false;
+    double least = 0;
+    for (const auto c : self.all) {
+        if (c != &waking && c->cls->users > 0) {
+            least = others ? std::min(least, c->service()) : c->service();
+            others = true;
+        }
+    }
+    if (others) {
+        *waking.cls->service = least;
+    } else {
+        for (const auto c : self.all)
+            *c->cls->service = 0; // none of them is in a heap
+    }
+}
+
+int Init(void *const inst, const msfrs_host *const host, const msfrs_value *const params, char *, size_t)
+{
+    const auto self = new (inst) Instance();
+    self->users = params[0].i;
+    self->wake = params[1].i;
+    self->ahead = params[2].i;
+    self->virtualTime = host->virtual_time;
+    return 0;
+}
+
+void Fini(void *const inst) { Self(inst).~Instance(); }
+
+int ClassAdded(void *const inst, msfrs_class *const c)
+{
+    auto &self = Self(inst);
+    const auto state = new (c->state) ClassState();
+    state->cls = c;
+    self.all.push_back(state);
+    return 0;
+}
+
+void ClassChanged(void *const inst, msfrs_class *const c, double)
+{
+    auto &self = Self(inst);
+    self.queued.settle(StateOf(c), c->backlog > 0); // the tie rule looks at the weight
+    self.active.settle(StateOf(c), c->users > 0);
+}
+
+void ClassRemoved(void *const inst, msfrs_class *const c)
+{
+    auto &self = Self(inst);
+    auto &state = StateOf(c);
+    self.queued.settle(state, false);
+    self.active.settle(state, false);
+    self.all.erase(std::find(self.all.begin(), self.all.end(), &state));
+    state.~ClassState();
+}
+
+int FlowAdded(void *const inst, msfrs_flow *const f)
+{
+    const auto state = new (f->state) FlowState();
+    state->flow = f;
+    state->fifo = Self(inst).users == Fifo;
+    return 0;
+}
+
+/// What has not had more than the virtual time will wake with the virtual time anyway.
+int FlowForgettable(void *, const msfrs_flow *const f)
+{
+    return StateOf(f).service <= StateOf(f->cls).userTime;
+}
+
+int Before(void *const inst, const msfrs_item *const a, const msfrs_item *const b)
+{
+    return Self(inst).users == Fair && a->attained < b->attained;
+}
+
+void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
+{
+    auto &self = Self(inst);
+    auto &f = *i->flow;
+    auto &flow = StateOf(&f);
+    auto &cls = StateOf(f.cls);
+    const bool classQueueWasEmpty = f.cls->backlog == 1;
+    const bool classWasIdle = classQueueWasEmpty && f.cls->users == 1 && f.cls->in_service == 0 && i->attained == 0;
+    if (self.wake == Virtual) {
+        if (classQueueWasEmpty)
+            *f.cls->service = std::max(*f.cls->service, *self.virtualTime);
+    } else if (classWasIdle) {
+        WakeAsInPaper(self, cls);
+    }
+    if (f.backlog == 1)
+        flow.service = std::max(flow.service, cls.userTime);
+    Settle(self, f);
+}
+
+/// The best class that may use the reserve: fresh, and not ahead. Visits only the part of the heap that can be
+/// within the bound.
+ClassState *FreshClass(const Instance &self, const size_t n, const double least, const double widest)
+{
+    if (n >= self.queued.size())
+        return nullptr;
+    ClassState *const c = self.queued.at(n);
+    if (c->service() > least + widest)
+        return nullptr;
+    if (!c->fresh.empty() && c->service() <= least + static_cast<double>(self.ahead) / c->share())
+        return c;
+    ClassState *const left = FreshClass(self, 2 * n + 1, least, widest);
+    ClassState *const right = FreshClass(self, 2 * n + 2, least, widest);
+    if (!left || !right)
+        return left ? left : right;
+    return ClassTraits<0>::Before(*right, *left) ? right : left;
+}
+
+msfrs_item *Pick(void *const inst, msfrs_time, const msfrs_pick mode, msfrs_time *)
+{
+    auto &self = Self(inst);
+    auto cls = self.queued.top();
+    if (!cls)
+        return nullptr;
+    if (mode == MSFRS_PICK_ANY)
+        return cls->queued.top()->flow->head;
+
+    // A class with nothing queued but something served counts as if it queued now: max(SC, V).
+    const double least = std::min(cls->service(), std::max(self.active.top()->service(), *self.virtualTime));
+    double widest = 0;
+    if (self.ahead > 0) {
+        for (const auto c : self.all)
+            widest = std::max(widest, static_cast<double>(self.ahead) / c->share());
+    }
+    cls = FreshClass(self, 0, least, widest);
+    return cls ? cls->fresh.top()->flow->head : nullptr;
+}
+
+void Picked(void *const inst, msfrs_item *const i, msfrs_time)
+{
+    auto &self = Self(inst);
+    *self.virtualTime = *i->flow->cls->service;
+    StateOf(i->flow->cls).userTime = StateOf(i->flow).service;
+    Settle(self, *i->flow);
+}
+
+void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason) { Settle(Self(inst), *i->flow); }
+
+void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t resource, const int64_t amount,
+             msfrs_time)
+{
+    if (resource != 0)
+        return;
+    auto &cls = StateOf(f->cls);
+    const auto bytes = static_cast<double>(amount);
+    *f->cls->service = std::max(0.0, *f->cls->service + bytes / cls.share()); // (1)
+    StateOf(f).service = std::max(0.0, StateOf(f).service + bytes / f->weight);
+    Settle(Self(inst), *f);
+}
+
+void Done(void *const inst, msfrs_item *const i, msfrs_time) { Settle(Self(inst), *i->flow); }
+
+void Gauges(void *const inst, const msfrs_class *const c, double *const out)
+{
+    out[0] = c ? *c->service : *Self(inst).virtualTime;
+}
+
+const msfrs_param Params[] = {
+    {"users", MSFRS_CHOICE, "", "fair", 0, 0, "fair|fifo", "order within a class: least served user, or arrival"},
+    {"wake", MSFRS_CHOICE, "", "virtual", 0, 0, "virtual|paper", "service counter of a class that wakes"},
+    {"ahead", MSFRS_INT, "bytes", "0", 0, 1e9, nullptr, "how far ahead a class may be and still use the reserve"},
+};
+
+const msfrs_gauge GaugeTable[] = {
+    {"service", "bytes", "service counter SC of a class; of the instance: virtual time V"},
+};
+
+const msfrs_sched_ops Ops = {
+    Init, Fini, ClassAdded, ClassChanged, ClassRemoved, FlowAdded, nullptr, FlowForgettable, Before,
+    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges,
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
+    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_HAS_RESERVE,
+    "msf", "minimum service first: the least served class, then user, goes next",
+    "Tsao et al., On applying fair queuing discipline to schedule requests (2008), section 3.1",
+    sizeof(Instance), sizeof(ClassState), sizeof(FlowState), 0,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), &Ops, nullptr,
+};

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "window/meter.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace msfrs {
+
+namespace {
+
+class SysfsCounter final : public InterfaceCounter {
+public:
+    explicit SysfsCounter(const std::string &interface):
+        path_("/sys/class/net/" + interface + "/statistics/rx_bytes") {}
+
+    // Opened for every read, once an interval: an open file would keep answering for an interface that has gone
+    // and come back under the same name.
+    std::optional<uint64_t> read() override
+    {
+        const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            return {};
+        char text[32];
+        const auto got = ::read(fd, text, sizeof(text) - 1);
+        close(fd);
+        if (got <= 0)
+            return {};
+        text[got] = 0;
+        return std::strtoull(text, nullptr, 10);
+    }
+
+private:
+    std::string path_;
+};
+
+} // namespace
+
+std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface)
+{
+    return std::make_unique<SysfsCounter>(interface);
+}
+
+Meter::Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, const double overhead, Log log):
+    counter_(std::move(counter)), name_(std::move(name)), overhead_(overhead), log_(std::move(log))
+{
+    if (counter_)
+        last_ = counter_->read();
+}
+
+double Meter::take()
+{
+    const double paid = static_cast<double>(payload_) * (1.0 + overhead_);
+    payload_ = 0;
+    metered_ = false;
+    if (!counter_)
+        return paid;
+
+    const auto before = last_;
+    last_ = counter_->read();
+    if (!last_) {
+        if (!complained_)
+            log_(0, "interface " + name_ + " has no receive counter any more; utilisation is taken from payload bytes");
+        complained_ = true;
+        return paid;
+    }
+    if (complained_) {
+        log_(0, "interface " + name_ + " is back; utilisation is taken from its receive counter");
+        complained_ = false;
+    }
+    // No earlier reading, or a counter that started anew: this interval is unknown to the counter.
+    if (!before || *last_ < *before)
+        return paid;
+    metered_ = true;
+    return static_cast<double>(*last_ - *before);
+}
+
+} // namespace msfrs

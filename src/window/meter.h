@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What the link carried: the interface's own receive counter, or payload with an overhead factor where there
+/// is no interface or it has gone.
+#ifndef MSFRS_WINDOW_METER_H
+#define MSFRS_WINDOW_METER_H
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace msfrs {
+
+/// Reads a growing count of bytes.
+class InterfaceCounter {
+public:
+    virtual ~InterfaceCounter() = default;
+    /// \returns bytes received since some fixed time, or nothing when the interface is gone
+    virtual std::optional<uint64_t> read() = 0;
+};
+
+/// The kernel's receive counter of an interface.
+std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface);
+
+/// Bytes on the link per interval. The first failure of the counter is logged, and payload takes over until
+/// the counter answers again, which is logged too.
+class Meter {
+public:
+    using Log = std::function<void(int level, const std::string &)>;
+    /// \param counter may be null: payload only
+    /// \param overhead share added to payload bytes, 0..1
+    Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, double overhead, Log log);
+
+    void payload(int64_t bytes) { payload_ += bytes; }
+    /// Bytes since the last call.
+    double take();
+    /// Whether the last take() was the counter's word.
+    bool metered() const { return metered_; }
+
+private:
+    std::unique_ptr<InterfaceCounter> counter_;
+    std::string name_;
+    double overhead_;
+    Log log_;
+    int64_t payload_ = 0;
+    std::optional<uint64_t> last_;
+    bool metered_ = false, complained_ = false;
+};
+
+} // namespace msfrs
+
+#endif

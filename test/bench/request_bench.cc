@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What a release costs: one done, one pick, one grant and one new request, with many classes and a long queue.
+/// The target is 1 microsecond per release with 1,000 classes and 100,000 queued requests.
+#include "engine/engine.h"
+#include "engine/request_scheduler.h"
+
+#include <benchmark/benchmark.h>
+
+#include <deque>
+
+namespace {
+
+struct Owner : msfrs::RequestOwner {
+    std::deque<Owner *> *ready;
+    msfrs::Request *request = nullptr;
+    void granted() override { ready->push_back(this); }
+    void expired() override {}
+};
+
+void Release(benchmark::State &state, const char *const arbiter)
+{
+    const auto classes = static_cast<uint32_t>(state.range(0));
+    const auto queued = static_cast<uint32_t>(state.range(1));
+    msfrs::RequestConfig config;
+    config.rate = 1e9;
+    config.pluginDir = TEST_PLUGIN_DIR;
+    config.arbiter.name = arbiter;
+    config.maxPerUser = config.maxQueued = 1000000;
+    for (uint32_t n = 0; n < classes; ++n)
+        config.classes.push_back({"c" + std::to_string(n), 1.0 + n % 4});
+    msfrs::RequestHost host;
+    host.log = [](int, const std::string &) {};
+    host.random = [] { return 4; };
+    msfrs::RequestScheduler scheduler(config, host, 0);
+
+    constexpr uint32_t Users = 4; // of each class
+    std::deque<Owner *> ready;
+    std::deque<Owner> owners(queued + 1);
+    std::vector<std::string> users;
+    for (uint32_t n = 0; n < Users; ++n)
+        users.push_back("198.18.0." + std::to_string(n));
+    msfrs::Refusal why;
+    uint32_t next = 0;
+    const auto hold = [&](Owner &o) {
+        o.ready = &ready;
+        o.request = scheduler.hold(o, next % classes, users[next / classes % Users], 0, why);
+        next = next * 1664525u + 1013904223u;
+    };
+    for (auto &o : owners)
+        hold(o);
+    for (auto _ : state) {
+        Owner &o = *ready.front();
+        ready.pop_front();
+        scheduler.charge(*o.request, 10000, 0);
+        scheduler.done(o.request, 0);
+        hold(o);
+    }
+    state.SetItemsProcessed(state.iterations());
+}
+
+void Memory(benchmark::State &state)
+{
+    msfrs::LocalLedger ledger;
+    const auto msf = msfrs::LoadPlugin("msf", MSFRS_SCHED, TEST_PLUGIN_DIR);
+    msfrs::Engine engine({msf, msfrs::ParseParams(msf->ops(), {})}, {}, msfrs::Engine::Cost::Measured, 1, 0, ledger,
+                         {[](int, const std::string &) {}, [] { return uint64_t(4); }});
+    for (auto _ : state)
+        benchmark::DoNotOptimize(engine.itemSize());
+    state.counters["bytes_per_queued_item"] = static_cast<double>(engine.itemSize());
+}
+
+} // namespace
+
+BENCHMARK_CAPTURE(Release, msf, "msf")->Args({3, 100})->Args({100, 10000})->Args({1000, 100000});
+BENCHMARK_CAPTURE(Release, fifo, "fifo")->Args({1000, 100000});
+BENCHMARK(Memory)->Iterations(1);
+
+BENCHMARK_MAIN();
