@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Closed loop: each user keeps a number of requests in flight; the next one starts when one has ended."""
+import asyncio
+
+from .run import PAUSE_AFTER_FAILURE_S
+from .workload import Parameter
+
+PARAMETERS = (
+    Parameter('inflight', 'integer', 4, 'requests', 'requests that each user keeps in flight', low=1, high=256),
+    Parameter('think_s', 'number', 0.0, 's', 'mean pause (exponential) between an answer and the next request of the '
+              'same slot; the paper has one slot and 5 s', low=0.0, high=3600.0),
+)
+
+
+async def run(run, inflight, think_s, phases, kind='object'):
+    """All users make requests in the phases that name their class, until these are over and the answers are in."""
+    async with asyncio.TaskGroup() as tasks:
+        for user in run.spec.users:
+            offers = run.offers.of(user, kind)
+            own = [phase for phase in phases if user.cls in phase.classes]
+            for slot in range(inflight):
+                think = run.offers.random('think', kind, user.name, slot)
+                tasks.create_task(_slot(run, user, offers, think, think_s, own, kind))
+
+
+async def _slot(run, user, offers, think, think_s, phases, kind):
+    for phase in phases:
+        await run.sleep_until(phase.t_start)
+        if think_s:     # otherwise all would ask at the same instant
+            await asyncio.sleep(think.expovariate(1.0 / think_s))
+        while run.now() < phase.t_end:
+            request = await run.fetch(user, next(offers), kind)
+            if request.outcome != 'ok':
+                await asyncio.sleep(PAUSE_AFTER_FAILURE_S)
+            elif think_s:
+                await asyncio.sleep(think.expovariate(1.0 / think_s))

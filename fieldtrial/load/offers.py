@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the users ask for: drawn from the seed alone, so that every arm of a trial is asked for the same.
+
+Each user, and each kind of request of a user, has a generator of its own. In a closed loop the answers decide how far a
+sequence gets, never what comes next in it.
+"""
+import dataclasses
+import random
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Offer:
+    """One response that a user wants: `size` bytes from `server`, over TLS or not."""
+    server: object
+    size: int
+    tls: bool
+
+
+class Offers:
+    """The draws of a run."""
+
+    def __init__(self, spec, reachable):
+        """reachable: function from a user to the servers that it has an address for."""
+        self.spec, self.reachable = spec, reachable
+
+    def random(self, *names):
+        """A generator of random numbers of its own for `names`: nobody else's draws change it."""
+        return random.Random('/'.join(map(str, (self.spec.seed, *names))))
+
+    def of(self, user, kind='object'):
+        """The endless sequence of a user's Offers."""
+        for page in self.pages(user, 1, kind):
+            yield page[0]
+
+    def pages(self, user, objects, kind='object'):
+        """The endless sequence of a user's pages: lists of Offers from one server, all over TLS or none."""
+        servers, draw, sizes = self.reachable(user), self.random('offers', kind, user.name), self.spec.sizes
+        while True:
+            server, tls = draw.choice(servers), draw.random() < self.spec.tls_share
+            yield [Offer(server, sizes.draw(draw), tls) for _ in range(objects)]

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One run: the clock, the requests that a workload makes on it, and what is written down."""
+import asyncio
+import collections
+import itertools
+
+import aiohttp
+
+from . import records
+
+#: More requests than this are never in flight: an overloaded gateway must not eat the machine's memory and sockets.
+#: What would exceed it is recorded as an error at once, and said in meta.json under "errors".
+MOST_IN_FLIGHT = 4_000
+#: After a request that was refused or failed, a closed loop waits this long before its next one, as a person would;
+#: otherwise a dead gateway would be asked thousands of times per second.
+PAUSE_AFTER_FAILURE_S = 1.0
+MOST_ERROR_TEXTS = 50
+
+
+class Run:
+    """What workloads act on. Times are seconds since t0, the loop's clock (CLOCK_MONOTONIC)."""
+
+    def __init__(self, offers, clients, recorder, loop, t0):
+        """t0: when the run starts, on the loop's clock."""
+        self.spec, self.offers, self.records, self.t0 = offers.spec, offers, recorder, t0
+        self._clients, self._loop = clients, loop
+        self._serial = itertools.count(1)
+        self.in_flight = self.most_in_flight = 0
+        self.errors = collections.Counter()    #: texts of what went wrong, at most MOST_ERROR_TEXTS different ones
+
+    def now(self):
+        """Seconds since t0."""
+        return self._loop.time() - self.t0
+
+    async def sleep_until(self, when):
+        """Waits until `when`, seconds since t0."""
+        await asyncio.sleep(max(0.0, when - self.now()))
+
+    async def fetch(self, user, offer, kind='object', page='', path=None, wanted_at=None):
+        """Makes one request and reads the whole answer; its record. Cancelled, it is recorded as unfinished.
+
+        path: what to ask for; by default one that is never asked for again, so that no cache can answer.
+        wanted_at: when the user wanted it, if that is not now: latency counts from there.
+        """
+        request = records.Request(user, offer.server, offer.size, offer.tls, kind, page,
+                                  self.now() if wanted_at is None else wanted_at)
+        path = path or f'/b/{offer.size}/{user.name}-{next(self._serial)}'
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            if self.in_flight > MOST_IN_FLIGHT:
+                self._error(request, f'not sent: {MOST_IN_FLIGHT} requests were in flight')
+            else:
+                await self._read(request, path)
+        except asyncio.CancelledError:
+            request.outcome = 'unfinished'
+            raise
+        except (aiohttp.ClientError, OSError) as error:
+            self._error(request, f'{type(error).__name__}: {error}')
+        finally:
+            self.in_flight -= 1
+            request.t_end = self.now()
+            self.records.request(request)
+        return request
+
+    async def _read(self, request, path):
+        async with self._clients.get(request.user, request.server, path, request.tls) as response:
+            request.t_first_byte = self.now()
+            request.status = response.status
+            while piece := await response.content.readany():
+                self.records.received(request, len(piece))
+        if request.status == 503:
+            request.outcome = 'refused'
+        elif request.status != 200:
+            self._error(request, f'status {request.status}')
+        elif request.got != request.size:
+            self._error(request, 'the body is shorter or longer than what was asked for')
+        else:
+            request.outcome = 'ok'
+
+    def _error(self, request, text):
+        request.outcome = 'error'
+        text = text[:200]
+        if text not in self.errors and len(self.errors) >= MOST_ERROR_TEXTS:
+            text = 'others'
+        self.errors[text] += 1
