@@ -89,14 +89,20 @@ struct RequestScheduler::Impl {
         r.state = state;
         auto &list = listOf(r);
         r.place = list.insert(list.end(), &r);
-        if (state == Request::State::Paused)
-            ++r.stats->paused;
+    }
+    void change(Request &r, const Request::State state)
+    {
+        auto &from = listOf(r);
+        r.stats->paused -= r.state == Request::State::Paused;
+        r.state = state;
+        r.stats->paused += r.state == Request::State::Paused;
+        auto &to = listOf(r);
+        to.splice(to.end(), from, r.place); // r.place stays valid
     }
     void leave(Request &r)
     {
+        r.stats->paused -= r.state == Request::State::Paused;
         listOf(r).erase(r.place);
-        if (r.state == Request::State::Paused)
-            --r.stats->paused;
     }
 
     void grant(Request &, msfrs_time now);
@@ -211,8 +217,7 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
 void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
 {
     const auto wait = std::max<msfrs_time>(now - r.waitingSince, 0);
-    leave(r);
-    enter(r, Request::State::Served);
+    change(r, Request::State::Served);
     rate.released();
     r.totalWait += wait;
     r.quantumLeft = config.quantum;
@@ -401,9 +406,8 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
         return true;
     }
     self.rate.returned();
-    self.leave(r);
     r.waitingSince = now;
-    self.enter(r, Request::State::Paused);
+    self.change(r, Request::State::Paused);
     self.engine->requeue(*r.item, NoEstimate, now);
     self.continuing = &r;
     self.pump(now);

@@ -17,6 +17,7 @@ struct FlowState {
 
 struct Traits {
     static uint32_t &Place(FlowState &f) { return f.place; }
+    static double Key(const FlowState &f) { return static_cast<double>(f.flow->head->seq); }
     static bool Before(const FlowState &a, const FlowState &b) { return a.flow->head->seq < b.flow->head->seq; }
 };
 

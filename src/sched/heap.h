@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A binary heap of pointers that knows where each element stands, so that an element whose key has changed
-/// can be moved, and one that is not on top can be taken out, in O(log n).
+/// can be moved, and one that is not on top can be taken out, in O(log n). Keys are kept in the heap's own
+/// array: a comparison then seldom has to look at the elements, which are spread over memory.
 #ifndef MSFRS_SCHED_HEAP_H
 #define MSFRS_SCHED_HEAP_H
 
@@ -12,42 +13,47 @@
 namespace msfrs {
 
 /// \tparam T element
-/// \tparam Traits `static bool Before(const T &, const T &)`, a strict weak order;
+/// \tparam Traits `static double Key(const T &)`, least first;
+///         `static bool Before(const T &, const T &)`, a strict weak order among equal keys;
 ///         `static uint32_t &Place(T &)`, where the heap keeps the element's place: 0 while it is not in it,
 ///         so that zeroed state is right from the start
 template <class T, class Traits>
 class Heap {
 public:
-    bool empty() const { return elements_.empty(); }
-    size_t size() const { return elements_.size(); }
-    T *top() const { return elements_.empty() ? nullptr : elements_.front(); }
-    T *at(const size_t n) const { return elements_[n]; }
+    bool empty() const { return entries_.empty(); }
+    size_t size() const { return entries_.size(); }
+    T *top() const { return entries_.empty() ? nullptr : entries_.front().element; }
+    T *at(const size_t n) const { return entries_[n].element; }
+    double keyAt(const size_t n) const { return entries_[n].key; }
+    /// Whether the element at place a goes before the one at place b.
+    bool before(const size_t a, const size_t b) const { return Before(entries_[a], entries_[b]); }
     static bool Holds(T &t) { return Traits::Place(t) != 0; }
 
     void push(T &t)
     {
-        elements_.push_back(&t);
-        Traits::Place(t) = static_cast<uint32_t>(elements_.size());
-        up(elements_.size() - 1);
+        entries_.push_back({Traits::Key(t), &t});
+        Traits::Place(t) = static_cast<uint32_t>(entries_.size());
+        up(entries_.size() - 1);
     }
 
     void erase(T &t)
     {
         const size_t n = Traits::Place(t) - 1;
-        T *const last = elements_.back();
-        elements_.pop_back();
+        const Entry last = entries_.back();
+        entries_.pop_back();
         Traits::Place(t) = 0;
-        if (last != &t) {
+        if (last.element != &t) {
             put(n, last);
-            update(*last);
+            move(n);
         }
     }
 
     /// The key of an element that is in the heap has changed.
     void update(T &t)
     {
-        up(Traits::Place(t) - 1);
-        down(Traits::Place(t) - 1);
+        const size_t n = Traits::Place(t) - 1;
+        entries_[n].key = Traits::Key(t);
+        move(n);
     }
 
     /// Puts in, moves or takes out, so that t is in the heap exactly if `wanted`.
@@ -64,43 +70,58 @@ public:
     }
 
 private:
-    void put(const size_t n, T *const t)
+    struct Entry {
+        double key;
+        T *element;
+    };
+
+    static bool Before(const Entry &a, const Entry &b)
     {
-        elements_[n] = t;
-        Traits::Place(*t) = static_cast<uint32_t>(n + 1);
+        return a.key != b.key ? a.key < b.key : Traits::Before(*a.element, *b.element);
+    }
+
+    void put(const size_t n, const Entry &entry)
+    {
+        entries_[n] = entry;
+        Traits::Place(*entry.element) = static_cast<uint32_t>(n + 1);
+    }
+
+    void move(const size_t n)
+    {
+        if (n > 0 && before(n, (n - 1) / 2))
+            up(n);
+        else
+            down(n);
     }
 
     void up(size_t n)
     {
-        T *const t = elements_[n];
-        while (n > 0) {
-            const size_t parent = (n - 1) / 2;
-            if (!Traits::Before(*t, *elements_[parent]))
-                break;
-            put(n, elements_[parent]);
-            n = parent;
+        const Entry entry = entries_[n];
+        while (n > 0 && Before(entry, entries_[(n - 1) / 2])) {
+            put(n, entries_[(n - 1) / 2]);
+            n = (n - 1) / 2;
         }
-        put(n, t);
+        put(n, entry);
     }
 
     void down(size_t n)
     {
-        T *const t = elements_[n];
+        const Entry entry = entries_[n];
         for (;;) {
             size_t child = 2 * n + 1;
-            if (child >= elements_.size())
+            if (child >= entries_.size())
                 break;
-            if (child + 1 < elements_.size() && Traits::Before(*elements_[child + 1], *elements_[child]))
+            if (child + 1 < entries_.size() && before(child + 1, child))
                 ++child;
-            if (!Traits::Before(*elements_[child], *t))
+            if (!Before(entries_[child], entry))
                 break;
-            put(n, elements_[child]);
+            put(n, entries_[child]);
             n = child;
         }
-        put(n, t);
+        put(n, entry);
     }
 
-    std::vector<T *> elements_;
+    std::vector<Entry> entries_;
 };
 
 } // namespace msfrs

@@ -23,6 +23,7 @@
 #include "sched/heap.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <new>
 #include <vector>
 
@@ -35,18 +36,14 @@ struct FlowState {
     msfrs_flow *flow;
     double service;      ///< bytes / weight of the flow
     uint32_t place[2];   ///< in ClassState::queued and ::fresh
-    bool fifo;           ///< the instance's `users` parameter, at hand for the comparison
+    bool fifo;           ///< the instance's `users` parameter, at hand for the key
 };
 
 template <int Which>
 struct FlowTraits {
     static uint32_t &Place(FlowState &f) { return f.place[Which]; }
-    static bool Before(const FlowState &a, const FlowState &b)
-    {
-        if (!a.fifo && a.service != b.service)
-            return a.service < b.service;
-        return a.flow->head->seq < b.flow->head->seq;
-    }
+    static double Key(const FlowState &f) { return f.fifo ? static_cast<double>(f.flow->head->seq) : f.service; }
+    static bool Before(const FlowState &a, const FlowState &b) { return a.flow->head->seq < b.flow->head->seq; }
 };
 
 struct ClassState {
@@ -63,10 +60,9 @@ struct ClassState {
 template <int Which>
 struct ClassTraits {
     static uint32_t &Place(ClassState &c) { return c.place[Which]; }
+    static double Key(const ClassState &c) { return c.service(); }
     static bool Before(const ClassState &a, const ClassState &b)
     {
-        if (a.service() != b.service())
-            return a.service() < b.service();
         if (a.share() != b.share())
             return a.share() > b.share();
         return a.cls->index < b.cls->index;
@@ -192,42 +188,41 @@ void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
     Settle(self, f);
 }
 
-/// The best class that may use the reserve: fresh, and not ahead. Visits only the part of the heap that can be
-/// within the bound.
-ClassState *FreshClass(const Instance &self, const size_t n, const double least, const double widest)
+constexpr size_t Nowhere = SIZE_MAX;
+
+/// Place in the heap of the best class below n that may use the reserve: fresh, and not ahead. Visits only the
+/// part of the heap that can be within the bound.
+size_t FreshClass(const Instance &self, const size_t n, const double least, const double widest)
 {
-    if (n >= self.queued.size())
-        return nullptr;
-    ClassState *const c = self.queued.at(n);
-    if (c->service() > least + widest)
-        return nullptr;
-    if (!c->fresh.empty() && c->service() <= least + static_cast<double>(self.ahead) / c->share())
-        return c;
-    ClassState *const left = FreshClass(self, 2 * n + 1, least, widest);
-    ClassState *const right = FreshClass(self, 2 * n + 2, least, widest);
-    if (!left || !right)
-        return left ? left : right;
-    return ClassTraits<0>::Before(*right, *left) ? right : left;
+    if (n >= self.queued.size() || self.queued.keyAt(n) > least + widest)
+        return Nowhere;
+    const ClassState &c = *self.queued.at(n);
+    if (!c.fresh.empty() && self.queued.keyAt(n) <= least + static_cast<double>(self.ahead) / c.share())
+        return n;
+    const size_t left = FreshClass(self, 2 * n + 1, least, widest);
+    const size_t right = FreshClass(self, 2 * n + 2, least, widest);
+    if (left == Nowhere || right == Nowhere)
+        return left == Nowhere ? right : left;
+    return self.queued.before(right, left) ? right : left;
 }
 
 msfrs_item *Pick(void *const inst, msfrs_time, const msfrs_pick mode, msfrs_time *)
 {
     auto &self = Self(inst);
-    auto cls = self.queued.top();
-    if (!cls)
+    if (self.queued.empty())
         return nullptr;
     if (mode == MSFRS_PICK_ANY)
-        return cls->queued.top()->flow->head;
+        return self.queued.top()->queued.top()->flow->head;
 
     // A class with nothing queued but something served counts as if it queued now: max(SC, V).
-    const double least = std::min(cls->service(), std::max(self.active.top()->service(), *self.virtualTime));
+    const double least = std::min(self.queued.keyAt(0), std::max(self.active.keyAt(0), *self.virtualTime));
     double widest = 0;
     if (self.ahead > 0) {
         for (const auto c : self.all)
             widest = std::max(widest, static_cast<double>(self.ahead) / c->share());
     }
-    cls = FreshClass(self, 0, least, widest);
-    return cls ? cls->fresh.top()->flow->head : nullptr;
+    const size_t place = FreshClass(self, 0, least, widest);
+    return place == Nowhere ? nullptr : self.queued.at(place)->fresh.top()->flow->head;
 }
 
 void Picked(void *const inst, msfrs_item *const i, msfrs_time)
