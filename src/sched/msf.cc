@@ -247,7 +247,11 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t
     Settle(Self(inst), *f);
 }
 
-void Done(void *const inst, msfrs_item *const i, msfrs_time) { Settle(Self(inst), *i->flow); }
+void Done(void *const inst, msfrs_item *const i, msfrs_time)
+{
+    if (i->flow->backlog + i->flow->in_service == 0) // UC_i has changed
+        Settle(Self(inst), *i->flow);
+}
 
 void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 {
