@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "AccessLogEntry.h"
+#include "acl/FilledChecklist.h"
+#include "client_side.h"
+#include "debug/Stream.h"
+#include "http/Stream.h"
+#include "HttpRequest.h"
+#include "ip/Address.h"
+#include "msfrs/Classify.h"
+#include "msfrs/Config.h"
+#include "msfrs/Directives.h"
+#include "sbuf/Stream.h"
+#include "SquidConfig.h"
+#if USE_AUTH
+#include "auth/UserRequest.h"
+#endif
+#if USE_SQUID_EUI
+#include "eui/Eui48.h"
+#include "eui/Eui64.h"
+#endif
+
+namespace
+{
+
+const SBuf::size_type LongestKey = 128;
+
+/// The client as ACLs see it: behind a trusted follow_x_forwarded_for proxy when they look there.
+const Ip::Address &
+ClientAddress(const HttpRequest &request)
+{
+#if FOLLOW_X_FORWARDED_FOR
+    if (Config.onoff.acl_uses_indirect_client)
+        return request.indirect_client_addr;
+#endif
+    return request.client_addr;
+}
+
+/// the address, or the IPv6 network of prefix6 bits it is in; IPv4-mapped addresses count as IPv4
+SBuf
+SourceKey(Ip::Address address, const unsigned prefix6)
+{
+    if (address.isAnyAddr() || address.isNoAddr())
+        return SBuf("internal"); // a request that Squid makes for itself
+
+    char buf[MAX_IPSTRLEN];
+    if (address.isIPv4() || prefix6 >= 128)
+        return SBuf(address.toStr(buf, sizeof(buf)));
+
+    in6_addr bits;
+    address.getInAddr(bits);
+    for (unsigned i = 0; i < sizeof(bits.s6_addr); ++i) {
+        const auto kept = prefix6 > 8*i ? std::min(prefix6 - 8*i, 8U) : 0;
+        bits.s6_addr[i] &= 0xFF << (8 - kept);
+    }
+    address = bits;
+    return ToSBuf(address.toStr(buf, sizeof(buf)), '/', prefix6);
+}
+
+/// a proxy_auth user, or the user=value of an external ACL helper (the only login there is when traffic is
+/// intercepted); empty if there is none
+SBuf
+LoginKey(const HttpRequest &request)
+{
+    SBuf name;
+#if USE_AUTH
+    if (request.auth_user_request && request.auth_user_request->username())
+        name = SBuf(request.auth_user_request->username());
+    else
+#endif
+        if (request.extacl_user.size())
+            name = SBuf(request.extacl_user.rawBuf(), request.extacl_user.size());
+    if (name.isEmpty())
+        return name;
+    // the prefix keeps users apart from addresses, which serve for those without a name
+    return ToSBuf("login=", name).substr(0, LongestKey);
+}
+
+/// empty if the address is not known
+SBuf
+MacKey(const HttpRequest &request)
+{
+#if USE_SQUID_EUI
+    const auto manager = request.clientConnectionManager.valid();
+    if (!manager || !manager->clientConnection)
+        return SBuf();
+
+    auto &client = *manager->clientConnection;
+    unsigned char mac[SZ_EUI48_BUF];
+    if (client.remote.isIPv4()) {
+        if (client.remoteEui48 == Eui::Eui48())
+            return SBuf();
+        memcpy(mac, client.remoteEui48.get(), sizeof(mac));
+    } else {
+        // the interface identifier of RFC 4291, appendix A: back to the address of the card, so that a machine
+        // is one user in both protocols
+        const auto eui = client.remoteEui64.get();
+        if (client.remoteEui64 == Eui::Eui64() || eui[3] != 0xFF || eui[4] != 0xFE)
+            return SBuf();
+        memcpy(mac, eui, 3);
+        memcpy(mac + 3, eui + 5, 3);
+        mac[0] ^= 0x02;
+    }
+    SBuf key;
+    key.Printf("mac=%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+    return key;
+#else
+    (void)request;
+    return SBuf();
+#endif
+}
+
+SBuf
+User(const HttpRequest &request)
+{
+    const auto rule = Config.msfrs.user;
+    SBuf key;
+    if (rule && rule->kind == Msfrs::UserKey::Login)
+        key = LoginKey(request);
+    else if (rule && rule->kind == Msfrs::UserKey::Mac)
+        key = MacKey(request);
+    if (key.isEmpty())
+        key = SourceKey(ClientAddress(request), rule ? rule->prefix6 : 128);
+    return key;
+}
+
+uint32_t
+DefaultClass()
+{
+    const auto &classes = *Config.msfrs.classes;
+    for (size_t i = 0; i < classes.size(); ++i) {
+        if (classes[i]->isDefault())
+            return i;
+    }
+    return 0; // not reached: Configuration::check() wants a default
+}
+
+uint32_t
+ClassOf(HttpRequest * const request, const AccessLogEntryPointer &al)
+{
+    if (!Config.msfrs.access)
+        return DefaultClass();
+
+    ACLFilledChecklist ch(nullptr, request);
+#if __has_include("acl/Node.h") // Squid 7
+    ch.updateAle(al);
+#else
+    ch.al = al;
+#endif
+    ch.syncAle(request, nullptr);
+
+    // A class that is not for this request. Lists are short: a set would cost more than it saves.
+    std::vector<uint32_t> denied;
+    for (const auto line: *Config.msfrs.access) {
+        if (std::find(denied.begin(), denied.end(), line->cls) != denied.end())
+            continue;
+        if (!ch.fastCheck(line->acls).allowed())
+            continue;
+        if (line->allow)
+            return line->cls;
+        denied.push_back(line->cls);
+    }
+    return DefaultClass();
+}
+
+} // namespace
+
+Msfrs::Party
+Msfrs::Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
+{
+    assert(request);
+    Party party;
+    party.cls = ClassOf(request, al);
+    party.user = User(*request);
+    debugs(97, 5, "class " << (*Config.msfrs.classes)[party.cls]->name << " user " << party.user);
+    return party;
+}
+

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_CLASSIFY_H
+#define SQUID_SRC_MSFRS_CLASSIFY_H
+
+#include "log/forward.h"
+#include "sbuf/SBuf.h"
+
+#include <cstdint>
+
+class HttpRequest;
+
+namespace Msfrs
+{
+
+/// who waits
+struct Party {
+    uint32_t cls = 0; ///< index into Config.msfrs.classes and RequestConfig::classes
+    SBuf user; ///< the key of the user within the class, at most 128 bytes
+};
+
+/// Finds the class by msfrs_access (first line that matches; the default class otherwise) and the user by
+/// msfrs_user. Only to be called while Config.msfrs.on().
+Party Classify(HttpRequest *, const AccessLogEntryPointer &);
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_CLASSIFY_H */
+

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "msfrs/Config.h"
+#include "msfrs/Directives.h"
+
+#include "engine/request_scheduler.h"
+
+#include <net/if.h>
+
+#include <algorithm>
+#include <map>
+
+namespace
+{
+
+/// "gold, silver" for messages
+std::string
+Names(const Msfrs::ClassLines &classes)
+{
+    std::string names;
+    for (const auto line: classes)
+        names += (names.empty() ? "" : ", ") + line->name;
+    return names;
+}
+
+msfrs::PluginChoice
+Choice(const Msfrs::PluginLine &line)
+{
+    msfrs::PluginChoice choice;
+    choice.name = line.name;
+    for (const auto &[name, value]: line.settings)
+        choice.settings.push_back({name, value});
+    return choice;
+}
+
+/// makes a scheduler and throws it away, for what only the scheduler and its plugins can judge
+void
+Try(const msfrs::RequestConfig &config, const Msfrs::Place &place)
+{
+    msfrs::RequestHost host;
+    host.log = [](int, const std::string &) {};
+    host.random = [] { return uint64_t(1); };
+    host.openCounter = [](const std::string &) { return std::unique_ptr<msfrs::InterfaceCounter>(); };
+    try {
+        const msfrs::RequestScheduler attempt(config, host, 0);
+    } catch (const msfrs::ConfigError &e) {
+        place.refuse(e.what());
+    }
+}
+
+} // namespace
+
+bool
+Msfrs::Configuration::on() const
+{
+    return toggle && toggle->on;
+}
+
+void
+Msfrs::Configuration::check()
+{
+    checkClasses();
+    checkAccess();
+    if (!on())
+        return; // nothing of the rest is used
+    checkPresence();
+    checkPlugins();
+}
+
+void
+Msfrs::Configuration::checkClasses() const
+{
+    if (!classes)
+        return;
+
+    std::map<std::string, const ClassLine *> seen;
+    const ClassLine *first = nullptr; // marked default
+    for (const auto line: *classes) {
+        const auto [known, added] = seen.emplace(line->name, line);
+        if (!added)
+            line->place.refuse("class " + line->name + " is already defined at " + known->second->place.where());
+        if (!line->isDefault())
+            continue;
+        if (first)
+            line->place.refuse("class " + line->name + " is a second default; the first is " + first->name + " at " +
+                               first->place.where() + ", and only one is allowed");
+        first = line;
+    }
+    if (!first)
+        classes->back()->place.refuse("no class is the default; add the word default to one of " + Names(*classes));
+}
+
+void
+Msfrs::Configuration::checkAccess()
+{
+    const auto count = classes ? classes->size() : 0;
+    std::vector<bool> reached(count), narrowed(count), closed(count); // by allow, any deny, "deny all"
+    auto open = true; // until an unconditional "allow all"
+    for (const auto line: access ? *access : AccessLines()) {
+        if (!classes)
+            line->place.refuse("class " + line->className + " is unknown because there is no msfrs_class line");
+        const auto found = std::find_if(classes->begin(), classes->end(), [&](const ClassLine *c) {
+            return c->name == line->className;
+        });
+        if (found == classes->end())
+            line->place.refuse("class " + line->className + " is unknown; known are " + Names(*classes));
+        const auto cls = line->cls = found - classes->begin();
+        if (!line->allow) {
+            narrowed[cls] = true;
+            closed[cls] = closed[cls] || line->matchesAll();
+        } else if (open && !closed[cls]) {
+            reached[cls] = true;
+            open = narrowed[cls] || !line->matchesAll();
+        }
+    }
+    if (!classes)
+        return;
+    for (size_t i = 0; i < classes->size(); ++i) {
+        const auto &line = *(*classes)[i];
+        if (!reached[i] && !line.isDefault())
+            line.place.warn("no request can get into class " + line.name +
+                            "; give it a msfrs_access allow line before any other class takes all");
+    }
+}
+
+void
+Msfrs::Configuration::checkPresence() const
+{
+    if (!link)
+        toggle->place.refuse("on needs the rate of the link; add a line such as msfrs_link rate=20Mbit");
+    if (!classes)
+        toggle->place.refuse("on needs a class; add a line such as msfrs_class all weight=1 default");
+    const auto interface = link->options.text("interface");
+    if (!interface.empty() && !if_nametoindex(interface.c_str()))
+        link->place.warn("there is no interface " + interface +
+                         " now; until there is, the bytes of responses are counted instead");
+}
+
+void
+Msfrs::Configuration::checkPlugins() const
+{
+    // one at a time, to know which line is at fault
+    auto config = requestConfig();
+    const auto chosen = config.admission;
+    config.admission = msfrs::PluginChoice{"none", {}};
+    Try(config, arbiter ? arbiter->place : toggle->place);
+    if (admission) {
+        config.admission = chosen;
+        Try(config, admission->place);
+    }
+}
+
+msfrs::RequestConfig
+Msfrs::Configuration::requestConfig() const
+{
+    msfrs::RequestConfig config;
+    if (link) {
+        config.rate = link->options.number("rate", config.rate);
+        config.interface = link->options.text("interface");
+        config.overhead = link->options.number("overhead", config.overhead);
+        config.rtt = static_cast<msfrs_time>(link->options.number("rtt", config.rtt));
+    }
+    if (window) {
+        auto &w = config.window;
+        w.target = window->options.number("target", w.target);
+        w.interval = static_cast<msfrs_time>(window->options.number("interval", w.interval));
+        w.growth = window->options.number("growth", w.growth);
+        w.reserve = window->options.number("reserve", w.reserve);
+    }
+    if (quantum)
+        config.quantum = quantum->bytes;
+    if (classes) {
+        for (const auto line: *classes) {
+            if (line->isDefault())
+                config.defaultClass = config.classes.size();
+            config.classes.push_back({line->name, line->weight()});
+        }
+    }
+    if (queue) {
+        config.maxWait = static_cast<msfrs_time>(queue->options.number("max_wait", config.maxWait));
+        config.maxPerUser = static_cast<uint32_t>(queue->options.number("max_per_user", config.maxPerUser));
+        config.maxQueued = static_cast<uint32_t>(queue->options.number("max_queued", config.maxQueued));
+    }
+    if (arbiter)
+        config.arbiter = Choice(*arbiter);
+    if (admission)
+        config.admission = Choice(*admission);
+    return config;
+}
+

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_CONFIG_H
+#define SQUID_SRC_MSFRS_CONFIG_H
+
+#include <cstdint>
+#include <vector>
+
+class StoreEntry;
+
+namespace msfrs
+{
+struct RequestConfig;
+}
+
+namespace Msfrs
+{
+
+class Switch;
+class Link;
+class Window;
+class Quantum;
+class ClassLine;
+class AccessLine;
+class UserKey;
+class Queue;
+class PluginLine;
+
+using ClassLines = std::vector<ClassLine *>;
+using AccessLines = std::vector<AccessLine *>;
+
+/// What the msfrs_* directives say. Plain pointers, like everything in SquidConfig: the code made from
+/// cf.data.pre fills and frees them; nil means that squid.conf does not have the directive.
+class Configuration
+{
+public:
+    bool on() const; ///< msfrs on
+
+    /// Checks what can only be checked after the whole file was read, including that the plugins load and take
+    /// their parameters; warns about what does no harm.
+    /// \throws msfrs::ConfigError whose text begins with file, line and directive
+    void check();
+
+    /// What the scheduler wants to know. The defaults are the scheduler's own.
+    msfrs::RequestConfig requestConfig() const;
+
+    Switch *toggle = nullptr;
+    Link *link = nullptr;
+    Window *window = nullptr;
+    Quantum *quantum = nullptr;
+    ClassLines *classes = nullptr;
+    AccessLines *access = nullptr;
+    UserKey *user = nullptr;
+    Queue *queue = nullptr;
+    PluginLine *arbiter = nullptr;
+    PluginLine *admission = nullptr;
+
+private:
+    void checkClasses() const;
+    void checkAccess();
+    void checkPresence() const;
+    void checkPlugins() const;
+};
+
+} // namespace Msfrs
+
+/* what the code generated from cf.data.pre calls for the two directives that may be repeated */
+void parse_msfrs_class(Msfrs::ClassLines **);
+void dump_msfrs_class(StoreEntry *, const char *name, const Msfrs::ClassLines *);
+void free_msfrs_class(Msfrs::ClassLines **);
+void parse_msfrs_access(Msfrs::AccessLines **);
+void dump_msfrs_access(StoreEntry *, const char *name, const Msfrs::AccessLines *);
+void free_msfrs_access(Msfrs::AccessLines **);
+
+#endif /* SQUID_SRC_MSFRS_CONFIG_H */
+

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_DIRECTIVES_H
+#define SQUID_SRC_MSFRS_DIRECTIVES_H
+
+#include "acl/forward.h"
+#include "msfrs/Options.h"
+
+#include <cstdint>
+
+namespace Msfrs
+{
+
+/// One line of squid.conf. Constructors read the line, check what one line alone allows to check, and throw
+/// msfrs::ConfigError. print() writes what followed the directive's name, as it was written.
+class Directive
+{
+public:
+    virtual ~Directive() = default;
+    Directive() = default;
+    Directive(const Directive &) = delete;
+    Directive &operator =(const Directive &) = delete;
+
+    virtual void print(std::ostream &) const = 0;
+
+    const Place place;
+};
+
+/// msfrs on|off
+class Switch: public Directive
+{
+public:
+    explicit Switch(ConfigParser &);
+    void print(std::ostream &) const override;
+
+    bool on = false;
+};
+
+/// msfrs_link rate= [interface=] [overhead=] [rtt=]
+class Link: public Directive
+{
+public:
+    explicit Link(ConfigParser &);
+    void print(std::ostream &os) const override { options.print(os); }
+
+    Options options;
+};
+
+/// msfrs_window [target=] [interval=] [growth=] [reserve=]
+class Window: public Directive
+{
+public:
+    explicit Window(ConfigParser &);
+    void print(std::ostream &os) const override { options.print(os); }
+
+    Options options;
+};
+
+/// msfrs_quantum SIZE|none
+class Quantum: public Directive
+{
+public:
+    explicit Quantum(ConfigParser &);
+    void print(std::ostream &) const override;
+
+    int64_t bytes = 0; ///< 0: none
+
+private:
+    std::string written_;
+};
+
+/// msfrs_class NAME weight= [default]
+class ClassLine: public Directive
+{
+public:
+    explicit ClassLine(ConfigParser &);
+    void print(std::ostream &) const override;
+
+    double weight() const;
+    bool isDefault() const;
+
+    std::string name;
+    Options options;
+};
+
+/// msfrs_access NAME allow|deny ACL...
+class AccessLine: public Directive
+{
+public:
+    explicit AccessLine(ConfigParser &);
+    ~AccessLine() override;
+    void print(std::ostream &) const override;
+
+    bool matchesAll() const; ///< whether the list is just the ACL "all"
+
+    std::string className;
+    uint32_t cls = 0; ///< index of that class; set by Configuration::check()
+    bool allow = false;
+    ACLList *acls = nullptr;
+};
+
+/// msfrs_user src|src6/NN|login|mac
+class UserKey: public Directive
+{
+public:
+    enum Kind { Source, Login, Mac };
+
+    explicit UserKey(ConfigParser &);
+    void print(std::ostream &) const override;
+
+    Kind kind = Source;
+    unsigned prefix6 = 128; ///< how many leading bits of an IPv6 address make a user, 1..128
+
+private:
+    std::string written_;
+};
+
+/// msfrs_queue [max_wait=] [max_per_user=] [max_queued=]
+class Queue: public Directive
+{
+public:
+    explicit Queue(ConfigParser &);
+    void print(std::ostream &os) const override { options.print(os); }
+
+    Options options;
+};
+
+/// msfrs_arbiter NAME [parameter=value...], msfrs_admission none|NAME [parameter=value...]
+class PluginLine: public Directive
+{
+public:
+    explicit PluginLine(ConfigParser &);
+    void print(std::ostream &) const override;
+
+    std::string name;
+    std::vector<Option> settings; ///< checked by Configuration::check() against the plugin's own table
+};
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_DIRECTIVES_H */
+
