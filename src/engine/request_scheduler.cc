@@ -60,11 +60,9 @@ const char *RefusalText(const Refusal why)
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config(c), host(h), rate(c.window, ledger.window(), now), started(now)
+        config((Check(c), c)), host(h), meter(makeMeter(c)), engine(makeEngine(c)),
+        rate(c.window, ledger.window(), now, meter->total())
     {
-        Check(c);
-        engine = makeEngine(c);
-        meter = makeMeter(c);
         for (const auto &cls : c.classes)
             slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>()});
     }
@@ -112,13 +110,13 @@ struct RequestScheduler::Impl {
     RequestConfig config;
     RequestHost host;
     LocalLedger ledger;
-    RateController rate;
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;
+    RateController rate;
     std::vector<Slot> slots;                      ///< by index into config.classes
     std::list<Request *> waiting, paused, served; ///< each in the order in which they entered
     std::deque<WindowReport::Sample> history;
-    msfrs_time started, nextForget = 0;
+    msfrs_time nextForget = 0;
     msfrs_time wakeAt = 0;                        ///< when the arbiter wants to be asked again; 0: no wish
     Request *continuing = nullptr;                ///< the one that readMore() asks for
     bool pumping = false;
@@ -243,8 +241,6 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
     wakeAt = 0;
     while (engine->totals().queued.items > 0) {
         const bool open = rate.open();
-        if (!open)
-            rate.wasFull();
         if (!open && !rate.openForFresh())
             break;
         const auto item = engine->pick(now, open ? MSFRS_PICK_ANY : MSFRS_PICK_FRESH, wakeAt);
@@ -253,6 +249,9 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
         grant(*static_cast<Request *>(item->host), now);
     }
     pumping = false;
+    const bool full = engine->totals().queued.items > 0 && !rate.open();
+    if (full != rate.full())
+        rate.setFull(full, now, meter->total());
 }
 
 /// Who waited for a first grant too long is refused; who was paused too long goes on regardless of the window.
@@ -320,8 +319,12 @@ void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time n
         }
         self.slots = std::move(slots);
     }
-    if (meter)
+    if (meter) {
+        // The new meter counts from zero: whatever was measured with the old one is closed first.
+        self.rate.update(now, self.meter->total(), self.config.rate);
         self.meter = std::move(meter);
+        self.rate.rebase(now, self.meter->total());
+    }
     self.config = next;
     self.rate.configure(next.window);
     self.pump(now);
@@ -448,11 +451,10 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;
     if (now >= self.rate.nextUpdate()) {
-        const double bytes = self.meter->take();
-        if (self.rate.update(now, bytes, self.config.rate)) {
+        if (self.rate.update(now, self.meter->total(), self.config.rate)) {
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.outstanding), window.limit,
-                                    self.rate.utilisation(), self.rate.fullInLastInterval()});
+                                    self.rate.utilisation(), self.rate.fullShare()});
             if (self.history.size() > HistoryLength)
                 self.history.pop_front();
         }

@@ -104,8 +104,8 @@ struct UserReport {
 struct WindowReport {
     double outstanding = 0, limit = 0, utilisation = 0; ///< W, W+, U of the last interval
     bool metered = false;             ///< whether U comes from the interface counter
-    struct Sample { double at, w, wplus, u; bool full; };
-    std::vector<Sample> history;      ///< latest last, at most 120; `at` in seconds of the host's clock
+    struct Sample { double at, w, wplus, u, full; }; ///< s of the host's clock; W; W+; U; share of time full
+    std::vector<Sample> history;      ///< latest last, at most 120
 };
 
 class RequestScheduler {

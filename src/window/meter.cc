@@ -49,31 +49,31 @@ Meter::Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, const 
         last_ = counter_->read();
 }
 
-double Meter::take()
+double Meter::total()
 {
     const double paid = static_cast<double>(payload_) * (1.0 + overhead_);
     payload_ = 0;
     metered_ = false;
     if (!counter_)
-        return paid;
+        return total_ += paid;
 
     const auto before = last_;
     last_ = counter_->read();
     if (!last_) {
         if (!complained_)
-            log_(0, "interface " + name_ + " has no receive counter any more; utilisation is taken from payload bytes");
+            log_(0, "interface " + name_ + " has no receive counter; utilisation is taken from payload bytes");
         complained_ = true;
-        return paid;
+        return total_ += paid;
     }
     if (complained_) {
         log_(0, "interface " + name_ + " is back; utilisation is taken from its receive counter");
         complained_ = false;
     }
-    // No earlier reading, or a counter that started anew: this interval is unknown to the counter.
+    // No earlier reading, or a counter that started anew: what came since then is unknown to the counter.
     if (!before || *last_ < *before)
-        return paid;
+        return total_ += paid;
     metered_ = true;
-    return static_cast<double>(*last_ - *before);
+    return total_ += static_cast<double>(*last_ - *before);
 }
 
 } // namespace msfrs

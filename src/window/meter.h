@@ -24,8 +24,8 @@ public:
 /// The kernel's receive counter of an interface.
 std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface);
 
-/// Bytes on the link per interval. The first failure of the counter is logged, and payload takes over until
-/// the counter answers again, which is logged too.
+/// Bytes on the link. The first failure of the counter is logged, and payload takes over until the counter
+/// answers again, which is logged too.
 class Meter {
 public:
     using Log = std::function<void(int level, const std::string &)>;
@@ -34,9 +34,9 @@ public:
     Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, double overhead, Log log);
 
     void payload(int64_t bytes) { payload_ += bytes; }
-    /// Bytes since the last call.
-    double take();
-    /// Whether the last take() was the counter's word.
+    /// Bytes since the meter was made; never goes back. Reads the counter.
+    double total();
+    /// Whether the last total() was the counter's word.
     bool metered() const { return metered_; }
 
 private:
@@ -44,7 +44,8 @@ private:
     std::string name_;
     double overhead_;
     Log log_;
-    int64_t payload_ = 0;
+    int64_t payload_ = 0; ///< since the last total()
+    double total_ = 0;
     std::optional<uint64_t> last_;
     bool metered_ = false, complained_ = false;
 };

@@ -3,6 +3,12 @@
 /// The window-based rate controller (WRC): how many responses may be outstanding, W+, so that the link is just
 /// full. Paper: Tsao, Lai, Tsao, Lin, "On applying fair queuing discipline to schedule requests at access
 /// gateway for downlink differential QoS", section 3.2, equations (2) and (3).
+///
+/// "W+ should be recomputed only when W = W+": a link that is not full while nobody waits says nothing about W+.
+/// U_m is therefore measured over the time in which the window was full, that is, in which someone waited for a
+/// place, and W+ is recomputed at the end of an interval once that time has come to half an interval; until
+/// then it adds up. Under backlog this is the paper's rule to the letter. With bursts it keeps the idle gaps
+/// between them out of U_m, which would otherwise open the window until it holds nothing back.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
@@ -21,7 +27,7 @@ struct WindowParams {
 
 class RateController {
 public:
-    RateController(const WindowParams &, LedgerWindow &, msfrs_time now);
+    RateController(const WindowParams &, LedgerWindow &, msfrs_time now, double total);
     void configure(const WindowParams &params) { params_ = params; }
 
     /// W < W+: a release of any kind is allowed.
@@ -31,28 +37,40 @@ public:
     void released() { ++window_.outstanding; }
     void returned();
 
-    /// Someone had to wait for a place: the window was full in this interval.
-    void wasFull() { full_ = true; }
+    /// Tells whether someone waits for a place (then the window is full), at every change at least.
+    /// \param total bytes the link has carried since some fixed time
+    void setFull(bool full, msfrs_time now, double total);
+    bool full() const { return full_; }
+    /// From here on totals are counted from another origin.
+    void rebase(msfrs_time now, double total);
 
     /// When the current interval ends.
     msfrs_time nextUpdate() const { return start_ + params_.interval; }
     /// Ends the interval. Called with now >= nextUpdate(); a clock that stood still or went back changes nothing.
-    /// \param bytes what the link carried in the interval, >= 0
+    /// \param total bytes the link has carried since some fixed time
     /// \param rate C in bit/s
     /// \returns whether an interval ended
-    bool update(msfrs_time now, double bytes, double rate);
+    bool update(msfrs_time now, double total, double rate);
 
-    double utilisation() const { return utilisation_; } ///< U_m of the last interval, share of C
-    bool fullInLastInterval() const { return lastFull_; }
+    double utilisation() const { return utilisation_; } ///< of the whole last interval, share of C
+    double fullShare() const { return fullShare_; }     ///< share of the last interval in which it was full
     const WindowParams &params() const { return params_; }
     const LedgerWindow &window() const { return window_; }
 
 private:
     WindowParams params_;
     LedgerWindow &window_;
-    msfrs_time start_;
-    double utilisation_ = 0;
-    bool full_ = false, lastFull_ = false;
+    void accountFull(msfrs_time now, double total);
+
+    msfrs_time start_;                ///< of the current interval
+    double startTotal_;               ///< what the link had carried then
+    bool full_ = false;
+    msfrs_time fullSince_ = 0;        ///< accounted up to here, while full
+    double fullSinceTotal_ = 0;
+    msfrs_time fullTime_ = 0;         ///< full since the last recomputation of W+
+    double fullBytes_ = 0;            ///< what the link carried in that time
+    msfrs_time intervalFull_ = 0;     ///< full in the current interval
+    double utilisation_ = 0, fullShare_ = 0;
 };
 
 } // namespace msfrs
