@@ -67,9 +67,9 @@ class Host:
         """Runs a command to its end; its output as text. Raises HostError if it fails and `check` is set."""
         return _run(self.enter(argv), input=input, timeout=timeout, check=check).stdout
 
-    def batch(self, lines, tool='ip'):
-        """Many commands of `ip` or `tc` in one process: `lines` without the tool's name."""
-        self.run(tool, '-batch', '-', input=''.join(f'{line}\n' for line in lines))
+    def batch(self, lines, *tool):
+        """Many commands of `ip` (or of `tool`, e.g. 'tc' or 'ip', '-6') in one process: `lines` without its name."""
+        self.run(*(tool or ('ip',)), '-batch', '-', input=''.join(f'{line}\n' for line in lines))
 
     def popen(self, argv, **how):
         """Starts a long-lived process: in a session of its own, so that Ctrl-C reaches only us and we stop things

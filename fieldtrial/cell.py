@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One cell of the trial: one arm, one workload, one link. A process of its own, so that cells run side by side, and a
+fault in one leaves the others alone.
+
+    python3 -m fieldtrial.cell SPEC.json
+
+Writes requests.csv, pages.csv, bytes.csv (by the load generator), link.csv, squid.csv, window.csv and stat.json into
+the directory that the spec names, beside the daemons' configurations and logs.
+"""
+import contextlib
+import dataclasses
+import json
+import pathlib
+import shutil
+import sys
+import time
+
+from . import addresses, arms, stopping, versions, workloads
+from .errors import Stopped, TrialError
+from .meters import LinkMeter, SquidMeter, WindowMeter
+from .processes import Daemon
+from .world import ROOT, World
+
+#: From "load generator started" to t0: it has to read its spec and import its modules, on a busy machine too.
+LEAD_S = 4.0
+CBR_PORT = 9
+
+
+@dataclasses.dataclass(frozen=True)
+class CellSpec:
+    """Everything a cell needs to know; stored as JSON."""
+
+    name: str                    #: also its directory's
+    directory: str
+    arm: str
+    workload: str
+    parameters: dict             #: of the workload
+    rate_bps: float
+    buffer_bdp: float
+    rtts_ms: tuple
+    users: dict                  #: class to number of users, in order of weight
+    weights: dict                #: class to weight
+    seed: int
+    duration_s: float            #: in which requests start
+    warmup_s: float              #: not measured, but recorded
+    drain_s: float               #: waited for what is still in flight
+    squid: str                   #: program for the arms that schedule
+    stock_squid: str             #: program for those that do not
+    sizes: dict = None
+    distance: str = 'auto'
+    keep: bool = False           #: leave the origin's files
+    delayline: str = None
+    six_every: int = 4           #: every so many users have IPv6 only; 0: none
+
+    @property
+    def total_s(self):
+        """How long it takes, about."""
+        return self.duration_s + self.drain_s + LEAD_S + 5.0
+
+    def store(self, path):
+        pathlib.Path(path).write_text(json.dumps(dataclasses.asdict(self), indent=1) + '\n')
+
+    @classmethod
+    def read(cls, path):
+        return cls(**json.loads(pathlib.Path(path).read_text()))
+
+
+def run(spec):
+    """Runs the cell to its end. Raises TrialError with a sentence; leaves nothing running, whatever happens."""
+    directory = pathlib.Path(spec.directory)
+    arm = arms.get(spec.arm)
+    workload = workloads.get(spec.workload)(spec.parameters)
+    program = spec.squid if arm.scheduled else spec.stock_squid
+    with World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, rtts_ms=spec.rtts_ms, users=spec.users.values(),
+               weights=spec.weights, directory=directory, distance=spec.distance, delayline=spec.delayline) as world:
+        world.start_names()
+        origin = world.start_origin()
+        arm.prepare(world)
+        squid = world.start_squid(arm.configuration(world), program)
+        load_directory = directory / 'load'
+        load_directory.mkdir()
+        t0 = time.monotonic() + LEAD_S
+        (directory / 'load.json').write_text(json.dumps(_load_spec(spec, world, load_directory, t0), indent=1) + '\n')
+        with contextlib.ExitStack() as stack:
+            meters = [LinkMeter(directory / 'link.csv', t0, world), SquidMeter(directory / 'squid.csv', t0, squid)]
+            if arm.scheduled:
+                meters.append(WindowMeter(directory / 'window.csv', t0, world))
+            for meter in meters:
+                stack.enter_context(meter)
+            for daemon in _beside(spec, workload, world, t0):
+                stack.enter_context(daemon)
+            load = stack.enter_context(Daemon(
+                world.users_host, [sys.executable, '-m', 'fieldtrial.loadgen', str(directory / 'load.json')],
+                directory / 'loadgen.log', command='load generator', cwd=ROOT))
+            control = _watch(spec, world, load, (squid, origin), t0)
+        for meter in meters:
+            if meter.failure:
+                raise TrialError(f'{type(meter).__name__}: {meter.failure}')
+        if arm.scheduled:
+            (directory / 'manager.yaml').write_text(meters[-1].report)
+        _finish(spec, world, directory, program, control)
+
+
+def _load_spec(spec, world, directory, t0):
+    users = []
+    for number, user in enumerate(world.users, start=1):
+        six_only = spec.six_every and number % spec.six_every == 0
+        users.append({'name': user.name, 'class': user.cls, 'addresses': [user.v6] if six_only else user.addresses})
+    made = {'version': 1, 'workload': spec.workload, 'parameters': spec.parameters, 'seed': spec.seed,
+            'duration_s': spec.duration_s, 'drain_s': spec.drain_s, 'rate_bps': spec.rate_bps,
+            'classes': list(spec.weights), 'users': users, 't0_monotonic': t0, 'out': str(directory),
+            'servers': [{'name': server.name, 'addresses': server.addresses, 'group': server.group,
+                         'rtt_ms': server.rtt_ms} for server in world.servers]}
+    if spec.sizes:
+        made['sizes'] = spec.sizes
+    return made
+
+
+def _beside(spec, workload, world, t0):
+    """The daemons of the constant-rate streams that the workload wants beside it."""
+    for number, stream in enumerate(workload.beside(spec.rate_bps), start=1):
+        port, where = CBR_PORT + number - 1, world.directory / f'cbr{number}'
+        yield Daemon(world.users_host, [sys.executable, '-m', 'fieldtrial.cbr', 'recv', '--bind', addresses.SINK4,
+                                        '--port', str(port), '--csv', f'{where}-received.csv'], f'{where}-received.log',
+                     command='CBR receiver', cwd=ROOT)
+        yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.cbr', 'send', '--to', addresses.SINK4,
+                                  '--port', str(port), '--rate', f'{stream.rate_bps:.0f}', '--on', f'{stream.on_s:g}',
+                                  '--off', f'{stream.off_s:g}', *(['--off-first'] if stream.off_first else []),
+                                  '--duration', f'{spec.duration_s:g}', '--t0', f'{t0:.6f}',
+                                  '--csv', f'{where}-sent.csv'], f'{where}-sent.log', command='CBR sender', cwd=ROOT)
+
+
+def _watch(spec, world, load, daemons, t0):
+    """Waits for the load generator's end while everything else runs; the congestion controls seen on the way."""
+    seen, look_at = {}, t0 + spec.duration_s / 2
+    give_up = t0 + spec.duration_s + spec.drain_s + 60.0
+    while load.wait(1.0) is None:
+        world.check()
+        for daemon in daemons:
+            daemon.check()
+        if time.monotonic() > look_at:
+            look_at = float('inf')
+            seen = {host.role: sorted(world.congestion_control(host))
+                    for host in (world.users_host, world.gateway, world.farm)}
+            others = {role: names for role, names in seen.items() if set(names) - {'cubic'}}
+            if others:
+                raise TrialError(f'congestion control must be cubic everywhere, and is {others}')
+        if time.monotonic() > give_up:
+            raise TrialError(f'the load generator has not ended 60 s after its time; {load.last_words()}')
+    if load.poll() != 0:
+        load.check()
+    return seen
+
+
+def _finish(spec, world, directory, program, control):
+    for path in (directory / 'load').iterdir():
+        path.rename(directory / path.name)
+    (directory / 'load').rmdir()
+    stat = {
+        'version': 1, 'arm': spec.arm, 'workload': spec.workload,
+        'parameters': workloads.get(spec.workload)(spec.parameters).values,
+        'rate_bps': spec.rate_bps, 'rtts_ms': list(spec.rtts_ms), 'buffer_bdp': spec.buffer_bdp,
+        'buffer_bytes': world.buffer_bytes, 'weights': spec.weights,
+        'users': {user.name: user.cls for user in world.users}, 'seed': spec.seed,
+        't_start': spec.warmup_s, 't_stop': spec.duration_s, 'drain_s': spec.drain_s, 'frame_overhead': 0,
+        'versions': versions.all_of(program), 'squid_program': str(program),
+        'squid_is_stock': program != spec.squid, 'distance': world.distance.name, 'congestion_control': control,
+        'squid_conf': (world.squid_directory() / 'squid.conf').read_text()}
+    (directory / 'stat.json').write_text(json.dumps(stat, indent=1) + '\n')
+    if not spec.keep:
+        shutil.rmtree(directory / 'origin', ignore_errors=True)
+
+
+def main(argv):
+    """The program; exit codes: 0 done, 1 fault (said on standard error), 128 + n stopped by signal n."""
+    try:
+        with stopping.by_signals():
+            run(CellSpec.read(argv[0]))
+    except TrialError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except Stopped as stop:
+        return 128 + stop.signum
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is recorded beside the requests: the link, Squid's processor time and memory, and the window.
+
+All rows begin with `t`, seconds since t0 (CLOCK_MONOTONIC), the same t0 as the load generator's.
+"""
+import contextlib
+import csv
+import http.client
+import re
+import threading
+import time
+
+from .errors import TrialError
+from .netlink import Qdisc, ReceivedBytes
+from .world import ACCESS, FORWARD_PORT, WAN
+
+#: One sample of mgr:msfrs' window history, as the report prints it: `- { at: 12.5, w: 7, wplus: 7.31, u: 0.981, ...`
+SAMPLE = re.compile(r'-\s*\{([^}]*)\}')
+
+
+class Meter:
+    """A table that grows by a row every `period` seconds, in a thread of its own."""
+
+    header = ()
+    period = 1.0
+
+    def __init__(self, path, t0):
+        self._t0 = t0
+        self._file = open(path, 'w', newline='', encoding='ascii')
+        self._csv = csv.writer(self._file, lineterminator='\n')
+        self._csv.writerow(self.header)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name=type(self).__name__, daemon=True)
+        self.failure = None    #: the TrialError that ended it early
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join(10.0)
+        self._file.close()
+
+    def _loop(self):
+        # Counted from t0, not from the last row: a late row does not make all later ones late.
+        number = 0
+        try:
+            while not self._over.wait(max(0.0, self._t0 + number * self.period - time.monotonic())):
+                self.sample()
+                number = max(number + 1, int((time.monotonic() - self._t0) / self.period))
+            self.last()
+        except (TrialError, OSError, ValueError) as error:
+            self.failure = error
+
+    def row(self, *values):
+        self._csv.writerow((f'{time.monotonic() - self._t0:.3f}', *values))
+
+    def sample(self):
+        raise NotImplementedError
+
+    def last(self):
+        """One more sample at the end."""
+        self.sample()
+
+
+class LinkMeter(Meter):
+    """rx_bytes: what the gateway's outside interface received. The rest: the ISP's queue towards it."""
+
+    header = ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets')
+    period = 0.1
+
+    def __init__(self, path, t0, world):
+        self._received = ReceivedBytes(world.gateway, WAN)
+        self._qdisc = Qdisc(world.isp, ACCESS)
+        self._start = self._received.read(), self._qdisc.read()
+        super().__init__(path, t0)
+
+    def sample(self):
+        received, stats = self._received.read(), self._qdisc.read()
+        start_received, start = self._start
+        self.row(received - start_received, stats.backlog_bytes, stats.drops - start.drops,
+                 stats.sent_bytes - start.sent_bytes, stats.sent_packets - start.sent_packets)
+
+    def __exit__(self, *args):
+        super().__exit__(*args)
+        self._received.close()
+        self._qdisc.close()
+
+
+class SquidMeter(Meter):
+    """cpu_s: user and kernel time of the process since its start. rss_kb: resident memory."""
+
+    header = ('t', 'cpu_s', 'rss_kb')
+
+    def __init__(self, path, t0, squid):
+        self._squid = squid
+        super().__init__(path, t0)
+
+    def sample(self):
+        usage = self._squid.usage()
+        if usage:
+            self.row(f'{usage[0]:.2f}', usage[1])
+
+
+class WindowMeter(Meter):
+    """W, W+ and U of every interval, from the history in the cache manager's report. The report is asked for seldom,
+    so that asking costs Squid next to nothing; each sample is taken once."""
+
+    header = ('t', 'w', 'wplus', 'u', 'full')
+    period = 30.0
+
+    def __init__(self, path, t0, world):
+        self._world = world
+        self._latest = float('-inf')
+        self.report = ''       #: the last whole report
+        super().__init__(path, t0)
+
+    def sample(self):
+        with contextlib.suppress(OSError, http.client.HTTPException):   # Squid may be busy; the next one catches up
+            self.report = manager_report(self._world, 'msfrs')
+        for sample in window_history(self.report):
+            if sample['at'] > self._latest:
+                self._latest = sample['at']
+                self._csv.writerow((f'{sample["at"] - self._t0:.3f}', sample['w'], sample['wplus'], sample['u'],
+                                    sample['full']))
+
+
+def window_history(report):
+    """The samples of `history:` in a report of mgr:msfrs, oldest first, as dicts of numbers."""
+    _, _, history = report.partition('history:')
+    samples = []
+    for match in SAMPLE.finditer(history):
+        pairs = (pair.partition(':') for pair in match[1].split(','))
+        values = {name.strip(): value.strip() for name, _, value in pairs}
+        values['full'] = 1 if values.get('full') in ('true', '1') else 0
+        with contextlib.suppress(KeyError, ValueError):
+            samples.append({name: float(values[name]) for name in ('at', 'w', 'wplus', 'u')} | {'full': values['full']})
+    return samples
+
+
+def manager_report(world, action, timeout=5.0):
+    """The text of a cache manager report. Raises OSError or HTTPException when Squid does not give it."""
+    with world.gateway.inside():
+        # One connection made inside; it stays there when the thread goes home.
+        connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT, timeout=timeout)
+        connection.connect()
+    try:
+        connection.request('GET', f'/squid-internal-mgr/{action}')
+        answer = connection.getresponse()
+        text = answer.read().decode(errors='replace')
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise http.client.HTTPException(f'cache manager: {action}: status {answer.status}')
+    return text

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""squid.conf for each arm: the same listening set-up and policy for all, and a few lines of the arm's own.
+
+Every function takes a `World` and returns the whole text.
+"""
+from .addresses import LAN4, LAN6, class_prefixes
+from .world import FORWARD_PORT, INTERCEPT_PORT, WAN
+
+
+def stock(world):
+    """Squid as it comes; the cache is off, as in the paper, so that every byte crosses the link."""
+    directory = world.squid_directory()
+    classes = '\n'.join(f'acl {name} src {" ".join(class_prefixes(number))}'
+                        for number, name in enumerate(world.weights, start=1))
+    return f'''\
+http_port {FORWARD_PORT}
+http_port {INTERCEPT_PORT} intercept
+visible_hostname gateway.test
+dns_nameservers 127.0.0.1
+
+{classes}
+acl users src {LAN4} {LAN6}
+http_access allow localhost
+http_access allow users
+http_access deny all
+
+cache deny all
+cache_mem 8 MB
+cache_effective_user proxy
+cache_log {directory}/cache.log
+access_log stdio:{directory}/access.log squid
+pid_filename {directory}/squid.pid
+coredump_dir {directory}
+shutdown_lifetime 1 second
+'''
+
+
+def pools(world):
+    """A delay pool for each class, in proportion to weight times users; together as much as the link carries."""
+    total = sum(world.weights[user.cls] for user in world.users)
+    lines = [f'delay_pools {len(world.weights)}']
+    for number, name in enumerate(world.weights, start=1):
+        share = sum(world.weights[name] for user in world.users if user.cls == name) / total
+        rate = max(1, round(world.rate_bps / 8 * share))
+        lines += [f'delay_class {number} 1', f'delay_access {number} allow {name}', f'delay_access {number} deny all',
+                  f'delay_parameters {number} {rate}/{rate}']
+    return stock(world) + '\n' + '\n'.join(lines) + '\n'
+
+
+def msfrs(world, *, extra=()):
+    """MSF-RS with its defaults; `extra` are further directives."""
+    lines = ['msfrs on', f'msfrs_link rate={world.rate_bps / 1000:.0f}kbit interface={WAN}']
+    last = list(world.weights)[-1]
+    for name, weight in world.weights.items():
+        lines.append(f'msfrs_class {name} weight={weight:g}' + (' default' if name == last else ''))
+    lines += [f'msfrs_access {name} allow {name}' for name in world.weights]
+    return stock(world) + '\n' + '\n'.join([*lines, *extra]) + '\n'
+
+
+def msfrs_paper(world):
+    """MSF-RS as the paper has it: whole responses, one queue per class, an update every five seconds."""
+    return msfrs(world, extra=('msfrs_window interval=5s reserve=0', 'msfrs_quantum none',
+                               'msfrs_arbiter msf wake=paper users=fifo'))

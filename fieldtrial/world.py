@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The scenario: a small internet with one access link in it.
+
+    users --- lan0 | gw | wan0 === acc0 | isp | --- delay --- | farm
+    own addresses   Squid      C, drop-tail                     servers with their own round-trip times
+
+Nothing here knows what a host is made of; see `netns` for one way. No host has a route to anything outside.
+
+    with World(rate_bps=2e6, users=(4, 4, 4)) as world:
+        world.start_origin()
+        squid = world.start_squid(squidconf.stock(world), '/usr/sbin/squid')
+        world.users_host.run('curl', '--interface', world.users[0].v4, 'http://198.19.1.1/b/16384/x')
+"""
+import contextlib
+import os
+import pathlib
+import shutil
+import tempfile
+
+from . import addresses as plan
+from . import delay, shaping
+from .errors import TrialError
+from .netns import NetnsFabric
+from .processes import Daemon, answers
+
+#: Twelve servers, evenly spread as in the paper's figure 7; mean 154 ms.
+DEFAULT_RTTS = tuple(12 + (296 - 12) * i / 11 for i in range(12))
+DEFAULT_WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+FORWARD_PORT, INTERCEPT_PORT, INTERCEPT_TLS_PORT = 3128, 3129, 3130
+LAN, WAN, ACCESS = 'lan0', 'wan0', 'acc0'
+
+#: Linux's own defaults, said aloud: a machine that was tuned runs the same trial.
+SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.conf.all.rp_filter=0',
+           'net.ipv4.conf.default.rp_filter=0', 'net.ipv6.conf.default.accept_ra=0',
+           'net.ipv6.conf.default.accept_dad=0', 'net.ipv4.tcp_sack=1', 'net.ipv4.tcp_timestamps=1',
+           'net.ipv4.tcp_window_scaling=1', 'net.ipv4.tcp_ecn=2', 'net.ipv4.tcp_no_metrics_save=0',
+           'net.ipv4.tcp_slow_start_after_idle=1', 'net.ipv4.tcp_rmem=4096 131072 6291456',
+           'net.ipv4.tcp_wmem=4096 16384 4194304', 'net.ipv4.ip_local_port_range=10240 65000')
+
+
+class World:
+    """Built by entering, taken down by leaving, whatever happened in between.
+
+    rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the mean
+    round-trip time. users: how many in each class. weights: class name to weight, in order. directory: where daemons
+    keep their files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'.
+    """
+
+    def __init__(self, *, rate_bps, buffer_bdp=1.5, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4), weights=None,
+                 directory=None, distance='auto', delayline=None, fabric=None):
+        self.rate_bps = rate_bps
+        self.weights = dict(weights or DEFAULT_WEIGHTS)
+        self.servers = plan.servers(rtts_ms)
+        self.users = plan.users(list(self.weights), users)
+        self.mean_rtt_ms = sum(rtts_ms) / len(rtts_ms)
+        self.buffer_bdp = buffer_bdp
+        self.buffer_bytes = round(buffer_bdp * shaping.bdp_bytes(rate_bps, self.mean_rtt_ms))
+        self._wanted = directory
+        self._distance = distance
+        self._delayline = str(delayline or ROOT / 'build/install/sbin/msfrs-delayline')
+        self._fabric = fabric
+        self._stack = contextlib.ExitStack()
+        self.directory = None  #: pathlib.Path, once entered
+        self.gateway = self.isp = self.farm = self.users_host = None
+        self.distance = None   #: the object that makes the delays
+
+    def __enter__(self):
+        try:
+            self._build()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    def _build(self):
+        if self._wanted is None:
+            made = tempfile.mkdtemp(prefix='msfrs-world-')
+            self._stack.callback(shutil.rmtree, made, ignore_errors=True)
+            os.chmod(made, 0o755)
+            self._wanted = made
+        self.directory = pathlib.Path(self._wanted).resolve()
+        fabric = self._fabric or self._stack.enter_context(NetnsFabric())
+        self.users_host, self.gateway, self.isp, self.farm = (fabric.host(role) for role in
+                                                              ('users', 'gw', 'isp', 'farm'))
+        for host in (self.users_host, self.gateway, self.isp, self.farm):
+            host.run('sysctl', '-q', '-w', *SYSCTLS)
+        fabric.wire(self.gateway, LAN, self.users_host, 'eth0')
+        fabric.wire(self.isp, ACCESS, self.gateway, WAN)
+        self._address_lan()
+        self._address_access()
+        self.distance = delay.choose(self._distance, fabric, self._delayline)
+        self._stack.callback(self.distance.close)
+        self.distance.connect(fabric, self.isp, self.farm, self.servers, self.directory)
+        shaping.bottleneck(self.isp, ACCESS, self.rate_bps, self.buffer_bytes)
+
+    def _address_lan(self):
+        self.gateway.batch([
+            f'addr add {plan.GATEWAY_IN4}/16 dev {LAN} noprefixroute',
+            f'addr add {plan.GATEWAY_IN6}/49 dev {LAN} nodad noprefixroute',
+            f'route add {plan.LAN4} dev {LAN} scope link src {plan.GATEWAY_IN4} congctl cubic',
+            f'route add {plan.LAN6} dev {LAN} congctl cubic'])
+        lines = []
+        for v4, v6 in [(plan.SINK4, plan.SINK6)] + [(user.v4, user.v6) for user in self.users]:
+            lines += [f'addr add {v4}/32 dev eth0', f'addr add {v6}/128 dev eth0 nodad']
+        lines += [f'route add {plan.LAN4} dev eth0', f'route add {plan.LAN6} dev eth0',
+                  f'route add default via {plan.GATEWAY_IN4} congctl cubic',
+                  f'route add default via {plan.GATEWAY_IN6} congctl cubic']
+        self.users_host.batch(lines)
+
+    def _address_access(self):
+        self.gateway.batch([
+            f'addr add {plan.GATEWAY_OUT4}/30 dev {WAN}', f'addr add {plan.GATEWAY_OUT6}/64 dev {WAN} nodad',
+            f'route add default via {plan.ISP4} congctl cubic', f'route add default via {plan.ISP6} congctl cubic'])
+        self.isp.batch([
+            f'addr add {plan.ISP4}/30 dev {ACCESS}', f'addr add {plan.ISP6}/64 dev {ACCESS} nodad',
+            f'route add {plan.LAN4} via {plan.GATEWAY_OUT4}', f'route add {plan.LAN6} via {plan.GATEWAY_OUT6}'])
+
+    # What the hosts run.
+
+    def start(self, host, argv, log, **how):
+        """A daemon that is stopped when the world goes; `log` is a file name in the world's directory."""
+        return self._stack.enter_context(Daemon(host, argv, self.directory / log, **how))
+
+    def start_names(self):
+        """dnsmasq on the gateway: answers for the servers' names, knows nothing else."""
+        records = [f'--host-record={server.name},{server.v4},{server.v6},3600' for server in self.servers]
+        daemon = self.start(self.gateway, [
+            'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--no-poll',
+            '--local=/test/', '--pid-file=', '--user=nobody', '--log-facility=-', '--bind-interfaces',
+            '--listen-address=127.0.0.1', f'--listen-address={plan.GATEWAY_IN4}', *records], 'dnsmasq.log')
+        daemon.wait_until(lambda: answers(self.gateway, 53), 'answering on port 53')
+        return daemon
+
+    def start_origin(self):
+        """nginx on the servers, all of them one process: they differ by address and distance."""
+        from .origin import Origin
+        directory = self.directory / 'origin'
+        origin = Origin(str(directory), [server.name for server in self.servers])
+        origin.prepare()
+        daemon = self.start(self.farm, origin.argv(), 'nginx.log')
+        daemon.wait_until(lambda: answers(self.farm, 80, self.servers[0].v4), 'answering on port 80')
+        return daemon
+
+    def squid_directory(self):
+        """Where Squid keeps its files; it may write there under its unprivileged user."""
+        directory = self.directory / 'squid'
+        if not directory.exists():
+            directory.mkdir(parents=True)
+            shutil.chown(directory, 'proxy', 'proxy')
+        return directory
+
+    def start_squid(self, conf, program, timeout=20.0):
+        """Squid on the gateway with this configuration text, in the foreground, and what is sent to port 80 handed
+        to it. Returns the Daemon once it answers; raises TrialError with the end of cache.log if it does not."""
+        directory = self.squid_directory()
+        path = directory / 'squid.conf'
+        path.write_text(conf)
+        if not os.access(program, os.X_OK):
+            raise TrialError(f'{program}: no Squid there; build it with squid-patches/build, or name another with --squid')
+        parsed = self.gateway.run(program, '-k', 'parse', '-f', str(path), check=False, timeout=60)
+        (directory / 'parse.log').write_text(parsed)
+        squid = self.start(self.gateway, [str(program), '-N', '-f', str(path)], 'squid/squid.out', command='squid')
+        squid.logs.append(directory / 'cache.log')
+        squid.wait_until(lambda: answers(self.gateway, INTERCEPT_PORT, plan.GATEWAY_IN4) and
+                         answers(self.gateway, FORWARD_PORT), f'answering on ports {FORWARD_PORT} and {INTERCEPT_PORT}',
+                         timeout)
+        self.intercept()
+        return squid
+
+    def intercept(self):
+        """Sends what the users send to port 80 to Squid."""
+        for tool in ('iptables', 'ip6tables'):
+            self.gateway.run(tool, '-w', '-t', 'nat', '-A', 'PREROUTING', '-i', LAN, '-p', 'tcp', '--dport', '80',
+                             '-j', 'REDIRECT', '--to-ports', str(INTERCEPT_PORT))
+
+    def check(self):
+        """Raises TrialError if the delay line has ended."""
+        self.distance.check()
+
+    def congestion_control(self, host):
+        """Names of the congestion controls that established connections of a host use, from `ss`."""
+        names = set()
+        for line in host.run('ss', '-tinH', 'state', 'established').splitlines():
+            words = line.split()
+            names.update(word for word in words if word in ('cubic', 'bbr', 'reno', 'dctcp', 'vegas', 'htcp'))
+        return names
