@@ -4,13 +4,14 @@
     python3 -m fieldtrial.loadgen SPEC.json
 
 runs in the users' network. SPEC.json says who the users and servers are and which workload to run (load/spec.py);
-requests.csv, pages.csv and meta.json are the result (load/records.py). All times are seconds since t0, which meta.json
+requests.csv, pages.csv, bytes.csv and meta.json are the result (load/records.py). All times are seconds since t0, which meta.json
 gives on CLOCK_MONOTONIC. SIGTERM and SIGINT end a run early: what is in flight is recorded as unfinished.
 """
 import argparse
 import asyncio
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import resource
@@ -23,6 +24,8 @@ from .errors import TrialError
 from .load import client, offers, records, run as running, spec as specs
 
 PROGRESS_S = 10.0
+#: Rows of bytes.csv.
+SAMPLE_S = 0.5
 FARTHEST_START_S = 60.0
 #: Files and sockets: what may be in flight, as many kept open, and some.
 FILES_WANTED = 2 * running.MOST_IN_FLIGHT + 200
@@ -83,7 +86,7 @@ async def _run(spec):
     drawn = offers.Offers(spec, clients.reachable)
     offered = spec.workload.prepare(drawn)
     t0 = _start(spec, loop)
-    recorder = records.Records(spec.out)
+    recorder = records.Records(spec.out, spec.users)
     run = running.Run(drawn, clients, recorder, loop, t0)
     meta = {'spec': specs.as_json(spec), 't0_monotonic': t0, 't0_unix': time.time() + t0 - loop.time(),
             'offered': offered, 'phases': [dataclasses.asdict(phase) for phase in spec.workload.phases(spec)]}
@@ -114,21 +117,29 @@ async def _until_done(run):
         loop.add_signal_handler(signum, lambda name=signum.name: stop.done() or stop.set_result(name))
     await asyncio.wait([stop], timeout=max(0.0, -run.now()))
     work = asyncio.create_task(run.spec.workload.run(run))
-    progress = asyncio.create_task(_progress(run))
+    beside = [asyncio.create_task(_progress(run)), asyncio.create_task(_sample(run))]
     latest = run.spec.duration_s + run.spec.drain_s - run.now()
     await asyncio.wait([work, stop], timeout=latest, return_when=asyncio.FIRST_COMPLETED)
-    for task in (progress, work):
+    for task in (*beside, work):
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
+    run.records.sample(run.now())
     return stop.result() if stop.done() else None
 
 
+async def _sample(run):
+    for number in itertools.count():
+        await run.sleep_until(number * SAMPLE_S)
+        run.records.sample(run.now())
+
+
 async def _progress(run):
-    while True:
-        before = dict(run.records.payload)
-        await asyncio.sleep(PROGRESS_S)
-        rates = '  '.join(f'{name} {(run.records.payload[name] - before.get(name, 0)) * 8 / PROGRESS_S / 1e6:.3f}'
+    for number in itertools.count(1):
+        before = run.records.by_class()
+        await run.sleep_until(number * PROGRESS_S)
+        now = run.records.by_class()
+        rates = '  '.join(f'{name} {(now[name] - before[name]) * 8 / PROGRESS_S / 1e6:.3f}'
                           for name in run.spec.classes)
         _say(run, f'Mbit/s of payload: {rates}')
 
@@ -144,7 +155,7 @@ def _say(run, text):
 def _totals(run):
     used = resource.getrusage(resource.RUSAGE_SELF)
     return {'requests': dict(run.records.outcomes), 'pages': dict(run.records.pages),
-            'payload_bytes': dict(run.records.payload), 'most_in_flight': run.most_in_flight,
+            'payload_bytes': dict(run.records.by_class()), 'most_in_flight': run.most_in_flight,
             'errors': dict(run.errors), 'cpu_s': round(used.ru_utime + used.ru_stime, 3),
             'memory_kb': used.ru_maxrss}
 

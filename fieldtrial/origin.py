@@ -15,7 +15,7 @@ import sys
 
 from .errors import TrialError
 from .load import sizes
-from .load.spec import WORD
+from .load.strict import WORD
 
 #: Debian has this user and group always; nothing belongs to them.
 USER, GROUP = 'nobody', 'nogroup'

@@ -12,7 +12,7 @@ import ssl
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
-from .spec import SpecError
+from .strict import SpecError
 
 #: Connections idle for longer are closed by the client, before nginx (75 s) or Squid (120 s) close them: no request
 #: meets a connection that is just going away.

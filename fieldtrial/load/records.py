@@ -5,7 +5,7 @@ import csv
 import dataclasses
 import os
 
-from .spec import SpecError
+from .strict import SpecError
 
 REQUEST_COLUMNS = ('t_start', 't_first_byte', 't_end', 'user', 'class', 'server', 'rtt_ms', 'size', 'bytes', 'status',
                    'outcome', 'page', 'kind', 'scheme')
@@ -31,16 +31,17 @@ class Request:
 
 
 class Records:
-    """Writes requests.csv and pages.csv into a directory and keeps totals."""
+    """Writes requests.csv, pages.csv and bytes.csv into a directory and keeps totals."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, users):
         """Raises SpecError if the directory holds one of the files already: an older run is never overwritten."""
-        self._files = []
+        self._files, self._users = [], users
         self._requests = self._open(directory, 'requests.csv', REQUEST_COLUMNS)
         self._pages = self._open(directory, 'pages.csv', PAGE_COLUMNS)
+        self._bytes = self._open(directory, 'bytes.csv', ('t', *(user.name for user in users)))
         self.outcomes = collections.Counter()    #: requests by outcome
         self.pages = collections.Counter()       #: pages by outcome
-        self.payload = collections.Counter()     #: body bytes got, by class
+        self.payload = collections.Counter()     #: body bytes got so far, by user, also of unfinished requests
 
     def _open(self, directory, name, columns):
         path = os.path.join(directory, name)
@@ -65,10 +66,22 @@ class Records:
     def received(self, request, count):
         """`count` more body bytes came for a request."""
         request.got += count
-        self.payload[request.user.cls] += count
+        self.payload[request.user.name] += count
+
+    def sample(self, now):
+        """A row of bytes.csv: what each user has got up to `now`. Requests tell their bytes only when they end; shares
+        of an interval need those of the interval."""
+        self._bytes.writerow((f'{now:.6f}', *(self.payload[user.name] for user in self._users)))
+
+    def by_class(self):
+        """Body bytes got so far, by class."""
+        totals = collections.Counter()
+        for user in self._users:
+            totals[user.cls] += self.payload[user.name]
+        return totals
 
     def page(self, user, page, t_start, t_end, requests, outcome):
-        """A page ended: `requests` are its parts, as far as they were asked for."""
+        """A page ended: `requests` are those of its parts that ended."""
         self._pages.writerow((
             f'{t_start:.6f}', f'{t_end:.6f}', user.name, user.cls, len(requests), sum(part.got for part in requests),
             int(outcome == 'ok'), page, outcome))

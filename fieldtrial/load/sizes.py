@@ -17,7 +17,7 @@ PAPER_M, PAPER_S = 9.357, 1.318
 CAP_SECONDS = 8.0
 
 #: A response on the wire: origin's response header, and per segment Ethernet 14 + IPv4 20 + TCP with timestamps 32.
-RESPONSE_HEADER, SEGMENT, SEGMENT_HEADER = 240, 1448, 66
+RESPONSE_HEADER, SEGMENT, SEGMENT_HEADER = 272, 1448, 66
 
 
 def _steps(size):

@@ -1,24 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The spec of a run: a JSON file, read strictly. What is wrong is refused with the key, the value and what is allowed."""
 import dataclasses
-import ipaddress
 import json
-import math
 import os
-import re
 
 from .. import workloads
-from ..errors import TrialError
 from . import sizes
+from .strict import SpecError, Value
 from .workload import ParameterError
 
 VERSION = 1
-WORD = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,62}')
 MOST_USERS, MOST_SERVERS = 10_000, 1_000
-
-
-class SpecError(TrialError):
-    """The spec cannot be run; str() names the file, the key, the value found and what is allowed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +64,7 @@ def load(path):
 
 def parse(data, source='spec'):
     """The Spec that the JSON object `data` says. `source` begins every message. Raises SpecError."""
-    top = _Object(data, source)
+    top = Value(data, source, ': ')
     version = top.whole('version', low=1)
     if version != VERSION:
         top.refuse('version', version, str(VERSION))
@@ -141,7 +133,7 @@ def _server(item):
 
 
 def _sizes(top, rate):
-    item = _Object(top.take('sizes', {'distribution': 'lognormal'}), f'{top.where}: sizes')
+    item = Value(top.take('sizes', {'distribution': 'lognormal'}), f'{top.where}: sizes')
     cap = round(rate / 8 * sizes.CAP_SECONDS)
     kind = item.word('distribution')
     limits = {'low': sizes.GRID_LOW, 'high': sizes.GRID_HIGH}
@@ -155,85 +147,3 @@ def _sizes(top, rate):
         item.refuse('distribution', kind, 'lognormal or fixed')
     item.done()
     return made
-
-
-_MISSING = object()
-
-
-class _Object:
-    """A JSON value with the words for where it stands; what is taken from it is checked, what is left is refused."""
-
-    def __init__(self, value, where):
-        self.where, self._value, self._left = where, value, None
-        if isinstance(value, dict):
-            self._left = dict(value)
-
-    def refuse(self, key, value, allowed):
-        """Raises SpecError for the value of `key` (or for this value itself, with an empty key)."""
-        shown = json.dumps(value)
-        raise SpecError(f'{self._at(key)}: {shown[:80]} is not {allowed}')
-
-    def _at(self, key):
-        return self.where + (f': {key}' if ': ' not in self.where else f'.{key}') if key else self.where
-
-    def object(self):
-        """This value, which must be a JSON object."""
-        if self._left is None:
-            self.refuse('', self._value, 'an object {...}')
-        return self
-
-    def take(self, key, default=_MISSING):
-        """The value of `key`, or with an empty key this value."""
-        if not key:
-            return self._value
-        self.object()
-        if key not in self._left:
-            if default is _MISSING:
-                raise SpecError(f'{self._at(key)}: missing')
-            return default
-        return self._left.pop(key)
-
-    def done(self):
-        """Refuses what nobody took."""
-        for key in self._left:
-            raise SpecError(f'{self._at(key)}: no such key')
-
-    def text(self, key='', default=_MISSING):
-        value = self.take(key, default)
-        if not isinstance(value, str):
-            self.refuse(key, value, 'a text')
-        return value
-
-    def word(self, key=''):
-        value = self.text(key)
-        if not WORD.fullmatch(value):
-            self.refuse(key, value, 'a name of letters, digits, "_", "." and "-" (at most 63)')
-        return value
-
-    def address(self):
-        try:
-            return str(ipaddress.ip_address(self.text()))
-        except ValueError:
-            self.refuse('', self._value, 'an IPv4 or IPv6 address')
-
-    def number(self, key, *, low, high=math.inf, default=_MISSING):
-        value = self.take(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-            most = '' if math.isinf(high) else f' and at most {high:g}'
-            self.refuse(key, value, f'a number of at least {low:g}{most}')
-        return float(value)
-
-    def whole(self, key, *, low, high=math.inf, default=_MISSING):
-        value = self.number(key, low=low, high=high, default=default)
-        if value != int(value):
-            self.refuse(key, value, 'a whole number')
-        return int(value)
-
-    def items(self, key, read, *, most=100, default=_MISSING):
-        """A list of at least one item, each read by `read(_Object)`; a tuple."""
-        value = self.take(key, default)
-        if value is default:
-            return value
-        if not isinstance(value, list) or not 1 <= len(value) <= most:
-            self.refuse(key, value, f'a list of 1 to {most}')
-        return tuple(read(_Object(item, f'{self._at(key)}[{number}]')) for number, item in enumerate(value))
