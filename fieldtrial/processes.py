@@ -15,10 +15,11 @@ PAGE = os.sysconf('SC_PAGE_SIZE')
 class Daemon:
     """One long-lived process on a host; its output goes to `log`.
 
-    command: for messages, what it is called. Usable with `with`: leaving the block stops it.
+    command: for messages, what it is called. stop_signal: what it ends properly on. Usable with `with`: leaving the block stops it.
     """
 
-    def __init__(self, host, argv, log, *, command=None, **how):
+    def __init__(self, host, argv, log, *, command=None, stop_signal=signal.SIGTERM, **how):
+        self._stop_signal = stop_signal
         self.name = command or os.path.basename(argv[0])
         self.logs = [log]   #: where it says why it ended
         with open(log, 'ab') as file:
@@ -63,10 +64,10 @@ class Daemon:
         except subprocess.TimeoutExpired:
             return None
 
-    def stop(self, patience=5.0, signum=signal.SIGTERM):
-        """Ends the process: `signum` first, SIGKILL after `patience` seconds. Its exit code."""
+    def stop(self, patience=5.0):
+        """Ends the process: its stop signal first, SIGKILL after `patience` seconds. Its exit code."""
         if self.poll() is None:
-            self._process.send_signal(signum)
+            self._process.send_signal(self._stop_signal)
             if self.wait(patience) is None:
                 self._process.kill()
                 self.wait()

@@ -15,6 +15,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import tempfile
 
 from . import addresses as plan
@@ -164,7 +165,8 @@ class World:
             raise TrialError(f'{program}: no Squid there; build it with squid-patches/build, or name another with --squid')
         parsed = self.gateway.run(program, '-k', 'parse', '-f', str(path), check=False, timeout=60)
         (directory / 'parse.log').write_text(parsed)
-        squid = self.start(self.gateway, [str(program), '-N', '-f', str(path)], 'squid/squid.out', command='squid')
+        squid = self.start(self.gateway, [str(program), '-N', '-f', str(path)], 'squid/squid.out', command='squid',
+                           stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
         squid.logs.append(directory / 'cache.log')
         squid.wait_until(lambda: answers(self.gateway, INTERCEPT_PORT, plan.GATEWAY_IN4) and
                          answers(self.gateway, FORWARD_PORT), f'answering on ports {FORWARD_PORT} and {INTERCEPT_PORT}',

@@ -239,6 +239,9 @@ int Run(const Options &options)
     std::vector<Descriptor> tuns;
     for (const auto &spec : options.tuns)
         tuns.push_back(OpenTun(spec));
+    const auto refused = PreferThisProcess();
+    if (!refused.empty())
+        std::fprintf(stderr, "no real-time priority, packets may be late on a busy machine: %s\n", refused.c_str());
     DropPrivileges(options.user);
 
     const std::unique_ptr<event_base, void (*)(event_base *)> base(event_base_new(), event_base_free);

@@ -32,6 +32,10 @@ private:
 /// \throws SystemError with the name, what failed and why
 Descriptor OpenTun(const std::string &spec);
 
+/// Asks the kernel to run this process before ordinary ones: on a busy machine packets would be late otherwise.
+/// \returns why not, empty if it was granted
+std::string PreferThisProcess();
+
 /// Gives up root for `user` and every way back to it. Does nothing when not root.
 /// \throws SystemError
 void DropPrivileges(const std::string &user);

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The trial from options to verdict; see options for the command line."""
+import sys
+
+from . import netns, plan, preflight, stopping
+from .cell import CellSpec
+from .errors import Stopped, TrialError
+from .options import read
+from .runner import AROUND_S, Runner, meta_of, new_directory
+
+QUICK_S = 330.0     #: what --quick may take for its cells; the report has the rest of the six minutes
+
+
+def cells_of(conditions, options, directory):
+    """[(CellSpec, lanes)] in the order in which they run."""
+    made = []
+    for condition in conditions:
+        for arm in condition.arms:
+            name = f'{condition.label()}-{arm}'
+            made.append((CellSpec(
+                name=name, directory=str(directory / name) if directory else name, arm=arm, workload=condition.workload,
+                parameters=condition.parameters, rate_bps=condition.rate_bps, buffer_bdp=condition.buffer_bdp,
+                rtts_ms=options.rtts, users=condition.population(options.weights), weights=options.weights,
+                seed=condition.seed, duration_s=condition.duration_s, warmup_s=condition.warmup_s,
+                drain_s=condition.drain_s, squid=options.squid, stock_squid=options.stock_squid, sizes=options.sizes,
+                distance=options.delay, keep=options.keep, delayline=options.delayline,
+                six_every=options.ipv6_every), condition.lanes))
+    return made
+
+
+def seconds_of(cells, lanes):
+    """About how long the cells take."""
+    return plan.schedule_seconds([(spec.duration_s + spec.drain_s + AROUND_S, wants) for spec, wants in cells], lanes)
+
+
+def fitting(conditions, options, limit):
+    """The conditions, in order, that fit into `limit` seconds; and those that do not."""
+    kept, dropped = [], []
+    for condition in conditions:
+        fits = seconds_of(cells_of([*kept, condition], options, None), options.lanes) <= limit
+        (kept if fits else dropped).append(condition)
+    return kept, dropped
+
+
+def _without_htb(conditions):
+    able, why = preflight.has_htb()
+    if able or not any('stock-htb' in condition.arms for condition in conditions):
+        return conditions
+    print(f'arm stock-htb is left out: {why}')
+    kept = [plan.without_arm(condition, 'stock-htb') for condition in conditions]
+    return [condition for condition in kept if condition.arms]
+
+
+def _show(cells, options):
+    print(f'{len(cells)} cells, about {seconds_of(cells, options.lanes) / 60:.0f} minutes with {options.lanes} lanes')
+    for spec, wants in cells:
+        users = ', '.join(f'{count} {name}' for name, count in spec.users.items())
+        print(f'  {spec.name:52} {spec.duration_s:4.0f} s + {spec.drain_s:2.0f} s, {wants} lane(s); users: {users}')
+
+
+def _conditions(options):
+    conditions = plan.chosen(options)
+    if not conditions or not any(condition.arms for condition in conditions):
+        raise TrialError('the options leave nothing to run: see ./trial --plan')
+    if options.quick and options.seconds is None:
+        conditions, dropped = fitting(conditions, options, QUICK_S)
+        for condition in dropped:
+            print(f'left out, since six minutes are too short for it with {options.lanes} lanes: {condition.label()}')
+    return conditions
+
+
+def _run(options, argv):
+    for name in netns.sweep():
+        print(f'removed a leftover of an earlier run: {name}')
+    preflight.check(options.squid, options.delayline, options.delay)
+    conditions = _without_htb(_conditions(options))
+    directory = new_directory(options.out)
+    cells = cells_of(conditions, options, directory)
+    print(f'{len(cells)} cells, about {seconds_of(cells, options.lanes) / 60:.0f} minutes; results in {directory}')
+    if options.stock_squid == options.squid:
+        print('there is no unpatched Squid of this series: the stock arms run the patched one with msfrs off')
+    runner = Runner(cells, directory, options.lanes, meta_of(options, argv, conditions))
+    stopped = None
+    try:
+        with stopping.by_signals():
+            runner.run()
+    except Stopped as stop:
+        stopped = stop
+        print(f'stopped by signal {stop.signum}; everything is taken down, and the report has what was complete')
+    from .report import write_report   # imports numpy: not before the check that it is there
+    summary = write_report(str(directory), out=sys.stdout)
+    if stopped:
+        return 128 + stopped.signum
+    for name, _ in runner.failed:
+        print(f'this cell failed, see above: {name}')
+    return 1 if runner.failed else summary.exit_code
+
+
+def main(argv=None):
+    """The program; its exit code, see options."""
+    argv = sys.argv[1:] if argv is None else argv
+    options = read(argv)
+    try:
+        if options.plan:
+            _show(cells_of(_conditions(options), options, None), options)
+            return 0
+        return _run(options, argv)
+    except TrialError as error:
+        print(f'trial: {error}', file=sys.stderr)
+        return 1
+
+

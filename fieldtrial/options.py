@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line of the trial. A value that is not allowed is refused with what was found and what is allowed."""
+import argparse
+import os
+import textwrap
+
+from . import workloads
+from .arms import ARMS
+from .load.workload import ParameterError
+from .world import DEFAULT_RTTS, DEFAULT_WEIGHTS, ROOT
+
+EPILOG = '''\
+arms:
+{arms}
+
+workloads, with the parameters that --set takes:
+{workloads}
+
+Without --rates, --buffers, --workloads and --set the plan is the one the project's targets are judged by; with any of
+them it is every combination of what they say. `./trial --plan` shows what would be run, and for how long.
+
+exit codes: 0 every target that was measured is reached; 1 the trial could not be run, or a cell of it failed; 2 a wrong
+option; 3 some target is missed; 4 nothing could be judged; 128 + n stopped by signal n.
+'''
+
+
+def _numbers(what, low, high):
+    def read(text):
+        try:
+            values = tuple(float(word) for word in text.split(','))
+        except ValueError:
+            values = ()
+        if not values or not all(low <= value <= high for value in values):
+            raise argparse.ArgumentTypeError(f'{text!r}: wanted are {what}, each {low:g} to {high:g}, with commas between')
+        return values
+    return read
+
+
+def _number(what, low, high, kind=float):
+    def read(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not low <= value <= high:
+            raise argparse.ArgumentTypeError(f'{text!r}: wanted is {what}, {low:g} to {high:g}')
+        return value
+    return read
+
+
+def _names(known):
+    def read(text):
+        names = tuple(text.split(','))
+        for name in names:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f'{name!r} is unknown; there are {", ".join(known)}')
+        return tuple(dict.fromkeys(names))
+    return read
+
+
+def _weights(text):
+    weights = {}
+    for word in text.split(','):
+        name, _, value = word.partition('=')
+        try:
+            weights[name] = float(value)
+        except ValueError:
+            weights[name] = 0.0
+        if not (name.isalnum() and name.islower() and 0 < weights[name] <= 10000):
+            raise argparse.ArgumentTypeError(f'{word!r}: wanted is NAME=WEIGHT, the name in small letters and digits, the '
+                                             'weight above 0 and at most 10000')
+    if len(weights) > 7 or len(weights) != len(text.split(',')):
+        raise argparse.ArgumentTypeError(f'{text!r}: wanted are 1 to 7 classes, each once')
+    return weights
+
+
+def _whole(values):
+    return tuple(int(value) for value in values)
+
+
+def _sizes(text):
+    kind, *numbers = text.split(':')
+    names = {'lognormal': ('m', 's', 'max'), 'fixed': ('size',)}.get(kind, ())
+    try:
+        values = [float(number) for number in numbers]
+    except ValueError:
+        values = []
+    if not values or len(values) > len(names) or (kind == 'lognormal' and len(values) < 2):
+        raise argparse.ArgumentTypeError(f'{text!r}: wanted is lognormal:M:S, lognormal:M:S:MAX or fixed:BYTES')
+    read = dict(zip(names, values))
+    return {'distribution': kind, **{name: int(value) if name in ('max', 'size') else value
+                                     for name, value in read.items()}}
+
+
+def _parameter(text):
+    name, _, value = text.partition('=')
+    workload, dot, parameter = name.partition('.')
+    if not dot or not value or workload not in workloads.names():
+        raise argparse.ArgumentTypeError(f'{text!r}: wanted is WORKLOAD.PARAMETER=VALUE, for example open.load=0.9')
+    try:
+        checked = workloads.get(workload)({parameter: value})
+    except ParameterError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return workload, parameter, checked.values[parameter]
+
+
+def parser():
+    """The argparse parser."""
+    made = argparse.ArgumentParser(
+        prog='./trial', formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+        description='Runs the field trial: real users\' requests through real Squids over a slow link, all in network '
+                    'namespaces of\nits own, and judges what they got. Needs root. Builds what is missing first.',
+        epilog=EPILOG.format(
+            arms='\n'.join(f'  {arm.name:13}{arm.title}' for arm in ARMS.values()),
+            workloads='\n'.join(f'  {name:13}{workloads.get(name).summary}\n' + '\n'.join(
+                textwrap.indent(parameter.describe(), '      ') for parameter in workloads.get(name).parameters)
+                for name in workloads.names())))
+    what = made.add_argument_group('what is run')
+    what.add_argument('--quick', action='store_true', help='a first look, within six minutes after the build')
+    what.add_argument('--plan', action='store_true', help='show what would be run, and end')
+    what.add_argument('--arms', type=_names(list(ARMS)), metavar='ARM,...', help='only these (default: the plan\'s)')
+    what.add_argument('--workloads', type=_names(workloads.names()), metavar='NAME,...', help='only these')
+    what.add_argument('--set', type=_parameter, action='append', default=[], dest='assignments',
+                      metavar='WORKLOAD.PARAMETER=VALUE', help='a parameter of a workload; may be given again')
+    what.add_argument('--seconds', type=_number('a number of seconds', 20, 86400), metavar='S',
+                      help='length of each cell, of which a quarter at most is warm-up (default: the plan\'s, 160 to 300)')
+    what.add_argument('--seed', type=_numbers('whole numbers', 0, 2**31), default=(1.0,), dest='seeds', metavar='N,...',
+                      help='what the offered load is drawn from; the same for all arms; several repeat all (default 1)')
+    link = made.add_argument_group('the small internet')
+    link.add_argument('--rates', type=_numbers('rates in Mbit/s', 0.1, 1000), metavar='MBIT,...',
+                      help='the downlink\'s capacity C (default: the plan\'s, 2 and 10)')
+    link.add_argument('--buffers', type=_numbers('buffers in bandwidth-delay products', 0.1, 100), metavar='BDP,...',
+                      help='the ISP\'s queue, of C times the mean RTT (default: the plan\'s, 1.5 and 10)')
+    link.add_argument('--rtts', type=_numbers('round-trip times in ms', 0.1, 5000), default=DEFAULT_RTTS, metavar='MS,...',
+                      help='one server for each (default: twelve, evenly from 12 to 296, mean 154)')
+    link.add_argument('--weights', type=_weights, default=DEFAULT_WEIGHTS, metavar='CLASS=WEIGHT,...',
+                      help='the classes, highest first (default gold=4,silver=2,bronze=1)')
+    link.add_argument('--users', type=_numbers('numbers of users', 1, 1000), metavar='N,...',
+                      help='users in each class (default: 4, from 6 Mbit/s on 12; unequal has 24 in the first)')
+    link.add_argument('--sizes', type=_sizes, metavar='DISTRIBUTION',
+                      help='of the responses: lognormal:M:S[:MAX] or fixed:BYTES (default lognormal:9.357:1.318, cut at 8 s '
+                           'of C)')
+    link.add_argument('--ipv6-every', type=_number('a whole number', 0, 1000, int), default=4, metavar='N',
+                      help='every Nth user has IPv6 only; 0: none (default 4)')
+    link.add_argument('--delay', choices=('auto', 'netem', 'delayline'), default='auto',
+                      help='what makes the distance: netem where the kernel has it, the project\'s delay line where not')
+    how = made.add_argument_group('how')
+    how.add_argument('--squid-series', choices=('6', '7'), default='6', help='which Squid is built and run (default 6)')
+    how.add_argument('--squid', metavar='FILE', help='the patched Squid (default: as built)')
+    how.add_argument('--stock-squid', metavar='FILE', help='the unpatched one (default: as built; if there is none, the '
+                                                           'patched one with msfrs off, and the report says so)')
+    how.add_argument('--lanes', type=_number('a whole number', 1, 64, int), metavar='N',
+                     help='how many 2 Mbit/s cells run at a time; a 10 Mbit/s one takes two (default: three for each '
+                          'processor)')
+    how.add_argument('--out', metavar='DIR', default=str(ROOT / 'build/trial'),
+                     help='where run directories are made (default build/trial)')
+    how.add_argument('--keep', action='store_true', help='leave the origin\'s files in the cells\' directories too')
+    how.add_argument('--no-build', action='store_true', help='install and build nothing; use what is there')
+    return made
+
+
+def read(argv):
+    """The options, checked and completed. Exits with code 2 and a sentence if one is wrong."""
+    made = parser()
+    options = made.parse_args(argv)
+    options.rates = options.rates and tuple(rate * 1e6 for rate in options.rates)
+    options.seeds = _whole(options.seeds)
+    options.users = options.users and _whole(options.users)
+    if options.users and len(options.users) != len(options.weights):
+        made.error(f'--users has {len(options.users)} numbers for {len(options.weights)} classes '
+                   f'({", ".join(options.weights)})')
+    options.parameters = {}
+    for workload, name, value in options.assignments:
+        options.parameters.setdefault(workload, {})[name] = value
+    options.lanes = options.lanes or 3 * (os.cpu_count() or 1)
+    suffix = '' if options.squid_series == '6' else f'-{options.squid_series}'
+    options.squid = os.path.abspath(options.squid or ROOT / f'build/install{suffix}/sbin/squid')
+    stock = ROOT / f'build/install{suffix}-stock/sbin/squid'
+    options.stock_squid = os.path.abspath(options.stock_squid or (stock if stock.exists() else options.squid))
+    options.delayline = str(ROOT / 'build/install/sbin/msfrs-delayline')
+    return options

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which cells a run consists of. Pure: from options to a list of conditions, each of them run once by each of its arms."""
+import dataclasses
+
+from . import workloads
+from .arms import ARMS
+
+ALL = tuple(ARMS)
+NO_POOLS = ('stock', 'stock-htb', 'msfrs-paper', 'msfrs')
+SHAPERS = ('stock-htb', 'msfrs-paper', 'msfrs')
+CHIEF = ('stock', 'stock-htb', 'msfrs')
+
+#: A link of this rate takes one lane; a faster one, with more packets to move, as many more as it is faster.
+LANE_BPS = 4e6
+#: Users in a class when nothing is said: enough to saturate the link.
+FEW_USERS, MANY_USERS, MANY_FROM_BPS = 4, 12, 6e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """What several arms are compared under. Times in seconds, the buffer in bandwidth-delay products."""
+
+    workload: str
+    arms: tuple
+    duration_s: float
+    warmup_s: float
+    parameters: dict = dataclasses.field(default_factory=dict)
+    rate_bps: float = 2e6
+    buffer_bdp: float = 1.5
+    drain_s: float = 0.0
+    seed: int = 1
+    users: tuple = None         #: per class; None: as many as the rate wants
+
+    @property
+    def lanes(self):
+        """How many lanes a cell takes."""
+        return max(1, round(self.rate_bps / LANE_BPS))
+
+    def population(self, classes):
+        """{class: users}: what was asked for, or what the workload and the rate want."""
+        if self.users is not None:
+            return dict(zip(classes, self.users, strict=True))
+        each = MANY_USERS if self.rate_bps >= MANY_FROM_BPS else FEW_USERS
+        return workloads.get(self.workload)(self.parameters).population(list(classes), each)
+
+    def label(self):
+        """Short and unique among the conditions of a run; good for a directory's name."""
+        said = ''.join(f'-{name}{value}' for name, value in sorted(self.parameters.items()))
+        return f'{self.workload}{said}-{self.rate_bps / 1e6:g}M-{self.buffer_bdp:g}bdp-s{self.seed}'.replace('/', '_')
+
+
+def full():
+    """The default run: what the targets and the paper's tables and figures need."""
+    return [
+        Condition('backlogged', ALL, 240, 40),
+        Condition('open', ALL, 300, 40, {'load': 0.95}, drain_s=30),
+        Condition('pages', ALL, 300, 40),
+        Condition('pages', NO_POOLS, 300, 40, buffer_bdp=10),
+        Condition('backlogged', ALL, 160, 40, rate_bps=10e6),
+        Condition('open', ALL, 300, 40, {'load': 0.85}, drain_s=30),
+        Condition('unequal', ALL, 240, 40),
+        Condition('phases', ALL, 240, 20),
+        Condition('backlogged', NO_POOLS, 240, 40, buffer_bdp=10),
+        *(Condition('cbr', SHAPERS, 200, 40, {'share': share}) for share in (0.2, 0.4, 0.6)),
+        *(Condition('open', NO_POOLS, 300, 40, {'load': load}, buffer_bdp=10, drain_s=30) for load in (0.85, 0.95)),
+        *(Condition('open', NO_POOLS, 200, 30, {'load': load}, rate_bps=10e6, drain_s=20) for load in (0.85, 0.95)),
+    ]
+
+
+def quick():
+    """The most important ones, short: for a first look, with wide confidence intervals. The order is that of
+    importance, because a machine with few processors gets through fewer of them."""
+    return [
+        Condition('backlogged', ALL, 100, 25),
+        Condition('pages', CHIEF, 100, 25),
+        Condition('open', CHIEF, 110, 25, {'load': 0.95}, drain_s=10),
+        Condition('unequal', ('msfrs',), 100, 25),
+        Condition('phases', ('msfrs',), 120, 10),
+        Condition('cbr', ('msfrs',), 120, 40, {'share': 0.4}),
+        Condition('backlogged', ('stock', 'msfrs'), 60, 20, buffer_bdp=10),
+        Condition('backlogged', ('stock', 'msfrs'), 50, 20, rate_bps=10e6),
+    ]
+
+
+def chosen(options):
+    """The conditions that the options ask for; see cli.
+
+    Without rates, buffers, parameters or workloads it is full() or quick(), less the arms that were not asked for.
+    With any of these it is every combination of them, with the times of the plan's condition of that workload.
+    """
+    base = quick() if options.quick else full()
+    if any(asked is not None for asked in (options.rates, options.buffers, options.workloads)) or options.parameters:
+        base = list(_combined(base, options))
+    conditions = []
+    for condition in base:
+        arms = tuple(arm for arm in ALL if arm in (options.arms or condition.arms))
+        for seed in options.seeds:
+            changes = {'arms': arms, 'seed': seed}
+            if options.users is not None:
+                changes['users'] = options.users
+            if options.seconds is not None:
+                changes['duration_s'] = options.seconds
+                changes['warmup_s'] = min(condition.warmup_s, options.seconds / 4)
+            conditions.append(dataclasses.replace(condition, **changes))
+    return conditions
+
+
+def _combined(base, options):
+    for name in options.workloads or dict.fromkeys(condition.workload for condition in base):
+        models = [condition for condition in base if condition.workload == name]
+        model = models[0] if models else Condition(name, ALL, 240, 40, drain_s=30 if name == 'url-list' else 0)
+        variants = [options.parameters[name]] if name in options.parameters else \
+            list({repr(each.parameters): each.parameters for each in models}.values()) or [{}]
+        for rate in options.rates or (2e6,):
+            for buffer in options.buffers or (1.5,):
+                for parameters in variants:
+                    yield dataclasses.replace(model, parameters=parameters, rate_bps=rate, buffer_bdp=buffer)
+
+
+def schedule_seconds(cells, lanes):
+    """How long `cells`, (seconds, lanes it takes) in order, need when as many run side by side as fit into `lanes`."""
+    running, now = [], 0.0
+    for seconds, wants in cells:
+        wants = min(wants, lanes)
+        while sum(each for _, each in running) + wants > lanes:
+            running.sort()
+            now = running.pop(0)[0]
+        running.append((now + seconds, wants))
+    return max((end for end, _ in running), default=0.0)
+
+
+
+
+def without_arm(condition, arm):
+    """The same condition for the other arms."""
+    return dataclasses.replace(condition, arms=tuple(each for each in condition.arms if each != arm))

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs the cells of a plan, several side by side, says what it is doing, and leaves a run directory behind.
+
+    build/trial/<UTC>/meta.json        what was asked, versions, which cells there are and how they ended
+    build/trial/<UTC>/<cell>/...       see cell
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+from . import netns, versions
+from .errors import TrialError
+from .processes import tail
+from .world import ROOT
+
+#: Setting up, the lead and taking down, beside the cell's own seconds.
+AROUND_S = 10.0
+QUIET_PROGRESS_S = 30.0
+
+
+class Running:
+    """A cell's process."""
+
+    def __init__(self, spec, lanes):
+        self.spec, self.lanes = spec, lanes
+        self.start = time.monotonic()
+        self.log = pathlib.Path(spec.directory) / 'cell.log'
+        spec_file = pathlib.Path(spec.directory) / 'cell.json'
+        spec.store(spec_file)
+        with open(self.log, 'wb') as log:
+            # Ends with its parent, by a signal that it handles: it has a world to take down.
+            self.process = subprocess.Popen(['setpriv', '--pdeathsig', 'TERM', sys.executable, '-m', 'fieldtrial.cell',
+                                             str(spec_file)], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    @property
+    def wanted_s(self):
+        return self.spec.duration_s + self.spec.drain_s + AROUND_S
+
+    def seconds(self):
+        return time.monotonic() - self.start
+
+    def stop(self):
+        """Asks it to end and waits until it has taken its world down."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(30.0)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Runner:
+    """Runs (CellSpec, lanes) pairs. `directory` must exist. `out` gets the progress."""
+
+    def __init__(self, cells, directory, lanes, meta, out=sys.stdout):
+        self._waiting = list(cells)
+        self._all = len(self._waiting)
+        self._running, self._done, self._failed = [], [], []
+        self._lanes = lanes
+        self._directory = pathlib.Path(directory)
+        self._meta = meta
+        self._out = out
+        self._live = out.isatty()
+        self._told = 0.0
+
+    @property
+    def failed(self):
+        """[(cell's name, why)]."""
+        return self._failed
+
+    def run(self):
+        """All cells, or as many as there were before a signal. Whatever ends it, no process and no world is left."""
+        self._write_meta(complete=False)
+        try:
+            while self._waiting or self._running:
+                self._start_what_fits()
+                time.sleep(0.5)
+                self._collect()
+                self._progress()
+        finally:
+            self._clear_line()
+            for each in self._running:
+                each.stop()
+            netns.sweep()
+            self._write_meta(complete=not self._waiting and not self._running and not self._failed)
+
+    def _start_what_fits(self):
+        while self._waiting:
+            spec, wants = self._waiting[0]
+            wants = min(wants, self._lanes)
+            if sum(each.lanes for each in self._running) + wants > self._lanes:
+                return
+            self._waiting.pop(0)
+            pathlib.Path(spec.directory).mkdir(parents=True)
+            self._running.append(Running(spec, wants))
+            # One after the other: building a world is the busiest moment, and would disturb the next one's start.
+            time.sleep(1.0)
+
+    def _collect(self):
+        for each in [each for each in self._running if each.process.poll() is not None]:
+            self._running.remove(each)
+            code = each.process.returncode
+            if code == 0:
+                self._done.append(each.spec.name)
+                self._say(f'done    {each.spec.name}  ({each.seconds():.0f} s)')
+            else:
+                why = tail(each.log, 25)
+                self._failed.append((each.spec.name, why))
+                self._say(f'FAILED  {each.spec.name}  (exit code {code})\n{why}')
+                netns.sweep()   # if it was killed it could not clean up
+
+    def seconds_left(self):
+        """An estimate."""
+        lanes = max(self._lanes, 1)
+        left = sum(max(each.wanted_s - each.seconds(), 2.0) * each.lanes for each in self._running)
+        left += sum((spec.duration_s + spec.drain_s + AROUND_S) * min(wants, lanes) for spec, wants in self._waiting)
+        longest = max((each.wanted_s - each.seconds() for each in self._running), default=0.0)
+        return max(left / lanes, longest, 0.0)
+
+    def _progress(self):
+        now = time.monotonic()
+        if not self._live and now - self._told < QUIET_PROGRESS_S:
+            return
+        self._told = now
+        parts = [f'{each.spec.name} {min(each.seconds(), each.wanted_s):.0f}/{each.wanted_s:.0f} s'
+                 for each in self._running]
+        ended = len(self._done) + len(self._failed)
+        line = f'{ended} of {self._all} cells, about {_minutes(self.seconds_left())} to go: {", ".join(parts)}'
+        if self._live:
+            width = os.get_terminal_size(self._out.fileno()).columns
+            self._out.write('\r\033[K' + line[:max(width - 1, 20)])
+        else:
+            self._out.write(line + '\n')
+        self._out.flush()
+
+    def _say(self, text):
+        self._clear_line()
+        self._out.write(text + '\n')
+        self._out.flush()
+
+    def _clear_line(self):
+        if self._live:
+            self._out.write('\r\033[K')
+            self._out.flush()
+
+    def _write_meta(self, complete):
+        meta = {**self._meta, 'complete': complete, 'cells_done': self._done,
+                'cells_failed': {name: why for name, why in self._failed},
+                'cells_left_out': [spec.name for spec, _ in self._waiting] +
+                                  [each.spec.name for each in self._running]}
+        path = self._directory / 'meta.json'
+        path.with_suffix('.new').write_text(json.dumps(meta, indent=1) + '\n')
+        path.with_suffix('.new').rename(path)
+
+
+def _minutes(seconds):
+    return f'{seconds / 60:.0f} min' if seconds >= 90 else f'{seconds:.0f} s'
+
+
+def new_directory(base):
+    """A directory named by the time in UTC below `base`. Raises TrialError."""
+    stamp = time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())
+    for number in range(100):
+        path = pathlib.Path(base) / (stamp if number == 0 else f'{stamp}-{number}')
+        try:
+            path.mkdir(parents=True)
+            return path.resolve()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise TrialError(f'{path}: {error.strerror}') from None
+    raise TrialError(f'{base}: a hundred runs have begun in this second')
+
+
+def meta_of(options, argv, conditions):
+    """What meta.json says beside how the cells ended."""
+    return {'version': 1, 'argv': list(argv), 'utc': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
+            'quick': options.quick, 'seed': options.seeds[0], 'lanes': options.lanes, 'processors': os.cpu_count(),
+            'conditions': len(conditions), 'versions': versions.all_of(options.squid)}
+
+
