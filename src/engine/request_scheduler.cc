@@ -450,7 +450,7 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
 msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;
-    if (now >= self.rate.nextUpdate()) {
+    if (self.rate.due(now)) {
         if (self.rate.update(now, self.meter->total(), self.config.rate)) {
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.outstanding), window.limit,

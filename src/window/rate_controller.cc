@@ -56,8 +56,11 @@ void RateController::rebase(const msfrs_time now, const double total)
 bool RateController::update(const msfrs_time now, const double total, const double rate)
 {
     const auto elapsed = now - start_;
-    if (elapsed <= 0)
+    if (elapsed <= 0) {
+        if (elapsed < 0)
+            rebase(now, total); // a clock that went back by an hour must not stop W+ for an hour
         return false;
+    }
     const auto share = [rate](const double bytes, const msfrs_time time) {
         return bytes * 8.0 / (rate * static_cast<double>(time) * 1e-9);               // (2)
     };

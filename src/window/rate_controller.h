@@ -46,7 +46,10 @@ public:
 
     /// When the current interval ends.
     msfrs_time nextUpdate() const { return start_ + params_.interval; }
-    /// Ends the interval. Called with now >= nextUpdate(); a clock that stood still or went back changes nothing.
+    /// Whether update() has something to do: the interval is over, or the clock went back before it began.
+    bool due(const msfrs_time now) const { return now >= nextUpdate() || now < start_; }
+    /// Ends the interval. Called when due(). A clock that stood still or went back leaves U and W+ as they are; in
+    /// the second case the interval begins anew.
     /// \param total bytes the link has carried since some fixed time
     /// \param rate C in bit/s
     /// \returns whether an interval ended
