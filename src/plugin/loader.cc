@@ -24,6 +24,8 @@ const char *KindName(const uint32_t kind)
     return kind == MSFRS_SCHED ? "scheduler" : kind == MSFRS_AQM ? "AQM" : "plugin of unknown kind";
 }
 
+std::string WithArticle(const uint32_t kind) { return (kind == MSFRS_AQM ? "an " : "a ") + std::string(KindName(kind)); }
+
 /// The plugins in `dir`, for a message; the directory is part of the answer.
 std::string WhatIsThere(const std::string &dir)
 {
@@ -68,8 +70,12 @@ void Check(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind
         throw ConfigError("plugin " + path + " has a descriptor of " + std::to_string(p.size) + " bytes, wanted are " +
                           std::to_string(sizeof(msfrs_plugin)));
     }
+    if (kind != MSFRS_SCHED && kind != MSFRS_AQM) {
+        throw ConfigError("plugin " + path + " is of unknown kind " + std::to_string(kind) +
+                          ", allowed are 1 (scheduler) and 2 (AQM)");
+    }
     if (p.kind != static_cast<uint32_t>(kind))
-        throw ConfigError("plugin " + path + " is a " + KindName(p.kind) + ", wanted is a " + KindName(kind));
+        throw ConfigError("plugin " + path + " is " + WithArticle(p.kind) + ", wanted is " + WithArticle(kind));
     const bool complete = p.name && p.summary && p.paper && (p.params || !p.n_params) && (p.gauges || !p.n_gauges) &&
                           (kind == MSFRS_AQM ? p.aqm && p.aqm->admit
                                              : p.sched && p.sched->enqueued && p.sched->pick && p.sched->picked &&

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <climits>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -47,6 +46,13 @@ std::string Allowed(const msfrs_param &p)
     return text;
 }
 
+/// Decimal notation alone: the C functions below would also take blanks, hexadecimal digits, "nan", and what
+/// stands before a NUL.
+bool LooksDecimal(const std::string &text)
+{
+    return !text.empty() && text.find_first_not_of("0123456789+-.eE") == std::string::npos;
+}
+
 bool Parse(const msfrs_param &p, const std::string &text, msfrs_value &out)
 {
     const char *const begin = text.c_str();
@@ -56,12 +62,12 @@ bool Parse(const msfrs_param &p, const std::string &text, msfrs_value &out)
     case MSFRS_INT: {
         const long long v = std::strtoll(begin, &end, 10);
         out.i = v;
-        return !text.empty() && !*end && errno == 0 && static_cast<double>(v) >= p.min &&
+        return LooksDecimal(text) && !*end && errno == 0 && static_cast<double>(v) >= p.min &&
                static_cast<double>(v) <= p.max;
     }
     case MSFRS_REAL:
         out.d = std::strtod(begin, &end);
-        return !text.empty() && !*end && errno == 0 && std::isfinite(out.d) && out.d >= p.min && out.d <= p.max;
+        return LooksDecimal(text) && !*end && errno == 0 && out.d >= p.min && out.d <= p.max;
     case MSFRS_BOOL:
         out.i = text == "on";
         return text == "on" || text == "off";
@@ -87,8 +93,10 @@ std::vector<msfrs_value> ParseParams(const msfrs_plugin &plugin, const std::vect
     std::vector<bool> given(plugin.n_params, false);
     for (uint32_t n = 0; n < plugin.n_params; ++n) {
         const auto &p = plugin.params[n];
-        if (!Parse(p, p.def, values[n]))
-            throw ConfigError(std::string("plugin ") + plugin.name + " has a bad default " + p.name + "=" + p.def);
+        if (!p.def || !Parse(p, p.def, values[n])) {
+            throw ConfigError(std::string("plugin ") + plugin.name + " has a bad default " + p.name + "=" +
+                              (p.def ? p.def : "(none)"));
+        }
     }
     for (const auto &setting : settings) {
         uint32_t n = 0;
