@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Drives an engine with any scheduler (and any AQM), and checks after every call what must hold whatever the
+/// plugins are: Engine::auditLaws(), the driver's own count of where every item is, work conservation, and the
+/// order within a flow where the plugin promises one.
+#ifndef MSFRS_TEST_SUPPORT_ENGINE_DRIVER_H
+#define MSFRS_TEST_SUPPORT_ENGINE_DRIVER_H
+
+#include "engine/engine.h"
+#include "support/host.h"
+#include "support/plugins.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace msfrs::test {
+
+/// One item as the driver knows it.
+struct Tracked {
+    msfrs_item *item = nullptr;
+    msfrs_class *cls = nullptr;
+    std::string name;
+    int64_t size = 0;     ///< what its service costs in all
+    int64_t charged = 0;
+    size_t place = 0;     ///< in Driver::queued() or served()
+    bool inService = false;
+};
+
+class Driver {
+public:
+    struct Setup {
+        Engine::Cost cost = Engine::Cost::Measured;
+        std::optional<Variant> aqm;
+        uint32_t limit = 0, resources = 1;
+        uint64_t seed = 1;
+        /// Measured only: what an item of a size is estimated at when it is offered
+        int64_t (*estimate)(int64_t size) = [](int64_t) { return int64_t(0); };
+    };
+
+    explicit Driver(const Variant &sched): Driver(sched, Setup()) {}
+    Driver(const Variant &sched, Setup);
+    ~Driver();
+
+    msfrs_class &addClass(const std::string &name, double weight);
+    /// \returns nullptr when it was dropped
+    Tracked *arrive(msfrs_class &, const std::string &user, int64_t size, const std::string &name = "");
+    /// \returns nullptr when nothing suits now; wakeAt() then says when
+    Tracked *pick(msfrs_pick mode = MSFRS_PICK_ANY);
+    /// pick(PICK_ANY); where the plugin wants to wait, time passes. Fails the test if it never picks.
+    Tracked *pickInTime();
+    /// As the host would for `amount` bytes that arrive; nothing to tell when costs are exact.
+    void charge(Tracked &, int64_t amount);
+    void requeue(Tracked &);
+    void done(Tracked &);
+    void remove(Tracked &, msfrs_reason = MSFRS_GONE);
+    /// Charges what is left of its size and ends it.
+    void finish(Tracked &);
+    /// Serves all that is queued or in service, to the end.
+    void drain();
+    /// Checks the laws; every call above does.
+    void audit(const char *after);
+
+    SimClock clock;
+    Host host;
+    Engine &engine() { return *engine_; }
+    LocalLedger &ledger() { return ledger_; }
+    msfrs_time wakeAt() const { return wakeAt_; }
+    const std::vector<Tracked *> &queued() const { return queued_; }
+    const std::vector<Tracked *> &served() const { return served_; }
+    int64_t bytesOf(const msfrs_class &c) const; ///< cost of the items of a class that were done
+    uint64_t victims() const { return victims_; }
+
+private:
+    void enter(std::vector<Tracked *> &, Tracked &);
+    void leave(Tracked &);
+    void forget(Tracked &);
+    void estimate(const Tracked &, int64_t *est) const;
+
+    LocalLedger ledger_;
+    Setup setup_;
+    std::unique_ptr<Engine> engine_;
+    std::map<Tracked *, std::unique_ptr<Tracked>> all_;
+    std::vector<Tracked *> queued_, served_;
+    std::map<std::string, int64_t> bytes_;
+    uint64_t offered_ = 0, dropped_ = 0, done_ = 0, victims_ = 0;
+    msfrs_time wakeAt_ = 0;
+    uint64_t number_ = 0;
+};
+
+} // namespace msfrs::test
+
+#endif

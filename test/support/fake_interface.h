@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A network interface whose receive counter the test sets.
+#ifndef MSFRS_TEST_SUPPORT_FAKE_INTERFACE_H
+#define MSFRS_TEST_SUPPORT_FAKE_INTERFACE_H
+
+#include "window/meter.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace msfrs::test {
+
+/// Exists under its name while the object lives. The library opens counters by a plain function, so the names
+/// are kept in one place for the whole program; two of one name at a time are a mistake of the test.
+class FakeInterface {
+public:
+    explicit FakeInterface(std::string name);
+    ~FakeInterface();
+    FakeInterface(const FakeInterface &) = delete;
+    FakeInterface &operator=(const FakeInterface &) = delete;
+
+    /// A counter of the interface `name`, whether it is there or not, as the kernel's.
+    static std::unique_ptr<InterfaceCounter> Open(const std::string &name);
+
+    const std::string &name() const { return name_; }
+    std::optional<uint64_t> bytes = 0; ///< nothing: the interface is gone
+    int reads = 0;
+
+private:
+    std::string name_;
+};
+
+} // namespace msfrs::test
+
+#endif

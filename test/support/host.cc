@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "support/host.h"
+
+#include "support/fake_interface.h"
+
+#include <cassert>
+#include <map>
+
+namespace msfrs::test {
+
+EngineHost Host::engine()
+{
+    return {[this](const int level, const std::string &text) { log_.push_back({level, text}); },
+            [this] { return random_.bits(); }};
+}
+
+RequestHost Host::requests()
+{
+    RequestHost host;
+    host.log = engine().log;
+    host.random = engine().random;
+    host.openCounter = FakeInterface::Open;
+    return host;
+}
+
+std::string Host::logged(const int level) const
+{
+    std::string all;
+    for (const auto &line : log_) {
+        if (line.level == level)
+            all += line.text + "\n";
+    }
+    return all;
+}
+
+namespace {
+
+std::map<std::string, FakeInterface *> &Interfaces()
+{
+    static std::map<std::string, FakeInterface *> all;
+    return all;
+}
+
+class FakeCounter final : public InterfaceCounter {
+public:
+    explicit FakeCounter(std::string name): name_(std::move(name)) {}
+
+    std::optional<uint64_t> read() override
+    {
+        const auto found = Interfaces().find(name_);
+        if (found == Interfaces().end())
+            return {};
+        ++found->second->reads;
+        return found->second->bytes;
+    }
+
+private:
+    std::string name_;
+};
+
+} // namespace
+
+FakeInterface::FakeInterface(std::string name): name_(std::move(name))
+{
+    [[maybe_unused]] const bool added = Interfaces().emplace(name_, this).second;
+    assert(added);
+}
+
+FakeInterface::~FakeInterface() { Interfaces().erase(name_); }
+
+std::unique_ptr<InterfaceCounter> FakeInterface::Open(const std::string &name)
+{
+    return std::make_unique<FakeCounter>(name);
+}
+
+} // namespace msfrs::test

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "support/link_sim.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace msfrs::test {
+
+namespace {
+constexpr double Slack = 1e-6; ///< bytes; what rounding to nanoseconds and doubles may cost
+} // namespace
+
+struct LinkSim::Owner final : RequestOwner {
+    Owner(LinkSim &s, const size_t n): sim(s), number(n) {}
+
+    void granted() override
+    {
+        auto &t = sim.transfers_[number];
+        EXPECT_FALSE(receiving) << "granted twice";
+        EXPECT_LT(t.ended, 0) << "granted after its end";
+        receiving = true;
+        if (t.grants++ == 0) {
+            t.granted = sim.now();
+            if (sim.options_.latency > 0) {
+                sim.at(sim.now() + sim.options_.latency, [&s = sim, n = number] {
+                    if (const auto found = s.owners_.find(n); found != s.owners_.end())
+                        s.expectPiece(*found->second, s.each_);
+                });
+                return;
+            }
+        }
+        sim.expectPiece(*this, sim.each_);
+    }
+
+    void expired() override
+    {
+        sim.transfers_[number].expired = true;
+        sim.end(*this);
+    }
+
+    LinkSim &sim;
+    size_t number;
+    Request *request = nullptr;
+    std::function<void(const Transfer &)> onEnd;
+    bool receiving = false;
+    std::set<Due>::iterator due;
+    bool isDue = false;
+};
+
+void FixWindow(RequestScheduler &scheduler, const uint32_t wplus, const msfrs_time now)
+{
+    struct Dummy : RequestOwner {
+        void granted() override {}
+        void expired() override {}
+    } owners[2];
+    const RequestConfig wanted = scheduler.config();
+    auto config = wanted;
+    config.window.interval = 1;
+    config.window.growth = wplus;
+    config.window.reserve = 0;
+    if (wplus > 1) {
+        scheduler.reconfigure(config, now);
+        Refusal why;
+        Request *const first = scheduler.hold(owners[0], 0, "opener", now, why);
+        Request *const second = scheduler.hold(owners[1], 0, "opener", now, why);
+        scheduler.tick(now + 1);
+        scheduler.done(first, now + 1);
+        scheduler.done(second, now + 1);
+    }
+    config = wanted;
+    config.window.interval = Never;
+    scheduler.reconfigure(config, now + 1);
+    EXPECT_DOUBLE_EQ(scheduler.window().limit, wplus);
+}
+
+LinkSim::LinkSim(const RequestConfig &config, const LinkOptions &options):
+    host_(options.seed), options_(options), rate_(config.rate)
+{
+    if (!config.interface.empty())
+        interface_ = std::make_unique<FakeInterface>(config.interface);
+    scheduler_ = std::make_unique<RequestScheduler>(config, host_.requests(), clock_.now());
+    if (options.fixedWindow > 0) {
+        FixWindow(*scheduler_, options.fixedWindow, clock_.now());
+        clock_.advance(1);
+    }
+    nextTick_ = scheduler_->tick(clock_.now());
+}
+
+LinkSim::~LinkSim()
+{
+    for (auto &named : owners_)
+        scheduler_->done(named.second->request, clock_.now());
+}
+
+void LinkSim::at(const msfrs_time t, std::function<void()> what) { events_.emplace(t, std::move(what)); }
+
+double LinkSim::rateOfOne() const
+{
+    return due_.empty() ? 0 : std::min(options_.perResponse, std::max(rate_ - cbr_, 0.0) / static_cast<double>(due_.size()));
+}
+
+void LinkSim::pass(const msfrs_time until)
+{
+    const double bytesPerBit = static_cast<double>(until - clock_.now()) * 1e-9 / 8;
+    const double each = rateOfOne() * bytesPerBit;
+    each_ += each;
+    carried_ += each * static_cast<double>(due_.size()) + std::min(cbr_, rate_) * bytesPerBit;
+    clock_.set(until);
+    if (interface_)
+        interface_->bytes = static_cast<uint64_t>(carried_);
+}
+
+void LinkSim::setCbr(const double rate) { cbr_ = rate; }
+
+msfrs_time LinkSim::nextPiece() const
+{
+    const double rate = rateOfOne();
+    if (!(rate > 0))
+        return Never;
+    const double seconds = std::max(due_.begin()->target - each_ - Slack, 0.0) * 8 / rate;
+    return clock_.now() + static_cast<msfrs_time>(std::ceil(seconds * 1e9));
+}
+
+void LinkSim::expectPiece(Owner &o, const double from)
+{
+    const auto &t = transfers_[o.number];
+    const auto bytes = std::min(options_.piece, t.size - t.received);
+    o.due = due_.insert({from + static_cast<double>(bytes), order_++, &o}).first;
+    o.isDue = true;
+}
+
+void LinkSim::deliver(Owner &o)
+{
+    auto &t = transfers_[o.number];
+    const double reached = o.due->target;
+    const auto bytes = std::min(options_.piece, t.size - t.received);
+    const auto cls = t.cls;
+    due_.erase(o.due);
+    o.isDue = false;
+    t.received += bytes;
+    bytes_[cls][t.user] += bytes;
+    scheduler_->charge(*o.request, bytes, now());
+    const bool last = t.received >= t.size;
+    if (onPiece)
+        onPiece(cls, bytes);
+    if (last) {
+        end(o);
+    } else if (scheduler_->readMore(*o.request, now())) {
+        expectPiece(o, reached);
+    } else {
+        // granted() may have come already for others, never for this one.
+        EXPECT_FALSE(o.isDue) << "granted() from inside its own readMore()";
+        o.receiving = false;
+    }
+}
+
+void LinkSim::end(Owner &o)
+{
+    if (o.isDue)
+        due_.erase(o.due);
+    const auto found = owners_.find(o.number);
+    const auto keep = std::move(found->second);
+    owners_.erase(found);
+    transfers_[o.number].ended = now();
+    scheduler_->done(o.request, now());
+    if (o.onEnd) {
+        const auto copy = transfers_[o.number]; // a new arrival may move the original
+        o.onEnd(copy);
+    }
+}
+
+size_t LinkSim::arrive(const uint32_t cls, const std::string &user, const int64_t size,
+                       std::function<void(const Transfer &)> onEnd)
+{
+    const auto number = transfers_.size();
+    Transfer t;
+    t.cls = cls;
+    t.user = user;
+    t.size = size;
+    t.arrived = now();
+    transfers_.push_back(t);
+    auto &owner = *owners_.emplace(number, std::make_unique<Owner>(*this, number)).first->second;
+    owner.onEnd = std::move(onEnd);
+    Refusal why = Refusal::None;
+    owner.request = scheduler_->hold(owner, cls, user, now(), why);
+    if (!owner.request) {
+        const auto keep = std::move(owners_[number]);
+        owners_.erase(number);
+        transfers_[number].refusal = why;
+        transfers_[number].ended = now();
+        if (keep->onEnd) {
+            const auto copy = transfers_[number];
+            keep->onEnd(copy);
+        }
+    }
+    return number;
+}
+
+void LinkSim::abort(const size_t number)
+{
+    const auto found = owners_.find(number);
+    if (found == owners_.end())
+        return;
+    transfers_[number].aborted = true;
+    end(*found->second);
+}
+
+bool LinkSim::step(const msfrs_time until)
+{
+    const auto event = events_.empty() ? Never : events_.begin()->first;
+    const auto piece = nextPiece();
+    const auto next = std::max(std::min({event, piece, nextTick_}), now());
+    if (next > until) {
+        pass(until);
+        return false;
+    }
+    pass(next);
+    if (event <= next) {
+        const auto what = std::move(events_.begin()->second);
+        events_.erase(events_.begin());
+        what();
+    } else if (piece <= next) {
+        while (!due_.empty() && due_.begin()->target <= each_ + Slack)
+            deliver(*due_.begin()->owner);
+    } else {
+        nextTick_ = scheduler_->tick(now());
+        EXPECT_GT(nextTick_, now());
+        EXPECT_LE(nextTick_, now() + scheduler_->config().window.interval) << "a tick is wanted too late";
+    }
+    return true;
+}
+
+void LinkSim::run(const msfrs_time until)
+{
+    while (step(until)) {
+    }
+}
+
+void LinkSim::runOut()
+{
+    const auto giveUp = now() + 100'000 * Second;
+    while ((!owners_.empty() || !events_.empty()) && step(giveUp)) {
+    }
+    EXPECT_TRUE(owners_.empty()) << owners_.size() << " requests never ended";
+}
+
+int64_t LinkSim::bytes(const uint32_t cls) const
+{
+    int64_t sum = 0;
+    if (const auto found = bytes_.find(cls); found != bytes_.end()) {
+        for (const auto &user : found->second)
+            sum += user.second;
+    }
+    return sum;
+}
+
+int64_t LinkSim::bytes(const uint32_t cls, const std::string &user) const
+{
+    const auto found = bytes_.find(cls);
+    if (found == bytes_.end())
+        return 0;
+    const auto one = found->second.find(user);
+    return one == found->second.end() ? 0 : one->second;
+}
+
+} // namespace msfrs::test

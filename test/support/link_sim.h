@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A request scheduler before a link, in simulated time: the link's capacity C is shared equally among the
+/// responses that are being served (processor sharing), less what other traffic takes, and no response is
+/// faster than its own limit. That limit stands for the Internet's share of the way: without it one response
+/// alone fills the link and no window is ever needed.
+#ifndef MSFRS_TEST_SUPPORT_LINK_SIM_H
+#define MSFRS_TEST_SUPPORT_LINK_SIM_H
+
+#include "engine/request_scheduler.h"
+#include "support/fake_interface.h"
+#include "support/host.h"
+
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace msfrs::test {
+
+struct LinkOptions {
+    double perResponse = std::numeric_limits<double>::infinity(); ///< bit/s, limit of one response
+    msfrs_time latency = 0;      ///< between release and the first byte
+    int64_t piece = 1000;        ///< bytes that arrive, and are charged, at once
+    uint32_t fixedWindow = 0;    ///< W+ is this and stays so; 0: as the rate controller will have it
+    uint64_t seed = 1;
+};
+
+/// Brings a scheduler that is still idle to W+ = wplus by the rate controller's own rule (an interval in which the
+/// window was full and nothing arrived), and keeps it there by an endless interval.
+void FixWindow(RequestScheduler &, uint32_t wplus, msfrs_time now);
+
+/// One request and what became of it.
+struct Transfer {
+    uint32_t cls = 0;
+    std::string user;
+    int64_t size = 0, received = 0;
+    msfrs_time arrived = -1, granted = -1, ended = -1; ///< -1: not (yet)
+    uint32_t grants = 0;
+    bool expired = false, aborted = false;
+    Refusal refusal = Refusal::None;
+};
+
+class LinkSim {
+public:
+    /// config.interface, if set, is made to exist and counts what the link carries.
+    LinkSim(const RequestConfig &config, const LinkOptions &options);
+    ~LinkSim();
+    LinkSim(const LinkSim &) = delete;
+    LinkSim &operator=(const LinkSim &) = delete;
+
+    /// Runs `what` at time t.
+    void at(msfrs_time t, std::function<void()> what);
+    /// Other traffic on the link, bit/s from now on.
+    void setCbr(double rate);
+    /// A request now. `onEnd` is called when it ends, however it ends.
+    /// \returns its number in transfers()
+    size_t arrive(uint32_t cls, const std::string &user, int64_t size, std::function<void(const Transfer &)> onEnd = {});
+    /// The client goes away.
+    void abort(size_t number);
+    /// Lets time pass.
+    void run(msfrs_time until);
+    /// Lets time pass until every request has ended.
+    void runOut();
+
+    msfrs_time now() const { return clock_.now(); }
+    RequestScheduler &scheduler() { return *scheduler_; }
+    Host &host() { return host_; }
+    const std::vector<Transfer> &transfers() const { return transfers_; }
+    size_t open() const { return owners_.size(); }    ///< requests that have not ended
+    double carried() const { return carried_; }       ///< bytes, other traffic included
+    int64_t bytes(uint32_t cls) const;                ///< of responses, since the start
+    int64_t bytes(uint32_t cls, const std::string &user) const;
+    /// Called after every piece that arrives, with the class and its bytes.
+    std::function<void(uint32_t cls, int64_t bytes)> onPiece;
+
+private:
+    struct Owner;
+    struct Due {
+        double target; ///< of the service that each response has had since the start
+        uint64_t order;
+        Owner *owner;
+        bool operator<(const Due &o) const { return target != o.target ? target < o.target : order < o.order; }
+    };
+
+    double rateOfOne() const;
+    void pass(msfrs_time until);
+    msfrs_time nextPiece() const;
+    void expectPiece(Owner &, double from);
+    void deliver(Owner &);
+    void end(Owner &);
+    bool step(msfrs_time until);
+
+    SimClock clock_;
+    Host host_;
+    LinkOptions options_;
+    double rate_;
+    double cbr_ = 0, carried_ = 0, each_ = 0; ///< each_: bytes that every response in service has had since the start
+    std::unique_ptr<FakeInterface> interface_;
+    std::unique_ptr<RequestScheduler> scheduler_;
+    std::vector<Transfer> transfers_;
+    std::map<size_t, std::unique_ptr<Owner>> owners_;
+    std::set<Due> due_;
+    std::multimap<msfrs_time, std::function<void()>> events_;
+    std::map<uint32_t, std::map<std::string, int64_t>> bytes_;
+    uint64_t order_ = 0;
+    msfrs_time nextTick_ = 0;
+};
+
+} // namespace msfrs::test
+
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "support/plugins.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+#include <stdexcept>
+
+namespace msfrs::test {
+
+namespace {
+
+/// The values of a parameter that change what a plugin does rather than how much.
+std::vector<std::string> Alternatives(const msfrs_param &p)
+{
+    if (p.type == MSFRS_BOOL)
+        return {"on", "off"};
+    std::vector<std::string> all;
+    if (p.type == MSFRS_CHOICE) {
+        std::istringstream choices(p.choices);
+        for (std::string one; std::getline(choices, one, '|');)
+            all.push_back(one);
+    }
+    return all;
+}
+
+std::vector<Variant> VariantsOf(const std::string &name, const msfrs_plugin &p)
+{
+    std::vector<Variant> all{{name, {}, static_cast<msfrs_kind>(p.kind)}};
+    for (uint32_t n = 0; n < p.n_params; ++n) {
+        const auto values = Alternatives(p.params[n]);
+        std::vector<Variant> more;
+        for (const auto &variant : all) {
+            for (const auto &value : values) {
+                auto with = variant;
+                with.settings.push_back({p.params[n].name, value});
+                more.push_back(std::move(with));
+            }
+        }
+        if (!more.empty())
+            all = std::move(more);
+    }
+    return all;
+}
+
+} // namespace
+
+std::string PluginDir() { return TEST_PLUGIN_DIR; }
+
+std::string TestModule(const std::string &name) { return TEST_MODULE_DIR "/" + name + ".so"; }
+
+Engine::Part Variant::load() const
+{
+    Engine::Part part;
+    part.plugin = LoadPlugin(name, kind, PluginDir());
+    part.params = ParseParams(part.plugin->ops(), settings);
+    return part;
+}
+
+std::string Variant::text() const
+{
+    const auto values = PrintSettings(settings);
+    return values.empty() ? name : name + " " + values;
+}
+
+std::string Variant::testName() const
+{
+    auto safe = text();
+    if (const auto slash = safe.rfind('/'); slash != std::string::npos)
+        safe.erase(0, slash + 1);
+    for (auto &c : safe) {
+        if (!std::isalnum(static_cast<unsigned char>(c)))
+            c = '_';
+    }
+    return safe;
+}
+
+Variant ParseVariant(const std::string &text, const msfrs_kind kind)
+{
+    Variant variant;
+    variant.kind = kind;
+    std::istringstream words(text);
+    if (!(words >> variant.name))
+        throw std::invalid_argument("a plugin's name is missing");
+    for (std::string word; words >> word;) {
+        const auto equals = word.find('=');
+        if (equals == std::string::npos)
+            throw std::invalid_argument("'" + word + "' is not name=value");
+        variant.settings.push_back({word.substr(0, equals), word.substr(equals + 1)});
+    }
+    return variant;
+}
+
+std::vector<Variant> AllVariants(const msfrs_kind kind)
+{
+    std::vector<Variant> all;
+    std::istringstream archives(TEST_PLUGINS); // "msf.la fifo.la ...", from the Makefile
+    for (std::string archive; archives >> archive;) {
+        const auto name = archive.substr(0, archive.rfind(".la"));
+        // The build's list does not say the kind: the plugin does.
+        for (const auto tried : {MSFRS_SCHED, MSFRS_AQM}) {
+            try {
+                const auto plugin = LoadPlugin(name, tried, PluginDir());
+                if (tried == kind) {
+                    const auto some = VariantsOf(name, plugin->ops());
+                    all.insert(all.end(), some.begin(), some.end());
+                }
+                break;
+            } catch (const ConfigError &) {
+                if (tried == MSFRS_AQM)
+                    throw; // neither kind: broken
+            }
+        }
+    }
+    return all;
+}
+
+} // namespace msfrs::test
