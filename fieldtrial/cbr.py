@@ -33,6 +33,8 @@ SMALLEST_FRAME, LARGEST_FRAME = HEADERS[6] + DATAGRAM.size, 1514
 LATEST_S = 0.02
 #: How long a signal may wait.
 PATIENCE_S = 0.2
+#: Datagrams that are still read after it: about what a socket's buffer holds.
+MOST_WAITING = 1_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,14 +176,22 @@ class Receiver:
         """Until `stopped()` says so."""
         self._socket.settimeout(PATIENCE_S)
         while not stopped():
-            try:
-                datagram = self._socket.recv(65_536)
-            except TimeoutError:
-                datagram = b''
-            now_ns = time.monotonic_ns()
-            self._rows.until(now_ns / 1e9, self._row)
-            self.take(datagram, now_ns)
+            self._receive()
+        self._socket.settimeout(0.0)
+        for _ in range(MOST_WAITING):    # what has arrived but was not yet read is not lost
+            if not self._receive():
+                break
         self._rows.write(self._row)
+
+    def _receive(self):
+        try:
+            datagram = self._socket.recv(65_536)
+        except (TimeoutError, BlockingIOError):
+            datagram = b''
+        now_ns = time.monotonic_ns()
+        self._rows.until(now_ns / 1e9, self._row)
+        self.take(datagram, now_ns)
+        return datagram
 
     def take(self, datagram, now_ns):
         """A datagram came at `now_ns`. What is not ours is left alone."""

@@ -4,8 +4,9 @@
     python3 -m fieldtrial.loadgen SPEC.json
 
 runs in the users' network. SPEC.json says who the users and servers are and which workload to run (load/spec.py);
-requests.csv, pages.csv, bytes.csv and meta.json are the result (load/records.py). All times are seconds since t0, which meta.json
-gives on CLOCK_MONOTONIC. SIGTERM and SIGINT end a run early: what is in flight is recorded as unfinished.
+requests.csv, pages.csv, bytes.csv (load/records.py) and meta.json are the result. All times are seconds since t0,
+which meta.json gives on CLOCK_MONOTONIC. SIGTERM and SIGINT end a run early: what is in flight is then recorded as
+unfinished.
 """
 import argparse
 import asyncio

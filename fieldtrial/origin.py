@@ -3,7 +3,7 @@
 
     python3 -m fieldtrial.origin --directory DIR --name s01.test --name s02.test --run
 
-writes nginx's configuration, a certificate for the names, and a file for each size of the grid (load/sizes.py) into DIR.
+writes nginx's configuration, a certificate for the names, and a file for each size of the grid (load/sizes.py) to DIR.
 The files are sparse: they take no room, and nothing on the way compresses. /b/ says "no-store"; /c/ is cacheable.
 Started as root, nginx gives up its rights in the worker that answers; DIR must be reachable for everyone.
 """
@@ -15,7 +15,7 @@ import sys
 
 from .errors import TrialError
 from .load import sizes
-from .load.strict import WORD
+from .load.strict import HOST
 
 #: Debian has this user and group always; nothing belongs to them.
 USER, GROUP = 'nobody', 'nogroup'
@@ -79,7 +79,7 @@ class Origin:
             raise OriginError(f'{self.directory!r}: a path with blanks, quotes or any of ; {{ }} \\ $ # '
                               'cannot be named to nginx')
         for name in self.names:
-            if not WORD.fullmatch(name):
+            if not HOST.fullmatch(name):
                 raise OriginError(f'{name!r} is not a host name')
         if not self.names:
             raise OriginError('no name for the certificate')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The spec of a run: a JSON file, read strictly. What is wrong is refused with the key, the value and what is allowed."""
+"""The spec of a run: a JSON file, read strictly. A wrong one is refused with the key, the value and what is allowed."""
+import collections
 import dataclasses
 import json
 import os
@@ -75,10 +76,9 @@ def parse(data, source='spec'):
     users = top.items('users', lambda item: _user(item.object(), classes), most=MOST_USERS)
     servers = top.items('servers', lambda item: _server(item.object()), most=MOST_SERVERS)
     for key, things in (('users', users), ('servers', servers)):
-        names = [thing.name for thing in things]
-        twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-        if twice:
-            top.refuse(key, twice[0], 'a name used once')
+        name, count = collections.Counter(thing.name for thing in things).most_common(1)[0]
+        if count > 1:
+            raise SpecError(f'{source}: {key}: name "{name}" is used twice; each must be another')
     tls_share = top.number('tls_share', low=0.0, high=1.0, default=0.0)
     spec = Spec(
         workload=_workload(top), seed=top.whole('seed', low=0),
@@ -100,6 +100,8 @@ def parse(data, source='spec'):
 def as_json(spec):
     """The Spec as JSON types, for meta.json."""
     fields = dataclasses.asdict(dataclasses.replace(spec, workload=None, sizes=None))
+    for user in fields['users']:
+        user['class'] = user.pop('cls')
     fields.update(workload=spec.workload.name, parameters=spec.workload.values, sizes=spec.sizes.summary())
     return fields
 
@@ -126,7 +128,7 @@ def _user(item, classes):
 
 
 def _server(item):
-    server = Server(item.word('name'), item.items('addresses', lambda address: address.address(), default=()),
+    server = Server(item.host('name'), item.items('addresses', lambda address: address.address(), default=()),
                     item.text('group', default=''), item.number('rtt_ms', low=0.0, high=60_000.0, default=0.0))
     item.done()
     return server

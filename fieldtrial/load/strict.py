@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""JSON read strictly: what is missing, unknown, of another type or out of range is refused, and the message says where."""
+"""JSON read strictly: what is missing, unknown, of another type or out of range is refused; the message says where."""
 import ipaddress
 import json
 import re
 
 from ..errors import TrialError
 
-#: Names of classes, users and servers: they go into URLs, certificates and configuration files.
+#: Names of classes and users: they go into URLs and file names.
 WORD = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,62}')
+#: Names of servers: they go into URLs, certificates and configuration files.
+_LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+HOST = re.compile(fr'(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*')
 
 #: Whole numbers up to here are exact in JSON as most programs read it.
 MOST = 2 ** 53
@@ -70,6 +73,13 @@ class Value:
         value = self.text(key)
         if not WORD.fullmatch(value):
             self.refuse(key, value, 'a name of letters, digits, "_", "." and "-" (at most 63)')
+        return value
+
+    def host(self, key):
+        """A host name, see HOST."""
+        value = self.text(key)
+        if not HOST.fullmatch(value):
+            self.refuse(key, value, 'a host name')
         return value
 
     def address(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a workload is: a name, parameters that are checked, the users it wants, and a coroutine that makes the requests."""
+"""What a workload is: a name, checked parameters, the users it wants, and a coroutine that makes the requests."""
 import dataclasses
 import math
 import textwrap
@@ -116,9 +116,9 @@ class Workload:
         self.values = {name: parameter.read(values[name], where) if values and name in values else parameter.default
                        for name, parameter in known.items()}
 
-    def population(self, _classes, per_class):
-        """How many users each class should have: {class: users}. `_classes`: names, the first is the paper's class 1."""
-        return {name: per_class for name in _classes}
+    def population(self, classes, per_class):
+        """How many users each class should have: {class: users}. `classes`: names, the first is the paper's class 1."""
+        return {name: per_class for name in classes}
 
     def beside(self, _rate_bps):
         """The CbrStreams to run beside on a link of `_rate_bps`."""

@@ -14,7 +14,8 @@ class Cbr(Backlogged):
     name = 'cbr'
     summary = 'saturated, with on/off UDP at a constant rate of 20, 40 or 60 % of the link beside it'
     parameters = Backlogged.parameters + (
-        Parameter('share', 'number', 0.4, '', 'rate of the stream while it is on, as a share of C', low=0.01, high=0.95),
+        Parameter('share', 'number', 0.4, '', 'rate of the stream while it is on, as a share of C', low=0.01,
+                  high=0.95),
         Parameter('period_s', 'number', 40.0, 's', 'length of each off and each on period', low=1.0, high=3600.0))
 
     def beside(self, rate_bps):

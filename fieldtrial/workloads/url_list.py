@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Replays a list of one's own: section 7 of the paper replays an enterprise's log. Open arrivals at a share of the link.
+"""Replays a list of one's own, as section 7 of the paper replays an enterprise's log. Open arrivals at a given load.
 
 The list is a text file, one request per line: URL and size in bytes, separated by blanks; '#' begins a comment. From a
 log of Squid in its native format:  awk '{ print $7, $5 }' access.log > my.list
@@ -40,9 +40,13 @@ class UrlList(Open):
             for host, url, size in entries:
                 user = draw.choice(users)
                 servers = reachable[user.name]
-                server = servers[zlib.crc32(host.encode()) % len(servers)]
+                server = servers[_sum(host) % len(servers)]
                 offer = Offer(server, size, draw.random() < offers.spec.tls_share)
-                yield user, offer, f'/{kind}/{size}/u{zlib.crc32(url.encode()):08x}'
+                yield user, offer, f'/{kind}/{size}/u{_sum(url):08x}'
+
+
+def _sum(text):
+    return zlib.crc32(text.encode('utf-8', 'surrogateescape'))
 
 
 def read_list(path):
@@ -69,7 +73,10 @@ def _entry(words, where):
     if len(words) != 2:
         raise TrialError(f'{where}: {len(words)} words, allowed are 2: URL BYTES')
     url, size = words
-    host = urlsplit(url if '//' in url else '//' + url).hostname
+    try:
+        host = urlsplit(url if '//' in url else '//' + url).hostname
+    except ValueError:
+        host = None
     if not host:
         raise TrialError(f'{where}: {url[:80]!r} is not a URL with a host name')
     if not size.isascii() or not size.isdigit() or int(size) > sizes.GRID_HIGH:

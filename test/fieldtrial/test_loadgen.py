@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The load generator as a program, over loopback: real connections, real signals. No test waits for time to pass."""
+import asyncio
+import collections
+import csv
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from fieldtrial import loadgen
+from fieldtrial.load import client, records, sizes
+from fieldtrial.load.spec import Server
+from fieldtrial.load.strict import SpecError
+from loopback import free_ports, serving
+from simulated import data
+
+SOURCES = ['127.0.0.2', '127.0.0.3', '127.0.0.4']
+
+
+@pytest.fixture(name='origin', scope='module')
+def _origin():
+    with serving() as running:
+        yield running
+
+
+def spec(tmp_path, port, **more):
+    """Writes spec.json: three users on loopback addresses of their own, the server s01.test on 127.0.0.1."""
+    out = tmp_path / 'out'
+    out.mkdir()
+    made = data(out, users=[{'name': name, 'class': name, 'addresses': [address]}
+                            for name, address in zip(('gold', 'silver', 'bronze'), SOURCES)],
+                servers=[{'name': 's01.test', 'addresses': ['127.0.0.1'], 'group': 'near', 'rtt_ms': 0.1}], port=port)
+    (tmp_path / 'spec.json').write_text(json.dumps(made | more))
+    return tmp_path / 'spec.json'
+
+
+def start(path):
+    """The running program."""
+    return subprocess.Popen([sys.executable, '-m', 'fieldtrial.loadgen', str(path)], stderr=subprocess.PIPE, text=True)
+
+
+def finish(program):
+    """(exit code, what it said) once it has ended."""
+    said = program.communicate(timeout=120)[1]
+    return program.returncode, said
+
+
+def results(tmp_path):
+    """(requests, rows of bytes.csv, meta)."""
+    tables = []
+    for name in ('requests.csv', 'bytes.csv'):
+        with open(tmp_path / 'out' / name, encoding='utf-8') as file:
+            tables.append(list(csv.DictReader(file)))
+    return *tables, json.loads((tmp_path / 'out' / 'meta.json').read_text())
+
+
+def open_run(tmp_path, port, **more):
+    """Open arrivals for a moment, with time to end: done as soon as all are answered, however slow the machine is."""
+    code, said = finish(start(spec(tmp_path, port, workload='open', duration_s=0.5, drain_s=100, rate_bps=20e6,
+                                   sizes={'distribution': 'lognormal', 'max': 200_000}, **more)))
+    assert code == 0, said
+    return results(tmp_path)
+
+
+def test_open_run_gets_every_byte(tmp_path, origin):
+    requests, received, meta = open_run(tmp_path, origin.ports[0])
+    assert tuple(requests[0]) == records.REQUEST_COLUMNS
+    assert len(requests) == meta['offered']['arrivals'] > 10
+    assert meta['requests'] == {'ok': len(requests)} and meta['errors'] == {} and meta['stopped'] is None
+    for row in requests:
+        assert row['size'] == row['bytes'] and int(row['size']) in sizes.grid()
+        assert float(row['t_start']) <= float(row['t_first_byte']) <= float(row['t_end']) <= meta['t_end']
+        assert (row['status'], row['server'], row['rtt_ms'], row['scheme'], row['kind'], row['page']) == \
+            ('200', 's01.test', '0.1', 'http', 'object', '')
+    assert list(received[-1]) == ['t', 'gold', 'silver', 'bronze']
+    for name in ('gold', 'silver', 'bronze'):
+        got = sum(int(row['bytes']) for row in requests if row['user'] == name)
+        assert int(received[-1][name]) == got == meta['payload_bytes'].get(name, 0)
+        assert [int(row[name]) for row in received] == sorted(int(row[name]) for row in received)
+    assert abs(meta['t0_monotonic'] - time.monotonic()) < 600 and abs(meta['t0_unix'] - time.time()) < 600
+    assert meta['phases'] == [{'t_start': 0.0, 't_end': 0.5, 'classes': ['gold', 'silver', 'bronze'], 'label': 'all'}]
+
+
+def test_the_same_seed_offers_the_same(tmp_path, origin):
+    offered = []
+    for name in ('a', 'b'):
+        (tmp_path / name).mkdir()
+        requests = open_run(tmp_path / name, origin.ports[0])[0]
+        offered.append(sorted((row['t_start'], row['user'], row['size']) for row in requests))
+    assert offered[0] == offered[1]
+
+
+def test_tls_is_verified(tmp_path, origin):
+    requests, _, meta = open_run(tmp_path, origin.ports[0], tls_share=0.5, tls_port=origin.ports[1],
+                                 tls_ca=origin.certificate)
+    schemes = collections.Counter(row['scheme'] for row in requests)
+    assert schemes['https'] > 3 and schemes['http'] > 3 and meta['requests'] == {'ok': len(requests)}
+
+
+def test_tls_with_a_strangers_certificate_is_an_error(tmp_path, origin):
+    requests, _, meta = open_run(tmp_path, origin.ports[0], tls_share=1.0, tls_port=origin.ports[1],
+                                 tls_ca=origin.certificate, servers=[{'name': 'no.test', 'addresses': ['127.0.0.1']}])
+    assert meta['requests'] == {'error': len(requests)}
+    assert all('CERTIFICATE_VERIFY_FAILED' in text for text in meta['errors'])
+    assert {(row['bytes'], row['status'], row['t_first_byte']) for row in requests} == {('0', '0', '')}
+
+
+def test_name_without_address_is_looked_up(tmp_path, origin):
+    _, _, meta = open_run(tmp_path, origin.ports[0], servers=[{'name': 'localhost'}])
+    assert list(meta['requests']) == ['ok']
+
+
+class Resolver:
+    """Stands for the loop's resolver."""
+
+    async def getaddrinfo(self, name, _port, *, type):
+        if name != 'a.test':
+            raise socket.gaierror(socket.EAI_NONAME, 'Name or service not known')
+        four, six = (socket.AF_INET, type, 6, '', ('198.19.0.1', 0)), (socket.AF_INET6, type, 6, '', ('2001:2::1', 0))
+        return [four, six, four]
+
+
+def test_look_up():
+    found = asyncio.run(client.look_up(Resolver(), [Server('a.test', (), '', 0), Server('b.test', ('::1',), '', 0)]))
+    assert found == {'a.test': ('198.19.0.1', '2001:2::1'), 'b.test': ('::1',)}
+    with pytest.raises(SpecError) as refusal:
+        asyncio.run(client.look_up(Resolver(), [Server('c.test', (), '', 0)]))
+    assert str(refusal.value) == ('server c.test: cannot be looked up (Name or service not known); '
+                                  'give its "addresses" or mend the resolver')
+
+
+def test_ipv6(tmp_path, origin):
+    _, _, meta = open_run(tmp_path, origin.ports[0], servers=[{'name': 's01.test', 'addresses': ['127.0.0.9', '::1']}],
+                          users=[{'name': 'six', 'class': 'gold', 'addresses': ['::1']}])
+    assert list(meta['requests']) == ['ok']
+
+
+def test_nobody_answers(tmp_path):
+    port, = free_ports(1)
+    requests, _, meta = open_run(tmp_path, port)
+    assert meta['requests'] == {'error': len(requests)} and 'Connect call failed' in next(iter(meta['errors']))
+
+
+class Silent:
+    """A server that takes connections, reads, sends `first` once for each and then nothing."""
+
+    def __init__(self, expected, first=b''):
+        self._expected, self._first, self._connections = expected, first, []
+        self.peers = collections.Counter()
+        self.requests = []
+        self.all_there = threading.Event()
+        self._socket = socket.create_server(('127.0.0.1', 0), backlog=200)
+        self.port = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._thread.join(60)
+        for connection in (*self._connections, self._socket):
+            connection.close()
+
+    def _serve(self):
+        for _ in range(self._expected):
+            connection, peer = self._socket.accept()
+            self._connections.append(connection)
+            self.peers[peer[0]] += 1
+        for connection in self._connections:
+            head = b''
+            while b'\r\n\r\n' not in head:
+                head += connection.recv(4096)
+            self.requests.append(head.decode())
+            connection.sendall(self._first)
+        self.all_there.set()
+
+
+@pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGINT])
+def test_stopped_by_a_signal(tmp_path, signum):
+    with Silent(expected=12) as server:
+        program = start(spec(tmp_path, server.port, duration_s=3600))
+        assert server.all_there.wait(60)
+        program.send_signal(signum)
+        code, said = finish(program)
+    assert code == 0, said
+    requests, _, meta = results(tmp_path)
+    assert meta['stopped'] == signum.name and meta['requests'] == {'unfinished': 12} and meta['most_in_flight'] == 12
+    assert {(row['outcome'], row['status'], row['t_first_byte']) for row in requests} == {('unfinished', '0', '')}
+    assert {row['t_end'] == row['t_start'] for row in requests} == {False}
+    assert server.peers == {source: 4 for source in SOURCES}     # each user from its own address, a connection each
+    assert said.splitlines()[-1].endswith('end') and '12 unfinished' in said
+
+
+def test_part_of_a_body_is_counted(tmp_path):
+    with Silent(expected=12, first=b'HTTP/1.1 200 OK\r\nContent-Length: 64\r\n\r\n0123456789') as server:
+        program = start(spec(tmp_path, server.port, duration_s=3600))
+        assert server.all_there.wait(60)
+        path = tmp_path / 'out' / 'bytes.csv'
+        while not path.read_text().endswith(',40,40,40\n'):     # twice a second a row
+            assert program.poll() is None
+        program.terminate()
+        assert finish(program)[0] == 0
+    requests, received, _ = results(tmp_path)
+    assert {(row['bytes'], row['status'], row['outcome']) for row in requests} == {('10', '200', 'unfinished')}
+    assert all(row['t_first_byte'] for row in requests)
+    assert [received[-1][name] for name in ('gold', 'silver', 'bronze')] == ['40', '40', '40']
+
+
+def test_requests_are_plain(tmp_path):
+    with Silent(expected=12) as server:
+        program = start(spec(tmp_path, server.port, duration_s=3600))
+        assert server.all_there.wait(60)
+        program.terminate()
+        finish(program)
+    for head in server.requests:
+        line, *headers = head.rstrip().split('\r\n')
+        assert line.startswith('GET /b/') and line.endswith(' HTTP/1.1')     # origin form, no proxy
+        names = {header.partition(':')[0].lower() for header in headers}
+        assert names == {'host', 'user-agent', 'accept', 'accept-encoding'}
+        assert f'Host: s01.test:{server.port}' in headers
+
+
+@pytest.mark.parametrize('change, message', [
+    ({'seed': -1}, 'spec.json: seed: -1 is not a number of at least 0'),
+    ({'users': [{'name': 'a', 'class': 'gold', 'addresses': ['::1']}]},
+     'user a: has IPv6 alone, and no server has that'),
+    ({'t0_monotonic': 1.0}, ' s ahead of now, allowed is 0 to 60 s'),
+    ({'workload': 'url-list'}, 'workload url-list: list: missing'),
+])
+def test_refused(tmp_path, capsys, change, message):
+    assert loadgen.main([str(spec(tmp_path, 80, **change))]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith('loadgen: ') and message in said
+    assert not any((tmp_path / 'out').iterdir())
+
+
+def test_an_older_run_is_not_overwritten(tmp_path, capsys):
+    path = spec(tmp_path, 80)
+    (tmp_path / 'out' / 'requests.csv').write_text('precious')
+    assert loadgen.main([str(path)]) == 2
+    assert 'requests.csv: File exists' in capsys.readouterr().err
+    assert (tmp_path / 'out' / 'requests.csv').read_text() == 'precious'
+
+
+def test_help_names_every_parameter(capsys):
+    with pytest.raises(SystemExit) as end:
+        loadgen.main(['--help'])
+    said = capsys.readouterr().out
+    assert end.value.code == 0
+    for name in ('inflight', 'think_s', 'first', 'objects', 'connections', 'background', 'load', 'share', 'period_s',
+                 'list', 'cache'):
+        assert f'  {name}=' in said
+    assert loadgen.main(['--list']) == 0 and 'url-list' in capsys.readouterr().out

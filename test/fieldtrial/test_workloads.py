@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The workloads on simulated servers and a simulated clock: who asks for what, when, and how it is written down."""
+import collections
+import itertools
+import statistics
+import zlib
+
+import aiohttp
+import pytest
+
+from fieldtrial import workloads
+from fieldtrial.errors import TrialError
+from fieldtrial.load import arrivals, offers, run as running, sizes, spec as specs
+from simulated import Answer, Clients, Outcome, data
+
+
+def starts(outcome, **wanted):
+    """t_start of the requests whose columns are as `wanted`."""
+    return [float(row['t_start']) for row in outcome.requests
+            if all(row[column] == value for column, value in wanted.items())]
+
+
+def sequence(outcome, user):
+    """(server, size) of a user's requests in the order in which they were asked for."""
+    return [(server, path.split('/')[2]) for name, server, path in outcome.clients.asked if name == user]
+
+
+def test_every_workload_is_complete():
+    assert workloads.names() == ['backlogged', 'unequal', 'phases', 'pages', 'open', 'cbr', 'url-list']
+    for name in workloads.names():
+        workload = workloads.get(name)
+        assert workload.name == name and workload.summary
+        assert workload().values == {parameter.name: parameter.default for parameter in workload.parameters}
+        for parameter in workload.parameters:
+            if parameter.kind != 'text':
+                assert parameter.read(parameter.default) == parameter.default
+                assert parameter.read({True: 'yes', False: 'no'}[parameter.default] if parameter.kind == 'yes/no'
+                                      else str(parameter.default)) == parameter.default
+
+
+@pytest.mark.parametrize('inflight', [1, 4])
+def test_backlogged_keeps_so_many_in_flight(tmp_path, inflight):
+    outcome = Outcome(tmp_path, parameters={'inflight': inflight})
+    users = [user.name for user in outcome.spec.users]
+    assert outcome.clients.most == {name: inflight for name in users}
+    # 0.2 s for each answer, so 20 s are enough for 100 in each place; none is idle in between.
+    assert collections.Counter(row['user'] for row in outcome.requests) == {name: 100 * inflight for name in users}
+    assert {row['outcome'] for row in outcome.requests} == {'ok'}
+
+
+def test_cut_at_the_end_is_recorded_as_unfinished(tmp_path):
+    slow = Answer(wait=0.5, transfer=2.5)
+    outcome = Outcome(tmp_path, answer=lambda *_: slow, sizes={'distribution': 'fixed', 'size': 10_000})
+    unfinished = [row for row in outcome.requests if row['outcome'] == 'unfinished']
+    assert len(unfinished) == outcome.run.most_in_flight == 24 and outcome.run.in_flight == 0
+    size = sizes.nearest(10_000)
+    for row in unfinished:      # the seventh began at 18 s; 6 of its 10 pieces came by 20 s
+        assert float(row['t_start']) == 18.0 and float(row['t_end']) == 20.0
+        assert int(row['bytes']) in (size * 5 // 10, size * 6 // 10)
+    assert sum(int(row['bytes']) for row in outcome.requests) == sum(outcome.run.records.by_class().values())
+
+
+def test_drain_lets_them_end(tmp_path):
+    outcome = Outcome(tmp_path, answer=lambda *_: Answer(wait=0.5, transfer=2.5), drain_s=5)
+    assert {row['outcome'] for row in outcome.requests} == {'ok'}
+    assert max(float(row['t_start']) for row in outcome.requests) < 20.0
+    assert max(float(row['t_end']) for row in outcome.requests) == 21.0
+
+
+def test_think_time(tmp_path):
+    outcome = Outcome(tmp_path, duration_s=4000, parameters={'inflight': 1, 'think_s': 5})
+    gaps = [later - earlier - 0.2 for user in outcome.spec.users
+            for earlier, later in itertools.pairwise(starts(outcome, user=user.name))]
+    assert len(gaps) > 4000
+    assert statistics.mean(gaps) == pytest.approx(5.0, rel=0.05)
+    assert statistics.stdev(gaps) == pytest.approx(5.0, rel=0.05)
+
+
+def test_the_same_is_offered_whatever_the_answers(tmp_path):
+    outcomes = []
+    for name, answer in (('fast', lambda *_: Answer(0.05, 0.1)),
+                         ('slow', lambda _, server, size: Answer(0.3 if server.group == 'far' else 0.1, size / 1e5))):
+        (tmp_path / name).mkdir()
+        outcomes.append(Outcome(tmp_path / name, answer=answer))
+    for user in outcomes[0].spec.users:
+        fast, slow = (sequence(outcome, user.name) for outcome in outcomes)
+        assert 10 < len(slow) < len(fast)
+        assert fast[:len(slow)] == slow
+    (tmp_path / 'other').mkdir()
+    other = Outcome(tmp_path / 'other', seed=8)
+    assert sequence(other, 'gold-1')[:20] != sequence(outcomes[0], 'gold-1')[:20]
+
+
+def test_no_path_is_asked_for_twice(tmp_path):
+    outcome = Outcome(tmp_path)
+    assert len({path for _, _, path in outcome.clients.asked}) == len(outcome.clients.asked) == len(outcome.requests)
+
+
+def test_unequal_wants_24_in_the_first_class():
+    unequal = workloads.get('unequal')
+    assert unequal().population(('gold', 'silver', 'bronze'), 4) == {'gold': 24, 'silver': 4, 'bronze': 4}
+    assert unequal({'first': 8}).population(('a', 'b'), 2) == {'a': 8, 'b': 2}
+    assert workloads.get('open')().population(('a', 'b'), 2) == {'a': 2, 'b': 2}
+
+
+def test_phases(tmp_path):
+    outcome = Outcome(tmp_path, workload='phases', answer=lambda *_: Answer(wait=0.15, transfer=0.15))
+    phases = outcome.spec.workload.phases(outcome.spec)
+    assert [(phase.t_start, phase.t_end) for phase in phases] == [(0, 5), (5, 10), (10, 15), (15, 20)]
+    assert [phase.label for phase in phases] == ['all', 'without gold', 'without gold and silver', 'all again']
+    for phase in phases:
+        for name in outcome.spec.classes:
+            inside = [t for t in starts(outcome, **{'class': name}) if phase.t_start <= t < phase.t_end]
+            # 16 or 17 requests of 0.3 s start in a phase, for each of 4 in flight of 2 users.
+            assert len(inside) in (range(8 * 16, 8 * 17 + 1) if name in phase.classes else [0])
+
+
+def test_cbr_declares_its_stream():
+    stream, = workloads.get('cbr')({'share': 0.6, 'period_s': 80}).beside(2_000_000)
+    assert (stream.rate_bps, stream.on_s, stream.off_s, stream.off_first) == (1_200_000, 80, 80, True)
+    assert workloads.get('backlogged')().beside(2_000_000) == ()
+
+
+def test_pages(tmp_path):
+    outcome = Outcome(tmp_path, workload='pages', duration_s=200, drain_s=50)
+    assert outcome.clients.most == {user.name: 6 for user in outcome.spec.users}
+    assert len(outcome.pages) > 100
+    for page in outcome.pages:
+        rows = [row for row in outcome.requests if row['page'] == page['page']]
+        assert [row['kind'] for row in rows] == ['document'] + 11 * ['object']
+        assert len({row['server'] for row in rows}) == 1
+        assert min(float(row['t_start']) for row in rows[1:]) >= float(rows[0]['t_end'])
+        assert (page['complete'], page['outcome'], page['objects']) == ('1', 'ok', '12')
+        assert int(page['bytes']) == sum(int(row['bytes']) for row in rows)
+        # The document, then eleven over six connections: three times 0.2 s.
+        assert float(page['t_end']) - float(page['t_start']) == pytest.approx(0.6, abs=1e-5)
+    gaps = [float(later['t_start']) - float(earlier['t_end']) for user in outcome.spec.users
+            for earlier, later in itertools.pairwise(page for page in outcome.pages if page['user'] == user.name)]
+    assert statistics.mean(gaps) == pytest.approx(5.0, rel=0.2)
+
+
+def test_page_whose_document_fails_has_no_objects(tmp_path):
+    outcome = Outcome(tmp_path, workload='pages', answer=lambda *_: Answer(status=404))
+    assert {row['kind'] for row in outcome.requests} == {'document'}
+    assert {(page['objects'], page['complete'], page['outcome']) for page in outcome.pages} == {('1', '0', 'error')}
+
+
+def test_page_with_a_failed_object_is_not_complete(tmp_path):
+    calls = itertools.count()
+    outcome = Outcome(tmp_path, workload='pages', drain_s=50,
+                      answer=lambda *_: Answer(status=500 if next(calls) % 5 == 4 else 200))
+    broken = {row['page'] for row in outcome.requests if row['outcome'] == 'error'}
+    assert broken
+    assert {page['page'] for page in outcome.pages if page['outcome'] == 'error'} == broken
+    assert all(page['objects'] == '12' for page in outcome.pages if page['objects'] != '1')
+
+
+def test_pages_cut_at_the_end(tmp_path):
+    outcome = Outcome(tmp_path, workload='pages', answer=lambda *_: Answer(wait=8.0), parameters={'think_s': 0})
+    assert [(page['complete'], page['outcome'], page['t_end']) for page in outcome.pages] == \
+        6 * [('0', 'unfinished', '20.000000')]
+    assert collections.Counter(row['outcome'] for row in outcome.requests) == {'ok': 6 * 7, 'unfinished': 6 * 5}
+
+
+def test_pages_with_background(tmp_path):
+    outcome = Outcome(tmp_path, workload='pages', parameters={'background': 2})
+    background = [row for row in outcome.requests if row['kind'] == 'background']
+    assert len(background) == 6 * 2 * 100 and {row['page'] for row in background} == {''}
+    assert any(row['kind'] == 'document' for row in outcome.requests)
+
+
+@pytest.mark.parametrize('load', [0.5, 0.95])
+def test_open_offers_the_load(tmp_path, load):
+    outcome = Outcome(tmp_path, workload='open', duration_s=1000, drain_s=10, parameters={'load': load})
+    rows = outcome.requests
+    wire = sum(sizes.wire_bytes(int(row['size'])) for row in rows)
+    assert wire * 8 / 2e6 / 1000 == pytest.approx(load, rel=0.002)
+    assert outcome.offered['arrivals'] == len(rows) and outcome.offered['wire_bytes'] == wire
+    assert outcome.offered['load'] == pytest.approx(load, rel=0.002)
+    # Poisson: exponential gaps, so mean and deviation are alike, counts in 10 s vary as much as their mean.
+    times = sorted(starts(outcome))
+    assert 0 < times[0] and times[-1] < 1000
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert statistics.stdev(gaps) == pytest.approx(statistics.mean(gaps), rel=0.05)
+    counts = collections.Counter(int(t // 10) for t in times)
+    counts = [counts[number] for number in range(100)]
+    assert statistics.variance(counts) == pytest.approx(statistics.mean(counts), rel=0.3)
+    # Users are equally likely.
+    by_user = collections.Counter(row['user'] for row in rows)
+    assert all(count == pytest.approx(len(rows) / 6, rel=0.15) for count in by_user.values())
+
+
+def test_open_arrivals_do_not_wait_for_answers(tmp_path):
+    (tmp_path / 'fast').mkdir()
+    (tmp_path / 'dead').mkdir()
+    fast = Outcome(tmp_path / 'fast', workload='open', drain_s=5)
+    dead = Outcome(tmp_path / 'dead', workload='open', drain_s=5, answer=lambda *_: Answer(wait=1e6))
+    columns = ('user', 'server', 'size', 't_start')
+    wanted = [sorted(tuple(row[column] for column in columns) for row in outcome.requests) for outcome in (fast, dead)]
+    assert wanted[0] == wanted[1] and len(wanted[0]) > 50
+    assert {row['outcome'] for row in dead.requests} == {'unfinished'}
+    assert {row['t_end'] for row in dead.requests} == {'25.000000'}
+
+
+def test_more_arrivals_than_bounded_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrivals, 'MOST_ARRIVALS', 100)
+    spec = specs.parse(data(tmp_path, workload='open', rate_bps=1e9, duration_s=86_400,
+                            sizes={'distribution': 'fixed', 'size': 64}))
+    with pytest.raises(TrialError, match='^more than 100 arrivals in 86400 s: use a shorter run'):
+        spec.workload.prepare(offers.Offers(spec, Clients(spec, None).reachable))
+
+
+@pytest.mark.parametrize('answer, outcome, text', [
+    (Answer(status=503), 'refused', None),
+    (Answer(status=502), 'error', 'status 502'),
+    (Answer(size=10), 'error', 'the body is shorter or longer than what was asked for'),
+    (Answer(error=aiohttp.ClientPayloadError('cut')), 'error', 'ClientPayloadError: cut'),
+    (Answer(error=ConnectionResetError('reset')), 'error', 'ConnectionResetError: reset'),
+])
+def test_failures_are_told_apart_and_not_repeated_at_once(tmp_path, answer, outcome, text):
+    done = Outcome(tmp_path, answer=lambda *_: answer, parameters={'inflight': 1})
+    assert {row['outcome'] for row in done.requests} == {outcome}
+    assert {row['status'] for row in done.requests} == {'0' if answer.error else str(answer.status)}
+    assert {bool(row['t_first_byte']) for row in done.requests} == {not answer.error}
+    assert dict(done.run.errors) == ({text: len(done.requests)} if text else {})
+    gaps = [later - earlier for earlier, later in itertools.pairwise(sorted(starts(done, user='gold-1')))]
+    assert min(gaps) >= running.PAUSE_AFTER_FAILURE_S
+
+
+def test_in_flight_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, 'MOST_IN_FLIGHT', 10)
+    outcome = Outcome(tmp_path, workload='open', answer=lambda *_: Answer(wait=1e6))
+    ends = collections.Counter(row['outcome'] for row in outcome.requests)
+    assert ends['unfinished'] == 10 and ends['error'] == len(outcome.requests) - 10 > 0
+    assert dict(outcome.run.errors) == {'not sent: 10 requests were in flight': ends['error']}
+
+
+def test_different_error_texts_are_bounded(tmp_path):
+    serial = itertools.count()
+    outcome = Outcome(tmp_path, answer=lambda *_: Answer(error=OSError(f'number {next(serial)}')))
+    assert len(outcome.run.errors) == running.MOST_ERROR_TEXTS + 1
+    assert sum(outcome.run.errors.values()) == len(outcome.requests)
+    assert outcome.run.errors['others'] > 0
+
+
+LIST = '''# a comment
+http://www.a.example/x 5000
+https://b.example:8443/y?z=1 20000   # another
+
+c.example/z 0
+http://www.a.example/x 5000
+\xfcber.example/ 700
+'''
+
+
+def test_url_list(tmp_path):
+    (tmp_path / 'my.list').write_bytes(LIST.encode('latin-1'))     # nobody promises UTF-8
+    outcome = Outcome(tmp_path, workload='url-list', drain_s=5,
+                      parameters={'list': f'{tmp_path}/my.list', 'load': 0.3, 'cache': 'yes'})
+    rows = sorted(outcome.requests, key=lambda row: float(row['t_start']))
+    expected = [sizes.nearest(size) for size in (5000, 20000, 0, 5000, 700)]
+    assert [int(row['size']) for row in rows] == [size for size, _ in zip(itertools.cycle(expected), rows)]
+    paths = {path for _, _, path in outcome.clients.asked}
+    assert len(paths) == 4 and all(path.startswith('/c/') for path in paths)
+    servers = [row['server'] for row in rows]
+    assert servers[0] == servers[3] == outcome.spec.servers[zlib.crc32(b'www.a.example') % 2].name
+    assert len({row['user'] for row in rows}) == 6
+
+
+@pytest.mark.parametrize('text, message', [
+    ('', 'my.list: no line with "URL BYTES" in it'),
+    ('# nothing\n', 'my.list: no line with "URL BYTES" in it'),
+    ('\nhttp://a/ \n', 'my.list:2: 1 words, allowed are 2: URL BYTES'),
+    ('http://a/ 1 2\n', 'my.list:1: 3 words, allowed are 2: URL BYTES'),
+    ('http:///x 1\n', "my.list:1: 'http:///x' is not a URL with a host name"),
+    ('http://a/ -1\n', "my.list:1: '-1' is not a size from 0 to 128000000 bytes"),
+    ('http://a/ 1e3\n', "my.list:1: '1e3' is not a size from 0 to 128000000 bytes"),
+    ('http://a/ 128000001\n', "my.list:1: '128000001' is not a size from 0 to 128000000 bytes"),
+    ('http://[/ 5\n', "my.list:1: 'http://[/' is not a URL with a host name"),
+])
+def test_url_list_refused(tmp_path, text, message):
+    (tmp_path / 'my.list').write_text(text)
+    with pytest.raises(TrialError) as refusal:
+        Outcome(tmp_path, workload='url-list', parameters={'list': f'{tmp_path}/my.list'})
+    assert str(refusal.value) == f'{tmp_path}/{message}'
+
+
+def test_url_list_needs_a_list(tmp_path):
+    with pytest.raises(TrialError, match='^workload url-list: list: missing; give a file with "URL BYTES"'):
+        Outcome(tmp_path, workload='url-list')
+    with pytest.raises(TrialError, match='none: No such file or directory$'):
+        Outcome(tmp_path, workload='url-list', parameters={'list': f'{tmp_path}/none'})
