@@ -3,8 +3,9 @@
 
 Requests are plain (origin form, no proxy): the gateway intercepts them. Bodies are read in pieces and dropped. Never
 more than one request waits on a connection, and a user's connections are not limited here: the workload says how many
-requests are in flight, so a request never waits inside the client. Newer aiohttp (3.10, Debian 13) repeats a GET once if
-a kept connection turns out to be dead before the response begins, as browsers do; the record is one request all the same.
+requests are in flight, so a request never waits inside the client. Newer aiohttp (3.10 and later, as in Debian 13)
+repeats a GET once if a kept connection turns out to be dead before the response begins, as browsers do; the record is
+one request all the same.
 """
 import ipaddress
 import socket
