@@ -55,6 +55,15 @@ fetched_dsc() {
     awk '$2 ~ /\.dsc$/ {print $2}' "$sources/fetched"
 }
 
+# Sets dsc to the .dsc of the series, fetched now if it is not there.
+need_source() {
+    dsc=$(fetched_dsc)
+    if [ -z "$dsc" ]; then
+        "$here/fetch" "$series"
+        dsc=$(fetched_dsc)
+    fi
+}
+
 # unpack DSC DIR: Debian's source with Debian's patches, nothing of ours.
 unpack() {
     rm -rf "$2"
