@@ -8,15 +8,21 @@
 #include "sbuf/SBuf.h"
 
 #include <cstdint>
+#if HAVE_SYS_TIME_H
+#include <sys/time.h>
+#endif
 
 namespace Msfrs
 {
 
 /// What access.log can say about the scheduling of a transaction; see the msfrs:: codes of logformat.
 struct LogTrace {
+    bool known() const { return !className.isEmpty(); } ///< the transaction was scheduled
+    bool released() const { return known() && firstWait >= 0; } ///< and forwarded
+
     SBuf className; ///< empty: never scheduled, and then nothing below counts
     SBuf user; ///< see Party::user
-    const char *refusal = nullptr; ///< why the request was not served; nil: it was
+    const char *refusal = nullptr; ///< why the request was not forwarded; nil: it was, or still waits
     int64_t firstWait = -1; ///< ns from hold to the first release; negative: never released
     int64_t totalWait = 0; ///< ns, the same plus all pauses
     int64_t bytes = 0; ///< what was charged
@@ -24,6 +30,16 @@ struct LogTrace {
     uint32_t window = 0; ///< W right after the first release
     double limit = 0; ///< W+ then
 };
+
+/// nanoseconds, as logformat wants them
+inline timeval
+ToTimeval(const int64_t ns)
+{
+    timeval tv = {};
+    tv.tv_sec = ns / 1000000000;
+    tv.tv_usec = ns % 1000000000 / 1000;
+    return tv;
+}
 
 } // namespace Msfrs
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "globals.h"
+#include "msfrs/Gateway.h"
+#include "msfrs/Report.h"
+#include "tools.h"
+
+#include <functional>
+#include <ostream>
+
+namespace
+{
+
+using Msfrs::Fixed;
+using Reports = std::vector<msfrs::ClassReport>;
+
+/// the value of a label, with what OpenMetrics wants escaped
+std::string
+Escaped(const std::string &value)
+{
+    std::string escaped;
+    for (const auto c: value) {
+        if (c == '\n') {
+            escaped += "\\n";
+            continue;
+        }
+        if (c == '"' || c == '\\')
+            escaped += '\\';
+        escaped += c;
+    }
+    return escaped;
+}
+
+/// Writes metric families. Each sample gets the labels that all have: the worker, if there are several.
+class Writer
+{
+public:
+    explicit Writer(std::ostream &os): os_(os)
+    {
+        if (UsingSmp())
+            common_ = "worker=\"" + std::to_string(KidIdentifier) + "\"";
+    }
+
+    /// \param unit the end of the name, or nil
+    void family(const char *name, const char *type, const char *unit, const char *help)
+    {
+        name_ = name;
+        os_ << "# TYPE " << name << ' ' << type << '\n';
+        if (unit)
+            os_ << "# UNIT " << name << ' ' << unit << '\n';
+        os_ << "# HELP " << name << ' ' << help << '\n';
+    }
+
+    void sample(const char *suffix, const std::string &labels, const std::string &value)
+    {
+        os_ << name_ << suffix;
+        const auto separator = common_.empty() || labels.empty() ? "" : ",";
+        if (!common_.empty() || !labels.empty())
+            os_ << '{' << common_ << separator << labels << '}';
+        os_ << ' ' << value << '\n';
+    }
+
+    void gauge(const char *name, const char *unit, const char *help, const std::string &value)
+    {
+        family(name, "gauge", unit, help);
+        sample("", "", value);
+    }
+
+private:
+    std::ostream &os_;
+    std::string common_;
+    const char *name_ = nullptr;
+};
+
+std::string
+ClassLabel(const msfrs::ClassReport &c)
+{
+    return "class=\"" + Escaped(c.name) + "\"";
+}
+
+struct ClassFamily {
+    const char *name;
+    const char *type;
+    const char *unit;
+    const char *help;
+    std::string (*value)(const msfrs::ClassReport &);
+};
+
+const ClassFamily ClassFamilies[] = {
+    {   "msfrs_class_weight", "gauge", nullptr, "Weight of the class.",
+        [](const msfrs::ClassReport &c) { return Fixed(c.weight, 3); }
+    },
+    {   "msfrs_class_users", "gauge", nullptr, "Users with a request queued or in service.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.users); }
+    },
+    {   "msfrs_class_queued_requests", "gauge", nullptr, "Requests that wait to be forwarded.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.queued); }
+    },
+    {   "msfrs_class_paused_responses", "gauge", nullptr, "Responses that wait for their next quantum.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.paused); }
+    },
+    {   "msfrs_class_in_flight_requests", "gauge", nullptr, "Requests that are being served.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.inFlight); }
+    },
+    {   "msfrs_class_service_bytes", "gauge", "bytes", "Service counter: bytes by weight and user.",
+        [](const msfrs::ClassReport &c) { return Fixed(c.service, 0); }
+    },
+    {   "msfrs_class_requests", "counter", nullptr, "Requests that arrived.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.requests); }
+    },
+    {   "msfrs_class_received_bytes", "counter", "bytes", "Bytes of responses that were received.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.bytes); }
+    },
+    {   "msfrs_class_quanta", "counter", nullptr, "Quanta of responses that were begun.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.quanta); }
+    },
+};
+
+void
+PrintClasses(Writer &writer, const Reports &classes)
+{
+    for (const auto &family: ClassFamilies) {
+        writer.family(family.name, family.type, family.unit, family.help);
+        const auto suffix = strcmp(family.type, "counter") == 0 ? "_total" : "";
+        for (const auto &c: classes)
+            writer.sample(suffix, ClassLabel(c), family.value(c));
+    }
+}
+
+void
+PrintRefusals(Writer &writer, const Reports &classes)
+{
+    writer.family("msfrs_class_refused_requests", "counter", nullptr,
+                  "Requests that were refused: too many of the user, too many in all, by admission, or waited too long.");
+    for (const auto &c: classes) {
+        const std::pair<const char *, uint64_t> reasons[] = {
+            {"per_user", c.refusedPerUser}, {"total", c.refusedTotal}, {"admission", c.refusedAdmission},
+            {"max_wait", c.expired}
+        };
+        for (const auto &[reason, count]: reasons)
+            writer.sample("_total", ClassLabel(c) + ",reason=\"" + reason + "\"", std::to_string(count));
+    }
+}
+
+void
+PrintWaits(Writer &writer, const Reports &classes)
+{
+    writer.family("msfrs_class_wait_seconds", "summary", "seconds",
+                  "From the arrival of a request to its first release; quantiles over the last five to ten minutes.");
+    for (const auto &c: classes) {
+        const std::pair<const char *, double> quantiles[] = {{"0.5", c.waitP50}, {"0.95", c.waitP95}, {"0.99", c.waitP99}};
+        for (const auto &[quantile, value]: quantiles)
+            writer.sample("", ClassLabel(c) + ",quantile=\"" + quantile + "\"", Fixed(value, 6));
+        writer.sample("_sum", ClassLabel(c), Fixed(c.waitSum, 6));
+        writer.sample("_count", ClassLabel(c), std::to_string(c.waitCount));
+    }
+}
+
+} // namespace
+
+void
+Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
+{
+    Writer writer(os);
+    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
+    writer.gauge("msfrs_scheduling", nullptr, "1 while requests are scheduled.", scheduler ? "1" : "0");
+    if (scheduler) {
+        const auto &config = scheduler->config();
+        const auto window = scheduler->window();
+        const auto classes = scheduler->classes();
+        writer.gauge("msfrs_link_capacity_bytes_per_second", nullptr, "Rate of the link as configured.",
+                     Fixed(config.rate/8, 0));
+        writer.gauge("msfrs_link_metered", nullptr, "1 while the interface's counter says how much of the link is used.",
+                     window.metered ? "1" : "0");
+        writer.gauge("msfrs_link_utilisation_ratio", "ratio", "U: share of the link used in the last interval.",
+                     Fixed(window.utilisation, 6));
+        writer.gauge("msfrs_window_target_ratio", "ratio", "U+: utilisation to be reached.",
+                     Fixed(config.window.target, 6));
+        writer.gauge("msfrs_window_outstanding_responses", nullptr, "W: responses under way.",
+                     Fixed(window.outstanding, 0));
+        writer.gauge("msfrs_window_limit_responses", nullptr, "W+: responses that may be under way.",
+                     Fixed(window.limit, 6));
+        PrintClasses(writer, classes);
+        PrintRefusals(writer, classes);
+        PrintWaits(writer, classes);
+    }
+    os << "# EOF\n";
+}
+

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "base/PackableStream.h"
+#include "comm/Connection.h"
+#include "globals.h"
+#include "ipc/RequestId.h"
+#include "ipc/UdsOp.h"
+#include "mgr/Action.h"
+#include "mgr/Command.h"
+#include "mgr/Filler.h"
+#include "mgr/Registration.h"
+#include "mgr/Request.h"
+#include "msfrs/Gateway.h"
+#include "msfrs/Report.h"
+#include "Store.h"
+#include "tools.h"
+
+#include <cstdio>
+#include <ostream>
+
+namespace Msfrs
+{
+
+/// A report about this process. With several workers, each writes its own.
+class ReportAction: public Mgr::Action
+{
+public:
+    explicit ReportAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
+
+    /* Mgr::Action API */
+    void respond(const Mgr::Request &) override;
+    bool aggregatable() const override { return false; }
+
+protected:
+    /* Mgr::Action API */
+    void dump(StoreEntry *) override;
+
+    virtual void print(std::ostream &) const = 0;
+};
+
+class YamlAction: public ReportAction
+{
+public:
+    static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd); }
+    using ReportAction::ReportAction;
+
+protected:
+    void print(std::ostream &) const override;
+};
+
+class MetricsAction: public ReportAction
+{
+public:
+    static Pointer Create(const Mgr::CommandPointer &cmd) { return new MetricsAction(cmd); }
+    using ReportAction::ReportAction;
+
+    /* Mgr::Action API */
+    const char *contentType() const override;
+
+protected:
+    void print(std::ostream &os) const override { PrintMetrics(os, TheGateway()); }
+};
+
+} // namespace Msfrs
+
+void
+Msfrs::ReportAction::respond(const Mgr::Request &request)
+{
+    // as Mgr::FunAction does: this process writes its part to the HTTP client itself
+    Ipc::ImportFdIntoComm(request.conn, SOCK_STREAM, IPPROTO_TCP, Ipc::fdnHttpSocket);
+    Must(Comm::IsConnOpen(request.conn));
+    Must(request.requestId != 0);
+    AsyncJob::Start(new Mgr::Filler(this, request.conn, request.requestId));
+}
+
+void
+Msfrs::ReportAction::dump(StoreEntry * const entry)
+{
+    Must(entry);
+    PackableStream os(*entry);
+    print(os);
+}
+
+void
+Msfrs::YamlAction::print(std::ostream &os) const
+{
+    if (UsingSmp())
+        os << "---\nkid: " << KidIdentifier << '\n'; // one document of a stream
+    PrintReport(os, TheGateway());
+}
+
+const char *
+Msfrs::MetricsAction::contentType() const
+{
+    return "application/openmetrics-text; version=1.0.0; charset=utf-8";
+}
+
+void
+Msfrs::RegisterReports()
+{
+    Mgr::RegisterAction("msfrs", "Request Scheduler (MSF-RS): classes, window, top users; YAML",
+                        &YamlAction::Create, 0, 1);
+    Mgr::RegisterAction("msfrs-metrics", "Request Scheduler (MSF-RS): OpenMetrics, for Prometheus",
+                        &MetricsAction::Create, 0, 1);
+}
+
+std::string
+Msfrs::Fixed(const double number, const int decimals)
+{
+    char buf[400]; // enough for any double
+    snprintf(buf, sizeof(buf), "%.*f", decimals, number);
+    return buf;
+}
+
+namespace
+{
+
+using Msfrs::Fixed;
+
+/// a YAML double-quoted scalar
+std::string
+Quoted(const std::string &text)
+{
+    std::string quoted = "\"";
+    for (const unsigned char c: text) {
+        if (c == '"' || c == '\\') {
+            quoted += '\\';
+            quoted += c;
+        } else if (c < 0x20 || c >= 0x7F) {
+            char escape[8];
+            snprintf(escape, sizeof(escape), "\\x%02X", c);
+            quoted += escape;
+        } else {
+            quoted += c;
+        }
+    }
+    return quoted + '"';
+}
+
+std::string
+Plugin(const msfrs::PluginChoice &choice)
+{
+    const auto settings = msfrs::PrintSettings(choice.settings);
+    return Quoted(choice.name + (settings.empty() ? "" : " " + settings));
+}
+
+void
+PrintLink(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::WindowReport &window)
+{
+    os << "link:\n"
+       "  rate: " << Fixed(config.rate, 0) << "\n"
+       "  interface: " << (config.interface.empty() ? "null" : Quoted(config.interface)) << "\n"
+       "  # whether the interface's counter says how much of the link is used; the bytes of responses do otherwise\n"
+       "  metered: " << (window.metered ? "true" : "false") << "\n"
+       "  overhead: " << Fixed(config.overhead, 4) << "\n"
+       "  rtt: " << Fixed(config.rtt*1e-9, 3) << '\n';
+}
+
+void
+PrintWindow(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::WindowReport &window,
+            const double now)
+{
+    os << "window:\n"
+       "  outstanding: " << Fixed(window.outstanding, 0) << " # W, responses under way\n"
+       "  limit: " << Fixed(window.limit, 2) << " # W+, how many there may be\n"
+       "  utilisation: " << Fixed(window.utilisation, 4) << " # U of the last interval, share of the rate\n"
+       "  target: " << Fixed(config.window.target, 4) << " # U+\n"
+       "  interval: " << Fixed(config.window.interval*1e-9, 3) << "\n"
+       "  growth: " << Fixed(config.window.growth, 2) << "\n"
+       "  reserve: " << Fixed(config.window.reserve, 2) << "\n"
+       "  # one entry per interval, the latest last; full: somebody had to wait for the window\n"
+       "  history:" << (window.history.empty() ? " []\n" : "\n");
+    for (const auto &sample: window.history) {
+        os << "    - {ago: " << Fixed(now - sample.at, 1) << ", outstanding: " << Fixed(sample.w, 0) <<
+           ", limit: " << Fixed(sample.wplus, 2) << ", utilisation: " << Fixed(sample.u, 4) <<
+           ", full: " << (sample.full ? "true" : "false") << "}\n";
+    }
+}
+
+void
+PrintClass(std::ostream &os, const msfrs::ClassReport &c, const bool isDefault)
+{
+    os << "  - name: " << Quoted(c.name) << "\n"
+       "    default: " << (isDefault ? "true" : "false") << "\n"
+       "    weight: " << Fixed(c.weight, 3) << "\n"
+       "    users: " << c.users << "\n"
+       "    queued: " << c.queued << "\n"
+       "    paused: " << c.paused << "\n"
+       "    in_flight: " << c.inFlight << "\n"
+       "    requests: " << c.requests << "\n"
+       "    bytes: " << c.bytes << "\n"
+       "    quanta: " << c.quanta << "\n"
+       "    service: " << Fixed(c.service, 0) << "\n"
+       "    waits: " << c.waitCount << "\n"
+       "    wait_p50: " << Fixed(c.waitP50, 4) << "\n"
+       "    wait_p95: " << Fixed(c.waitP95, 4) << "\n"
+       "    wait_p99: " << Fixed(c.waitP99, 4) << "\n"
+       "    refused: {per_user: " << c.refusedPerUser << ", total: " << c.refusedTotal <<
+       ", admission: " << c.refusedAdmission << ", max_wait: " << c.expired << "}\n";
+}
+
+} // namespace
+
+void
+Msfrs::PrintReport(std::ostream &os, const Gateway * const gateway)
+{
+    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
+    os << "# Request scheduler (MSF-RS). Rates in bit/s, times in seconds, sizes in bytes; counts since it started.\n"
+       "scheduling: " << (scheduler ? "true" : "false") << '\n';
+    if (!scheduler) {
+        os << "reason: " << (gateway ? "\"the scheduler failed and will start again; see cache.log\""
+                             : "\"msfrs is off\"") << '\n';
+        return;
+    }
+
+    const auto &config = scheduler->config();
+    const auto window = scheduler->window();
+    PrintLink(os, config, window);
+    PrintWindow(os, config, window, Gateway::Now()*1e-9);
+    os << "quantum: " << config.quantum << " # 0: none\n"
+       "max_wait: " << Fixed(config.maxWait*1e-9, 3) << "\n"
+       "max_per_user: " << config.maxPerUser << "\n"
+       "max_queued: " << config.maxQueued << "\n"
+       "arbiter: " << Plugin(config.arbiter) << "\n"
+       "admission: " << Plugin(config.admission) << "\n"
+       "# users: who have a request queued or in service. service: the service counter, bytes by weight and user.\n"
+       "# wait_*: from the arrival of a request to its first release, over the last five to ten minutes.\n"
+       "classes:\n";
+    size_t index = 0;
+    for (const auto &c: scheduler->classes())
+        PrintClass(os, c, index++ == config.defaultClass);
+
+    const auto users = scheduler->topUsers(10);
+    os << "# by bytes since a user was first seen, and not forgotten since\n"
+       "top_users:" << (users.empty() ? " []\n" : "\n");
+    for (const auto &u: users) {
+        os << "  - {user: " << Quoted(u.name) << ", class: " << Quoted(u.className) << ", bytes: " << u.bytes <<
+           ", queued: " << u.queued << ", in_flight: " << u.inFlight << "}\n";
+    }
+}
+

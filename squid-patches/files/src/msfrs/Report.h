@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_REPORT_H
+#define SQUID_SRC_MSFRS_REPORT_H
+
+#include <iosfwd>
+#include <string>
+
+namespace Msfrs
+{
+
+class Gateway;
+
+/// makes the cache manager reports msfrs and msfrs-metrics known; harmless when repeated
+void RegisterReports();
+
+/// What goes on, in YAML.
+/// \param gateway nil when nothing is scheduled
+void PrintReport(std::ostream &, const Gateway *gateway);
+
+/// The same figures in OpenMetrics text format 1.0, which the older text format's parsers read, too.
+/// \param gateway nil when nothing is scheduled
+void PrintMetrics(std::ostream &, const Gateway *gateway);
+
+/// the number without an exponent, which YAML would read as a word
+std::string Fixed(double number, int decimals);
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_REPORT_H */
+
