@@ -65,7 +65,7 @@ class Host:
 
     def run(self, *argv, input=None, timeout=30.0, check=True):
         """Runs a command to its end; its output as text. Raises HostError if it fails and `check` is set."""
-        return _run(self.enter(argv), input=input, timeout=timeout, check=check).stdout
+        return _run(self.enter([str(word) for word in argv]), input=input, timeout=timeout, check=check).stdout
 
     def batch(self, lines, *tool):
         """Many commands of `ip` (or of `tool`, e.g. 'tc' or 'ip', '-6') in one process: `lines` without its name."""

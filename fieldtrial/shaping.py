@@ -26,7 +26,7 @@ def bottleneck(host, interface, rate_bps, buffer_bytes):
 
 def htb(host, interface, rate_bps, users, weights):
     """A class for each class of users, in proportion to weight times users, and below it a leaf for each user, so that
-    users share by weight; everybody may borrow up to `rate_bps`. Traffic to nobody of `users` is not shaped.
+    users share by weight, what is borrowed too; everybody may borrow up to `rate_bps`. Traffic to nobody of `users` is not shaped.
 
     Raises TrialError where the kernel has no HTB or no u32.
     """
@@ -40,7 +40,8 @@ def htb(host, interface, rate_bps, users, weights):
                      f'rate {max(share, 8):.0f}bit ceil {rate_bps:.0f}bit quantum {FRAME * weights[name]:.0f}')
     for number, user in enumerate(users, start=256):
         lines.append(f'class add dev {interface} parent 1:{numbers[user.cls]:x} classid 1:{number:x} htb '
-                     f'rate {rate_bps * weights[user.cls] / total:.0f}bit ceil {rate_bps:.0f}bit quantum {FRAME}')
+                     f'rate {rate_bps * weights[user.cls] / total:.0f}bit ceil {rate_bps:.0f}bit '
+                     f'quantum {FRAME * weights[user.cls]:.0f}')
         for protocol, match, address in (('ip', 'ip', f'{user.v4}/32'), ('ipv6', 'ip6', f'{user.v6}/128')):
             lines.append(f'filter add dev {interface} parent 1: protocol {protocol} prio {1 if match == "ip" else 2} '
                          f'u32 match {match} dst {address} flowid 1:{number:x}')

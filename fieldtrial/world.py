@@ -174,11 +174,10 @@ class World:
         self.intercept()
         return squid
 
-    def intercept(self):
-        """Sends what the users send to port 80 to Squid."""
-        for tool in ('iptables', 'ip6tables'):
-            self.gateway.run(tool, '-w', '-t', 'nat', '-A', 'PREROUTING', '-i', LAN, '-p', 'tcp', '--dport', '80',
-                             '-j', 'REDIRECT', '--to-ports', str(INTERCEPT_PORT))
+    def intercept(self, *options):
+        """Sends what the users send to port 80 to Squid, by the project's script. `options` replace the usual ones."""
+        self.gateway.run(ROOT / 'conf/iptables/msfrs-iptables', 'up', '--config', 'none', '--inside', LAN, *(options or (
+            '--intercept', '80', '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}', '--quic', 'allow')))
 
     def check(self):
         """Raises TrialError if the delay line has ended."""
