@@ -86,6 +86,7 @@ def test_the_same_is_offered_whatever_the_answers(tmp_path):
         fast, slow = (sequence(outcome, user.name) for outcome in outcomes)
         assert 10 < len(slow) < len(fast)
         assert fast[:len(slow)] == slow
+    assert sequence(outcomes[0], 'gold-1')[:20] != sequence(outcomes[0], 'gold-2')[:20]
     (tmp_path / 'other').mkdir()
     other = Outcome(tmp_path / 'other', seed=8)
     assert sequence(other, 'gold-1')[:20] != sequence(outcomes[0], 'gold-1')[:20]
@@ -108,6 +109,8 @@ def test_phases(tmp_path):
     phases = outcome.spec.workload.phases(outcome.spec)
     assert [(phase.t_start, phase.t_end) for phase in phases] == [(0, 5), (5, 10), (10, 15), (15, 20)]
     assert [phase.label for phase in phases] == ['all', 'without gold', 'without gold and silver', 'all again']
+    active = [('gold', 'silver', 'bronze'), ('silver', 'bronze'), ('bronze',), ('gold', 'silver', 'bronze')]
+    assert [phase.classes for phase in phases] == active
     for phase in phases:
         for name in outcome.spec.classes:
             inside = [t for t in starts(outcome, **{'class': name}) if phase.t_start <= t < phase.t_end]
