@@ -36,7 +36,7 @@ void Uncount(Tally &t, const int64_t cost) { --t.items; t.cost -= cost; }
 
 struct Engine::Instance {
     Instance(const Part &part, const EngineHost &host, const uint32_t resources, Ledger &ledger):
-        state(NewState(part.plugin->ops().inst_size)), hostTable(host)
+        plugin(part.plugin->ops()), state(NewState(plugin.inst_size)), hostTable(host)
     {
         table.ctx = this;
         table.random = [](void *ctx) { return static_cast<Instance *>(ctx)->hostTable.random(); };
@@ -45,15 +45,22 @@ struct Engine::Instance {
         };
         table.resources = resources;
         table.virtual_time = ledger.virtualTime();
-        const auto &ops = part.plugin->ops();
-        const auto init = ops.kind == MSFRS_AQM ? ops.aqm->init : ops.sched->init;
+        const auto init = plugin.kind == MSFRS_AQM ? plugin.aqm->init : plugin.sched->init;
         char error[256] = "";
         if (init && init(state.get(), &table, part.params.data(), error, sizeof(error)) != 0) {
             error[sizeof(error) - 1] = 0;
-            throw ConfigError(std::string(ops.name) + ": " + (*error ? error : "refuses to start without a reason"));
+            throw ConfigError(std::string(plugin.name) + ": " + (*error ? error : "refuses to start without a reason"));
         }
     }
+    ~Instance()
+    {
+        if (const auto fini = plugin.kind == MSFRS_AQM ? plugin.aqm->fini : plugin.sched->fini)
+            fini(state.get());
+    }
+    Instance(const Instance &) = delete;
+    Instance &operator=(const Instance &) = delete;
 
+    const msfrs_plugin &plugin; ///< outlived by the Part that loaded it
     State state;
     EngineHost hostTable;
     msfrs_host table{};
@@ -120,10 +127,8 @@ Engine::~Engine()
         if (aqm_.plugin && aqm()->aqm->class_removed)
             aqm()->aqm->class_removed(aqmInst_->state.get(), record.get());
     }
-    if (scheduler().sched->fini)
-        scheduler().sched->fini(schedInst_->state.get());
-    if (aqm_.plugin && aqm()->aqm->fini)
-        aqm()->aqm->fini(aqmInst_->state.get());
+    schedInst_.reset(); // before the classes' memory goes
+    aqmInst_.reset();
     for (const auto memory : spareItems_)
         ::operator delete(memory);
 }
@@ -321,7 +326,7 @@ void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
     auto &f = *item.flow;
     auto &c = *f.cls;
     item.queued = true;
-    item.seq = nextSeq_++;
+    item.seq = item.seq ? nextId_++ : item.id; // one count for both: a continuation's seq is beyond every id so far
     item.enqueued = now;
     link(item);
     if (f.backlog + f.in_service == 0)
@@ -330,6 +335,7 @@ void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
     ++c.backlog;
     f.backlog_cost += item.est[0];
     c.backlog_cost += item.est[0];
+    backlogCost_ += item.est[0];
     if (item.attained == 0) {
         ++f.fresh;
         ++c.fresh;
@@ -351,6 +357,7 @@ void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
     --c.backlog;
     f.backlog_cost -= item.est[0];
     c.backlog_cost -= item.est[0];
+    backlogCost_ -= item.est[0];
     if (item.attained == 0) {
         --f.fresh;
         --c.fresh;
@@ -380,7 +387,7 @@ msfrs_queue_view Engine::view() const
 {
     msfrs_queue_view v{};
     v.length = static_cast<uint32_t>(drawable_.size());
-    v.bytes = totals_.queued.cost;
+    v.bytes = backlogCost_;
     v.limit = limit_;
     v.idle_since = idleSince_;
     v.ctx = this;
@@ -392,7 +399,7 @@ msfrs_queue_view Engine::view() const
 }
 
 Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now,
-                            msfrs_item *&item, const std::function<void(msfrs_item &)> &victim)
+                            msfrs_item *&item, const std::function<bool(msfrs_item &)> &victim)
 {
     item = nullptr;
     const auto record = createItem(f, est, host, now);
@@ -401,11 +408,8 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
         const auto v = view();
         msfrs_item *chosen = nullptr;
         verdict = aqm()->aqm->admit(aqmInst_->state.get(), record, &v, now, &chosen);
-        if (verdict == MSFRS_DROP_BOTH && chosen && isQueued(*chosen)) {
-            if (victim)
-                victim(*chosen);
+        if (verdict == MSFRS_DROP_BOTH && chosen && isQueued(*chosen) && (!victim || victim(*chosen)))
             remove(*chosen, now, MSFRS_DROPPED);
-        }
     }
     if (verdict == MSFRS_DROP || verdict == MSFRS_DROP_BOTH) {
         Count(totals_.dropped, record->offeredCost);
@@ -552,6 +556,7 @@ std::string Engine::auditLaws() const
         return "offered is not dropped + queued + in service + done";
 
     Tally queued;
+    int64_t backlogCost = 0;
     for (const auto c : classList_) {
         uint32_t users = 0, backlog = 0, fresh = 0, inService = 0;
         int64_t cost = 0;
@@ -579,8 +584,9 @@ std::string Engine::auditLaws() const
         if (users != c->users || backlog != c->backlog || fresh != c->fresh || inService != c->in_service ||
                 cost != c->backlog_cost)
             return std::string("class ") + c->name + ": its counters are not the sums over its flows";
+        backlogCost += cost;
     }
-    if (differ(queued, totals_.queued) || queued.items != drawable_.size())
+    if (differ(queued, totals_.queued) || queued.items != drawable_.size() || backlogCost != backlogCost_)
         return "the items in the queues are not those counted as queued";
     return "";
 }

@@ -90,10 +90,11 @@ public:
 
     enum class Offer { Queued, Marked, Dropped };
     /// Offers an item of estimated cost est[0..resources-1].
-    /// \returns Queued or Marked with `item` set, or Dropped with `item` null. `victim` is called for a queued
-    ///          item that the AQM dropped in favour of nobody (CHOKe), before it is freed.
+    /// \param victim asked about a queued item that the AQM wants to drop too (CHOKe): false keeps it, after true
+    ///        it is freed
+    /// \returns Queued or Marked with `item` set, or Dropped with `item` null
     Offer offer(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, msfrs_item *&item,
-                const std::function<void(msfrs_item &)> &victim = {});
+                const std::function<bool(msfrs_item &)> &victim = {});
     /// Takes in an item that is not to be judged: work that must not wait, or that comes from another engine.
     /// \param attained cost charged to it so far
     msfrs_item *adopt(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, int64_t attained, bool inService);
@@ -152,7 +153,8 @@ private:
     std::vector<ItemRecord *> drawable_;                ///< the queued items, for the AQM's draw
     std::vector<void *> spareItems_;                    ///< memory of freed items, to be used again
     EngineTotals totals_;
-    uint64_t nextId_ = 1, nextSeq_ = 1;
+    int64_t backlogCost_ = 0;                           ///< sum of est[0] of the queued items
+    uint64_t nextId_ = 1;
     msfrs_time idleSince_ = 0;
 };
 
