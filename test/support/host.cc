@@ -3,6 +3,7 @@
 
 #include "support/fake_interface.h"
 
+#include <algorithm>
 #include <cassert>
 #include <map>
 
@@ -25,11 +26,19 @@ RequestHost Host::requests()
 
 std::string Host::logged(const int level) const
 {
-    std::string all;
+    std::vector<std::pair<std::string, size_t>> lines; // a plugin that complains does so a thousand times
     for (const auto &line : log_) {
-        if (line.level == level)
-            all += line.text + "\n";
+        if (line.level != level)
+            continue;
+        const auto same = std::find_if(lines.begin(), lines.end(), [&](const auto &l) { return l.first == line.text; });
+        if (same == lines.end())
+            lines.emplace_back(line.text, 1);
+        else
+            ++same->second;
     }
+    std::string all;
+    for (const auto &line : lines)
+        all += line.first + (line.second > 1 ? " (" + std::to_string(line.second) + " times)" : "") + "\n";
     return all;
 }
 

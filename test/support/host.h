@@ -62,7 +62,7 @@ public:
     /// Its counters are those of FakeInterface.
     RequestHost requests();
     const std::vector<Line> &log() const { return log_; }
-    /// What was logged at `level`, one per line.
+    /// What was logged at `level`, one per line; a line that came more than once with its count.
     std::string logged(int level) const;
     Random &random() { return random_; }
 
