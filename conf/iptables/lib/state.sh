@@ -7,7 +7,7 @@ transition() { # rules now, rules wanted
     local table now want
     for table in "${TABLES[@]}"; do
         now=$(sed -n "s/^$table //p" <<<"$1") want=$(sed -n "s/^$table //p" <<<"$2")
-        [[ -n $now$want ]] || continue
+        [[ $now != "$want" ]] || continue
         echo "*$table"
         sed -nE 's/^-I ([^ ]+) [0-9]+ /-D \1 /p' <<<"$now"
         printf '%s\n' "$now" "$want" | sed -n 's/^:.*/& - [0:0]/p' | sort -u
