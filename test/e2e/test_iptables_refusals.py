@@ -248,8 +248,8 @@ def test_program_that_is_not_installed(gateway, tmp_path, missing, sentence):
 def test_kernel_module_that_is_missing(gateway, tmp_path):
     """What iptables says then, which rule it was, and what to load; as nft's iptables words it, and legacy's."""
     before = snapshot(gateway)
-    for words in ('iptables-restore v1.8.9 (nf_tables): \nline 14: RULE_APPEND failed (No such file or directory): rule '
-                  'in chain MSFRS_TPROXY', 'iptables-restore: line 14 failed'):
+    for words in ('iptables-restore v1.8.9 (nf_tables): \nline 14: RULE_APPEND failed (No such file or directory): '
+                  'rule in chain MSFRS_TPROXY', 'iptables-restore: line 14 failed'):
         with path_with(tmp_path, iptables_restore=f"echo '{words}' >&2; exit 1\n") as path:
             done = script(gateway, 'up', '--inside', 'in0', '--mode', 'tproxy', path=path)
         assert done.returncode == 4
