@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""python3 -m fieldtrial.report RUNDIR: the table in the terminal and report.html, again from the raw files of a run."""
+import argparse
+import sys
+
+from fieldtrial import verdict
+from fieldtrial.errors import TrialError
+from fieldtrial.report import write_report
+
+EPILOG = (f'exit codes: {verdict.EXIT_REACHED} every measured target reached, {verdict.EXIT_MISSED} at least one '
+          f'missed, {verdict.EXIT_NOTHING} none could be measured, 1 the directory cannot be read, 2 wrong usage')
+
+
+def main(arguments=None):
+    """The program; returns its exit code."""
+    parser = argparse.ArgumentParser(prog='python3 -m fieldtrial.report', description=__doc__.partition(': ')[2],
+                                     epilog=EPILOG)
+    parser.add_argument('directory', metavar='RUNDIR', help='directory of a run, build/trial/<UTC time>')
+    try:
+        return write_report(parser.parse_args(arguments).directory).exit_code
+    except TrialError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

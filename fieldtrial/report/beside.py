@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The paper's figures beside those of the run, as rows; and in what the conditions differ."""
+import numpy as np
+
+from fieldtrial import paper
+from fieldtrial.report import wording
+from fieldtrial.report.html import element, paragraph, section, table
+from fieldtrial.report.stats import StatsError
+from fieldtrial.report.wording import number, percent, seconds, shown
+
+ARMS = ('stock', 'msfrs-paper', 'msfrs')
+PAPER_CPU_S = 200.0     # table 3 is over that many seconds
+
+
+def _ratio(measures):
+    return wording.ratios(measures.ratios()[0])
+
+
+def _class_rates(measures):
+    received = measures.class_bytes()
+    return ' / '.join(f'{amount * 8e-6 / measures.cell.seconds:.2f}' for amount in received.values()) + ' Mbit/s'
+
+
+def _user_rates(measures):
+    cell, received = measures.cell, measures.class_bytes()
+    return ' / '.join(f'{amount * 8e-3 / cell.seconds / cell.users_of(name):.0f}'
+                      for name, amount in received.items() if cell.users_of(name)) + ' kbit/s'
+
+
+def _phases(measures):
+    return ' | '.join(wording.ratios(ratios) for _, ratios, _ in measures.phase_ratios())
+
+
+def _mean(measures):
+    return seconds(measures.sample().mean())
+
+
+def _cpu(measures):
+    """CPU seconds as if the interval had the length of table 3's."""
+    return f'{number(measures.cpu_seconds() * PAPER_CPU_S / measures.cell.seconds)} s'
+
+
+def window_by_cbr(measures):
+    """(mean W+ while CBR was on, mean W+ while it was off), of the second half of each period: W+ needs the first to
+    follow. StatsError without such samples."""
+    cell = measures.cell
+    period = cell.parameters.get('period_s')
+    if cell.window is None or not period:
+        raise StatsError('no window or no CBR')
+    times, values = cell.window['t'], cell.window['wplus']
+    settled = (times >= cell.start) & (times <= cell.stop) & (times % period >= period / 2)
+    on = (times // period) % 2 == 1
+    if not (settled & on).any() or not (settled & ~on).any():
+        raise StatsError('the interval has no whole on and off period')
+    return float(values[settled & on].mean()), float(values[settled & ~on].mean())
+
+
+def _window_by_cbr(measures):
+    on, off = window_by_cbr(measures)
+    return f'{on:.1f} with, {off:.1f} without'
+
+
+def _window_range(measures):
+    cell = measures.cell
+    if cell.window is None:
+        raise StatsError('no window')
+    inside = (cell.window['t'] >= cell.start) & (cell.window['t'] <= cell.stop)
+    if not inside.any():
+        raise StatsError('no sample of the window')
+    values = cell.window['wplus'][inside]
+    return f'W+ {np.min(values):.1f} to {np.max(values):.1f}, U {percent(measures.utilisation())}'
+
+
+def _backlogged(rate_bps=None):
+    return lambda cell: cell.workload == 'backlogged' and (rate_bps is None or cell.rate_bps == rate_bps)
+
+
+def _workload(name):
+    return lambda cell: cell.workload == name
+
+
+def _cbr(cell):
+    return cell.workload == 'cbr' and paper.cbr_utilisation(cell.parameters.get('share', 0), 40) is not None
+
+
+def _paper_cbr(cell):
+    found = paper.cbr_utilisation(cell.parameters['share'], cell.parameters['period_s'])
+    return f'{percent(found[0], 2)} (period {found[1]} s)'
+
+
+def _paper_cpu(cell):
+    row = paper.CPU_SECONDS.value[cell.rate_bps]
+    return (f"{row['ordinary']:g} s stock, {row['msfrs, 10 classes']:g} s MSF-RS "
+            f'({percent(paper.cpu_ratio(cell.rate_bps), 0)})')
+
+
+def _both_latencies(pair):
+    before, after = pair['ordinary'].value, pair['msfrs'].value
+    return f'{seconds(before)} stock, {seconds(after)} MSF-RS ({wording.signed_percent(after / before - 1, 0)})'
+
+
+def _joined(values, form, between=':'):
+    return between.join(form(value) for value in values)
+
+
+# (subject, the paper's figure in words or a function of the cell, its source, test of a cell, figure of a Measures)
+ROWS = (
+    ('Throughput ratio (simulation)', _joined(paper.FAIRNESS_SIMULATION.value, '{:g}'.format),
+     paper.FAIRNESS_SIMULATION.source, _backlogged(), _ratio),
+    ('Throughput of the classes (trial)',
+     _joined(paper.FAIRNESS_TRIAL.value, lambda rate: f'{rate / 1e6:.2f}', ' / ') + ' Mbit/s',
+     paper.FAIRNESS_TRIAL.source, _backlogged(2e6), _class_rates),
+    ('Ratio when classes stop and come back', '4:2:1 | 2:1 | 4:2:1 kept', 'section 5.2, fig. 8a', _workload('phases'),
+     _phases),
+    ('Throughput per user',
+     f'{paper.USER_RATE_CLASS1.value / 1e3:g} kbit/s in class 1 with 4 users; ratio kept with 24',
+     paper.USER_RATE_CLASS1.source, lambda cell: cell.workload == 'unequal' or _backlogged(2e6)(cell), _user_rates),
+    ('Mean latency (simulation)', _both_latencies(paper.LATENCY_SIMULATION), paper.LATENCY_SIMULATION['msfrs'].source,
+     _backlogged(2e6), _mean),
+    ('Mean latency (trial)', _both_latencies(paper.LATENCY_TRIAL), paper.LATENCY_TRIAL['msfrs'].source,
+     _workload('open'), _mean),
+    ('Utilisation under on/off CBR', _paper_cbr, paper.CBR_UTILISATION.source, _cbr,
+     lambda measures: percent(measures.utilisation(), 2)),
+    ('W+ with and without CBR', '7 with 40 %, 13 without', paper.WINDOW_CBR.source, _workload('cbr'), _window_by_cbr),
+    ('W+ while requests are too few', paper.WINDOW_FEW.value, paper.WINDOW_FEW.source, _workload('open'),
+     _window_range),
+    ("Squid's CPU seconds in 200 s", _paper_cpu, paper.CPU_SECONDS.source,
+     lambda cell: cell.workload == 'backlogged' and cell.rate_bps in paper.CPU_SECONDS.value, _cpu),
+)
+
+
+def rows(groups):
+    """[[subject, paper's figure, source, condition here, figure of each arm of ARMS]]"""
+    made = []
+    for subject, published, source, test, figure in ROWS:
+        for group in groups:
+            cell = next(iter(group.values())).cell
+            here = [shown(str, figure, group[arm]) if arm in group else wording.NONE for arm in ARMS]
+            if test(cell) and set(here) != {wording.NONE}:
+                text = published(cell) if callable(published) else published
+                made.append([subject, text, source, wording.condition(cell), *here])
+    return _thinned(made)
+
+
+def _thinned(made):
+    """Repeated subjects, figures and sources left empty, so that the eye sees the groups."""
+    before = [None] * 3
+    for row in made:
+        here = row[:3]
+        if here == before:
+            row[:3] = ['', '', '']
+        elif here[0] == before[0]:
+            row[0] = ''
+        before = here
+    return made
+
+
+def beside(groups):
+    """The section with the paper's figures beside ours."""
+    made = rows(groups)
+    if not made:
+        return ''
+    head = ['Figure', 'Paper', 'Source', 'Here', *map(wording.arm, ARMS)]
+    differences = table(['', 'Paper', 'This trial'], paper.CONDITIONS)
+    return section(
+        'paper', "The paper's figures beside ours",
+        paragraph('Tsao, Lai, Tsao and Lin, Computer Networks, 2008. The experiments differ, as listed below the '
+                  'table: compare directions and ratios, not seconds.', class_='note'),
+        table(head, made), element('h3', 'How the conditions differ'), differences,
+        paragraph('Fig. 10 grows class 1 from 4 to 24 users; here both ends are run. In fig. 11 clients pause; here '
+                  'open arrivals below C stand for it.', class_='note'))

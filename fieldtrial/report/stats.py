@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Statistics of the field trial: pure functions on numpy arrays, no files, no clock.
+
+Units: times and latencies in seconds, sizes and backlogs in bytes, rates in bit/s, shares as fractions of 1. What
+cannot be computed raises StatsError with the reason; nothing is guessed, clamped or extrapolated.
+"""
+import math
+
+import numpy as np
+
+# Samplers start and stop a moment beside the interval; over this many seconds a counter is taken as constant.
+EDGE_S = 1.0
+
+
+class StatsError(ValueError):
+    """The samples do not allow this figure; str() says why."""
+
+
+def counter_at(times, counts, when):
+    """Value of a cumulative counter at `when`, linear between samples, constant up to EDGE_S outside them."""
+    if len(times) == 0:
+        raise StatsError('no samples')
+    if when < times[0] - EDGE_S or when > times[-1] + EDGE_S:
+        raise StatsError(f'samples cover {times[0]:.1f} to {times[-1]:.1f} s, {when:.1f} s is outside')
+    return float(np.interp(when, times, counts))
+
+
+def increase(times, counts, start, stop):
+    """How much a cumulative counter grew in [start, stop]."""
+    if not stop > start:
+        raise StatsError(f'the interval from {start:g} to {stop:g} s is empty')
+    return counter_at(times, counts, stop) - counter_at(times, counts, start)
+
+
+def spread_bytes(first_byte, end, size, start, stop):
+    """Bytes of each transfer that fall into [start, stop], spread evenly over [first_byte, end].
+
+    Only for runs without received-byte samples: a transfer that paused is not even, and the error is up to one
+    transfer's size at each edge of the interval. Transfers without a first byte (nan) brought nothing.
+    """
+    first_byte, end, size = (np.asarray(column, float) for column in (first_byte, end, size))
+    length = np.maximum(end - first_byte, 1e-6)     # a small object may come whole with its first byte
+    overlap = np.minimum(first_byte + length, stop) - np.maximum(first_byte, start)
+    part = np.clip(overlap / length, 0, 1)
+    return np.where(np.isnan(first_byte), 0, size * np.nan_to_num(part))
+
+
+def utilisation(link_bytes, seconds, rate_bps):
+    """Share of the capacity `rate_bps` that `link_bytes` (with headers) used in `seconds`."""
+    return link_bytes * 8 / (seconds * rate_bps)
+
+
+def per_user_ratios(throughput, users, weights):
+    """How well weighted fairness among users is kept.
+
+    `throughput` {class: bytes or bit/s}, `users` {class: active users}, `weights` {class: weight}; the classes of
+    `throughput` are compared. Returns (ratios, errors): throughput per user over that of a user of the class with the
+    least weight, and ratio / (ratio of the weights) - 1. 4:2:1 kept exactly: ratios 4, 2, 1 and errors 0.
+    """
+    if not throughput:
+        raise StatsError('no class had users')
+    rate = {name: amount / users[name] for name, amount in throughput.items()}
+    last = min(rate, key=lambda name: weights[name])
+    if rate[last] <= 0:
+        raise StatsError(f'class {last} received nothing')
+    ratios = {name: value / rate[last] for name, value in rate.items()}
+    errors = {name: ratio / (weights[name] / weights[last]) - 1 for name, ratio in ratios.items()}
+    return ratios, errors
+
+
+def worst(errors):
+    """The error farthest from 0, with its sign."""
+    return max(errors.values(), key=abs)
+
+
+def jain(values):
+    """Jain's index: 1 when all are equal, 1/n when one has everything."""
+    values = np.asarray(values, float)
+    if len(values) == 0 or not np.any(values):
+        raise StatsError('nothing to compare')
+    return float(values.sum() ** 2 / (len(values) * (values ** 2).sum()))
+
+
+def in_interval(times, start, stop):
+    """Mask of the samples in [start, stop]; StatsError if there is none."""
+    chosen = (times >= start) & (times <= stop)
+    if not chosen.any():
+        raise StatsError(f'no sample between {start:g} and {stop:g} s')
+    return chosen
+
+
+def holding_times(times, stop):
+    """For how long each sample stood: until the next, the last one until `stop`."""
+    return np.diff(np.append(times, max(stop, times[-1])))
+
+
+def weighted_mean(values, weights):
+    """Mean of `values`, each counted `weights` times."""
+    total = np.sum(weights)
+    if total <= 0:
+        return float(np.mean(values))
+    return float(np.sum(values * weights) / total)
+
+
+def weighted_quantile(values, weights, share):
+    """The least value at which at least `share` (0..1) of the weight lies at or below."""
+    order = np.argsort(values, kind='stable')
+    reached = np.cumsum(np.asarray(weights, float)[order])
+    if reached[-1] <= 0:
+        return float(np.quantile(values, share, method='inverted_cdf'))
+    index = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
+    return float(np.asarray(values)[order][index])
+
+
+def queue_delay_ms(backlog_bytes, rate_bps):
+    """Milliseconds that a packet behind `backlog_bytes` waits on a link of `rate_bps`."""
+    return backlog_bytes * 8e3 / rate_bps
+
+
+class Survival:
+    """Latencies of which some are only known to exceed an age: Kaplan-Meier.
+
+    `durations` in s; `finished` says which are complete. One that was cut at the end of the run counts as "took at
+    least that long": leaving it out would flatter whoever starves the long ones. Where all finished, mean and
+    quantiles are the ordinary ones. Assumes only that the cut does not depend on the latency, which holds because
+    every request is cut at the same instant.
+    """
+
+    def __init__(self, durations, finished):
+        durations, finished = np.asarray(durations, float), np.asarray(finished, bool)
+        if len(durations) == 0:
+            raise StatsError('no request')
+        if len(durations) != len(finished):
+            raise StatsError('as many durations as outcomes are needed')
+        if np.any(~np.isfinite(durations)) or np.any(durations < 0):
+            raise StatsError('a latency is negative or missing')
+        # A cut at the same age as a completion was still running then: completions first.
+        order = np.lexsort((~finished, durations))
+        ended = finished[order]
+        at_risk = np.arange(len(durations), 0, -1)
+        self.times = durations[order]
+        self.surviving = np.cumprod(1 - ended / at_risk)
+        self.count, self.cut = len(durations), int(np.count_nonzero(~finished))
+
+    def quantile(self, share):
+        """Latency that `share` (0..1) of the requests do not exceed; math.inf when too few finished to know."""
+        index = np.searchsorted(-self.surviving, -(1 - share) - 1e-12)
+        return float(self.times[index]) if index < len(self.times) else math.inf
+
+    def mean(self, horizon):
+        """Mean in s, restricted to `horizon` s: what takes longer counts as `horizon`. Beyond the longest latency
+        seen, what had not finished counts as running on to `horizon`."""
+        within = self.times < horizon
+        edges = np.concatenate(([0.0], self.times[within], [horizon]))
+        heights = np.concatenate(([1.0], self.surviving[within]))
+        return float(np.sum(np.diff(edges) * heights))
+
+    def curve(self):
+        """(latencies, share finished by then), steps upwards, for a plot."""
+        return np.concatenate(([0.0], self.times)), np.concatenate(([0.0], 1 - self.surviving))
+
+
+def block_numbers(times, start, stop, block_s):
+    """Number of the block of `block_s` seconds that each time lies in, and how many blocks there are."""
+    blocks = max(1, math.ceil((stop - start) / block_s - 1e-9))
+    return np.clip(((np.asarray(times) - start) // block_s).astype(int), 0, blocks - 1), blocks
+
+
+def bootstrap(statistic, blocks, seed, repeats=300, level=0.95):
+    """Confidence interval of `statistic` by resampling blocks of time.
+
+    Requests and bytes of one moment depend on one another, so whole blocks are drawn, not single requests.
+    `statistic(drawn)` gets an array of block numbers (with repeats) and returns a number, or nan or inf, which are left
+    out. Returns (low, high), or None with fewer than 8 blocks or when most draws gave no number.
+    """
+    if blocks < 8:
+        return None
+    random = np.random.default_rng(seed)
+    drawn = (statistic(random.integers(0, blocks, blocks)) for _ in range(repeats))
+    values = [value for value in drawn if math.isfinite(value)]
+    if len(values) < repeats / 2:
+        return None
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The run as text for a terminal of 100 columns: a block per condition, the verdicts, and what falls short."""
+import os
+import textwrap
+from itertools import zip_longest
+
+from fieldtrial import verdict
+from fieldtrial.report import wording
+from fieldtrial.report.wording import number, shown
+
+WIDTH = 100
+MARKS = {verdict.REACHED: ('ok', '32'), verdict.MISSED: ('MISSED', '31'), verdict.UNMEASURED: ('-', '2'),
+         verdict.FINDING: ('found', '36')}
+
+
+def _percent(share):
+    return f'{share * 100:.1f}'
+
+
+def _mean(sample):
+    return number(sample.mean())
+
+
+def _per_user(measures):
+    if measures.paused_classes():
+        return wording.NONE
+    return shown(lambda pair: wording.ratios(pair[0]), measures.ratios)
+
+
+def columns(weights):
+    """[(heading, unit, width, text of a Measures)] of the table of arms; `weights` name the first class."""
+    first = max(weights, key=weights.get)
+    return [
+        ('arm', '', 16, lambda m: wording.arm(m.cell.arm)),
+        ('per user', '', 15, _per_user),
+        ('link', '%', 6, lambda m: shown(_percent, m.utilisation)),
+        ('goodput', '%', 8, lambda m: shown(_percent, m.goodput_share)),
+        ('all', 's', 6, lambda m: shown(_mean, m.sample)),
+        ('<=16kB', 's', 7, lambda m: shown(_mean, m.sample, None, 'small')),
+        (first[:6], '<=16kB', 7, lambda m: shown(_mean, m.sample, first, 'small')),
+        ('page', first[:6], 7, lambda m: shown(_mean, m.page_sample, first)),
+        ('queue', 'ms', 6, lambda m: shown(lambda ms: f'{ms:.0f}', m.queue_mean_ms)),
+        ('drops', '/MB', 6, lambda m: shown(lambda drops: f'{drops:.1f}', m.drops_per_mb)),
+        ('CPU', 's/GB', 6, lambda m: shown(lambda cpu: f'{cpu:.1f}', m.cpu_per_gb)),
+        ('RSS', 'MB', 5, lambda m: shown(lambda rss: f'{rss:.0f}', m.peak_rss_mb)),
+    ]
+
+
+def _line(cells, widths):
+    first, *others = zip(cells, widths)
+    return f'{first[0]:<{first[1]}}' + ''.join(f'{text:>{width}}' for text, width in others)
+
+
+def notes(group):
+    """Lines on what the figures of a block do not show, or show as estimates."""
+    def of_arms(words):
+        return ', '.join(f'{wording.arm(arm)} {word}' for arm, word in words.items())
+
+    failed, cut, phases, estimated = {}, {}, {}, {}
+    for arm, measures in group.items():
+        share, _ = wording.attempt(measures.failed_share)
+        if share:
+            failed[arm] = wording.percent(share, 2)
+        share, _ = wording.attempt(measures.unfinished_share)
+        if share and share >= 0.05:
+            cut[arm] = wording.percent(share)
+        if measures.paused_classes():
+            phases[arm] = shown(lambda found: ' | '.join(wording.ratios(ratios) for _, ratios, _ in found),
+                                measures.phase_ratios)
+        if not measures.exact_bytes:
+            estimated[arm] = ''
+    for words, text in ((phases, 'per user in each phase'), (failed, 'requests refused or failed'),
+                        (cut, 'requests unfinished at the end'),
+                        (estimated, 'no samples of received bytes, throughput estimated from whole requests')):
+        if words:
+            yield f'{text}: {of_arms(words)}'
+
+
+def arms_text(groups):
+    """The blocks of figures, one per condition of verdict.by_condition."""
+    lines = []
+    for group in groups:
+        cell = next(iter(group.values())).cell
+        table = columns(cell.weights)
+        widths = [width for _, _, width, _ in table]
+        heading = f'{wording.condition(cell)}, weights {wording.plain(cell.weights)}'
+        lines += ['', *textwrap.wrap(heading, WIDTH, subsequent_indent='  '),
+                  _line([name for name, _, _, _ in table], widths), _line([unit for _, unit, _, _ in table], widths)]
+        lines += [_line([text(measures) for _, _, _, text in table], widths) for measures in group.values()]
+        for note in notes(group):
+            lines += textwrap.wrap(note, WIDTH, initial_indent='  ', subsequent_indent='    ')
+    return '\n'.join(lines).lstrip('\n')
+
+
+def _row_lines(row, colour):
+    mark, code = MARKS[row.outcome]
+    mark = f'  {mark:<8}'
+    where, measured = textwrap.wrap(row.where, 50), textwrap.wrap(row.measured, 38)
+    for place, (left, right) in enumerate(zip_longest(where, measured, fillvalue='')):
+        shown_mark = ' ' * 10 if place else f'\x1b[{code}m{mark}\x1b[0m' if colour else mark
+        yield f'{shown_mark}{left:<51} {right}'.rstrip()
+
+
+def verdicts_text(judged, colour):
+    """The verdict rows by target, and the sentences on what was missed."""
+    lines, before = [], (None, None)
+    for row in judged.rows:
+        if row.section != before[0]:
+            lines += ['', row.section]
+        heading = (row.section, f'{row.name}: {row.wanted} ({row.compared})')
+        if heading != before:
+            lines.append(f'  {heading[1]}')
+        before = heading
+        lines += _row_lines(row, colour)
+    lines += ['', summary(judged)]
+    for row in judged.rows:
+        if row.outcome in (verdict.MISSED, verdict.FINDING) and row.sentence:
+            lines += textwrap.wrap(row.sentence, WIDTH - 2, initial_indent='  * ', subsequent_indent='    ')
+    return '\n'.join(lines).lstrip('\n')
+
+
+def summary(judged):
+    """'31 of 33 measured targets reached, 2 missed, 4 not measured'."""
+    reached, missed = judged.count(verdict.REACHED), judged.count(verdict.MISSED)
+    return (f'{reached} of {reached + missed} measured targets reached, {missed} missed, '
+            f'{judged.count(verdict.UNMEASURED)} not measured')
+
+
+def colours_wanted(out):
+    """Whether `out` is a terminal that may have colours (https://no-color.org)."""
+    return out.isatty() and not os.environ.get('NO_COLOR') and os.environ.get('TERM') != 'dumb'
+
+
+def write(groups, judged, out):
+    """Writes the whole text to the stream `out`."""
+    out.write(f'{arms_text(groups)}\n\n{verdicts_text(judged, colours_wanted(out))}\n')

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the field trial must reach, as data: which arms, under which workload, by which figure, within which limit."""
+import math
+from dataclasses import dataclass, field
+from typing import Callable
+
+from fieldtrial import paper
+from fieldtrial.report import stats, wording
+from fieldtrial.report.measures import SIZE_LABELS
+from fieldtrial.report.stats import StatsError
+from fieldtrial.report.wording import percent, seconds
+
+OURS, PAPER_ARM, STOCK, HTB = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb'
+DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay products is called deep
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured figure of a target: its value, in words, and a confidence interval in words (may be empty)."""
+
+    value: float
+    text: str
+    detail: str = ''
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an arm must reach.
+
+    `measure(ours)` or, with `against`, `measure(ours, other)` on Measures gives a Figure. `limit` is a number, or a
+    function of the cell; `sense` is "<=", ">=" or "<". `settings` are ((words, test of a cell), ...): those that a full
+    run must have. Every cell of `workloads` that passes `only` is judged, whether it is one of the settings or not.
+    "{first}" in `name` and `plain` stands for the class with the greatest weight.
+    """
+
+    section: str
+    name: str
+    workloads: tuple
+    measure: Callable
+    sense: str
+    limit: object
+    wanted: Callable        # limit -> words
+    plain: str              # what is measured, as the subject of a sentence
+    against: str = None
+    arm: str = OURS
+    settings: tuple = ()
+    only: Callable = field(default=lambda cell: True)
+
+    def reached(self, value, limit):
+        """Whether `value` meets `limit`."""
+        return {'<=': value <= limit, '>=': value >= limit, '<': value < limit}[self.sense]
+
+    def compared(self):
+        """Which arms, in words."""
+        return f'{wording.arm(self.arm)} / {wording.arm(self.against)}' if self.against else wording.arm(self.arm)
+
+
+def ratio(value, reference):
+    """value / reference for latencies and drops: 0/0 is 0; inf (too few finished to know) over a number is inf."""
+    if math.isinf(value):
+        return math.inf
+    if reference == 0:
+        return 0.0 if value == 0 else math.inf
+    return value / reference
+
+
+# --- figures of single arms ------------------------------------------------------------------------------------------
+
+def weights_error(measures):
+    """Largest deviation of the throughput ratios per user from the weights."""
+    ratios, errors = measures.ratios()
+    farthest = stats.worst(errors)
+    return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)})')
+
+
+def phases_error(measures):
+    """The same in each phase; the worst of all."""
+    phases = measures.phase_ratios()
+    if not phases:
+        raise StatsError('no phase has two active classes')
+    farthest = max((stats.worst(errors) for _, _, errors in phases), key=abs)
+    words = ' | '.join(wording.ratios(ratios) for _, ratios, _ in phases)
+    return Figure(abs(farthest), f'{words} ({wording.signed_percent(farthest, 2)})')
+
+
+def utilisation(measures):
+    """Share of C on the link."""
+    value = measures.utilisation()
+    return Figure(value, percent(value, 2))
+
+
+# --- figures of two arms ---------------------------------------------------------------------------------------------
+
+def _compared(value, reference, ours, other, form, resample=None):
+    share = ratio(value, reference)
+    interval = resample and _interval(resample, ours, other)
+    detail = f'{percent(interval[0], 0)} to {percent(interval[1], 0)}' if interval else ''
+    words = percent(share) if math.isfinite(share) else 'more'
+    return Figure(share, f'{words} ({form(value)} / {form(reference)})', detail)
+
+
+def _interval(resample, ours, other):
+    """Bootstrap interval of a ratio of two samples' statistic; both runs saw the same offered load, so the same blocks
+    are drawn from both."""
+    if ours.blocks != other.blocks:
+        return None
+
+    def drawn_ratio(drawn):
+        try:
+            return ratio(resample(ours, ours.redrawn(drawn)), resample(other, other.redrawn(drawn)))
+        except StatsError:
+            return math.nan
+    return stats.bootstrap(drawn_ratio, ours.blocks, seed=1)
+
+
+def _mean(sample, survival=None):
+    return sample.mean(survival)
+
+
+def _p95(sample, survival=None):
+    return sample.quantile(0.95, survival)
+
+
+def latency(statistic, name=None, size=None, of_all=False):
+    """Figure of two arms: `statistic` of the latency of a class (`name`, or a function that picks it from the weights)
+    and a size; against the same of the other arm, or against all its classes (`of_all`)."""
+    def measure(ours, other):
+        chosen = name(ours.cell.weights) if callable(name) else name
+        mine, theirs = ours.sample(chosen, size), other.sample(None if of_all else chosen, size)
+        return _compared(statistic(mine), statistic(theirs), mine, theirs, seconds, statistic)
+    return measure
+
+
+def relative_mean(ours, other, name=None, size=None, near=None):
+    """Figure of two arms: mean latency of a class, a size or a group of servers; with an interval only over all
+    requests, because each takes hundreds of draws."""
+    mine, theirs = ours.sample(name, size, near), other.sample(name, size, near)
+    resample = _mean if name is size is near is None else None
+    return _compared(mine.mean(), theirs.mean(), mine, theirs, seconds, resample)
+
+
+def worst_class(statistic, size=None):
+    """Figure of two arms: the class with the greatest ratio of `statistic` to the same class of the other arm."""
+    def measure(ours, other):
+        figures = {name: latency(statistic, name, size)(ours, other) for name in ours.cell.weights
+                   if ours.cell.users_of(name)}
+        name = max(figures, key=lambda key: figures[key].value)
+        figure = figures[name]
+        return Figure(figure.value, f'{name}: {figure.text}', figure.detail)
+    return measure
+
+
+def pages(statistic, name):
+    """Figure of two arms: `statistic` of the page loads of one class."""
+    def measure(ours, other):
+        mine, theirs = (side.page_sample(name(side.cell.weights)) for side in (ours, other))
+        return _compared(statistic(mine), statistic(theirs), mine, theirs, seconds, statistic)
+    return measure
+
+
+def of_both(value, form):
+    """Figure of two arms: ratio of a method of Measures, without an interval."""
+    def measure(ours, other):
+        return _compared(value(ours), value(other), ours, other, form)
+    return measure
+
+
+def first_class(weights):
+    """The class with the greatest weight."""
+    return max(weights, key=weights.get)
+
+
+# --- the targets -----------------------------------------------------------------------------------------------------
+
+def _at_rates(*rates):
+    return tuple((wording.rate(rate), lambda cell, rate=rate: cell.rate_bps == rate) for rate in rates)
+
+
+def _with(key, *values, form=str):
+    return tuple((form(value), lambda cell, value=value: abs(cell.parameters.get(key, math.nan) - value) < 1e-9)
+                 for value in values)
+
+
+def _buffers(*bdps):
+    return tuple((f'ISP buffer {bdp:g} BDP', lambda cell, bdp=bdp: cell.buffer_bdp == bdp) for bdp in bdps)
+
+
+def _deep(cell):
+    return cell.buffer_bdp is not None and cell.buffer_bdp >= DEEP_BDP
+
+
+def _at_most(limit):
+    return f'at most {percent(limit, 0)}'
+
+
+def _at_least(limit):
+    return f'at least {percent(limit, 2)}'
+
+
+def _within(limit):
+    return f'within {percent(limit, 0)}'
+
+
+def _table_1(cell):
+    """The paper's utilisation for this cell; StatsError for a share that table 1 does not have."""
+    found = paper.cbr_utilisation(cell.parameters.get('share', math.nan), cell.parameters.get('period_s', math.nan))
+    if found is None:
+        raise StatsError("the paper's table 1 has no CBR of this share")
+    return found[0]
+
+
+SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
+PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
+
+_LOADS = _with('load', 0.85, 0.95, form=lambda load: f'load {load:g}')
+_RATES = _at_rates(2e6, 10e6)
+_UNEQUAL = (('24 users in class 1', lambda cell: cell.users_of(first_class(cell.weights)) == 24),)
+_PHASES = (('four phases', lambda cell: True),)
+_MEAN_P95 = (('mean', _mean), ('p95', _p95))
+
+
+def _small_objects():
+    size = SIZE_LABELS['small']
+    for word, statistic in _MEAN_P95:
+        for who, measure, limit in (('{first}', latency(statistic, first_class, 'small'), 0.30),
+                                    ('all classes', latency(statistic, None, 'small'), 0.40),
+                                    ('every class', worst_class(statistic, 'small'), 0.60)):
+            yield Target(SMALL, who + f', {word}', ('backlogged',), measure, '<=', limit, _at_most,
+                         f'The {word} latency of objects {size} (' + who + ')', against=STOCK, settings=_RATES)
+
+
+TARGETS = (
+    Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, '<=', 0.02, _within,
+           "The ratio of the classes' throughput", settings=_RATES),
+    Target(SHARING, 'ratio per user', ('unequal',), weights_error, '<=', 0.02, _within,
+           'The ratio of the throughput per user', settings=_UNEQUAL),
+    Target(SHARING, 'ratio in every phase', ('phases',), phases_error, '<=', 0.02, _within,
+           'The ratio of the throughput in the worst phase', settings=_PHASES),
+    *(Target(SHARING, f'utilisation, {wording.WORKLOADS[name].lower()}', (name,), utilisation, '>=', 0.98, _at_least,
+             'The utilisation of the link', settings=settings)
+      for name, settings in (('backlogged', _RATES), ('unequal', _UNEQUAL), ('phases', _PHASES))),
+    Target(CBR, 'utilisation', ('cbr',), utilisation, '>=', _table_1, _at_least,
+           'The utilisation of the link under CBR', settings=_with(
+               'share', 0.2, 0.4, 0.6, form=lambda share: f'CBR {share * 100:g} %')),
+    *_small_objects(),
+    Target(OPEN, 'all objects, mean', ('open',), latency(_mean), '<=', 1.00, _at_most,
+           'The mean latency of all objects', against=STOCK, settings=_LOADS),
+    Target(OPEN, "{first} against stock's mean of all", ('open',), latency(_mean, first_class, of_all=True), '<=', 0.65,
+           _at_most, 'The mean latency of {first}', against=STOCK, settings=_LOADS),
+    Target(OPEN, 'better than HTB in every class', ('open',), worst_class(_mean), '<', 1.00,
+           lambda limit: f'below {percent(limit, 0)}', 'The mean latency of the class that does worst', against=HTB,
+           settings=_LOADS),
+    Target(PAGES, '{first} against stock', ('pages',), pages(_mean, first_class), '<=', 0.70, _at_most,
+           'The mean page load of {first}', against=STOCK, settings=_buffers(1.5, 10.0)),
+    Target(PAGES, '{first} against HTB', ('pages',), pages(_mean, first_class), '<=', 0.90, _at_most,
+           'The mean page load of {first}', against=HTB, settings=_buffers(1.5, 10.0)),
+    Target(QUEUE, 'mean delay, deep buffer', ('backlogged', 'pages'),
+           of_both(lambda m: m.queue_mean_ms(), lambda ms: f'{wording.number(ms)} ms'), '<=', 0.50, _at_most,
+           "The mean delay in the ISP's queue", against=STOCK, only=_deep,
+           settings=((f'ISP buffer of at least {DEEP_BDP:g} BDP', _deep),)),
+    Target(QUEUE, 'drops per MB', ('backlogged', 'pages'),
+           of_both(lambda m: m.drops_per_mb(), lambda drops: f'{wording.number(drops)}/MB'), '<=', 1 / 3, _at_most,
+           'The number of packets dropped per megabyte', against=STOCK,
+           settings=(('saturated, or pages', lambda cell: True),)),
+    Target(COST, 'CPU seconds per byte', ('backlogged',),
+           of_both(lambda m: m.cpu_per_gb(), lambda cpu: f'{wording.number(cpu)} s/GB'), '<=', 0.75, _at_most,
+           "Squid's CPU time for the same bytes", against=STOCK, settings=_RATES),
+)
+
+

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Makes run directories with known figures, in the files that a real run writes. Not a simulation of anything: link,
+queue, drops, CPU and each user's bytes grow linearly, latencies are lognormal with a given mean."""
+import csv
+import json
+import math
+import random
+
+WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
+SIZES = (4_000, 12_000, 30_000, 60_000, 200_000)
+RTTS = (12, 64, 140, 296)
+
+
+class Arm:
+    """What a cell of this arm shows. Units as in the names; `latency_s` {class: mean for objects up to 16 kB}."""
+
+    def __init__(self, name, *, shares=(1, 1, 1), utilisation=0.99, queue_ms=160.0, drops_per_mb=40.0, cpu_per_gb=60.0,
+                 latency_s=(2.0, 2.0, 2.0), page_s=(11.0, 11.0, 11.0), window=False):
+        self.name, self.utilisation, self.queue_ms = name, utilisation, queue_ms
+        self.drops_per_mb, self.cpu_per_gb, self.window = drops_per_mb, cpu_per_gb, window
+        self.shares = dict(zip(WEIGHTS, shares))
+        self.latency_s, self.page_s = dict(zip(WEIGHTS, latency_s)), dict(zip(WEIGHTS, page_s))
+
+
+STOCK = Arm('stock')
+HTB = Arm('stock-htb', shares=(3.6, 1.9, 1), utilisation=0.985, queue_ms=140, latency_s=(2.5, 3.0, 3.4),
+          page_s=(8.5, 10.0, 12.0), cpu_per_gb=55.0)
+OURS = Arm('msfrs', shares=(4, 2, 1), utilisation=0.981, queue_ms=60, drops_per_mb=5.0, cpu_per_gb=42.0,
+           latency_s=(0.4, 0.6, 0.9), page_s=(6.8, 8.5, 11.5), window=True)
+PAPER = Arm('msfrs-paper', shares=(4.1, 2.05, 1), utilisation=0.974, queue_ms=90, drops_per_mb=12.0, cpu_per_gb=43.0,
+            latency_s=(4.0, 5.0, 7.0), page_s=(9.0, 10.0, 12.0), window=True)
+ARMS = (STOCK, HTB, PAPER, OURS)
+
+GOODPUT = 0.94
+
+
+def write_csv(path, header, rows):
+    """A CSV file as csv.writer makes it."""
+    with open(path, 'w', newline='', encoding='utf-8') as stream:
+        writer = csv.writer(stream, lineterminator='\n')
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def users_of(counts):
+    """{user: class} for the numbers of users in each class."""
+    return {f'{name}-{number}': name for name, count in zip(WEIGHTS, counts) for number in range(1, count + 1)}
+
+
+def _steps(stop, step):
+    return [round(number * step, 6) for number in range(int(round(stop / step)) + 1)]
+
+
+def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds=60.0, warm_up=10.0, counts=(4, 4, 4),
+              seed=1, pages=False, exact=True, phases=None, **parameters):
+    """Writes one cell: `warm_up` s that are not measured and `seconds` that are. `exact` writes bytes.csv."""
+    directory.mkdir(parents=True)
+    stop, users = warm_up + seconds, users_of(counts)
+    chance = random.Random(f'{seed} {arm.name} {workload}')
+    write_stat(directory, arm, workload, rate_bps=rate_bps, buffer_bdp=buffer_bdp, users=users, seed=seed,
+               interval=(warm_up, stop), parameters=parameters)
+    phases = phases or [{'t_start': 0.0, 't_end': stop, 'classes': list(WEIGHTS), 'label': 'all'}]
+    (directory / 'meta.json').write_text(json.dumps({'t_end': stop, 'phases': phases, 'sizes': {'max': 2_000_000}}))
+    _write_link(directory, arm, rate_bps, stop)
+    write_csv(directory / 'squid.csv', ('t', 'cpu_s', 'rss_kb'),
+              [(t, t * arm.utilisation * rate_bps / 8 * GOODPUT * arm.cpu_per_gb / 1e9, 40_000 + 50 * t)
+               for t in _steps(stop, 0.5)])
+    if arm.window:
+        write_csv(directory / 'window.csv', ('t', 'w', 'wplus', 'u'),
+                  [(t, 6 + chance.randint(-1, 1), 6 + (t > stop / 2), arm.utilisation) for t in _steps(stop, 5.0)])
+    if exact:
+        _write_bytes(directory, arm, users, rate_bps, stop, phases)
+    _write_requests(directory, arm, users, stop, chance)
+    if pages:
+        _write_pages(directory, arm, users, stop, chance)
+
+
+def write_stat(directory, arm, workload, *, rate_bps, buffer_bdp, users, seed, interval, parameters):
+    """stat.json of a cell."""
+    (directory / 'stat.json').write_text(json.dumps({
+        'version': 1, 'complete': True, 'arm': arm.name, 'workload': workload, 'parameters': parameters,
+        'rate_bps': rate_bps, 'rtts_ms': RTTS, 'buffer_bdp': buffer_bdp,
+        'buffer_bytes': round(buffer_bdp * rate_bps / 8 * 0.154), 'weights': WEIGHTS, 'users': users, 'seed': seed,
+        't_start': interval[0], 't_stop': interval[1], 'versions': {'squid': '6.13', 'kernel': '6.1'},
+        'squid_conf': 'msfrs on\n' if arm.window else 'http_port 3128\n'}))
+
+
+def _write_link(directory, arm, rate_bps, stop):
+    rows = []
+    for t in _steps(stop, 0.1):
+        sent = arm.utilisation * rate_bps / 8 * t
+        # A wave of full periods of 10 s: its mean over the measured interval is queue_ms.
+        queue = arm.queue_ms * (1 + 0.5 * math.sin(2 * math.pi * t / 10))
+        drops = round(arm.drops_per_mb * sent / 1e6, 3)
+        rows.append((t, round(sent), round(queue * rate_bps / 8e3), drops, round(sent)))
+    write_csv(directory / 'link.csv', ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes'), rows)
+
+
+def _write_bytes(directory, arm, users, rate_bps, stop, phases):
+    total, rows = dict.fromkeys(users, 0.0), []
+    step = 0.5
+    for t in _steps(stop, step):
+        rows.append((t, *(round(amount, 1) for amount in total.values())))
+        phase = next((phase for phase in phases if phase['t_start'] <= t < phase['t_end']), phases[-1])
+        active = [user for user, name in users.items() if name in phase['classes']]
+        weight = {user: arm.shares[users[user]] for user in active}
+        for user in active:
+            total[user] += GOODPUT * arm.utilisation * rate_bps / 8 * step * weight[user] / sum(weight.values())
+    write_csv(directory / 'bytes.csv', ('t', *users), rows)
+
+
+def _latency(chance, mean, shape=0.8):
+    return chance.lognormvariate(math.log(mean) - shape ** 2 / 2, shape)
+
+
+def _write_requests(directory, arm, users, stop, chance):
+    rows = []
+    for user, name in users.items():
+        t = 0.0
+        while t < stop:
+            size, rtt = chance.choice(SIZES), chance.choice(RTTS)
+            length = _latency(chance, arm.latency_s[name] * max(1, size / 16_000) ** 0.5)
+            end = min(t + length, stop)
+            outcome = 'ok' if t + length <= stop else 'unfinished'
+            rows.append((t, t + (end - t) / 2, end, user, name, f's{rtt}', rtt, size,
+                         size if outcome == 'ok' else size // 2, 200, outcome, '', 'object', 'http'))
+            t += length
+    rows.sort(key=lambda row: row[2])
+    write_csv(directory / 'requests.csv', (
+        't_start', 't_first_byte', 't_end', 'user', 'class', 'server', 'rtt_ms', 'size', 'bytes', 'status', 'outcome',
+        'page', 'kind', 'scheme'), rows)
+
+
+def _write_pages(directory, arm, users, stop, chance):
+    rows = []
+    for user, name in users.items():
+        t = chance.uniform(0, 5)
+        while t < stop:
+            length = _latency(chance, arm.page_s[name], 0.4)
+            done = t + length <= stop
+            rows.append((t, min(t + length, stop), user, name, 12, 300_000, int(done), f'{user}-{t:.0f}',
+                         'ok' if done else 'unfinished'))
+            t += length + chance.expovariate(1 / 5)
+    write_csv(directory / 'pages.csv', ('t_start', 't_end', 'user', 'class', 'objects', 'bytes', 'complete', 'page',
+                                        'outcome'), rows)
+
+
+def four_phases(stop):
+    """The phases of the paper's fig. 8, a quarter of `stop` s each."""
+    names, quarter = list(WEIGHTS), stop / 4
+    active = (names, names[1:], names[2:], names)
+    labels = ('all', 'without gold', 'without gold and silver', 'all again')
+    return [{'t_start': number * quarter, 't_end': (number + 1) * quarter, 'classes': on, 'label': label}
+            for number, (on, label) in enumerate(zip(active, labels))]
+
+
+def make_run(directory, arms=ARMS, seconds=60.0, full=True):
+    """Writes a run: `full` has every workload, otherwise backlogged at 2 Mbit/s alone."""
+    directory.mkdir(parents=True)
+    (directory / 'meta.json').write_text(json.dumps({
+        'version': 1, 'argv': ['./trial', '--seed', '1'], 'utc': '2001-02-03T04:05:06Z', 'seed': 1, 'quick': not full,
+        'versions': {'squid': '6.13', 'kernel': '6.1', 'nginx': '1.22'}, 'complete': True}))
+    for arm in arms:
+        def cell(name, workload, **options):
+            make_cell(directory / f'{name}-{arm.name}', arm, workload, seconds=seconds, **options)
+        cell('backlogged-2', 'backlogged', inflight=4)
+        if not full:
+            continue
+        cell('backlogged-10', 'backlogged', rate_bps=10e6, buffer_bdp=4.0, inflight=4)
+        cell('unequal', 'unequal', counts=(24, 4, 4), inflight=4)
+        cell('phases', 'phases', phases=four_phases(seconds + 10.0), inflight=4)
+        for load in (0.85, 0.95):
+            cell(f'open-{load}', 'open', load=load)
+        for buffer_bdp in (1.5, 10.0):
+            cell(f'pages-{buffer_bdp}', 'pages', pages=True, buffer_bdp=buffer_bdp, objects=12)
+        cell('cbr-40', 'cbr', share=0.4, period_s=40.0)

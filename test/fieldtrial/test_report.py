@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Reading a run, its figures, the table and the page."""
+import io
+import json
+import re
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pytest
+import synthetic
+
+from fieldtrial import verdict
+from fieldtrial.report import __main__ as program
+from fieldtrial.report import load, table, wording, write_report
+from fieldtrial.report.measures import Measures, settle_s
+from fieldtrial.report.stats import StatsError
+
+
+@pytest.fixture(name='cell')
+def one_cell(tmp_path):
+    """Directory of a cell of the default arm."""
+    synthetic.make_cell(tmp_path / 'run' / 'cell', synthetic.OURS, 'backlogged', inflight=4)
+    return tmp_path / 'run' / 'cell'
+
+
+@pytest.fixture(scope='module', name='written')
+def written_run(tmp_path_factory):
+    """(directory, text in the terminal, verdict) of a full run."""
+    directory, out = tmp_path_factory.mktemp('written') / 'run', io.StringIO()
+    synthetic.make_run(directory)
+    return directory, out, write_report(directory, out)
+
+
+def measures_of(path):
+    return Measures(load.read_cell(path))
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+def test_figures_of_a_cell_are_those_it_was_made_with(cell):
+    arm, measures = synthetic.OURS, measures_of(cell)
+    assert measures.utilisation() == pytest.approx(arm.utilisation, rel=1e-4)
+    assert measures.goodput_share() == pytest.approx(synthetic.GOODPUT, rel=1e-3)
+    assert measures.queue_mean_ms() == pytest.approx(arm.queue_ms, rel=0.01)
+    # 95 % of the time a sine is below sin(0.45 pi).
+    assert measures.queue_p95_ms() == pytest.approx(arm.queue_ms * (1 + 0.5 * 0.9877), rel=0.01)
+    assert measures.drops_per_mb() == pytest.approx(arm.drops_per_mb, rel=1e-3)
+    assert measures.cpu_per_gb() == pytest.approx(arm.cpu_per_gb, rel=1e-3)
+    assert measures.peak_rss_mb() == pytest.approx((40_000 + 50 * 70) * 1.024e-3)
+    assert measures.jain() == pytest.approx(1)
+    ratios, errors = measures.ratios()
+    assert ratios == pytest.approx({'gold': 4, 'silver': 2, 'bronze': 1}, rel=1e-3)
+    assert max(map(abs, errors.values())) < 1e-3
+
+
+def test_latency_only_of_requests_begun_in_the_interval(cell):
+    requests = load.read_cell(cell).requests
+    begun = (requests['t_start'] >= 10) & (requests['t_start'] < 70)
+    assert 0 < begun.sum() < len(begun)
+    assert measures_of(cell).sample().survival.count == begun.sum()
+
+
+def test_size_classes_hold_every_request_once(cell):
+    measures = measures_of(cell)
+    parts = [measures.sample(None, size).survival.count for size in ('small', 'medium', 'large')]
+    assert sum(parts) == measures.sample().survival.count
+    assert measures.sample(near=True).survival.count + measures.sample(near=False).survival.count == sum(parts)
+
+
+def test_without_samples_of_bytes_they_are_estimated(cell):
+    (cell / 'bytes.csv').unlink()
+    measures = measures_of(cell)
+    assert not measures.exact_bytes
+    requests = measures.cell.requests
+    assert 0 < measures.payload_bytes() < requests['bytes'].sum()
+    assert any('estimated' in note for note in table.notes({'msfrs': measures}))
+
+
+def test_phases_leave_out_their_start(tmp_path):
+    synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'phases', phases=synthetic.four_phases(70.0))
+    measures = measures_of(tmp_path / 'cell')
+    assert [(start, stop) for _, start, stop, _ in measures.phases()] == [(5, 17.5), (22.5, 35), (40, 52.5), (57.5, 70)]
+    assert [label for label, _, _ in measures.phase_ratios()] == ['all', 'without gold', 'all again']
+
+
+def test_settling_time_has_bounds():
+    assert [settle_s(length) for length in (10, 100, 1000)] == [5, 10, 20]
+
+
+def test_a_phase_that_is_too_short_is_not_measured(tmp_path):
+    synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'phases', seconds=10.0, phases=synthetic.four_phases(20.0))
+    with pytest.raises(StatsError, match="phase 'all' is shorter than its settling time of 5 s"):
+        measures_of(tmp_path / 'cell').phases()
+
+
+def test_samples_that_end_early_are_not_stretched(cell):
+    lines = (cell / 'link.csv').read_text().splitlines()
+    (cell / 'link.csv').write_text('\n'.join(lines[:500]) + '\n')
+    with pytest.raises(StatsError, match='samples cover 0.0 to 49.8 s, 70.0 s is outside'):
+        measures_of(cell).utilisation()
+
+
+def replace(path, old, new):
+    """Replaces the first `old` of a file."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize('name, old, new, message', [
+    ('link.csv', '0.1,', 'soon,', "link.csv:3: t is 'soon'; a number is needed"),
+    ('link.csv', 't,rx_bytes,backlog_bytes', 't,rx_bytes,backlog',
+     'link.csv:1: no column backlog_bytes; found t, rx_bytes, backlog, drops, sent_bytes'),
+    ('squid.csv', '\n0.5,', '\n0.5,1,', 'squid.csv:3: 4 fields; the header has 3'),
+    ('squid.csv', '\n0.0,0.0,', '\n0.0,9.0,', 'squid.csv:3: cpu_s falls from 9 to 0.00484124; it must never do so'),
+    ('squid.csv', '\n0.0,0.0,', '\n0.0,nan,', 'squid.csv:2: cpu_s is not a finite number'),
+    ('stat.json', '"rate_bps": 2000000.0', '"rate_bps": "fast"',
+     "stat.json: rate_bps is 'fast'; a number of at least 1 is needed"),
+    ('stat.json', '"t_stop": 70.0', '"t_stop": 3', 'stat.json: t_stop is 3; it must lie after t_start, 10'),
+    ('stat.json', '"gold-1": "gold"', '"gold-1": "tin"',
+     "stat.json: user gold-1 is of class 'tin'; weights has gold, silver, bronze"),
+    ('stat.json', '"gold": 4', '"gold": 0', 'stat.json: the weight of gold is 0; it must be above 0'),
+    ('stat.json', '"arm": "msfrs"', '"arm": 7', 'stat.json: arm is 7; a name is needed'),
+])
+def test_bad_files_are_refused_with_place_and_reason(cell, name, old, new, message):
+    replace(cell / name, old, new)
+    with pytest.raises(load.LoadError) as caught:
+        load.read_cell(cell)
+    assert str(caught.value).replace(f'{cell}/', '') == message
+
+
+def test_an_empty_file_is_refused(cell):
+    (cell / 'requests.csv').write_text('')
+    with pytest.raises(load.LoadError, match='requests.csv:1: empty; a header with t_start'):
+        load.read_cell(cell)
+
+
+def test_a_bad_cell_is_left_out_of_the_run(tmp_path, cell):
+    synthetic.make_cell(tmp_path / 'run' / 'other', synthetic.STOCK, 'backlogged')
+    (cell / 'link.csv').write_text('t\n')
+    (tmp_path / 'run' / 'half').mkdir()
+    run = load.read_run(tmp_path / 'run')
+    assert [each.arm for each in run.cells] == ['stock']
+    assert run.left_out['cell'] == 'cell/link.csv:1: no column rx_bytes; found t'
+    assert run.left_out['half'] == 'did not run to its end (no stat.json)'
+
+
+def test_a_run_says_why_a_cell_failed(tmp_path, cell):
+    (tmp_path / 'run' / 'half').mkdir()
+    (tmp_path / 'run' / 'meta.json').write_text(json.dumps({'cells_failed': {'half': 'Squid\nended with 1\n'}}))
+    assert load.read_run(cell.parent).left_out['half'] == 'ended with 1'
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+def test_the_table_fits_a_terminal_of_100_columns(written):
+    lines = written[1].getvalue().splitlines()
+    assert max(len(line) for line in lines if not line.startswith('report: ')) <= 100
+
+
+def test_the_table_shows_each_condition_and_the_verdict(written):
+    text = written[1].getvalue()
+    assert text.count('stock Squid ') >= 9
+    assert re.search(r'^MSF-RS +4\.00:2\.00:1 +98\.1 +94\.0 ', text, re.M)
+    assert re.search(r'^MSF-RS +- +98\.1 +94\.0 ', text, re.M)        # phases have no ratio over all classes
+    assert 'CBR beside\n  utilisation: at least 97.91 % (MSF-RS)\n  ok      2 Mbit/s, CBR 40 %' in text
+    assert re.search(r'^\d+ of \d+ measured targets reached, \d+ missed, \d+ not measured$', text, re.M)
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_colours_only_on_a_terminal_that_wants_them(cell, monkeypatch):
+    monkeypatch.setenv('TERM', 'xterm')
+    monkeypatch.delenv('NO_COLOR', raising=False)
+    plain, coloured, refused = io.StringIO(), Terminal(), Terminal()
+    groups = verdict.by_condition([measures_of(cell)])
+    judged = verdict.judge(groups)
+    table.write(groups, judged, plain)
+    table.write(groups, judged, coloured)
+    monkeypatch.setenv('NO_COLOR', '1')
+    table.write(groups, judged, refused)
+    assert '\x1b' not in plain.getvalue() and '\x1b' not in refused.getvalue()
+    assert re.sub(r'\x1b\[\d+m', '', coloured.getvalue()) == plain.getvalue() != coloured.getvalue()
+
+
+@pytest.mark.parametrize('value, text', [(0.0412, '41.2 ms'), (1.234, '1.23 s'), (12.34, '12.3 s'), (451.2, '451 s'),
+                                         (float('inf'), 'not reached'), (0, '0 ms')])
+def test_seconds_in_words(value, text):
+    assert wording.seconds(value) == text
+
+
+def test_signed_percent_has_no_negative_zero():
+    assert wording.signed_percent(-0.00001) == '0.0 %'
+    assert wording.signed_percent(0.02) == '+2.0 %'
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+VOID = {'meta', 'path', 'use', 'rect', 'circle'}
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and collects ids, links and what a page could load from elsewhere."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.links, self.loads, self.names = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.note(tag, dict(attrs))
+        if tag not in ('meta',):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.note(tag, dict(attrs))
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open[-3:], self.getpos())
+        self.open.pop()
+
+    def note(self, tag, attributes):
+        """One element."""
+        self.names.append(tag)
+        self.ids += [attributes['id']] if 'id' in attributes else []
+        self.links += [attributes['href']] if tag == 'a' else []
+        self.loads += [value for name, value in attributes.items() if name in ('src', 'srcset', 'data', 'action')]
+        self.loads += [value for name, value in attributes.items()
+                       if name in ('href', 'xlink:href') and tag != 'a' and not value.startswith('#')]
+
+
+def test_the_page_is_whole_and_loads_nothing(written):
+    text = (written[0] / 'report.html').read_text()
+    page = Page(text)
+    assert page.loads == []
+    assert 'script' not in page.names and 'link' not in page.names
+    assert '@import' not in text and not re.search(r'url\((?!#)', text)
+    assert len(page.ids) == len(set(page.ids))
+    assert page.names.count('svg') > 50
+    assert len(text) < 4_000_000
+
+
+def test_every_link_leads_somewhere(written):
+    page = Page((written[0] / 'report.html').read_text())
+    for target in page.links:
+        assert target[1:] in page.ids if target.startswith('#') else (written[0] / unquote(target)).is_file(), target
+
+
+def test_every_reference_inside_a_plot_is_to_that_plot(written):
+    text = (written[0] / 'report.html').read_text()
+    for panel in re.findall(r'<svg.*?</svg>', text, re.S):
+        used = set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', panel))
+        assert {a or b for a, b in used} <= set(re.findall(r'id="([^"]+)"', panel))
+
+
+def test_plots_use_the_pages_colours(written):
+    text = (written[0] / 'report.html').read_text()
+    variables = set(re.findall(r'var\(--([\w-]+)\)', text))
+    declared = set(re.findall(r'--([\w-]+):', text))
+    assert variables <= declared
+    assert {'arm-msfrs', 'arm-stock', 'class-0', 'class-2'} <= variables
+    panels = ''.join(re.findall(r'<svg.*?</svg>', text, re.S))
+    assert not re.search(r'#0102[0-9a-f]{2}', panels)
+
+
+def test_sections_for_what_was_run(written):
+    page = Page((written[0] / 'report.html').read_text())
+    assert {'short', 'verdicts', 'throughput', 'window', 'latency', 'pages', 'queue', 'cost', 'figures', 'claim',
+            'paper', 'method', 'parameters', 'again', 'raw'} <= set(page.ids)
+
+
+def test_the_page_tells_how_to_run_it_again(written):
+    text = (written[0] / 'report.html').read_text()
+    assert '<pre>./trial --seed 1</pre>' in text
+    assert f'python3 -m fieldtrial.report build/trial/{written[0].name}' in text
+
+
+def test_names_from_files_are_escaped(tmp_path, cell):
+    replace(cell / 'stat.json', '"squid": "6.13"', '"squid": "<script>alert(1)</script>"')
+    replace(cell / 'stat.json', '"arm": "msfrs"', '"arm": "a\\"><img src=x>"')
+    write_report(cell.parent, io.StringIO())
+    page = Page((cell.parent / 'report.html').read_text())
+    assert page.loads == []
+    assert 'script' not in page.names and 'img' not in page.names
+
+
+def test_a_run_with_one_small_cell_makes_a_page(tmp_path):
+    synthetic.make_cell(tmp_path / 'run' / 'cell', synthetic.STOCK, 'backlogged', seconds=4.0, warm_up=0.0,
+                        counts=(1, 0, 0), exact=False)
+    out = io.StringIO()
+    assert write_report(tmp_path / 'run', out).exit_code == verdict.EXIT_NOTHING
+    Page((tmp_path / 'run' / 'report.html').read_text())
+
+
+def test_the_program(tmp_path, cell, capsys):
+    assert program.main([str(cell.parent)]) == verdict.EXIT_REACHED
+    assert capsys.readouterr().out.rstrip().endswith(f'report: {cell.parent}/report.html')
+    assert program.main([str(tmp_path / 'none')]) == 1
+    assert capsys.readouterr().err == (f'{tmp_path}/none: no such directory; give the directory of a run, as in '
+                                       'build/trial/<UTC time>\n')
+    (tmp_path / 'empty').mkdir()
+    assert program.main([str(tmp_path / 'empty')]) == 1
+    assert 'no cell here' in capsys.readouterr().err

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The verdict on made-up runs whose figures are known."""
+import math
+
+import pytest
+import synthetic
+
+from fieldtrial import paper, targets, verdict
+from fieldtrial.report import load
+from fieldtrial.report.measures import Measures
+
+
+def groups_of(directory):
+    """The cells of a run by condition."""
+    return verdict.by_condition([Measures(cell) for cell in load.read_run(directory).cells])
+
+
+@pytest.fixture(scope='module', name='full')
+def full_run(tmp_path_factory):
+    """A run with every workload, judged."""
+    directory = tmp_path_factory.mktemp('full') / 'run'
+    synthetic.make_run(directory)
+    return verdict.judge(groups_of(directory))
+
+
+def judged(tmp_path, *arms, workload='backlogged', bench=None, **options):
+    """A run of one condition, judged."""
+    for arm in arms:
+        synthetic.make_cell(tmp_path / 'run' / arm.name, arm, workload, **options)
+    return verdict.judge(groups_of(tmp_path / 'run'), bench)
+
+
+def row(verdicts, name, where=''):
+    """The one row with that name, whose condition has `where` in it."""
+    found = [each for each in verdicts.rows if each.name == name and where in each.where]
+    assert len(found) == 1, [(each.name, each.where) for each in verdicts.rows]
+    return found[0]
+
+
+def test_ratio_and_utilisation_that_are_reached(full):
+    assert row(full, 'throughput ratio', '2 Mbit/s').outcome == verdict.REACHED
+    assert row(full, 'throughput ratio', '10 Mbit/s').measured == '4.00:2.00:1 (0.00 %)'
+    assert row(full, 'ratio per user').measured == '4.00:2.00:1 (0.00 %)'
+    assert row(full, 'ratio in every phase').measured.startswith('4.00:2.00:1 | 2.00:1 | 4.00:2.00:1')
+    assert row(full, 'utilisation, class phases').measured == '98.10 %'
+
+
+def test_ratio_that_is_missed_is_said_in_words(tmp_path):
+    missed = row(judged(tmp_path, synthetic.Arm('msfrs', shares=(4.2, 2, 1))), 'throughput ratio', 'buffer')
+    assert missed.outcome == verdict.MISSED
+    assert missed.measured == '4.20:2.00:1 (+5.00 %)'
+    assert missed.sentence == ("The ratio of the classes' throughput came to 4.20:2.00:1 (+5.00 %); within 2 % was "
+                               'wanted (Backlogged: 2 Mbit/s, ISP buffer 1.5 BDP, 4+4+4 users, 60 s).')
+
+
+@pytest.mark.parametrize('used, outcome', [(0.981, verdict.REACHED), (0.979, verdict.MISSED)])
+def test_utilisation_is_judged_on_both_sides_of_the_limit(tmp_path, used, outcome):
+    arm = synthetic.Arm('msfrs', shares=(4, 2, 1), utilisation=used)
+    assert row(judged(tmp_path, arm), 'utilisation, backlogged', 'buffer').outcome == outcome
+
+
+def test_settings_that_the_run_has_not_are_not_measured(full):
+    absent = row(full, 'utilisation', 'CBR 60 %')
+    assert absent.outcome == verdict.UNMEASURED
+    assert absent.sentence == 'Not measured: this run has no such cell.'
+    assert absent.wanted == "at least the paper's"
+
+
+def test_cbr_is_held_against_table_1(full):
+    here = row(full, 'utilisation', 'CBR 40 %, every 40 s')
+    assert here.wanted == 'at least 97.91 %'
+    assert here.outcome == verdict.REACHED
+
+
+def test_other_rates_are_judged_too(tmp_path):
+    verdicts = judged(tmp_path, synthetic.OURS, rate_bps=5e6)
+    assert row(verdicts, 'throughput ratio', '5 Mbit/s').outcome == verdict.REACHED
+    assert row(verdicts, 'throughput ratio', '2 Mbit/s').outcome == verdict.UNMEASURED
+
+
+def test_a_missing_arm_is_named(tmp_path):
+    alone = row(judged(tmp_path, synthetic.OURS), 'CPU seconds per byte', 'buffer')
+    assert alone.outcome == verdict.UNMEASURED
+    assert alone.sentence == 'Not measured: the run has no stock Squid under this condition.'
+
+
+def test_arms_of_other_conditions_are_not_compared(tmp_path):
+    synthetic.make_cell(tmp_path / 'run' / 'a', synthetic.STOCK, 'backlogged', seed=2)
+    assert row(judged(tmp_path, synthetic.OURS), 'CPU seconds per byte', 'buffer').outcome == verdict.UNMEASURED
+
+
+def test_cpu_queue_and_drops_are_ratios(full):
+    assert row(full, 'CPU seconds per byte', '10 Mbit/s').measured == '70.0 % (42.0 s/GB / 60.0 s/GB)'
+    assert row(full, 'mean delay, deep buffer', '10 BDP').measured == '37.5 % (60.0 ms / 160 ms)'
+    assert row(full, 'drops per MB', 'Page loads: 2 Mbit/s, ISP buffer 10 BDP').measured == '12.5 % (5.00/MB / 40.0/MB)'
+
+
+def test_a_shallow_buffer_is_not_judged_for_its_queue(tmp_path):
+    only = row(judged(tmp_path, synthetic.STOCK, synthetic.OURS), 'mean delay, deep buffer')
+    assert (only.outcome, only.where) == (verdict.UNMEASURED, 'ISP buffer of at least 4 BDP')
+
+
+def test_latency_rows_have_both_means_and_an_interval(full):
+    gold = row(full, 'gold, mean', '10 Mbit/s')
+    assert gold.outcome == verdict.REACHED
+    assert gold.compared == 'MSF-RS / stock Squid'
+    low, high = (float(text.removesuffix(' %')) for text in gold.detail.split(' to '))
+    assert low < float(gold.measured.split(' %')[0]) < high
+
+
+def test_worst_class_is_named(tmp_path):
+    slow = synthetic.Arm('msfrs', latency_s=(0.2, 0.2, 9.0))
+    here = row(judged(tmp_path, synthetic.STOCK, slow), 'every class, mean', '2 Mbit/s')
+    assert here.outcome == verdict.MISSED
+    assert here.measured.startswith('bronze: ')
+
+
+def test_a_class_of_another_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(synthetic, 'WEIGHTS', {'staff': 3, 'guests': 1})
+    arms = [synthetic.Arm(name, shares=(3, 1), latency_s=(1, 1), page_s=(1, 1)) for name in ('stock', 'msfrs')]
+    assert row(judged(tmp_path, *arms, counts=(4, 4)), 'staff, mean', '2 Mbit/s').outcome == verdict.MISSED
+
+
+def test_htb_must_be_beaten_not_equalled():
+    better = next(target for target in targets.TARGETS if target.name.startswith('better than HTB'))
+    assert better.reached(0.999, better.limit)
+    assert not better.reached(1.0, better.limit)
+
+
+def test_ratio_of_nothing_and_of_the_unknown():
+    assert targets.ratio(0.0, 0.0) == 0
+    assert targets.ratio(1.0, 0.0) == math.inf
+    assert targets.ratio(math.inf, math.inf) == math.inf
+    assert targets.ratio(1.0, math.inf) == 0
+
+
+def fail_some(path, share):
+    """Turns the first `share` of a cell's requests into refused ones."""
+    lines = (path / 'requests.csv').read_text().splitlines()
+    first = int(len(lines) * share)
+    lines[1:first] = [line.replace(',ok,', ',refused,') for line in lines[1:first]]
+    (path / 'requests.csv').write_text('\n'.join(lines) + '\n')
+
+
+def test_refused_requests_miss_a_target_and_leave_the_latencies(tmp_path):
+    synthetic.make_cell(tmp_path / 'run' / 'msfrs', synthetic.OURS, 'backlogged')
+    before = groups_of(tmp_path / 'run')[0]['msfrs'].sample().survival.count
+    fail_some(tmp_path / 'run' / 'msfrs', 0.5)
+    groups = groups_of(tmp_path / 'run')
+    lost = row(verdict.judge(groups), 'requests refused or failed')
+    assert lost.outcome == verdict.MISSED
+    assert 'were refused or failed' in lost.sentence
+    assert groups[0]['msfrs'].sample().survival.count < before
+
+
+@pytest.mark.parametrize('arms, code', [((synthetic.OURS,), verdict.EXIT_REACHED),
+                                        ((synthetic.Arm('msfrs'),), verdict.EXIT_MISSED),
+                                        ((synthetic.STOCK,), verdict.EXIT_NOTHING)])
+def test_exit_codes(tmp_path, arms, code):
+    assert judged(tmp_path, *arms).exit_code == code
+
+
+def test_bench_rows(tmp_path):
+    bench = {'ns_per_release': 1400.0, 'classes': 1000, 'queued': 100000, 'bytes_per_queued_request': 312}
+    verdicts = judged(tmp_path, synthetic.OURS, bench=bench)
+    assert row(verdicts, 'one release').sentence == ('A release took 1400 ns with 1000 classes, 100000 queued; at most '
+                                                     '1000 ns was wanted.')
+    assert row(verdicts, 'memory per queued request').measured == '312 bytes'
+
+
+def test_the_papers_claim_is_a_finding(full):
+    found = row(full, 'mean latency saved against stock')
+    assert found.outcome == verdict.FINDING
+    assert len(full.savings) == 2 * 9       # paper's and our arm under nine conditions
+    saving = next(each for each in full.savings if each.cell.arm == 'msfrs' and each.cell.workload == 'open')
+    mine, stock = saving.figures['all'].text.split('(')[1].rstrip(')').split(' / ')
+    assert saving.share == pytest.approx(1 - float(mine.split()[0]) / float(stock.split()[0]), abs=0.01)
+
+
+def test_papers_figures():
+    assert paper.cbr_utilisation(0.4, 40) == (0.9791, 40)
+    assert paper.cbr_utilisation(0.6, 100) == (0.9777, 80)
+    assert paper.cbr_utilisation(0.3, 40) is None
+    assert paper.cpu_ratio(2e6) == pytest.approx(0.709, abs=0.001)
+    assert paper.cpu_ratio(5e6) is None
+    assert len(paper.CBR_UTILISATION.value) * 3 == sum(map(len, paper.CBR_UTILISATION.value.values()))
+    # Section 6: "WRC keeps the utilization on 97.84% averagely".
+    cells = [value for row_ in paper.CBR_UTILISATION.value.values() for value in row_.values()]
+    assert sum(cells) / len(cells) == pytest.approx(0.9784, abs=0.0001)
+
+
+def test_no_cell_at_all():
+    verdicts = verdict.judge([])
+    assert verdicts.exit_code == verdict.EXIT_NOTHING
+    assert {each.outcome for each in verdicts.rows} == {verdict.UNMEASURED}
