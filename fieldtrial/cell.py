@@ -48,7 +48,7 @@ class CellSpec:
     stock_squid: str             #: program for those that do not
     sizes: dict = None
     distance: str = 'auto'
-    keep: bool = False           #: leave the origin's files
+    keep: bool = False           #: copy everything that the daemons wrote
     delayline: str = None
     six_every: int = 4           #: every so many users have IPv6 only; 0: none
 
@@ -72,7 +72,9 @@ def run(spec):
     workload = workloads.get(spec.workload)(spec.parameters)
     program = spec.squid if arm.scheduled else spec.stock_squid
     with World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, rtts_ms=spec.rtts_ms, users=spec.users.values(),
-               weights=spec.weights, directory=directory, distance=spec.distance, delayline=spec.delayline) as world:
+               weights=spec.weights, distance=spec.distance, delayline=spec.delayline) as world, \
+            contextlib.ExitStack() as after:
+        after.callback(_keep_files, spec, world, directory)
         world.start_names()
         origin = world.start_origin()
         arm.prepare(world)
@@ -101,6 +103,15 @@ def run(spec):
         _finish(spec, world, directory, program, control)
 
 
+def _keep_files(spec, world, directory):
+    """Configurations and logs into the cell's directory, whatever became of the cell; the world's own goes with it."""
+    if spec.keep:
+        shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True)
+    for pattern in ('*.log', '*.txt', 'squid/squid.conf', 'squid/*.log', 'squid/squid.out', 'cbr*'):
+        for path in world.directory.glob(pattern):
+            shutil.copyfile(path, directory / path.name)
+
+
 def _load_spec(spec, world, directory, t0):
     users = []
     for number, user in enumerate(world.users, start=1):
@@ -119,7 +130,7 @@ def _load_spec(spec, world, directory, t0):
 def _beside(spec, workload, world, t0):
     """The daemons of the constant-rate streams that the workload wants beside it."""
     for number, stream in enumerate(workload.beside(spec.rate_bps), start=1):
-        port, where = CBR_PORT + number - 1, world.directory / f'cbr{number}'
+        port, where = CBR_PORT + number - 1, world.directory / f'cbr{number}'   # copied by _keep_files
         yield Daemon(world.users_host, [sys.executable, '-m', 'fieldtrial.cbr', 'recv', '--bind', addresses.SINK4,
                                         '--port', str(port), '--csv', f'{where}-received.csv'], f'{where}-received.log',
                      command='CBR receiver', cwd=ROOT)
@@ -167,8 +178,6 @@ def _finish(spec, world, directory, program, control):
         'squid_is_stock': program != spec.squid, 'distance': world.distance.name, 'congestion_control': control,
         'squid_conf': (world.squid_directory() / 'squid.conf').read_text()}
     (directory / 'stat.json').write_text(json.dumps(stat, indent=1) + '\n')
-    if not spec.keep:
-        shutil.rmtree(directory / 'origin', ignore_errors=True)
 
 
 def main(argv):

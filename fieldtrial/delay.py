@@ -72,7 +72,8 @@ class Netem:
             for host in (isp, farm):
                 host.run('tc', 'qdisc', 'add', 'dev', cable, 'root', *self.qdisc(server.rtt_ms / 2).split())
             isp.batch([f'addr add 198.19.0.1/32 dev {cable}', f'addr add fe80::1/64 dev {cable} nodad',
-                       f'route add {server.v4}/32 dev {cable} src 198.19.0.1', f'route add {server.v6}/128 dev {cable}'])
+                       f'route add {server.v4}/32 dev {cable} src 198.19.0.1',
+                       f'route add {server.v6}/128 dev {cable}'])
             farm.batch([f'addr add {server.v4}/32 dev {cable}', f'addr add {server.v6}/128 dev {cable} nodad',
                         f'rule add from {server.v4} lookup {table}',
                         f'route add default via 198.19.0.1 dev {cable} onlink table {table} congctl cubic',

@@ -3,7 +3,6 @@
 
 All rows begin with `t`, seconds since t0 (CLOCK_MONOTONIC), the same t0 as the load generator's.
 """
-import contextlib
 import csv
 import http.client
 import re
@@ -14,8 +13,11 @@ from .errors import TrialError
 from .netlink import Qdisc, ReceivedBytes
 from .world import ACCESS, FORWARD_PORT, WAN
 
-#: One sample of mgr:msfrs' window history, as the report prints it: `- { at: 12.5, w: 7, wplus: 7.31, u: 0.981, ...`
-SAMPLE = re.compile(r'-\s*\{([^}]*)\}')
+#: One sample of mgr:msfrs' window history, as the report prints it:
+#: `    - {ago: 0.4, outstanding: 7, limit: 7.31, utilisation: 0.9812, full: true}`
+SAMPLE = re.compile(r'^\s*-\s*\{(ago:[^}]*)\}', re.MULTILINE)
+#: Samples of two reports closer than this are the same one: `ago` is rounded to 0.1 s.
+SAME_S = 0.3
 
 
 class Meter:
@@ -117,25 +119,28 @@ class WindowMeter(Meter):
         super().__init__(path, t0)
 
     def sample(self):
-        with contextlib.suppress(OSError, http.client.HTTPException):   # Squid may be busy; the next one catches up
+        asked = time.monotonic()
+        try:
             self.report = manager_report(self._world, 'msfrs')
+        except (OSError, http.client.HTTPException):
+            return   # Squid may be busy; the next report has these samples too
         for sample in window_history(self.report):
-            if sample['at'] > self._latest:
-                self._latest = sample['at']
-                self._csv.writerow((f'{sample["at"] - self._t0:.3f}', sample['w'], sample['wplus'], sample['u'],
-                                    sample['full']))
+            at = asked - self._t0 - sample['ago']
+            if at > self._latest + SAME_S:
+                self._latest = at
+                self._csv.writerow((f'{at:.1f}', f'{sample["outstanding"]:g}', f'{sample["limit"]:g}',
+                                    f'{sample["utilisation"]:g}', f'{sample["full"]:g}'))
 
 
 def window_history(report):
-    """The samples of `history:` in a report of mgr:msfrs, oldest first, as dicts of numbers."""
-    _, _, history = report.partition('history:')
+    """The samples of `history:` in a report of mgr:msfrs, oldest first, as dicts of numbers: ago (seconds before the
+    report), outstanding (W), limit (W+), utilisation (U, share of the rate), full (0 to 1)."""
     samples = []
-    for match in SAMPLE.finditer(history):
+    for match in SAMPLE.finditer(report):
         pairs = (pair.partition(':') for pair in match[1].split(','))
         values = {name.strip(): value.strip() for name, _, value in pairs}
-        values['full'] = 1 if values.get('full') in ('true', '1') else 0
-        with contextlib.suppress(KeyError, ValueError):
-            samples.append({name: float(values[name]) for name in ('at', 'w', 'wplus', 'u')} | {'full': values['full']})
+        samples.append({name: {'true': 1.0, 'false': 0.0}.get(value) if value in ('true', 'false') else float(value)
+                        for name, value in values.items()})
     return samples
 
 

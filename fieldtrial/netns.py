@@ -13,8 +13,10 @@ import ctypes
 import itertools
 import os
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -22,6 +24,10 @@ from .errors import TrialError
 
 RUN_DIR = '/run/netns'
 NAME = re.compile(r'msfrs-(\d+)-(\d+)-(\d+)-([a-z0-9]+)')
+#: Where temporary directories are made. Nobody but root writes here, and, unlike a home or $TMPDIR, the daemons' own
+#: users may enter it.
+STATE_DIR = '/run'
+DIRECTORY = re.compile(r'msfrs-(\d+)-(\d+)-world-\w+')
 CLONE_NEWNET = 0x40000000
 # Kernel features that merge segments: with them on, a qdisc and the byte counters see packets of up to 64 kB.
 OFFLOADS = ('tso', 'gso', 'gro')
@@ -107,7 +113,6 @@ class NetnsFabric:
         """`label` is for people only: it is put before every role in the names (letters and digits)."""
         self._label = label or ''
         self._hosts = []
-        self._owner = f'{os.getpid()}-{_start_time(os.getpid())}'
         self._lock = threading.Lock()
 
     def __enter__(self):
@@ -118,7 +123,7 @@ class NetnsFabric:
 
     def host(self, role):
         """A new host, with no link but its loopback. Raises TrialError where namespaces are not permitted."""
-        name = f'msfrs-{self._owner}-{next(_number)}-{self._label}{role}'
+        name = f'{_owned()}-{next(_number)}-{self._label}{role}'
         if not NAME.fullmatch(name):
             raise ValueError(f'role {role!r}, label {self._label!r}: only lower-case letters and digits')
         host = Host(role, name)
@@ -157,19 +162,46 @@ def whole_packets(host, interface):
     host.run('ethtool', '-K', interface, *(word for name in OFFLOADS for word in (name, 'off')))
 
 
-def sweep():
-    """Removes namespaces, and the processes in them, of owners that no longer run; their names."""
-    gone = []
+@contextlib.contextmanager
+def temporary_directory():
+    """A directory that others may enter, removed at the end; by `sweep` if this process is killed."""
+    path = tempfile.mkdtemp(prefix=f'{_owned()}-world-', dir=STATE_DIR)
+    os.chmod(path, 0o755)
     try:
-        names = os.listdir(RUN_DIR)
-    except FileNotFoundError:
-        return gone
-    for name in names:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep():
+    """Removes namespaces, processes in them and temporary directories of owners that no longer run. Their names."""
+    gone = []
+    for name in _names_in(RUN_DIR):
         match = NAME.fullmatch(name)
-        if match and _start_time(int(match[1])) != int(match[2]):
+        if match and not _owner_runs(match):
             _remove(Host(match[4], name))
             gone.append(name)
+    for name in _names_in(STATE_DIR):
+        match = DIRECTORY.fullmatch(name)
+        if match and not _owner_runs(match):
+            shutil.rmtree(f'{STATE_DIR}/{name}', ignore_errors=True)
+            gone.append(f'{STATE_DIR}/{name}')
     return gone
+
+
+def _names_in(directory):
+    with contextlib.suppress(FileNotFoundError):
+        return os.listdir(directory)
+    return []
+
+
+def _owned():
+    """The beginning of names of what this process makes."""
+    return f'msfrs-{os.getpid()}-{start_time(os.getpid())}'
+
+
+def _owner_runs(match):
+    return start_time(int(match[1])) == int(match[2])
 
 
 def _remove(host):
@@ -192,7 +224,7 @@ def _end_processes(host, patience=2.0):
             return
 
 
-def _start_time(pid):
+def start_time(pid):
     """When a process started, in clock ticks since boot; -1 if it does not run. A pid alone may have been reused."""
     try:
         with open(f'/proc/{pid}/stat') as file:

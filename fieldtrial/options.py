@@ -31,7 +31,8 @@ def _numbers(what, low, high):
         except ValueError:
             values = ()
         if not values or not all(low <= value <= high for value in values):
-            raise argparse.ArgumentTypeError(f'{text!r}: wanted are {what}, each {low:g} to {high:g}, with commas between')
+            raise argparse.ArgumentTypeError(f'{text!r}: wanted are {what}, each {low:g} to {high:g}, '
+                                             'with commas between')
         return values
     return read
 
@@ -67,8 +68,8 @@ def _weights(text):
         except ValueError:
             weights[name] = 0.0
         if not (name.isalnum() and name.islower() and 0 < weights[name] <= 10000):
-            raise argparse.ArgumentTypeError(f'{word!r}: wanted is NAME=WEIGHT, the name in small letters and digits, the '
-                                             'weight above 0 and at most 10000')
+            raise argparse.ArgumentTypeError(f'{word!r}: wanted is NAME=WEIGHT, the name in small letters and digits, '
+                                             'the weight above 0 and at most 10000')
     if len(weights) > 7 or len(weights) != len(text.split(',')):
         raise argparse.ArgumentTypeError(f'{text!r}: wanted are 1 to 7 classes, each once')
     return weights
@@ -123,7 +124,7 @@ def parser():
     what.add_argument('--set', type=_parameter, action='append', default=[], dest='assignments',
                       metavar='WORKLOAD.PARAMETER=VALUE', help='a parameter of a workload; may be given again')
     what.add_argument('--seconds', type=_number('a number of seconds', 20, 86400), metavar='S',
-                      help='length of each cell, of which a quarter at most is warm-up (default: the plan\'s, 160 to 300)')
+                      help='length of each cell, a quarter of it at most warm-up (default: the plan\'s, 160 to 300)')
     what.add_argument('--seed', type=_numbers('whole numbers', 0, 2**31), default=(1.0,), dest='seeds', metavar='N,...',
                       help='what the offered load is drawn from; the same for all arms; several repeat all (default 1)')
     link = made.add_argument_group('the small internet')
@@ -131,30 +132,31 @@ def parser():
                       help='the downlink\'s capacity C (default: the plan\'s, 2 and 10)')
     link.add_argument('--buffers', type=_numbers('buffers in bandwidth-delay products', 0.1, 100), metavar='BDP,...',
                       help='the ISP\'s queue, of C times the mean RTT (default: the plan\'s, 1.5 and 10)')
-    link.add_argument('--rtts', type=_numbers('round-trip times in ms', 0.1, 5000), default=DEFAULT_RTTS, metavar='MS,...',
-                      help='one server for each (default: twelve, evenly from 12 to 296, mean 154)')
+    link.add_argument('--rtts', type=_numbers('round-trip times in ms', 0.1, 5000), default=DEFAULT_RTTS,
+                      metavar='MS,...', help='one server for each (default: twelve, evenly from 12 to 296, mean 154)')
     link.add_argument('--weights', type=_weights, default=DEFAULT_WEIGHTS, metavar='CLASS=WEIGHT,...',
                       help='the classes, highest first (default gold=4,silver=2,bronze=1)')
     link.add_argument('--users', type=_numbers('numbers of users', 1, 1000), metavar='N,...',
                       help='users in each class (default: 4, from 6 Mbit/s on 12; unequal has 24 in the first)')
     link.add_argument('--sizes', type=_sizes, metavar='DISTRIBUTION',
-                      help='of the responses: lognormal:M:S[:MAX] or fixed:BYTES (default lognormal:9.357:1.318, cut at 8 s '
-                           'of C)')
+                      help='of the responses: lognormal:M:S[:MAX] or fixed:BYTES (default lognormal:9.357:1.318, cut '
+                           'at 8 s of C)')
     link.add_argument('--ipv6-every', type=_number('a whole number', 0, 1000, int), default=4, metavar='N',
                       help='every Nth user has IPv6 only; 0: none (default 4)')
     link.add_argument('--delay', choices=('auto', 'netem', 'delayline'), default='auto',
-                      help='what makes the distance: netem where the kernel has it, the project\'s delay line where not')
+                      help='what makes the distance; auto: netem where the kernel has it, the delay line where not')
     how = made.add_argument_group('how')
     how.add_argument('--squid-series', choices=('6', '7'), default='6', help='which Squid is built and run (default 6)')
     how.add_argument('--squid', metavar='FILE', help='the patched Squid (default: as built)')
-    how.add_argument('--stock-squid', metavar='FILE', help='the unpatched one (default: as built; if there is none, the '
-                                                           'patched one with msfrs off, and the report says so)')
+    how.add_argument('--stock-squid', metavar='FILE', help='the unpatched one (default: as built; if there is none, '
+                     'the patched one with msfrs off, and the report says so)')
     how.add_argument('--lanes', type=_number('a whole number', 1, 64, int), metavar='N',
                      help='how many 2 Mbit/s cells run at a time; a 10 Mbit/s one takes two (default: three for each '
                           'processor)')
     how.add_argument('--out', metavar='DIR', default=str(ROOT / 'build/trial'),
                      help='where run directories are made (default build/trial)')
-    how.add_argument('--keep', action='store_true', help='leave the origin\'s files in the cells\' directories too')
+    how.add_argument('--keep', action='store_true',
+                     help='keep everything that the daemons wrote, not only configurations and logs')
     how.add_argument('--no-build', action='store_true', help='install and build nothing; use what is there')
     return made
 

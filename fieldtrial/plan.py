@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which cells a run consists of. Pure: from options to a list of conditions, each of them run once by each of its arms."""
+"""Which cells a run consists of. Pure: from options to a list of conditions, each run once by each of its arms."""
 import dataclasses
 
 from . import workloads

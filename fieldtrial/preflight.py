@@ -5,9 +5,10 @@ import os
 import shutil
 
 from . import delay, shaping
-from .addresses import User
+from .addresses import users
 from .errors import TrialError
 from .netns import NetnsFabric
+from .world import NO_SQUID
 
 #: Programs and the Debian packages that have them.
 PROGRAMS = {'ip': 'iproute2', 'tc': 'iproute2', 'ss': 'iproute2', 'ethtool': 'ethtool', 'iptables': 'iptables',
@@ -27,7 +28,7 @@ def check(squid, delayline, distance):
     if missing:
         raise TrialError('\n'.join([*missing, 'scripts/install-packages trial installs all of them']))
     if not os.access(squid, os.X_OK):
-        raise TrialError(f'{squid}: no Squid there; build it with squid-patches/build, or name another with --squid')
+        raise TrialError(NO_SQUID.format(squid))
     with NetnsFabric() as fabric:
         host = fabric.host('probe')
         shaping.bottleneck(host, 'lo', 1e6, 10000)
@@ -43,7 +44,7 @@ def has_htb():
     """Whether this kernel can run the arm with HTB; the reason if not."""
     with NetnsFabric() as fabric:
         try:
-            shaping.htb(fabric.host('probe'), 'lo', 1e6, [User('u-1', 'u', '198.18.16.1', '2001:2:0:1001::2')], {'u': 1})
+            shaping.htb(fabric.host('probe'), 'lo', 1e6, users(['any'], [1]), {'any': 1})
         except TrialError as error:
             return False, str(error)
     return True, ''

@@ -15,7 +15,8 @@ PAGE = os.sysconf('SC_PAGE_SIZE')
 class Daemon:
     """One long-lived process on a host; its output goes to `log`.
 
-    command: for messages, what it is called. stop_signal: what it ends properly on. Usable with `with`: leaving the block stops it.
+    command: for messages, what it is called. stop_signal: what it ends properly on. Usable with `with`: leaving the
+    block stops it.
     """
 
     def __init__(self, host, argv, log, *, command=None, stop_signal=signal.SIGTERM, **how):

@@ -32,8 +32,9 @@ class Running:
         spec.store(spec_file)
         with open(self.log, 'wb') as log:
             # Ends with its parent, by a signal that it handles: it has a world to take down.
-            self.process = subprocess.Popen(['setpriv', '--pdeathsig', 'TERM', sys.executable, '-m', 'fieldtrial.cell',
-                                             str(spec_file)], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                ['setpriv', '--pdeathsig', 'TERM', sys.executable, '-m', 'fieldtrial.cell', str(spec_file)], cwd=ROOT,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     @property
     def wanted_s(self):

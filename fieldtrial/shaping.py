@@ -26,7 +26,7 @@ def bottleneck(host, interface, rate_bps, buffer_bytes):
 
 def htb(host, interface, rate_bps, users, weights):
     """A class for each class of users, in proportion to weight times users, and below it a leaf for each user, so that
-    users share by weight, what is borrowed too; everybody may borrow up to `rate_bps`. Traffic to nobody of `users` is not shaped.
+    users share by weight, what is borrowed too; everybody may borrow up to `rate_bps`. Other traffic is not shaped.
 
     Raises TrialError where the kernel has no HTB or no u32.
     """

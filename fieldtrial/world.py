@@ -16,12 +16,11 @@ import os
 import pathlib
 import shutil
 import signal
-import tempfile
 
 from . import addresses as plan
 from . import delay, shaping
 from .errors import TrialError
-from .netns import NetnsFabric
+from .netns import NetnsFabric, temporary_directory
 from .processes import Daemon, answers
 
 #: Twelve servers, evenly spread as in the paper's figure 7; mean 154 ms.
@@ -30,6 +29,7 @@ DEFAULT_WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 FORWARD_PORT, INTERCEPT_PORT, INTERCEPT_TLS_PORT = 3128, 3129, 3130
+NO_SQUID = '{}: no Squid there; build it with squid-patches/build, or name another with --squid'
 LAN, WAN, ACCESS = 'lan0', 'wan0', 'acc0'
 
 #: Linux's own defaults, said aloud: a machine that was tuned runs the same trial.
@@ -80,10 +80,7 @@ class World:
 
     def _build(self):
         if self._wanted is None:
-            made = tempfile.mkdtemp(prefix='msfrs-world-')
-            self._stack.callback(shutil.rmtree, made, ignore_errors=True)
-            os.chmod(made, 0o755)
-            self._wanted = made
+            self._wanted = self._stack.enter_context(temporary_directory())
         self.directory = pathlib.Path(self._wanted).resolve()
         fabric = self._fabric or self._stack.enter_context(NetnsFabric())
         self.users_host, self.gateway, self.isp, self.farm = (fabric.host(role) for role in
@@ -162,7 +159,7 @@ class World:
         path = directory / 'squid.conf'
         path.write_text(conf)
         if not os.access(program, os.X_OK):
-            raise TrialError(f'{program}: no Squid there; build it with squid-patches/build, or name another with --squid')
+            raise TrialError(NO_SQUID.format(program))
         parsed = self.gateway.run(program, '-k', 'parse', '-f', str(path), check=False, timeout=60)
         (directory / 'parse.log').write_text(parsed)
         squid = self.start(self.gateway, [str(program), '-N', '-f', str(path)], 'squid/squid.out', command='squid',
@@ -176,8 +173,9 @@ class World:
 
     def intercept(self, *options):
         """Sends what the users send to port 80 to Squid, by the project's script. `options` replace the usual ones."""
-        self.gateway.run(ROOT / 'conf/iptables/msfrs-iptables', 'up', '--config', 'none', '--inside', LAN, *(options or (
-            '--intercept', '80', '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}', '--quic', 'allow')))
+        usual = ('--intercept', '80', '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}', '--quic', 'allow')
+        self.gateway.run(ROOT / 'conf/iptables/msfrs-iptables', 'up', '--config', 'none', '--inside', LAN,
+                         *(options or usual))
 
     def check(self):
         """Raises TrialError if the delay line has ended."""

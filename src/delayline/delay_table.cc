@@ -100,7 +100,8 @@ void DelayTable::add(std::string_view line, const std::string &where)
         words.erase(words.begin());
     }
     if (words.size() != 2)
-        Refuse(where, "\"" + std::string(line) + "\": wanted is [from|to] PREFIX DELAY (for example 198.19.1.0/24 6ms)");
+        Refuse(where, "\"" + std::string(line) +
+                          "\": wanted is [from|to] PREFIX DELAY (for example 198.19.1.0/24 6ms)");
     if (entries_.size() == MaxEntries)
         Refuse(where, "more than " + std::to_string(MaxEntries) + " entries");
     entry.prefix = ParsePrefix(words[0], entry.length, where);
@@ -134,7 +135,8 @@ std::optional<size_t> DelayTable::find(const Endpoints &ends) const
 {
     for (size_t i = 0; i < entries_.size(); ++i) {
         const auto &entry = entries_[i];
-        if ((entry.side != Side::To && Covers(entry, ends.from)) || (entry.side != Side::From && Covers(entry, ends.to)))
+        if ((entry.side != Side::To && Covers(entry, ends.from)) ||
+            (entry.side != Side::From && Covers(entry, ends.to)))
             return i;
     }
     return {};

@@ -27,7 +27,7 @@ namespace msfrs::delayline {
 namespace {
 
 constexpr const char *Usage =
-    R"(Usage: msfrs-delayline --tun NAME[@NETNS] [--tun NAME[@NETNS]] [--table FILE] [OPTION]... [[from:|to:]PREFIX=DELAY]...
+    R"(Usage: msfrs-delayline --tun NAME[@NETNS] [--tun NAME[@NETNS]] [OPTION]... [[from:|to:]PREFIX=DELAY]...
 Delays IP packets between two TUN interfaces, or those of one interface back into it.
 
   --tun NAME[@NETNS]   interface, made if it is not there, in the network namespace file NETNS; once or twice
@@ -156,10 +156,11 @@ public:
         const double mean = out.packets ? static_cast<double>(lateSum_) / static_cast<double>(out.packets) : 0.0;
         std::fprintf(stderr,
                      "%s: in %llu packets %llu bytes, out %llu packets %llu bytes, dropped %llu packets %llu bytes, "
-                     "unwritable %llu packets, under way %zu packets, late mean %.1f us max %.1f us\n",
+                     "unwritable %llu packets, under way %zu packets, late mean %.1f us max %.1f us, more than 1 ms "
+                     "%llu packets\n",
                      name_.c_str(), Ull(in.packets), Ull(in.bytes), Ull(out.packets), Ull(out.bytes), Ull(lost.packets),
                      Ull(lost.bytes), Ull(unwritable_), queue_.heldPackets(), mean * 1e-3,
-                     static_cast<double>(lateMost_) * 1e-3);
+                     static_cast<double>(lateMost_) * 1e-3, Ull(late_));
     }
     bool failed() const { return failed_; }
 
@@ -194,6 +195,7 @@ private:
                 break;
             lateSum_ += now - *due;
             lateMost_ = std::max(lateMost_, now - *due);
+            late_ += now - *due > 1'000'000;
             const auto packet = queue_.pop(now);
             if (write(out_, packet->data(), packet->size()) < 0 && unwritable_++ == 0)
                 std::fprintf(stderr, "%s: a packet could not be written: %s (told once, counted for ever)\n",
@@ -227,7 +229,7 @@ private:
     int in_, out_;
     DelayQueue queue_;
     std::array<uint8_t, 65536> buffer_{};
-    uint64_t unwritable_ = 0;
+    uint64_t unwritable_ = 0, late_ = 0;
     Nanoseconds lateSum_ = 0, lateMost_ = 0;
     bool failed_ = false;
     Descriptor timer_;

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The field trial's world: distances, the bottleneck, interception, congestion control; nothing stays behind."""
+import contextlib
+import csv
+import http.client
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from fieldtrial import arms, cell, delay, meters, netlink, netns, squidconf
+from fieldtrial.errors import TrialError
+from fieldtrial.load import sizes
+from fieldtrial.world import ACCESS, ROOT, WAN, World
+
+PATCHED = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
+STOCK = ROOT / 'build/install-stock/sbin/squid'
+#: These tests are about the world: either Squid will do.
+SQUID = PATCHED if PATCHED.exists() else STOCK
+RTTS = (12.0, 80.0, 200.0)
+SMALL, BIG = sizes.nearest(1024), sizes.nearest(400_000)
+
+
+@pytest.fixture(scope='module')
+def world():
+    """A world of three servers at 4 Mbit/s with names, origin and Squid."""
+    with World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 2)) as made:
+        made.start_names()
+        made.start_origin()
+        made.squid = made.start_squid(squidconf.stock(made), SQUID)
+        yield made
+
+
+def fetch(world, user, server, size=SMALL, *, family=4, host=None):
+    """(HTTP status, bytes, seconds until the connection stood) of a request by a user, or by `host` itself."""
+    address, source = (server.v4, user and user.v4) if family == 4 else (server.v6, user and user.v6)
+    with (host or world.users_host).inside():
+        connection = http.client.HTTPConnection(address, 80, timeout=60, source_address=source and (source, 0))
+        began = time.monotonic()
+        connection.connect()
+    connected = time.monotonic() - began
+    with contextlib.closing(connection):
+        connection.request('GET', f'/b/{size}/{time.time_ns()}', headers={'Host': server.name})
+        answer = connection.getresponse()
+        return answer.status, len(answer.read()), connected
+
+
+@pytest.mark.parametrize('family', [4, 6])
+@pytest.mark.parametrize('index', range(len(RTTS)))
+def test_servers_are_as_far_as_they_should_be(world, index, family):
+    """The best of some handshakes from the gateway itself: a busy machine can only make them longer."""
+    server = world.servers[index]
+    best = min(fetch(world, None, server, family=family, host=world.gateway)[2] for _ in range(4))
+    assert RTTS[index] <= best * 1e3 < RTTS[index] + 5
+
+
+@pytest.mark.parametrize('family', [4, 6])
+def test_users_are_intercepted_with_their_own_addresses(world, family):
+    log = world.squid_directory() / 'access.log'
+    for user in world.users:
+        status, got, _ = fetch(world, user, world.servers[0], family=family)
+        assert (status, got) == (200, SMALL)
+        address = user.v4 if family == 4 else user.v6
+        assert any(line.split()[2] == address for line in log.read_text().splitlines())
+
+
+def test_link_carries_its_rate_and_queues_no_more_than_its_buffer(world):
+    """A download saturates the bottleneck; counted at the gateway over two seconds in the middle of it."""
+    queue, received = netlink.Qdisc(world.isp, ACCESS), netlink.ReceivedBytes(world.gateway, WAN)
+    done = []
+    size = sizes.nearest(BIG * 3)
+    loads = [threading.Thread(target=lambda user=user: done.append(fetch(world, user, world.servers[0], size)))
+             for user in world.users]
+    for load in loads:
+        load.start()
+    time.sleep(2.0)
+    before, began, deepest = received.read(), time.monotonic(), 0
+    while time.monotonic() < began + 2.0:
+        deepest = max(deepest, queue.read().backlog_bytes)
+        time.sleep(0.01)
+    rate = (received.read() - before) * 8 / (time.monotonic() - began)
+    controls = [world.congestion_control(host) for host in (world.users_host, world.gateway, world.farm)]
+    for load in loads:
+        load.join()
+    assert all(status == 200 and got == size for status, got, _ in done)
+    assert 0.95 * 4e6 < rate < 1.03 * 4e6
+    assert 0 < deepest <= world.buffer_bytes
+    assert controls == [{'cubic'}] * 3
+    queue.close()
+    received.close()
+
+
+def test_no_host_has_a_way_out(world):
+    """Only looked up, nothing is sent: beyond the ISP nothing is known but users and servers."""
+    for address in ('192.0.2.1', '2001:db8::1'):
+        assert 'unreachable' in subprocess.run(world.isp.enter(['ip', 'route', 'get', address]), capture_output=True,
+                                               text=True, check=False).stderr.lower()
+    for host in (world.users_host, world.gateway, world.isp, world.farm):
+        links = json.loads(host.run('ip', '-j', '-d', 'link'))
+        assert {link.get('linkinfo', {}).get('info_kind', 'loopback') for link in links} <= {'loopback', 'veth', 'tun'}
+
+
+def test_manager_answers_from_inside(world):
+    assert 'Squid Object Cache: Version' in meters.manager_report(world, 'info')
+
+
+def test_squid_that_does_not_start_shows_why(fabric):
+    with World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 1), fabric=fabric) as world:
+        conf = squidconf.stock(world).replace('cache deny all', 'cache deny nobody_of_this_name')
+        with pytest.raises(TrialError, match='squid ended with exit code 1(.|\n)*nobody_of_this_name'):
+            world.start_squid(conf, SQUID)
+        with pytest.raises(TrialError, match='/nowhere/squid: no Squid there; build it'):
+            world.start_squid(conf, '/nowhere/squid')
+
+
+class ShortCables(delay.Netem):
+    """The way with a cable for each server, on a kernel that need not have netem: routing without the delay."""
+
+    def qdisc(self, delay_ms):
+        return 'pfifo limit 100'
+
+
+def test_cable_for_each_server_routes_both_ways(monkeypatch):
+    monkeypatch.setattr(delay, 'choose', lambda *_: ShortCables())
+    with World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 1)) as world:
+        world.start_names()
+        world.start_origin()
+        world.start_squid(squidconf.stock(world), SQUID)
+        for family in (4, 6):
+            for number, server in enumerate(world.servers, start=1):
+                cable = netlink.ReceivedBytes(world.isp, f's{number}')
+                before = cable.read()
+                status, got, _ = fetch(world, world.users[0], server, BIG, family=family)
+                assert (status, got) == (200, BIG)
+                assert cable.read() - before > BIG, 'the answer came by another cable'
+                cable.close()
+
+
+OWNER = '''
+import sys, time
+from fieldtrial import stopping
+from fieldtrial.errors import Stopped
+from fieldtrial.world import World
+try:
+    with stopping.by_signals(), World(rate_bps=1e6, rtts_ms=(10.0,), users=(1, 1, 1)) as world:
+        world.start_names()
+        world.start_origin()
+        hosts = world.users_host, world.gateway, world.isp, world.farm
+        print(world.directory, *(host.name for host in hosts), flush=True)
+        time.sleep(60)
+except Stopped as stop:
+    sys.exit(128 + stop.signum)
+'''
+
+
+@contextlib.contextmanager
+def owner():
+    """A process with a world of its own; yields it, its directory and its namespaces."""
+    process = subprocess.Popen([sys.executable, '-c', OWNER], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        directory, *names = process.stdout.readline().split()
+        yield process, pathlib.Path(directory), set(names)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        netns.sweep()
+
+
+def namespaces():
+    return set(os.listdir(netns.RUN_DIR))
+
+
+@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_takes_everything_down(signum):
+    with owner() as (process, directory, names):
+        assert names <= namespaces() and len(names) == 4
+        pids = [pid for name in names for pid in netns.Host('x', name).pids()]
+        assert len(pids) >= 3, 'dnsmasq, nginx and its worker; the delay line where there is no netem'
+        process.send_signal(signum)
+        assert process.wait(30) == 128 + signum
+        assert not names & namespaces()
+        assert not directory.exists()
+        assert not [pid for pid in pids if netns.start_time(pid) >= 0]
+
+
+def test_leftovers_of_a_killed_owner_are_swept_and_a_living_ones_are_not():
+    with owner() as (killed, directory, leftovers), owner() as (_, kept, living):
+        pids = [pid for name in leftovers for pid in netns.Host('x', name).pids()]
+        killed.kill()
+        killed.wait()
+        assert directory.exists()
+        assert set(netns.sweep()) >= leftovers
+        assert not leftovers & namespaces()
+        assert not directory.exists()
+        assert not [pid for pid in pids if netns.start_time(pid) >= 0]
+        assert living <= namespaces() and kept.exists()
+
+
+def run_cell(tmp_path, arm, workload='backlogged', **parameters):
+    """A cell of eight seconds; its directory and its rows."""
+    spec = cell.CellSpec(
+        name='short', directory=str(tmp_path), arm=arm, workload=workload, parameters=parameters, rate_bps=4e6,
+        buffer_bdp=1.5, rtts_ms=RTTS, users={'gold': 2, 'silver': 2, 'bronze': 2},
+        weights={'gold': 4, 'silver': 2, 'bronze': 1}, seed=1, duration_s=8, warmup_s=2, drain_s=0,
+        squid=str(PATCHED), stock_squid=str(STOCK if STOCK.exists() else SQUID), six_every=3)
+    cell.run(spec)
+    tables = {}
+    for name in ('requests', 'pages', 'bytes', 'link', 'squid', *(['window'] if arms.get(arm).scheduled else [])):
+        with open(tmp_path / f'{name}.csv', newline='', encoding='utf-8') as file:
+            tables[name] = list(csv.DictReader(file))
+    return json.loads((tmp_path / 'stat.json').read_text()), tables
+
+
+@pytest.mark.parametrize('arm', list(arms.ARMS))
+def test_a_cell_of_each_arm_leaves_whole_records(tmp_path, arm):
+    stat, tables = run_cell(tmp_path, arm)
+    assert (stat['arm'], stat['workload'], stat['t_start'], stat['t_stop']) == (arm, 'backlogged', 2, 8)
+    assert set(stat['congestion_control']['gw']) == {'cubic'}
+    assert any(row['outcome'] == 'ok' for row in tables['requests'])
+    assert not [row for row in tables['requests'] if row['outcome'] == 'error']
+    link, last = tables['link'], tables['link'][-1]
+    assert 75 <= len(link) <= 95
+    assert [float(row['rx_bytes']) for row in link] == sorted(float(row['rx_bytes']) for row in link)
+    assert 8.0 <= float(last['t']) < 12.0
+    assert 0.5 * 4e6 < float(last['rx_bytes']) * 8 / 8.0 < 1.2 * 4e6
+    assert float(tables['squid'][-1]['cpu_s']) > 0 and float(tables['squid'][-1]['rss_kb']) > 1000
+    if arms.get(arm).scheduled:
+        assert tables['window'] and all(float(row['wplus']) >= 1 for row in tables['window'])
+
+
+def test_a_cell_that_cannot_run_says_why_and_leaves_nothing(tmp_path):
+    before = namespaces()
+    with pytest.raises(TrialError, match='no Squid there'):
+        cell.run(cell.CellSpec(
+            name='bad', directory=str(tmp_path), arm='stock', workload='backlogged', parameters={}, rate_bps=4e6,
+            buffer_bdp=1.5, rtts_ms=RTTS, users={'gold': 1}, weights={'gold': 1}, seed=1, duration_s=8, warmup_s=2,
+            drain_s=0, squid='/nowhere/squid', stock_squid='/nowhere/squid'))
+    assert namespaces() <= before

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From options to cells: what is run, in which order, for how long; and which options are refused with which words."""
+import collections
+import os
+
+import pytest
+
+from fieldtrial import cli, options, plan
+
+
+def chosen(*argv):
+    return plan.chosen(options.read(list(argv)))
+
+
+def test_full_run_has_what_the_targets_need():
+    found = collections.defaultdict(set)
+    for condition in plan.full():
+        key = condition.workload, condition.rate_bps, condition.buffer_bdp
+        found[key].update(condition.arms)
+        assert condition.warmup_s < condition.duration_s / 2
+    for rate in (2e6, 10e6):
+        assert {'stock', 'msfrs'} <= found['backlogged', rate, 1.5]
+    for buffer in (1.5, 10):
+        assert {'stock', 'stock-htb', 'msfrs'} <= found['pages', 2e6, buffer]
+    assert {'stock', 'msfrs'} <= found['backlogged', 2e6, 10]
+    assert {'unequal', 'phases', 'cbr', 'open'} <= {workload for workload, _, _ in found}
+    assert {condition.parameters['share'] for condition in plan.full() if condition.workload == 'cbr'} == {.2, .4, .6}
+    assert {condition.parameters['load'] for condition in plan.full() if condition.workload == 'open'} == {.85, .95}
+
+
+def test_cbr_is_measured_over_whole_periods():
+    for condition in plan.full() + plan.quick():
+        if condition.workload == 'cbr':
+            assert condition.warmup_s % 40 == 0
+            assert (condition.duration_s - condition.warmup_s) % 80 == 0
+
+
+def test_labels_are_unique_and_good_for_a_directory():
+    for conditions in (plan.full(), plan.quick(), chosen('--seed', '1,2', '--set', 'url-list.list=/a/b')):
+        labels = [condition.label() for condition in conditions]
+        assert len(set(labels)) == len(labels)
+        assert not any(set(label) & set('/ \n') for label in labels)
+
+
+@pytest.mark.parametrize('lanes', [1, 2, 3, 4, 6, 12])
+def test_quick_fits_into_six_minutes_with_any_number_of_lanes(lanes):
+    asked = options.read(['--quick', '--lanes', str(lanes)])
+    kept, dropped = cli.fitting(plan.chosen(asked), asked, cli.QUICK_S)
+    assert kept, 'nothing at all fits'
+    assert cli.seconds_of(cli.cells_of(kept, asked, None), lanes) <= cli.QUICK_S
+    assert {condition.label() for condition in kept + dropped} == {condition.label() for condition in plan.quick()}
+
+
+def test_full_run_on_two_processors_takes_at_most_75_minutes():
+    asked = options.read(['--lanes', '6'])
+    assert cli.seconds_of(cli.cells_of(plan.chosen(asked), asked, None), 6) < 75 * 60
+
+
+@pytest.mark.parametrize('cells, lanes, seconds', [
+    ([], 2, 0),
+    ([(10, 1), (10, 1)], 2, 10),
+    ([(10, 1), (10, 1)], 1, 20),
+    ([(10, 1), (30, 1), (10, 1)], 2, 30),
+    ([(10, 2), (10, 1), (10, 1)], 2, 20),
+    ([(10, 9)], 2, 10),
+    ([(10, 1), (5, 2), (5, 1)], 2, 20),     # in order: the last waits for the one before it
+])
+def test_schedule(cells, lanes, seconds):
+    assert plan.schedule_seconds(cells, lanes) == seconds
+
+
+def test_options_that_name_conditions_give_every_combination():
+    conditions = chosen('--workloads', 'open,backlogged', '--rates', '2,5', '--buffers', '4', '--set', 'open.load=0.7',
+                        '--arms', 'msfrs,stock')
+    assert [(each.workload, each.rate_bps, each.buffer_bdp, each.parameters) for each in conditions] == [
+        ('open', 2e6, 4, {'load': 0.7}), ('open', 5e6, 4, {'load': 0.7}),
+        ('backlogged', 2e6, 4, {}), ('backlogged', 5e6, 4, {})]
+    assert all(each.arms == ('stock', 'msfrs') for each in conditions)
+
+
+def test_seconds_and_seeds():
+    conditions = chosen('--workloads', 'pages', '--seconds', '60', '--seed', '3,4')
+    assert [(each.seed, each.duration_s, each.warmup_s) for each in conditions] == [(3, 60, 15), (4, 60, 15)]
+
+
+def test_population_follows_workload_rate_and_option():
+    classes = ('gold', 'silver', 'bronze')
+    assert plan.Condition('backlogged', (), 1, 0).population(classes) == dict.fromkeys(classes, 4)
+    assert plan.Condition('backlogged', (), 1, 0, rate_bps=10e6).population(classes) == dict.fromkeys(classes, 12)
+    assert plan.Condition('unequal', (), 1, 0).population(classes) == {'gold': 24, 'silver': 4, 'bronze': 4}
+    assert plan.Condition('unequal', (), 1, 0, users=(1, 2, 3)).population(classes) == {
+        'gold': 1, 'silver': 2, 'bronze': 3}
+
+
+def test_cells_of_a_condition_differ_in_the_arm_only():
+    asked = options.read(['--workloads', 'backlogged'])
+    cells = [spec for spec, _ in cli.cells_of(plan.chosen(asked), asked, None)]
+    assert [spec.arm for spec in cells] == list(plan.ALL)
+    first = cells[0]
+    for spec in cells[1:]:
+        assert spec.name != first.name
+        assert {**vars(spec), 'arm': '', 'name': '', 'directory': ''} == {**vars(first), 'arm': '', 'name': '',
+                                                                         'directory': ''}
+
+
+def test_a_cell_survives_its_file(tmp_path):
+    asked = options.read(['--workloads', 'open', '--sizes', 'lognormal:9:1.5:100000'])
+    spec = cli.cells_of(plan.chosen(asked), asked, tmp_path)[0][0]
+    spec.store(tmp_path / 'cell.json')
+    again = type(spec).read(tmp_path / 'cell.json')
+    assert {**vars(again), 'rtts_ms': tuple(again.rtts_ms)} == vars(spec)
+
+
+@pytest.mark.parametrize('argv, words', [
+    (['--rates', '0'], "argument --rates: '0': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
+    (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
+    (['--arms', 'fast'],
+     "argument --arms: 'fast' is unknown; there are stock, stock-pools, stock-htb, msfrs-paper, msfrs"),
+    (['--users', '4,4'], '--users has 2 numbers for 3 classes (gold, silver, bronze)'),
+    (['--weights', 'gold=4,gold=2'], "argument --weights: 'gold=4,gold=2': wanted are 1 to 7 classes, each once"),
+    (['--weights', 'gold=0'], "argument --weights: 'gold=0': wanted is NAME=WEIGHT, the name in small letters and "
+                              "digits, the weight above 0 and at most 10000"),
+    (['--set', 'open=1'], "argument --set: 'open=1': wanted is WORKLOAD.PARAMETER=VALUE, for example open.load=0.9"),
+    (['--set', 'open.load=3'], "argument --set: load: '3' is not a number from 0.01 to 2"),
+    (['--sizes', 'pareto:1'],
+     "argument --sizes: 'pareto:1': wanted is lognormal:M:S, lognormal:M:S:MAX or fixed:BYTES"),
+    (['--lanes', '0'], "argument --lanes: '0': wanted is a whole number, 1 to 64"),
+    (['--seconds', '5'], "argument --seconds: '5': wanted is a number of seconds, 20 to 86400"),
+])
+def test_wrong_options_are_refused_with_what_is_allowed(argv, words, capsys):
+    with pytest.raises(SystemExit) as end:
+        options.read(argv)
+    assert end.value.code == 2
+    assert capsys.readouterr().err.rstrip().endswith(f'./trial: error: {words}')
+
+
+def test_lanes_follow_the_processors(monkeypatch):
+    monkeypatch.setattr(os, 'cpu_count', lambda: 4)
+    assert options.read([]).lanes == 12

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The parts of the world that are text: addresses, squid.conf, tc commands, the manager's report."""
+import ipaddress
+import types
+
+import pytest
+
+from fieldtrial import addresses, arms, delay, meters, netns, processes, shaping, squidconf
+from fieldtrial.world import DEFAULT_RTTS
+
+V4 = ipaddress.ip_network('198.18.0.0/15')
+V6 = ipaddress.ip_network('2001:2::/48')
+CLASSES = ['gold', 'silver', 'bronze']
+
+
+def inside(address, *networks):
+    address = ipaddress.ip_address(address)
+    return any(address in ipaddress.ip_network(network) for network in networks if
+               ipaddress.ip_network(network).version == address.version)
+
+
+def test_all_addresses_are_benchmark_addresses_and_nobody_shares_one():
+    users = addresses.users(CLASSES, (300, 4, 4))
+    servers = addresses.servers(DEFAULT_RTTS)
+    links = [addresses.GATEWAY_IN4, addresses.GATEWAY_IN6, addresses.GATEWAY_OUT4, addresses.GATEWAY_OUT6,
+             addresses.ISP4, addresses.ISP6, addresses.SINK4, addresses.SINK6]
+    everyone = [address for each in [*users, *servers] for address in each.addresses] + links
+    assert len(set(everyone)) == len(everyone)
+    for address in everyone:
+        assert inside(address, V4, V6), address
+
+
+def test_users_lie_in_their_class_and_in_no_other_and_servers_in_none():
+    users = addresses.users(CLASSES, (300, 4, 4))
+    prefixes = {name: addresses.class_prefixes(number) for number, name in enumerate(CLASSES, start=1)}
+    for user in users:
+        assert inside(user.v4, addresses.LAN4) and inside(user.v6, addresses.LAN6)
+        for address in user.addresses:
+            assert [name for name in CLASSES if inside(address, *prefixes[name])] == [user.cls]
+    for other in [addresses.SINK4, addresses.SINK6, addresses.GATEWAY_IN4, addresses.GATEWAY_IN6]:
+        assert not any(inside(other, *prefixes[name]) for name in CLASSES)
+    for server in addresses.servers(DEFAULT_RTTS):
+        assert inside(server.v4, addresses.SERVERS4) and inside(server.v6, addresses.SERVERS6)
+        assert not inside(server.v4, addresses.LAN4) and not inside(server.v6, addresses.LAN6)
+
+
+def test_every_user_has_a_64_of_its_own():
+    users = addresses.users(CLASSES, (300, 300, 300))
+    assert len({user.v6.rsplit('::', 1)[0] for user in users}) == 900
+
+
+def test_default_servers_are_the_papers():
+    servers = addresses.servers(DEFAULT_RTTS)
+    assert len(servers) == 12
+    assert (servers[0].rtt_ms, servers[-1].rtt_ms) == (12, 296)
+    assert sum(server.rtt_ms for server in servers) / 12 == pytest.approx(154)
+    assert [server.group for server in servers].count('domestic') == 6
+
+
+@pytest.mark.parametrize('counts, words', [((-1, 4, 4), '-1 users in class gold'),
+                                           ((4, 5000, 4), '5000 users in class silver')])
+def test_impossible_populations(counts, words):
+    with pytest.raises(ValueError, match=words):
+        addresses.users(CLASSES, counts)
+
+
+@pytest.fixture
+def world(tmp_path):
+    return types.SimpleNamespace(weights={'gold': 4, 'silver': 2, 'bronze': 1}, rate_bps=2e6,
+                                 users=addresses.users(CLASSES, (24, 4, 4)), squid_directory=lambda: tmp_path)
+
+
+def test_arms_share_everything_but_their_own_directives(world):
+    stock = squidconf.stock(world)
+    for arm in arms.ARMS.values():
+        text = arm.configuration(world)
+        assert text.startswith(stock)
+        assert ('msfrs on' in text) == arm.scheduled
+
+
+def test_pools_share_the_link_by_weight_times_users(world):
+    rates = {line.split()[1]: int(line.split()[2].split('/')[0]) for line in squidconf.pools(world).splitlines()
+             if line.startswith('delay_parameters')}
+    assert rates == {'1': round(250000 * 96 / 108), '2': round(250000 * 8 / 108), '3': round(250000 * 4 / 108)}
+
+
+def test_msfrs_names_classes_link_and_default(world):
+    lines = squidconf.msfrs(world).splitlines()
+    assert 'msfrs_link rate=2000kbit interface=wan0' in lines
+    assert [line for line in lines if line.startswith('msfrs_class')] == [
+        'msfrs_class gold weight=4', 'msfrs_class silver weight=2', 'msfrs_class bronze weight=1 default']
+    assert 'msfrs_access silver allow silver' in lines
+    assert not any(line.startswith(('msfrs_window', 'msfrs_quantum')) for line in lines), 'defaults must be defaults'
+
+
+class Recorder:
+    """A host that writes down what it is told to run."""
+
+    def __init__(self, refuse=False):
+        self.lines, self._refuse = [], refuse
+
+    def run(self, *argv):
+        if self._refuse:
+            raise netns.HostError('exit code 2 from: tc')
+        self.lines.append(' '.join(argv))
+
+    def batch(self, lines, *_):
+        if self._refuse:
+            raise netns.HostError('exit code 2 from: tc')
+        self.lines += lines
+
+
+def test_htb_rates_add_up_and_every_user_has_a_leaf(world):
+    host = Recorder()
+    shaping.htb(host, 'lan0', 1.96e6, world.users, world.weights)
+    leaves = [line for line in host.lines
+              if line.startswith('class') and int(line.split('classid 1:')[1].split()[0], 16) >= 256]
+    assert len(leaves) == 32
+    total = sum(int(line.split('rate ')[1].split('bit')[0]) for line in leaves)
+    assert total == pytest.approx(1.96e6, rel=1e-4)
+    assert sum(line.startswith('filter') for line in host.lines) == 64
+
+
+def test_bottleneck_in_the_words_of_tc():
+    host = Recorder()
+    shaping.bottleneck(host, 'acc0', 2e6, 1.5 * shaping.bdp_bytes(2e6, 154))
+    assert host.lines == ['tc qdisc replace dev acc0 root tbf rate 2000000bit burst 3028 limit 57750']
+
+
+@pytest.mark.parametrize('what, words', [
+    (lambda host: shaping.bottleneck(host, 'acc0', 2e6, 1), 'sch_tbf'),
+    (lambda host: shaping.htb(host, 'lan0', 2e6, addresses.users(['a'], [1]), {'a': 1}), 'sch_htb and cls_u32')])
+def test_a_kernel_without_the_qdisc_is_named(what, words):
+    with pytest.raises(Exception, match=words):
+        what(Recorder(refuse=True))
+
+
+def test_netem_in_the_words_of_tc():
+    assert delay.Netem().qdisc(6.0) == 'netem delay 6.000ms limit 10000'
+
+
+REPORT = '''\
+link:
+  rate: 2000000
+window:
+  outstanding: 7 # W, responses under way
+  limit: 7.31 # W+, how many there may be
+  history:
+    - {ago: 2.0, outstanding: 6, limit: 7.31, utilisation: 0.9800, full: true}
+    - {ago: 1.0, outstanding: 7, limit: 7.40, utilisation: 1.0021, full: 0.25}
+classes:
+  - name: "gold"
+'''
+
+
+def test_window_history_is_read_from_the_report():
+    assert meters.window_history(REPORT) == [
+        {'ago': 2.0, 'outstanding': 6, 'limit': 7.31, 'utilisation': 0.98, 'full': 1},
+        {'ago': 1.0, 'outstanding': 7, 'limit': 7.4, 'utilisation': 1.0021, 'full': 0.25}]
+    assert meters.window_history('window:\n  history: []\n') == []
+
+
+def test_window_meter_takes_each_sample_once(tmp_path, monkeypatch):
+    """Two reports, 1 s apart by the clock, overlap by one sample whose age is rounded."""
+    reports = iter([REPORT, REPORT.replace('ago: 2.0', 'ago: 1.9').replace('7.31, util', '7.40, util').replace(
+        'ago: 1.0', 'ago: 0.9').replace('limit: 7.40, utilisation: 1.0021', 'limit: 7.5, utilisation: 0.99')])
+    clock = iter([100.0, 101.0])
+    monkeypatch.setattr(meters, 'manager_report', lambda *_: next(reports))
+    monkeypatch.setattr(meters.time, 'monotonic', lambda: next(clock))
+    meter = meters.WindowMeter(tmp_path / 'window.csv', 90.0, None)
+    meter.sample()
+    meter.sample()
+    meter._file.close()
+    rows = (tmp_path / 'window.csv').read_text().splitlines()
+    assert rows == ['t,w,wplus,u,full', '8.0,6,7.31,0.98,1', '9.0,7,7.4,1.0021,0.25', '10.1,7,7.5,0.99,0.25']
+
+
+def test_names_of_namespaces_say_who_owns_them():
+    assert netns.NAME.fullmatch('msfrs-12-345-1-gw').groups() == ('12', '345', '1', 'gw')
+    assert not netns.NAME.fullmatch('somebody-elses')
+    assert not netns.NAME.fullmatch('msfrs-gw')
+
+
+def test_tail_shows_the_end_only(tmp_path):
+    path = tmp_path / 'log'
+    path.write_text('\n'.join(f'line {number}' for number in range(100)))
+    assert processes.tail(path, 2) == '  | line 98\n  | line 99'
+    assert 'No such file' in processes.tail(tmp_path / 'none')
