@@ -94,9 +94,9 @@ def _row(target, group):
 
 def _short(target, cell, figure, wanted):
     """One sentence on a target that was missed."""
-    of = f" of {wording.arm(target.against)}'s" if target.against else ''
     subject = _named(target.plain, cell.weights)
-    return f'{subject} came to {figure.text}{of}; {wanted} was wanted ({wording.condition(cell)}).'
+    said = figure.said.format(other=wording.arm(target.against)) or figure.text
+    return f'{subject} was {said}; {wanted} was wanted ({wording.workload(cell)}: {wording.setting(cell)}).'
 
 
 def by_condition(measured):

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The pieces that the HTML report is made of, and the page around them. Everything that comes from files is escaped."""
-import re
 from html import escape
 from pathlib import Path
 from string import Template
 
 from fieldtrial.report import svg, wording
 
-UNIT = re.compile(r'(?<=\d) (?=(?:%|s|ms|ns|kB|MB|BDP|[kMG]?bit/s|users|bytes|cells|conditions)(?!\w))')
 TEMPLATE = Path(__file__).with_name('template.html')
 
 
@@ -17,7 +15,7 @@ class Markup(str):
 
 def esc(value):
     """`value` as HTML: escaped, a figure and its unit kept on one line; Markup as it is."""
-    return value if isinstance(value, Markup) else Markup(UNIT.sub('\u00a0', escape(str(value), quote=True)))
+    return value if isinstance(value, Markup) else Markup(wording.units_kept(escape(str(value), quote=True)))
 
 
 def element(name, content='', **attributes):

@@ -13,6 +13,12 @@ MARKS = {verdict.REACHED: ('ok', '32'), verdict.MISSED: ('MISSED', '31'), verdic
          verdict.FINDING: ('found', '36')}
 
 
+def _wrapped(text, width=WIDTH, first='', others=''):
+    """Lines of `text`, no figure parted from its unit."""
+    lines = textwrap.wrap(wording.units_kept(text), width, initial_indent=first, subsequent_indent=others)
+    return [line.replace(wording.NO_BREAK, ' ') for line in lines]
+
+
 def _percent(share):
     return f'{share * 100:.1f}'
 
@@ -84,18 +90,18 @@ def arms_text(groups):
         table = columns(cell.weights)
         widths = [width for _, _, width, _ in table]
         heading = f'{wording.condition(cell)}, weights {wording.plain(cell.weights)}'
-        lines += ['', *textwrap.wrap(heading, WIDTH, subsequent_indent='  '),
+        lines += ['', *_wrapped(heading, others='  '),
                   _line([name for name, _, _, _ in table], widths), _line([unit for _, unit, _, _ in table], widths)]
         lines += [_line([text(measures) for _, _, _, text in table], widths) for measures in group.values()]
         for note in notes(group):
-            lines += textwrap.wrap(note, WIDTH, initial_indent='  ', subsequent_indent='    ')
+            lines += _wrapped(note, WIDTH, '  ', '    ')
     return '\n'.join(lines).lstrip('\n')
 
 
 def _row_lines(row, colour):
     mark, code = MARKS[row.outcome]
     mark = f'  {mark:<8}'
-    where, measured = textwrap.wrap(row.where, 50), textwrap.wrap(row.measured, 38)
+    where, measured = _wrapped(row.where, 50), _wrapped(row.measured, 38)
     for place, (left, right) in enumerate(zip_longest(where, measured, fillvalue='')):
         shown_mark = ' ' * 10 if place else f'\x1b[{code}m{mark}\x1b[0m' if colour else mark
         yield f'{shown_mark}{left:<51} {right}'.rstrip()
@@ -115,7 +121,7 @@ def verdicts_text(judged, colour):
     lines += ['', summary(judged)]
     for row in judged.rows:
         if row.outcome in (verdict.MISSED, verdict.FINDING) and row.sentence:
-            lines += textwrap.wrap(row.sentence, WIDTH - 2, initial_indent='  * ', subsequent_indent='    ')
+            lines += _wrapped(row.sentence, WIDTH, '  * ', '    ')
     return '\n'.join(lines).lstrip('\n')
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How figures, arms and conditions are written, in the terminal and in the report alike."""
 import math
+import re
 
 from fieldtrial.report.stats import StatsError
 
@@ -23,6 +24,15 @@ WORKLOADS = {
 }
 
 NONE = '-'
+
+
+_UNIT = re.compile(r'(?<=\d) (?=(?:%|s|ms|ns|kB|MB|BDP|[kMG]?bit/s|users|bytes|cells|conditions)(?!\w))')
+NO_BREAK = '\u00a0'
+
+
+def units_kept(text):
+    """`text` with a space that does not break between each figure and its unit."""
+    return _UNIT.sub(NO_BREAK, text)
 
 
 def arm(name):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The verdict on made-up runs whose figures are known."""
 import math
+import re
 
 import pytest
 import synthetic
@@ -49,8 +50,8 @@ def test_ratio_that_is_missed_is_said_in_words(tmp_path):
     missed = row(judged(tmp_path, synthetic.Arm('msfrs', shares=(4.2, 2, 1))), 'throughput ratio', 'buffer')
     assert missed.outcome == verdict.MISSED
     assert missed.measured == '4.20:2.00:1 (+5.00 %)'
-    assert missed.sentence == ("The ratio of the classes' throughput came to 4.20:2.00:1 (+5.00 %); within 2 % was "
-                               'wanted (Backlogged: 2 Mbit/s, ISP buffer 1.5 BDP, 4+4+4 users, 60 s).')
+    assert missed.sentence == ("The ratio of the classes' throughput was 4.20:2.00:1 (+5.00 %); within 2 % was "
+                               'wanted (Backlogged: 2 Mbit/s, ISP buffer 1.5 BDP).')
 
 
 @pytest.mark.parametrize('used, outcome', [(0.981, verdict.REACHED), (0.979, verdict.MISSED)])
@@ -113,6 +114,9 @@ def test_worst_class_is_named(tmp_path):
     here = row(judged(tmp_path, synthetic.STOCK, slow), 'every class, mean', '2 Mbit/s')
     assert here.outcome == verdict.MISSED
     assert here.measured.startswith('bronze: ')
+    assert re.fullmatch(r"The mean latency of objects up to 16 kB \(every class\) was [\d.]+ s, [\d.]+ % of stock Squid's "
+                        r'[\d.]+ s in bronze; at most 60 % was wanted \(Backlogged: 2 Mbit/s, ISP buffer 1.5 BDP\)\.',
+                        here.sentence)
 
 
 def test_a_class_of_another_name(tmp_path, monkeypatch):
