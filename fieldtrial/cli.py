@@ -82,11 +82,12 @@ def _run(options, argv):
     runner = Runner(cells, directory, options.lanes, meta_of(options, argv, conditions))
     stopped = None
     try:
-        with stopping.by_signals():
-            runner.run()
-    except Stopped as stop:
+        runner.run()
+    except Stopped as stop:   # a second signal is ignored, so the report is written to its end
         stopped = stop
-        print(f'stopped by signal {stop.signum}; everything is taken down, and the report has what was complete')
+        print(f'stopped by signal {stop.signum}; everything is taken down, {runner.done} cells were complete')
+    if stopped and not runner.done:
+        return 128 + stopped.signum
     from .report import write_report   # imports numpy: not before the check that it is there
     summary = write_report(str(directory), out=sys.stdout)
     if stopped:
@@ -101,10 +102,13 @@ def main(argv=None):
     argv = sys.argv[1:] if argv is None else argv
     options = read(argv)
     try:
-        if options.plan:
-            _show(cells_of(_conditions(options), options, None), options)
-            return 0
-        return _run(options, argv)
+        with stopping.by_signals():
+            if options.plan:
+                _show(cells_of(_conditions(options), options, None), options)
+                return 0
+            return _run(options, argv)
+    except Stopped as stop:
+        return 128 + stop.signum
     except TrialError as error:
         print(f'trial: {error}', file=sys.stderr)
         return 1

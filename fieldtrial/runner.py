@@ -73,6 +73,11 @@ class Runner:
         """[(cell's name, why)]."""
         return self._failed
 
+    @property
+    def done(self):
+        """How many cells are complete."""
+        return len(self._done)
+
     def run(self):
         """All cells, or as many as there were before a signal. Whatever ends it, no process and no world is left."""
         self._write_meta(complete=False)
@@ -111,7 +116,8 @@ class Runner:
             else:
                 why = tail(each.log, 25)
                 self._failed.append((each.spec.name, why))
-                self._say(f'FAILED  {each.spec.name}  (exit code {code})\n{why}')
+                how = f'ended by signal {-code}' if code < 0 else f'exit code {code}'
+                self._say(f'FAILED  {each.spec.name}  ({how})\n{why}')
                 netns.sweep()   # if it was killed it could not clean up
 
     def seconds_left(self):
