@@ -11,7 +11,8 @@ from fieldtrial.report.measures import SIZE_LABELS
 from fieldtrial.report.stats import StatsError
 
 BIN_S = 5.0
-LABEL_IN, ARM_IN = 0.62, 1.2    # room for the name of a class at the right, of an arm at the left, inches
+# Room for the name of a class at the right, of an arm and of a condition at the left, inches.
+LABEL_IN, ARM_IN, CONDITION_IN = 0.62, 1.2, 2.45
 DASHES = {'stock': 'solid', 'stock-pools': (0, (1, 1.2)), 'stock-htb': (0, (4, 1.5)), 'msfrs-paper': 'solid',
           'msfrs': 'solid'}
 CURVE_POINTS = 160
@@ -257,13 +258,15 @@ def dots(panels, groups, title, unit, value):
             known = {arm: number for arm, number in values.items() if number is not None}
             axes.plot([min(known.values()), max(known.values())], [row, row], color=svg.ink('line'), linewidth=1.5,
                       zorder=1)
-            for arm, number in known.items():
-                axes.plot([number], [row], marker='o', markersize=7 if arm == 'msfrs' else 5, color=svg.arm(arm),
-                          markeredgewidth=0)
+            for place, (arm, number) in enumerate(known.items()):
+                # A little above one another, so that equal values stay visible.
+                axes.plot([number], [row + 0.5 * (place + 0.5) / len(known) - 0.25], marker='o', markersize=6 if arm == 'msfrs' else 4.5,
+                          color=svg.arm(arm), markeredgewidth=0)
         axes.set_yticks(range(len(rows)), [_short_condition(cell) for cell, _ in rows])
-        axes.set(title=title, xlabel=unit, xlim=(0, None), ylim=(len(rows) - 0.5, -0.5))
+        most = max(number for _, values in rows for number in values.values() if number is not None)
+        axes.set(title=title, xlabel=unit, xlim=(0, most * 1.04 or 1), ylim=(len(rows) - 0.5, -0.5))
         axes.grid(axis='y', visible=False)
-    return panels.draw(title, paint, left=1.85, height=0.7 + 0.2 * len(rows))
+    return panels.draw(title, paint, left=CONDITION_IN, right=0.2, width=5.6, height=0.7 + 0.26 * len(rows))
 
 
 def _short_condition(cell):

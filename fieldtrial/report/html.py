@@ -66,10 +66,10 @@ def chip(outcome):
     return element('span', outcome, class_=f'chip {kind}')
 
 
-def grid(panels):
-    """Panels beside one another, as many as fit; None for those that could not be drawn. None if none could."""
+def grid(panels, kind='grid'):
+    """Panels beside one another, as many as fit; `kind` is a class of the style sheet; None for those that could not be drawn. None if none could."""
     drawn = [element('div', Markup(panel)) for panel in panels if panel]
-    return element('div', join(drawn, '\n'), class_='grid') if drawn else None
+    return element('div', join(drawn, '\n'), class_=kind) if drawn else None
 
 
 def _key(entries):

@@ -150,7 +150,7 @@ def cost(groups, panels):
         figures.dots(panels, groups, 'Packets dropped by the ISP', 'packets per MB', lambda m: m.drops_per_mb()),
         figures.dots(panels, groups, 'Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
         figures.dots(panels, groups, "Squid's CPU time", 's per GB of bodies', lambda m: m.cpu_per_gb()),
-        figures.dots(panels, groups, "Squid's memory", 'MB resident, peak', lambda m: m.peak_rss_mb())])
+        figures.dots(panels, groups, "Squid's memory", 'MB resident, peak', lambda m: m.peak_rss_mb())], 'grid wide')
     return section('cost', 'Drops, goodput, CPU, memory', arm_key(_arms(groups)), drawn) if drawn else ''
 
 
@@ -168,7 +168,7 @@ def claim(savings):
     if not savings:
         return ''
     head = ['Condition', 'Arm', *savings[0].figures]
-    rows = [[wording.condition(saving.cell), wording.arm(saving.cell.arm), *map(_saved, saving.figures.values())]
+    rows = [[f'{wording.workload(saving.cell)}: {wording.setting(saving.cell)}', wording.arm(saving.cell.arm), *map(_saved, saving.figures.values())]
             for saving in savings]
     return section(
         'claim', 'Where is mean latency saved?',

@@ -114,8 +114,8 @@ def test_worst_class_is_named(tmp_path):
     here = row(judged(tmp_path, synthetic.STOCK, slow), 'every class, mean', '2 Mbit/s')
     assert here.outcome == verdict.MISSED
     assert here.measured.startswith('bronze: ')
-    assert re.fullmatch(r"The mean latency of objects up to 16 kB \(every class\) was [\d.]+ s, [\d.]+ % of stock Squid's "
-                        r'[\d.]+ s in bronze; at most 60 % was wanted \(Backlogged: 2 Mbit/s, ISP buffer 1.5 BDP\)\.',
+    assert re.fullmatch(r"The mean latency of objects up to 16 kB \(every class\) was [\d.]+ s, [\d.]+ % of stock "
+                        r"Squid's [\d.]+ s in bronze; at most 60 % was wanted \(Backlogged: 2 Mbit/s, ISP buffer 1.5 BDP\)\.",
                         here.sentence)
 
 
