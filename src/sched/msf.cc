@@ -11,9 +11,11 @@
 /// Where this departs from the paper, each by a parameter whose other value is the paper's:
 ///   users=fair   within a class the user with the least service goes first, and within a user the item that
 ///                has attained the least. (users=fifo: one queue per class, in order of arrival.)
-///   wake=virtual a class whose queue was empty takes max(own SC, V), V being the SC of the class picked last;
-///                a user likewise within its class. (wake=paper: an idle class takes the least SC of the active
-///                ones, all SC are 0 when all are idle, so that who used idle bandwidth is punished later.)
+///   wake=virtual a class whose queue was empty takes max(own SC, V), V being the least SC among the queued at the
+///                latest pick; while nothing is queued V goes up with whatever is charged, since what is used
+///                while nobody waits costs nobody anything. A user likewise within its class. (wake=paper: an idle
+///                class takes the least SC of the active ones, all SC are 0 when all are idle, so that who used
+///                idle bandwidth is punished later.)
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
 /// yet, of a class that is not ahead of the least served one by more than `ahead` bytes of its own service.
 ///
@@ -93,6 +95,21 @@ void Settle(Instance &self, msfrs_flow &f)
     self.active.settle(cls, f.cls->users > 0);
 }
 
+/// Equation (1). A refund may exceed what the user count of the moment makes of it: no counter goes below 0.
+void Spend(Instance &self, msfrs_flow &f, const int64_t amount)
+{
+    auto &flow = StateOf(&f);
+    auto &cls = StateOf(f.cls);
+    const auto bytes = static_cast<double>(amount);
+    *f.cls->service = std::max(0.0, cls.service() + bytes / cls.share());
+    flow.service = std::max(0.0, flow.service + bytes / f.weight);
+    if (self.queued.empty())
+        *self.virtualTime = std::max(*self.virtualTime, cls.service());
+    if (cls.queued.empty())
+        cls.userTime = std::max(cls.userTime, flow.service);
+    Settle(self, f);
+}
+
 /// A class that was idle comes back, by the paper's rule.
 void WakeAsInPaper(Instance &self, ClassState &waking)
 {
@@ -109,6 +126,7 @@ void WakeAsInPaper(Instance &self, ClassState &waking)
     } else {
         for (const auto c : self.all)
             *c->cls->service = 0; // none of them is in a heap
+        *self.virtualTime = 0;
     }
 }
 
@@ -228,9 +246,13 @@ msfrs_item *Pick(void *const inst, msfrs_time, const msfrs_pick mode, msfrs_time
 void Picked(void *const inst, msfrs_item *const i, msfrs_time)
 {
     auto &self = Self(inst);
-    *self.virtualTime = *i->flow->cls->service;
-    StateOf(i->flow->cls).userTime = StateOf(i->flow).service;
+    // The heaps still hold what was picked. Their tops are it, or, where the host took it out of turn, whoever is
+    // behind it: taking the counter of one far ahead would make all who wake now wait for the others.
+    *self.virtualTime = self.queued.top()->service();
+    StateOf(i->flow->cls).userTime = StateOf(i->flow->cls).queued.top()->service;
     Settle(self, *i->flow);
+    if (i->est[0] > 0)
+        Spend(self, *i->flow, i->est[0]);
 }
 
 void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason) { Settle(Self(inst), *i->flow); }
@@ -238,13 +260,8 @@ void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason) { 
 void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t resource, const int64_t amount,
              msfrs_time)
 {
-    if (resource != 0)
-        return;
-    auto &cls = StateOf(f->cls);
-    const auto bytes = static_cast<double>(amount);
-    *f->cls->service = std::max(0.0, *f->cls->service + bytes / cls.share()); // (1)
-    StateOf(f).service = std::max(0.0, StateOf(f).service + bytes / f->weight);
-    Settle(Self(inst), *f);
+    if (resource == 0)
+        Spend(Self(inst), *f, amount);
 }
 
 void Done(void *const inst, msfrs_item *const i, msfrs_time)

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The numbers behind msf's order: service counters and virtual time, call by call. The orders themselves are in
+/// test/golden.
+#include "support/engine_driver.h"
+
+#include <gtest/gtest.h>
+
+namespace msfrs {
+namespace {
+
+using namespace test;
+
+class Msf : public ::testing::Test {
+protected:
+    explicit Msf(const std::string &settings = ""): d(ParseVariant("msf " + settings)) {}
+
+    double sc(const msfrs_class &c) { return d.engine().gauges(&c).at(0); }
+    double v() { return d.engine().gauges(nullptr).at(0); }
+    /// Serves the one item that goes next, `bytes` long.
+    std::string serve(const int64_t bytes)
+    {
+        auto *const t = d.pick();
+        if (!t)
+            return "-";
+        const auto name = t->name;
+        d.charge(*t, bytes);
+        d.done(*t);
+        return name;
+    }
+
+    Driver d;
+};
+
+struct MsfPaper : Msf {
+    MsfPaper(): Msf("wake=paper users=fifo") {}
+};
+
+TEST_F(Msf, Equation1WithTheUserCountOfTheMoment)
+{
+    auto &c = d.addClass("c", 2);
+    auto *const a = d.arrive(c, "a", 0);
+    d.pick();
+    d.charge(*a, 1000);
+    EXPECT_DOUBLE_EQ(sc(c), 1000 / (2.0 * 1));
+    auto *const b = d.arrive(c, "b", 0);
+    d.charge(*a, 1000);
+    EXPECT_DOUBLE_EQ(sc(c), 500 + 1000 / (2.0 * 2)) << "b waits: two users are active";
+    d.arrive(c, "b", 0);
+    d.charge(*a, 1000);
+    EXPECT_DOUBLE_EQ(sc(c), 750 + 250) << "a second request of b is no third user";
+    d.done(*a);
+    d.pick();
+    d.charge(*b, 300);
+    EXPECT_DOUBLE_EQ(sc(c), 1000 + 300 / (2.0 * 1));
+    EXPECT_EQ(*c.service, sc(c)) << "the counter is in the ledger";
+}
+
+TEST_F(Msf, OnlyBytesCount)
+{
+    Driver two(ParseVariant("msf"), [] {
+        Driver::Setup setup;
+        setup.resources = 2;
+        return setup;
+    }());
+    auto &c = two.addClass("c", 1);
+    auto *const t = two.arrive(c, "a", 0);
+    two.pick();
+    two.engine().charge(*t->item, 1, 1000, 0);
+    EXPECT_EQ(two.engine().gauges(&c).at(0), 0);
+}
+
+TEST_F(Msf, AnExcessIsTheClassesServiceEvenWhenItIsIdle)
+{
+    auto &c = d.addClass("c", 4);
+    d.engine().chargeFlow(d.engine().flow(c, "a"), 4000, 0);
+    EXPECT_DOUBLE_EQ(sc(c), 1000) << "an idle class counts as one user";
+}
+
+TEST_F(Msf, EstimatesAreSpentWhenPickedAndGivenBackAtTheEnd)
+{
+    Driver::Setup setup;
+    setup.estimate = [](int64_t) { return int64_t(1000); };
+    Driver e(ParseVariant("msf"), setup);
+    auto &c = e.addClass("c", 2);
+    const auto counter = [&] { return e.engine().gauges(&c).at(0); };
+    auto *const t = e.arrive(c, "a", 0);
+    EXPECT_EQ(counter(), 0);
+    e.pick();
+    EXPECT_DOUBLE_EQ(counter(), 500);
+    e.charge(*t, 300);
+    EXPECT_DOUBLE_EQ(counter(), 500);
+    e.done(*t);
+    EXPECT_DOUBLE_EQ(counter(), 150);
+}
+
+TEST_F(MsfPaper, AllIdleResetsAllCountersToZero)
+{
+    auto &a = d.addClass("a", 1);
+    auto &b = d.addClass("b", 1);
+    d.arrive(a, "u", 0);
+    d.arrive(b, "u", 0);
+    serve(1000);
+    serve(3000);
+    EXPECT_GT(sc(a), 0);
+    EXPECT_GT(sc(b), 0);
+    d.arrive(b, "u", 0);
+    EXPECT_EQ(sc(a), 0);
+    EXPECT_EQ(sc(b), 0);
+}
+
+TEST_F(MsfPaper, AnOutstandingResponseKeepsAClassActive)
+{
+    auto &a = d.addClass("a", 1);
+    auto &b = d.addClass("b", 1);
+    auto *const t = d.arrive(a, "u", 0);
+    d.pick();
+    d.charge(*t, 5000);
+    d.arrive(b, "u", 0);
+    EXPECT_EQ(sc(b), 5000) << "the least of the active ones is a's, which has nothing queued";
+    d.arrive(a, "u", 0);
+    EXPECT_EQ(sc(a), 5000) << "a was not idle";
+}
+
+TEST_F(MsfPaper, AWakingClassTakesTheLeastOfTheActive)
+{
+    msfrs_class *c[4];
+    for (int n = 0; n < 4; ++n)
+        c[n] = &d.addClass("c" + std::to_string(n), 1);
+    Tracked *t[3];
+    for (int n = 0; n < 3; ++n) {
+        t[n] = d.arrive(*c[n], "u", 0);
+        d.pick();
+    }
+    d.charge(*t[0], 7000);
+    d.charge(*t[1], 2000);
+    d.charge(*t[2], 4000);
+    d.arrive(*c[3], "u", 0);
+    EXPECT_EQ(sc(*c[3]), 2000);
+    d.done(*t[1]); // idle now
+    d.done(*t[0]);
+    d.arrive(*c[0], "u", 0);
+    EXPECT_EQ(sc(*c[0]), 2000) << "a class that woke with 7000 would be punished for what it had";
+}
+
+TEST_F(Msf, VirtualTimeIsTheCounterOfTheLeastServedAtEachPick)
+{
+    auto &a = d.addClass("a", 1);
+    auto &b = d.addClass("b", 1);
+    for (int n = 0; n < 3; ++n) {
+        d.arrive(a, "u", 0);
+        d.arrive(b, "u", 0);
+    }
+    EXPECT_EQ(v(), 0);
+    serve(1000); // a
+    serve(400);  // b
+    serve(400);  // b
+    EXPECT_EQ(v(), 400);
+    auto &c = d.addClass("c", 1);
+    d.arrive(c, "u", 0);
+    EXPECT_EQ(sc(c), 400) << "max(own, V)";
+    EXPECT_EQ(sc(a), 1000);
+}
+
+TEST_F(Msf, TakingACertainItemOutOfTurnDoesNotMoveVirtualTimeAhead)
+{
+    auto &a = d.addClass("a", 1);
+    auto &b = d.addClass("b", 1);
+    auto &c = d.addClass("c", 1);
+    auto *const t = d.arrive(a, "u", 0);
+    d.pick();
+    d.arrive(b, "u", 0);
+    d.charge(*t, 1'000'000); // a is far ahead of b, which waits
+    d.requeue(*t);
+    d.engine().pickThis(*t->item, d.clock.now()); // paused too long: it goes on regardless
+    EXPECT_EQ(v(), 0) << "whoever wakes now would wait for b to catch up with a";
+    const int64_t est[] = {0};
+    auto *const woken = d.engine().adopt(d.engine().flow(c, "u"), est, nullptr, 0, 0, false);
+    EXPECT_EQ(sc(c), 0);
+    d.engine().remove(*woken, 0, MSFRS_GONE);
+    d.engine().requeue(*t->item, est, d.clock.now()); // as the driver knows it
+}
+
+TEST_F(Msf, WhatIsUsedWhileNobodyWaitsIsForgotten)
+{
+    auto &a = d.addClass("a", 1);
+    auto &b = d.addClass("b", 1);
+    auto *const t = d.arrive(a, "u", 0);
+    d.pick();
+    d.charge(*t, 1'000'000); // alone on an idle link
+    d.arrive(b, "u", 0);
+    EXPECT_EQ(sc(b), sc(a)) << "a would be starved until b has had as much";
+    d.charge(*t, 500);
+    EXPECT_EQ(sc(a), sc(b) + 500) << "what a uses while b waits is not";
+}
+
+TEST_F(Msf, WithinAClassWhatAUserHadWhileNobodyWaitedIsForgotten)
+{
+    auto &c = d.addClass("c", 1);
+    auto *const t = d.arrive(c, "early", 0);
+    d.pick();
+    d.charge(*t, 1'000'000);
+    d.arrive(c, "late", 0, "late1");
+    d.requeue(*t);
+    d.arrive(c, "late", 0, "late2");
+    EXPECT_EQ(serve(1000), "late1");
+    EXPECT_EQ(d.pick(), t) << "early waits for one response of late, not for a megabyte";
+}
+
+TEST_F(Msf, FlowsAreForgottenInTime)
+{
+    auto &c = d.addClass("c", 1);
+    for (int n = 0; n < 1000; ++n) { // each user comes once; one always waits, so that the class is never idle
+        d.arrive(c, "user" + std::to_string(n), 0);
+        if (n > 0)
+            serve(1000);
+        d.clock.advance(Second);
+        if (n % 10 == 0)
+            d.engine().forgetIdleFlows(d.clock.now() - 60 * Second, d.clock.now() - 600 * Second);
+    }
+    size_t flows = 0;
+    d.engine().eachFlow(c, [&](const NamedFlow &) { ++flows; });
+    EXPECT_LE(flows, 612u) << "memory must not grow with every user that was ever seen";
+}
+
+} // namespace
+} // namespace msfrs
