@@ -234,7 +234,7 @@ void Engine::freeFlow(ClassRecord &record, NamedFlow &f)
     record.flows.erase(record.flows.find(f.name));
 }
 
-void Engine::forgetIdleFlows(const msfrs_time before)
+void Engine::forgetIdleFlows(const msfrs_time before, const msfrs_time anyway)
 {
     const auto forgettable = scheduler().sched->flow_forgettable;
     for (auto &record : records_) {
@@ -244,7 +244,7 @@ void Engine::forgetIdleFlows(const msfrs_time before)
             auto &f = *(it++)->second; // freeFlow() erases the element just passed
             if (f.backlog || f.in_service || f.idleSince >= before)
                 continue;
-            if (!forgettable || forgettable(schedInst_->state.get(), &f))
+            if (f.idleSince < anyway || !forgettable || forgettable(schedInst_->state.get(), &f))
                 freeFlow(*record, f);
         }
     }

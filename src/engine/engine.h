@@ -85,8 +85,10 @@ public:
     NamedFlow &flow(msfrs_class &, std::string_view name, double weight = 1.0);
     /// Calls `visit` for every flow of a class.
     void eachFlow(const msfrs_class &, const std::function<void(const NamedFlow &)> &visit) const;
-    /// Frees flows that have been idle since before `before`, or that the scheduler need not remember.
-    void forgetIdleFlows(msfrs_time before);
+    /// Frees flows that have been idle since before `before` if the scheduler need not remember them, and those
+    /// that have been idle since before `anyway` whatever it remembers: memory must not grow with everyone who
+    /// was ever seen.
+    void forgetIdleFlows(msfrs_time before, msfrs_time anyway);
 
     enum class Offer { Queued, Marked, Dropped };
     /// Offers an item of estimated cost est[0..resources-1].

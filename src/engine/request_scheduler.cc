@@ -176,12 +176,12 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
     for (const auto &slot : slots)
         old[slot.cls->name] = {*slot.cls->service, slot.stats};
     std::vector<Slot> fresh;
+    std::vector<double> services;
     for (const auto &cls : c.classes) {
         const auto known = old.find(cls.name);
-        const double service = known == old.end() ? *ledger.virtualTime() : known->second.first;
+        services.push_back(known == old.end() ? *ledger.virtualTime() : known->second.first);
         fresh.push_back({next->addClass(cls.name, cls.weight),
                          known == old.end() ? std::make_shared<ClassStats>() : known->second.second});
-        *fresh.back().cls->service = service;
     }
     const double virtualTime = *ledger.virtualTime();
     const auto move = [&](Request &r) {
@@ -206,7 +206,13 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
     };
     for (const auto list : {&served, &waiting, &paused})
         std::for_each(list->begin(), list->end(), [&](Request *const r) { move(*r); });
+    // To the new plugin every move was an idle class that woke: what that made of the counters is undone, and
+    // setWeight() has it look at them again.
     *ledger.virtualTime() = virtualTime;
+    for (size_t n = 0; n < fresh.size(); ++n) {
+        *fresh[n].cls->service = services[n];
+        next->setWeight(*fresh[n].cls, fresh[n].cls->weight);
+    }
     engine = std::move(next);
     slots = std::move(fresh);
 }
@@ -460,7 +466,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         }
     }
     if (now >= self.nextForget) {
-        self.engine->forgetIdleFlows(now - ForgetAfter);
+        self.engine->forgetIdleFlows(now - ForgetAfter, now - 10 * ForgetAfter);
         self.nextForget = now + ForgetEvery;
     }
     self.expire(now);

@@ -291,7 +291,7 @@ TEST_P(RandomLife, KeepsTheLaws)
         case 8:
             d.engine().setWeight(*classes[random.below(classes.size())], static_cast<double>(random.between(1, 9)));
             if (random.chance(0.1))
-                d.engine().forgetIdleFlows(d.clock.now());
+                d.engine().forgetIdleFlows(d.clock.now(), 0);
             d.engine().chargeFlow(d.engine().flow(*classes[0], "excess"), random.between(0, 1000), d.clock.now());
             break;
         }

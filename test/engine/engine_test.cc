@@ -227,10 +227,10 @@ TEST(EngineForget, FreesFlowsThatHaveBeenIdleAndKeepsTheOthers)
     d.arrive(c, "c", 1); // stays queued
     d.clock.set(160 * Second);
     EXPECT_EQ(flows(), "abc");
-    d.engine().forgetIdleFlows(101 * Second);
+    d.engine().forgetIdleFlows(101 * Second, 0);
     d.audit("forgetIdleFlows");
     EXPECT_EQ(flows(), "bc");
-    d.engine().forgetIdleFlows(1000 * Second);
+    d.engine().forgetIdleFlows(1000 * Second, 0);
     EXPECT_EQ(flows(), "c") << "a flow with an item is never idle";
     d.drain();
 }
