@@ -21,6 +21,7 @@ REACHED, MISSED, UNMEASURED, FINDING = 'reached', 'missed', 'not measured', 'fin
 
 MOST_LOST = 0.01                # share of requests refused or failed above which the other figures cannot be trusted
 MOST_NS_PER_RELEASE = 1000
+NO_CELL = 'Not measured: this run has no such cell.'
 AS_PAPER = "at least the paper's"   # a limit that depends on the cell
 
 
@@ -115,7 +116,7 @@ def _missing(target, cells, weights):
         if not any(test(cell) for cell in cells):
             limit = AS_PAPER if callable(target.limit) else target.wanted(target.limit)
             yield Row(target.section, _named(target.name, weights), words, target.compared(), wording.NONE, limit,
-                      UNMEASURED, 'Not measured: this run has no such cell.')
+                      UNMEASURED, NO_CELL)
 
 
 def judge(groups, bench=None):

@@ -78,8 +78,8 @@ def parameters(run, groups):
 
 def again(run):
     """How to run it again and how to rebuild this page."""
-    argv = run.meta.get('argv')
-    command = shlex.join(map(str, argv)) if isinstance(argv, list) and argv else 'sudo ./trial'
+    argv = run.meta.get('argv') or []
+    command = shlex.join(['sudo', './trial', *map(str, argv)])
     seed = run.meta.get('seed')
     same = f'Its seed is {seed}: the same seed offers the same sequence of requests. ' if seed is not None else ''
     return section(

@@ -260,8 +260,8 @@ def dots(panels, groups, title, unit, value):
                       zorder=1)
             for place, (arm, number) in enumerate(known.items()):
                 # A little above one another, so that equal values stay visible.
-                axes.plot([number], [row + 0.5 * (place + 0.5) / len(known) - 0.25], marker='o', markersize=6 if arm == 'msfrs' else 4.5,
-                          color=svg.arm(arm), markeredgewidth=0)
+                axes.plot([number], [row + 0.5 * (place + 0.5) / len(known) - 0.25], marker='o',
+                          markersize=6 if arm == 'msfrs' else 4.5, color=svg.arm(arm), markeredgewidth=0)
         axes.set_yticks(range(len(rows)), [_short_condition(cell) for cell, _ in rows])
         most = max(number for _, values in rows for number in values.values() if number is not None)
         axes.set(title=title, xlabel=unit, xlim=(0, most * 1.04 or 1), ylim=(len(rows) - 0.5, -0.5))

@@ -67,7 +67,10 @@ def chip(outcome):
 
 
 def grid(panels, kind='grid'):
-    """Panels beside one another, as many as fit; `kind` is a class of the style sheet; None for those that could not be drawn. None if none could."""
+    """Panels beside one another, as many as fit; None for those that could not be drawn. None if none could.
+
+    `kind` is a class of the style sheet.
+    """
     drawn = [element('div', Markup(panel)) for panel in panels if panel]
     return element('div', join(drawn, '\n'), class_=kind) if drawn else None
 

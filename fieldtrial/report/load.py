@@ -19,14 +19,14 @@ TEXT = {'user', 'class', 'server', 'outcome', 'page', 'kind', 'scheme'}
 MAY_BE_EMPTY = {'t_first_byte'}
 
 COLUMNS = {
-    'link.csv': ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes'),
+    'link.csv': ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'),
     'squid.csv': ('t', 'cpu_s', 'rss_kb'),
     'window.csv': ('t', 'w', 'wplus', 'u'),
     'requests.csv': ('t_start', 't_first_byte', 't_end', 'user', 'class', 'size', 'bytes', 'outcome'),
     'pages.csv': ('t_start', 't_end', 'user', 'class', 'outcome'),
     'bytes.csv': ('t',),
 }
-CUMULATIVE = {'link.csv': ('rx_bytes', 'drops', 'sent_bytes'), 'squid.csv': ('cpu_s',)}
+CUMULATIVE = {'link.csv': ('rx_bytes', 'drops', 'sent_bytes', 'sent_packets'), 'squid.csv': ('cpu_s',)}
 
 
 class LoadError(TrialError):
@@ -129,6 +129,7 @@ class Cell:
     requests: dict = None
     pages: dict = None
     received: dict = None
+    repeated: bool = False  # whether the run has it with other seeds too
 
     @property
     def seconds(self):
@@ -230,5 +231,7 @@ def read_run(directory):
             cells.append(read_cell(path))
         except LoadError as error:
             left_out[path.name] = str(error).replace(f'{directory}/', '')
+    for cell in cells:
+        cell.repeated = len({each.seed for each in cells}) > 1
     bench = directory / 'bench.json'
     return Run(directory, meta, cells, left_out, read_json(bench) if bench.exists() else None)

@@ -167,6 +167,14 @@ class Measures:
         """Packets that the ISP's queue dropped."""
         return self._link('drops')
 
+    def drop_share(self):
+        """Share of the packets that came to the ISP's queue that it dropped."""
+        dropped = self.drops()
+        arrived = dropped + self._link('sent_packets')
+        if arrived <= 0:
+            raise StatsError('no packet came to the link')
+        return dropped / arrived
+
     def drops_per_mb(self):
         """Packets dropped per megabyte (10^6 bytes) carried."""
         carried = self.link_bytes()

@@ -61,7 +61,7 @@ def verdicts(judged):
 HEADINGS = {
     'arm': '', 'per user': 'throughput per user', 'link': 'link used, %', 'goodput': 'goodput, % of link',
     'all': 'mean latency, s', '<=16kB': 'up to 16 kB, s', 'page': 'page load, s', 'queue': 'ISP queue, ms',
-    'drops': 'drops per MB', 'CPU': 'CPU, s/GB', 'RSS': 'RSS, MB',
+    'drops': 'drops, % of packets', 'CPU': 'CPU, s/GB', 'RSS': 'RSS, MB',
 }
 
 
@@ -168,8 +168,8 @@ def claim(savings):
     if not savings:
         return ''
     head = ['Condition', 'Arm', *savings[0].figures]
-    rows = [[f'{wording.workload(saving.cell)}: {wording.setting(saving.cell)}', wording.arm(saving.cell.arm), *map(_saved, saving.figures.values())]
-            for saving in savings]
+    rows = [[f'{wording.workload(saving.cell)}: {wording.setting(saving.cell)}', wording.arm(saving.cell.arm),
+             *map(_saved, saving.figures.values())] for saving in savings]
     return section(
         'claim', 'Where is mean latency saved?',
         paragraph('Mean latency saved against stock Squid of the same run: by class, size of object and distance of '

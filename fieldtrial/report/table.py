@@ -46,7 +46,7 @@ def columns(weights):
         (first[:6], '<=16kB', 7, lambda m: shown(_mean, m.sample, first, 'small')),
         ('page', first[:6], 7, lambda m: shown(_mean, m.page_sample, first)),
         ('queue', 'ms', 6, lambda m: shown(lambda ms: f'{ms:.0f}', m.queue_mean_ms)),
-        ('drops', '/MB', 6, lambda m: shown(lambda drops: f'{drops:.1f}', m.drops_per_mb)),
+        ('drops', '%', 6, lambda m: shown(_percent, m.drop_share)),
         ('CPU', 's/GB', 6, lambda m: shown(lambda cpu: f'{cpu:.1f}', m.cpu_per_gb)),
         ('RSS', 'MB', 5, lambda m: shown(lambda rss: f'{rss:.0f}', m.peak_rss_mb)),
     ]
@@ -109,8 +109,11 @@ def _row_lines(row, colour):
 
 def verdicts_text(judged, colour):
     """The verdict rows by target, and the sentences on what was missed."""
-    lines, before = [], (None, None)
+    lines, before, absent = [], (None, None), []
     for row in judged.rows:
+        if row.sentence == verdict.NO_CELL:
+            absent.append(f'{row.name} ({row.where})')
+            continue
         if row.section != before[0]:
             lines += ['', row.section]
         heading = (row.section, f'{row.name}: {row.wanted} ({row.compared})')
@@ -118,6 +121,8 @@ def verdicts_text(judged, colour):
             lines.append(f'  {heading[1]}')
         before = heading
         lines += _row_lines(row, colour)
+    if absent:
+        lines += ['', 'Not in this run', *_wrapped(', '.join(absent), WIDTH, '  ', '  ')]
     lines += ['', summary(judged)]
     for row in judged.rows:
         if row.outcome in (verdict.MISSED, verdict.FINDING) and row.sentence:

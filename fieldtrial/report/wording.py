@@ -116,6 +116,8 @@ def setting(cell):
     if 'period_s' in parameters:
         words.append(f"every {parameters['period_s']:g} s")
     words.append(buffer(cell))
+    if cell.repeated:
+        words.append(f'seed {cell.seed}')
     return ', '.join(words)
 
 

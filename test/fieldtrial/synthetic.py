@@ -32,6 +32,7 @@ PAPER = Arm('msfrs-paper', shares=(4.1, 2.05, 1), utilisation=0.974, queue_ms=90
 ARMS = (STOCK, HTB, PAPER, OURS)
 
 GOODPUT = 0.94
+PACKET = 1000       # bytes, so that n drops per MB are n per 1000 packets
 
 
 def write_csv(path, header, rows):
@@ -92,8 +93,8 @@ def _write_link(directory, arm, rate_bps, stop):
         # A wave of full periods of 10 s: its mean over the measured interval is queue_ms.
         queue = arm.queue_ms * (1 + 0.5 * math.sin(2 * math.pi * t / 10))
         drops = round(arm.drops_per_mb * sent / 1e6, 3)
-        rows.append((t, round(sent), round(queue * rate_bps / 8e3), drops, round(sent)))
-    write_csv(directory / 'link.csv', ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes'), rows)
+        rows.append((t, round(sent), round(queue * rate_bps / 8e3), drops, round(sent), round(sent / PACKET)))
+    write_csv(directory / 'link.csv', ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'), rows)
 
 
 def _write_bytes(directory, arm, users, rate_bps, stop, phases):
@@ -158,7 +159,7 @@ def make_run(directory, arms=ARMS, seconds=60.0, full=True):
     """Writes a run: `full` has every workload, otherwise backlogged at 2 Mbit/s alone."""
     directory.mkdir(parents=True)
     (directory / 'meta.json').write_text(json.dumps({
-        'version': 1, 'argv': ['./trial', '--seed', '1'], 'utc': '2001-02-03T04:05:06Z', 'seed': 1, 'quick': not full,
+        'version': 1, 'argv': ['--seed', '1'], 'utc': '2001-02-03T04:05:06Z', 'seed': 1, 'quick': not full,
         'versions': {'squid': '6.13', 'kernel': '6.1', 'nginx': '1.22'}, 'complete': True}))
     for arm in arms:
         def cell(name, workload, **options):

@@ -45,6 +45,7 @@ def test_figures_of_a_cell_are_those_it_was_made_with(cell):
     # 95 % of the time a sine is below sin(0.45 pi).
     assert measures.queue_p95_ms() == pytest.approx(arm.queue_ms * (1 + 0.5 * 0.9877), rel=0.01)
     assert measures.drops_per_mb() == pytest.approx(arm.drops_per_mb, rel=1e-3)
+    assert measures.drop_share() == pytest.approx(arm.drops_per_mb / (arm.drops_per_mb + 1000), rel=1e-2)
     assert measures.cpu_per_gb() == pytest.approx(arm.cpu_per_gb, rel=1e-3)
     assert measures.peak_rss_mb() == pytest.approx((40_000 + 50 * 70) * 1.024e-3)
     assert measures.jain() == pytest.approx(1)
@@ -110,7 +111,8 @@ def replace(path, old, new):
 @pytest.mark.parametrize('name, old, new, message', [
     ('link.csv', '0.1,', 'soon,', "link.csv:3: t is 'soon'; a number is needed"),
     ('link.csv', 't,rx_bytes,backlog_bytes', 't,rx_bytes,backlog',
-     'link.csv:1: no column backlog_bytes; found t, rx_bytes, backlog, drops, sent_bytes'),
+     'link.csv:1: no column backlog_bytes; found t, rx_bytes, backlog, drops, sent_bytes, '
+     'sent_packets'),
     ('squid.csv', '\n0.5,', '\n0.5,1,', 'squid.csv:3: 4 fields; the header has 3'),
     ('squid.csv', '\n0.0,0.0,', '\n0.0,9.0,', 'squid.csv:3: cpu_s falls from 9 to 0.00484124; it must never do so'),
     ('squid.csv', '\n0.0,0.0,', '\n0.0,nan,', 'squid.csv:2: cpu_s is not a finite number'),
@@ -172,6 +174,20 @@ class Terminal(io.StringIO):
 
     def isatty(self):
         return True
+
+
+def test_what_was_not_run_is_one_paragraph(written):
+    text = written[1].getvalue()
+    assert "Not in this run\n  utilisation (CBR 20 %), utilisation (CBR 60 %)\n" in text
+
+
+def test_repeated_seeds_are_told_apart(tmp_path):
+    for seed in (1, 2):
+        synthetic.make_cell(tmp_path / 'run' / str(seed), synthetic.OURS, 'backlogged', seed=seed)
+    out = io.StringIO()
+    write_report(tmp_path / 'run', out)
+    assert 'ISP buffer 1.5 BDP, seed 1, 4+4+4 users' in out.getvalue()
+    assert 'ISP buffer 1.5 BDP, seed 2, 4+4+4 users' in out.getvalue()
 
 
 def test_colours_only_on_a_terminal_that_wants_them(cell, monkeypatch):
@@ -278,7 +294,7 @@ def test_sections_for_what_was_run(written):
 
 def test_the_page_tells_how_to_run_it_again(written):
     text = (written[0] / 'report.html').read_text()
-    assert '<pre>./trial --seed 1</pre>' in text
+    assert '<pre>sudo ./trial --seed 1</pre>' in text
     assert f'python3 -m fieldtrial.report build/trial/{written[0].name}' in text
 
 
