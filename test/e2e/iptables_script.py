@@ -8,7 +8,8 @@ import shutil
 
 from site_in_namespaces import sh
 
-DIRECTORY = pathlib.Path(__file__).resolve().parents[2] / 'conf' / 'iptables'
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DIRECTORY = ROOT / 'conf' / 'iptables'
 SCRIPT = DIRECTORY / 'msfrs-iptables'
 MODES = ('redirect', 'tproxy')
 HTTP_PORT = {'redirect': 3129, 'tproxy': 3131}

@@ -39,8 +39,8 @@ def refused(gateway, code, sentence, *command, **how):
 
 
 @pytest.mark.parametrize('arguments, sentence', (
-    ((), 'no inside interface: name the one that the users are on, --inside eth1'),
-    (('--inside', ''), 'no inside interface: name the one that the users are on, --inside eth1'),
+    ((), 'no inside interface: name the one that the users are on, --inside eth0'),
+    (('--inside', ''), 'no inside interface: name the one that the users are on, --inside eth0'),
     (('--inside',), '--inside: a value must follow'),
     (('--inside', 'in+'), "--inside: 'in+' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -"),
     (('--inside', 'a-name-too-long1'),
@@ -151,7 +151,7 @@ def test_the_command_line_goes_before_the_file(gateway, tmp_path):
 
 def test_the_example_file(gateway, tmp_path):
     """It is right as it stands, and tells the true defaults."""
-    plain = script(gateway, 'print', '--inside', 'eth1').stdout
+    plain = script(gateway, 'print', '--inside', 'eth0').stdout
     assert script(gateway, 'print', config=DIRECTORY / 'iptables.conf').stdout == plain
     # Its commented options, but for those that show no value.
     lines = re.findall(r'(?m)^#?([a-z0-9-]+) =(.*)', (DIRECTORY / 'iptables.conf').read_text())

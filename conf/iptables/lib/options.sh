@@ -169,7 +169,7 @@ read_config() { # file
 # What can be said about the options together, before the system is looked at.
 check_options() {
     local family ports
-    [[ -n ${OPT[inside]} ]] || wrong "no inside interface: name the one that the users are on, --inside eth1"
+    [[ -n ${OPT[inside]} ]] || wrong "no inside interface: name the one that the users are on, --inside eth0"
     ports=$(tr ' ' '\n' <<<"${OPT[redirect-ports]} ${OPT[tproxy-ports]}" | sort | uniq -d)
     [[ -z $ports ]] ||
         wrong "port ${ports//$'\n'/ } is twice in redirect-ports and tproxy-ports; Squid needs four different ones"

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""conf/squid, conf/systemd and conf/iptables together: the patched Squid, started as its unit does it, intercepting."""
+import contextlib
+import http.client
+import http.server
+import os
+import pathlib
+import re
+import signal
+import socketserver
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+
+from iptables_script import MODES, ROOT, up
+from site_in_namespaces import AF, CLIENT, OUTSIDE, PATIENCE, SERVER, connection, sh
+
+SQUID = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
+EXAMPLE = (ROOT / 'conf/squid/squid.conf').read_text()
+UNIT = (ROOT / 'conf/systemd/msfrs-squid.service').read_text()
+NAME = {4: 'origin4.test', 6: 'origin6.test'}
+BODY = b'0123456789abcdef' * 4096               # some quanta
+#: The networks of the example, as this site has them; CLIENT becomes one of the office.
+NETWORKS = {'10.20.1.0/24 2001:db8:20:1::/64': '198.18.1.0/24 2001:2:0:1::/64',
+            '10.20.0.0/16 2001:db8:20::/48': '198.18.0.0/15 2001:2::/48'}
+
+
+class Gateway:
+    """Squid with the example configuration on a site's gateway; `directory` has its files."""
+
+    def __init__(self, site, directory):
+        self.host, self.directory = site.gateway, pathlib.Path(directory)
+        self.conf = self.directory / 'squid.conf'
+        self.access_log = self.directory / 'access.log'
+        self.process = None
+        os.chown(self.directory, *self._proxy())
+        (self.directory / 'hosts').write_text(''.join(f'{SERVER[family]} {NAME[family]}\n' for family in (4, 6)))
+        self.write(EXAMPLE)
+        self._make_certificate()
+
+    @staticmethod
+    def _proxy():
+        import pwd
+        entry = pwd.getpwnam('proxy')
+        return entry.pw_uid, entry.pw_gid
+
+    def _here(self, text):
+        return re.sub('/opt/msfrs/etc|/var/log/msfrs|/run/msfrs', str(self.directory), text)
+
+    def write(self, text):
+        """The example, with the addresses and names of the site, and all ports that it offers."""
+        for example, here in NETWORKS.items():
+            assert example in text
+            text = text.replace(example, here)
+        text = re.sub(r'(?m)^#(https?_port 313)', r'\1', text).replace('interface=eth1', 'interface=out0')
+        self.conf.write_text(self._here(text) + f'\nhosts_file {self.directory}/hosts\ndns_nameservers 127.0.0.1\n')
+
+    def _make_certificate(self):
+        """By the command that the example tells."""
+        lines = re.search(r'(?m)^#   cd (.*\\\n)+.*', EXAMPLE)[0].replace('#', '')
+        subprocess.run(['sh', '-ec', self._here(lines)], check=True, capture_output=True)
+
+    def squid(self, *arguments):
+        """The command line: user and capabilities as in the unit."""
+        capabilities = re.search('(?m)^AmbientCapabilities=(.*)', UNIT)[1]
+        capabilities = ','.join(name.lower().replace('cap_', '+') for name in capabilities.split())
+        return ['setpriv', '--reuid=proxy', '--regid=proxy', '--clear-groups', f'--inh-caps={capabilities}',
+                f'--ambient-caps={capabilities}', f'--bounding-set=-all,{capabilities}', '--no-new-privs', '--',
+                str(SQUID), '-f', str(self.conf), *arguments]
+
+    def start(self):
+        option = re.search('(?m)^ExecStart=.*squid (.*)', UNIT)[1]
+        self.process = self.host.popen(self.squid(option), stderr=subprocess.DEVNULL)
+        self.wait_until(self.listens, 'listening')
+
+    def listens(self):
+        """As the unit finds out."""
+        return sh(self.host, 'sh', '-c', re.search('until (.*?); do', UNIT)[1]).returncode == 0
+
+    def wait_until(self, condition, what):
+        end = time.monotonic() + 3 * PATIENCE
+        while not condition():
+            assert self.process.poll() is None, f'squid ended: {(self.directory / "cache.log").read_text()}'
+            assert time.monotonic() < end, f'not {what}'
+            time.sleep(0.05)
+
+    def logged(self, count):
+        """The lines of access.log by the names of their fields, once there are that many."""
+        def lines():
+            return self.access_log.read_text().splitlines() if self.access_log.exists() else []
+        self.wait_until(lambda: len(lines()) >= count, f'{count} lines in access.log')
+        assert len(lines()) == count
+        return [dict(zip(FIELDS, line.split())) for line in lines()]
+
+
+FIELDS = ('time', 'ms', 'client', 'result', 'bytes', 'method', 'url', 'sni', 'user', 'from', 'class', 'wait', 'total',
+          'quanta', 'window', 'refusal')
+
+
+class Threads(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """HTTPServer would ask the machine's own resolver for its name."""
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+@pytest.fixture
+def gateway(site):
+    if not os.access(SQUID, os.X_OK):
+        pytest.fail(f'{SQUID}: no Squid there; build it with squid-patches/build 6')
+    # Not below pytest's own directory, which is closed to the user proxy.
+    with tempfile.TemporaryDirectory(prefix='msfrs-') as directory:
+        made = Gateway(site, directory)
+        yield made
+        if made.process and made.process.poll() is None:
+            made.process.send_signal(signal.SIGINT)
+            made.process.wait(3 * PATIENCE)
+
+
+@pytest.fixture
+def origin(site, tmp_path):
+    """A web server for HTTP and HTTPS; what it gives are the requests it got, and the certificate it shows."""
+    seen = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append((self.client_address[0], self.headers))
+            self.send_response(200)
+            self.send_header('Content-Length', str(len(BODY)))
+            self.end_headers()
+            self.wfile.write(BODY)
+
+        def log_message(self, *_):
+            pass
+
+    certificate = tmp_path / 'origin.pem'
+    names = ','.join(f'DNS:{name}' for name in NAME.values())
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=origin',
+                    '-addext', f'subjectAltName={names}', '-keyout', certificate, '-out', certificate],
+                   check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    servers = []
+    for family in (4, 6):
+        for port in (80, 443):
+            with site.server.inside():
+                kind = type('Server', (Threads,), {'address_family': AF[family]})
+                server = kind((SERVER[family], port), Handler)
+            if port == 443:
+                server.socket = context.wrap_socket(server.socket, server_side=True)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            servers.append(server)
+    yield seen, certificate
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def fetch(stream, host):
+    """One GET over a connected socket."""
+    client = http.client.HTTPConnection(host)
+    client.sock = stream
+    client.request('GET', '/', headers={'Connection': 'close'})
+    answer = client.getresponse()
+    assert (answer.status, answer.read()) == (200, BODY)
+    return answer
+
+
+def test_the_example_is_parsed_without_a_complaint(gateway):
+    done = subprocess.run(gateway.host.enter(gateway.squid('-k', 'parse')), capture_output=True, text=True,
+                          timeout=3 * PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if re.search('WARNING|ERROR|FATAL', line)] == []
+
+
+@pytest.mark.parametrize('mode', MODES)
+@pytest.mark.parametrize('family', (4, 6))
+def test_http(site, gateway, origin, mode, family):
+    gateway.start()
+    up(gateway.host, '--mode', mode)
+    with connection(site.client, family, SERVER[family], 80) as stream:
+        answer = fetch(stream, NAME[family])
+    assert 'squid' in answer.getheader('Via')
+    [(address, headers)] = origin[0]
+    assert address == {'redirect': OUTSIDE, 'tproxy': CLIENT}[mode][family]
+    assert headers['Host'] == NAME[family] and headers['X-Forwarded-For'] is None
+    [line] = gateway.logged(1)
+    assert (line['client'], line['method'], line['url']) == (CLIENT[family], 'GET', f'http://{NAME[family]}/')
+    assert (line['result'], line['class'], line['refusal']) == ('TCP_MISS/200', 'gold', '-')
+    assert line['wait'].isdigit() and int(line['quanta']) >= 1
+
+
+@pytest.mark.parametrize('mode', MODES)
+@pytest.mark.parametrize('family', (4, 6))
+@pytest.mark.parametrize('named', (True, False), ids=('sni', 'no-sni'))
+def test_https_is_passed_on_undecrypted(site, gateway, origin, mode, family, named):
+    gateway.start()
+    up(gateway.host, '--mode', mode)
+    context = ssl.create_default_context(cafile=origin[1])     # none but the origin's own certificate will do
+    context.check_hostname = named
+    with (connection(site.client, family, SERVER[family], 443) as plain,
+          context.wrap_socket(plain, server_hostname=NAME[family] if named else None) as stream):
+        fetch(stream, NAME[family])
+    [(address, headers)] = origin[0]
+    assert address == {'redirect': OUTSIDE, 'tproxy': CLIENT}[mode][family]
+    assert headers['Via'] is None               # Squid could not read it, let alone write
+    peeked, line = gateway.logged(2)            # Squid logs the greeting by itself, then the tunnel
+    assert peeked['result'] == 'NONE_NONE/000'
+    assert (line['client'], line['method'], line['result']) == (CLIENT[family], 'CONNECT', 'TCP_TUNNEL/200')
+    assert line['sni'] == (NAME[family] if named else '-')
+    assert int(line['bytes']) > len(BODY)
+    assert (line['class'], line['refusal']) == ('gold', '-')
+
+
+def test_reload_and_stop_as_the_unit_does(site, gateway, origin):
+    gateway.start()
+    up(gateway.host)
+    with connection(site.client, 4, SERVER[4], 80) as stream:
+        fetch(stream, NAME[4])
+    gateway.write(EXAMPLE.replace('msfrs_access gold   allow office', 'msfrs_access silver allow office'))
+    gateway.process.send_signal(signal.SIGHUP)
+    log = gateway.directory / 'cache.log'
+    gateway.wait_until(lambda: 'Reconfiguring Squid Cache' in log.read_text() and gateway.listens(), 'reconfigured')
+
+    def silver():
+        with contextlib.suppress(OSError), connection(site.client, 4, SERVER[4], 80) as stream:
+            fetch(stream, NAME[4])
+        return 'silver' in gateway.access_log.read_text()
+    gateway.wait_until(silver, 'using the new class')
+    gateway.process.send_signal(signal.SIGTERM)
+    assert gateway.process.wait(3 * PATIENCE) == 0
+    assert not gateway.listens()
