@@ -17,7 +17,7 @@ import time
 
 from . import addresses, arms, stopping, versions, workloads
 from .errors import Stopped, TrialError
-from .meters import LinkMeter, SquidMeter, WindowMeter
+from .meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
 from .processes import Daemon
 from .world import ROOT, World
 
@@ -176,6 +176,7 @@ def _finish(spec, world, directory, program, control):
         't_start': spec.warmup_s, 't_stop': spec.duration_s, 'drain_s': spec.drain_s, 'frame_overhead': 0,
         'versions': versions.all_of(program), 'squid_program': str(program),
         'squid_is_stock': program != spec.squid, 'distance': world.distance.name, 'congestion_control': control,
+        'tcp': {host.role: tcp_counters(host) for host in (world.gateway, world.farm)},
         'squid_conf': (world.squid_directory() / 'squid.conf').read_text()}
     (directory / 'stat.json').write_text(json.dumps(stat, indent=1) + '\n')
 

@@ -144,6 +144,20 @@ def window_history(report):
     return samples
 
 
+def tcp_counters(host):
+    """The kernel's TCP counters of a host since it was made, those that are not zero: {name as nstat has it: count}."""
+    found = {}
+    with host.inside():
+        lines = [line for name in ('snmp', 'netstat')
+                 for line in open(f'/proc/thread-self/net/{name}', encoding='ascii').read().splitlines()]
+    for names, values in zip(lines[::2], lines[1::2]):
+        group, names = names.split(':')
+        if group in ('Tcp', 'TcpExt'):
+            found.update((group + name, int(value)) for name, value in zip(names.split(), values.split()[1:])
+                         if value != '0')
+    return found
+
+
 def manager_report(world, action, timeout=5.0):
     """The text of a cache manager report. Raises OSError or HTTPException when Squid does not give it."""
     with world.gateway.inside():
