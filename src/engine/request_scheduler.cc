@@ -22,6 +22,9 @@ constexpr int64_t NoEstimate[MSFRS_RESOURCES] = {};
 double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 
 struct ClassStats {
+    explicit ClassStats(std::string n): name(std::move(n)) {}
+
+    std::string name;
     uint64_t requests = 0, bytes = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
     uint32_t paused = 0;
     WaitHistogram waits;
@@ -31,12 +34,12 @@ struct ClassStats {
 
 class Request {
 public:
-    enum class State { Queued, Served, Paused, Expired };
+    enum class State { Queued, Served, Paused, Refused };
 
     Request(RequestOwner &o, const msfrs_time now): owner(&o), waitingSince(now) {}
 
     RequestOwner *owner;
-    msfrs_item *item = nullptr;       ///< null only when Expired
+    msfrs_item *item = nullptr;       ///< null only when Refused
     std::shared_ptr<ClassStats> stats;
     State state = State::Queued;
     msfrs_time waitingSince;          ///< of the current wait
@@ -44,7 +47,7 @@ public:
     int64_t quantumLeft = 0, bytes = 0;
     uint32_t quanta = 0, w = 0;
     double wplus = 0;
-    std::list<Request *>::iterator place; ///< in Impl::waiting, ::paused or ::served, by state
+    std::list<Request *>::iterator place; ///< in the list of its state
 };
 
 const char *RefusalText(const Refusal why)
@@ -64,7 +67,7 @@ struct RequestScheduler::Impl {
         rate(c.window, ledger.window(), now, meter->total())
     {
         for (const auto &cls : c.classes)
-            slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>()});
+            slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
     }
 
     struct Slot {
@@ -80,7 +83,13 @@ struct RequestScheduler::Impl {
 
     std::list<Request *> &listOf(const Request &r)
     {
-        return r.state == Request::State::Queued ? waiting : r.state == Request::State::Paused ? paused : served;
+        switch (r.state) {
+        case Request::State::Queued: return waiting;
+        case Request::State::Paused: return paused;
+        case Request::State::Served: return served;
+        case Request::State::Refused: break;
+        }
+        return refused;
     }
     void enter(Request &r, const Request::State state)
     {
@@ -104,6 +113,7 @@ struct RequestScheduler::Impl {
     }
 
     void grant(Request &, msfrs_time now);
+    void refuse(Request &, msfrs_time now);
     void pump(msfrs_time now);
     void expire(msfrs_time now);
 
@@ -114,11 +124,12 @@ struct RequestScheduler::Impl {
     std::unique_ptr<Engine> engine;
     RateController rate;
     std::vector<Slot> slots;                      ///< by index into config.classes
-    std::list<Request *> waiting, paused, served; ///< each in the order in which they entered
+    std::list<Request *> waiting, paused, served, refused; ///< each in the order in which they entered
     std::deque<WindowReport::Sample> history;
     msfrs_time nextForget = 0;
     msfrs_time wakeAt = 0;                        ///< when the arbiter wants to be asked again; 0: no wish
-    Request *continuing = nullptr;                ///< the one that readMore() asks for
+    Request *asking = nullptr;                    ///< the one whose readMore() pumps
+    bool answered = false;                        ///< whether it was granted
     bool pumping = false;
 };
 
@@ -181,7 +192,7 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
         const auto known = old.find(cls.name);
         services.push_back(known == old.end() ? *ledger.virtualTime() : known->second.first);
         fresh.push_back({next->addClass(cls.name, cls.weight),
-                         known == old.end() ? std::make_shared<ClassStats>() : known->second.second});
+                         known == old.end() ? std::make_shared<ClassStats>(cls.name) : known->second.second});
     }
     const double virtualTime = *ledger.virtualTime();
     const auto move = [&](Request &r) {
@@ -233,10 +244,19 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
         r.wplus = rate.window().limit;
         r.stats->waits.add(wait, now);
     }
-    if (&r == continuing)
-        continuing = nullptr; // readMore() answers directly
+    if (&r == asking)
+        answered = true;    // readMore() answers directly
     else
-        r.owner->granted();   // may call back; r is not touched any more
+        r.owner->granted(); // may call back; r is not touched any more
+}
+
+/// The request has left the engine unserved; its owner answers the client and calls done().
+void RequestScheduler::Impl::refuse(Request &r, const msfrs_time now)
+{
+    r.item = nullptr;
+    r.totalWait += std::max<msfrs_time>(now - r.waitingSince, 0);
+    change(r, Request::State::Refused);
+    r.owner->expired(); // may call back; r is not touched any more
 }
 
 void RequestScheduler::Impl::pump(const msfrs_time now)
@@ -265,13 +285,9 @@ void RequestScheduler::Impl::expire(const msfrs_time now)
 {
     while (!waiting.empty() && now - waiting.front()->waitingSince >= config.maxWait) {
         auto &r = *waiting.front();
-        leave(r);
         engine->remove(*r.item, now, MSFRS_EXPIRED);
-        r.item = nullptr;
-        r.state = Request::State::Expired;
-        r.totalWait += now - r.waitingSince;
         ++r.stats->expired;
-        r.owner->expired();
+        refuse(r, now);
     }
     while (!paused.empty() && now - paused.front()->waitingSince >= config.maxWait) {
         auto &r = *paused.front();
@@ -288,7 +304,7 @@ RequestScheduler::~RequestScheduler()
     // The engine frees what is queued by itself.
     for (const auto r : impl_->served)
         impl_->engine->done(*r->item, 0);
-    for (const auto list : {&impl_->waiting, &impl_->paused, &impl_->served}) {
+    for (const auto list : {&impl_->waiting, &impl_->paused, &impl_->served, &impl_->refused}) {
         for (const auto r : *list)
             delete r;
     }
@@ -316,7 +332,7 @@ void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time n
             const auto known = std::find_if(self.slots.begin(), self.slots.end(),
                                             [&](const Impl::Slot &s) { return s.cls->name == cls.name; });
             if (known == self.slots.end()) {
-                slots.push_back({self.engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>()});
+                slots.push_back({self.engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
             } else {
                 if (known->cls->weight != cls.weight)
                     self.engine->setWeight(*known->cls, cls.weight);
@@ -356,8 +372,19 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     }
     auto request = std::make_unique<Request>(owner, now);
     request->stats = slot.stats;
-    if (self.engine->offer(flow, NoEstimate, request.get(), now, request->item) == Engine::Offer::Dropped) {
+    Request *victim = nullptr;
+    const auto mayDrop = [&victim](const msfrs_item &item) {
+        const auto r = static_cast<Request *>(item.host);
+        if (r->state == Request::State::Queued)
+            victim = r;
+        return r == victim; // a paused response is half delivered: it stays
+    };
+    if (self.engine->offer(flow, NoEstimate, request.get(), now, request->item, mayDrop) == Engine::Offer::Dropped) {
         ++slot.stats->admission;
+        if (victim) {
+            ++victim->stats->admission;
+            self.refuse(*victim, now);
+        }
         why = Refusal::Admission;
         return nullptr;
     }
@@ -418,20 +445,26 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     r.waitingSince = now;
     self.change(r, Request::State::Paused);
     self.engine->requeue(*r.item, NoEstimate, now);
-    self.continuing = &r;
+    if (self.pumping)
+        return false; // asked from inside granted(): the pump that called it goes on for this one too
+    self.asking = &r;
+    self.answered = false;
     self.pump(now);
-    const bool goesOn = !self.continuing;
-    self.continuing = nullptr;
-    return goesOn;
+    self.asking = nullptr;
+    return self.answered;
 }
 
 void RequestScheduler::done(Request *const r, const msfrs_time now)
 {
     auto &self = *impl_;
     const std::unique_ptr<Request> end(r);
-    if (r->state == Request::State::Expired)
-        return;
+    if (r == self.asking) { // ended by another's granted(), in the middle of its own question
+        self.asking = nullptr;
+        self.answered = false;
+    }
     self.leave(*r);
+    if (r->state == Request::State::Refused)
+        return;
     if (r->state == Request::State::Served) {
         self.rate.returned();
         self.engine->done(*r->item, now);
@@ -565,8 +598,7 @@ const RequestConfig &RequestScheduler::config() const { return impl_->config; }
 RequestScheduler::Trace RequestScheduler::trace(const Request &r, const msfrs_time now) const
 {
     Trace t;
-    if (r.item)
-        t.className = r.item->flow->cls->name;
+    t.className = r.stats->name;
     t.firstWait = r.firstWait;
     const bool waits = r.state == Request::State::Queued || r.state == Request::State::Paused;
     t.totalWait = r.totalWait + (waits ? std::max<msfrs_time>(now - r.waitingSince, 0) : 0);

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "support/requests.h"
+
+namespace msfrs::test {
+
+void TestOwner::granted()
+{
+    EXPECT_FALSE(ended) << name << " was granted after its end";
+    EXPECT_FALSE(served) << name << " was granted while it was served";
+    EXPECT_FALSE(inReadMore) << name << " was granted from inside its own readMore()";
+    served = true;
+    ++grants;
+    test_.granted_ += (test_.granted_.empty() ? "" : " ") + name;
+    if (onGranted)
+        onGranted();
+}
+
+void TestOwner::expired()
+{
+    EXPECT_FALSE(ended) << name;
+    EXPECT_FALSE(served) << name << " expired while it was served";
+    EXPECT_EQ(grants, 0) << name << " expired after it had been granted once";
+    ++expiries;
+    if (onExpired)
+        onExpired();
+    else
+        test_.done(*this);
+}
+
+RequestTest::~RequestTest()
+{
+    if (!s)
+        return;
+    for (auto &o : owners)
+        o.onGranted = o.onExpired = nullptr; // they may belong to a derived fixture, which has gone
+    for (auto &o : owners) {
+        if (o.request && !o.ended)
+            done(o);
+    }
+    EXPECT_EQ(s->window().outstanding, 0);
+}
+
+void RequestTest::start(const uint32_t wplus)
+{
+    s = std::make_unique<RequestScheduler>(config, host.requests(), clock.now());
+    if (wplus > 0)
+        FixWindow(*s, wplus, clock.now());
+    clock.advance(1);
+}
+
+TestOwner &RequestTest::hold(const uint32_t cls, const std::string &user, const std::string &name)
+{
+    auto &o = owners.emplace_back(*this, name);
+    o.request = s->hold(o, cls, user, clock.now(), o.refusal);
+    EXPECT_EQ(o.request == nullptr, o.refusal != Refusal::None);
+    o.ended = !o.request;
+    return o;
+}
+
+TestOwner &RequestTest::adopt(const uint32_t cls, const std::string &user, const std::string &name)
+{
+    auto &o = owners.emplace_back(*this, name);
+    o.request = s->adopt(o, cls, user, clock.now());
+    EXPECT_EQ(o.grants, 0) << "adopt() is the grant";
+    o.served = true;
+    return o;
+}
+
+bool RequestTest::read(TestOwner &o, const int64_t bytes)
+{
+    s->charge(*o.request, bytes, clock.now());
+    o.inReadMore = true;
+    const bool more = s->readMore(*o.request, clock.now());
+    o.inReadMore = false;
+    if (!o.ended)
+        o.served = more;
+    return more;
+}
+
+void RequestTest::done(TestOwner &o)
+{
+    o.ended = true;
+    o.served = false;
+    s->done(o.request, clock.now());
+}
+
+void RequestTest::pass(const msfrs_time time)
+{
+    const auto end = clock.now() + time;
+    for (auto next = s->tick(clock.now()); next <= end; next = s->tick(clock.now())) {
+        ASSERT_GT(next, clock.now());
+        clock.set(next);
+    }
+    clock.set(end);
+    check();
+}
+
+ClassReport RequestTest::report(const std::string &cls)
+{
+    const auto all = s->classes();
+    return all.at(s->classIndex(cls));
+}
+
+std::string RequestTest::granted()
+{
+    check();
+    return std::exchange(granted_, "");
+}
+
+void RequestTest::check()
+{
+    size_t served = 0, waiting = 0;
+    for (const auto &o : owners) {
+        served += o.served;
+        waiting += o.request && !o.ended && !o.served && o.expiries == 0;
+    }
+    size_t inFlight = 0, queued = 0;
+    for (const auto &c : s->classes()) {
+        inFlight += c.inFlight;
+        queued += c.queued + c.paused;
+    }
+    EXPECT_EQ(inFlight, served);
+    EXPECT_EQ(queued, waiting);
+    EXPECT_EQ(s->window().outstanding, static_cast<double>(served)) << "W is the number of those served";
+}
+
+std::string RequestTest::refusal(const RequestConfig &c)
+{
+    try {
+        RequestScheduler scheduler(c, host.requests(), 0);
+    } catch (const ConfigError &error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+} // namespace msfrs::test

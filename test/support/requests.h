@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Owners of requests under a test's control, and the fixture that keeps them.
+#ifndef MSFRS_TEST_SUPPORT_REQUESTS_H
+#define MSFRS_TEST_SUPPORT_REQUESTS_H
+
+#include "engine/request_scheduler.h"
+#include "support/host.h"
+#include "support/link_sim.h"
+#include "support/plugins.h"
+
+#include <deque>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+
+namespace msfrs::test {
+
+class RequestTest;
+
+class TestOwner final : public RequestOwner {
+public:
+    TestOwner(RequestTest &test, std::string n): name(std::move(n)), test_(test) {}
+    void granted() override;
+    void expired() override;
+
+    std::string name;
+    Request *request = nullptr;
+    bool served = false, ended = false;
+    int grants = 0, expiries = 0;
+    Refusal refusal = Refusal::None;
+    /// Run by granted() and expired(); without one of the latter, expired() calls done().
+    std::function<void()> onGranted, onExpired;
+    bool inReadMore = false; ///< granted() must not come in here
+
+private:
+    RequestTest &test_;
+};
+
+/// Two classes 2:1, quanta of 1000 bytes, no reserve; W+ as start() is told.
+class RequestTest : public ::testing::Test {
+protected:
+    RequestTest()
+    {
+        config.rate = 8e6;
+        config.pluginDir = PluginDir();
+        config.classes = {{"gold", 2}, {"bronze", 1}};
+        config.defaultClass = 1;
+        config.quantum = 1000;
+        config.window.reserve = 0;
+        config.maxWait = 60 * Second;
+    }
+    ~RequestTest() override;
+
+    /// \param wplus W+ for good; 0: as the rate controller will have it, from 1
+    void start(uint32_t wplus = 1);
+    TestOwner &hold(uint32_t cls, const std::string &user, const std::string &name);
+    TestOwner &adopt(uint32_t cls, const std::string &user, const std::string &name);
+    /// bytes arrive; \returns whether it may read on
+    bool read(TestOwner &, int64_t bytes);
+    void done(TestOwner &);
+    /// Time passes, with ticks as the scheduler wants them.
+    void pass(msfrs_time time);
+    ClassReport report(const std::string &cls);
+    /// Names in the order of their grants since the last call.
+    std::string granted();
+    /// What the scheduler counts against what the owners were told. Every call above checks it.
+    void check();
+    std::string refusal(const RequestConfig &);
+
+    RequestConfig config;
+    Host host;
+    SimClock clock{1000 * Second};
+    std::unique_ptr<RequestScheduler> s;
+    std::deque<TestOwner> owners;
+
+private:
+    friend class TestOwner;
+    std::string granted_;
+};
+
+} // namespace msfrs::test
+
+#endif
