@@ -30,6 +30,11 @@ METHOD = (
 )
 
 
+# What Cell.unpatched means, in words.
+PROGRAMS = {True: 'the unpatched program of the same version', False: 'the patched program with msfrs off',
+            None: 'not recorded'}
+
+
 def method():
     """How the figures were made."""
     return section('method', 'Method', *(paragraph(element('b', f'{name}. '), words) for name, words in METHOD))
@@ -65,6 +70,7 @@ def parameters(run, groups):
     confs = {}
     for cell in run.cells:
         confs.setdefault(cell.arm, cell.squid_conf)
+    stock = sorted({PROGRAMS[cell.unpatched] for cell in run.cells if not cell.arm.startswith('msfrs')})
     shown = [element('details', join([element('summary', f'squid.conf of {wording.arm(arm)} (first cell)'),
                                       element('pre', text)])) for arm, text in confs.items() if text]
     return section(
@@ -73,6 +79,7 @@ def parameters(run, groups):
                'Seed'], rows),
         paragraph('Round-trip times of the servers, ms: ',
                   '; '.join(_value([f'{rtt:.0f}' for rtt in each]) for each in rtts)),
+        paragraph(f'Squid of the arms without MSF-RS: {", ".join(stock)}.') if stock else None,
         *shown, table(['Part', 'Version'], _versions(run)))
 
 

@@ -121,6 +121,7 @@ class Cell:
     rtts_ms: tuple = ()
     versions: dict = field(default_factory=dict)
     squid_conf: str = ''
+    unpatched: bool = None  # whether Squid was the unpatched program; None: not recorded
     sizes: dict = field(default_factory=dict)
     phases: list = field(default_factory=list)
     link: dict = None
@@ -201,7 +202,7 @@ def read_cell(directory):
         start=start, stop=stop, cut=max(stop, meta.get('t_end') or stop),
         buffer_bdp=stat.get('buffer_bdp'), buffer_bytes=stat.get('buffer_bytes'),
         rtts_ms=tuple(stat.get('rtts_ms') or ()), versions=stat.get('versions') or {},
-        squid_conf=stat.get('squid_conf') or '', sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
+        squid_conf=stat.get('squid_conf') or '', unpatched=stat.get('squid_is_stock'), sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
         link=table('link.csv'), squid=table('squid.csv', False),
         window=table('window.csv', False), requests=table('requests.csv'),
         pages=table('pages.csv', False), received=table('bytes.csv', False))

@@ -14,6 +14,7 @@ KB = 1024
 SIZES = {'small': (0, 16 * KB), 'medium': (16 * KB, 64 * KB), 'large': (64 * KB, float('inf'))}
 SIZE_LABELS = {'small': 'up to 16 kB', 'medium': '16 to 64 kB', 'large': 'over 64 kB'}
 
+SATURATED = ('backlogged', 'unequal', 'phases', 'cbr')
 FAILED = ('refused', 'error')
 BLOCK_S = 5.0
 
@@ -98,6 +99,10 @@ class Measures:
         cell = self.cell
         return stats.jain([amount / cell.weights[cell.users[user]] for user, amount in self.user_bytes().items()])
 
+    def saturated(self):
+        """Whether every user always wants more, so that throughput shows the scheduler and not the demand."""
+        return self.cell.workload in SATURATED and not self.paused_classes()
+
     def paused_classes(self):
         """Whether some phase of the load leaves out a class, so that a ratio over all of them means nothing."""
         return any(len(phase['classes']) < len(self.cell.weights) for phase in self.cell.phases)
@@ -139,6 +144,8 @@ class Measures:
 
     def goodput_share(self):
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
+        if self.cell.workload == 'cbr':
+            raise StatsError('traffic of no user shared the link')
         carried = self.link_bytes()
         if carried <= 0:
             raise StatsError('the link carried nothing')

@@ -28,7 +28,7 @@ def _mean(sample):
 
 
 def _per_user(measures):
-    if measures.paused_classes():
+    if not measures.saturated():
         return wording.NONE
     return shown(lambda pair: wording.ratios(pair[0]), measures.ratios)
 
@@ -109,10 +109,10 @@ def _row_lines(row, colour):
 
 def verdicts_text(judged, colour):
     """The verdict rows by target, and the sentences on what was missed."""
-    lines, before, absent = [], (None, None), []
+    lines, before, absent = [], (None, None), {}
     for row in judged.rows:
         if row.sentence == verdict.NO_CELL:
-            absent.append(f'{row.name} ({row.where})')
+            absent.setdefault(row.name, []).append(row.where)
             continue
         if row.section != before[0]:
             lines += ['', row.section]
@@ -122,7 +122,8 @@ def verdicts_text(judged, colour):
         before = heading
         lines += _row_lines(row, colour)
     if absent:
-        lines += ['', 'Not in this run', *_wrapped(', '.join(absent), WIDTH, '  ', '  ')]
+        listed = '; '.join(f'{name} ({", ".join(places)})' for name, places in absent.items())
+        lines += ['', 'Not in this run', *_wrapped(listed, WIDTH, '  ', '  ')]
     lines += ['', summary(judged)]
     for row in judged.rows:
         if row.outcome in (verdict.MISSED, verdict.FINDING) and row.sentence:

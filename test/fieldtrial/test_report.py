@@ -178,7 +178,7 @@ class Terminal(io.StringIO):
 
 def test_what_was_not_run_is_one_paragraph(written):
     text = written[1].getvalue()
-    assert "Not in this run\n  utilisation (CBR 20 %), utilisation (CBR 60 %)\n" in text
+    assert "Not in this run\n  utilisation (CBR 20 %, CBR 60 %)\n" in text
 
 
 def test_repeated_seeds_are_told_apart(tmp_path):
