@@ -21,7 +21,7 @@ from . import addresses as plan
 from . import delay, shaping
 from .errors import TrialError
 from .netns import NetnsFabric, temporary_directory
-from .processes import Daemon, answers
+from .processes import Daemon, listens
 
 #: Twelve servers, evenly spread as in the paper's figure 7; mean 154 ms.
 DEFAULT_RTTS = tuple(12 + (296 - 12) * i / 11 for i in range(12))
@@ -131,7 +131,7 @@ class World:
             'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--no-poll',
             '--local=/test/', '--pid-file=', '--user=nobody', '--log-facility=-', '--bind-interfaces',
             '--listen-address=127.0.0.1', f'--listen-address={plan.GATEWAY_IN4}', *records], 'dnsmasq.log')
-        daemon.wait_until(lambda: answers(self.gateway, 53), 'answering on port 53')
+        daemon.wait_until(lambda: listens(self.gateway, 53), 'listening on port 53')
         return daemon
 
     def start_origin(self):
@@ -141,7 +141,7 @@ class World:
         origin = Origin(str(directory), [server.name for server in self.servers])
         origin.prepare()
         daemon = self.start(self.farm, origin.argv(), 'nginx.log')
-        daemon.wait_until(lambda: answers(self.farm, 80, self.servers[0].v4), 'answering on port 80')
+        daemon.wait_until(lambda: listens(self.farm, 80), 'listening on port 80')
         return daemon
 
     def squid_directory(self):
@@ -165,9 +165,8 @@ class World:
         squid = self.start(self.gateway, [str(program), '-N', '-f', str(path)], 'squid/squid.out', command='squid',
                            stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
         squid.logs.append(directory / 'cache.log')
-        squid.wait_until(lambda: answers(self.gateway, INTERCEPT_PORT, plan.GATEWAY_IN4) and
-                         answers(self.gateway, FORWARD_PORT), f'answering on ports {FORWARD_PORT} and {INTERCEPT_PORT}',
-                         timeout)
+        squid.wait_until(lambda: all(listens(self.gateway, port) for port in (FORWARD_PORT, INTERCEPT_PORT)),
+                         f'listening on ports {FORWARD_PORT} and {INTERCEPT_PORT}', timeout)
         self.intercept()
         return squid
 
