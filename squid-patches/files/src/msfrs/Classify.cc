@@ -88,24 +88,24 @@ MacKey(const HttpRequest &request)
     if (!manager || !manager->clientConnection)
         return SBuf();
 
-    auto &client = *manager->clientConnection;
-    unsigned char mac[SZ_EUI48_BUF];
+    const auto &client = *manager->clientConnection;
+    char text[64];
     if (client.remote.isIPv4()) {
-        if (client.remoteEui48 == Eui::Eui48())
+        if (client.remoteEui48 == Eui::Eui48() || !client.remoteEui48.encode(text, sizeof(text)))
             return SBuf();
-        memcpy(mac, client.remoteEui48.get(), sizeof(mac));
-    } else {
-        // the interface identifier of RFC 4291, appendix A: back to the address of the card, so that a machine
-        // is one user in both protocols
-        const auto eui = client.remoteEui64.get();
-        if (client.remoteEui64 == Eui::Eui64() || eui[3] != 0xFF || eui[4] != 0xFE)
-            return SBuf();
-        memcpy(mac, eui, 3);
-        memcpy(mac + 3, eui + 5, 3);
-        mac[0] ^= 0x02;
+        return ToSBuf("mac=", text);
     }
+
+    // the interface identifier of RFC 4291, appendix A: back to the address of the card, so that a machine is one
+    // user in both protocols
+    unsigned id[SZ_EUI64_BUF];
+    if (client.remoteEui64 == Eui::Eui64() || !client.remoteEui64.encode(text, sizeof(text)) ||
+            sscanf(text, "%x-%x-%x-%x-%x-%x-%x-%x",
+                   &id[0], &id[1], &id[2], &id[3], &id[4], &id[5], &id[6], &id[7]) != SZ_EUI64_BUF ||
+            id[3] != 0xFF || id[4] != 0xFE)
+        return SBuf();
     SBuf key;
-    key.Printf("mac=%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+    key.Printf("mac=%02x:%02x:%02x:%02x:%02x:%02x", id[0] ^ 0x02, id[1], id[2], id[5], id[6], id[7]);
     return key;
 #else
     (void)request;

@@ -122,7 +122,7 @@ Msfrs::Configuration::checkAccess()
         const auto &line = *(*classes)[i];
         if (!reached[i] && !line.isDefault())
             line.place.warn("no request can get into class " + line.name +
-                            "; give it a msfrs_access allow line before any other class takes all");
+                            "; give it an msfrs_access allow line before another class takes all");
     }
 }
 

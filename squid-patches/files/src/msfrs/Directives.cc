@@ -105,13 +105,13 @@ Msfrs::Window::Window(ConfigParser &parser):
 Msfrs::Quantum::Quantum(ConfigParser &)
 {
     const Spec spec = {"", Spec::Size, 4096, 1073741824, "16 KB"};
-    const auto allowed = "none or " + Allowed(spec);
-    written_ = Word(place, allowed.c_str());
+    const std::string none = "none or ";
+    written_ = Word(place, (none + Allowed(spec)).c_str());
     if (const auto unit = ConfigParser::NextToken())
         written_ += std::string(" ") + unit;
     RefuseMore(place);
     if (written_ != "none")
-        bytes = static_cast<int64_t>(Number(spec, written_, written_, place));
+        bytes = static_cast<int64_t>(Number(spec, written_, written_, place, none));
 }
 
 void

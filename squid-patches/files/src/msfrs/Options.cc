@@ -150,7 +150,8 @@ Msfrs::Allowed(const Spec &spec)
 }
 
 double
-Msfrs::Number(const Spec &spec, const std::string &value, const std::string &shown, const Place &place)
+Msfrs::Number(const Spec &spec, const std::string &value, const std::string &shown, const Place &place,
+              const std::string &orElse)
 {
     double number = 0;
     const auto end = value.data() + value.size();
@@ -166,14 +167,15 @@ Msfrs::Number(const Spec &spec, const std::string &value, const std::string &sho
             if (!bareZero && strcasecmp(unitName.c_str(), known.name) != 0)
                 continue;
             number = spec.kind == Spec::Percent ? number / 100 : number * known.factor;
-            if (number < spec.min || number > spec.max)
+            const auto rounding = 1e-12; // 99.9% is a little more than the limit 0.999
+            if (number < spec.min - rounding*std::abs(spec.min) || number > spec.max + rounding*std::abs(spec.max))
                 break;
             if (spec.kind == Spec::Count && number != std::floor(number))
                 break;
             return number;
         }
     }
-    place.refuse(shown + " is not allowed; give " + Allowed(spec));
+    place.refuse(shown + " is not allowed; give " + orElse + Allowed(spec));
 }
 
 bool
@@ -187,15 +189,13 @@ Msfrs::NextOption(ConfigParser &, const Place &place, Option &option)
     const auto middle = word.find('=');
     // In strict mode, PeekAtToken() cannot see through name=98%, but NextKvPair() can.
     const auto opaque = ConfigParser::StrictMode && word[0] == '[';
-    if (middle == std::string::npos && !opaque) {
+    if (middle == 0)
+        place.refuse(word + " has no name before the =");
+    if (!opaque && (middle == std::string::npos || middle + 1 == word.size())) {
         (void)ConfigParser::NextToken();
         option = Option(word, "");
         return true;
     }
-    if (middle == 0)
-        place.refuse(word + " has no name before the =");
-    if (middle + 1 == word.size())
-        place.refuse(word + " has no value after the =");
 
     char *name = nullptr;
     char *value = nullptr;
@@ -214,13 +214,13 @@ Msfrs::Options::Options(ConfigParser &parser, const Place &place, const std::vec
     while (NextOption(parser, place_, option)) {
         const auto &[name, value] = option;
         const auto isFlag = value.empty() && flag_ && name == flag_;
-        const auto rule = spec(name);
+        const auto rule = spec(value.empty() && name.back() == '=' ? name.substr(0, name.size() - 1) : name);
         if (!rule && !isFlag)
             place_.refuse("option " + name + " is unknown; known are " + names());
         if (find(name.c_str()))
             place_.refuse("option " + name + " is given twice");
         if (rule && value.empty())
-            place_.refuse(name + " has no value; give " + name + "=, " + Allowed(*rule));
+            place_.refuse(name + " has no value; give " + Allowed(*rule));
         if (rule && rule->kind == Spec::Interface) {
             if (!ValidInterface(value))
                 place_.refuse(name + "=" + value + " is not allowed; give " + Allowed(*rule));

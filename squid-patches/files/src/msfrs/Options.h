@@ -62,8 +62,10 @@ std::string Allowed(const Spec &);
 
 /// Converts a value. It is taken as written or refused, never rounded into the range.
 /// \param shown how to name the value in a message, for example "rate=20"
+/// \param orElse what else would do, for example "none or "
 /// \throws msfrs::ConfigError
-double Number(const Spec &, const std::string &value, const std::string &shown, const Place &);
+double Number(const Spec &, const std::string &value, const std::string &shown, const Place &,
+              const std::string &orElse = "");
 
 /// name=value; a flag has an empty value
 using Option = std::pair<std::string, std::string>;
@@ -101,9 +103,10 @@ private:
     std::vector<Option> given_;
 };
 
-/// Reads the next option or flag of the directive being parsed.
+/// Reads the next option or flag of the directive being parsed. One without a value, "name" or "name=", comes as
+/// it is written.
 /// \returns false at the end of the line
-/// \throws msfrs::ConfigError when there is a '=' without a name or without a value
+/// \throws msfrs::ConfigError when there is a '=' without a name
 bool NextOption(ConfigParser &, const Place &, Option &);
 
 } // namespace Msfrs
