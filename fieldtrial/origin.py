@@ -85,7 +85,7 @@ class Origin:
             raise OriginError('no name for the certificate')
         self.binary = shutil.which('nginx', path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin')
         if not self.binary:
-            raise OriginError('nginx: not found; install nginx-light')
+            raise OriginError('nginx: not found; install nginx')
 
     @property
     def certificate(self):

@@ -12,7 +12,7 @@ from .world import NO_SQUID
 
 #: Programs and the Debian packages that have them.
 PROGRAMS = {'ip': 'iproute2', 'tc': 'iproute2', 'ss': 'iproute2', 'ethtool': 'ethtool', 'iptables': 'iptables',
-            'ip6tables': 'iptables', 'nginx': 'nginx-light', 'dnsmasq': 'dnsmasq-base', 'setpriv': 'util-linux',
+            'ip6tables': 'iptables', 'nginx': 'nginx', 'dnsmasq': 'dnsmasq-base', 'setpriv': 'util-linux',
             'sysctl': 'procps', 'openssl': 'openssl'}
 MODULES = {'aiohttp': 'python3-aiohttp', 'numpy': 'python3-numpy'}
 

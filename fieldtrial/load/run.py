@@ -4,8 +4,6 @@ import asyncio
 import collections
 import itertools
 
-import aiohttp
-
 from . import records
 
 #: More requests than this are never in flight: an overloaded gateway must not eat the machine's memory and sockets.
@@ -22,6 +20,8 @@ class Run:
 
     def __init__(self, offers, clients, recorder, loop, t0):
         """t0: when the run starts, on the loop's clock."""
+        import aiohttp   # here, because workloads are also listed and planned where it is not installed yet
+        self._failures = (aiohttp.ClientError, OSError)
         self.spec, self.offers, self.records, self.t0 = offers.spec, offers, recorder, t0
         self._clients, self._loop = clients, loop
         self._serial = itertools.count(1)
@@ -55,7 +55,7 @@ class Run:
         except asyncio.CancelledError:
             request.outcome = 'unfinished'
             raise
-        except (aiohttp.ClientError, OSError) as error:
+        except self._failures as error:
             self._error(request, f'{type(error).__name__}: {error}')
         finally:
             self.in_flight -= 1
