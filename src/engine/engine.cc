@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace msfrs {
 
@@ -77,6 +78,7 @@ struct Engine::ClassRecord : msfrs_class {
 
 struct Engine::ItemRecord : msfrs_item {
     bool queued;
+    bool judged;                     ///< admitted by the AQM and still queued since: the AQM is owed an end
     uint32_t drawIndex;              ///< place in drawable_ while queued
     int64_t offeredCost;             ///< est[0] when it was offered, what the totals count
     int64_t used[MSFRS_RESOURCES];   ///< charged since the latest pick
@@ -377,7 +379,9 @@ void Engine::enterService(ItemRecord &item, const msfrs_time now)
     std::fill(std::begin(item.used), std::end(item.used), 0);
     Count(totals_.inService, item.offeredCost);
     scheduler().sched->picked(schedInst_->state.get(), &item, now);
-    if (aqm_.plugin && aqm()->aqm->dequeued) {
+    // Neither an adopted item nor a continuation was admitted: to an AQM that counts it would leave twice.
+    const bool judged = std::exchange(item.judged, false);
+    if (judged && aqm()->aqm->dequeued) {
         const auto v = view();
         aqm()->aqm->dequeued(aqmInst_->state.get(), &item, &v, now);
     }
@@ -416,6 +420,7 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
         freeItem(*record);
         return Offer::Dropped;
     }
+    record->judged = aqm_.plugin != nullptr;
     enterQueue(*record, now);
     scheduler().sched->enqueued(schedInst_->state.get(), record, now);
     item = record;
@@ -509,7 +514,7 @@ void Engine::remove(msfrs_item &item, const msfrs_time now, const msfrs_reason w
     if (item.flow->backlog + item.flow->in_service == 0)
         --item.flow->cls->users;
     scheduler().sched->removed(schedInst_->state.get(), &item, now, why);
-    if (aqm_.plugin && aqm()->aqm->removed) {
+    if (record.judged && aqm()->aqm->removed) {
         const auto v = view();
         aqm()->aqm->removed(aqmInst_->state.get(), &item, &v, now, why);
     }

@@ -2,6 +2,7 @@
 #include "engine/request_scheduler.h"
 
 #include "engine/engine.h"
+#include "engine/request_config.h"
 #include "engine/wait_histogram.h"
 
 #include <algorithm>
@@ -63,7 +64,7 @@ const char *RefusalText(const Refusal why)
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config((Check(c), c)), host(h), meter(makeMeter(c)), engine(makeEngine(c)),
+        config((CheckRequestConfig(c), c)), host(h), meter(makeMeter(c)), engine(makeEngine(c)),
         rate(c.window, ledger.window(), now, meter->total())
     {
         for (const auto &cls : c.classes)
@@ -75,7 +76,6 @@ struct RequestScheduler::Impl {
         std::shared_ptr<ClassStats> stats;
     };
 
-    static void Check(const RequestConfig &);
     std::unique_ptr<Engine> makeEngine(const RequestConfig &);
     std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
     static bool SamePlugins(const RequestConfig &, const RequestConfig &);
@@ -132,22 +132,6 @@ struct RequestScheduler::Impl {
     bool answered = false;                        ///< whether it was granted
     bool pumping = false;
 };
-
-void RequestScheduler::Impl::Check(const RequestConfig &c)
-{
-    if (!(c.rate > 0))
-        throw ConfigError("the link's rate is missing or not positive");
-    if (c.classes.empty() || c.defaultClass >= c.classes.size())
-        throw ConfigError("there is no default class");
-    for (const auto &cls : c.classes) {
-        if (!(cls.weight > 0))
-            throw ConfigError("class " + cls.name + " has no positive weight");
-    }
-    if (!(c.window.target > 0 && c.window.target < 1 && c.window.growth > 1 && c.window.interval > 0 &&
-            c.window.reserve >= 0 && c.overhead >= 0 && c.rtt > 0 && c.quantum >= 0 && c.maxWait > 0 &&
-            c.maxPerUser > 0 && c.maxQueued > 0))
-        throw ConfigError("a parameter of the window, the link, the quantum or the queue is out of range");
-}
 
 std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c)
 {
@@ -215,8 +199,12 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
         else
             engine->remove(*past, now, MSFRS_GONE);
     };
+    std::vector<Request *> all;
     for (const auto list : {&served, &waiting, &paused})
-        std::for_each(list->begin(), list->end(), [&](Request *const r) { move(*r); });
+        all.insert(all.end(), list->begin(), list->end());
+    std::sort(all.begin(), all.end(), [](const Request *a, const Request *b) { return a->item->seq < b->item->seq; });
+    for (const auto r : all)
+        move(*r);
     // To the new plugin every move was an idle class that woke: what that made of the counters is undone, and
     // setWeight() has it look at them again.
     *ledger.virtualTime() = virtualTime;
@@ -313,7 +301,7 @@ RequestScheduler::~RequestScheduler()
 void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time now)
 {
     auto &self = *impl_;
-    Impl::Check(next);
+    CheckRequestConfig(next);
     bool keepEngine = Impl::SamePlugins(self.config, next);
     for (const auto &slot : self.slots) {
         const auto same = [&](const ClassConfig &c) { return c.name == slot.cls->name; };

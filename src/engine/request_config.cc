@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "engine/request_config.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace msfrs {
+
+namespace {
+
+std::string Number(const double v)
+{
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.12g", v);
+    return text;
+}
+
+void Require(const bool holds, const std::string &what, const double value, const char *const wanted)
+{
+    if (!holds)
+        throw ConfigError(what + " " + Number(value) + " is not allowed: wanted is " + wanted);
+}
+
+} // namespace
+
+void CheckRequestConfig(const RequestConfig &c)
+{
+    // Written so that not-a-number fails.
+    const auto positive = [](const double v) { return v > 0 && std::isfinite(v); };
+    Require(positive(c.rate), "link rate", c.rate, "a rate above 0 bit/s");
+    Require(c.overhead >= 0 && c.overhead <= 1, "link overhead", c.overhead, "a share from 0 to 1");
+    Require(c.rtt > 0, "round trip time", static_cast<double>(c.rtt), "a time above 0 ns");
+    Require(c.window.target > 0 && c.window.target < 1, "window target", c.window.target, "a share above 0 and below 1");
+    Require(c.window.interval > 0, "window interval", static_cast<double>(c.window.interval), "a time above 0 ns");
+    Require(c.window.growth > 1 && std::isfinite(c.window.growth), "window growth", c.window.growth,
+            "a factor above 1");
+    Require(c.window.reserve >= 0 && std::isfinite(c.window.reserve), "window reserve", c.window.reserve,
+            "a share of 0 or more");
+    Require(c.quantum >= 0, "quantum", static_cast<double>(c.quantum), "0 (none) or more bytes");
+    Require(c.maxWait > 0, "longest wait", static_cast<double>(c.maxWait), "a time above 0 ns");
+    Require(c.maxPerUser > 0, "queued requests per user", c.maxPerUser, "1 or more");
+    Require(c.maxQueued > 0, "queued requests in all", c.maxQueued, "1 or more");
+    if (c.classes.empty())
+        throw ConfigError("there is no class: wanted is at least one, and one of them the default");
+    for (size_t n = 0; n < c.classes.size(); ++n) {
+        const auto &cls = c.classes[n];
+        if (cls.name.empty())
+            throw ConfigError("class number " + std::to_string(n + 1) + " has no name");
+        Require(positive(cls.weight), "class " + cls.name + " weight", cls.weight, "a number above 0");
+        for (size_t before = 0; before < n; ++before) {
+            if (c.classes[before].name == cls.name)
+                throw ConfigError("class " + cls.name + " is there twice");
+        }
+    }
+    Require(c.defaultClass < c.classes.size(), "default class number", c.defaultClass, "one of those that there are");
+}
+
+} // namespace msfrs

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What a request scheduler's parameters may be.
+#ifndef MSFRS_ENGINE_REQUEST_CONFIG_H
+#define MSFRS_ENGINE_REQUEST_CONFIG_H
+
+#include "engine/request_scheduler.h"
+
+namespace msfrs {
+
+/// Plugins and their settings are checked where they are loaded.
+/// \throws ConfigError with a sentence naming the value and what is allowed
+void CheckRequestConfig(const RequestConfig &);
+
+} // namespace msfrs
+
+#endif
