@@ -16,12 +16,12 @@ DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay produc
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured figure of a target: its value, in words, a confidence interval in words (may be empty), and the words
-    for a sentence, in which "{other}" stands for the arm compared with; `text` if empty."""
+    """A measured figure of a target: its value, in words, a 95 % confidence interval of the value (low, high) or None,
+    and the words for a sentence, in which "{other}" stands for the arm compared with; `text` if empty."""
 
     value: float
     text: str
-    detail: str = ''
+    interval: tuple = None
     said: str = ''
 
 
@@ -95,10 +95,9 @@ def utilisation(measures):
 
 def _compared(value, reference, ours, other, form, resample=None):
     share = ratio(value, reference)
-    interval = resample and _interval(resample, ours, other)
-    detail = f'{percent(interval[0], 0)} to {percent(interval[1], 0)}' if interval else ''
+    interval = _interval(resample, ours, other) if resample else None
     words = percent(share) if math.isfinite(share) else 'more'
-    return Figure(share, f'{words} ({form(value)} / {form(reference)})', detail,
+    return Figure(share, f'{words} ({form(value)} / {form(reference)})', interval,
                   f"{form(value)}, {words} of {{other}}'s {form(reference)}")
 
 
@@ -149,7 +148,7 @@ def worst_class(statistic, size=None):
                    if ours.cell.users_of(name)}
         name = max(figures, key=lambda key: figures[key].value)
         figure = figures[name]
-        return Figure(figure.value, f'{name}: {figure.text}', figure.detail, f'{figure.said} in {name}')
+        return Figure(figure.value, f'{name}: {figure.text}', figure.interval, f'{figure.said} in {name}')
     return measure
 
 

@@ -37,7 +37,13 @@ class Row:
     wanted: str
     outcome: str
     sentence: str = ''
-    detail: str = ''        # 95 % confidence interval of what was measured, where there is one
+    interval: tuple = None  # 95 % confidence interval of the ratio that was measured, where there is one
+    limit: float = None     # the number that `wanted` says, where something was measured
+
+    @property
+    def uncertain(self):
+        """Whether the limit lies within the confidence interval, so that another run may well say otherwise."""
+        return self.interval is not None and self.interval[0] <= self.limit <= self.interval[1]
 
 
 @dataclass(frozen=True)
@@ -75,11 +81,11 @@ def _row(target, group):
     ours = group.get(target.arm)
     if ours is None:
         return None
-    cell, wanted = ours.cell, wording.NONE
+    cell, wanted, limit = ours.cell, wording.NONE, None
 
-    def row(measured, outcome, sentence='', detail=''):
+    def row(measured, outcome, sentence='', interval=None):
         return Row(target.section, _named(target.name, cell.weights), _where(target, cell), target.compared(), measured,
-                   wanted, outcome, sentence, detail)
+                   wanted, outcome, sentence, interval, limit)
     try:
         limit = target.limit(cell) if callable(target.limit) else target.limit
         wanted = target.wanted(limit)
@@ -89,8 +95,8 @@ def _row(target, group):
     except StatsError as error:
         return row(wording.NONE, UNMEASURED, f'Not measured: {error}.')
     if target.reached(figure.value, limit):
-        return row(figure.text, REACHED, '', figure.detail)
-    return row(figure.text, MISSED, _short(target, cell, figure, wanted), figure.detail)
+        return row(figure.text, REACHED, '', figure.interval)
+    return row(figure.text, MISSED, _short(target, cell, figure, wanted), figure.interval)
 
 
 def _short(target, cell, figure, wanted):

@@ -60,10 +60,10 @@ def table(head, rows, numeric=(), ours=None, kind=None):
                                   class_=kind), class_='scroll')
 
 
-def chip(outcome):
-    """A verdict as a coloured word."""
+def chip(outcome, uncertain=False):
+    """A verdict as a coloured word, with a question mark if another run may well say otherwise."""
     kind = outcome if outcome in ('reached', 'missed', 'finding') else 'unmeasured'
-    return element('span', outcome, class_=f'chip {kind}')
+    return element('span', f'{outcome} ?' if uncertain else outcome, class_=f'chip {kind}')
 
 
 def grid(panels, kind='grid'):

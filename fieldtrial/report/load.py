@@ -202,7 +202,8 @@ def read_cell(directory):
         start=start, stop=stop, cut=max(stop, meta.get('t_end') or stop),
         buffer_bdp=stat.get('buffer_bdp'), buffer_bytes=stat.get('buffer_bytes'),
         rtts_ms=tuple(stat.get('rtts_ms') or ()), versions=stat.get('versions') or {},
-        squid_conf=stat.get('squid_conf') or '', unpatched=stat.get('squid_is_stock'), sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
+        squid_conf=stat.get('squid_conf') or '', unpatched=stat.get('squid_is_stock'),
+        sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
         link=table('link.csv'), squid=table('squid.csv', False),
         window=table('window.csv', False), requests=table('requests.csv'),
         pages=table('pages.csv', False), received=table('bytes.csv', False))

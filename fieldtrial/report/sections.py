@@ -37,9 +37,11 @@ def verdicts(judged):
         if row.section != before:
             rows.append(element('tr', element('th', row.section, colspan=6), class_='section'))
         before = row.section
-        measured = join([row.measured, element('div', f'95 %: {row.detail}', class_='note') if row.detail else None])
+        measured = join([row.measured, element('div', f'95 %: {wording.interval(row.interval)}', class_='note')
+                         if row.interval else None])
         rows.append(element('tr', join([
-            element('td', chip(row.outcome), class_='s'), element('th', row.name), element('td', row.where),
+            element('td', chip(row.outcome, row.uncertain), class_='s'), element('th', row.name),
+            element('td', row.where),
             element('td', row.compared), element('td', measured, data_name='measured:'),
             element('td', row.wanted, data_name='wanted:')])))
     head = element('tr', join([element('th', name) for name in ('', 'Target', 'Where', 'Arms', 'Measured', 'Wanted')]))
@@ -53,7 +55,7 @@ def verdicts(judged):
         section('verdicts', 'Targets', paragraph(
             'A share such as 28 % is the figure of the first arm over that of the second, under the same condition '
             'of this run; behind it stand both figures. 95 %: confidence interval, see ', link('#method', 'Method'),
-            '.', class_='note'),
+            '. With a question mark the limit lies within it: another run may well say otherwise.', class_='note'),
             element('table', join([element('thead', head), element('tbody', join(rows, '\n'))]), class_='verdicts'),
             listing(sorted(absent)) if absent else None)])
 
@@ -126,8 +128,8 @@ def pages(groups, panels):
         cell = _cell(group)
         drawn = grid([figures.page_loads(panels, group, name) for name in cell.weights])
         parts += [_heading(group), drawn] if drawn else []
-    intro = paragraph("From the page's first request to its last byte. Dot and figure: mean; line: median to p95.",
-                      class_='note')
+    intro = paragraph("From the page's first request to its last byte. Dot and figure: mean; line: median to p95, to "
+                      'the edge of the plot where too few finished to know p95.', class_='note')
     return section('pages', 'Page loads', intro, *parts) if parts else ''
 
 
@@ -159,7 +161,7 @@ def _saved(figure):
         return element('span', wording.NONE, title=figure)
     share = 1 - figure.value
     kind = 'more' if share >= 0.23 else 'less' if share < 0 else None
-    detail = f'{figure.text}' + (f'; ratio 95 %: {figure.detail}' if figure.detail else '')
+    detail = f'{figure.text}' + (f'; ratio 95 %: {wording.interval(figure.interval)}' if figure.interval else '')
     return element('span', wording.signed_percent(share, 0), class_=kind, title=detail)
 
 

@@ -15,7 +15,8 @@ MARKS = {verdict.REACHED: ('ok', '32'), verdict.MISSED: ('MISSED', '31'), verdic
 
 def _wrapped(text, width=WIDTH, first='', others=''):
     """Lines of `text`, no figure parted from its unit."""
-    lines = textwrap.wrap(wording.units_kept(text), width, initial_indent=first, subsequent_indent=others)
+    lines = textwrap.wrap(wording.units_kept(text), width, initial_indent=first, subsequent_indent=others,
+                          break_on_hyphens=False)
     return [line.replace(wording.NO_BREAK, ' ') for line in lines]
 
 
@@ -100,11 +101,11 @@ def arms_text(groups):
 
 def _row_lines(row, colour):
     mark, code = MARKS[row.outcome]
-    mark = f'  {mark:<8}'
-    where, measured = _wrapped(row.where, 50), _wrapped(row.measured, 38)
+    mark = f"  {mark + (' ?' if row.uncertain else ''):<9}"
+    where, measured = _wrapped(row.where, 49), _wrapped(row.measured, 38)
     for place, (left, right) in enumerate(zip_longest(where, measured, fillvalue='')):
-        shown_mark = ' ' * 10 if place else f'\x1b[{code}m{mark}\x1b[0m' if colour else mark
-        yield f'{shown_mark}{left:<51} {right}'.rstrip()
+        shown_mark = ' ' * 11 if place else f'\x1b[{code}m{mark}\x1b[0m' if colour else mark
+        yield f'{shown_mark}{left:<50} {right}'.rstrip()
 
 
 def verdicts_text(judged, colour):
@@ -125,6 +126,8 @@ def verdicts_text(judged, colour):
         listed = '; '.join(f'{name} ({", ".join(places)})' for name, places in absent.items())
         lines += ['', 'Not in this run', *_wrapped(listed, WIDTH, '  ', '  ')]
     lines += ['', summary(judged)]
+    if any(row.uncertain for row in judged.rows):
+        lines.append('  ? the limit lies within the 95 % confidence interval: another run may well say otherwise')
     for row in judged.rows:
         if row.outcome in (verdict.MISSED, verdict.FINDING) and row.sentence:
             lines += _wrapped(row.sentence, WIDTH, '  * ', '    ')

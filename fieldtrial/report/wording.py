@@ -65,6 +65,11 @@ def signed_percent(share, digits=1):
     return f"{text.lstrip('+-') if float(text) == 0 else text} %"
 
 
+def interval(pair):
+    """(0.31, 0.4) -> '31 % to 40 %'."""
+    return f'{percent(pair[0], 0)} to {percent(pair[1], 0)}'
+
+
 def number(value, digits=3):
     """About `digits` figures, without an exponent: 0.0412, 3.14, 451, 12300."""
     if math.isinf(value):

@@ -165,7 +165,7 @@ def test_the_table_shows_each_condition_and_the_verdict(written):
     assert text.count('stock Squid ') >= 9
     assert re.search(r'^MSF-RS +4\.00:2\.00:1 +98\.1 +94\.0 ', text, re.M)
     assert re.search(r'^MSF-RS +- +98\.1 +94\.0 ', text, re.M)        # phases have no ratio over all classes
-    assert 'CBR beside\n  utilisation: at least 97.91 % (MSF-RS)\n  ok      2 Mbit/s, CBR 40 %' in text
+    assert 'CBR beside\n  utilisation: at least 97.91 % (MSF-RS)\n  ok       2 Mbit/s, CBR 40 %' in text
     assert re.search(r'^\d+ of \d+ measured targets reached, \d+ missed, \d+ not measured$', text, re.M)
 
 

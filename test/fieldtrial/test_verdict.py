@@ -105,8 +105,15 @@ def test_latency_rows_have_both_means_and_an_interval(full):
     gold = row(full, 'gold, mean', '10 Mbit/s')
     assert gold.outcome == verdict.REACHED
     assert gold.compared == 'MSF-RS / stock Squid'
-    low, high = (float(text.removesuffix(' %')) for text in gold.detail.split(' to '))
-    assert low < float(gold.measured.split(' %')[0]) < high
+    low, high = gold.interval
+    assert low < float(gold.measured.split(' %')[0]) / 100 < high
+
+
+@pytest.mark.parametrize('interval, limit, uncertain', [((0.2, 0.4), 0.3, True), ((0.2, 0.29), 0.3, False),
+                                                        ((0.31, 0.4), 0.3, False), (None, 0.3, False)])
+def test_a_limit_within_the_interval_is_uncertain(interval, limit, uncertain):
+    here = verdict.Row('', '', '', '', '', '', verdict.REACHED, interval=interval, limit=limit)
+    assert here.uncertain is uncertain
 
 
 def test_worst_class_is_named(tmp_path):
@@ -115,7 +122,8 @@ def test_worst_class_is_named(tmp_path):
     assert here.outcome == verdict.MISSED
     assert here.measured.startswith('bronze: ')
     assert re.fullmatch(r"The mean latency of objects up to 16 kB \(every class\) was [\d.]+ s, [\d.]+ % of stock "
-                        r"Squid's [\d.]+ s in bronze; at most 60 % was wanted \(Backlogged: 2 Mbit/s, ISP buffer 1.5 BDP\)\.",
+                        r"Squid's [\d.]+ s in bronze; at most 60 % was wanted "
+                        r'\(Backlogged: 2 Mbit/s, ISP buffer 1.5 BDP\)\.',
                         here.sentence)
 
 
