@@ -51,6 +51,7 @@ class CellSpec:
     keep: bool = False           #: copy everything that the daemons wrote
     delayline: str = None
     six_every: int = 4           #: every so many users have IPv6 only; 0: none
+    tls_share: float = 0.0       #: share of the requests that are made with TLS
 
     @property
     def total_s(self):
@@ -72,7 +73,8 @@ def run(spec):
     workload = workloads.get(spec.workload)(spec.parameters)
     program = spec.squid if arm.scheduled else spec.stock_squid
     with World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, rtts_ms=spec.rtts_ms, users=spec.users.values(),
-               weights=spec.weights, distance=spec.distance, delayline=spec.delayline) as world, \
+               weights=spec.weights, distance=spec.distance, delayline=spec.delayline,
+               tls=spec.tls_share > 0) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         world.start_names()
@@ -124,6 +126,8 @@ def _load_spec(spec, world, directory, t0):
                          'rtt_ms': server.rtt_ms} for server in world.servers]}
     if spec.sizes:
         made['sizes'] = spec.sizes
+    if spec.tls_share:
+        made.update(tls_share=spec.tls_share, tls_ca=world.origin.certificate)
     return made
 
 

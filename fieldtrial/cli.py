@@ -24,7 +24,7 @@ def cells_of(conditions, options, directory):
                 seed=condition.seed, duration_s=condition.duration_s, warmup_s=condition.warmup_s,
                 drain_s=condition.drain_s, squid=options.squid, stock_squid=options.stock_squid, sizes=options.sizes,
                 distance=options.delay, keep=options.keep, delayline=options.delayline,
-                six_every=options.ipv6_every), condition.lanes))
+                six_every=options.ipv6_every, tls_share=options.tls_share), condition.lanes))
     return made
 
 

@@ -143,6 +143,9 @@ def parser():
                            'at 8 s of C)')
     link.add_argument('--ipv6-every', type=_number('a whole number', 0, 1000, int), default=4, metavar='N',
                       help='every Nth user has IPv6 only; 0: none (default 4)')
+    link.add_argument('--tls-share', type=_number('a share', 0, 1), default=0.0,
+                      metavar='SHARE',
+                      help='of the requests, made with TLS; Squid splices it (default 0, as in the paper)')
     link.add_argument('--delay', choices=('auto', 'netem', 'delayline'), default='auto',
                       help='what makes the distance; auto: netem where the kernel has it, the delay line where not')
     how = made.add_argument_group('how')

@@ -4,7 +4,15 @@
 Every function takes a `World` and returns the whole text.
 """
 from .addresses import LAN4, LAN6, class_prefixes
-from .world import FORWARD_PORT, INTERCEPT_PORT, WAN
+from .world import FORWARD_PORT, INTERCEPT_PORT, INTERCEPT_TLS_PORT, WAN
+
+#: TLS goes through unread, to the server that its client names (SNI).
+SPLICED = '''\
+https_port {port} intercept ssl-bump generate-host-certificates=off tls-cert={directory}/gateway.pem
+acl hello at_step SslBump1
+ssl_bump peek hello
+ssl_bump splice all
+'''
 
 
 def stock(world):
@@ -12,10 +20,11 @@ def stock(world):
     directory = world.squid_directory()
     classes = '\n'.join(f'acl {name} src {" ".join(class_prefixes(number))}'
                         for number, name in enumerate(world.weights, start=1))
+    tls = SPLICED.format(port=INTERCEPT_TLS_PORT, directory=directory) if world.tls else ''
     return f'''\
 http_port {FORWARD_PORT}
 http_port {INTERCEPT_PORT} intercept
-visible_hostname gateway.test
+{tls}visible_hostname gateway.test
 dns_nameservers 127.0.0.1
 
 {classes}

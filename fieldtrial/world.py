@@ -47,16 +47,18 @@ class World:
     rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the mean
     round-trip time. users: how many in each class. weights: class name to weight, in order. directory: where daemons
     keep their files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'.
+    tls: whether port 443 is intercepted too.
     """
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4), weights=None,
-                 directory=None, distance='auto', delayline=None, fabric=None):
+                 directory=None, distance='auto', delayline=None, fabric=None, tls=False):
         self.rate_bps = rate_bps
         self.weights = dict(weights or DEFAULT_WEIGHTS)
         self.servers = plan.servers(rtts_ms)
         self.users = plan.users(list(self.weights), users)
         self.mean_rtt_ms = sum(rtts_ms) / len(rtts_ms)
         self.buffer_bdp = buffer_bdp
+        self.tls = tls
         self.buffer_bytes = round(buffer_bdp * shaping.bdp_bytes(rate_bps, self.mean_rtt_ms))
         self._wanted = directory
         self._distance = distance
@@ -66,6 +68,7 @@ class World:
         self.directory = None  #: pathlib.Path, once entered
         self.gateway = self.isp = self.farm = self.users_host = None
         self.distance = None   #: the object that makes the delays
+        self.origin = None     #: origin.Origin, once started
 
     def __enter__(self):
         try:
@@ -137,10 +140,9 @@ class World:
     def start_origin(self):
         """nginx on the servers, all of them one process: they differ by address and distance."""
         from .origin import Origin
-        directory = self.directory / 'origin'
-        origin = Origin(str(directory), [server.name for server in self.servers])
-        origin.prepare()
-        daemon = self.start(self.farm, origin.argv(), 'nginx.log')
+        self.origin = Origin(str(self.directory / 'origin'), [server.name for server in self.servers])
+        self.origin.prepare()
+        daemon = self.start(self.farm, self.origin.argv(), 'nginx.log')
         daemon.wait_until(lambda: listens(self.farm, 80), 'listening on port 80')
         return daemon
 
@@ -156,6 +158,10 @@ class World:
         """Squid on the gateway with this configuration text, in the foreground, and what is sent to port 80 handed
         to it. Returns the Daemon once it answers; raises TrialError with the end of cache.log if it does not."""
         directory = self.squid_directory()
+        ports = [FORWARD_PORT, INTERCEPT_PORT]
+        if self.tls:
+            self._make_certificate(directory)
+            ports.append(INTERCEPT_TLS_PORT)
         path = directory / 'squid.conf'
         path.write_text(conf)
         if not os.access(program, os.X_OK):
@@ -165,14 +171,26 @@ class World:
         squid = self.start(self.gateway, [str(program), '-N', '-f', str(path)], 'squid/squid.out', command='squid',
                            stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
         squid.logs.append(directory / 'cache.log')
-        squid.wait_until(lambda: all(listens(self.gateway, port) for port in (FORWARD_PORT, INTERCEPT_PORT)),
-                         f'listening on ports {FORWARD_PORT} and {INTERCEPT_PORT}', timeout)
+        squid.wait_until(lambda: all(listens(self.gateway, port) for port in ports),
+                         f'listening on ports {", ".join(map(str, ports))}', timeout)
         self.intercept()
         return squid
 
+    def _make_certificate(self, directory):
+        """Squid wants one on a port that intercepts TLS; who is spliced never sees it."""
+        path = directory / 'gateway.pem'
+        self.gateway.run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
+                         '-nodes', '-days', '30', '-subj', '/CN=gateway.test', '-keyout', path, '-out', f'{path}.crt')
+        with open(path, 'a', encoding='ascii') as pem, open(f'{path}.crt', encoding='ascii') as certificate:
+            pem.write(certificate.read())
+        os.chmod(path, 0o640)
+        shutil.chown(path, 'root', 'proxy')
+
     def intercept(self, *options):
-        """Sends what the users send to port 80 to Squid, by the project's script. `options` replace the usual ones."""
-        usual = ('--intercept', '80', '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}', '--quic', 'allow')
+        """Sends what the users send to ports 80 (and 443 with `tls`) to Squid, by the project's script. `options`
+        replace the usual ones."""
+        usual = ('--intercept', '80,443' if self.tls else '80', '--quic', 'allow',
+                 '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}')
         self.gateway.run(ROOT / 'conf/iptables/msfrs-iptables', 'up', '--config', 'none', '--inside', LAN,
                          *(options or usual))
 

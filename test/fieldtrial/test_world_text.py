@@ -66,7 +66,7 @@ def test_impossible_populations(counts, words):
 
 @pytest.fixture
 def world(tmp_path):
-    return types.SimpleNamespace(weights={'gold': 4, 'silver': 2, 'bronze': 1}, rate_bps=2e6,
+    return types.SimpleNamespace(weights={'gold': 4, 'silver': 2, 'bronze': 1}, rate_bps=2e6, tls=False,
                                  users=addresses.users(CLASSES, (24, 4, 4)), squid_directory=lambda: tmp_path)
 
 
