@@ -109,9 +109,10 @@ def _interval(resample, ours, other):
 
     def drawn_ratio(drawn):
         try:
-            return ratio(resample(ours, ours.redrawn(drawn)), resample(other, other.redrawn(drawn)))
+            value, reference = resample(ours, ours.redrawn(drawn)), resample(other, other.redrawn(drawn))
         except StatsError:
             return math.nan
+        return math.nan if math.isinf(reference) else ratio(value, reference)
     return stats.bootstrap(drawn_ratio, ours.blocks, seed=1)
 
 

@@ -6,7 +6,7 @@ run has gives one row; a setting that a target asks for and the run has not give
 
 Exit codes: EXIT_REACHED every measured target reached; EXIT_MISSED at least one missed; EXIT_NOTHING none was measured.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fieldtrial import paper
 from fieldtrial.report import wording
@@ -21,6 +21,7 @@ REACHED, MISSED, UNMEASURED, FINDING = 'reached', 'missed', 'not measured', 'fin
 
 MOST_LOST = 0.01                # share of requests refused or failed above which the other figures cannot be trusted
 MOST_NS_PER_RELEASE = 1000
+UNCERTAIN = 'The limit lies within the confidence interval.'
 NO_CELL = 'Not measured: this run has no such cell.'
 AS_PAPER = "at least the paper's"   # a limit that depends on the cell
 
@@ -96,7 +97,8 @@ def _row(target, group):
         return row(wording.NONE, UNMEASURED, f'Not measured: {error}.')
     if target.reached(figure.value, limit):
         return row(figure.text, REACHED, '', figure.interval)
-    return row(figure.text, MISSED, _short(target, cell, figure, wanted), figure.interval)
+    missed = row(figure.text, MISSED, _short(target, cell, figure, wanted), figure.interval)
+    return replace(missed, sentence=f'{missed.sentence} {UNCERTAIN}') if missed.uncertain else missed
 
 
 def _short(target, cell, figure, wanted):

@@ -40,7 +40,7 @@ def _label_ends(axes, ends, span):
 
 
 def _bin_s(cell):
-    return BIN_S if cell.cut >= 12 * BIN_S else 1.0
+    return BIN_S if cell.cut >= 8 * BIN_S else 1.0
 
 
 def class_rates(measures):
