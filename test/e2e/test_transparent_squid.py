@@ -17,7 +17,7 @@ import time
 import pytest
 
 from iptables_script import MODES, ROOT, up
-from site_in_namespaces import AF, CLIENT, OUTSIDE, PATIENCE, SERVER, connection, sh
+from site_in_namespaces import AF, CLIENT, INSIDE, OUTSIDE, PATIENCE, SERVER, connection, sh
 
 SQUID = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
 EXAMPLE = (ROOT / 'conf/squid/squid.conf').read_text()
@@ -213,6 +213,37 @@ def test_https_is_passed_on_undecrypted(site, gateway, origin, mode, family, nam
     assert line['sni'] == (NAME[family] if named else '-')
     assert int(line['bytes']) > len(BODY)
     assert (line['class'], line['refusal']) == ('gold', '-')
+
+
+def test_a_class_by_the_servers_name(site, gateway, origin):
+    """As the example does with software updates, decrypting nothing."""
+    gateway.write(EXAMPLE.replace('.deb.debian.org', NAME[4]))
+    gateway.start()
+    up(gateway.host)
+    context = ssl.create_default_context(cafile=origin[1])
+    for family in (4, 6):
+        with (connection(site.client, family, SERVER[family], 443) as plain,
+              context.wrap_socket(plain, server_hostname=NAME[family]) as stream):
+            fetch(stream, NAME[family])
+        with connection(site.client, family, SERVER[family], 80) as stream:
+            fetch(stream, NAME[family])
+    classes = {(line['client'], line['method']): line['class'] for line in gateway.logged(6)}
+    assert classes == {(CLIENT[4], 'CONNECT'): 'bronze', (CLIENT[6], 'CONNECT'): 'gold',
+                       (CLIENT[4], 'GET'): 'bronze', (CLIENT[6], 'GET'): 'gold'}
+
+
+def test_reports_are_for_the_gateway_itself(site, gateway):
+    gateway.start()
+    request = 'GET /squid-internal-mgr/{} HTTP/1.0\r\n\r\n'
+
+    def asked(host, report):
+        with connection(host, 4, {site.gateway: '127.0.0.1', site.client: INSIDE[4]}[host], 3128) as stream:
+            stream.sendall(request.format(report).encode())
+            return stream.makefile('rb').read().decode()
+    assert '\n  metered: true\n' in asked(site.gateway, 'msfrs')    # out0 is there, and its counter can be read
+    assert '\nmsfrs_scheduling 1\n' in asked(site.gateway, 'msfrs-metrics')
+    for report in ('msfrs', 'msfrs-metrics', 'menu', 'config'):
+        assert asked(site.client, report).split()[1] == '403'
 
 
 def test_reload_and_stop_as_the_unit_does(site, gateway, origin):

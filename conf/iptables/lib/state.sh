@@ -68,7 +68,8 @@ undo_records() { # place, lines of `records`
     return $failed
 }
 
-# A table that `up` brought into being and that nobody uses now. Legacy iptables has no way to remove one.
+# A table that `up` brought into being and that nobody uses now. Legacy iptables has no way to remove one, and nft's
+# needs the program nft for it; an empty table that stays does nothing.
 drop_table() { # place table
     local family=ip text
     [[ $1 == 4* ]] || family=ip6
