@@ -4,9 +4,12 @@
 The tests run as root. Whatever happens, SIGINT, SIGTERM and SIGHUP included, the namespaces and the processes in them
 are gone at the end; what a killed earlier run left behind is removed at the start.
 """
+import contextlib
 import os
 import pathlib
+import resource
 import signal
+import types
 import sys
 
 import pytest
@@ -15,13 +18,26 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from fieldtrial.netns import NetnsFabric, sweep  # noqa: E402 (needs the path above)
+from background import Loop  # noqa: E402 (needs the path above)
+from fieldtrial.netns import NetnsFabric, sweep, temporary_directory  # noqa: E402
+from fieldtrial.world import World  # noqa: E402
+from gateway import Gateway  # noqa: E402
+from http_users import Users  # noqa: E402
+from scripted_origin import ScriptedOrigin, make_certificate  # noqa: E402
 from site_in_namespaces import Site  # noqa: E402
 
 
 def pytest_configure(config):
     if os.geteuid():
         raise pytest.UsageError('the end-to-end tests make network namespaces: run them as root')
+    config.addinivalue_line('markers', 'sanitized: worth running against a Squid built with the sanitizers as well')
+    config.addinivalue_line('markers', 'link(**world): the world of slow_link, see there')
+    # Squid frees little when it exits, on purpose. What else the sanitizers find must end it, and be seen.
+    os.environ.setdefault('ASAN_OPTIONS', 'detect_leaks=0:abort_on_error=1')
+    os.environ.setdefault('UBSAN_OPTIONS', 'print_stacktrace=1')
+    # A thousand users and their servers in one process.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65536), most))
     # The default action would end the process without running any fixture's clean-up.
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _interrupt)
@@ -43,3 +59,53 @@ def fabric():
 def site(fabric):
     """A client, a gateway and a server, IPv4 and IPv6, routed (see site_in_namespaces)."""
     return Site(fabric)
+
+
+@pytest.fixture(scope='session')
+def certificates():
+    """Files with key and certificate: `origin`, valid for the servers' names, and `gateway`, which nobody should see."""
+    with temporary_directory() as directory:
+        files = types.SimpleNamespace(origin=f'{directory}/origin.pem', gateway=f'{directory}/gateway.pem')
+        make_certificate(files.origin, *(f's{number:02d}.test' for number in range(1, 10)))
+        make_certificate(files.gateway, 'gateway.test', common_name='gateway')
+        for path in vars(files).values():
+            os.chmod(path, 0o644)       # Squid reads it again after it has given up its rights
+        yield files
+
+
+@contextlib.contextmanager
+def _slow_link(request, certificates):
+    marker = request.node.get_closest_marker('link')
+    wanted = {'rate_bps': 2e6, 'rtts_ms': (10.0, 40.0), 'users': (2, 2, 2), **(marker.kwargs if marker else {})}
+    with World(**wanted) as world, Loop() as loop:
+        link = types.SimpleNamespace(
+            world=world, users=Users(loop, world), origin=ScriptedOrigin(loop, world.farm, certificates.origin),
+            gateway=Gateway(world, certificates.gateway), certificates=certificates, allowed_harm=None,
+            of=lambda name: [user for user in world.users if user.cls == name])
+        yield link
+        link.gateway.end(link.allowed_harm)
+
+
+@pytest.fixture
+def slow_link(request, certificates):
+    """A site behind a slow link: users, the patched Squid (not started yet), servers that do as they are told.
+
+    The marker `link` has the parameters of the world. Afterwards Squid must end well, and no log may tell of harm.
+    """
+    with _slow_link(request, certificates) as link:
+        yield link
+
+
+@pytest.fixture(scope='module')
+def common_link(request, certificates):
+    """The same for all tests of a module that leave it as they found it; they should use `shared_link`."""
+    with _slow_link(request, certificates) as link:
+        yield link
+
+
+@pytest.fixture
+def shared_link(common_link):
+    """common_link, which must be at rest afterwards."""
+    yield common_link
+    common_link.gateway.rest()
+    common_link.gateway.check(common_link.allowed_harm)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The patched Squid on a slow link: its configuration, its reports and logs, and a check that it came to no harm."""
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import yaml
+
+from background import PATIENCE, wait_until
+from fieldtrial import meters, squidconf
+from fieldtrial.netlink import ReceivedBytes
+from fieldtrial.world import INTERCEPT_TLS_PORT, ROOT, WAN
+
+SQUID = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
+#: What no log may contain, whatever the test does to Squid.
+HARM = re.compile(r'assertion failed|\bFATAL\b|\bBUG\b|xassert|terminated abnormally|dying from|Segment Violation|'
+                  r'AddressSanitizer|LeakSanitizer|runtime error:|ERROR: msfrs|Unhandled exception|'
+                  r'exception.*(msfrs|Msfrs)', re.IGNORECASE)
+LOG_FIELDS = ('time client method url status err_code err_detail class user wait total_wait bytes quanta window '
+              'window_limit refusal tag').split()
+LOG_FORMAT = ('%ts.%03tu %>a %rm %ru %>Hs %err_code %err_detail %msfrs::class %msfrs::user %msfrs::wait '
+              '%msfrs::total_wait %msfrs::bytes %msfrs::quanta %msfrs::window %msfrs::window_limit %msfrs::refusal %Ss')
+LISTENING = 'Accepting '      #: what cache.log says of each port at every start and reconfiguration
+#: W+ begins at 1, and with this it stays there for half an hour: one request that is not answered holds back all others.
+NARROW = 'msfrs_window interval=1min growth=1.01 reserve=0%'
+
+
+class Gateway:
+    """Squid in a world. `directory` has its files; certificate: for the TLS port, Squid's own."""
+
+    def __init__(self, world, certificate):
+        self.world = world
+        self.directory = world.squid_directory()
+        self._certificate = certificate
+        self._daemon = None
+
+    # What it is told.
+
+    def configuration(self, *lines, on=True, weights=None, rate=None, interface=WAN, cache=False, default=None):
+        """A whole squid.conf. lines: more directives. weights: class to weight, the classes' addresses are those of
+        the world. rate: bit/s; the link's if left out. default: the default class; the last if left out."""
+        text = squidconf.stock(self.world)
+        if cache:
+            text = text.replace('cache deny all\n', '')
+        text += (f'https_port {INTERCEPT_TLS_PORT} intercept ssl-bump generate-host-certificates=off '
+                 f'tls-cert={self._certificate}\nacl greeting at_step SslBump1\n'
+                 'ssl_bump peek greeting\nssl_bump splice all\n'
+                 f'logformat e2e {LOG_FORMAT}\naccess_log stdio:{self.directory}/e2e.log logformat=e2e\n')
+        if on:
+            weights = weights or self.world.weights
+            default = default or list(weights)[-1]
+            known = f' interface={interface}' if interface else ''
+            text += f'msfrs on\nmsfrs_link rate={(rate or self.world.rate_bps) / 1000:.0f}kbit{known}\n'
+            for name, weight in weights.items():
+                text += f'msfrs_class {name} weight={weight:g}{" default" if name == default else ""}\n'
+            for name in weights:
+                if name in self.world.weights:      # the ACL of that name is there
+                    text += f'msfrs_access {name} allow {name}\n'
+        return text + '\n'.join(lines) + '\n'
+
+    def start(self, *lines, **how):
+        """Squid with configuration(...); ready to take requests."""
+        self._daemon = self.world.start_squid(self.configuration(*lines, **how), SQUID, timeout=PATIENCE)
+        return self
+
+    def intercept_tls(self):
+        """Sends the users' port 443 to Squid too."""
+        self.world.intercept('--redirect-ports', '3129,3130', '--quic', 'allow')
+
+    def command(self, *arguments, timeout=PATIENCE):
+        """Runs squid on the gateway with the configuration file of the running one; CompletedProcess."""
+        argv = [str(SQUID), '-f', str(self.directory / 'squid.conf'), *arguments]
+        return subprocess.run(self.world.gateway.enter(argv), capture_output=True, text=True, timeout=timeout,
+                              check=False)
+
+    def write(self, *lines, **how):
+        """A new configuration that nobody has read yet."""
+        (self.directory / 'squid.conf').write_text(self.configuration(*lines, **how))
+
+    def reconfigure(self, *lines, **how):
+        """`squid -k reconfigure` with configuration(...), to its end."""
+        self.write(*lines, **how)
+        before = self.cache_log().count(LISTENING)
+        done = self.command('-k', 'reconfigure')
+        assert done.returncode == 0, done.stderr
+        self.wait_until(lambda: self.cache_log().count(LISTENING) >= before + 3, 'listening again on all three ports')
+
+    def send(self, signum):
+        os.kill(self._daemon.pid, signum)
+
+    def stop(self, signum=signal.SIGINT, timeout=PATIENCE):
+        """Its exit code."""
+        if self._daemon.poll() is None:
+            self.send(signum)
+        code = self._daemon.wait(timeout)
+        assert code is not None, f'Squid has not ended within {timeout:g} s of signal {signum}'
+        return code
+
+    # What it says.
+
+    def report(self):
+        """mgr:msfrs, parsed."""
+        return yaml.safe_load(meters.manager_report(self.world, 'msfrs', timeout=PATIENCE))
+
+    def page(self, action):
+        """A cache manager report as text."""
+        return meters.manager_report(self.world, action, timeout=PATIENCE)
+
+    def classes(self):
+        """Of mgr:msfrs: class name to its figures."""
+        return {row['name']: row for row in self.report()['classes']}
+
+    def total(self, *names):
+        """Sums of figures over all classes, of one report: queued, paused, in_flight, requests, bytes ..."""
+        rows = self.report()['classes']
+        sums = tuple(sum(row[name] for row in rows) for name in names)
+        return sums if len(names) > 1 else sums[0]
+
+    def wait_for(self, **figures):
+        """Until the sums over all classes are these, e.g. queued=3, in_flight=1."""
+        names = tuple(figures)
+        self.wait_until(lambda: self.total(*names) == (tuple(figures.values()) if len(names) > 1 else figures[names[0]]),
+                        lambda: f'{figures}; mgr:msfrs: {self.report()}')
+
+    def wait_until(self, condition, what, timeout=PATIENCE):
+        return wait_until(condition, what, timeout, self._daemon.check)
+
+    def cache_log(self):
+        path = self.directory / 'cache.log'
+        return path.read_text(errors='replace') if path.exists() else ''
+
+    def access_log(self, count=0):
+        """Lines of access.log as dicts by LOG_FIELDS, without those of the cache manager; at least `count`."""
+        path = self.directory / 'e2e.log'
+
+        def lines():
+            text = path.read_text() if path.exists() else ''
+            rows = [dict(zip(LOG_FIELDS, line.split(), strict=True)) for line in text.splitlines()]
+            return [row for row in rows if 'squid-internal-mgr' not in row['url'] and row['client'] != '127.0.0.1']
+        self.wait_until(lambda: len(lines()) >= count, lambda: f'{count} lines in access.log: {lines()}')
+        return lines()
+
+    @contextlib.contextmanager
+    def received(self):
+        """Yields a counter of the bytes that the link brings (a ReceivedBytes)."""
+        counter = ReceivedBytes(self.world.gateway, WAN)
+        try:
+            yield counter
+        finally:
+            counter.close()
+
+    # What must be true in the end.
+
+    def rest(self):
+        """Waits until nothing is queued, paused or in service; W is 0 then."""
+        self.wait_for(queued=0, paused=0, in_flight=0)
+        assert self.report()['window']['outstanding'] == 0
+
+    def check(self, allowed=None):
+        """Asserts that Squid's logs have nothing that should never be there, but `allowed` (a regex)."""
+        found = []
+        for name in ('cache.log', 'squid.out'):
+            path = self.directory / name
+            if path.exists():
+                found += [f'{name}: {line}' for line in path.read_text(errors='replace').splitlines()
+                          if HARM.search(line) and not (allowed and re.search(allowed, line))]
+        assert not found, '\n'.join(found)
+
+    def end(self, allowed=None):
+        """Stops Squid if it runs; it must end well."""
+        if self._daemon is not None:
+            code = self.stop()
+            self.check(allowed)
+            assert code == 0, f'exit code {code}; {self._daemon.last_words()}'

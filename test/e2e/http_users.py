@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Users of a gateway: requests from their own addresses, over every way that a gateway offers, checked byte by byte."""
+import asyncio
+import contextlib
+import itertools
+import socket
+import ssl
+import struct
+import threading
+import time
+
+from background import PATIENCE, content, wait_until
+from fieldtrial import addresses as plan
+from fieldtrial.world import FORWARD_PORT
+from scripted_origin import url_path
+
+RESET = struct.pack('ii', 1, 0)
+#: What can become of a connection.
+FAILURES = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ssl.SSLError, ValueError, IndexError)
+
+
+class Fetch:
+    """One request. Everything but `abort` only looks."""
+
+    def __init__(self, key, path):
+        self.key, self.path = key, path
+        self.status = 0             #: of the answer; 0: none came
+        self.headers = {}           #: of the answer, names in lower case
+        self.received = 0           #: bytes of the body so far
+        self.intact = True          #: whether they are those of the key
+        self.text = b''             #: the beginning of the body
+        self.whole = False          #: whether the end of the answer came
+        self.error = None           #: the exception that ended it early
+        self.refused = False        #: the gateway did not take the connection
+        self.certificate = None     #: of the server, DER, if there was TLS
+        self.t_end = None           #: monotonic time of the end
+        self._finished = threading.Event()
+        self._task = self._socket = self._loop = None
+
+    @property
+    def finished(self):
+        return self._finished.is_set()
+
+    @property
+    def good(self):
+        """Whether it is a whole, right answer."""
+        return self.finished and self.status == 200 and self.whole and self.intact
+
+    def wait(self, timeout=PATIENCE):
+        """Itself, once it has ended."""
+        assert self._finished.wait(timeout), f'{self} has not ended within {timeout:g} s'
+        return self
+
+    def abort(self, reset=False):
+        """The user goes away: closes the connection, or resets it."""
+        if reset and self._socket:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        self._loop.call_soon_threadsafe(self._task.cancel)
+        self.wait()
+
+    def __repr__(self):
+        return (f'<{self.path}: status {self.status}, {self.received} bytes, whole {self.whole}, intact {self.intact}, '
+                f'{self.error!r}>')
+
+
+class Users:
+    """Makes requests for the users of a world."""
+
+    def __init__(self, loop, world):
+        self._loop, self._world = loop, world
+        self._numbers = itertools.count(1)
+        self._tasks = set()         # a loop does not keep its tasks alive
+
+    def get(self, user, key=None, *, via='proxy', family=4, server=0, name=None, ca=None, stall_after=None,
+            path=None, **script):
+        """Starts a request of a user; its Fetch.
+
+        via: 'proxy', 'connect' (a CONNECT tunnel and TLS in it), 'intercept' (straight to the server's port 80),
+        'tls' (to its port 443), or 'ftp' (ftp:// of the proxy). name: what the server is called (host, SNI) instead of
+        its address. ca: file of the certificate to trust; without one, any will do. stall_after: bytes of the body
+        after which the client stops to read. script: see scripted_origin.
+        """
+        key = key or f'k{next(self._numbers)}'
+        fetch = Fetch(key, path or url_path(key, **script))
+        fetch._loop = self._loop.loop
+        where = self._world.servers[server]
+        address, source = (where.v4, user.v4) if family == 4 else (where.v6, user.v6)
+        proxy = plan.GATEWAY_IN4 if family == 4 else plan.GATEWAY_IN6
+        shown = name or (f'[{address}]' if family == 6 else address)
+
+        async def start():
+            task = fetch._task = asyncio.ensure_future(
+                self._run(fetch, via, source, (address, proxy), shown, name, ca, stall_after))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._loop.call(start())
+        return fetch
+
+    async def _run(self, fetch, via, source, addresses, shown, name, ca, stall_after):
+        writer = None
+        try:
+            reader, writer = await self._connect(fetch, via, source, *addresses, small=stall_after is not None)
+            if via == 'connect':
+                writer.write(f'CONNECT {shown}:443 HTTP/1.1\r\nHost: {shown}:443\r\n\r\n'.encode())
+                await _read_head(reader, fetch)
+                if fetch.status != 200:
+                    await _read_body(reader, fetch, None)
+                    return
+            if via in ('connect', 'tls'):
+                await writer.start_tls(_context(ca), server_hostname=name or '')
+                fetch.certificate = writer.get_extra_info('ssl_object').getpeercert(binary_form=True)
+            base = {'proxy': f'http://{shown}', 'ftp': f'ftp://{shown}'}.get(via, '')
+            writer.write(f'GET {base}{fetch.path} HTTP/1.1\r\nHost: {shown}\r\nConnection: close\r\n\r\n'.encode())
+            await _read_head(reader, fetch)
+            await _read_body(reader, fetch, stall_after)
+        except asyncio.CancelledError:
+            if writer:
+                writer.transport.abort()
+        except FAILURES as error:
+            fetch.error = error
+        finally:
+            if writer:
+                writer.close()
+            fetch.t_end = time.monotonic()
+            fetch._finished.set()
+
+    async def _connect(self, fetch, via, source, server, proxy, *, small):
+        direct = {'intercept': 80, 'tls': 443}.get(via)
+        with self._world.users_host.inside():
+            made = fetch._socket = socket.socket(socket.AF_INET6 if ':' in source else socket.AF_INET)
+        made.setblocking(False)
+        if small:                   # so that the kernel does not read on for a client that has stopped
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        made.bind((source, 0))
+        try:
+            await asyncio.get_running_loop().sock_connect(made, (server, direct) if direct else (proxy, FORWARD_PORT))
+        except OSError:
+            fetch.refused = True
+            made.close()
+            raise
+        return await asyncio.open_connection(sock=made, limit=4096 if small else 65536)
+
+    def load(self, users, **how):
+        """Keeps the users busy from now on; see Load."""
+        return Load(self, users, **how)
+
+
+class Load:
+    """Users who always have `inflight` requests of `size` bytes under way; `how` as in Users.get. To be stopped."""
+
+    def __init__(self, users, who, *, inflight=4, size=60_000, **how):
+        self._users, self._how = users, dict(how, size=size)
+        self._running = True
+        self.fetches = {user: [] for user in who}      #: every request so far, by user
+        self._threads = [threading.Thread(target=self._keep_busy, args=(user, inflight), daemon=True) for user in who]
+        for thread in self._threads:
+            thread.start()
+
+    def _keep_busy(self, user, inflight):
+        under_way = []
+        while self._running:
+            under_way = [fetch for fetch in under_way if not fetch.finished]
+            while self._running and len(under_way) < inflight:
+                fetch = self._users.get(user, **self._how)
+                under_way.append(fetch)
+                self.fetches[user].append(fetch)
+            time.sleep(0.02)
+
+    def bytes(self):
+        """Bytes of bodies that each user has received so far."""
+        return {user: sum(fetch.received for fetch in list(fetches)) for user, fetches in self.fetches.items()}
+
+    def since(self, before):
+        """The same, less what bytes() once returned."""
+        return {user: got - before.get(user, 0) for user, got in self.bytes().items()}
+
+    def all(self):
+        return [fetch for fetches in self.fetches.values() for fetch in list(fetches)]
+
+    def stop(self, abort=False):
+        """No new requests; those under way are finished, or aborted. Every request that was made."""
+        self._running = False
+        for thread in self._threads:
+            thread.join(PATIENCE)
+        for fetch in self.all():
+            if abort and not fetch.finished:
+                fetch.abort()
+        wait_until(lambda: all(fetch.finished for fetch in self.all()), 'all requests of the load have ended',
+                   2 * PATIENCE)
+        return self.all()
+
+
+def _context(ca):
+    context = ssl.create_default_context(cafile=ca)
+    context.check_hostname = False
+    if not ca:
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def _read_head(reader, fetch):
+    lines = (await reader.readuntil(b'\r\n\r\n')).decode('latin-1').split('\r\n')
+    fetch.status = int(lines[0].split()[1])
+    fetch.headers = {name.lower(): value.strip() for name, _, value in (line.partition(':') for line in lines[1:] if line)}
+
+
+async def _read_body(reader, fetch, stall_after):
+    if 'chunked' in fetch.headers.get('transfer-encoding', ''):
+        while size := int(await reader.readuntil(b'\r\n'), 16):
+            await _read_piece(reader, fetch, size, stall_after)
+            await reader.readexactly(2)
+        await reader.readexactly(2)
+    elif 'content-length' in fetch.headers:
+        await _read_piece(reader, fetch, int(fetch.headers['content-length']), stall_after)
+    else:
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            await _read_piece(reader, fetch, 1 << 40, stall_after)
+    fetch.whole = True
+
+
+async def _read_piece(reader, fetch, size, stall_after):
+    while size:
+        if stall_after is not None and fetch.received >= stall_after:
+            await asyncio.Event().wait()
+        data = await reader.read(min(size, 65536))
+        if not data:
+            raise asyncio.IncompleteReadError(b'', size)
+        if len(fetch.text) < 4096:
+            fetch.text += data[:4096]
+        fetch.intact = fetch.intact and data == content(fetch.key, fetch.received, len(data))
+        fetch.received += len(data)
+        size -= len(data)

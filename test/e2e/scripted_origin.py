@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A web server that does as the request tells it, well or badly.
+
+    GET /KEY?size=10000&send=5000&then=reset
+
+    size     bytes of the body, recognisable by KEY (background.content). Default: 1000
+    send     bytes of it that are really sent; default: all
+    then     after them: `reset` or `close` the connection, or `hang`: neither send nor close. Default: the next request
+    gate     answer only after the test has opened the gate with this name; one that it never opens is a dead server
+    framing  how the end is marked: `length` (default), `chunked`, or `close`
+    cache    seconds that the answer may be kept; default: it may not
+"""
+import asyncio
+import contextlib
+import socket
+import ssl
+import struct
+import subprocess
+import urllib.parse
+from dataclasses import dataclass
+
+from background import content
+from site_in_namespaces import ANY, AF
+
+PIECE = 16384
+RESET = struct.pack('ii', 1, 0)                 # SO_LINGER, no time: close() sends a reset
+
+
+def url_path(key, **script):
+    """The path of a request; see the module's description."""
+    return f'/{key}?{urllib.parse.urlencode(script)}'
+
+
+def make_certificate(path, *names, common_name='origin'):
+    """Writes a new key and a certificate that it signed itself to one file."""
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
+                    '-days', '2', '-subj', f'/CN={common_name}', '-addext',
+                    'subjectAltName=' + ','.join(f'DNS:{name}' for name in names), '-keyout', path, '-out', path],
+                   check=True, capture_output=True)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as it arrived."""
+    key: str
+    client: str
+    tls: bool
+    headers: dict
+
+
+class ScriptedOrigin:
+    """On every address of a host, IPv4 and IPv6, ports 80 and 443. `certificate`: a file with key and certificate."""
+
+    def __init__(self, loop, host, certificate):
+        self._loop, self._host, self._certificate = loop, host, str(certificate)
+        self._gates = {}
+        self._servers = []
+        self._tasks = set()
+        self.seen = []          #: every request that arrived, as Seen
+        loop.call(self._listen())
+
+    def keys(self):
+        """Keys of the requests that arrived, in order."""
+        return [seen.key for seen in list(self.seen)]
+
+    def open_gate(self, name):
+        """Lets go who waits at the gate, now and later."""
+        self._loop.call(self._open(name))
+
+    async def _open(self, name):
+        self._gate(name).set()
+
+    def _gate(self, name):
+        return self._gates.setdefault(name, asyncio.Event())
+
+    async def _listen(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self._certificate)
+        for family in (4, 6):
+            for port, tls in ((80, None), (443, context)):
+                with self._host.inside():
+                    made = socket.socket(AF[family], socket.SOCK_STREAM)
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == 6:
+                    made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                made.bind((ANY[family], port))
+                self._servers.append(await asyncio.start_server(self._serve, sock=made, ssl=tls, backlog=1024))
+
+    async def _serve(self, reader, writer):
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):
+            while await self._answer(reader, writer):
+                pass
+        writer.transport.abort() if writer.transport.is_closing() else writer.close()
+
+    async def _answer(self, reader, writer):
+        """Whether the connection may be used again."""
+        head = (await reader.readuntil(b'\r\n\r\n')).decode('latin-1').split('\r\n')
+        target = urllib.parse.urlsplit(head[0].split()[1])
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(':') for line in head[1:] if line)}
+        key = target.path.lstrip('/')
+        script = dict(urllib.parse.parse_qsl(target.query))
+        tls = writer.get_extra_info('ssl_object') is not None
+        self.seen.append(Seen(key, writer.get_extra_info('peername')[0], tls, headers))
+        if 'gate' in script:
+            await self._gate(script['gate']).wait()
+        size = int(script.get('size', 1000))
+        framing = script.get('framing', 'length')
+        writer.write(_head(size, framing, script.get('cache')))
+        await self._send(writer, key, int(script.get('send', size)), framing == 'chunked')
+        then = script.get('then', 'close' if framing == 'close' else '')
+        if then == 'hang':
+            await asyncio.Event().wait()
+        if then == 'reset':
+            writer.get_extra_info('socket').setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            writer.transport.abort()
+        elif not then and framing == 'chunked':
+            writer.write(b'0\r\n\r\n')
+        await writer.drain()
+        return not then and headers.get('connection', '').lower() != 'close'
+
+    @staticmethod
+    async def _send(writer, key, size, chunked):
+        for offset in range(0, size, PIECE):
+            piece = content(key, offset, min(PIECE, size - offset))
+            writer.write(b'%x\r\n%b\r\n' % (len(piece), piece) if chunked else piece)
+            await writer.drain()
+
+
+def _head(size, framing, cache):
+    lines = ['HTTP/1.1 200 OK', 'Content-Type: application/octet-stream']
+    lines.append(f'Cache-Control: max-age={cache}' if cache else 'Cache-Control: no-store')
+    lines.append({'length': f'Content-Length: {size}', 'chunked': 'Transfer-Encoding: chunked',
+                  'close': 'Connection: close'}[framing])
+    return '\r\n'.join([*lines, '', '']).encode()
