@@ -14,7 +14,7 @@ from .world import NO_SQUID
 PROGRAMS = {'ip': 'iproute2', 'tc': 'iproute2', 'ss': 'iproute2', 'ethtool': 'ethtool', 'iptables': 'iptables',
             'ip6tables': 'iptables', 'nginx': 'nginx', 'dnsmasq': 'dnsmasq-base', 'setpriv': 'util-linux',
             'sysctl': 'procps', 'openssl': 'openssl'}
-MODULES = {'aiohttp': 'python3-aiohttp', 'numpy': 'python3-numpy'}
+MODULES = {'aiohttp': 'python3-aiohttp', 'numpy': 'python3-numpy', 'matplotlib': 'python3-matplotlib'}
 
 
 def check(squid, delayline, distance):
