@@ -134,7 +134,7 @@ void
 PrintRefusals(Writer &writer, const Reports &classes)
 {
     writer.family("msfrs_class_refused_requests", "counter", nullptr,
-                  "Requests that were refused: too many of the user, too many in all, by admission, or waited too long.");
+                  "Requests refused: too many of the user, too many in all, by admission, or waited too long.");
     for (const auto &c: classes) {
         const std::pair<const char *, uint64_t> reasons[] = {
             {"per_user", c.refusedPerUser}, {"total", c.refusedTotal}, {"admission", c.refusedAdmission},
@@ -151,7 +151,9 @@ PrintWaits(Writer &writer, const Reports &classes)
     writer.family("msfrs_class_wait_seconds", "summary", "seconds",
                   "From the arrival of a request to its first release; quantiles over the last five to ten minutes.");
     for (const auto &c: classes) {
-        const std::pair<const char *, double> quantiles[] = {{"0.5", c.waitP50}, {"0.95", c.waitP95}, {"0.99", c.waitP99}};
+        const std::pair<const char *, double> quantiles[] = {
+            {"0.5", c.waitP50}, {"0.95", c.waitP95}, {"0.99", c.waitP99}
+        };
         for (const auto &[quantile, value]: quantiles)
             writer.sample("", ClassLabel(c) + ",quantile=\"" + quantile + "\"", Fixed(value, 6));
         writer.sample("_sum", ClassLabel(c), Fixed(c.waitSum, 6));
@@ -173,7 +175,7 @@ Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
         const auto classes = scheduler->classes();
         writer.gauge("msfrs_link_capacity_bytes_per_second", nullptr, "Rate of the link as configured.",
                      Fixed(config.rate/8, 0));
-        writer.gauge("msfrs_link_metered", nullptr, "1 while the interface's counter says how much of the link is used.",
+        writer.gauge("msfrs_link_metered", nullptr, "1 while the interface's counter tells the use of the link.",
                      window.metered ? "1" : "0");
         writer.gauge("msfrs_link_utilisation_ratio", "ratio", "U: share of the link used in the last interval.",
                      Fixed(window.utilisation, 6));

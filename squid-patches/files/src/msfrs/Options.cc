@@ -146,7 +146,8 @@ Msfrs::Allowed(const Spec &spec)
         if (!names.front().empty())
             text += " with the unit " + Listed(names, "or");
     }
-    return text + " from " + Print(spec.min, spec.kind) + " to " + Print(spec.max, spec.kind) + ", as in " + spec.example;
+    return text + " from " + Print(spec.min, spec.kind) + " to " + Print(spec.max, spec.kind) + ", as in " +
+           spec.example;
 }
 
 double

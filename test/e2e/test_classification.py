@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who is a request's class and user, as access.log has them."""
+import base64
+import http.client
+
+import pytest
+
+from background import PATIENCE
+from fieldtrial import addresses as plan
+from fieldtrial.world import FORWARD_PORT
+
+CLASSES = ('msfrs on', 'msfrs_link rate=100Mbit', 'msfrs_class first weight=1', 'msfrs_class second weight=1',
+           'msfrs_class rest weight=1 default')
+#: Every way in that has a client address of its own to go by.
+WAYS = [('proxy', 4), ('proxy', 6), ('intercept', 4), ('intercept', 6), ('connect', 4), ('tls', 4), ('tls', 6)]
+
+
+def party(link, *args, **how):
+    """(class, user) of a request like this, from access.log."""
+    def rows():     # an intercepted TLS connection has another one, for what came before it was spliced
+        return [row for row in link.gateway.access_log() if not row['tag'].startswith('NONE')]
+    before = len(rows())
+    assert link.users.get(*args, **how).wait().good
+    link.gateway.wait_until(lambda: len(rows()) > before, rows)
+    row = rows()[-1]
+    return row['class'], row['user']
+
+
+def start(link, *lines):
+    """Squid with CLASSES and these directives; the users' ports 80 and 443 go to it."""
+    link.gateway.start(*CLASSES, *lines, on=False).intercept_tls()
+    return link.of('gold') + link.of('silver') + link.of('bronze')
+
+
+@pytest.mark.parametrize('via, family', WAYS)
+def test_a_user_is_an_address(slow_link, via, family):
+    one, two, *_ = start(slow_link, 'msfrs_access first allow gold')
+    for user in (one, two):
+        assert party(slow_link, user, via=via, family=family) == ('first', user.v4 if family == 4 else user.v6)
+
+
+def test_a_user_is_a_network(slow_link):
+    one, two, *_ = start(slow_link, 'msfrs_user src6/52')
+    for user in (one, two):
+        assert party(slow_link, user, family=6) == ('rest', '2001:2:0:1000::/52')
+        assert party(slow_link, user, family=4) == ('rest', user.v4)
+
+
+def test_the_first_line_that_matches_decides(slow_link):
+    _, _, silver, _, bronze, other = start(
+        slow_link, f'acl one src {slow_link.of("silver")[1].v4}', f'acl two src {slow_link.of("bronze")[0].v4}',
+        'msfrs_access first deny one', 'msfrs_access second allow one', 'msfrs_access second deny two !all',
+        'msfrs_access first allow silver', 'msfrs_access second deny two', 'msfrs_access second allow bronze',
+        'msfrs_access first deny all', 'msfrs_access first allow all')
+    expected = {slow_link.of('silver')[1]: 'second',    # taken out of first, then put into second
+                silver: 'first',
+                bronze: 'rest',                         # taken out of second, and nobody gets past "deny all"
+                other: 'second',
+                slow_link.of('gold')[0]: 'rest'}
+    for user, name in expected.items():
+        assert party(slow_link, user) == (name, user.v4)
+
+
+def helper(link, name, answer):
+    """A program that answers every line of Squid's the same; the command that runs it."""
+    path = link.gateway.directory / name
+    path.write_text(f'#!/bin/sh\nwhile read -r line; do echo "{answer}"; done\n')
+    path.chmod(0o755)
+    return path
+
+
+def get_with_name(link, user, name):
+    """A request through the proxy with a user name of HTTP's own."""
+    with link.world.users_host.inside():
+        connection = http.client.HTTPConnection(plan.GATEWAY_IN4, FORWARD_PORT, timeout=PATIENCE,
+                                                source_address=(user.v4, 0))
+        connection.connect()
+    credentials = base64.b64encode(f'{name}:secret'.encode()).decode()
+    connection.request('GET', f'http://{link.world.servers[0].v4}/named?size=1000',
+                       headers={'Proxy-Authorization': f'Basic {credentials}'})
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_a_user_is_a_login(slow_link):
+    """The name that proxy_auth found; else the one of an external ACL, which there may be for intercepted requests,
+    too; else the address."""
+    gold, silver, bronze = (slow_link.of(name)[0] for name in ('gold', 'silver', 'bronze'))
+    start(slow_link, 'msfrs_user login', f'auth_param basic program {helper(slow_link, "basic", "OK")}',
+          f'external_acl_type session %>a {helper(slow_link, "session", "OK user=by-session")}',
+          'acl named proxy_auth REQUIRED', 'acl known external session',
+          # after http_access, and before a request is forwarded
+          'adapted_http_access allow gold named', 'adapted_http_access allow silver known',
+          'adapted_http_access allow all')
+    assert get_with_name(slow_link, gold, 'alice') == 200
+    assert get_with_name(slow_link, slow_link.of('gold')[1], 'alice') == 200
+    assert slow_link.users.get(silver, via='intercept').wait().good
+    assert slow_link.users.get(bronze).wait().good
+    rows = slow_link.gateway.access_log(4)
+    assert [row['user'] for row in rows] == ['login=alice', 'login=alice', 'login=by-session', bronze.v4]
+
+
+def test_a_user_is_a_hardware_address(slow_link):
+    one, two, *_ = start(slow_link, 'msfrs_user mac')
+    mac = slow_link.world.users_host.run('cat', '/sys/class/net/eth0/address').strip()
+    for user in (one, two):     # two addresses of one machine
+        for via in ('proxy', 'intercept'):
+            assert party(slow_link, user, via=via) == ('rest', f'mac={mac}')
+    # Its IPv6 addresses do not contain the hardware address.
+    assert party(slow_link, one, family=6) == ('rest', one.v6)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What an administrator sees: the reports msfrs and msfrs-metrics, and the msfrs:: codes in access.log."""
+import http.client
+
+import pytest
+import yaml
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as older_parser
+
+from background import PATIENCE
+from fieldtrial.world import FORWARD_PORT
+from gateway import NARROW
+
+OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
+
+
+def scrape(link):
+    """(Content-Type, text) of the metrics, asked for as Prometheus does: straight from the manager's path."""
+    with link.world.gateway.inside():
+        connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT, timeout=PATIENCE)
+        connection.connect()
+    connection.request('GET', '/squid-internal-mgr/msfrs-metrics',
+                       headers={'Accept': 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5'})
+    answer = connection.getresponse()
+    assert answer.status == 200
+    text = answer.read().decode()
+    connection.close()
+    return answer.getheader('Content-Type'), text
+
+
+def samples(text):
+    """OpenMetrics text as {(name, label value or None...): value}; the parser is strict."""
+    found = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation and family.name.startswith('msfrs_')
+        for sample in family.samples:
+            found[(sample.name, *sample.labels.values())] = sample.value
+    return found
+
+
+@pytest.fixture
+def busy(slow_link):
+    """gold's first user waits for a server that does not answer; behind it stand two of bronze, and gold again; a
+    third request of bronze was refused."""
+    gateway = slow_link.gateway.start(NARROW, 'msfrs_queue max_per_user=2', 'msfrs_user src6/64')
+    gold, bronze = slow_link.of('gold')[0], slow_link.of('bronze')[0]
+    slow_link.first = slow_link.users.get(gold, gate='open')
+    gateway.wait_for(queued=0, in_flight=1)
+    slow_link.waiting = [slow_link.users.get(who, size=size)
+                         for who, size in ((bronze, 1000), (bronze, 2000), (gold, 100_000))]
+    gateway.wait_for(queued=3, in_flight=1)
+    slow_link.refused = slow_link.users.get(bronze).wait()
+    assert slow_link.refused.status == 503
+    return slow_link
+
+
+def test_the_report(busy):
+    report = busy.gateway.report()
+    assert report['scheduling'] is True
+    assert report['window']['outstanding'] == 1 and report['window']['limit'] == 1
+    gold, silver, bronze = report['classes']
+    names = ('name', 'default', 'weight', 'users', 'queued', 'paused', 'in_flight', 'requests', 'waits')
+    assert [gold[name] for name in names] == ['gold', False, busy.world.weights['gold'], 1, 1, 0, 1, 2, 1]
+    assert [silver[name] for name in names] == ['silver', False, busy.world.weights['silver'], 0, 0, 0, 0, 0, 0]
+    assert [bronze[name] for name in names] == ['bronze', True, busy.world.weights['bronze'], 1, 2, 0, 0, 3, 0]
+    assert bronze['refused'] == {'per_user': 1, 'total': 0, 'admission': 0, 'max_wait': 0}
+    users = {row['user']: (row['class'], row['queued'], row['in_flight']) for row in report['top_users']}
+    assert users == {busy.of('gold')[0].v4: ('gold', 1, 1), busy.of('bronze')[0].v4: ('bronze', 2, 0)}
+    busy.origin.open_gate('open')
+    assert all(fetch.wait().good for fetch in (busy.first, *busy.waiting))
+    busy.gateway.rest()
+    classes = busy.gateway.classes()
+    assert classes['gold']['bytes'] > 100_000 and classes['bronze']['bytes'] > 3000
+    assert classes['gold']['waits'] == 2 and classes['bronze']['waits'] == 2
+    assert 0 < classes['bronze']['wait_p50'] <= classes['bronze']['wait_p95'] <= classes['bronze']['wait_p99']
+
+
+def test_the_windows_history(slow_link):
+    gateway = slow_link.gateway.start('msfrs_window interval=100ms')
+    history = gateway.wait_until(lambda: len(gateway.report()['window']['history']) >= 3 and
+                                 gateway.report()['window']['history'], 'three intervals')
+    assert all(set(entry) == {'ago', 'outstanding', 'limit', 'utilisation', 'full'} for entry in history)
+    assert [entry['ago'] for entry in history] == sorted((entry['ago'] for entry in history), reverse=True)
+    assert not any(entry['full'] for entry in history), 'nobody had to wait'
+    assert gateway.wait_until(lambda: len(gateway.report()['window']['history']) == 120, 'as many as are kept')
+
+
+def test_the_metrics_are_the_reports_figures(busy):
+    report = busy.gateway.report()
+    kind, text = scrape(busy)
+    assert kind == OPENMETRICS
+    found = samples(text)
+    assert found['msfrs_scheduling',] == 1
+    assert found['msfrs_link_capacity_bytes_per_second',] == busy.world.rate_bps / 8
+    assert found['msfrs_window_outstanding_responses',] == report['window']['outstanding']
+    assert found['msfrs_window_limit_responses',] == report['window']['limit']
+    for row in report['classes']:
+        name = row['name']
+        for metric, figure in {'weight': 'weight', 'users': 'users', 'queued_requests': 'queued',
+                               'paused_responses': 'paused', 'in_flight_requests': 'in_flight',
+                               'service_bytes': 'service', 'requests_total': 'requests',
+                               'received_bytes_total': 'bytes', 'quanta_total': 'quanta',
+                               'wait_seconds_count': 'waits'}.items():
+            assert found[f'msfrs_class_{metric}', name] == row[figure], metric
+        for reason, count in row['refused'].items():
+            assert found['msfrs_class_refused_requests_total', name, reason] == count
+        for quantile, figure in (('0.5', 'wait_p50'), ('0.95', 'wait_p95'), ('0.99', 'wait_p99')):
+            assert found['msfrs_class_wait_seconds', name, quantile] == pytest.approx(row[figure], abs=1e-4)
+    # Behind something that hides the content type they are read by the older format's rules.
+    assert {sample.name for family in older_parser(text) for sample in family.samples} == {key[0] for key in found}
+
+
+def test_nothing_is_scheduled(slow_link):
+    slow_link.gateway.start(on=False)
+    assert yaml.safe_load(slow_link.gateway.page('msfrs')) == {'scheduling': False, 'reason': 'msfrs is off'}
+    assert samples(scrape(slow_link)[1]) == {('msfrs_scheduling',): 0}
+    fetch = slow_link.users.get(slow_link.of('gold')[0]).wait()
+    assert fetch.good
+    (row,) = slow_link.gateway.access_log(1)
+    assert {row[name] for name in ('class', 'user', 'wait', 'total_wait', 'bytes', 'quanta', 'window', 'window_limit',
+                                   'refusal')} == {'-'}
+
+
+def test_why_was_i_held(busy):
+    """access.log answers: by whose class, how long, in how full a window; and why one was refused."""
+    busy.origin.open_gate('open')
+    assert all(fetch.wait().good for fetch in (busy.first, *busy.waiting))
+    rows = {row['url'].rpartition('/')[2].rstrip('?'): row for row in busy.gateway.access_log(5)}
+    first, one, two, large, refused = (rows[fetch.key] for fetch in (busy.first, *busy.waiting, busy.refused))
+    assert (first['class'], first['window'], first['window_limit'], first['quanta']) == ('gold', '1', '1.00', '1')
+    assert int(first['wait']) <= int(one['wait']) <= int(one['total_wait'])
+    for row, size in ((one, 1000), (two, 2000), (large, 100_000)):
+        assert row['window'] == '1' and row['refusal'] == '-' and int(row['bytes']) > size
+    assert (one['class'], one['user']) == ('bronze', busy.of('bronze')[0].v4)
+    assert large['class'] == 'gold' and int(large['quanta']) >= 1
+    assert (refused['class'], refused['wait'], refused['bytes'], refused['quanta'], refused['window']) == (
+        'bronze', '-', '0', '0', '-')
+    assert refused['refusal'] == refused['err_detail'] == 'MSFRS_USER_QUEUE_FULL'
