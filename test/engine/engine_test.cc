@@ -227,6 +227,8 @@ TEST(EngineForget, FreesFlowsThatHaveBeenIdleAndKeepsTheOthers)
     d.arrive(c, "c", 1); // stays queued
     d.clock.set(160 * Second);
     EXPECT_EQ(flows(), "abc");
+    d.engine().forgetIdleFlows(100 * Second, 0);
+    EXPECT_EQ(flows(), "abc") << "a has been idle since then, not since before";
     d.engine().forgetIdleFlows(101 * Second, 0);
     d.audit("forgetIdleFlows");
     EXPECT_EQ(flows(), "bc");

@@ -94,6 +94,56 @@ TEST_F(Msf, EstimatesAreSpentWhenPickedAndGivenBackAtTheEnd)
     EXPECT_DOUBLE_EQ(counter(), 150);
 }
 
+TEST_F(Msf, ARefundNeverTakesMoreThanThereIs)
+{
+    Driver::Setup setup;
+    setup.estimate = [](int64_t) { return int64_t(1000); };
+    Driver e(ParseVariant("msf"), setup);
+    auto &c = e.addClass("c", 1);
+    auto *const a = e.arrive(c, "a", 0);
+    auto *const b = e.arrive(c, "b", 0);
+    e.pick(); // 1000 / 2
+    e.remove(*b);
+    e.done(*a); // 1000 / 1 comes back
+    EXPECT_EQ(e.engine().gauges(&c).at(0), 0);
+}
+
+TEST_F(Msf, UsersHaveWeights)
+{
+    auto &c = d.addClass("c", 1);
+    d.engine().flow(c, "double", 2);
+    for (int n = 0; n < 20; ++n) {
+        d.arrive(c, "double", 0, "d");
+        d.arrive(c, "single", 0, "s");
+    }
+    std::string order;
+    for (int n = 0; n < 12; ++n)
+        order += serve(1000);
+    EXPECT_EQ(std::count(order.begin(), order.end(), 'd'), 8) << order;
+}
+
+TEST_F(Msf, AUserWhoIsAheadIsRememberedWhileIdle)
+{
+    auto &c = d.addClass("c", 1);
+    auto *const t = d.arrive(c, "ahead", 0);
+    d.pick();
+    d.arrive(c, "behind", 0);
+    d.charge(*t, 10'000);
+    d.done(*t);
+    d.clock.advance(100 * Second);
+    d.engine().forgetIdleFlows(d.clock.now() - 60 * Second, d.clock.now() - 600 * Second);
+    d.arrive(c, "ahead", 0, "a");
+    d.arrive(c, "behind", 0, "b");
+    serve(0);
+    EXPECT_EQ(serve(0), "b") << "10000 bytes were forgotten after a minute, while another waited";
+    d.remove(*d.queued().front());
+    d.clock.advance(600 * Second);
+    d.engine().forgetIdleFlows(d.clock.now() - 60 * Second, d.clock.now() - 600 * Second);
+    size_t flows = 0;
+    d.engine().eachFlow(c, [&](const NamedFlow &) { ++flows; });
+    EXPECT_EQ(flows, 1u) << "after ten minutes they are";
+}
+
 TEST_F(MsfPaper, AllIdleResetsAllCountersToZero)
 {
     auto &a = d.addClass("a", 1);
