@@ -76,10 +76,12 @@ def certificates():
 @contextlib.contextmanager
 def _slow_link(request, certificates):
     marker = request.node.get_closest_marker('link')
-    wanted = {'rate_bps': 2e6, 'rtts_ms': (10.0, 40.0), 'users': (2, 2, 2), **(marker.kwargs if marker else {})}
-    with World(**wanted) as world, Loop() as loop:
+    # A buffer of some 50 kB: at the round trips of a small site, 1.5 products would be three packets.
+    wanted = {'rate_bps': 2e6, 'rtts_ms': (10.0, 40.0), 'buffer_bdp': 8, 'users': (2, 2, 2),
+              **(marker.kwargs if marker else {})}
+    with World(**wanted) as world, Loop() as loop, contextlib.ExitStack() as stack:
         link = types.SimpleNamespace(
-            world=world, users=Users(loop, world), origin=ScriptedOrigin(loop, world.farm, certificates.origin),
+            world=world, users=stack.enter_context(contextlib.closing(Users(loop, world))), origin=ScriptedOrigin(loop, world.farm, certificates.origin),
             gateway=Gateway(world, certificates.gateway), certificates=certificates, allowed_harm=None,
             of=lambda name: [user for user in world.users if user.cls == name])
         yield link

@@ -70,14 +70,16 @@ class Users:
         self._loop, self._world = loop, world
         self._numbers = itertools.count(1)
         self._tasks = set()         # a loop does not keep its tasks alive
+        self.open = True            #: whether requests may still be made
+        self._loads = []
 
-    def get(self, user, key=None, *, via='proxy', family=4, server=0, name=None, ca=None, stall_after=None,
-            path=None, **script):
+    def get(self, user, key=None, *, via='proxy', family=4, server=0, name=None, port=443, ca=None,
+            stall_after=None, path=None, **script):
         """Starts a request of a user; its Fetch.
 
         via: 'proxy', 'connect' (a CONNECT tunnel and TLS in it), 'intercept' (straight to the server's port 80),
         'tls' (to its port 443), or 'ftp' (ftp:// of the proxy). name: what the server is called (host, SNI) instead of
-        its address. ca: file of the certificate to trust; without one, any will do. stall_after: bytes of the body
+        its address. port: of a CONNECT. ca: file of the certificate to trust; without one, any will do. stall_after: bytes of the body
         after which the client stops to read. script: see scripted_origin.
         """
         key = key or f'k{next(self._numbers)}'
@@ -90,18 +92,18 @@ class Users:
 
         async def start():
             task = fetch._task = asyncio.ensure_future(
-                self._run(fetch, via, source, (address, proxy), shown, name, ca, stall_after))
+                self._run(fetch, via, source, (address, proxy), shown, name, port, ca, stall_after))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         self._loop.call(start())
         return fetch
 
-    async def _run(self, fetch, via, source, addresses, shown, name, ca, stall_after):
+    async def _run(self, fetch, via, source, addresses, shown, name, port, ca, stall_after):
         writer = None
         try:
             reader, writer = await self._connect(fetch, via, source, *addresses, small=stall_after is not None)
             if via == 'connect':
-                writer.write(f'CONNECT {shown}:443 HTTP/1.1\r\nHost: {shown}:443\r\n\r\n'.encode())
+                writer.write(f'CONNECT {shown}:{port} HTTP/1.1\r\nHost: {shown}:{port}\r\n\r\n'.encode())
                 await _read_head(reader, fetch)
                 if fetch.status != 200:
                     await _read_body(reader, fetch, None)
@@ -127,7 +129,8 @@ class Users:
     async def _connect(self, fetch, via, source, server, proxy, *, small):
         direct = {'intercept': 80, 'tls': 443}.get(via)
         with self._world.users_host.inside():
-            made = fetch._socket = socket.socket(socket.AF_INET6 if ':' in source else socket.AF_INET)
+            family = socket.AF_INET6 if ':' in source else socket.AF_INET
+            made = fetch._socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setblocking(False)
         if small:                   # so that the kernel does not read on for a client that has stopped
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -142,11 +145,18 @@ class Users:
 
     def load(self, users, **how):
         """Keeps the users busy from now on; see Load."""
-        return Load(self, users, **how)
+        self._loads.append(Load(self, users, **how))
+        return self._loads[-1]
+
+    def close(self):
+        """No load makes requests from now on."""
+        self.open = False
+        for load in self._loads:
+            load.join()
 
 
 class Load:
-    """Users who always have `inflight` requests of `size` bytes under way; `how` as in Users.get. To be stopped."""
+    """Users who always have `inflight` requests of `size` bytes under way; `how` as in Users.get."""
 
     def __init__(self, users, who, *, inflight=4, size=60_000, **how):
         self._users, self._how = users, dict(how, size=size)
@@ -158,13 +168,17 @@ class Load:
 
     def _keep_busy(self, user, inflight):
         under_way = []
-        while self._running:
+        while self._running and self._users.open:
             under_way = [fetch for fetch in under_way if not fetch.finished]
-            while self._running and len(under_way) < inflight:
+            while self._running and self._users.open and len(under_way) < inflight:
                 fetch = self._users.get(user, **self._how)
                 under_way.append(fetch)
                 self.fetches[user].append(fetch)
             time.sleep(0.02)
+
+    def join(self):
+        for thread in self._threads:
+            thread.join(PATIENCE)
 
     def bytes(self):
         """Bytes of bodies that each user has received so far."""
@@ -180,8 +194,7 @@ class Load:
     def stop(self, abort=False):
         """No new requests; those under way are finished, or aborted. Every request that was made."""
         self._running = False
-        for thread in self._threads:
-            thread.join(PATIENCE)
+        self.join()
         for fetch in self.all():
             if abort and not fetch.finished:
                 fetch.abort()

@@ -57,6 +57,7 @@ class ScriptedOrigin:
         self._servers = []
         self._tasks = set()
         self.seen = []          #: every request that arrived, as Seen
+        self.ended = []         #: keys of the requests that were answered as told
         loop.call(self._listen())
 
     def keys(self):
@@ -79,7 +80,7 @@ class ScriptedOrigin:
         for family in (4, 6):
             for port, tls in ((80, None), (443, context)):
                 with self._host.inside():
-                    made = socket.socket(AF[family], socket.SOCK_STREAM)
+                    made = socket.socket(AF[family], socket.SOCK_STREAM, socket.IPPROTO_TCP)   # else asyncio leaves Nagle on
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == 6:
                     made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
@@ -116,6 +117,7 @@ class ScriptedOrigin:
         elif not then and framing == 'chunked':
             writer.write(b'0\r\n\r\n')
         await writer.drain()
+        self.ended.append(key)
         return not then and headers.get('connection', '').lower() != 'close'
 
     @staticmethod

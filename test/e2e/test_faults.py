@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Servers, links and clients that fail: nobody else suffers, nothing gets lost, and the window's places come back."""
+import signal
+import time
+
+import pytest
+
+from fieldtrial.addresses import ISP4
+from fieldtrial.world import WAN
+from gateway import NARROW
+
+pytestmark = [pytest.mark.sanitized, pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 5.0))]
+ROADS = pytest.mark.parametrize('via', ('proxy', 'connect'))
+
+
+@pytest.fixture(scope='module')
+def narrow(common_link):
+    """A gateway that serves one request at a time, in quanta of 4 KB."""
+    common_link.gateway.start(NARROW, 'msfrs_quantum 4 KB', 'connect_timeout 2 seconds', 'forward_timeout 4 seconds')
+
+
+@pytest.fixture
+def link(narrow, shared_link):
+    return shared_link
+
+
+def next_one_goes(link, faulty, via='proxy'):
+    """Another user's request, made while the faulty one is served, is held and then answered."""
+    other = link.users.get(link.of('silver')[0], via=via)
+    link.gateway.wait_for(queued=1, in_flight=1)
+    assert other.wait().good, other
+    assert faulty.wait()
+    link.gateway.rest()
+
+
+@pytest.fixture
+def hasty(slow_link):
+    """The same, and it does not wait long for what a server has to say."""
+    slow_link.gateway.start(NARROW, 'msfrs_quantum 4 KB', 'read_timeout 3 seconds')
+    return slow_link
+
+
+def test_a_server_that_never_answers(hasty):
+    faulty = hasty.users.get(hasty.of('gold')[0], gate='never')
+    hasty.gateway.wait_for(queued=0, in_flight=1)
+    next_one_goes(hasty, faulty)
+    assert faulty.status == 504, faulty
+
+
+@ROADS
+def test_a_server_that_stops_in_the_middle(hasty, via):
+    faulty = hasty.users.get(hasty.of('gold')[0], via=via, size=100_000, send=3_000, then='hang')
+    hasty.gateway.wait_until(lambda: faulty.received == 3_000, faulty)
+    next_one_goes(hasty, faulty)
+    assert (faulty.status, faulty.received, faulty.intact, faulty.whole) == (200, 3_000, True, False)
+
+
+@ROADS
+@pytest.mark.parametrize('then', ('reset', 'close'))
+def test_a_server_that_ends_in_the_middle(link, via, then):
+    """In one quantum and over several, with another user taking turns."""
+    gateway = link.gateway
+    for send in (3_000, 100_000):
+        faulty = link.users.get(link.of('gold')[0], via=via, size=200_000, send=send, then=then)
+        other = link.users.get(link.of('silver')[0], size=50_000)
+        assert other.wait().good, other
+        faulty.wait()
+        assert faulty.status == 200 and not faulty.whole and faulty.intact
+        # A reset may overtake what the server had sent; an orderly end may not.
+        assert faulty.received == send if then == 'close' else faulty.received <= send
+        gateway.rest()
+
+
+@ROADS
+@pytest.mark.parametrize('framing', ('length', 'chunked', 'close'))
+def test_a_server_that_has_gone_while_its_response_is_paused(link, via, framing):
+    """What it had sent is still delivered, to the last byte."""
+    gateway, (one, two) = link.gateway, link.of('gold')
+    gate = f'gone-{via}-{framing}'
+    # Bodies that fit into buffers, so that the server is done and gone before they are delivered.
+    early = [link.users.get(one, f'{gate}{n}', via=via, size=100_000, framing=framing,
+                            then='' if framing == 'chunked' else 'close') for n in range(3)]
+    gateway.wait_until(lambda: all(fetch.received for fetch in early), lambda: f'all begun {early}')
+    blocker = link.users.get(two, gate=gate)
+    gateway.wait_for(queued=0, paused=3, in_flight=1)
+    gateway.wait_until(lambda: {fetch.key for fetch in early} <= set(link.origin.ended), 'the server has ended')
+    assert all(fetch.received < 100_000 for fetch in early)
+    link.origin.open_gate(gate)
+    assert all(fetch.wait().good and fetch.received == 100_000 for fetch in early), early
+    assert blocker.wait().good
+
+
+@ROADS
+def test_an_origin_that_refuses(link, via):
+    """Nobody listens there: that is known at once, and nothing is charged."""
+    before = link.gateway.classes()['bronze']['bytes']
+    faulty = link.users.get(link.of('bronze')[0], via=via, **elsewhere(link, via, 81))
+    assert faulty.wait().status == 503, faulty
+    assert 'ERR_CONNECT_FAIL' in faulty.headers['x-squid-error']
+    assert link.gateway.classes()['bronze']['bytes'] == before
+
+
+@ROADS
+def test_an_origin_that_cannot_be_reached(link, via):
+    """Whatever is sent there gets lost."""
+    link.world.farm.run('iptables', '-A', 'INPUT', '-p', 'tcp', '--dport', '82', '-j', 'DROP')
+    faulty = link.users.get(link.of('gold')[0], via=via, **elsewhere(link, via, 82))
+    link.gateway.wait_for(queued=0, in_flight=1)
+    next_one_goes(link, faulty)
+    assert faulty.status in (503, 504), faulty
+
+
+def elsewhere(link, via, port):
+    """What makes a request go to this port of the first server."""
+    return {'port': port} if via == 'connect' else {'name': f'{link.world.servers[0].v4}:{port}'}
+
+
+def test_a_client_that_stops_reading_holds_up_nobody_for_long(slow_link):
+    """Its response keeps a place in the window; the window grows until the link is used."""
+    gateway = slow_link.gateway.start('msfrs_window interval=200ms')
+    stalled = [slow_link.users.get(user, size=3_000_000, stall_after=1000) for user in slow_link.of('gold')]
+    gateway.wait_until(lambda: all(fetch.received for fetch in stalled), 'the answers have begun')
+    others = [slow_link.users.get(user, size=100_000) for user in slow_link.of('bronze')]
+    assert all(fetch.wait().good for fetch in others), others
+    assert not any(fetch.finished for fetch in stalled)
+    for fetch in stalled:
+        fetch.abort()
+    gateway.rest()
+
+
+def rename(world, old, new):
+    """Gives the gateway's outside interface another name; connections outlive that."""
+    world.gateway.batch([f'link set {old} down', f'link set {old} name {new}', f'link set {new} up',
+                         f'route add default via {ISP4} congctl cubic'])
+
+
+def test_an_interface_that_disappears_and_comes_back(slow_link):
+    gateway, users = slow_link.gateway.start('msfrs_window interval=200ms'), slow_link.users
+    load = users.load(slow_link.world.users)
+    gateway.wait_until(lambda: gateway.report()['link']['metered'], 'the interface is metered')
+    rename(slow_link.world, WAN, 'other0')
+    gateway.wait_until(lambda: not gateway.report()['link']['metered'], 'payload is metered')
+    before = load.bytes()
+    gateway.wait_until(lambda: all(got > 50_000 for got in load.since(before).values()), 'traffic goes on for all')
+    gateway.wait_until(lambda: 0.5 < gateway.report()['window']['utilisation'] < 1.5, 'utilisation by payload')
+    assert gateway.cache_log().count('interface wan0 has no receive counter') == 1
+    rename(slow_link.world, 'other0', WAN)
+    gateway.wait_until(lambda: gateway.report()['link']['metered'], 'the interface is metered again')
+    assert gateway.cache_log().count('interface wan0 is back') == 1
+    assert gateway.cache_log().count('interface wan0 has no receive counter') == 1
+    assert [fetch for fetch in load.stop() if not fetch.good] == []
+    gateway.rest()
+
+
+def test_a_squid_that_was_stopped_for_a_while_goes_on(slow_link):
+    """As after a suspended machine: everything is late, and nothing is lost."""
+    gateway = slow_link.gateway.start('msfrs_window interval=200ms')
+    load = slow_link.users.load(slow_link.world.users)
+    gateway.wait_until(lambda: all(got > 20_000 for got in load.bytes().values()), 'traffic')
+    gateway.send(signal.SIGSTOP)
+    time.sleep(3)
+    gateway.send(signal.SIGCONT)
+    before = load.bytes()
+    gateway.wait_until(lambda: all(got > 50_000 for got in load.since(before).values()), 'traffic goes on for all')
+    assert [fetch for fetch in load.stop() if not fetch.good] == []
+    gateway.rest()

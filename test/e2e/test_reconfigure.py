@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A new configuration, and the end of Squid, in the middle of things: no request is lost."""
+import signal
+import time
+
+import pytest
+
+from gateway import NARROW
+from test_shares import WARM_UP, assert_shares, by_class, measure
+
+pytestmark = pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 20.0), users=(2, 2, 2))
+
+WINDOW = 'msfrs_window interval=500ms'
+
+
+@pytest.fixture
+def link(slow_link):
+    slow_link.gateway.start(WINDOW)
+    return slow_link
+
+
+def unharmed(fetches):
+    """All answered whole. Who comes while Squid opens its ports anew may find them closed: so it is with stock Squid."""
+    assert [fetch for fetch in fetches if not fetch.good and not fetch.refused] == []
+    assert sum(fetch.refused for fetch in fetches) < len(fetches) / 2
+
+
+def shares_after(link, load, weights, seconds=12.0):
+    time.sleep(WARM_UP)
+    got, utilisation = measure(link, load, seconds)
+    got = by_class(link, got)
+    assert_shares({name: got[name] for name in weights}, weights)
+    assert utilisation > 0.9
+
+
+@pytest.mark.link(rate_bps=2e6, rtts_ms=(5.0, 20.0))
+def test_weights(link):
+    load = link.users.load(link.world.users)
+    shares_after(link, load, {'gold': 4, 'silver': 2, 'bronze': 1})
+    link.gateway.reconfigure(WINDOW, weights={'gold': 1, 'silver': 1, 'bronze': 3})
+    shares_after(link, load, {'gold': 1, 'silver': 1, 'bronze': 3})
+    unharmed(load.stop())
+    link.gateway.rest()
+
+
+@pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 20.0))
+def test_rate(link):
+    """Half of the rate: half of the link is used."""
+    load = link.users.load(link.world.users)
+    time.sleep(WARM_UP / 2)
+    assert measure(link, load, 5.0)[1] > 0.9
+    link.gateway.reconfigure(WINDOW, rate=2e6)
+    assert link.gateway.report()['link']['rate'] == 2_000_000
+    # W+ shrinks by what U exceeds U+. It cannot go below one response, which alone may fill this link.
+    link.gateway.wait_until(lambda: link.gateway.report()['window']['utilisation'] > 1.5, 'utilisation of the new rate')
+    unharmed(load.stop())
+    link.gateway.rest()
+
+
+@pytest.mark.sanitized
+def test_everything_at_once_and_often(link):
+    """Under load and with requests in every state: weights, rate, quantum, window, users, arbiter, classes, on and off."""
+    gateway = link.gateway
+    gateway.intercept_tls()
+    loads = [link.users.load(link.world.users, inflight=2, size=30_000, via=via, family=family)
+             for via, family in (('proxy', 4), ('connect', 6), ('tls', 4), ('intercept', 6))]
+    for lines, how in (
+        (('msfrs_quantum 4 KB', WINDOW), {'weights': {'gold': 1, 'silver': 5, 'bronze': 0.5}}),
+        (('msfrs_quantum none',), {'rate': 1e6}),
+        (('msfrs_quantum 64 KB', 'msfrs_user src6/64', 'msfrs_queue max_wait=30s'), {'default': 'gold'}),
+        (('msfrs_arbiter fifo',), {}),
+        (('msfrs_arbiter msf wake=paper users=fifo',), {'interface': None}),
+        ((), {'on': False}),
+        ((), {'weights': {'all': 1}}),
+        ((), {'weights': {'gold': 2, 'platinum': 8, 'bronze': 1}}),
+        ((WINDOW,), {}),
+    ):
+        before = [load.bytes() for load in loads]
+        gateway.reconfigure(*lines, **how)
+        gateway.wait_until(lambda: all(sum(load.since(was).values()) > 30_000
+                                       for load, was in zip(loads, before, strict=True)), 'all roads are used')
+    for load in loads:
+        unharmed(load.stop())
+    gateway.rest()
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize('lines, how', (
+    ((), {'weights': {'gold': 1, 'bronze': 1}, 'default': 'bronze'}),
+    ((), {'weights': {'gold': 4, 'silver': 2, 'bronze': 1, 'new': 9}}),
+    (('msfrs_arbiter fifo',), {}),
+    (('msfrs_quantum none',), {}),
+    (('msfrs_queue max_per_user=1 max_queued=1',), {}),
+    ((), {'on': False}),
+), ids=('class-gone', 'class-new', 'arbiter', 'quantum', 'limits', 'off'))
+def test_requests_that_wait_are_kept(slow_link, lines, how):
+    """One in flight, one paused, queued ones in each class and by each road; then the configuration changes."""
+    gateway, users = slow_link.gateway.start(NARROW, 'msfrs_quantum 4 KB'), slow_link.users
+    gateway.intercept_tls()
+    paused = [users.get(slow_link.of('silver')[1], via=via, size=200_000) for via in ('proxy', 'connect')]
+    gateway.wait_until(lambda: all(fetch.received for fetch in paused), 'both begun')
+    blocker = users.get(slow_link.of('gold')[0], gate='open')
+    gateway.wait_for(queued=0, paused=2, in_flight=1)
+    queued = [users.get(user, via=via) for user in slow_link.world.users for via in ('proxy', 'connect', 'intercept', 'tls')]
+    gateway.wait_for(queued=24, paused=2, in_flight=1)
+    gateway.reconfigure(NARROW, *lines, **how)
+    if how.get('on', True):
+        gateway.wait_for(queued=24, paused=2, in_flight=1)
+        assert not any(fetch.finished for fetch in queued)
+    else:       # all are let go, without a scheduler
+        assert all(fetch.wait().good for fetch in (*queued, *paused)), queued + paused
+        assert gateway.report() == {'scheduling': False, 'reason': 'msfrs is off'}
+    slow_link.origin.open_gate('open')
+    assert all(fetch.wait().good for fetch in (blocker, *queued, *paused)), queued + paused
+    if how.get('on', True):
+        gateway.rest()
+
+
+def test_requests_of_a_class_that_is_gone_are_charged_to_the_default(slow_link):
+    gateway = slow_link.gateway.start(NARROW)
+    blocker = slow_link.users.get(slow_link.of('gold')[0], gate='open')
+    gateway.wait_for(queued=0, in_flight=1)
+    queued = slow_link.users.get(slow_link.of('silver')[0])
+    gateway.wait_for(queued=1, in_flight=1)
+    gateway.reconfigure(NARROW, weights={'gold': 1, 'bronze': 1})
+    assert {name: row['queued'] for name, row in gateway.classes().items()} == {'gold': 0, 'bronze': 1}
+    slow_link.origin.open_gate('open')
+    assert queued.wait().good and blocker.wait().good
+    assert gateway.classes()['bronze']['bytes'] > 1000
+    assert any(row['class'] == 'bronze' and row['client'] == slow_link.of('silver')[0].v4
+               for row in gateway.access_log(2))
+
+
+def test_switched_on_under_load(slow_link):
+    gateway = slow_link.gateway.start(on=False)
+    load = slow_link.users.load(slow_link.world.users, via='connect')
+    gateway.wait_until(lambda: all(got > 20_000 for got in load.bytes().values()), 'traffic')
+    gateway.reconfigure(WINDOW)
+    before = load.bytes()
+    gateway.wait_until(lambda: all(got > 100_000 for got in load.since(before).values()), 'traffic goes on for all')
+    assert gateway.total('requests') > 0
+    unharmed(load.stop())
+    gateway.rest()
+
+
+@pytest.mark.parametrize('how, message', (
+    ({'weights': {'gold': 0, 'silver': 2}}, 'msfrs_class: weight=0 is not allowed'),
+    ({'lines': ('msfrs_arbiter nosuch',)}, "no scheduler 'nosuch'"),
+), ids=('weight', 'arbiter'))
+def test_a_wrong_configuration_is_refused_before_squid_hears_of_it(link, how, message):
+    """`squid -k reconfigure` reads it first; the old one goes on."""
+    gateway = link.gateway
+    load = link.users.load(link.world.users)
+    gateway.wait_until(lambda: all(got > 20_000 for got in load.bytes().values()), 'traffic')
+    gateway.write(*how.pop('lines', ()), **how)
+    done = gateway.command('-k', 'reconfigure')
+    assert done.returncode != 0 and message in done.stderr, done
+    before = load.bytes()
+    gateway.wait_until(lambda: all(got > 50_000 for got in load.since(before).values()), 'traffic goes on for all')
+    assert 'Reconfiguring Squid Cache' not in gateway.cache_log()
+    assert {name: row['weight'] for name, row in gateway.classes().items()} == {'gold': 4, 'silver': 2, 'bronze': 1}
+    unharmed(load.stop())
+    gateway.rest()
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize('signum', (signal.SIGINT, signal.SIGTERM))
+def test_shutdown_under_load(slow_link, signum):
+    """With requests in every state. Who waits gets an answer or the end of the connection; Squid ends well."""
+    gateway, users = slow_link.gateway.start(NARROW, 'msfrs_quantum 4 KB'), slow_link.users
+    gateway.intercept_tls()
+    roads = ('proxy', 'connect', 'intercept', 'tls')
+    fetches = [users.get(slow_link.of('silver')[1], via=via, size=1_000_000) for via in roads]
+    gateway.wait_until(lambda: all(fetch.received for fetch in fetches), 'all begun')
+    fetches.append(users.get(slow_link.of('gold')[0], gate='never'))
+    gateway.wait_for(queued=0, paused=4, in_flight=1)
+    fetches += [users.get(user, via=via) for user in slow_link.world.users for via in roads]
+    gateway.wait_for(queued=24, paused=4, in_flight=1)
+    assert gateway.stop(signum) == 0
+    for fetch in fetches:
+        assert not fetch.wait().good
+        assert fetch.status in (0, 200, 503), fetch
+        assert fetch.intact or fetch.status == 503
+
+
+def test_what_is_served_may_end_during_the_shutdown(slow_link):
+    """shutdown_lifetime is for that, and what waits its turn has a part of it."""
+    gateway = slow_link.gateway.start(WINDOW, 'shutdown_lifetime 30 seconds')
+    fetches = [slow_link.users.get(user, size=60_000) for user in slow_link.world.users for _ in range(3)]
+    gateway.wait_until(lambda: gateway.total('requests') == len(fetches), 'all are there')
+    gateway.send(signal.SIGTERM)
+    assert all(fetch.wait().good for fetch in fetches), fetches
+    assert gateway.stop(signal.SIGTERM) == 0

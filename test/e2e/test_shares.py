@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who gets how much of a slow link while everybody wants more of it.
+
+Ratios of bytes that users have received, with bounds of 15 %; the measured time is in seconds of link time, so that the
+machine's speed does not matter as long as it can fill 2 Mbit/s.
+"""
+import time
+
+import pytest
+
+WARM_UP, MEASURED = 6.0, 18.0
+BOUND = 0.15
+
+
+def measure(link, load, seconds):
+    """(bytes by user, utilisation of the link) over some seconds of a load."""
+    with link.gateway.received() as received:
+        bytes_before, link_before, began = load.bytes(), received.read(), time.monotonic()
+        time.sleep(seconds)
+        got, brought, took = load.since(bytes_before), received.read() - link_before, time.monotonic() - began
+    return got, brought * 8 / took / link.world.rate_bps
+
+
+def by_class(link, got):
+    return {name: sum(got.get(user, 0) for user in link.of(name)) for name in link.world.weights}
+
+
+def near(value, wanted, bound=BOUND):
+    return wanted * (1 - bound) < value < wanted * (1 + bound)
+
+
+def assert_shares(got, weights):
+    """got: bytes; weights: what they should be in proportion to; by the same keys."""
+    total, parts = sum(got.values()), sum(weights.values())
+    shares = {key: got[key] / total * parts for key in weights}
+    assert all(near(shares[key], weights[key]) for key in weights), f'{shares}, wanted {weights}'
+
+
+@pytest.fixture
+def link(slow_link):
+    slow_link.gateway.start('msfrs_window interval=1s')
+    return slow_link
+
+
+def test_classes_by_weight_and_the_link_full(link):
+    load = link.users.load(link.world.users)
+    time.sleep(WARM_UP)
+    got, utilisation = measure(link, load, MEASURED)
+    fetches = load.stop(abort=True)
+    assert_shares(by_class(link, got), {'gold': 4, 'silver': 2, 'bronze': 1})
+    assert utilisation > 0.9
+    assert [fetch for fetch in fetches if fetch.status not in (0, 200) or not fetch.intact] == []
+    link.gateway.rest()
+
+
+@pytest.mark.link(users=(2, 2, 2))
+def test_ipv6_users_are_users_like_others(link):
+    """In each class one user speaks IPv6 and one IPv4."""
+    six = [users[0] for users in map(link.of, link.world.weights)]
+    four = [users[1] for users in map(link.of, link.world.weights)]
+    loads = link.users.load(six, family=6), link.users.load(four)
+    time.sleep(WARM_UP)
+    before = {**loads[0].bytes(), **loads[1].bytes()}
+    time.sleep(MEASURED)
+    got = {**loads[0].since(before), **loads[1].since(before)}
+    for load in loads:
+        load.stop(abort=True)
+    assert_shares(got, {user: link.world.weights[user.cls] for user in link.world.users})
+
+
+@pytest.mark.link(users=(8, 1, 2), rtts_ms=(10.0,))
+def test_weights_are_per_user_and_users_of_a_class_are_equal(link):
+    """Eight users against one: each user of a class as much as his weight says, however many others are in it, and
+    however many requests he makes."""
+    greedy, *others = link.world.users
+    loads = link.users.load([greedy], inflight=12, size=20_000), link.users.load(others, inflight=3, size=20_000)
+    time.sleep(WARM_UP)
+    before = {**loads[0].bytes(), **loads[1].bytes()}
+    time.sleep(MEASURED)
+    got = {**loads[0].since(before), **loads[1].since(before)}
+    for load in loads:
+        load.stop(abort=True)
+    assert_shares(by_class(link, got), {'gold': 32, 'silver': 2, 'bronze': 2})
+    gold = [got[user] for user in link.of('gold')]
+    assert max(gold) < 1.3 * min(gold), gold
+
+
+def test_a_class_that_comes_back_neither_starves_nor_is_starved(link):
+    bronze = link.of('bronze')
+    others = link.of('gold') + link.of('silver')
+    always, first = link.users.load(others), link.users.load(bronze)
+    time.sleep(WARM_UP)
+    first.stop(abort=True)
+    time.sleep(WARM_UP / 2)     # what was under way for them
+    got, utilisation = measure(link, always, 8.0)
+    got = by_class(link, got)
+    assert got.pop('bronze') == 0
+    assert_shares(got, {'gold': 4, 'silver': 2})
+    assert utilisation > 0.9
+    before = always.bytes()
+    back = link.users.load(bronze)
+    time.sleep(10.0)
+    got = {**always.since(before), **back.bytes()}
+    for load in (always, back):
+        load.stop(abort=True)
+    # From the moment it came back: had it saved up credit, the others would have nothing now; had what the others used
+    # meanwhile not been forgiven them, they would have nothing either.
+    shares = by_class(link, got)
+    total = sum(shares.values())
+    assert 0.07 < shares['bronze'] / total < 0.25, shares
+    assert 1.6 < shares['gold'] / shares['silver'] < 2.5, shares
+
+
+@pytest.mark.link(users=(2, 0, 2))
+def test_a_class_without_users_takes_nothing(link):
+    load = link.users.load(link.world.users)
+    time.sleep(WARM_UP)
+    got, utilisation = measure(link, load, MEASURED)
+    load.stop(abort=True)
+    assert_shares({name: got for name, got in by_class(link, got).items() if name != 'silver'}, {'gold': 4, 'bronze': 1})
+    assert utilisation > 0.9
+    silver = link.gateway.classes()['silver']
+    assert (silver['users'], silver['bytes'], silver['requests']) == (0, 0, 0)
+
+
+def test_one_alone_has_the_whole_link(link):
+    load = link.users.load(link.of('bronze')[:1])
+    time.sleep(WARM_UP)
+    _, utilisation = measure(link, load, 6.0)
+    load.stop(abort=True)
+    assert utilisation > 0.9
+
+
+def test_paper_scheme_shares_by_weight_too(slow_link):
+    """Whole responses, one queue for each class: no quanta, no reserve."""
+    slow_link.gateway.start('msfrs_window interval=1s reserve=0%', 'msfrs_quantum none',
+                            'msfrs_arbiter msf wake=paper users=fifo')
+    load = slow_link.users.load(slow_link.world.users, size=15_000)
+    time.sleep(WARM_UP)
+    got, utilisation = measure(slow_link, load, MEASURED)
+    load.stop(abort=True)
+    assert_shares(by_class(slow_link, got), {'gold': 4, 'silver': 2, 'bronze': 1})
+    assert utilisation > 0.9
+    assert all(row['quanta'] <= row['requests'] for row in slow_link.gateway.classes().values())
