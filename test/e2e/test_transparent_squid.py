@@ -65,16 +65,18 @@ class Gateway:
         subprocess.run(['sh', '-ec', self._here(lines)], check=True, capture_output=True)
 
     def squid(self, *arguments):
-        """The command line: user and capabilities as in the unit."""
+        """The command line: user and capabilities as in the unit, and a service name of its own, since two Squids of one
+        name take each other's shared memory away."""
         capabilities = re.search('(?m)^AmbientCapabilities=(.*)', UNIT)[1]
         capabilities = ','.join(name.lower().replace('cap_', '+') for name in capabilities.split())
         return ['setpriv', '--reuid=proxy', '--regid=proxy', '--clear-groups', f'--inh-caps={capabilities}',
                 f'--ambient-caps={capabilities}', f'--bounding-set=-all,{capabilities}', '--no-new-privs', '--',
-                str(SQUID), '-f', str(self.conf), *arguments]
+                str(SQUID), '-n', f'e2e{os.getpid()}', '-f', str(self.conf), *arguments]
 
     def start(self):
         option = re.search('(?m)^ExecStart=.*squid (.*)', UNIT)[1]
-        self.process = self.host.popen(self.squid(option), stderr=subprocess.DEVNULL)
+        with open(self.directory / 'squid.out', 'w') as output:
+            self.process = self.host.popen(self.squid(option), stdout=output, stderr=output)
         self.wait_until(self.listens, 'listening')
 
     def listens(self):
@@ -84,7 +86,10 @@ class Gateway:
     def wait_until(self, condition, what):
         end = time.monotonic() + 3 * PATIENCE
         while not condition():
-            assert self.process.poll() is None, f'squid ended: {(self.directory / "cache.log").read_text()}'
+            if self.process.poll() is not None:
+                said = ''.join(file.read_text() for file in (self.directory / 'squid.out', self.directory / 'cache.log')
+                               if file.exists())
+                pytest.fail(f'squid ended with {self.process.returncode}:\n{said}')
             assert time.monotonic() < end, f'not {what}'
             time.sleep(0.05)
 
