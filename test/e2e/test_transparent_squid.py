@@ -65,7 +65,7 @@ class Gateway:
         subprocess.run(['sh', '-ec', self._here(lines)], check=True, capture_output=True)
 
     def squid(self, *arguments):
-        """The command line: user and capabilities as in the unit, and a service name of its own, since two Squids of one
+        """The command line: user and capabilities as in the unit; a service name of its own, since two Squids of one
         name take each other's shared memory away."""
         capabilities = re.search('(?m)^AmbientCapabilities=(.*)', UNIT)[1]
         capabilities = ','.join(name.lower().replace('cap_', '+') for name in capabilities.split())
