@@ -234,6 +234,10 @@ TEST(EngineForget, FreesFlowsThatHaveBeenIdleAndKeepsTheOthers)
     EXPECT_EQ(flows(), "bc");
     d.engine().forgetIdleFlows(1000 * Second, 0);
     EXPECT_EQ(flows(), "c") << "a flow with an item is never idle";
+    d.clock.set(200 * Second);
+    d.engine().chargeFlow(d.engine().flow(c, "x"), 10, d.clock.now());
+    d.engine().forgetIdleFlows(190 * Second, 0);
+    EXPECT_EQ(flows(), "cx") << "traffic that no item caused is traffic";
     d.drain();
 }
 

@@ -169,7 +169,7 @@ TEST_F(ReconfigureTest, AClassIsRemovedWithRequestsInEveryState)
 
 TEST_F(ReconfigureTest, CountersSurviveARemovedClass)
 {
-    config.classes = {{"gold", 2}, {"silver", 1}, {"bronze", 1}};
+    config.classes = {{"gold", 2}, {"silver", 1}, {"bronze", 1}, {"idle", 1}};
     for (const char *wake : {"virtual", "paper"}) {
         config.arbiter = {"msf", {{"wake", wake}}};
         start(2);
@@ -183,11 +183,14 @@ TEST_F(ReconfigureTest, CountersSurviveARemovedClass)
         EXPECT_EQ(gold, 10'000);
         EXPECT_EQ(bronze, 3'000);
         auto next = s->config();
-        next.classes = {{"gold", 2}, {"bronze", 1}};
+        next.classes = {{"gold", 2}, {"bronze", 1}, {"idle", 1}};
         next.defaultClass = 1;
         s->reconfigure(next, clock.now());
         EXPECT_EQ(report("gold").service, gold) << wake;
         EXPECT_EQ(report("bronze").service, bronze) << wake;
+        auto &woken = hold(2, "i", "woken");
+        EXPECT_EQ(report("idle").service, wake == std::string("paper") ? bronze : 0) << "V was 0 at the latest pick";
+        done(woken);
         done(g);
         EXPECT_EQ(granted(), "g b b waits") << wake << ": bronze is behind, and goes first as it would have";
         for (auto &o : owners) {

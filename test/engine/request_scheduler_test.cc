@@ -281,6 +281,21 @@ TEST_F(RequestSchedulerTest, TopUsersAreThoseWithTheMostBytes)
     EXPECT_TRUE(s->topUsers(0).empty());
 }
 
+TEST_F(RequestSchedulerTest, MemoryDoesNotGrowWithEveryUserEverSeen)
+{
+    start(1);
+    TestOwner *before = &hold(0, "user0", "r");
+    for (int n = 1; n < 2000; ++n) { // one of them always waits, so that each ends ahead of who comes next
+        auto &next = hold(0, "user" + std::to_string(n), "r");
+        s->charge(*before->request, 1000, clock.now());
+        done(*before);
+        before = &next;
+        clock.advance(Second);
+        s->tick(clock.now());
+    }
+    EXPECT_LE(s->topUsers(5000).size(), 620u) << "ten minutes' worth";
+}
+
 TEST_F(RequestSchedulerTest, AReserveLetsFirstQuantaOfAClassThatIsNotAheadPass)
 {
     config.window.reserve = 0.5;
