@@ -36,13 +36,16 @@ class Gateway:
         self.directory = world.squid_directory()
         self._certificate = certificate
         self._daemon = None
+        self.early = ()             #: lines of the configuration that go before all others
 
     # What it is told.
 
-    def configuration(self, *lines, on=True, weights=None, rate=None, interface=WAN, cache=False, default=None):
+    def configuration(self, *lines, on=True, weights=None, rate=None, interface=WAN, cache=False, default=None,
+                      access=()):
         """A whole squid.conf. lines: more directives. weights: class to weight, the classes' addresses are those of
-        the world. rate: bit/s; the link's if left out. default: the default class; the last if left out."""
-        text = squidconf.stock(self.world)
+        the world. rate: bit/s; the link's if left out. default: the default class; the last if left out. access: lines that go
+        before the msfrs_access lines of the classes."""
+        text = ''.join(f'{line}\n' for line in self.early) + squidconf.stock(self.world)
         if cache:
             text = text.replace('cache deny all\n', '')
         text += (f'https_port {INTERCEPT_TLS_PORT} intercept ssl-bump generate-host-certificates=off '
@@ -56,6 +59,7 @@ class Gateway:
             text += f'msfrs on\nmsfrs_link rate={(rate or self.world.rate_bps) / 1000:.0f}kbit{known}\n'
             for name, weight in weights.items():
                 text += f'msfrs_class {name} weight={weight:g}{" default" if name == default else ""}\n'
+            text += ''.join(f'{line}\n' for line in access)
             for name in weights:
                 if name in self.world.weights:      # the ACL of that name is there
                     text += f'msfrs_access {name} allow {name}\n'
@@ -65,6 +69,10 @@ class Gateway:
         """Squid with configuration(...); ready to take requests."""
         self._daemon = self.world.start_squid(self.configuration(*lines, **how), SQUID, timeout=PATIENCE)
         return self
+
+    @property
+    def running(self):
+        return self._daemon is not None and self._daemon.poll() is None
 
     def intercept_tls(self):
         """Sends the users' port 443 to Squid too."""

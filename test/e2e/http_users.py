@@ -74,13 +74,14 @@ class Users:
         self._loads = []
 
     def get(self, user, key=None, *, via='proxy', family=4, server=0, name=None, port=443, ca=None,
-            stall_after=None, path=None, **script):
+            stall_after=None, path=None, header=None, **script):
         """Starts a request of a user; its Fetch.
 
         via: 'proxy', 'connect' (a CONNECT tunnel and TLS in it), 'intercept' (straight to the server's port 80),
         'tls' (to its port 443), or 'ftp' (ftp:// of the proxy). name: what the server is called (host, SNI) instead of
         its address. port: of a CONNECT. ca: file of the certificate to trust; without one, any will do. stall_after: bytes of the body
-        after which the client stops to read. script: see scripted_origin.
+        after which the client stops to read. path: instead of the script's. header: one more line of the request.
+        script: see scripted_origin.
         """
         key = key or f'k{next(self._numbers)}'
         fetch = Fetch(key, path or url_path(key, **script))
@@ -92,13 +93,13 @@ class Users:
 
         async def start():
             task = fetch._task = asyncio.ensure_future(
-                self._run(fetch, via, source, (address, proxy), shown, name, port, ca, stall_after))
+                self._run(fetch, via, source, (address, proxy), shown, name, port, ca, stall_after, header))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         self._loop.call(start())
         return fetch
 
-    async def _run(self, fetch, via, source, addresses, shown, name, port, ca, stall_after):
+    async def _run(self, fetch, via, source, addresses, shown, name, port, ca, stall_after, header):
         writer = None
         try:
             reader, writer = await self._connect(fetch, via, source, *addresses, small=stall_after is not None)
@@ -112,7 +113,8 @@ class Users:
                 await writer.start_tls(_context(ca), server_hostname=name or '')
                 fetch.certificate = writer.get_extra_info('ssl_object').getpeercert(binary_form=True)
             base = {'proxy': f'http://{shown}', 'ftp': f'ftp://{shown}'}.get(via, '')
-            writer.write(f'GET {base}{fetch.path} HTTP/1.1\r\nHost: {shown}\r\nConnection: close\r\n\r\n'.encode())
+            lines = [f'GET {base}{fetch.path} HTTP/1.1', f'Host: {shown}', 'Connection: close', *([header] if header else [])]
+            writer.write('\r\n'.join([*lines, '', '']).encode())
             await _read_head(reader, fetch)
             await _read_body(reader, fetch, stall_after)
         except asyncio.CancelledError:
@@ -143,6 +145,16 @@ class Users:
             raise
         return await asyncio.open_connection(sock=made, limit=4096 if small else 65536)
 
+    def say(self, user, address, port, words):
+        """Connects straight to an address, says some words that are no request, and leaves."""
+        with self._world.users_host.inside():
+            made = socket.socket(socket.AF_INET6 if ':' in address else socket.AF_INET)
+        with made:
+            made.settimeout(PATIENCE)
+            made.bind((user.v6 if ':' in address else user.v4, 0))
+            made.connect((address, port))
+            made.sendall(words)
+
     def load(self, users, **how):
         """Keeps the users busy from now on; see Load."""
         self._loads.append(Load(self, users, **how))
@@ -158,8 +170,8 @@ class Users:
 class Load:
     """Users who always have `inflight` requests of `size` bytes under way; `how` as in Users.get."""
 
-    def __init__(self, users, who, *, inflight=4, size=60_000, **how):
-        self._users, self._how = users, dict(how, size=size)
+    def __init__(self, users, who, *, inflight=4, **how):
+        self._users, self._how = users, how if 'path' in how else {'size': 60_000, **how}
         self._running = True
         self.fetches = {user: [] for user in who}      #: every request so far, by user
         self._threads = [threading.Thread(target=self._keep_busy, args=(user, inflight), daemon=True) for user in who]

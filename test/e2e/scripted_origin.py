@@ -18,6 +18,7 @@ import struct
 import subprocess
 import urllib.parse
 from dataclasses import dataclass
+from email.utils import formatdate
 
 from background import content
 from site_in_namespaces import ANY, AF
@@ -57,6 +58,7 @@ class ScriptedOrigin:
         self._servers = []
         self._tasks = set()
         self.seen = []          #: every request that arrived, as Seen
+        self.sent = 0           #: bytes of answers without TLS, heads and bodies
         self.ended = []         #: keys of the requests that were answered as told
         loop.call(self._listen())
 
@@ -106,7 +108,7 @@ class ScriptedOrigin:
             await self._gate(script['gate']).wait()
         size = int(script.get('size', 1000))
         framing = script.get('framing', 'length')
-        writer.write(_head(size, framing, script.get('cache')))
+        self._write(writer, _head(size, framing, script.get('cache')))
         await self._send(writer, key, int(script.get('send', size)), framing == 'chunked')
         then = script.get('then', 'close' if framing == 'close' else '')
         if then == 'hang':
@@ -115,21 +117,25 @@ class ScriptedOrigin:
             writer.get_extra_info('socket').setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             writer.transport.abort()
         elif not then and framing == 'chunked':
-            writer.write(b'0\r\n\r\n')
+            self._write(writer, b'0\r\n\r\n')
         await writer.drain()
         self.ended.append(key)
         return not then and headers.get('connection', '').lower() != 'close'
 
-    @staticmethod
-    async def _send(writer, key, size, chunked):
+    def _write(self, writer, data):
+        if writer.get_extra_info('ssl_object') is None:
+            self.sent += len(data)
+        writer.write(data)
+
+    async def _send(self, writer, key, size, chunked):
         for offset in range(0, size, PIECE):
             piece = content(key, offset, min(PIECE, size - offset))
-            writer.write(b'%x\r\n%b\r\n' % (len(piece), piece) if chunked else piece)
+            self._write(writer, b'%x\r\n%b\r\n' % (len(piece), piece) if chunked else piece)
             await writer.drain()
 
 
 def _head(size, framing, cache):
-    lines = ['HTTP/1.1 200 OK', 'Content-Type: application/octet-stream']
+    lines = ['HTTP/1.1 200 OK', 'Content-Type: application/octet-stream', f'Date: {formatdate(usegmt=True)}']
     lines.append(f'Cache-Control: max-age={cache}' if cache else 'Cache-Control: no-store')
     lines.append({'length': f'Content-Length: {size}', 'chunked': 'Transfer-Encoding: chunked',
                   'close': 'Connection: close'}[framing])
