@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The trial from options to verdict; see options for the command line."""
+import os
 import sys
 
 from . import netns, plan, preflight, stopping
@@ -111,6 +112,9 @@ def main(argv=None):
         return 128 + stop.signum
     except TrialError as error:
         print(f'trial: {error}', file=sys.stderr)
+        return 1
+    except BrokenPipeError:   # `./trial --plan | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 

@@ -166,10 +166,12 @@ class World:
         path.write_text(conf)
         if not os.access(program, os.X_OK):
             raise TrialError(NO_SQUID.format(program))
-        parsed = self.gateway.run(program, '-k', 'parse', '-f', str(path), check=False, timeout=60)
+        parsed = self.gateway.run(program, '-k', 'parse', '-f', path, check=False, timeout=60)
         (directory / 'parse.log').write_text(parsed)
-        squid = self.start(self.gateway, [str(program), '-N', '-f', str(path)], 'squid/squid.out', command='squid',
-                           stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
+        # A service name of its own: Squids of one name on one machine share memory, and one that stops takes it along.
+        name = ''.join(filter(str.isalnum, self.gateway.name))
+        squid = self.start(self.gateway, [str(program), '-N', '-n', name, '-f', str(path)], 'squid/squid.out',
+                           command='squid', stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
         squid.logs.append(directory / 'cache.log')
         squid.wait_until(lambda: all(listens(self.gateway, port) for port in ports),
                          f'listening on ports {", ".join(map(str, ports))}', timeout)

@@ -67,7 +67,11 @@ def test_users_are_intercepted_with_their_own_addresses(world, family):
         status, got, _ = fetch(world, user, world.servers[0], family=family)
         assert (status, got) == (200, SMALL)
         address = user.v4 if family == 4 else user.v6
-        assert any(line.split()[2] == address for line in log.read_text().splitlines())
+        # Squid writes the line after the user has the answer.
+        deadline = time.monotonic() + 10
+        while not any(line.split()[2] == address for line in log.read_text().splitlines()):
+            assert time.monotonic() < deadline, f'{address} is not in access.log'
+            time.sleep(0.02)
 
 
 def test_link_carries_its_rate_and_queues_no_more_than_its_buffer(world):
