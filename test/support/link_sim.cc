@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <gtest/gtest.h>
 
 namespace msfrs::test {
@@ -51,27 +52,45 @@ struct LinkSim::Owner final : RequestOwner {
 void FixWindow(RequestScheduler &scheduler, const uint32_t wplus, const msfrs_time now)
 {
     struct Dummy : RequestOwner {
-        void granted() override {}
+        void granted() override { served = true; }
         void expired() override {}
-    } owners[2];
+        Request *request = nullptr;
+        bool served = false;
+    };
     const RequestConfig wanted = scheduler.config();
+    FakeInterface meter("fix-window"); // bytes that no class is charged for
     auto config = wanted;
+    config.interface = meter.name();
+    config.quantum = 0; // the paper's window
+    config.window = WindowParams();
     config.window.interval = 1;
-    config.window.growth = wplus;
     config.window.reserve = 0;
-    if (wplus > 1) {
-        scheduler.reconfigure(config, now);
-        Refusal why;
-        Request *const first = scheduler.hold(owners[0], 0, "opener", now, why);
-        Request *const second = scheduler.hold(owners[1], 0, "opener", now, why);
-        scheduler.tick(now + 1);
-        scheduler.done(first, now + 1);
-        scheduler.done(second, now + 1);
-    }
+    config.window.growth = std::max(wplus, 2u);
+    config.maxPerUser = config.maxQueued = UINT32_MAX;
+    config.arbiter = {"fifo", {}};
+    config.admission = {"none", {}}; // the wanted ones see nothing of this,
+    config.classes.push_back({"opener", 1}); // nor do the reports
+    const auto cls = static_cast<uint32_t>(config.classes.size() - 1);
+    scheduler.reconfigure(config, now);
+
+    std::deque<Dummy> dummies;
+    Refusal why;
+    do {
+        dummies.emplace_back();
+        dummies.back().request = scheduler.hold(dummies.back(), cls, "opener", now, why);
+    } while (dummies.back().served);
+    meter.bytes = uint64_t(1) << 50; // U is beyond all bounds: W+ falls to 1
+    auto end = now + 1;
+    scheduler.tick(end);
+    if (wplus > 1)
+        scheduler.tick(++end);       // U is 0: W+ grows by K
+    for (auto &dummy : dummies)
+        scheduler.done(dummy.request, end);
     config = wanted;
     config.window.interval = Never;
-    scheduler.reconfigure(config, now + 1);
+    scheduler.reconfigure(config, end);
     EXPECT_DOUBLE_EQ(scheduler.window().limit, wplus);
+    EXPECT_EQ(scheduler.window().outstanding, 0);
 }
 
 LinkSim::LinkSim(const RequestConfig &config, const LinkOptions &options):
@@ -82,7 +101,7 @@ LinkSim::LinkSim(const RequestConfig &config, const LinkOptions &options):
     scheduler_ = std::make_unique<RequestScheduler>(config, host_.requests(), clock_.now());
     if (options.fixedWindow > 0) {
         FixWindow(*scheduler_, options.fixedWindow, clock_.now());
-        clock_.advance(1);
+        clock_.advance(2);
     }
     nextTick_ = scheduler_->tick(clock_.now());
 }

@@ -45,7 +45,7 @@ void RequestTest::start(const uint32_t wplus)
     s = std::make_unique<RequestScheduler>(config, host.requests(), clock.now());
     if (wplus > 0)
         FixWindow(*s, wplus, clock.now());
-    clock.advance(1);
+    clock.advance(2);
 }
 
 TestOwner &RequestTest::hold(const uint32_t cls, const std::string &user, const std::string &name)
