@@ -81,6 +81,7 @@ def run(spec):
         origin = world.start_origin()
         arm.prepare(world)
         squid = world.start_squid(arm.configuration(world), program)
+        world.try_out()
         load_directory = directory / 'load'
         load_directory.mkdir()
         t0 = time.monotonic() + LEAD_S

@@ -12,14 +12,17 @@ Nothing here knows what a host is made of; see `netns` for one way. No host has 
         world.users_host.run('curl', '--interface', world.users[0].v4, 'http://198.19.1.1/b/16384/x')
 """
 import contextlib
+import http.client
 import os
 import pathlib
 import shutil
 import signal
+import time
 
 from . import addresses as plan
 from . import delay, shaping
 from .errors import TrialError
+from .load.sizes import GRID_LOW as SMALLEST
 from .netns import NetnsFabric, temporary_directory
 from .processes import Daemon, listens
 
@@ -195,6 +198,30 @@ class World:
                  '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}')
         self.gateway.run(ROOT / 'conf/iptables/msfrs-iptables', 'up', '--config', 'none', '--inside', LAN,
                          *(options or usual))
+
+    def fetch(self, user, server, size, *, family=4, timeout=60.0):
+        """One request of a user to a server through whatever is in between: (HTTP status, body bytes, header fields).
+        Raises OSError or HTTPException."""
+        address, source = (server.v4, user.v4) if family == 4 else (server.v6, user.v6)
+        with self.users_host.inside():   # the connection stays there when the thread goes home
+            connection = http.client.HTTPConnection(address, 80, timeout=timeout, source_address=(source, 0))
+            connection.connect()
+        with contextlib.closing(connection):
+            connection.request('GET', f'/b/{size}/{user.name}-{time.monotonic_ns()}', headers={'Host': server.name})
+            answer = connection.getresponse()
+            return answer.status, len(answer.read()), dict(answer.getheaders())
+
+    def try_out(self):
+        """One request from end to end. Raises TrialError if it is not answered, or not by way of Squid: better than to
+        find out from the records."""
+        user, server = self.users[0], self.servers[0]
+        try:
+            status, _, header = self.fetch(user, server, SMALLEST, timeout=20.0)
+        except (OSError, http.client.HTTPException) as error:
+            raise TrialError(f'a first request from {user.v4} to {server.v4} failed: {error}') from None
+        if status != 200 or 'gateway.test' not in header.get('Via', ''):
+            raise TrialError(f'a first request from {user.v4} to {server.v4} had status {status} and header Via: '
+                             f'{header.get("Via", "none")}; expected were 200 and a Via with gateway.test')
 
     def check(self):
         """Raises TrialError if the delay line has ended."""
