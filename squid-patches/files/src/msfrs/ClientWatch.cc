@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "base/AsyncJobCalls.h"
+#include "client_side.h"
+#include "comm.h"
+#include "comm/Read.h"
+#include "CommCalls.h"
+#include "debug/Stream.h"
+#include "fde.h"
+#include "http/Stream.h"
+#include "msfrs/ClientWatch.h"
+
+#include <algorithm>
+
+CBDATA_NAMESPACED_CLASS_INIT(Msfrs, ClientWatch);
+
+/// A client needs an answer after its TLS ClientHello; more than this does not come from a friend.
+static constexpr SBuf::size_type MostKept = 65536;
+
+Msfrs::ClientWatch::ClientWatch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager):
+    AsyncJob("Msfrs::ClientWatch"),
+    client_(client),
+    manager_(manager)
+{
+}
+
+void
+Msfrs::ClientWatch::Stop(const Pointer &watch)
+{
+    if (watch.valid()) {
+        watch->cancelRead();
+        CallJobHere(97, 5, watch, ClientWatch, stop);
+    }
+}
+
+void
+Msfrs::ClientWatch::start()
+{
+    AsyncJob::start();
+    read();
+}
+
+/// waits for the client to send something or to leave
+void
+Msfrs::ClientWatch::read()
+{
+    if (!Comm::IsConnOpen(client_) || fd_table[client_->fd].closing())
+        return;
+    if (!manager_.valid() || manager_->inBuf.length() >= MostKept)
+        return;
+    if (Comm::MonitorsRead(client_->fd))
+        return; // a stranger to this plan; it will notice, too
+
+    using Dialer = CommCbMemFunT<ClientWatch, CommIoCbParams>;
+    reader_ = JobCallback(97, 5, Dialer, this, ClientWatch::noteReadable);
+    Comm::Read(client_, reader_);
+}
+
+void
+Msfrs::ClientWatch::noteReadable(const CommIoCbParams &io)
+{
+    reader_ = nullptr;
+    if (io.flag == Comm::ERR_CLOSING || !manager_.valid())
+        return;
+
+    auto &kept = manager_->inBuf;
+    CommIoCbParams now(this);
+    now.conn = client_;
+    now.size = MostKept - kept.length(); // positive or we would not be reading
+    kept.reserveSpace(std::min<SBuf::size_type>(now.size, 4096));
+    switch (Comm::ReadNow(now, kept)) {
+    case Comm::OK:
+    case Comm::INPROGRESS:
+        read();
+        return;
+    default:
+        debugs(97, 3, "client has left while held: " << client_);
+        client_->close();
+    }
+}
+
+void
+Msfrs::ClientWatch::cancelRead()
+{
+    if (reader_ && Comm::IsConnOpen(client_))
+        Comm::ReadCancel(client_->fd, reader_);
+    reader_ = nullptr;
+}
+
+void
+Msfrs::ClientWatch::swanSong()
+{
+    cancelRead();
+    AsyncJob::swanSong();
+}

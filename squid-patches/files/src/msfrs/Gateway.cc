@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "CachePeer.h"
+#include "comm/Connection.h"
+#include "debug/Messages.h"
+#include "debug/Stream.h"
+#include "event.h"
+#include "fatal.h"
+#include "globals.h"
+#include "msfrs/Classify.h"
+#include "msfrs/Gateway.h"
+#include "msfrs/Ticket.h"
+#include "SquidConfig.h"
+#include "tools.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <chrono>
+#include <sys/socket.h>
+
+namespace
+{
+
+Msfrs::Gateway *ThisGateway = nullptr;
+
+constexpr msfrs_time Second = 1'000'000'000;
+constexpr msfrs_time RestartAfter = 10 * Second;
+constexpr msfrs_time LogRefusalsEvery = 60 * Second;
+
+void
+Log(const int level, const std::string &message)
+{
+    debugs(97, (level == 0 ? DBG_IMPORTANT : level == 1 ? 2 : 5), "msfrs: " << message);
+}
+
+uint64_t
+Seed()
+{
+    std::random_device device;
+    return (static_cast<uint64_t>(device()) << 32) | device();
+}
+
+/// What one of several workers may use. Every worker schedules alone: it gets its part of the rate and has to
+/// measure by what it carries itself, as the interface counts what all of them do.
+msfrs::RequestConfig
+ShareOfWorker(msfrs::RequestConfig config)
+{
+    if (Config.workers > 1) {
+        config.rate /= Config.workers;
+        if (!config.interface.empty()) {
+            debugs(97, DBG_IMPORTANT, "WARNING: msfrs_link interface=" << config.interface << " is not used with " <<
+                   Config.workers << " workers: each measures its own payload");
+            config.interface.clear();
+        }
+    }
+    return config;
+}
+
+} // namespace
+
+Msfrs::Gateway *
+Msfrs::TheGateway()
+{
+    return ThisGateway;
+}
+
+void
+Msfrs::Gateway::Configure()
+{
+    if (!IamWorkerProcess())
+        return;
+
+    if (!Config.msfrs.on()) {
+        if (ThisGateway)
+            debugs(97, DBG_IMPORTANT, "msfrs: off; requests that were waiting go on");
+        Shutdown();
+        return;
+    }
+
+    try {
+        const auto config = ShareOfWorker(Config.msfrs.requestConfig());
+        if (ThisGateway)
+            ThisGateway->change(config);
+        else
+            ThisGateway = new Gateway(config);
+        debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << config.rate << " bit/s");
+        if (config.maxWait >= Config.Timeout.read * Second)
+            debugs(97, DBG_IMPORTANT, "WARNING: msfrs_queue max_wait should be below read_timeout");
+    } catch (const std::exception &e) {
+        if (!reconfiguring)
+            fatalf("msfrs: %s", e.what());
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: " << e.what() << "; " <<
+               (ThisGateway ? "the previous configuration stays" : "requests are not scheduled"));
+    }
+}
+
+void
+Msfrs::Gateway::Shutdown()
+{
+    delete ThisGateway;
+}
+
+Msfrs::Gateway::Gateway(const msfrs::RequestConfig &config):
+    config_(config),
+    random_(Seed())
+{
+    start();
+    arm(0);
+}
+
+Msfrs::Gateway::~Gateway()
+{
+    // so that tickets do not come back to us
+    if (ThisGateway == this)
+        ThisGateway = nullptr;
+    if (eventFind(&Gateway::Tick, nullptr))
+        eventDelete(&Gateway::Tick, nullptr);
+    releaseAll();
+}
+
+msfrs_time
+Msfrs::Gateway::Now()
+{
+    using std::chrono::duration_cast;
+    using std::chrono::nanoseconds;
+    return duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void
+Msfrs::Gateway::start()
+{
+    msfrs::RequestHost host;
+    host.log = &Log;
+    host.random = [this] { return random_(); };
+    scheduler_ = std::make_unique<msfrs::RequestScheduler>(config_, host, Now());
+}
+
+/// \throws msfrs::ConfigError and then nothing has changed
+void
+Msfrs::Gateway::change(const msfrs::RequestConfig &config)
+{
+    if (scheduler_) {
+        scheduler_->reconfigure(config, Now());
+        config_ = config;
+    } else { // reconfiguring after a failure
+        const auto previous = config_;
+        config_ = config;
+        try {
+            start();
+        } catch (...) {
+            config_ = previous;
+            throw;
+        }
+    }
+    complainedAboutBuffers_ = false;
+    arm(0);
+}
+
+/// Lets everybody go on unscheduled.
+void
+Msfrs::Gateway::releaseAll()
+{
+    const auto released = std::move(tickets_);
+    tickets_.clear();
+    for (const auto ticket: released)
+        ticket->release();
+}
+
+/// reacts to an exception of the scheduler
+void
+Msfrs::Gateway::failed(const char * const what, const char * const why) noexcept
+{
+    debugs(97, DBG_CRITICAL, "ERROR: msfrs: the scheduler failed in " << what << ": " << why <<
+           "; its " << tickets_.size() << " requests go on unscheduled and a new scheduler starts in " <<
+           RestartAfter / Second << " seconds");
+    releaseAll();
+    scheduler_.reset();
+    arm(Now() + RestartAfter);
+}
+
+void
+Msfrs::Gateway::Tick(void *)
+{
+    if (ThisGateway) // the event may have been on its way when the gateway ended
+        ThisGateway->tick();
+}
+
+void
+Msfrs::Gateway::tick()
+{
+    auto next = Now() + RestartAfter;
+    try {
+        if (!scheduler_) {
+            start();
+            debugs(97, DBG_IMPORTANT, "msfrs: scheduling again");
+        }
+    } catch (const std::exception &e) {
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: " << e.what());
+    }
+    attempt("tick", [&next](auto &scheduler, const auto now) {
+        next = scheduler.tick(now);
+    });
+    arm(next);
+}
+
+/// sets the one timer
+void
+Msfrs::Gateway::arm(const msfrs_time when)
+{
+    if (eventFind(&Gateway::Tick, nullptr))
+        eventDelete(&Gateway::Tick, nullptr);
+    nextTick_ = when;
+    // at least a millisecond: Squid's time stands still within a loop iteration
+    const auto delay = std::max(static_cast<double>(when - Now()) / Second, 0.001);
+    eventAdd("Msfrs::Gateway::Tick", &Gateway::Tick, nullptr, delay, 0, false);
+}
+
+bool
+Msfrs::Gateway::NearBy(const Comm::Connection &conn)
+{
+#if USE_DELAY_POOLS
+    const auto peer = conn.getPeer();
+    return peer && peer->options.no_delay;
+#else
+    (void)conn;
+    return false;
+#endif
+}
+
+void
+Msfrs::Gateway::noteWait()
+{
+    const auto limit = Now() + config_.maxWait;
+    if (limit < nextTick_)
+        arm(limit);
+}
+
+void
+Msfrs::Gateway::keepTime()
+{
+    if (Now() > nextTick_ + Second)
+        tick();
+}
+
+void
+Msfrs::Gateway::noteRefusal(const char * const reason, const Party &party)
+{
+    ++refusals_;
+    const auto now = Now();
+    if (refusalsLogged_ >= 0 && now - refusalsLogged_ < LogRefusalsEvery)
+        return;
+    debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_ << (refusals_ == 1 ? " request" : " requests") <<
+           " refused" << (refusalsLogged_ < 0 ? "" : " since the last line like this") << ", the latest of user " <<
+           party.user << ": " << reason);
+    refusalsLogged_ = now;
+    refusals_ = 0;
+}
+
+int
+Msfrs::Gateway::retryAfter() const
+{
+    // by then, all that waits now was served or refused
+    return std::max<msfrs_time>((config_.maxWait + Second - 1) / Second, 1);
+}
+
+/// What a server may have on its way while others want the link, too: the quantum in service, and what keeps a
+/// fast link busy for a moment.
+static int64_t
+BoundAmongOthers(const msfrs::RequestScheduler &scheduler)
+{
+    return std::max<int64_t>(scheduler.config().quantum, scheduler.receiveBuffer() / 8);
+}
+
+/// Linux doubles SO_RCVBUF and announces some 5/8 of that.
+static int
+SocketOption(const int64_t bound)
+{
+    return static_cast<int>(std::min<int64_t>(bound, INT_MAX) / 5 * 4);
+}
+
+int
+Msfrs::Gateway::ReceiveBufferFor(const Comm::Connection &conn)
+{
+    if (!ThisGateway || !ThisGateway->scheduler_ || !ThisGateway->scheduler_->receiveBuffer() || NearBy(conn))
+        return 0;
+    const auto size = SocketOption(BoundAmongOthers(*ThisGateway->scheduler_));
+    return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
+}
+
+void
+Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn)
+{
+    if (!scheduler_ || conn.rcvbuf <= 0)
+        return; // somebody else's business
+
+    // The window scale was derived from the first buffer, in steps of 64 KB times a power of two.
+    int64_t most = 65535;
+    while (most < conn.rcvbuf)
+        most *= 2;
+    const auto size = SocketOption(std::min<int64_t>(scheduler_->receiveBuffer(), most));
+    if (size <= conn.rcvbuf)
+        return;
+    conn.rcvbuf = size;
+
+#if defined(SO_RCVBUFFORCE)
+    if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) == 0)
+        return; // with CAP_NET_ADMIN there is no limit
+#endif
+    if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) != 0) {
+        const auto savedErrno = errno;
+        debugs(97, 3, "cannot set SO_RCVBUF of " << conn << ": " << xstrerr(savedErrno));
+        return;
+    }
+
+    int got = 0;
+    socklen_t length = sizeof(got);
+    if (!complainedAboutBuffers_ && getsockopt(conn.fd, SOL_SOCKET, SO_RCVBUF, &got, &length) == 0 &&
+            got / 2 < size) {
+        complainedAboutBuffers_ = true;
+        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: the kernel allows receive buffers of " << got / 2 <<
+               " bytes; a single response from afar can fill the link only if the sysctl net.core.rmem_max is at "
+               "least " << size);
+    }
+}

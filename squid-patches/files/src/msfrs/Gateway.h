@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_GATEWAY_H
+#define SQUID_SRC_MSFRS_GATEWAY_H
+
+#include "comm/forward.h"
+#include "engine/request_scheduler.h"
+#include "msfrs/forward.h"
+
+#include <cstdint>
+#include <exception>
+#include <list>
+#include <memory>
+#include <random>
+#include <string>
+
+namespace Msfrs
+{
+
+struct Party;
+
+/// The one RequestScheduler of a Squid process and what it needs from Squid: a clock, a timer, a log.
+/// Fails open: a scheduler that throws is dropped, its requests go on unscheduled, and a new one starts a
+/// little later.
+class Gateway
+{
+public:
+    /// Starts, changes or ends scheduling as Config.msfrs says. To be called after squid.conf was read, at
+    /// startup and at reconfiguration. Dies if the scheduler cannot start at startup; keeps what there was if
+    /// it cannot change later.
+    static void Configure();
+
+    /// Ends scheduling before Squid exits. Who still waits is not answered any more.
+    static void Shutdown();
+
+    /// \throws msfrs::ConfigError
+    explicit Gateway(const msfrs::RequestConfig &);
+    ~Gateway();
+
+    Gateway(Gateway &&) = delete; // no copying or moving of any kind
+
+    /// nil for a while after a failure
+    const msfrs::RequestScheduler *scheduler() const { return scheduler_.get(); }
+
+    /// The SO_RCVBUF for a future connection to a server, or zero. While we do not read, what the server sends
+    /// goes on until the kernel's receive buffer is full, and nobody has scheduled that: the buffer has to be
+    /// small. It has to be so before connect(): the first window that the kernel announces is not taken back,
+    /// and what then does not fit is dropped and comes again after seconds.
+    static int ReceiveBufferFor(const Comm::Connection &);
+
+    /// whether what comes from there does not come over the link: from a cache_peer with no-delay
+    static bool NearBy(const Comm::Connection &);
+
+    /// monotonic clock, ns; never negative, never goes back
+    static msfrs_time Now();
+
+    /* the rest is for tickets */
+
+    using Tickets = std::list<Ticket *>;
+
+    /// job(scheduler, now) if there is a scheduler; see the class description for what an exception does
+    /// \returns whether the job was done
+    template <class Job>
+    bool attempt(const char *what, Job job) noexcept;
+
+    /// remembers a ticket that the scheduler knows
+    Tickets::iterator enlist(Ticket &t) { return tickets_.insert(tickets_.end(), &t); }
+    void forget(Tickets::iterator place) { tickets_.erase(place); }
+
+    /// A request has begun to wait: its time limit must be noticed.
+    void noteWait();
+
+    /// Makes up for a timer that is late: Squid's events go by the wall clock, which may be set back.
+    void keepTime();
+
+    /// Counts a refusal for the log, which gets a line a minute at most.
+    void noteRefusal(const char *reason, const Party &);
+
+    /// \returns what Retry-After should say, seconds
+    int retryAfter() const;
+
+    /// Lets a server that has been alone on the link for a while have more on its way to us.
+    void widenReceiveBuffer(Comm::Connection &);
+
+private:
+    void change(const msfrs::RequestConfig &);
+    void start();
+    void failed(const char *what, const char *why) noexcept;
+    void releaseAll();
+    void tick();
+    void arm(msfrs_time when);
+    static void Tick(void *);
+
+    msfrs::RequestConfig config_;
+    std::mt19937_64 random_;
+    std::unique_ptr<msfrs::RequestScheduler> scheduler_;
+    Tickets tickets_; ///< those that scheduler_ knows
+    msfrs_time nextTick_ = 0;
+
+    uint64_t refusals_ = 0; ///< since the last line about them
+    msfrs_time refusalsLogged_ = -1; ///< when that was; negative: never
+    bool complainedAboutBuffers_ = false;
+};
+
+template <class Job>
+bool
+Gateway::attempt(const char * const what, Job job) noexcept
+{
+    if (!scheduler_)
+        return false;
+    try {
+        job(*scheduler_, Now());
+        if (const auto wake = scheduler_->wakeAt(); wake && wake < nextTick_)
+            arm(wake);
+        return true;
+    } catch (const std::exception &e) {
+        failed(what, e.what());
+    } catch (...) {
+        failed(what, "unknown exception");
+    }
+    return false;
+}
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_GATEWAY_H */
+

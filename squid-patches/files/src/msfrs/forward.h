@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_FORWARD_H
+#define SQUID_SRC_MSFRS_FORWARD_H
+
+#include "base/forward.h"
+
+/// schedules requests so that the downlink is full and shared by weight
+namespace Msfrs
+{
+
+class Gateway;
+class Ticket;
+class Verdict;
+
+using TicketPointer = RefCount<Ticket>;
+
+/// The scheduling of this process; nil while msfrs is off.
+Gateway *TheGateway();
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_FORWARD_H */
+
