@@ -30,7 +30,8 @@ void CheckRequestConfig(const RequestConfig &c)
     Require(positive(c.rate), "link rate", c.rate, "a rate above 0 bit/s");
     Require(c.overhead >= 0 && c.overhead <= 1, "link overhead", c.overhead, "a share from 0 to 1");
     Require(c.rtt > 0, "round trip time", static_cast<double>(c.rtt), "a time above 0 ns");
-    Require(c.window.target > 0 && c.window.target < 1, "window target", c.window.target, "a share above 0 and below 1");
+    Require(c.window.target > 0 && c.window.target < 1, "window target", c.window.target,
+            "a share above 0 and below 1");
     Require(c.window.interval > 0, "window interval", static_cast<double>(c.window.interval), "a time above 0 ns");
     Require(c.window.growth > 1 && std::isfinite(c.window.growth), "window growth", c.window.growth,
             "a factor above 1");

@@ -24,7 +24,10 @@ const char *KindName(const uint32_t kind)
     return kind == MSFRS_SCHED ? "scheduler" : kind == MSFRS_AQM ? "AQM" : "plugin of unknown kind";
 }
 
-std::string WithArticle(const uint32_t kind) { return (kind == MSFRS_AQM ? "an " : "a ") + std::string(KindName(kind)); }
+std::string WithArticle(const uint32_t kind)
+{
+    return (kind == MSFRS_AQM ? "an " : "a ") + std::string(KindName(kind));
+}
 
 /// The plugins in `dir`, for a message; the directory is part of the answer.
 std::string WhatIsThere(const std::string &dir)
