@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The laws that every plugin of the build must pass, in every combination of its modes; see docs/architecture.md. A plugin
-/// is added to this suite by being added to the build.
+/// The laws that every plugin of the build must pass, in every combination of its modes. A plugin is added to this
+/// suite by being added to the build.
 ///
 /// 1. Every picked item ends in exactly one done (the engine's; Driver and checker watch it).
 /// 2. Work conservation: a pick with a backlog returns an item or a time to wake.
@@ -67,7 +67,9 @@ protected:
             default: return random.between(40, 3000);
             }
         };
-        const auto any = [&](const std::vector<Tracked *> &list) -> Tracked & { return *list[random.below(list.size())]; };
+        const auto any = [&](const std::vector<Tracked *> &list) -> Tracked & {
+            return *list[random.below(list.size())];
+        };
         for (int step = 0; step < steps && !HasFailure(); ++step) {
             if (random.chance(0.02))
                 d.clock.advance(random.between(0, 3600 * Second)); // the host slept

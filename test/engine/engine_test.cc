@@ -257,7 +257,8 @@ TEST(EngineRefusal, NamesThePluginAndItsReason)
     };
     const auto checker = TestModule("checker");
     EXPECT_EQ(refusal(checker + " refuse=loudly", Engine::Cost::Measured), "checker: this is one of those days");
-    EXPECT_EQ(refusal(checker + " refuse=silently", Engine::Cost::Measured), "checker: refuses to start without a reason");
+    EXPECT_EQ(refusal(checker + " refuse=silently", Engine::Cost::Measured),
+              "checker: refuses to start without a reason");
     EXPECT_EQ(refusal(TestModule("checker-cost"), Engine::Cost::Measured),
               "scheduler checker must know what an item costs before it is served, which nobody does for a request; "
               "it can schedule packets");

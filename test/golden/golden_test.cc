@@ -64,7 +64,8 @@ std::vector<Golden> Read(const std::filesystem::path &path)
         }
         const auto colon = std::find_if(words.begin(), words.end(), [](const auto &w) { return w.back() == ':'; });
         if (colon == words.end())
-            throw std::invalid_argument(scenario.file + ":" + std::to_string(number) + ": order SCHEDULER ...: ITEM ...");
+            throw std::invalid_argument(scenario.file + ":" + std::to_string(number) +
+                                        ": wanted is order SCHEDULER [name=value ...]: ITEM ...");
         colon->pop_back();
         Golden one;
         one.orderLine = number;
@@ -146,8 +147,8 @@ private:
             if (t->name == name)
                 return *t;
         }
-        throw std::invalid_argument("'" + name + "' is not " + (inService ? "in service" : "queued") + "; released so far: " +
-                                    order());
+        throw std::invalid_argument("'" + name + "' is not " + (inService ? "in service" : "queued") +
+                                    "; released so far: " + order());
     }
 
     Tracked *pick(const msfrs_pick mode)
@@ -176,7 +177,8 @@ private:
         const auto &op = w[0];
         const auto wants = [&](const size_t least, const size_t most) {
             if (w.size() - 1 < least || w.size() - 1 > most)
-                throw std::invalid_argument(op + " takes " + std::to_string(least) + " to " + std::to_string(most) + " words");
+                throw std::invalid_argument(op + " takes " + std::to_string(least) + " to " + std::to_string(most) +
+                                            " words");
         };
         if (op == "class") {
             wants(2, 2);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Plugins with one fault each, chosen by -DFAULT_..., for the loader's tests. Without a fault: an AQM that accepts all.
+/// Plugins with one fault each, chosen by -DFAULT_..., for the loader's tests. Without a fault: an AQM that accepts
+/// everything.
 #include "plugin/msfrs_plugin.h"
 
 namespace {

@@ -69,8 +69,8 @@ void Counters(const Instance &self, const msfrs_flow &f, const char *const when)
     const bool good = f.backlog == Of(&f).queued && f.in_service == Of(&f).served && c.backlog == Of(&c).queued &&
                       c.in_service == Of(&c).served && c.users <= Of(&c).flows && f.fresh <= f.backlog &&
                       c.fresh <= c.backlog && (f.head != nullptr) == (f.backlog > 0) && c.weight == Of(&c).weight;
-    std::snprintf(text, sizeof(text), "counters are wrong in %s: flow %u+%u, class %u+%u", when, f.backlog, f.in_service,
-                  c.backlog, c.in_service);
+    std::snprintf(text, sizeof(text), "counters are wrong in %s: flow %u+%u, class %u+%u", when, f.backlog,
+                  f.in_service, c.backlog, c.in_service);
     Demand(self, good, text);
 }
 
@@ -127,7 +127,8 @@ void ClassRemoved(void *const inst, msfrs_class *const c)
 int FlowAdded(void *const inst, msfrs_flow *const f)
 {
     auto &self = Self(inst);
-    Demand(self, Zero(Of(f).zero) && !Of(f).added && !f->head && Of(f->cls).added, "flow_added: not zeroed, or no class");
+    Demand(self, Zero(Of(f).zero) && !Of(f).added && !f->head, "flow_added: the state is not zeroed");
+    Demand(self, Of(f->cls).added, "flow_added: its class was not added");
     Demand(self, f->weight > 0 && f->key != 0, "flow_added: a field is wrong");
     Of(f).added = true;
     ++Of(f->cls).flows;

@@ -72,14 +72,14 @@ msfrs_verdict Admit(void *const inst, msfrs_item *const i, const msfrs_queue_vie
 void Dequeued(void *const inst, msfrs_item *const i, const msfrs_queue_view *const q, msfrs_time)
 {
     CheckView(Self(inst), *q);
-    Demand(Self(inst), Of(i).mark == Admitted, "dequeued: it was not admitted, left before, or its state was written over");
+    Demand(Self(inst), Of(i).mark == Admitted, "dequeued: not admitted, left before, or its state was written over");
     Of(i).mark = Left;
 }
 
 void Removed(void *const inst, msfrs_item *const i, const msfrs_queue_view *const q, msfrs_time, msfrs_reason)
 {
     CheckView(Self(inst), *q);
-    Demand(Self(inst), Of(i).mark == Admitted, "removed: it was not admitted, left before, or its state was written over");
+    Demand(Self(inst), Of(i).mark == Admitted, "removed: not admitted, left before, or its state was written over");
     Of(i).mark = Left;
 }
 

@@ -95,7 +95,8 @@ TEST(Loader, NamesAreChecked)
 {
     for (const std::string name : {"", "MSF", "msf.so", "m_f", "..", "msf\n"}) {
         EXPECT_EQ(Refusal(name, MSFRS_SCHED, PluginDir()),
-                  "scheduler name '" + name + "' is not allowed: lower case letters, digits and '-', or a path with '/'");
+                  "scheduler name '" + name +
+                      "' is not allowed: lower case letters, digits and '-', or a path with '/'");
     }
     EXPECT_NE(Refusal(std::string(65, 'a'), MSFRS_SCHED, PluginDir()).find("is not allowed"), std::string::npos);
 }
@@ -107,7 +108,8 @@ TEST(Loader, NoSharedObject)
     const auto text = Refusal("text", MSFRS_SCHED, dir.path());
     EXPECT_EQ(text.find("plugin " + dir.path() + "/text.so cannot be loaded: "), 0u) << text;
     std::filesystem::create_directory(dir.path() + "/folder.so");
-    EXPECT_EQ(Refusal("folder", MSFRS_SCHED, dir.path()).find("plugin " + dir.path() + "/folder.so cannot be loaded: "), 0u);
+    const auto folder = Refusal("folder", MSFRS_SCHED, dir.path());
+    EXPECT_EQ(folder.find("plugin " + dir.path() + "/folder.so cannot be loaded: "), 0u) << folder;
 }
 
 TEST(Loader, NotAPlugin)

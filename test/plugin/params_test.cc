@@ -78,7 +78,8 @@ TEST(Params, WrongValuesAreNamedWithWhatIsAllowed)
         EXPECT_EQ(Refusal({{"mode", v}}),
                   std::string("red parameter mode=") + v + " is not allowed: wanted is one of one two three");
     }
-    EXPECT_EQ(Refusal({{"big", "9223372036854775808"}}).find("red parameter big=9223372036854775808 is not allowed"), 0u);
+    const auto big = Refusal({{"big", "9223372036854775808"}});
+    EXPECT_EQ(big.find("red parameter big=9223372036854775808 is not allowed"), 0u) << big;
     EXPECT_EQ(Refusal({{"count", std::string("5\0x", 3)}}).find("red parameter count="), 0u) << "a NUL hides the rest";
 }
 

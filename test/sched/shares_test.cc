@@ -45,8 +45,8 @@ std::vector<Scenario> Scenarios(const uint64_t seeds)
 
 class Shares : public ::testing::TestWithParam<Scenario> {};
 
-/// Users per class; all backlogged for 1000 s, of which the first 50 are not counted. The paper's releases whole responses:
-/// with 200 kB ones a class of little weight would have had too few for 2 %.
+/// Users per class; all backlogged for 1000 s, of which the first 50 are not counted. The paper's scheme releases whole
+/// responses: with 200 kB ones a class of little weight would have had too few for 2 %.
 void WeightsHold(const Scenario &s, const int gold, const int silver, const int bronze)
 {
     LinkSim sim(TrialConfig(s.paper), Internet(s.seed));
@@ -111,7 +111,9 @@ TEST_P(Shares, LoseNoByte)
     Random random(s.seed);
     for (int n = 0; n < 1500; ++n) {
         sim.at(random.between(0, 200) * Second, [&sim, &random] {
-            sim.arrive(static_cast<uint32_t>(random.below(3)), std::to_string(random.below(5)), random.between(0, 90'000));
+            const auto cls = static_cast<uint32_t>(random.below(3));
+            const auto user = std::to_string(random.below(5));
+            sim.arrive(cls, user, random.between(0, 90'000));
         });
         sim.at(random.between(0, 220) * Second, [&sim, &random] {
             if (!sim.transfers().empty())
@@ -152,8 +154,8 @@ TEST_P(Shares, LoseNoByte)
     EXPECT_GT(refused + expired, 20u) << "the test was meant to see refusals";
 }
 
-/// Section 3.1: nobody starves. In a closed loop every class is served in proportion, so that a request waits at most for
-/// what its class has queued before it at its class's share of the link, and for what may be outstanding.
+/// Section 3.1: nobody starves. In a closed loop every class is served in proportion, so that a request waits at most
+/// for what its class has queued before it at its class's share of the link, and for what may be outstanding.
 TEST_P(Shares, StarveNobody)
 {
     const auto s = GetParam();
@@ -199,7 +201,8 @@ TEST_P(AnyParameters, KeepBackloggedClassesTogether)
     auto config = TrialConfig(false);
     config.quantum = Quanta[random.below(4)];
     config.window.reserve = random.chance(0.5) ? 0.5 : 0;
-    config.arbiter = {"msf", {{"users", random.chance(0.5) ? "fair" : "fifo"}, {"wake", random.chance(0.5) ? "virtual" : "paper"}}};
+    config.arbiter.settings = {{"users", random.chance(0.5) ? "fair" : "fifo"},
+                               {"wake", random.chance(0.5) ? "virtual" : "paper"}};
     config.classes.clear();
     std::vector<int> users;
     for (auto n = random.between(2, 5); n > 0; --n) {
@@ -212,15 +215,16 @@ TEST_P(AnyParameters, KeepBackloggedClassesTogether)
     options.perResponse = 2e6 / static_cast<double>(random.between(1, 12));
     options.latency = random.between(0, 200) * Ms;
     LinkSim sim(config, options);
-    SCOPED_TRACE(std::to_string(config.classes.size()) + " classes, quantum " + std::to_string(config.quantum) + ", W+ " +
-                 std::to_string(options.fixedWindow) + ", " + PrintSettings(config.arbiter.settings));
+    SCOPED_TRACE(std::to_string(config.classes.size()) + " classes, quantum " + std::to_string(config.quantum) +
+                 ", W+ " + std::to_string(options.fixedWindow) + ", " + PrintSettings(config.arbiter.settings));
 
     constexpr int64_t Largest = 80'000;
     const double places = options.fixedWindow * (1 + config.window.reserve) + 1;
     std::vector<std::unique_ptr<Backlog>> all;
     std::vector<double> share;
     for (uint32_t c = 0; c < users.size(); ++c) {
-        all.push_back(std::make_unique<Backlog>(sim, c, users[c], 2 * static_cast<int>(places) + 2, GetParam(), Largest));
+        const int depth = 2 * static_cast<int>(places) + 2;
+        all.push_back(std::make_unique<Backlog>(sim, c, users[c], depth, GetParam(), Largest));
         share.push_back(config.classes[c].weight * users[c]);
         all.back()->start();
     }
@@ -228,7 +232,8 @@ TEST_P(AnyParameters, KeepBackloggedClassesTogether)
         sim.run(sim.now() + 5 * Second);
         for (uint32_t i = 0; i < users.size(); ++i) {
             for (uint32_t j = 0; j < i; ++j) {
-                const auto di = static_cast<double>(sim.bytes(i)) / share[i], dj = static_cast<double>(sim.bytes(j)) / share[j];
+                const double di = static_cast<double>(sim.bytes(i)) / share[i];
+                const double dj = static_cast<double>(sim.bytes(j)) / share[j];
                 ASSERT_LE(std::abs(di - dj), places * Largest * (1 / share[i] + 1 / share[j])) << i << " and " << j;
             }
         }

@@ -11,8 +11,8 @@ Driver::Driver(const Variant &sched, Setup setup): host(setup.seed), setup_(std:
     Engine::Part aqm;
     if (setup_.aqm)
         aqm = setup_.aqm->load();
-    engine_ = std::make_unique<Engine>(sched.load(), std::move(aqm), setup_.cost, setup_.resources, setup_.limit, ledger_,
-                                       host.engine());
+    engine_ = std::make_unique<Engine>(sched.load(), std::move(aqm), setup_.cost, setup_.resources, setup_.limit,
+                                       ledger_, host.engine());
 }
 
 Driver::~Driver()

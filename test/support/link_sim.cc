@@ -116,7 +116,9 @@ void LinkSim::at(const msfrs_time t, std::function<void()> what) { events_.empla
 
 double LinkSim::rateOfOne() const
 {
-    return due_.empty() ? 0 : std::min(options_.perResponse, std::max(rate_ - cbr_, 0.0) / static_cast<double>(due_.size()));
+    if (due_.empty())
+        return 0;
+    return std::min(options_.perResponse, std::max(rate_ - cbr_, 0.0) / static_cast<double>(due_.size()));
 }
 
 void LinkSim::pass(const msfrs_time until)

@@ -59,7 +59,8 @@ public:
     void setCbr(double rate);
     /// A request now. `onEnd` is called when it ends, however it ends.
     /// \returns its number in transfers()
-    size_t arrive(uint32_t cls, const std::string &user, int64_t size, std::function<void(const Transfer &)> onEnd = {});
+    size_t arrive(uint32_t cls, const std::string &user, int64_t size,
+                  std::function<void(const Transfer &)> onEnd = {});
     /// The client goes away.
     void abort(size_t number);
     /// Lets time pass.

@@ -66,7 +66,7 @@ TEST_F(Control, Figure14FallsUnderCbrAndRisesWhenItStops)
     const double alone = wplus();
     sim->setCbr(0.4 * 2e6);
     sim->run(150 * Second);
-    EXPECT_NEAR(wplus() / alone, std::pow(0.98, 10), 0.03) << "a full link shows U = 1: 2 % in each interval, by equation (3)";
+    EXPECT_NEAR(wplus() / alone, std::pow(0.98, 10), 0.03) << "a full link shows U = 1: 2 % in each interval";
     sim->run(740 * Second);
     const double beside = wplus();
     EXPECT_NEAR(beside / alone, 0.6, 0.08) << "7 of 13 in the paper";
