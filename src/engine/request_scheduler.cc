@@ -22,6 +22,22 @@ constexpr int64_t NoEstimate[MSFRS_RESOURCES] = {};
 
 double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 
+/// Bytes that the link carries in one round trip.
+double BandwidthDelay(const RequestConfig &c) { return c.rate / 8.0 * Seconds(c.rtt); }
+
+/// With quanta a place in the window is worth about a quantum, so that W0+ is known better than in the paper, and
+/// intervals are short enough for memory to pay. Without quanta the window is the paper's.
+WindowParams WindowOf(const RequestConfig &c)
+{
+    auto w = c.window;
+    if (c.quantum > 0) {
+        w.memory = 5 * w.interval;
+        w.early = 0.9;
+        w.initial = std::max(1.0, BandwidthDelay(c) / static_cast<double>(c.quantum));
+    }
+    return w;
+}
+
 struct ClassStats {
     explicit ClassStats(std::string n): name(std::move(n)) {}
 
@@ -65,7 +81,7 @@ const char *RefusalText(const Refusal why)
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
         config((CheckRequestConfig(c), c)), host(h), meter(makeMeter(c)), engine(makeEngine(c)),
-        rate(c.window, ledger.window(), now, meter->total())
+        rate(WindowOf(c), ledger.window(), now, meter->total())
     {
         for (const auto &cls : c.classes)
             slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
@@ -336,7 +352,7 @@ void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time n
         self.rate.rebase(now, self.meter->total());
     }
     self.config = next;
-    self.rate.configure(next.window);
+    self.rate.configure(WindowOf(next));
     self.pump(now);
 }
 
@@ -503,13 +519,15 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     return std::max(next, now + 1);
 }
 
+msfrs_time RequestScheduler::wakeAt() const { return impl_->wakeAt; }
+
 int RequestScheduler::receiveBuffer() const
 {
     const auto &c = impl_->config;
     if (c.quantum == 0)
         return 0;
     // What the link carries in one round trip, and room for the quantum in service.
-    const double product = c.rate / 8.0 * Seconds(c.rtt);
+    const double product = BandwidthDelay(c);
     return static_cast<int>(std::min(std::max(product, static_cast<double>(c.quantum)), 16.0 * 1024 * 1024));
 }
 

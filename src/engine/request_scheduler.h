@@ -147,6 +147,10 @@ public:
     /// \returns when it wants to be called next; at most one window interval away
     msfrs_time tick(msfrs_time now);
 
+    /// When the arbiter wants to be asked again although nothing has changed, which any call may have brought
+    /// forward: tick() is then due. 0: no such wish.
+    msfrs_time wakeAt() const;
+
     /// Receive buffer that a server connection should be bounded to, in bytes: what one response may have
     /// on its way; 0 while quanta are off.
     int receiveBuffer() const;

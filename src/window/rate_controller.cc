@@ -9,11 +9,21 @@ namespace msfrs {
 namespace {
 /// More than any gateway has connections: keeps W+ finite while nothing answers.
 constexpr double MostOutstanding = 1 << 20;
+
+/// U_m, equation (2): share of C that so many bytes in so much time are.
+double Utilisation(const double bytes, const msfrs_time time, const double rate)
+{
+    return std::max(bytes, 0.0) * 8.0 / (rate * static_cast<double>(time) * 1e-9);
+}
 } // namespace
 
 RateController::RateController(const WindowParams &params, LedgerWindow &window, const msfrs_time now,
                                const double total):
-    params_(params), window_(window), start_(now), startTotal_(total) {}
+    params_(params), window_(window), start_(now), startTotal_(total), sinceRecomputed_(now),
+    sinceRecomputedTotal_(total)
+{
+    window_.limit = std::max(params.initial, 1.0);
+}
 
 bool RateController::open() const { return window_.outstanding < std::lround(window_.limit); }
 
@@ -49,8 +59,30 @@ void RateController::setFull(const bool full, const msfrs_time now, const double
 
 void RateController::rebase(const msfrs_time now, const double total)
 {
-    start_ = fullSince_ = now;
-    startTotal_ = fullSinceTotal_ = total;
+    start_ = fullSince_ = sinceRecomputed_ = now;
+    startTotal_ = fullSinceTotal_ = sinceRecomputedTotal_ = total;
+}
+
+void RateController::recompute(const msfrs_time now, const double total, const double rate)
+{
+    // The link answers a round trip after the window has filled: what it carried over the whole time keeps that
+    // ramp from looking like room to spare.
+    const double whole = now > sinceRecomputed_
+                             ? Utilisation(total - sinceRecomputedTotal_, now - sinceRecomputed_, rate)
+                             : 0.0;
+    const double u = std::max(Utilisation(fullBytes_, fullTime_, rate), whole);   // U_m
+    const bool enough = params_.memory > 0 ? fullTime_ >= params_.memory : fullTime_ * 2 >= params_.interval;
+    const bool early = fullTime_ * 2 >= params_.interval && u < params_.early * params_.target;
+    if (!enough && !early)
+        return;
+    const double factor = u * params_.growth > params_.target                     // min{U+/U_m, K}, also for U_m = 0
+                              ? params_.target / u
+                              : params_.growth;
+    window_.limit = std::clamp(window_.limit * factor, 1.0, MostOutstanding);     // (3)
+    fullTime_ = 0;
+    fullBytes_ = 0;
+    sinceRecomputed_ = now;
+    sinceRecomputedTotal_ = total;
 }
 
 bool RateController::update(const msfrs_time now, const double total, const double rate)
@@ -61,22 +93,11 @@ bool RateController::update(const msfrs_time now, const double total, const doub
             rebase(now, total); // a clock that went back by an hour must not stop W+ for an hour
         return false;
     }
-    const auto share = [rate](const double bytes, const msfrs_time time) {
-        return bytes * 8.0 / (rate * static_cast<double>(time) * 1e-9);               // (2)
-    };
     if (full_)
         accountFull(now, total);
-    utilisation_ = share(std::max(total - startTotal_, 0.0), elapsed);
+    utilisation_ = Utilisation(total - startTotal_, elapsed, rate);
     fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
-    if (fullTime_ * 2 >= params_.interval) {
-        const double u = share(fullBytes_, fullTime_);                                // U_m
-        const double factor = u * params_.growth > params_.target                     // min{U+/U_m, K}, also for U_m = 0
-                                  ? params_.target / u
-                                  : params_.growth;
-        window_.limit = std::clamp(window_.limit * factor, 1.0, MostOutstanding);     // (3)
-        fullTime_ = 0;
-        fullBytes_ = 0;
-    }
+    recompute(now, total, rate);
     intervalFull_ = 0;
     start_ = now;
     startTotal_ = total;

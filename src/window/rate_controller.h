@@ -9,6 +9,10 @@
 /// place, and W+ is recomputed at the end of an interval once that time has come to half an interval; until
 /// then it adds up. Under backlog this is the paper's rule to the letter. With bursts it keeps the idle gaps
 /// between them out of U_m, which would otherwise open the window until it holds nothing back.
+///
+/// Since U cannot exceed 1, (3) takes 2 % off W+ at most but may double it: a noisy U drives W+ up. So `memory` gathers
+/// full time over several intervals, while `early` lets W+ grow at once when the link is plainly not full. Neither is
+/// in the paper, whose T is long; both are off by default.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
@@ -23,6 +27,9 @@ struct WindowParams {
     msfrs_time interval = 1'000'000'000; ///< T in ns, > 0
     double growth = 2.0;                ///< K, > 1
     double reserve = 0.5;               ///< share of W+ kept open for first quanta, >= 0
+    msfrs_time memory = 0;              ///< ns, full time that is gathered before W+ is recomputed; 0: half an interval
+    double early = 0;                   ///< share of U+ below which W+ grows without waiting for `memory`; 0: never
+    double initial = 1.0;               ///< W0+, >= 1
 };
 
 class RateController {
@@ -64,6 +71,7 @@ private:
     WindowParams params_;
     LedgerWindow &window_;
     void accountFull(msfrs_time now, double total);
+    void recompute(msfrs_time now, double total, double rate);
 
     msfrs_time start_;                ///< of the current interval
     double startTotal_;               ///< what the link had carried then
@@ -72,6 +80,8 @@ private:
     double fullSinceTotal_ = 0;
     msfrs_time fullTime_ = 0;         ///< full since the last recomputation of W+
     double fullBytes_ = 0;            ///< what the link carried in that time
+    msfrs_time sinceRecomputed_;      ///< when that was
+    double sinceRecomputedTotal_;     ///< what the link had carried then
     msfrs_time intervalFull_ = 0;     ///< full in the current interval
     double utilisation_ = 0, fullShare_ = 0;
 };
