@@ -234,6 +234,56 @@ TEST_F(RateControllerTest, AnotherOriginOfTheTotalMakesNoJump)
     EXPECT_NEAR(window.limit, 10, 1e-9);
 }
 
+TEST_F(RateControllerTest, MemoryGathersFullTimeOverSeveralIntervals)
+{
+    auto params = Params();
+    params.memory = 5 * Second;
+    params.initial = 10;
+    LedgerWindow own;
+    RateController slow(params, own, now, total);
+    EXPECT_EQ(own.limit, 10); // W0+
+    for (const double u : {0.9, 1.0, 0.9, 1.0}) {
+        slow.setFull(true, now, total);
+        now += Second;
+        total += u * 1e6;
+        ASSERT_TRUE(slow.update(now, total, C));
+        EXPECT_EQ(own.limit, 10);
+    }
+    now += Second;
+    total += 0.9 * 1e6;
+    ASSERT_TRUE(slow.update(now, total, C));
+    EXPECT_NEAR(own.limit, 10 * 0.98 / 0.94, 1e-9) << "one step, by the mean of the five";
+}
+
+TEST_F(RateControllerTest, EarlyGrowthWaitsForNoMemory)
+{
+    auto params = Params();
+    params.memory = 5 * Second;
+    params.early = 0.9;
+    RateController quick(params, window, now, total);
+    quick.setFull(true, now, total);
+    now += Second;
+    total += 0.89 * 1e6; // not below 0.9 * 0.98
+    ASSERT_TRUE(quick.update(now, total, C));
+    EXPECT_EQ(window.limit, 1);
+    now += Second;
+    total += 0.5 * 1e6;
+    ASSERT_TRUE(quick.update(now, total, C));
+    EXPECT_NEAR(window.limit, 0.98 / 0.695, 1e-9) << "the mean of both is below";
+}
+
+TEST_F(RateControllerTest, WhatTheLinkCarriedOverallKeepsARampFromCountingAsRoom)
+{
+    rate.setFull(false, now, total);
+    now += Second * 6 / 10;
+    total += 0.6 * 1e6;
+    rate.setFull(true, now, total); // filled just now: for a round trip less comes
+    now += Second * 5 / 10;
+    total += 0.4 * 1e6;
+    ASSERT_TRUE(rate.update(now, total, C));
+    EXPECT_NEAR(window.limit, 0.98 / (1.0 / 1.1), 1e-9) << "not 0.98 / 0.8";
+}
+
 TEST_F(RateControllerTest, ReserveIsAShareOfTheWindow)
 {
     struct { double limit, reserve; uint32_t any, fresh; } const cases[] = {
