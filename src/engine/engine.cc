@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "engine/engine.h"
+#include "engine/engine_records.h"
 
 #include <algorithm>
 #include <cassert>
@@ -20,18 +20,12 @@ constexpr size_t Aligned(const size_t size)
     return (size + unit - 1) / unit * unit;
 }
 
-/// Memory for a plugin's state; as bytes, since only those are zeroed without gaps.
-using State = std::unique_ptr<unsigned char[]>;
-
 /// Zeroed and aligned for anything; null when the plugin wants none.
 State NewState(const size_t size)
 {
     static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= alignof(std::max_align_t));
     return size ? std::make_unique<unsigned char[]>(Aligned(size)) : nullptr;
 }
-
-void Count(Tally &t, const int64_t cost) { ++t.items; t.cost += cost; }
-void Uncount(Tally &t, const int64_t cost) { --t.items; t.cost -= cost; }
 
 } // namespace
 
@@ -65,23 +59,6 @@ struct Engine::Instance {
     State state;
     EngineHost hostTable;
     msfrs_host table{};
-};
-
-struct Engine::ClassRecord : msfrs_class {
-    struct Flow : NamedFlow {
-        State schedState, aqmState;
-    };
-    std::string storedName;
-    State schedState, aqmState;
-    std::unordered_map<std::string, std::unique_ptr<Flow>> flows;
-};
-
-struct Engine::ItemRecord : msfrs_item {
-    bool queued;
-    bool judged;                     ///< admitted by the AQM and still queued since: the AQM is owed an end
-    uint32_t drawIndex;              ///< place in drawable_ while queued
-    int64_t offeredCost;             ///< est[0] when it was offered, what the totals count
-    int64_t used[MSFRS_RESOURCES];   ///< charged since the latest pick
 };
 
 Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, const uint32_t limit, Ledger &ledger,
@@ -547,53 +524,6 @@ std::vector<double> Engine::gauges(const msfrs_class *const c) const
     if (scheduler().sched->gauges && !values.empty())
         scheduler().sched->gauges(schedInst_->state.get(), c, values.data());
     return values;
-}
-
-std::string Engine::auditLaws() const
-{
-    const auto differ = [](const Tally &a, const Tally &b) { return a.items != b.items || a.cost != b.cost; };
-    Tally sum;
-    for (const auto t : {&totals_.dropped, &totals_.queued, &totals_.inService, &totals_.done}) {
-        sum.items += t->items;
-        sum.cost += t->cost;
-    }
-    if (differ(sum, totals_.offered))
-        return "offered is not dropped + queued + in service + done";
-
-    Tally queued;
-    int64_t backlogCost = 0;
-    for (const auto c : classList_) {
-        uint32_t users = 0, backlog = 0, fresh = 0, inService = 0;
-        int64_t cost = 0;
-        for (const auto &named : records_[c->index]->flows) {
-            const auto &f = *named.second;
-            uint32_t length = 0, flowFresh = 0;
-            int64_t flowCost = 0;
-            for (const msfrs_item *i = f.head; i; i = i->next) {
-                const auto &record = static_cast<const ItemRecord &>(*i);
-                if (!record.queued || i->flow != &f || (i->next ? i->next->prev : f.tail) != i)
-                    return "flow " + f.name + ": its list is broken";
-                ++length;
-                flowFresh += i->attained == 0;
-                flowCost += i->est[0];
-                Count(queued, record.offeredCost);
-            }
-            if (length != f.backlog || flowFresh != f.fresh || flowCost != f.backlog_cost)
-                return "flow " + f.name + ": its counters are not the sums over its queue";
-            users += f.backlog + f.in_service > 0;
-            backlog += f.backlog;
-            fresh += f.fresh;
-            inService += f.in_service;
-            cost += f.backlog_cost;
-        }
-        if (users != c->users || backlog != c->backlog || fresh != c->fresh || inService != c->in_service ||
-                cost != c->backlog_cost)
-            return std::string("class ") + c->name + ": its counters are not the sums over its flows";
-        backlogCost += cost;
-    }
-    if (differ(queued, totals_.queued) || queued.items != drawable_.size() || backlogCost != backlogCost_)
-        return "the items in the queues are not those counted as queued";
-    return "";
 }
 
 } // namespace msfrs

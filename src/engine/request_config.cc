@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "engine/request_config.h"
 
+#include "plugin/number.h"
+
+#include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace msfrs {
 
 namespace {
-
-std::string Number(const double v)
-{
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.12g", v);
-    return text;
-}
 
 void Require(const bool holds, const std::string &what, const double value, const char *const wanted)
 {
@@ -54,6 +49,19 @@ void CheckRequestConfig(const RequestConfig &c)
         }
     }
     Require(c.defaultClass < c.classes.size(), "default class number", c.defaultClass, "one of those that there are");
+}
+
+double BandwidthDelay(const RequestConfig &c) { return c.rate / 8.0 * static_cast<double>(c.rtt) * 1e-9; }
+
+WindowParams WindowOf(const RequestConfig &c)
+{
+    auto w = c.window;
+    if (c.quantum > 0) {
+        w.memory = 5 * w.interval;
+        w.early = 0.9;
+        w.initial = std::max(1.0, BandwidthDelay(c) / static_cast<double>(c.quantum));
+    }
+    return w;
 }
 
 } // namespace msfrs

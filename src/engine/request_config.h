@@ -12,6 +12,13 @@ namespace msfrs {
 /// \throws ConfigError with a sentence naming the value and what is allowed
 void CheckRequestConfig(const RequestConfig &);
 
+/// Bytes that the link carries in one round trip.
+double BandwidthDelay(const RequestConfig &);
+
+/// The window's parameters. With quanta a place in the window is worth about a quantum, so that W0+ is known better
+/// than in the paper, and intervals are short enough for memory to pay. Without quanta the window is the paper's.
+WindowParams WindowOf(const RequestConfig &);
+
 } // namespace msfrs
 
 #endif

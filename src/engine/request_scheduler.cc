@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "engine/request_scheduler.h"
-
-#include "engine/engine.h"
 #include "engine/request_config.h"
-#include "engine/wait_histogram.h"
+#include "engine/request_state.h"
 
 #include <algorithm>
 #include <cassert>
-#include <deque>
-#include <list>
-#include <map>
 
 namespace msfrs {
 
@@ -18,54 +12,8 @@ namespace {
 constexpr size_t HistoryLength = 120;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
-constexpr int64_t NoEstimate[MSFRS_RESOURCES] = {};
-
-double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
-
-/// Bytes that the link carries in one round trip.
-double BandwidthDelay(const RequestConfig &c) { return c.rate / 8.0 * Seconds(c.rtt); }
-
-/// With quanta a place in the window is worth about a quantum, so that W0+ is known better than in the paper, and
-/// intervals are short enough for memory to pay. Without quanta the window is the paper's.
-WindowParams WindowOf(const RequestConfig &c)
-{
-    auto w = c.window;
-    if (c.quantum > 0) {
-        w.memory = 5 * w.interval;
-        w.early = 0.9;
-        w.initial = std::max(1.0, BandwidthDelay(c) / static_cast<double>(c.quantum));
-    }
-    return w;
-}
-
-struct ClassStats {
-    explicit ClassStats(std::string n): name(std::move(n)) {}
-
-    std::string name;
-    uint64_t requests = 0, bytes = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
-    uint32_t paused = 0;
-    WaitHistogram waits;
-};
 
 } // namespace
-
-class Request {
-public:
-    enum class State { Queued, Served, Paused, Refused };
-
-    Request(RequestOwner &o, const msfrs_time now): owner(&o), waitingSince(now) {}
-
-    RequestOwner *owner;
-    msfrs_item *item = nullptr;       ///< null only when Refused
-    std::shared_ptr<ClassStats> stats;
-    State state = State::Queued;
-    msfrs_time waitingSince;          ///< of the current wait
-    msfrs_time firstWait = -1, totalWait = 0;
-    int64_t quantumLeft = 0, bytes = 0;
-    uint32_t quanta = 0, w = 0;
-    double wplus = 0;
-    std::list<Request *>::iterator place; ///< in the list of its state
-};
 
 const char *RefusalText(const Refusal why)
 {
@@ -77,77 +25,6 @@ const char *RefusalText(const Refusal why)
     }
     return "";
 }
-
-struct RequestScheduler::Impl {
-    Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config((CheckRequestConfig(c), c)), host(h), meter(makeMeter(c)), engine(makeEngine(c)),
-        rate(WindowOf(c), ledger.window(), now, meter->total())
-    {
-        for (const auto &cls : c.classes)
-            slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
-    }
-
-    struct Slot {
-        msfrs_class *cls;
-        std::shared_ptr<ClassStats> stats;
-    };
-
-    std::unique_ptr<Engine> makeEngine(const RequestConfig &);
-    std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
-    static bool SamePlugins(const RequestConfig &, const RequestConfig &);
-    void rebuild(const RequestConfig &, std::unique_ptr<Engine>, msfrs_time now);
-
-    std::list<Request *> &listOf(const Request &r)
-    {
-        switch (r.state) {
-        case Request::State::Queued: return waiting;
-        case Request::State::Paused: return paused;
-        case Request::State::Served: return served;
-        case Request::State::Refused: break;
-        }
-        return refused;
-    }
-    void enter(Request &r, const Request::State state)
-    {
-        r.state = state;
-        auto &list = listOf(r);
-        r.place = list.insert(list.end(), &r);
-    }
-    void change(Request &r, const Request::State state)
-    {
-        auto &from = listOf(r);
-        r.stats->paused -= r.state == Request::State::Paused;
-        r.state = state;
-        r.stats->paused += r.state == Request::State::Paused;
-        auto &to = listOf(r);
-        to.splice(to.end(), from, r.place); // r.place stays valid
-    }
-    void leave(Request &r)
-    {
-        r.stats->paused -= r.state == Request::State::Paused;
-        listOf(r).erase(r.place);
-    }
-
-    void grant(Request &, msfrs_time now);
-    void refuse(Request &, msfrs_time now);
-    void pump(msfrs_time now);
-    void expire(msfrs_time now);
-
-    RequestConfig config;
-    RequestHost host;
-    LocalLedger ledger;
-    std::unique_ptr<Meter> meter;
-    std::unique_ptr<Engine> engine;
-    RateController rate;
-    std::vector<Slot> slots;                      ///< by index into config.classes
-    std::list<Request *> waiting, paused, served, refused; ///< each in the order in which they entered
-    std::deque<WindowReport::Sample> history;
-    msfrs_time nextForget = 0;
-    msfrs_time wakeAt = 0;                        ///< when the arbiter wants to be asked again; 0: no wish
-    Request *asking = nullptr;                    ///< the one whose readMore() pumps
-    bool answered = false;                        ///< whether it was granted
-    bool pumping = false;
-};
 
 std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c)
 {
@@ -170,66 +47,6 @@ std::unique_ptr<Meter> RequestScheduler::Impl::makeMeter(const RequestConfig &c)
     auto counter = c.interface.empty() ? nullptr
                                        : (host.openCounter ? host.openCounter : OpenSysfsCounter)(c.interface);
     return std::make_unique<Meter>(std::move(counter), c.interface, c.overhead, host.log);
-}
-
-bool RequestScheduler::Impl::SamePlugins(const RequestConfig &a, const RequestConfig &b)
-{
-    const auto same = [](const PluginChoice &x, const PluginChoice &y) {
-        return x.name == y.name && PrintSettings(x.settings) == PrintSettings(y.settings);
-    };
-    return same(a.arbiter, b.arbiter) && same(a.admission, b.admission) && a.pluginDir == b.pluginDir;
-}
-
-/// Moves all that there is into a new engine: used when the plugins change or a class goes.
-void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Engine> next, const msfrs_time now)
-{
-    std::map<std::string, std::pair<double, std::shared_ptr<ClassStats>>> old;
-    for (const auto &slot : slots)
-        old[slot.cls->name] = {*slot.cls->service, slot.stats};
-    std::vector<Slot> fresh;
-    std::vector<double> services;
-    for (const auto &cls : c.classes) {
-        const auto known = old.find(cls.name);
-        services.push_back(known == old.end() ? *ledger.virtualTime() : known->second.first);
-        fresh.push_back({next->addClass(cls.name, cls.weight),
-                         known == old.end() ? std::make_shared<ClassStats>(cls.name) : known->second.second});
-    }
-    const double virtualTime = *ledger.virtualTime();
-    const auto move = [&](Request &r) {
-        const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
-        size_t to = c.defaultClass;
-        for (size_t n = 0; n < c.classes.size(); ++n) {
-            if (c.classes[n].name == flow.cls->name)
-                to = n;
-        }
-        if (r.state == Request::State::Paused) {
-            --r.stats->paused;
-            ++fresh[to].stats->paused;
-        }
-        r.stats = fresh[to].stats;
-        const bool inService = r.state == Request::State::Served;
-        const auto past = r.item;
-        r.item = next->adopt(next->flow(*fresh[to].cls, flow.name), NoEstimate, &r, now, past->attained, inService);
-        if (inService)
-            engine->done(*past, now);
-        else
-            engine->remove(*past, now, MSFRS_GONE);
-    };
-    std::vector<Request *> all;
-    for (const auto list : {&served, &waiting, &paused})
-        all.insert(all.end(), list->begin(), list->end());
-    std::sort(all.begin(), all.end(), [](const Request *a, const Request *b) { return a->item->seq < b->item->seq; });
-    for (const auto r : all)
-        move(*r);
-    // To the new plugin every move was an idle class that woke: what that made of the counters is undone, and
-    // setWeight() has it look at them again.
-    *ledger.virtualTime() = virtualTime;
-    for (size_t n = 0; n < fresh.size(); ++n) {
-        *fresh[n].cls->service = services[n];
-        next->setWeight(*fresh[n].cls, fresh[n].cls->weight);
-    }
-    engine = std::move(next);
-    slots = std::move(fresh);
 }
 
 /// The request holds a place in the window from here on.
@@ -312,48 +129,6 @@ RequestScheduler::~RequestScheduler()
         for (const auto r : *list)
             delete r;
     }
-}
-
-void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time now)
-{
-    auto &self = *impl_;
-    CheckRequestConfig(next);
-    bool keepEngine = Impl::SamePlugins(self.config, next);
-    for (const auto &slot : self.slots) {
-        const auto same = [&](const ClassConfig &c) { return c.name == slot.cls->name; };
-        keepEngine = keepEngine && std::any_of(next.classes.begin(), next.classes.end(), same);
-    }
-    // Everything that may throw comes before anything is changed.
-    auto engine = keepEngine ? nullptr : self.makeEngine(next);
-    const bool sameMeter = self.config.interface == next.interface && self.config.overhead == next.overhead;
-    auto meter = sameMeter ? nullptr : self.makeMeter(next);
-
-    if (engine) {
-        self.rebuild(next, std::move(engine), now);
-    } else {
-        std::vector<Impl::Slot> slots;
-        for (const auto &cls : next.classes) {
-            const auto known = std::find_if(self.slots.begin(), self.slots.end(),
-                                            [&](const Impl::Slot &s) { return s.cls->name == cls.name; });
-            if (known == self.slots.end()) {
-                slots.push_back({self.engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
-            } else {
-                if (known->cls->weight != cls.weight)
-                    self.engine->setWeight(*known->cls, cls.weight);
-                slots.push_back(*known);
-            }
-        }
-        self.slots = std::move(slots);
-    }
-    if (meter) {
-        // The new meter counts from zero: whatever was measured with the old one is closed first.
-        self.rate.update(now, self.meter->total(), self.config.rate);
-        self.meter = std::move(meter);
-        self.rate.rebase(now, self.meter->total());
-    }
-    self.config = next;
-    self.rate.configure(WindowOf(next));
-    self.pump(now);
 }
 
 Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const std::string_view user,
@@ -531,65 +306,6 @@ int RequestScheduler::receiveBuffer() const
     return static_cast<int>(std::min(std::max(product, static_cast<double>(c.quantum)), 16.0 * 1024 * 1024));
 }
 
-std::vector<ClassReport> RequestScheduler::classes() const
-{
-    const auto &self = *impl_;
-    std::vector<ClassReport> all;
-    const auto now = static_cast<msfrs_time>(self.history.empty() ? 0 : self.history.back().at * 1e9);
-    for (const auto &slot : self.slots) {
-        const auto &s = *slot.stats;
-        ClassReport r;
-        r.name = slot.cls->name;
-        r.weight = slot.cls->weight;
-        r.users = slot.cls->users;
-        r.queued = slot.cls->backlog - s.paused;
-        r.paused = s.paused;
-        r.inFlight = slot.cls->in_service;
-        r.requests = s.requests;
-        r.bytes = s.bytes;
-        r.quanta = s.quanta;
-        r.refusedPerUser = s.perUser;
-        r.refusedTotal = s.total;
-        r.refusedAdmission = s.admission;
-        r.expired = s.expired;
-        r.service = *slot.cls->service;
-        r.waitP50 = s.waits.quantile(0.50, now);
-        r.waitP95 = s.waits.quantile(0.95, now);
-        r.waitP99 = s.waits.quantile(0.99, now);
-        r.waitCount = s.waits.count();
-        r.waitSum = s.waits.sum();
-        all.push_back(std::move(r));
-    }
-    return all;
-}
-
-std::vector<UserReport> RequestScheduler::topUsers(const size_t most) const
-{
-    std::vector<UserReport> all;
-    for (const auto &slot : impl_->slots) {
-        impl_->engine->eachFlow(*slot.cls, [&](const NamedFlow &f) {
-            all.push_back({f.name, slot.cls->name, f.bytes, f.backlog, f.in_service});
-        });
-    }
-    const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
-    std::partial_sort(all.begin(), end, all.end(),
-                      [](const UserReport &a, const UserReport &b) { return a.bytes > b.bytes; });
-    all.erase(end, all.end());
-    return all;
-}
-
-WindowReport RequestScheduler::window() const
-{
-    const auto &self = *impl_;
-    WindowReport r;
-    r.outstanding = self.rate.window().outstanding;
-    r.limit = self.rate.window().limit;
-    r.utilisation = self.rate.utilisation();
-    r.metered = self.meter->metered();
-    r.history.assign(self.history.begin(), self.history.end());
-    return r;
-}
-
 uint32_t RequestScheduler::classIndex(const std::string_view name) const
 {
     for (uint32_t n = 0; n < impl_->slots.size(); ++n) {
@@ -600,19 +316,5 @@ uint32_t RequestScheduler::classIndex(const std::string_view name) const
 }
 
 const RequestConfig &RequestScheduler::config() const { return impl_->config; }
-
-RequestScheduler::Trace RequestScheduler::trace(const Request &r, const msfrs_time now) const
-{
-    Trace t;
-    t.className = r.stats->name;
-    t.firstWait = r.firstWait;
-    const bool waits = r.state == Request::State::Queued || r.state == Request::State::Paused;
-    t.totalWait = r.totalWait + (waits ? std::max<msfrs_time>(now - r.waitingSince, 0) : 0);
-    t.quanta = r.quanta;
-    t.w = r.w;
-    t.wplus = r.wplus;
-    t.bytes = r.bytes;
-    return t;
-}
 
 } // namespace msfrs

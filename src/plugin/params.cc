@@ -2,22 +2,15 @@
 /// \file
 /// Parameter tables of plugins: from name=value pairs to checked values.
 #include "plugin/loader.h"
+#include "plugin/number.h"
 
 #include <cerrno>
 #include <climits>
-#include <cstdio>
 #include <cstdlib>
 
 namespace msfrs {
 
 namespace {
-
-std::string Number(const double v)
-{
-    char text[32];
-    std::snprintf(text, sizeof(text), "%.12g", v);
-    return text;
-}
 
 std::vector<std::string> Choices(const msfrs_param &p)
 {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The state behind RequestScheduler, shared by its three sources: serving (request_scheduler.cc), changing the
+/// configuration (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
+#ifndef MSFRS_ENGINE_REQUEST_STATE_H
+#define MSFRS_ENGINE_REQUEST_STATE_H
+
+#include "engine/engine.h"
+#include "engine/request_config.h"
+#include "engine/request_scheduler.h"
+#include "engine/wait_histogram.h"
+
+#include <deque>
+#include <list>
+
+namespace msfrs {
+
+constexpr int64_t NoEstimate[MSFRS_RESOURCES] = {}; ///< nobody knows what a request will cost
+
+inline double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
+
+struct ClassStats {
+    explicit ClassStats(std::string n): name(std::move(n)) {}
+
+    std::string name;
+    uint64_t requests = 0, bytes = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
+    uint32_t paused = 0;
+    WaitHistogram waits;
+};
+
+class Request {
+public:
+    enum class State { Queued, Served, Paused, Refused };
+
+    Request(RequestOwner &o, const msfrs_time now): owner(&o), waitingSince(now) {}
+
+    RequestOwner *owner;
+    msfrs_item *item = nullptr;       ///< null only when Refused
+    std::shared_ptr<ClassStats> stats;
+    State state = State::Queued;
+    msfrs_time waitingSince;          ///< of the current wait
+    msfrs_time firstWait = -1, totalWait = 0;
+    int64_t quantumLeft = 0, bytes = 0;
+    uint32_t quanta = 0, w = 0;
+    double wplus = 0;
+    std::list<Request *>::iterator place; ///< in the list of its state
+};
+
+struct RequestScheduler::Impl {
+    Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
+        config((CheckRequestConfig(c), c)), host(h), meter(makeMeter(c)), engine(makeEngine(c)),
+        rate(WindowOf(c), ledger.window(), now, meter->total())
+    {
+        for (const auto &cls : c.classes)
+            slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
+    }
+
+    struct Slot {
+        msfrs_class *cls;
+        std::shared_ptr<ClassStats> stats;
+    };
+
+    std::unique_ptr<Engine> makeEngine(const RequestConfig &);
+    std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
+    static bool SamePlugins(const RequestConfig &, const RequestConfig &);
+    void rebuild(const RequestConfig &, std::unique_ptr<Engine>, msfrs_time now);
+
+    std::list<Request *> &listOf(const Request &r)
+    {
+        switch (r.state) {
+        case Request::State::Queued: return waiting;
+        case Request::State::Paused: return paused;
+        case Request::State::Served: return served;
+        case Request::State::Refused: break;
+        }
+        return refused;
+    }
+    void enter(Request &r, const Request::State state)
+    {
+        r.state = state;
+        auto &list = listOf(r);
+        r.place = list.insert(list.end(), &r);
+    }
+    void change(Request &r, const Request::State state)
+    {
+        auto &from = listOf(r);
+        r.stats->paused -= r.state == Request::State::Paused;
+        r.state = state;
+        r.stats->paused += r.state == Request::State::Paused;
+        auto &to = listOf(r);
+        to.splice(to.end(), from, r.place); // r.place stays valid
+    }
+    void leave(Request &r)
+    {
+        r.stats->paused -= r.state == Request::State::Paused;
+        listOf(r).erase(r.place);
+    }
+
+    void grant(Request &, msfrs_time now);
+    void refuse(Request &, msfrs_time now);
+    void pump(msfrs_time now);
+    void expire(msfrs_time now);
+
+    RequestConfig config;
+    RequestHost host;
+    LocalLedger ledger;
+    std::unique_ptr<Meter> meter;
+    std::unique_ptr<Engine> engine;
+    RateController rate;
+    std::vector<Slot> slots;                      ///< by index into config.classes
+    std::list<Request *> waiting, paused, served, refused; ///< each in the order in which they entered
+    std::deque<WindowReport::Sample> history;
+    msfrs_time nextForget = 0;
+    msfrs_time wakeAt = 0;                        ///< when the arbiter wants to be asked again; 0: no wish
+    Request *asking = nullptr;                    ///< the one whose readMore() pumps
+    bool answered = false;                        ///< whether it was granted
+    bool pumping = false;
+};
+
+} // namespace msfrs
+
+#endif
