@@ -40,7 +40,7 @@ logged() {
     "$@" >"$log" 2>&1 </dev/null || rc=$?
     [ "$rc" -eq 0 ] && return 0
     say "$what failed (exit $rc); the lines that matter of $log:"
-    { grep -nE '(^|[^a-z])(error|Error|ERROR|fatal|undefined reference)|\*\*\*|^E: ' "$log" | tail -n 12; } >&2 || true
+    { grep -nE 'error: |Error [0-9]|undefined reference|\*\*\*|^E: ' "$log" | tail -n 12; } >&2 || true
     say "its last lines:"
     tail -n 8 "$log" >&2
     return "$rc"
