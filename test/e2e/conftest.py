@@ -63,7 +63,7 @@ def site(fabric):
 
 @pytest.fixture(scope='session')
 def certificates():
-    """Files with key and certificate: `origin`, valid for the servers' names, and `gateway`, which nobody should see."""
+    """Files with key and certificate: `origin`, valid for the servers' names; `gateway`, which nobody should see."""
     with temporary_directory() as directory:
         files = types.SimpleNamespace(origin=f'{directory}/origin.pem', gateway=f'{directory}/gateway.pem')
         make_certificate(files.origin, *(f's{number:02d}.test' for number in range(1, 10)))
@@ -81,11 +81,12 @@ def _slow_link(request, certificates):
               **(marker.kwargs if marker else {})}
     with World(**wanted) as world, Loop() as loop, contextlib.ExitStack() as stack:
         link = types.SimpleNamespace(
-            world=world, users=stack.enter_context(contextlib.closing(Users(loop, world))), origin=ScriptedOrigin(loop, world.farm, certificates.origin),
-            gateway=Gateway(world, certificates.gateway), certificates=certificates, allowed_harm=None,
+            world=world, users=stack.enter_context(contextlib.closing(Users(loop, world))),
+            origin=ScriptedOrigin(loop, world.farm, certificates.origin), certificates=certificates,
+            gateway=Gateway(world, certificates.gateway),
             of=lambda name: [user for user in world.users if user.cls == name])
         yield link
-        link.gateway.end(link.allowed_harm)
+        link.gateway.end()
 
 
 @pytest.fixture
@@ -110,4 +111,4 @@ def shared_link(common_link):
     """common_link, which must be at rest afterwards."""
     yield common_link
     common_link.gateway.rest()
-    common_link.gateway.check(common_link.allowed_harm)
+    common_link.gateway.check()

@@ -8,6 +8,7 @@ import ssl
 import struct
 import threading
 import time
+from dataclasses import dataclass
 
 from background import PATIENCE, content, wait_until
 from fieldtrial import addresses as plan
@@ -63,6 +64,29 @@ class Fetch:
                 f'{self.error!r}>')
 
 
+@dataclass(frozen=True)
+class Road:
+    """How a request goes."""
+    source: str
+    server: str                     #: the server's address
+    proxy: str                      #: the gateway's
+    name: str | None = None
+    #: 'proxy', 'connect' (a CONNECT tunnel and TLS in it), 'intercept' (straight to the server's port 80), 'tls' (to
+    #: its port 443), or 'ftp' (ftp:// of the proxy)
+    via: str = 'proxy'
+    port: int = 443                 #: of a CONNECT
+    ca: str | None = None           #: file of the certificate to trust; None: any will do
+    header: str | None = None       #: one more line of the request
+    stall_after: int | None = None  #: bytes of the body after which the client stops to read
+
+    @property
+    def host(self):
+        return self.name or (f'[{self.server}]' if ':' in self.server else self.server)
+
+
+ROAD_OPTIONS = {'via', 'port', 'ca', 'header', 'stall_after'}
+
+
 class Users:
     """Makes requests for the users of a world."""
 
@@ -73,50 +97,45 @@ class Users:
         self.open = True            #: whether requests may still be made
         self._loads = []
 
-    def get(self, user, key=None, *, via='proxy', family=4, server=0, name=None, port=443, ca=None,
-            stall_after=None, path=None, header=None, **script):
+    def get(self, user, key=None, *, family=4, server=0, name=None, path=None, **how):
         """Starts a request of a user; its Fetch.
 
-        via: 'proxy', 'connect' (a CONNECT tunnel and TLS in it), 'intercept' (straight to the server's port 80),
-        'tls' (to its port 443), or 'ftp' (ftp:// of the proxy). name: what the server is called (host, SNI) instead of
-        its address. port: of a CONNECT. ca: file of the certificate to trust; without one, any will do. stall_after: bytes of the body
-        after which the client stops to read. path: instead of the script's. header: one more line of the request.
-        script: see scripted_origin.
+        name: what the server is called (host, SNI) instead of its address. path: instead of what `how` asks of a
+        scripted_origin. how: fields of Road, and what is asked of a scripted_origin.
         """
         key = key or f'k{next(self._numbers)}'
-        fetch = Fetch(key, path or url_path(key, **script))
-        fetch._loop = self._loop.loop
         where = self._world.servers[server]
         address, source = (where.v4, user.v4) if family == 4 else (where.v6, user.v6)
-        proxy = plan.GATEWAY_IN4 if family == 4 else plan.GATEWAY_IN6
-        shown = name or (f'[{address}]' if family == 6 else address)
+        road = Road(source=source, server=address, proxy=plan.GATEWAY_IN4 if family == 4 else plan.GATEWAY_IN6,
+                    name=name, **{field: how.pop(field) for field in ROAD_OPTIONS & how.keys()})
+        fetch = Fetch(key, path or url_path(key, **how))
+        fetch._loop = self._loop.loop
 
         async def start():
-            task = fetch._task = asyncio.ensure_future(
-                self._run(fetch, via, source, (address, proxy), shown, name, port, ca, stall_after, header))
+            task = fetch._task = asyncio.ensure_future(self._run(fetch, road))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         self._loop.call(start())
         return fetch
 
-    async def _run(self, fetch, via, source, addresses, shown, name, port, ca, stall_after, header):
+    async def _run(self, fetch, road):
         writer = None
         try:
-            reader, writer = await self._connect(fetch, via, source, *addresses, small=stall_after is not None)
-            if via == 'connect':
-                writer.write(f'CONNECT {shown}:{port} HTTP/1.1\r\nHost: {shown}:{port}\r\n\r\n'.encode())
+            reader, writer = await self._connect(fetch, road)
+            if road.via == 'connect':
+                writer.write(_head(f'CONNECT {road.host}:{road.port} HTTP/1.1', f'Host: {road.host}:{road.port}'))
                 await _read_head(reader, fetch)
                 if fetch.status != 200:
                     await _read_body(reader, fetch, None)
                     return
-            if via in ('connect', 'tls'):
-                await writer.start_tls(_context(ca), server_hostname=name or '')
+            if road.via in ('connect', 'tls'):
+                await writer.start_tls(_context(road.ca), server_hostname=road.name or '')
                 fetch.certificate = writer.get_extra_info('ssl_object').getpeercert(binary_form=True)
-            base = {'proxy': f'http://{shown}', 'ftp': f'ftp://{shown}'}.get(via, '')
-            lines = [f'GET {base}{fetch.path} HTTP/1.1', f'Host: {shown}', 'Connection: close', *([header] if header else [])]
-            writer.write('\r\n'.join([*lines, '', '']).encode())
+            base = {'proxy': f'http://{road.host}', 'ftp': f'ftp://{road.host}'}.get(road.via, '')
+            writer.write(_head(f'GET {base}{fetch.path} HTTP/1.1', f'Host: {road.host}', 'Connection: close',
+                               road.header))
             await _read_head(reader, fetch)
-            await _read_body(reader, fetch, stall_after)
+            await _read_body(reader, fetch, road.stall_after)
         except asyncio.CancelledError:
             if writer:
                 writer.transport.abort()
@@ -128,30 +147,33 @@ class Users:
             fetch.t_end = time.monotonic()
             fetch._finished.set()
 
-    async def _connect(self, fetch, via, source, server, proxy, *, small):
-        direct = {'intercept': 80, 'tls': 443}.get(via)
-        with self._world.users_host.inside():
-            family = socket.AF_INET6 if ':' in source else socket.AF_INET
-            made = fetch._socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    async def _connect(self, fetch, road):
+        made = fetch._socket = self._socket(road.source)
         made.setblocking(False)
-        if small:                   # so that the kernel does not read on for a client that has stopped
+        if road.stall_after is not None:    # so that the kernel does not read on for a client that has stopped
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        made.bind((source, 0))
+        direct = {'intercept': 80, 'tls': 443}.get(road.via)
         try:
-            await asyncio.get_running_loop().sock_connect(made, (server, direct) if direct else (proxy, FORWARD_PORT))
+            await asyncio.get_running_loop().sock_connect(
+                made, (road.server, direct) if direct else (road.proxy, FORWARD_PORT))
         except OSError:
             fetch.refused = True
             made.close()
             raise
-        return await asyncio.open_connection(sock=made, limit=4096 if small else 65536)
+        return await asyncio.open_connection(sock=made, limit=65536 if road.stall_after is None else 4096)
+
+    def _socket(self, source):
+        """One that belongs to the users' network, bound to a user's address."""
+        family = socket.AF_INET6 if ':' in source else socket.AF_INET
+        with self._world.users_host.inside():
+            made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        made.bind((source, 0))
+        return made
 
     def say(self, user, address, port, words):
         """Connects straight to an address, says some words that are no request, and leaves."""
-        with self._world.users_host.inside():
-            made = socket.socket(socket.AF_INET6 if ':' in address else socket.AF_INET)
-        with made:
+        with self._socket(user.v6 if ':' in address else user.v4) as made:
             made.settimeout(PATIENCE)
-            made.bind((user.v6 if ':' in address else user.v4, 0))
             made.connect((address, port))
             made.sendall(words)
 
@@ -223,10 +245,15 @@ def _context(ca):
     return context
 
 
+def _head(*lines):
+    return '\r\n'.join([*(line for line in lines if line), '', '']).encode()
+
+
 async def _read_head(reader, fetch):
-    lines = (await reader.readuntil(b'\r\n\r\n')).decode('latin-1').split('\r\n')
-    fetch.status = int(lines[0].split()[1])
-    fetch.headers = {name.lower(): value.strip() for name, _, value in (line.partition(':') for line in lines[1:] if line)}
+    first, *lines = (await reader.readuntil(b'\r\n\r\n')).decode('latin-1').split('\r\n')
+    fetch.status = int(first.split()[1])
+    pairs = (line.partition(':') for line in lines if line)
+    fetch.headers = {name.lower(): value.strip() for name, _, value in pairs}
 
 
 async def _read_body(reader, fetch, stall_after):

@@ -82,7 +82,8 @@ class ScriptedOrigin:
         for family in (4, 6):
             for port, tls in ((80, None), (443, context)):
                 with self._host.inside():
-                    made = socket.socket(AF[family], socket.SOCK_STREAM, socket.IPPROTO_TCP)   # else asyncio leaves Nagle on
+                    # asyncio switches Nagle's algorithm off only where the protocol is named.
+                    made = socket.socket(AF[family], socket.SOCK_STREAM, socket.IPPROTO_TCP)
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == 6:
                     made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)

@@ -14,6 +14,10 @@ def link(slow_link):
     return slow_link
 
 
+#: Fields of access.log about scheduling.
+SCHEDULED = ('class', 'user', 'wait', 'total_wait', 'bytes', 'quanta', 'window', 'window_limit', 'refusal')
+
+
 def fill_window(link, gate='open'):
     blocker = link.users.get(link.of('silver')[0], gate=gate)
     link.gateway.wait_for(queued=0, in_flight=1)
@@ -26,15 +30,15 @@ def test_a_hit_is_answered_while_the_window_is_full(link):
     fill_window(link)
     other = link.users.get(one)
     gateway.wait_for(queued=1, in_flight=1)
-    before = gateway.total('requests', 'bytes')
+    before = gateway.totals('requests', 'bytes')
     for via in ('proxy', 'intercept'):
         assert link.users.get(two, 'page', via=via, size=30_000, cache=600).wait().good
-    assert gateway.total('requests', 'bytes') == before
-    assert gateway.total('queued', 'in_flight') == (1, 1)
+    assert gateway.totals('requests', 'bytes') == before
+    assert gateway.totals('queued', 'in_flight') == (1, 1)
     hits = [row for row in gateway.access_log(3) if 'HIT' in row['tag']]
     assert len(hits) == 2
     for row in hits:
-        assert {row[name] for name in ('class', 'user', 'wait', 'total_wait', 'bytes', 'quanta', 'window', 'refusal')} == {'-'}
+        assert {row[name] for name in SCHEDULED} == {'-'}
     link.origin.open_gate('open')
     assert other.wait().good
     assert link.origin.keys().count('page') == 1
@@ -122,5 +126,5 @@ def test_msfrs_off(slow_link, lines):
     assert gateway.report() == {'scheduling': False, 'reason': 'msfrs is off'}
     assert 'msfrs_scheduling 0\n# EOF' in gateway.page('msfrs-metrics')
     for row in gateway.access_log(len(waiting) + 1):
-        assert {row[name] for name in ('class', 'user', 'wait', 'total_wait', 'bytes', 'quanta', 'window', 'refusal')} == {'-'}
+        assert {row[name] for name in SCHEDULED} == {'-'}
     assert 'msfrs:' not in gateway.cache_log()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""squid.conf beyond single lines: the dump, included files, plugins, and what a mistake does to a running Squid.
+"""squid.conf beyond single lines: the dump, included files, and what a mistake does to a running Squid.
 
 The messages for single mistakes are Squid's own kind of tests: squid-patches/files/test-suite/squidconf.
 """
@@ -17,7 +17,6 @@ import yaml
 from background import PATIENCE, wait_until
 from fieldtrial.netns import temporary_directory
 from gateway import SQUID
-from fieldtrial.world import ROOT
 
 PORT = 3128
 LISTENING = 'Accepting HTTP'        #: what cache.log says at every start and reconfiguration
@@ -167,33 +166,6 @@ def test_a_mistake_in_an_included_file_names_that_file(squid):
     assert code
     assert f'{part}:3: msfrs_access: class gild is unknown; known are gold, bronze' in said
     assert f'Bungled {part} line 3: msfrs_access gild allow office' in said
-
-
-def plugin(directory, name, source):
-    """Compiles a plugin; its path."""
-    path = directory / f'{name}.so'
-    subprocess.run(['gcc', '-shared', '-fPIC', f'-I{ROOT}/src', '-x', 'c', '-', '-o', str(path)], input=source,
-                   text=True, check=True)
-    return path
-
-
-def test_a_plugin_of_another_abi_is_refused(squid):
-    path = plugin(squid.directory, 'old', '#include "plugin/msfrs_plugin.h"\n'
-                  'const struct msfrs_plugin msfrs_plugin = { MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR + 1, 0 };\n')
-    wrong = f'msfrs_arbiter {path}'
-    code, said = squid.parse(*GOOD, wrong)
-    assert code
-    assert (f'{squid.line(wrong)}: msfrs_arbiter: plugin {path} was built for ABI 2.0, wanted is ABI 1.0 to 1.0; '
-            'rebuild it') in said
-
-
-def test_a_file_that_is_no_plugin_is_refused(squid):
-    path = plugin(squid.directory, 'other', 'int other;\n')
-    wrong = f'msfrs_admission {path}'
-    code, said = squid.parse(*GOOD, wrong)
-    assert code
-    assert (f"{squid.line(wrong)}: msfrs_admission: plugin {path} is not an msfrs plugin: it has no symbol "
-            "'msfrs_plugin'") in said
 
 
 def test_squid_does_not_start_with_a_mistake(squid):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What msfrs_queue allows: up to there everybody waits and is served; beyond, a clear answer that is counted and logged."""
+"""What msfrs_queue allows: up to there everybody waits and is served; beyond, a clear answer, counted and logged."""
 import re
 
 import pytest
@@ -142,7 +142,7 @@ def test_a_response_that_was_begun_is_not_refused(slow_link):
     ('msfrs_queue max_wait=1s', 'MSFRS_WAITED_TOO_LONG', 1),
 ), ids=('at-once', 'after-a-wait'))
 def test_tunnels(slow_link, directive, reason, retry_after):
-    """CONNECT is answered with 503. Intercepted TLS could only be answered inside of a forged connection: it is closed."""
+    """CONNECT is answered with 503. Intercepted TLS is closed: an answer would have to be in a forged connection."""
     slow_link.world.start_names()
     gateway = slow_link.gateway.start(NARROW, directive)
     gateway.intercept_tls()

@@ -10,6 +10,7 @@ from test_shares import WARM_UP, assert_shares, by_class, measure
 
 pytestmark = pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 20.0), users=(2, 2, 2))
 
+ROADS = ('proxy', 'connect', 'intercept', 'tls')
 WINDOW = 'msfrs_window interval=500ms'
 
 
@@ -20,7 +21,7 @@ def link(slow_link):
 
 
 def unharmed(fetches):
-    """All answered whole. Who comes while Squid opens its ports anew may find them closed: so it is with stock Squid."""
+    """All answered whole. Who comes while Squid opens its ports anew may find them closed, as with stock Squid."""
     assert [fetch for fetch in fetches if not fetch.good and not fetch.refused] == []
     assert sum(fetch.refused for fetch in fetches) < len(fetches) / 2
 
@@ -59,7 +60,7 @@ def test_rate(link):
 
 @pytest.mark.sanitized
 def test_everything_at_once_and_often(link):
-    """Under load and with requests in every state: weights, rate, quantum, window, users, arbiter, classes, on and off."""
+    """Under load: weights, rate, quantum, window, users, limits, arbiter, classes, interface, on and off."""
     gateway = link.gateway
     gateway.intercept_tls()
     loads = [link.users.load(link.world.users, inflight=2, size=30_000, via=via, family=family)
@@ -101,7 +102,7 @@ def test_requests_that_wait_are_kept(slow_link, lines, how):
     gateway.wait_until(lambda: all(fetch.received for fetch in paused), 'both begun')
     blocker = users.get(slow_link.of('gold')[0], gate='open')
     gateway.wait_for(queued=0, paused=2, in_flight=1)
-    queued = [users.get(user, via=via) for user in slow_link.world.users for via in ('proxy', 'connect', 'intercept', 'tls')]
+    queued = [users.get(user, via=via) for user in slow_link.world.users for via in ROADS]
     gateway.wait_for(queued=24, paused=2, in_flight=1)
     gateway.reconfigure(NARROW, *lines, **how)
     if how.get('on', True):
@@ -169,12 +170,11 @@ def test_shutdown_under_load(slow_link, signum):
     """With requests in every state. Who waits gets an answer or the end of the connection; Squid ends well."""
     gateway, users = slow_link.gateway.start(NARROW, 'msfrs_quantum 4 KB'), slow_link.users
     gateway.intercept_tls()
-    roads = ('proxy', 'connect', 'intercept', 'tls')
-    fetches = [users.get(slow_link.of('silver')[1], via=via, size=1_000_000) for via in roads]
+    fetches = [users.get(slow_link.of('silver')[1], via=via, size=1_000_000) for via in ROADS]
     gateway.wait_until(lambda: all(fetch.received for fetch in fetches), 'all begun')
     fetches.append(users.get(slow_link.of('gold')[0], gate='never'))
     gateway.wait_for(queued=0, paused=4, in_flight=1)
-    fetches += [users.get(user, via=via) for user in slow_link.world.users for via in roads]
+    fetches += [users.get(user, via=via) for user in slow_link.world.users for via in ROADS]
     gateway.wait_for(queued=24, paused=4, in_flight=1)
     assert gateway.stop(signum) == 0
     for fetch in fetches:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tunnels and FTP are held, charged and served in quanta like plain HTTP; what is inside of TLS stays the server's own."""
+"""Tunnels and FTP are held, charged and served in quanta like plain HTTP; what is inside of TLS stays private."""
 import pathlib
 import ssl
 import sys
@@ -74,7 +74,7 @@ def test_held_charged_and_in_quanta(link, via, family):
     # Greetings, certificates and the frames of TLS are charged too; the rest is neither lost nor counted twice.
     assert 100_000 < after['bytes'] - before['bytes'] < 1.1 * 100_000
     assert after['quanta'] - before['quanta'] >= 20
-    (own,) = ssl.PEM_cert_to_DER_cert(_first_certificate(link.certificates.origin)),
+    own = ssl.PEM_cert_to_DER_cert(_first_certificate(link.certificates.origin))
     assert {fetch.certificate for fetch in fetches} == {own}
 
 
@@ -88,7 +88,7 @@ def test_class_by_the_name_in_the_greeting(link):
     """Two servers, one user of bronze; the second server's name puts him into gold."""
     gateway, user = link.gateway, link.of('bronze')[0]
     before = {name: row['bytes'] for name, row in gateway.classes().items()}
-    fetches = [link.users.get(user, via='tls', server=number, name=f's{number + 1:02d}.test', size=30_000 * (number + 1),
+    fetches = [link.users.get(user, via='tls', server=number, name=f's0{number + 1}.test', size=30_000 * (number + 1),
                               ca=link.certificates.origin) for number in range(2)]
     assert all(fetch.wait().good for fetch in fetches), fetches
     gateway.rest()

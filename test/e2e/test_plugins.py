@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Scheduler plugins that are missing, or not what they should be: Squid does not start, and says what it wanted."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from background import PATIENCE
+from fieldtrial.netns import temporary_directory
+from fieldtrial.world import ROOT
+from gateway import SQUID
+
+BASE = '''\
+http_port 3128
+cache_effective_user proxy
+cache_mem 8 MB
+pid_filename none
+coredump_dir none
+visible_hostname gateway.test
+'''
+ON = '''\
+msfrs on
+msfrs_link rate=2Mbit
+msfrs_class gold weight=4
+msfrs_class bronze weight=1 default
+'''
+
+
+@pytest.fixture
+def place():
+    """A directory that Squid may write to."""
+    with temporary_directory() as made:
+        shutil.chown(made, 'proxy', 'proxy')
+        yield pathlib.Path(made)
+
+
+def squid(place, fabric, text, *arguments):
+    """Runs Squid with this configuration, which must make it end by itself."""
+    conf = place / 'squid.conf'
+    conf.write_text(f'{BASE}cache_log {place}/cache.log\naccess_log none\n{text}')
+    argv = [str(SQUID), '-f', str(conf), *arguments]
+    return subprocess.run(fabric.host('gw').enter(argv), capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def line_of(place, beginning):
+    """Where a directive stands, as messages say it."""
+    lines = (place / 'squid.conf').read_text().splitlines()
+    return f'{place}/squid.conf:{next(n for n, line in enumerate(lines, start=1) if line.startswith(beginning))}'
+
+
+def refused(place, fabric, text, *arguments):
+    """What a Squid that did not start said in the end."""
+    done = squid(place, fabric, text, *arguments)
+    assert done.returncode == 1, done
+    said = done.stderr
+    assert not re.search('assertion failed|AddressSanitizer|runtime error:', said), said
+    told = [line for line in said.splitlines() if f'{place}/squid.conf:' in line and 'WARNING' not in line]
+    assert len(told) == 1, said
+    return told[0]
+
+
+PLUGIN = '''
+#include "plugin/msfrs_plugin.h"
+static int admit() { return 0; }
+static const struct msfrs_aqm_ops aqm = { .admit = (void *)admit };
+__attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = {
+    .magic = MSFRS_PLUGIN_MAGIC, .abi_major = MSFRS_ABI_MAJOR + MAJOR, .abi_minor = MSFRS_ABI_MINOR + MINOR,
+    .size = sizeof(struct msfrs_plugin), .kind = KIND, .name = "other", .summary = "none", .paper = "none", .aqm = &aqm,
+};
+'''
+
+
+def build_plugin(place, major=0, minor=0, kind='MSFRS_SCHED'):
+    path = place / 'other.so'
+    compile_shared(path, PLUGIN, f'-DMAJOR={major}', f'-DMINOR={minor}', f'-DKIND={kind}')
+    return path
+
+
+def compile_shared(path, text, *options):
+    subprocess.run(['cc', '-shared', '-fPIC', '-w', f'-I{ROOT}/src', *options, '-xc', '-', '-o', str(path)], input=text,
+                   text=True, check=True)
+
+
+BOTH = pytest.mark.parametrize('arguments', (('-N',), ('-k', 'parse')), ids=('start', 'parse'))
+
+
+def abi():
+    """(major, minor) that this Squid wants."""
+    text = (ROOT / 'src/plugin/msfrs_plugin.h').read_text()
+    return tuple(int(re.search(rf'#define MSFRS_ABI_{part} (\d+)', text)[1]) for part in ('MAJOR', 'MINOR'))
+
+
+@BOTH
+@pytest.mark.sanitized
+def test_a_scheduler_that_is_not_there(place, fabric, arguments):
+    said = refused(place, fabric, ON + f'msfrs_arbiter {place}/nowhere.so\n', *arguments)
+    assert said.endswith(f"{line_of(place, 'msfrs_arbiter')}: msfrs_arbiter: no scheduler '{place}/nowhere.so': "
+                         f'{place}/nowhere.so: No such file or directory'), said
+
+
+@BOTH
+def test_a_name_that_no_scheduler_has(place, fabric, arguments):
+    """The answer says which there are, and where."""
+    said = refused(place, fabric, ON + 'msfrs_arbiter nosuch\n', *arguments)
+    assert re.search(r"msfrs_arbiter: no scheduler 'nosuch': (/\S+)/nosuch\.so: No such file or directory; "
+                     r'\1 has:.* fifo.* msf\b', said), said
+
+
+@BOTH
+@pytest.mark.sanitized
+@pytest.mark.parametrize('major, minor', ((1, 0), (0, 1)), ids=('other-major', 'newer-minor'))
+def test_a_scheduler_of_another_abi(place, fabric, arguments, major, minor):
+    path = build_plugin(place, major=major, minor=minor)
+    said = refused(place, fabric, ON + f'msfrs_arbiter {path}\n', *arguments)
+    wanted, newest = abi()
+    got = f'{wanted + major}.{newest + minor}'
+    assert said.endswith(f"{line_of(place, 'msfrs_arbiter')}: msfrs_arbiter: plugin {path} was built for ABI {got}, "
+                         f'wanted is ABI {wanted}.0 to {wanted}.{newest}; rebuild it'), said
+
+
+@BOTH
+@pytest.mark.sanitized
+def test_a_plugin_of_another_kind(place, fabric, arguments):
+    path = build_plugin(place, kind='MSFRS_AQM')
+    said = refused(place, fabric, ON + f'msfrs_arbiter {path}\n', *arguments)
+    assert said.endswith(f'msfrs_arbiter: plugin {path} is an AQM, wanted is a scheduler'), said
+    said = refused(place, fabric, ON + 'msfrs_admission msf\n', *arguments)
+    assert re.search(r'msfrs_admission: plugin \S+/msf\.so is a scheduler, wanted is an AQM$', said), said
+
+
+@BOTH
+@pytest.mark.sanitized
+def test_a_file_that_is_no_plugin(place, fabric, arguments):
+    for content, message in ((b'no shared object', 'cannot be loaded'), (b'', 'cannot be loaded')):
+        path = place / 'other.so'
+        path.write_bytes(content)
+        assert f'plugin {path} {message}' in refused(place, fabric, ON + f'msfrs_arbiter {path}\n', *arguments)
+    compile_shared(path, 'int something;')
+    assert (f"plugin {path} is not an msfrs plugin: it has no symbol 'msfrs_plugin'" in
+            refused(place, fabric, ON + f'msfrs_arbiter {path}\n', *arguments))
+
+
+@BOTH
+def test_a_parameter_that_the_scheduler_does_not_have(place, fabric, arguments):
+    said = refused(place, fabric, ON + 'msfrs_arbiter msf wake=never\n', *arguments)
+    assert 'wake' in said and 'never' in said and 'virtual' in said and 'paper' in said, said
+    assert line_of(place, 'msfrs_arbiter') in said
+    said = refused(place, fabric, ON + 'msfrs_arbiter fifo depth=3\n', *arguments)
+    assert 'depth' in said and line_of(place, 'msfrs_arbiter') in said, said
+
+
+@pytest.mark.link(users=(1, 1, 1))
+def test_warnings_do_not_stop_squid(slow_link):
+    """They are in cache.log, once each."""
+    gateway = slow_link.gateway.start('msfrs_class lead weight=9', interface='nosuch0')
+    assert gateway.cache_log().count('no request can get into class lead') == 1
+    assert gateway.cache_log().count('there is no interface nosuch0 now') == 1
+    assert slow_link.users.get(slow_link.of('gold')[0]).wait().good
+    assert gateway.report()['link']['metered'] is False
