@@ -248,8 +248,10 @@ void Picked(void *const inst, msfrs_item *const i, msfrs_time)
     auto &self = Self(inst);
     // The heaps still hold what was picked. Their tops are it, or, where the host took it out of turn, whoever is
     // behind it: taking the counter of one far ahead would make all who wake now wait for the others.
-    *self.virtualTime = self.queued.top()->service();
-    StateOf(i->flow->cls).userTime = StateOf(i->flow->cls).queued.top()->service;
+    auto &cls = StateOf(i->flow->cls);
+    *self.virtualTime = self.queued.keyAt(0);
+    if (self.users == Fair)
+        cls.userTime = cls.queued.keyAt(0);
     Settle(self, *i->flow);
     if (i->est[0] > 0)
         Spend(self, *i->flow, i->est[0]);
