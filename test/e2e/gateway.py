@@ -4,9 +4,11 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
+import pytest
 import yaml
 
 from background import PATIENCE, wait_until
@@ -24,9 +26,13 @@ LOG_FIELDS = ('time client method url status err_code err_detail class user wait
 LOG_FORMAT = ('%ts.%03tu %>a %rm %ru %>Hs %err_code %err_detail %msfrs::class %msfrs::user %msfrs::wait '
               '%msfrs::total_wait %msfrs::bytes %msfrs::quanta %msfrs::window %msfrs::window_limit %msfrs::refusal %Ss')
 LISTENING = 'Accepting '      #: what cache.log says of each port at every start and reconfiguration
-#: With this W+ is 1 for half an hour: a request that is not answered holds back all others. `configuration` adds a short
-#: rtt= to the link, as W+ begins with the quanta that the bandwidth-delay product has.
+#: With this W+ is 1 for half an hour: a request that is not answered holds back all others. `configuration` adds a
+#: short rtt= to the link, as W+ begins with the quanta that the bandwidth-delay product has.
 NARROW = 'msfrs_window interval=1min growth=1.01 reserve=0%'
+
+
+#: What a gateway does that does not decrypt.
+SPLICE = 'ssl_bump peek greeting\nssl_bump splice all'
 
 
 class Gateway:
@@ -42,16 +48,18 @@ class Gateway:
     # What it is told.
 
     def configuration(self, *lines, on=True, weights=None, rate=None, interface=WAN, cache=False, default=None,
-                      access=()):
+                      access=(), bump=SPLICE):
         """A whole squid.conf. lines: more directives. weights: class to weight, the classes' addresses are those of
         the world. rate: bit/s; the link's if left out. default: the default class; the last if left out. access:
-        lines that go before the msfrs_access lines of the classes."""
+        lines that go before the msfrs_access lines of the classes. bump: what is done with intercepted TLS;
+        anything but SPLICE takes certificate_generator() among the lines."""
         text = ''.join(f'{line}\n' for line in self.early) + squidconf.stock(self.world)
         if cache:
             text = text.replace('cache deny all\n', '')
-        text += (f'https_port {INTERCEPT_TLS_PORT} intercept ssl-bump generate-host-certificates=off '
+        text += (f'https_port {INTERCEPT_TLS_PORT} intercept ssl-bump '
+                 f'generate-host-certificates={"off" if bump == SPLICE else "on"} '
                  f'tls-cert={self._certificate}\nacl greeting at_step SslBump1\n'
-                 'ssl_bump peek greeting\nssl_bump splice all\n'
+                 f'{bump}\n'
                  f'logformat e2e {LOG_FORMAT}\naccess_log stdio:{self.directory}/e2e.log logformat=e2e\n')
         if on:
             weights = weights or self.world.weights
@@ -65,6 +73,17 @@ class Gateway:
                 if name in self.world.weights:      # the ACL of that name is there
                     text += f'msfrs_access {name} allow {name}\n'
         return text + '\n'.join(lines) + '\n'
+
+    def certificate_generator(self):
+        """The lines that Squid needs to make certificates, be it only to be ready for it."""
+        program = SQUID.parents[1] / 'libexec/security_file_certgen'
+        if not program.exists():
+            pytest.skip(f'{program} is not there: this Squid was built without it, or has been moved')
+        store = self.directory / 'certificates'
+        self.world.gateway.run(program, '-c', '-s', store, '-M', '4MB')
+        for path in (store, *store.rglob('*')):
+            shutil.chown(path, 'proxy', 'proxy')
+        return (f'sslcrtd_program {program} -s {store} -M 4MB', 'sslcrtd_children 1')
 
     def start(self, *lines, **how):
         """Squid with configuration(...); ready to take requests."""

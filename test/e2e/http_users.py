@@ -35,6 +35,7 @@ class Fetch:
         self.refused = False        #: the gateway did not take the connection
         self.certificate = None     #: of the server, DER, if there was TLS
         self.t_end = None           #: monotonic time of the end
+        self._go_on = asyncio.Event()
         self._finished = threading.Event()
         self._task = self._socket = self._loop = None
 
@@ -59,6 +60,10 @@ class Fetch:
         self._loop.call_soon_threadsafe(self._task.cancel)
         self.wait()
 
+    def go_on(self):
+        """A client that has stalled reads the rest."""
+        self._loop.call_soon_threadsafe(self._go_on.set)
+
     def __repr__(self):
         return (f'<{self.path}: status {self.status}, {self.received} bytes, whole {self.whole}, intact {self.intact}, '
                 f'{self.error!r}>')
@@ -78,13 +83,15 @@ class Road:
     ca: str | None = None           #: file of the certificate to trust; None: any will do
     header: str | None = None       #: one more line of the request
     stall_after: int | None = None  #: bytes of the body after which the client stops to read
+    body: int | None = None         #: bytes of the body of a POST; None: a GET
+    upgrade: bool = False           #: asks to go on in another protocol
 
     @property
     def host(self):
         return self.name or (f'[{self.server}]' if ':' in self.server else self.server)
 
 
-ROAD_OPTIONS = {'via', 'port', 'ca', 'header', 'stall_after'}
+ROAD_OPTIONS = {'via', 'port', 'ca', 'header', 'stall_after', 'body', 'upgrade'}
 
 
 class Users:
@@ -132,8 +139,10 @@ class Users:
                 await writer.start_tls(_context(road.ca), server_hostname=road.name or '')
                 fetch.certificate = writer.get_extra_info('ssl_object').getpeercert(binary_form=True)
             base = {'proxy': f'http://{road.host}', 'ftp': f'ftp://{road.host}'}.get(road.via, '')
-            writer.write(_head(f'GET {base}{fetch.path} HTTP/1.1', f'Host: {road.host}', 'Connection: close',
-                               road.header))
+            writer.write(_head(
+                f'{"GET" if road.body is None else "POST"} {base}{fetch.path} HTTP/1.1', f'Host: {road.host}',
+                'Connection: Upgrade\r\nUpgrade: e2e/1' if road.upgrade else 'Connection: close', road.header,
+                None if road.body is None else f'Content-Length: {road.body}') + content(fetch.key, 0, road.body or 0))
             await _read_head(reader, fetch)
             await _read_body(reader, fetch, road.stall_after)
         except asyncio.CancelledError:
@@ -273,7 +282,8 @@ async def _read_body(reader, fetch, stall_after):
 async def _read_piece(reader, fetch, size, stall_after):
     while size:
         if stall_after is not None and fetch.received >= stall_after:
-            await asyncio.Event().wait()
+            await fetch._go_on.wait()
+            stall_after = None
         data = await reader.read(min(size, 65536))
         if not data:
             raise asyncio.IncompleteReadError(b'', size)

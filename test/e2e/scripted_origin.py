@@ -7,7 +7,8 @@
     send     bytes of it that are really sent; default: all
     then     after them: `reset` or `close` the connection, or `hang`: neither send nor close. Default: the next request
     gate     answer only after the test has opened the gate with this name; one that it never opens is a dead server
-    framing  how the end is marked: `length` (default), `chunked`, or `close`
+    framing  how the end is marked: `length` (default), `chunked`, `close`, or `upgrade`: 101, then the body and the end
+    drop     close a connection that was used before without an answer, once for each value of this
     cache    seconds that the answer may be kept; default: it may not
 """
 import asyncio
@@ -55,6 +56,7 @@ class ScriptedOrigin:
     def __init__(self, loop, host, certificate):
         self._loop, self._host, self._certificate = loop, host, str(certificate)
         self._gates = {}
+        self._dropped = set()
         self._servers = []
         self._tasks = set()
         self.seen = []          #: every request that arrived, as Seen
@@ -92,11 +94,12 @@ class ScriptedOrigin:
 
     async def _serve(self, reader, writer):
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):
-            while await self._answer(reader, writer):
-                pass
+            used = False
+            while await self._answer(reader, writer, used):
+                used = True
         writer.transport.abort() if writer.transport.is_closing() else writer.close()
 
-    async def _answer(self, reader, writer):
+    async def _answer(self, reader, writer, used):
         """Whether the connection may be used again."""
         head = (await reader.readuntil(b'\r\n\r\n')).decode('latin-1').split('\r\n')
         target = urllib.parse.urlsplit(head[0].split()[1])
@@ -105,13 +108,17 @@ class ScriptedOrigin:
         script = dict(urllib.parse.parse_qsl(target.query))
         tls = writer.get_extra_info('ssl_object') is not None
         self.seen.append(Seen(key, writer.get_extra_info('peername')[0], tls, headers))
+        await reader.readexactly(int(headers.get('content-length', 0)))
+        if used and 'drop' in script and script['drop'] not in self._dropped:
+            self._dropped.add(script['drop'])
+            return False
         if 'gate' in script:
             await self._gate(script['gate']).wait()
         size = int(script.get('size', 1000))
         framing = script.get('framing', 'length')
         self._write(writer, _head(size, framing, script.get('cache')))
         await self._send(writer, key, int(script.get('send', size)), framing == 'chunked')
-        then = script.get('then', 'close' if framing == 'close' else '')
+        then = script.get('then', 'close' if framing in ('close', 'upgrade') else '')
         if then == 'hang':
             await asyncio.Event().wait()
         if then == 'reset':
@@ -136,6 +143,8 @@ class ScriptedOrigin:
 
 
 def _head(size, framing, cache):
+    if framing == 'upgrade':
+        return b'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: e2e/1\r\n\r\n'
     lines = ['HTTP/1.1 200 OK', 'Content-Type: application/octet-stream', f'Date: {formatdate(usegmt=True)}']
     lines.append(f'Cache-Control: max-age={cache}' if cache else 'Cache-Control: no-store')
     lines.append({'length': f'Content-Length: {size}', 'chunked': 'Transfer-Encoding: chunked',
