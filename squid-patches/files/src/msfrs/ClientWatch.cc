@@ -14,16 +14,20 @@
 #include "msfrs/ClientWatch.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <sys/socket.h>
 
 CBDATA_NAMESPACED_CLASS_INIT(Msfrs, ClientWatch);
 
 /// A client needs an answer after its TLS ClientHello; more than this does not come from a friend.
 static constexpr SBuf::size_type MostKept = 65536;
 
-Msfrs::ClientWatch::ClientWatch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager):
+Msfrs::ClientWatch::ClientWatch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager,
+                                const Mode mode):
     AsyncJob("Msfrs::ClientWatch"),
     client_(client),
-    manager_(manager)
+    manager_(manager),
+    mode_(mode)
 {
 }
 
@@ -66,20 +70,42 @@ Msfrs::ClientWatch::noteReadable(const CommIoCbParams &io)
     if (io.flag == Comm::ERR_CLOSING || !manager_.valid())
         return;
 
+    if (mode_ == Mode::keep ? keepData() : lookForEnd())
+        return;
+    debugs(97, 3, "client has left while held: " << client_);
+    client_->close();
+}
+
+/// reads what the client sent, and waits for more
+/// \returns whether the client is still there
+bool
+Msfrs::ClientWatch::keepData()
+{
     auto &kept = manager_->inBuf;
     CommIoCbParams now(this);
     now.conn = client_;
     now.size = MostKept - kept.length(); // positive or we would not be reading
     kept.reserveSpace(std::min<SBuf::size_type>(now.size, 4096));
-    switch (Comm::ReadNow(now, kept)) {
-    case Comm::OK:
-    case Comm::INPROGRESS:
-        read();
-        return;
-    default:
-        debugs(97, 3, "client has left while held: " << client_);
-        client_->close();
-    }
+    const auto result = Comm::ReadNow(now, kept);
+    if (result != Comm::OK && result != Comm::INPROGRESS)
+        return false;
+    read();
+    return true;
+}
+
+/// waits for more unless there is data, which would make us wait in vain
+/// \returns whether the client is still there
+bool
+Msfrs::ClientWatch::lookForEnd()
+{
+    char byte = 0;
+    const auto got = recv(client_->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+    if (got > 0)
+        return true;
+    if (got == 0 || !ignoreErrno(errno))
+        return false;
+    read();
+    return true;
 }
 
 void

@@ -16,8 +16,8 @@ class ConnStateData;
 namespace Msfrs
 {
 
-/// Reads from the client of a held tunnel, which nobody else does then, so that a client that leaves is
-/// noticed. Closes the connection of a client that leaves; keeps in ConnStateData::inBuf what it sends.
+/// Watches the client of a held tunnel, which nobody else reads from then, so that a client that leaves is
+/// noticed. Closes the connection of a client that leaves.
 class ClientWatch: public AsyncJob
 {
     CBDATA_CHILD(ClientWatch);
@@ -25,7 +25,13 @@ class ClientWatch: public AsyncJob
 public:
     using Pointer = CbcPointer<ClientWatch>;
 
-    ClientWatch(const Comm::ConnectionPointer &, const CbcPointer<ConnStateData> &);
+    /// what becomes of what the client sends
+    enum class Mode {
+        keep, ///< goes to ConnStateData::inBuf
+        look  ///< stays in the socket: the TLS library will read it. Who sends something is not watched any more.
+    };
+
+    ClientWatch(const Comm::ConnectionPointer &, const CbcPointer<ConnStateData> &, Mode);
 
     /// Ends a watch, if there is one. The connection may be read by others at once.
     static void Stop(const Pointer &);
@@ -37,12 +43,15 @@ private:
     void swanSong() override;
 
     void read();
+    bool keepData();
+    bool lookForEnd();
     void noteReadable(const CommIoCbParams &);
     void cancelRead();
     void stop() { mustStop("the tunnel goes on"); }
 
     Comm::ConnectionPointer client_;
     CbcPointer<ConnStateData> manager_;
+    Mode mode_;
     AsyncCall::Pointer reader_; ///< set while we wait for client_ to become readable
 };
 

@@ -261,7 +261,9 @@ Msfrs::Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<Con
 {
     if (!callback_)
         return;
-    watch_ = new ClientWatch(client, manager);
+    // peeked at, the client's connection belongs to the TLS library
+    const auto mode = request_->flags.sslPeek ? ClientWatch::Mode::look : ClientWatch::Mode::keep;
+    watch_ = new ClientWatch(client, manager, mode);
     AsyncJob::Start(watch_);
 }
 

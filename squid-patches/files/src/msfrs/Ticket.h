@@ -66,7 +66,7 @@ public:
     /// whether the transaction has to wait for the callback that Hold() got
     bool held() const { return held_; }
 
-    /// While we are held(): notices if the client of a tunnel leaves.
+    /// While we are held(): notices if the client of a tunnel, or of a connection that is peeked at, leaves.
     void watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &);
 
     /// bytes were read from the server
@@ -120,7 +120,7 @@ private:
     bool held_ = false;                   ///< the callback was or will be called
 
     AsyncCallback<Verdict> callback_; ///< set while held
-    ClientWatch::Pointer watch_;      ///< set while held, for tunnels
+    ClientWatch::Pointer watch_;      ///< set while held, after watch()
     AsyncCallPointer resume_;         ///< set while paused
     std::array<Frozen, 2> frozen_;    ///< of the server's connection and of the client's
     int64_t sincePause_ = 0;          ///< bytes charged since the last pause
