@@ -8,6 +8,7 @@
     then     after them: `reset` or `close` the connection, or `hang`: neither send nor close. Default: the next request
     gate     answer only after the test has opened the gate with this name; one that it never opens is a dead server
     framing  how the end is marked: `length` (default), `chunked`, `close`, or `upgrade`: 101, then the body and the end
+    pace     bytes of the body in a second, ten pieces of them; default: as fast as it goes
     drop     close a connection that was used before without an answer, once for each value of this
     cache    seconds that the answer may be kept; default: it may not
 """
@@ -117,7 +118,7 @@ class ScriptedOrigin:
         size = int(script.get('size', 1000))
         framing = script.get('framing', 'length')
         self._write(writer, _head(size, framing, script.get('cache')))
-        await self._send(writer, key, int(script.get('send', size)), framing == 'chunked')
+        await self._send(writer, key, int(script.get('send', size)), framing == 'chunked', int(script.get('pace', 0)))
         then = script.get('then', 'close' if framing in ('close', 'upgrade') else '')
         if then == 'hang':
             await asyncio.Event().wait()
@@ -135,11 +136,13 @@ class ScriptedOrigin:
             self.sent += len(data)
         writer.write(data)
 
-    async def _send(self, writer, key, size, chunked):
-        for offset in range(0, size, PIECE):
-            piece = content(key, offset, min(PIECE, size - offset))
+    async def _send(self, writer, key, size, chunked, pace):
+        most = pace // 10 or PIECE
+        for offset in range(0, size, most):
+            piece = content(key, offset, min(most, size - offset))
             self._write(writer, b'%x\r\n%b\r\n' % (len(piece), piece) if chunked else piece)
             await writer.drain()
+            await asyncio.sleep(0.1 if pace else 0)
 
 
 def _head(size, framing, cache):

@@ -55,6 +55,23 @@ def test_a_server_that_stops_in_the_middle(hasty, via):
     assert (faulty.status, faulty.received, faulty.intact, faulty.whole) == (200, 3_000, True, False)
 
 
+@pytest.mark.parametrize('via', ('proxy', 'connect', 'intercept'))
+def test_a_pause_may_be_longer_than_a_server_may_be_silent(hasty, via):
+    """The server is not to blame for it: read_timeout does not run meanwhile, and does afterwards."""
+    one, two = hasty.of('gold')
+    long = hasty.users.get(one, via=via, size=100_000)
+    broken = hasty.users.get(one, via=via, size=100_000, send=60_000, then='hang')
+    hasty.gateway.wait_until(lambda: long.received and broken.received, 'both have begun')
+    began = time.monotonic()
+    slow = hasty.users.get(two, size=3_000, pace=500)       # six seconds, and less than a quantum
+    hasty.gateway.wait_for(queued=0, paused=2, in_flight=1)
+    assert slow.wait().good and slow.t_end - began > 5
+    assert long.wait().good, long
+    broken.wait()
+    assert (broken.received, broken.whole, broken.intact) == (60_000, False, True)
+    hasty.gateway.rest()
+
+
 @ROADS
 @pytest.mark.parametrize('then', ('reset', 'close'))
 def test_a_server_that_ends_in_the_middle(link, via, then):
