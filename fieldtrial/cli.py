@@ -7,7 +7,7 @@ from . import netns, plan, preflight, stopping
 from .cell import CellSpec
 from .errors import Stopped, TrialError
 from .options import read
-from .runner import AROUND_S, Runner, meta_of, new_directory
+from .runner import AROUND_S, Runner, meta_of, minutes, new_directory
 
 QUICK_S = 330.0     #: what --quick may take for its cells; the report has the rest of the six minutes
 
@@ -53,7 +53,7 @@ def _without_htb(conditions):
 
 
 def _show(cells, options):
-    print(f'{len(cells)} cells, about {seconds_of(cells, options.lanes) / 60:.0f} minutes with {options.lanes} lanes')
+    print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))} with {options.lanes} lanes')
     for spec, wants in cells:
         users = ', '.join(f'{count} {name}' for name, count in spec.users.items())
         print(f'  {spec.name:52} {spec.duration_s:4.0f} s + {spec.drain_s:2.0f} s, {wants} lane(s); users: {users}')
@@ -77,7 +77,7 @@ def _run(options, argv):
     conditions = _without_htb(_conditions(options))
     directory = new_directory(options.out)
     cells = cells_of(conditions, options, directory)
-    print(f'{len(cells)} cells, about {seconds_of(cells, options.lanes) / 60:.0f} minutes; results in {directory}')
+    print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))}; results in {directory}')
     if options.stock_squid == options.squid:
         print('there is no unpatched Squid of this series: the stock arms run the patched one with msfrs off')
     runner = Runner(cells, directory, options.lanes, meta_of(options, argv, conditions))

@@ -136,7 +136,7 @@ class Runner:
         parts = [f'{each.spec.name} {min(each.seconds(), each.wanted_s):.0f}/{each.wanted_s:.0f} s'
                  for each in self._running]
         ended = len(self._done) + len(self._failed)
-        line = f'{ended} of {self._all} cells, about {_minutes(self.seconds_left())} to go: {", ".join(parts)}'
+        line = f'{ended} of {self._all} cells, about {minutes(self.seconds_left())} to go: {", ".join(parts)}'
         if self._live:
             width = os.get_terminal_size(self._out.fileno()).columns
             self._out.write('\r\033[K' + line[:max(width - 1, 20)])
@@ -164,7 +164,8 @@ class Runner:
         path.with_suffix('.new').rename(path)
 
 
-def _minutes(seconds):
+def minutes(seconds):
+    """A time for people."""
     return f'{seconds / 60:.0f} min' if seconds >= 90 else f'{seconds:.0f} s'
 
 
