@@ -87,10 +87,9 @@ def _run(options, argv):
     except Stopped as stop:   # a second signal is ignored, so the report is written to its end
         stopped = stop
         print(f'stopped by signal {stop.signum}; everything is taken down, {runner.done} cells were complete')
-    if stopped and not runner.done:
-        return 128 + stopped.signum
-    from .report import write_report   # imports numpy: not before the check that it is there
-    summary = write_report(str(directory), out=sys.stdout)
+    if runner.done:
+        from .report import write_report   # imports numpy: not before the check that it is there
+        summary = write_report(str(directory), out=sys.stdout)
     if stopped:
         return 128 + stopped.signum
     for name, _ in runner.failed:

@@ -32,7 +32,7 @@ def check(squid, delayline, distance):
     with NetnsFabric() as fabric:
         host = fabric.host('probe')
         shaping.bottleneck(host, 'lo', 1e6, 10000)
-        if distance != 'netem' and not (distance == 'auto' and delay.has_netem(fabric)):
+        if delay.choose(distance, fabric, delayline).name == delay.DelayLine.name:
             if not os.path.exists('/dev/net/tun'):
                 raise TrialError('no netem in this kernel, and no /dev/net/tun for the delay line instead '
                                  '(modprobe sch_netem, or modprobe tun)')
