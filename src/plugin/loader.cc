@@ -9,6 +9,7 @@
 #include <cstring>
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #ifndef MSFRS_PLUGINDIR
@@ -125,7 +126,7 @@ PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::
     }
     const auto where = dir.empty() ? DefaultPluginDir() : dir;
     const auto path = isPath ? name : where + "/" + name + ".so";
-    if (access(path.c_str(), R_OK) != 0) {
+    if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) { // access() would ask for the real user
         const std::string reason = std::strerror(errno);
         throw ConfigError("no " + std::string(KindName(kind)) + " '" + name + "': " + path + ": " + reason +
                           (isPath ? "" : "; " + WhatIsThere(where)));
