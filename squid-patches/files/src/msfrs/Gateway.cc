@@ -18,27 +18,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <chrono>
+#include <climits>
+#include <fstream>
 #include <sys/socket.h>
-#include <unistd.h>
 
 namespace
 {
-
-/// Plugins are opened as squid.conf is: with the rights that Squid was started with. Its effective user need not be
-/// able to read them, say below the home of who has built them.
-class AsRoot
-{
-public:
-    AsRoot(): dropped_(geteuid() != 0) { if (dropped_) enter_suid(); }
-    ~AsRoot() { if (dropped_) leave_suid(); }
-
-    AsRoot(AsRoot &&) = delete; // no copying or moving of any kind
-
-private:
-    const bool dropped_; ///< whether privileges were dropped before us
-};
 
 Msfrs::Gateway *ThisGateway = nullptr;
 
@@ -102,6 +88,7 @@ Msfrs::Gateway::Configure()
             ThisGateway->change(config);
         else
             ThisGateway = new Gateway(config);
+        ThisGateway->checkReceiveBuffer();
         debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << config.rate << " bit/s");
         if (config.maxWait >= Config.Timeout.read * Second)
             debugs(97, DBG_IMPORTANT, "WARNING: msfrs_queue max_wait should be below read_timeout");
@@ -151,7 +138,6 @@ Msfrs::Gateway::start()
     msfrs::RequestHost host;
     host.log = &Log;
     host.random = [this] { return random_(); };
-    const AsRoot forPlugins;
     scheduler_ = std::make_unique<msfrs::RequestScheduler>(config_, host, Now());
 }
 
@@ -160,7 +146,6 @@ void
 Msfrs::Gateway::change(const msfrs::RequestConfig &config)
 {
     if (scheduler_) {
-        const AsRoot forPlugins;
         scheduler_->reconfigure(config, Now());
         config_ = config;
     } else { // reconfiguring after a failure
@@ -173,7 +158,6 @@ Msfrs::Gateway::change(const msfrs::RequestConfig &config)
             throw;
         }
     }
-    complainedAboutBuffers_ = false;
     arm(0);
 }
 
@@ -284,14 +268,6 @@ Msfrs::Gateway::retryAfter() const
     return std::max<msfrs_time>((config_.maxWait + Second - 1) / Second, 1);
 }
 
-/// What a server may have on its way while others want the link, too: the quantum in service, and what keeps a
-/// fast link busy for a moment.
-static int64_t
-BoundAmongOthers(const msfrs::RequestScheduler &scheduler)
-{
-    return std::max<int64_t>(scheduler.config().quantum, scheduler.receiveBuffer() / 8);
-}
-
 /// Linux doubles SO_RCVBUF and announces some 5/8 of that.
 static int
 SocketOption(const int64_t bound)
@@ -302,9 +278,13 @@ SocketOption(const int64_t bound)
 int
 Msfrs::Gateway::ReceiveBufferFor(const Comm::Connection &conn)
 {
-    if (!ThisGateway || !ThisGateway->scheduler_ || !ThisGateway->scheduler_->receiveBuffer() || NearBy(conn))
+    const auto scheduler = ThisGateway ? ThisGateway->scheduler() : nullptr;
+    if (!scheduler || NearBy(conn))
         return 0;
-    const auto size = SocketOption(BoundAmongOthers(*ThisGateway->scheduler_));
+    const int64_t most = scheduler->receiveBuffer();
+    // One that has the link to itself must be able to fill it. Among others, it gets what it may have per turn.
+    const auto alone = ThisGateway->tickets_.size() <= 1;
+    const auto size = SocketOption(alone ? most : std::min(most, scheduler->config().quantum));
     return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
 }
 
@@ -322,24 +302,20 @@ Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn)
     if (size <= conn.rcvbuf)
         return;
     conn.rcvbuf = size;
-
-#if defined(SO_RCVBUFFORCE)
-    if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) == 0)
-        return; // with CAP_NET_ADMIN there is no limit
-#endif
     if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) != 0) {
         const auto savedErrno = errno;
         debugs(97, 3, "cannot set SO_RCVBUF of " << conn << ": " << xstrerr(savedErrno));
-        return;
     }
+}
 
-    int got = 0;
-    socklen_t length = sizeof(got);
-    if (!complainedAboutBuffers_ && getsockopt(conn.fd, SOL_SOCKET, SO_RCVBUF, &got, &length) == 0 &&
-            got / 2 < size) {
-        complainedAboutBuffers_ = true;
-        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: the kernel allows receive buffers of " << got / 2 <<
-               " bytes; a single response from afar can fill the link only if the sysctl net.core.rmem_max is at "
-               "least " << size);
-    }
+/// warns if the kernel gives less than what a response that is alone should have
+void
+Msfrs::Gateway::checkReceiveBuffer() const
+{
+    const auto wanted = SocketOption(scheduler_->receiveBuffer());
+    std::ifstream file("/proc/sys/net/core/rmem_max");
+    int64_t most = 0;
+    if (file >> most && most < wanted)
+        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: a single response from afar can fill the link only if the sysctl "
+               "net.core.rmem_max is at least " << wanted << "; it is " << most);
 }

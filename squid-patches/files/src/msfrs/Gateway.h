@@ -89,6 +89,7 @@ private:
     void start();
     void failed(const char *what, const char *why) noexcept;
     void releaseAll();
+    void checkReceiveBuffer() const;
     void tick();
     void arm(msfrs_time when);
     static void Tick(void *);
@@ -101,7 +102,6 @@ private:
 
     uint64_t refusals_ = 0; ///< since the last line about them
     msfrs_time refusalsLogged_ = -1; ///< when that was; negative: never
-    bool complainedAboutBuffers_ = false;
 };
 
 template <class Job>
