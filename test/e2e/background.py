@@ -7,7 +7,7 @@ import time
 import zlib
 
 #: Seconds that anything may take which must happen; far more than it takes, also with a sanitized Squid.
-PATIENCE = float(__import__("os").environ.get("E2E_PATIENCE", 40))
+PATIENCE = 40.0
 
 #: A prime number of bytes, so that no two places of a body look alike within what tests transfer.
 _PATTERN = random.Random(1).randbytes(1_000_003)
