@@ -27,10 +27,20 @@ State NewState(const size_t size)
     return size ? std::make_unique<unsigned char[]>(Aligned(size)) : nullptr;
 }
 
+std::vector<double> Read(const msfrs_plugin &plugin, void (*const gauges)(void *, const msfrs_class *, double *),
+                         void *const state, const msfrs_class *const c)
+{
+    std::vector<double> values(plugin.n_gauges);
+    if (gauges && !values.empty())
+        gauges(state, c, values.data());
+    return values;
+}
+
 } // namespace
 
 struct Engine::Instance {
-    Instance(const Part &part, const EngineHost &host, const uint32_t resources, Ledger &ledger):
+    Instance(const Part &part, const EngineHost &host, const uint32_t resources, Ledger &ledger, const Cost cost,
+             const uint32_t limit):
         plugin(part.plugin->ops()), state(NewState(plugin.inst_size)), hostTable(host)
     {
         table.ctx = this;
@@ -40,6 +50,8 @@ struct Engine::Instance {
         };
         table.resources = resources;
         table.virtual_time = ledger.virtualTime();
+        table.exact = cost == Cost::Exact;
+        table.limit = limit;
         const auto init = plugin.kind == MSFRS_AQM ? plugin.aqm->init : plugin.sched->init;
         char error[256] = "";
         if (init && init(state.get(), &table, part.params.data(), error, sizeof(error)) != 0) {
@@ -54,6 +66,8 @@ struct Engine::Instance {
     }
     Instance(const Instance &) = delete;
     Instance &operator=(const Instance &) = delete;
+
+    bool sees(const msfrs_class &c) const { return !(c.flags & MSFRS_INTERIOR) || (plugin.flags & MSFRS_HIERARCHY); }
 
     const msfrs_plugin &plugin; ///< outlived by the Part that loaded it
     State state;
@@ -76,9 +90,9 @@ Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, 
         throw ConfigError(std::string("AQM ") + aqm_.plugin->ops().name +
                           " must know the size of an item that arrives, which nobody does for a request");
     }
-    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, ledger_);
+    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, ledger_, cost_, limit_);
     if (aqm_.plugin)
-        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, ledger_);
+        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, ledger_, cost_, limit_);
 }
 
 Engine::~Engine()
@@ -92,29 +106,22 @@ Engine::~Engine()
                 remove(*named.second->head, 0, MSFRS_SHUTDOWN);
         }
     }
-    for (auto &record : records_) {
-        if (!record)
-            continue;
-        for (auto &named : record->flows) {
-            if (scheduler().sched->flow_removed)
-                scheduler().sched->flow_removed(schedInst_->state.get(), named.second.get());
-            if (aqm_.plugin && aqm()->aqm->flow_removed)
-                aqm()->aqm->flow_removed(aqmInst_->state.get(), named.second.get());
-        }
-        if (scheduler().sched->class_removed)
-            scheduler().sched->class_removed(schedInst_->state.get(), record.get());
-        if (aqm_.plugin && aqm()->aqm->class_removed)
-            aqm()->aqm->class_removed(aqmInst_->state.get(), record.get());
-    }
-    schedInst_.reset(); // before the classes' memory goes
+    while (!classList_.empty()) // no class was made before its parent
+        freeClass(*classList_.back());
+    schedInst_.reset();
     aqmInst_.reset();
     for (const auto memory : spareItems_)
         ::operator delete(memory);
 }
 
-msfrs_class *Engine::addClass(const std::string &name, const double weight)
+msfrs_class *Engine::addClass(const std::string &name, const double weight, const uint32_t flags,
+                              msfrs_class *const parent)
 {
     assert(weight > 0);
+    if (parent && !(parent->flags & MSFRS_INTERIOR)) {
+        throw ConfigError("class '" + name + "' cannot be part of class '" + parent->name +
+                          "', which has flows of its own; allowed is an interior class");
+    }
     uint32_t index = 0;
     while (index < records_.size() && records_[index])
         ++index;
@@ -122,23 +129,32 @@ msfrs_class *Engine::addClass(const std::string &name, const double weight)
         records_.emplace_back();
 
     auto record = std::make_unique<ClassRecord>();
+    record->children = 0;
     static_cast<msfrs_class &>(*record) = msfrs_class{};
     record->storedName = name;
     record->name = record->storedName.c_str();
     record->index = index;
+    record->flags = flags;
+    record->parent = parent;
     record->weight = weight;
     record->service = ledger_.service(index);
     *record->service = 0;
-    record->schedState = NewState(scheduler().class_size);
-    record->state = record->schedState.get();
-    if (aqm_.plugin) {
+    if (schedInst_->sees(*record)) {
+        record->schedState = NewState(scheduler().class_size);
+        record->state = record->schedState.get();
+        const auto added = scheduler().sched->class_added;
+        if (added && added(schedInst_->state.get(), record.get()) != 0)
+            throw std::bad_alloc();
+    }
+    if (aqmInst_ && aqmInst_->sees(*record)) {
         record->aqmState = NewState(aqm()->class_size);
         record->aqm_state = record->aqmState.get();
+        const auto added = aqm()->aqm->class_added;
+        if (added && added(aqmInst_->state.get(), record.get()) != 0)
+            throw std::bad_alloc();
     }
-    if (scheduler().sched->class_added && scheduler().sched->class_added(schedInst_->state.get(), record.get()) != 0)
-        throw std::bad_alloc();
-    if (aqm_.plugin && aqm()->aqm->class_added && aqm()->aqm->class_added(aqmInst_->state.get(), record.get()) != 0)
-        throw std::bad_alloc();
+    if (parent)
+        ++static_cast<ClassRecord *>(parent)->children;
     records_[index] = std::move(record);
     classList_.push_back(records_[index].get());
     return records_[index].get();
@@ -149,30 +165,38 @@ void Engine::setWeight(msfrs_class &c, const double weight)
     assert(weight > 0);
     const double old = c.weight;
     c.weight = weight;
-    if (scheduler().sched->class_changed)
+    if (scheduler().sched->class_changed && schedInst_->sees(c))
         scheduler().sched->class_changed(schedInst_->state.get(), &c, old);
-    if (aqm_.plugin && aqm()->aqm->class_changed)
+    if (aqmInst_ && aqm()->aqm->class_changed && aqmInst_->sees(c))
         aqm()->aqm->class_changed(aqmInst_->state.get(), &c, old);
 }
 
 bool Engine::removeClass(msfrs_class &c)
 {
-    if (c.backlog || c.in_service)
+    if (c.backlog || c.in_service || records_[c.index]->children)
         return false;
+    freeClass(c);
+    return true;
+}
+
+void Engine::freeClass(msfrs_class &c)
+{
     auto &record = *records_[c.index];
     while (!record.flows.empty())
         freeFlow(record, *record.flows.begin()->second);
-    if (scheduler().sched->class_removed)
+    if (scheduler().sched->class_removed && schedInst_->sees(c))
         scheduler().sched->class_removed(schedInst_->state.get(), &c);
-    if (aqm_.plugin && aqm()->aqm->class_removed)
+    if (aqmInst_ && aqm()->aqm->class_removed && aqmInst_->sees(c))
         aqm()->aqm->class_removed(aqmInst_->state.get(), &c);
+    if (c.parent)
+        --static_cast<ClassRecord *>(c.parent)->children;
     classList_.erase(std::find(classList_.begin(), classList_.end(), &c));
     records_[c.index].reset();
-    return true;
 }
 
 NamedFlow &Engine::flow(msfrs_class &c, const std::string_view name, const double weight)
 {
+    assert(!(c.flags & MSFRS_INTERIOR));
     auto &record = *records_[c.index];
     std::string key(name);
     const auto found = record.flows.find(key);
@@ -303,22 +327,22 @@ void Engine::unlink(msfrs_item &item)
 void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
 {
     auto &f = *item.flow;
-    auto &c = *f.cls;
     item.queued = true;
     item.seq = item.seq ? nextId_++ : item.id; // one count for both: a continuation's seq is beyond every id so far
     item.enqueued = now;
     link(item);
-    if (f.backlog + f.in_service == 0)
-        ++c.users;
+    const bool wakes = f.backlog + f.in_service == 0;
+    const bool fresh = item.attained == 0;
     ++f.backlog;
-    ++c.backlog;
     f.backlog_cost += item.est[0];
-    c.backlog_cost += item.est[0];
-    backlogCost_ += item.est[0];
-    if (item.attained == 0) {
-        ++f.fresh;
-        ++c.fresh;
+    f.fresh += fresh;
+    for (auto c = f.cls; c; c = c->parent) {
+        c->users += wakes;
+        ++c->backlog;
+        c->backlog_cost += item.est[0];
+        c->fresh += fresh;
     }
+    backlogCost_ += item.est[0];
     item.drawIndex = static_cast<uint32_t>(drawable_.size());
     drawable_.push_back(&item);
     idleSince_ = 0;
@@ -328,19 +352,19 @@ void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
 void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
 {
     auto &f = *item.flow;
-    auto &c = *f.cls;
     assert(item.queued);
     item.queued = false;
     unlink(item);
+    const bool fresh = item.attained == 0;
     --f.backlog;
-    --c.backlog;
     f.backlog_cost -= item.est[0];
-    c.backlog_cost -= item.est[0];
-    backlogCost_ -= item.est[0];
-    if (item.attained == 0) {
-        --f.fresh;
-        --c.fresh;
+    f.fresh -= fresh;
+    for (auto c = f.cls; c; c = c->parent) {
+        --c->backlog;
+        c->backlog_cost -= item.est[0];
+        c->fresh -= fresh;
     }
+    backlogCost_ -= item.est[0];
     drawable_[item.drawIndex] = drawable_.back();
     drawable_[item.drawIndex]->drawIndex = item.drawIndex;
     drawable_.pop_back();
@@ -352,7 +376,8 @@ void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
 void Engine::enterService(ItemRecord &item, const msfrs_time now)
 {
     ++item.flow->in_service;
-    ++item.flow->cls->in_service;
+    for (auto c = item.flow->cls; c; c = c->parent)
+        ++c->in_service;
     std::fill(std::begin(item.used), std::end(item.used), 0);
     Count(totals_.inService, item.offeredCost);
     scheduler().sched->picked(schedInst_->state.get(), &item, now);
@@ -364,12 +389,27 @@ void Engine::enterService(ItemRecord &item, const msfrs_time now)
     }
 }
 
+void Engine::leaveService(msfrs_item &item)
+{
+    --item.flow->in_service;
+    for (auto c = item.flow->cls; c; c = c->parent)
+        --c->in_service;
+    countIdle(*item.flow);
+}
+
+void Engine::countIdle(const msfrs_flow &f)
+{
+    if (f.backlog + f.in_service > 0)
+        return;
+    for (auto c = f.cls; c; c = c->parent)
+        --c->users;
+}
+
 msfrs_queue_view Engine::view() const
 {
     msfrs_queue_view v{};
     v.length = static_cast<uint32_t>(drawable_.size());
     v.bytes = backlogCost_;
-    v.limit = limit_;
     v.idle_since = idleSince_;
     v.ctx = this;
     v.nth = [](const void *ctx, const uint32_t n) -> msfrs_item * {
@@ -380,10 +420,11 @@ msfrs_queue_view Engine::view() const
 }
 
 Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now,
-                            msfrs_item *&item, const std::function<bool(msfrs_item &)> &victim)
+                            msfrs_item *&item, const std::function<bool(msfrs_item &)> &victim, const uint32_t flags)
 {
     item = nullptr;
     const auto record = createItem(f, est, host, now);
+    record->flags = flags;
     auto verdict = limit_ && drawable_.size() >= limit_ ? MSFRS_DROP : MSFRS_ACCEPT;
     if (aqm_.plugin && verdict == MSFRS_ACCEPT) {
         const auto v = view();
@@ -392,7 +433,8 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
         if (verdict == MSFRS_DROP_BOTH && chosen && isQueued(*chosen) && (!victim || victim(*chosen)))
             remove(*chosen, now, MSFRS_DROPPED);
     }
-    if (verdict == MSFRS_DROP || verdict == MSFRS_DROP_BOTH) {
+    const bool unmarkable = verdict == MSFRS_MARK && !(flags & MSFRS_ECN_CAPABLE);
+    if (verdict == MSFRS_DROP || verdict == MSFRS_DROP_BOTH || unmarkable) {
         Count(totals_.dropped, record->offeredCost);
         freeItem(*record);
         return Offer::Dropped;
@@ -449,10 +491,7 @@ void Engine::requeue(msfrs_item &item, const int64_t *const est, const msfrs_tim
     auto &record = static_cast<ItemRecord &>(item);
     assert(!record.queued);
     settle(record, now);
-    --item.flow->in_service;
-    --item.flow->cls->in_service;
-    if (item.flow->backlog + item.flow->in_service == 0)
-        --item.flow->cls->users; // enterQueue() counts it again
+    leaveService(item); // enterQueue() counts the user again
     Uncount(totals_.inService, record.offeredCost);
     for (uint32_t r = 0; r < resources_; ++r)
         item.est[r] = est[r];
@@ -488,8 +527,7 @@ void Engine::remove(msfrs_item &item, const msfrs_time now, const msfrs_reason w
 {
     auto &record = static_cast<ItemRecord &>(item);
     leaveQueue(record, now);
-    if (item.flow->backlog + item.flow->in_service == 0)
-        --item.flow->cls->users;
+    countIdle(*item.flow);
     scheduler().sched->removed(schedInst_->state.get(), &item, now, why);
     if (record.judged && aqm()->aqm->removed) {
         const auto v = view();
@@ -504,10 +542,7 @@ void Engine::done(msfrs_item &item, const msfrs_time now)
     auto &record = static_cast<ItemRecord &>(item);
     assert(!record.queued);
     settle(record, now);
-    --item.flow->in_service;
-    --item.flow->cls->in_service;
-    if (item.flow->backlog + item.flow->in_service == 0)
-        --item.flow->cls->users;
+    leaveService(item);
     if (scheduler().sched->done)
         scheduler().sched->done(schedInst_->state.get(), &item, now);
     Uncount(totals_.inService, record.offeredCost);
@@ -520,10 +555,12 @@ bool Engine::isQueued(const msfrs_item &item) const { return static_cast<const I
 
 std::vector<double> Engine::gauges(const msfrs_class *const c) const
 {
-    std::vector<double> values(scheduler().n_gauges);
-    if (scheduler().sched->gauges && !values.empty())
-        scheduler().sched->gauges(schedInst_->state.get(), c, values.data());
-    return values;
+    return Read(scheduler(), scheduler().sched->gauges, schedInst_->state.get(), c);
+}
+
+std::vector<double> Engine::aqmGauges(const msfrs_class *const c) const
+{
+    return aqmInst_ ? Read(*aqm(), aqm()->aqm->gauges, aqmInst_->state.get(), c) : std::vector<double>();
 }
 
 } // namespace msfrs

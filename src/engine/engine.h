@@ -75,13 +75,15 @@ public:
     Engine &operator=(const Engine &) = delete;
 
     /// \param name unique; \param weight > 0
-    msfrs_class *addClass(const std::string &name, double weight);
+    /// \param flags enum msfrs_class_flags; \param parent an interior class, or null
+    /// \throws ConfigError when the parent is not an interior class
+    msfrs_class *addClass(const std::string &name, double weight, uint32_t flags = 0, msfrs_class *parent = nullptr);
     void setWeight(msfrs_class &, double weight);
-    /// \returns false, and nothing happens, while the class has items
+    /// \returns false, and nothing happens, while the class has items or classes below it
     bool removeClass(msfrs_class &);
     const std::vector<msfrs_class *> &classes() const { return classList_; }
 
-    /// Finds or creates the flow of a class by name.
+    /// Finds or creates the flow of a class (not an interior one) by name.
     NamedFlow &flow(msfrs_class &, std::string_view name, double weight = 1.0);
     /// Calls `visit` for every flow of a class.
     void eachFlow(const msfrs_class &, const std::function<void(const NamedFlow &)> &visit) const;
@@ -94,9 +96,10 @@ public:
     /// Offers an item of estimated cost est[0..resources-1].
     /// \param victim asked about a queued item that the AQM wants to drop too (CHOKe): false keeps it, after true
     ///        it is freed
+    /// \param flags enum msfrs_item_flags
     /// \returns Queued or Marked with `item` set, or Dropped with `item` null
     Offer offer(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, msfrs_item *&item,
-                const std::function<bool(msfrs_item &)> &victim = {});
+                const std::function<bool(msfrs_item &)> &victim = {}, uint32_t flags = 0);
     /// Takes in an item that is not to be judged: work that must not wait, or that comes from another engine.
     /// \param attained cost charged to it so far
     msfrs_item *adopt(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, int64_t attained, bool inService);
@@ -122,6 +125,8 @@ public:
     const msfrs_plugin *aqm() const { return aqm_.plugin ? &aqm_.plugin->ops() : nullptr; }
     /// The scheduler's gauges of a class (or of the instance: null), in its table's order.
     std::vector<double> gauges(const msfrs_class *) const;
+    /// The AQM's, likewise; none without one.
+    std::vector<double> aqmGauges(const msfrs_class *) const;
     /// Bytes the engine holds for one queued item, for reports.
     size_t itemSize() const;
 
@@ -136,11 +141,14 @@ private:
     ItemRecord *createItem(msfrs_flow &, const int64_t *est, void *host, msfrs_time now);
     void freeItem(ItemRecord &);
     void freeFlow(ClassRecord &, NamedFlow &);
+    void freeClass(msfrs_class &);
     void link(msfrs_item &);
     void unlink(msfrs_item &);
     void enterQueue(ItemRecord &, msfrs_time now);
     void leaveQueue(ItemRecord &, msfrs_time now);
     void enterService(ItemRecord &, msfrs_time now);
+    void leaveService(msfrs_item &);
+    static void countIdle(const msfrs_flow &);
     void settle(ItemRecord &, msfrs_time now);
     msfrs_queue_view view() const;
 

@@ -18,9 +18,14 @@ std::string Engine::auditLaws() const
 
     Tally queued;
     int64_t backlogCost = 0;
-    for (const auto c : classList_) {
+    struct Sums {
         uint32_t users = 0, backlog = 0, fresh = 0, inService = 0;
         int64_t cost = 0;
+    };
+    std::vector<Sums> sums(records_.size()); // by index; a class comes before those below it, so from behind
+    for (auto it = classList_.rbegin(); it != classList_.rend(); ++it) {
+        const auto c = *it;
+        auto &own = sums[c->index];
         for (const auto &named : records_[c->index]->flows) {
             const auto &f = *named.second;
             uint32_t length = 0, flowFresh = 0;
@@ -36,16 +41,25 @@ std::string Engine::auditLaws() const
             }
             if (length != f.backlog || flowFresh != f.fresh || flowCost != f.backlog_cost)
                 return "flow " + f.name + ": its counters are not the sums over its queue";
-            users += f.backlog + f.in_service > 0;
-            backlog += f.backlog;
-            fresh += f.fresh;
-            inService += f.in_service;
-            cost += f.backlog_cost;
+            own.users += f.backlog + f.in_service > 0;
+            own.backlog += f.backlog;
+            own.fresh += f.fresh;
+            own.inService += f.in_service;
+            own.cost += f.backlog_cost;
         }
-        if (users != c->users || backlog != c->backlog || fresh != c->fresh || inService != c->in_service ||
-                cost != c->backlog_cost)
-            return std::string("class ") + c->name + ": its counters are not the sums over its flows";
-        backlogCost += cost;
+        if (own.users != c->users || own.backlog != c->backlog || own.fresh != c->fresh ||
+                own.inService != c->in_service || own.cost != c->backlog_cost)
+            return std::string("class ") + c->name + ": its counters are not the sums over what it holds";
+        if (c->parent) {
+            auto &above = sums[c->parent->index];
+            above.users += own.users;
+            above.backlog += own.backlog;
+            above.fresh += own.fresh;
+            above.inService += own.inService;
+            above.cost += own.cost;
+        } else {
+            backlogCost += own.cost;
+        }
     }
     if (differ(queued, totals_.queued) || queued.items != drawable_.size() || backlogCost != backlogCost_)
         return "the items in the queues are not those counted as queued";

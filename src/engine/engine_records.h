@@ -19,6 +19,7 @@ struct Engine::ClassRecord : msfrs_class {
         State schedState, aqmState;
     };
     std::string storedName;
+    uint32_t children; ///< classes whose parent it is
     State schedState, aqmState;
     std::unordered_map<std::string, std::unique_ptr<Flow>> flows;
 };

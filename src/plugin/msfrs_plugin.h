@@ -20,6 +20,10 @@
  * amount at the end if less was used. A packet has an exact estimate and is never charged; a request has
  * estimate 0 and is charged as response bytes arrive.
  *
+ * Classes may form trees: an interior class has classes below it and takes no flows of its own, a weight counts
+ * among the children of one parent. Only a plugin with MSFRS_HIERARCHY is told of interior classes; to the others
+ * the leaves are all there is.
+ *
  * Compatibility: a plugin loads if its `abi_major` equals the host's, its `abi_minor` is not greater, and its
  * struct size is not smaller than what that minor had. Fields are only ever added at the end of `msfrs_plugin`
  * and of the two operation tables, each addition with a new minor.
@@ -53,17 +57,34 @@ enum msfrs_flags {
     MSFRS_DROPS_QUEUED = 1 << 2,   /**< an AQM that may name an already queued item as victim */
     MSFRS_MAY_MARK = 1 << 3,       /**< an AQM that may answer MSFRS_MARK */
     MSFRS_HAS_RESERVE = 1 << 4,    /**< a scheduler that answers MSFRS_PICK_FRESH */
-    MSFRS_FLOW_ORDER = 1 << 5      /**< a scheduler that always picks the head of a flow's queue */
+    MSFRS_FLOW_ORDER = 1 << 5,     /**< a scheduler that always picks the head of a flow's queue */
+    MSFRS_HIERARCHY = 1 << 6       /**< wants class_added and the like for interior classes, too */
+};
+
+/** What a class is; or-ed together in msfrs_class::flags. */
+enum msfrs_class_flags {
+    MSFRS_INTERIOR = 1 << 0, /**< has classes below it and no flows of its own; told from the start */
+    MSFRS_AGGREGATE = 1 << 1 /**< its flows are to be treated as one, where a plugin treats flows apart */
+};
+
+/** What an item is; or-ed together in msfrs_item::flags. */
+enum msfrs_item_flags {
+    MSFRS_ECN_CAPABLE = 1 << 0 /**< may be marked instead of dropped: a packet with an ECT codepoint */
 };
 
 struct msfrs_flow;
 struct msfrs_item;
 
-/** A service class. All but `state` and `aqm_state` (the memory behind them) is read-only for plugins. */
+/**
+ * A service class. All but `state` and `aqm_state` (the memory behind them) is read-only for plugins. The counters
+ * of an interior class are the sums over the classes below it.
+ */
 struct msfrs_class {
     const char *name;
     uint32_t index;       /**< dense, 0.., stable while the class lives */
-    double weight;        /**< w_i > 0 */
+    uint32_t flags;       /**< enum msfrs_class_flags */
+    struct msfrs_class *parent; /**< an interior class, or NULL */
+    double weight;        /**< w_i > 0, among the children of the parent */
     uint32_t users;       /**< UC_i: flows with an item queued or in service */
     uint32_t backlog;     /**< items queued */
     uint32_t fresh;       /**< of those: items that had no service yet */
@@ -71,8 +92,8 @@ struct msfrs_class {
     int64_t backlog_cost; /**< sum of est[0] of the queued items */
     double *service;      /**< service counter SC_i of the host's ledger, which workers may share; a scheduler
                                that keeps such a counter keeps it here, others leave it alone */
-    void *state;          /**< scheduler's, class_size bytes */
-    void *aqm_state;      /**< AQM's, class_size bytes */
+    void *state;          /**< scheduler's, class_size bytes; NULL where it is not told of the class */
+    void *aqm_state;      /**< AQM's, class_size bytes; NULL where it is not told of the class */
 };
 
 /** One user of a class (requests) or one flow (packets). */
@@ -96,6 +117,7 @@ struct msfrs_item {
     msfrs_time enqueued;            /**< time of the latest enqueueing */
     int64_t attained;               /**< cost in resource 0 that was charged so far, over all quanta */
     int64_t est[MSFRS_RESOURCES];   /**< estimate of what the next service costs, >= 0 */
+    uint32_t flags;                 /**< enum msfrs_item_flags */
     void *state;
     void *aqm_state;
     void *host;                     /**< the host's own pointer; opaque */
@@ -108,6 +130,8 @@ struct msfrs_host {
     void (*log)(void *ctx, int level, const char *message);    /**< level 0 important, 1 info, 2 debug */
     uint32_t resources;                                        /**< how many of est[] are in use, 1.. */
     double *virtual_time; /**< of the ledger, beside msfrs_class::service: shared by all workers */
+    uint32_t exact;       /**< 1: estimates are exact, as of packets; 0: an item's cost is known afterwards */
+    uint32_t limit;       /**< the host's hard limit of queued items, 0: none */
 };
 
 enum msfrs_param_type { MSFRS_INT = 1, MSFRS_REAL, MSFRS_BOOL, MSFRS_CHOICE };
@@ -186,17 +210,19 @@ struct msfrs_sched_ops {
 struct msfrs_queue_view {
     uint32_t length;      /**< items queued, the arriving one not counted */
     int64_t bytes;        /**< sum of est[0] */
-    uint32_t limit;       /**< the host's hard limit in items, 0: none */
-    int64_t limit_bytes;  /**< the host's hard limit in bytes, 0: none */
-    msfrs_time idle_since;/**< when the queue became empty; 0 if it is not empty */
+    msfrs_time idle_since;/**< when the queue became empty; 0 if it is not empty, or never held anything */
     const void *ctx;
-    /** The n-th queued item, 0..length-1, in no particular order, for CHOKe's draw; NULL if out of range. */
+    /** The n-th queued item, 0..length-1, in no particular order, for CHOKe's draw; NULL if out of range. What is
+     *  in service (being transmitted) is not among them. */
     struct msfrs_item *(*nth)(const void *ctx, uint32_t n);
 };
 
 enum msfrs_verdict { MSFRS_ACCEPT = 0, MSFRS_DROP = 1, MSFRS_MARK = 2, MSFRS_DROP_BOTH = 3 };
 
-/** An active queue manager: decides whether an arriving item may queue. */
+/**
+ * An active queue manager: decides whether an arriving item may queue. Every item that was admitted is told to
+ * `dequeued` when it is first picked, or to `removed`; what the host takes in unasked and continuations never are.
+ */
 struct msfrs_aqm_ops {
     int (*init)(void *inst, const struct msfrs_host *host, const union msfrs_value *params, char *err, size_t errlen);
     void (*fini)(void *inst);
@@ -205,9 +231,12 @@ struct msfrs_aqm_ops {
     void (*class_removed)(void *inst, struct msfrs_class *c);
     int (*flow_added)(void *inst, struct msfrs_flow *f);
     void (*flow_removed)(void *inst, struct msfrs_flow *f);
-    /** DROP_BOTH: the arriving item and *victim, a queued one (needs MSFRS_DROPS_QUEUED). */
+    /** MARK: only for an item that is MSFRS_ECN_CAPABLE (needs MSFRS_MAY_MARK); any other is dropped instead.
+     *  DROP_BOTH: the arriving item and *victim, a queued one (needs MSFRS_DROPS_QUEUED); `removed` then comes for
+     *  the victim, unless the host cannot lose it. q is as it was before the arrival. */
     enum msfrs_verdict (*admit)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now,
                                 struct msfrs_item **victim);
+    /** q is as it is without the item; the same below. */
     void (*dequeued)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now);
     void (*removed)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now,
                     enum msfrs_reason why);

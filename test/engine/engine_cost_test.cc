@@ -185,12 +185,15 @@ TEST(EngineAqm, Verdicts)
     EXPECT_EQ(drop.engine().totals().dropped.cost, 10);
     EXPECT_EQ(drop.host.logged(0), "");
 
-    Driver mark(ParseVariant("fifo"), Judged("every=1 verdict=mark"));
-    auto &m = mark.addClass("c", 1);
+    Driver mark(ParseVariant("fifo"), Judged("every=1 verdict=mark rash=on"));
+    auto &f = mark.engine().flow(mark.addClass("c", 1), "a");
     msfrs_item *item;
     const int64_t est[MSFRS_RESOURCES] = {10};
-    EXPECT_EQ(mark.engine().offer(mark.engine().flow(m, "a"), est, nullptr, 0, item), Engine::Offer::Marked);
+    EXPECT_EQ(mark.engine().offer(f, est, nullptr, 0, item, {}, MSFRS_ECN_CAPABLE), Engine::Offer::Marked);
+    EXPECT_EQ(item->flags, uint32_t(MSFRS_ECN_CAPABLE));
     mark.engine().remove(*item, 0, MSFRS_GONE);
+    EXPECT_EQ(mark.engine().offer(f, est, nullptr, 0, item), Engine::Offer::Dropped) << "nobody would see the mark";
+    EXPECT_EQ(mark.engine().auditLaws(), "");
     EXPECT_EQ(mark.host.logged(0), "");
 }
 

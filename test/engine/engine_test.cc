@@ -139,6 +139,48 @@ TEST_F(EngineTest, AClassWithItemsCannotBeRemoved)
     EXPECT_TRUE(d.engine().classes().empty());
 }
 
+TEST_F(EngineTest, AnInteriorClassCountsWhatIsBelowIt)
+{
+    auto *const staff = &d.addClass("staff", 3, MSFRS_INTERIOR);
+    auto *const lab = &d.addClass("lab", 2, MSFRS_INTERIOR, staff);
+    auto *const office = &d.addClass("office", 1, MSFRS_AGGREGATE, staff);
+    auto *const room = &d.addClass("room", 1, 0, lab);
+    EXPECT_EQ(room->parent, lab);
+    EXPECT_EQ(office->flags, uint32_t(MSFRS_AGGREGATE));
+    EXPECT_FALSE(staff->state) << "a scheduler that does not ask is not told of interior classes";
+    auto *const a = d.arrive(*room, "a", 10);
+    d.arrive(*room, "b", 20);
+    d.arrive(*office, "a", 30);
+    EXPECT_EQ(lab->users, 2u);
+    EXPECT_EQ(staff->users, 3u);
+    EXPECT_EQ(staff->backlog, 3u);
+    ASSERT_EQ(d.pick(), a);
+    EXPECT_EQ(lab->in_service, 1u);
+    EXPECT_EQ(staff->in_service, 1u);
+    EXPECT_FALSE(d.engine().removeClass(*lab)) << "there is a class below it";
+    d.drain();
+    EXPECT_EQ(staff->users, 0u);
+    EXPECT_EQ(staff->in_service, 0u);
+    EXPECT_FALSE(d.engine().removeClass(*staff));
+    EXPECT_TRUE(d.engine().removeClass(*room));
+    EXPECT_TRUE(d.engine().removeClass(*lab));
+    d.engine().setWeight(*staff, 5);
+    d.audit("removeClass");
+}
+
+TEST_F(EngineTest, AClassWithFlowsTakesNoClasses)
+{
+    auto &leaf = d.addClass("leaf", 1);
+    try {
+        d.engine().addClass("room", 1, 0, &leaf);
+        FAIL() << "accepted";
+    } catch (const ConfigError &error) {
+        EXPECT_STREQ(error.what(), "class 'room' cannot be part of class 'leaf', which has flows of its own; "
+                                   "allowed is an interior class");
+    }
+    EXPECT_EQ(d.engine().classes().size(), 1u);
+}
+
 TEST_F(EngineTest, AnIndexIsUsedAgainAndOthersStayWhereTheyAre)
 {
     d.addClass("a", 1);

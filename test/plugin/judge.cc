@@ -13,7 +13,7 @@ struct ItemState {
 
 struct Instance {
     const msfrs_host *host;
-    int64_t every, verdict;
+    int64_t every, verdict, rash;
     uint64_t arrivals, queued;
 };
 
@@ -48,6 +48,7 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     Self(inst).host = host;
     Self(inst).every = params[0].i;
     Self(inst).verdict = params[1].i;
+    Self(inst).rash = params[3].i;
     return params[2].i ? -1 : 0;
 }
 
@@ -61,9 +62,11 @@ msfrs_verdict Admit(void *const inst, msfrs_item *const i, const msfrs_queue_vie
         Demand(self, b == 0, "admit: the item's state is not zeroed");
     Of(i).mark = Admitted;
     ++self.arrivals;
-    const auto verdict = self.every && self.arrivals % static_cast<uint64_t>(self.every) == 0
-                             ? static_cast<msfrs_verdict>(self.verdict)
-                             : MSFRS_ACCEPT;
+    auto verdict = self.every && self.arrivals % static_cast<uint64_t>(self.every) == 0
+                       ? static_cast<msfrs_verdict>(self.verdict)
+                       : MSFRS_ACCEPT;
+    if (verdict == MSFRS_MARK && !self.rash && !(i->flags & MSFRS_ECN_CAPABLE))
+        verdict = MSFRS_DROP;
     if (verdict == MSFRS_DROP_BOTH && q->length > 0)
         *victim = q->nth(q->ctx, static_cast<uint32_t>(self.host->random(self.host->ctx) % q->length));
     return verdict;
@@ -87,6 +90,7 @@ const msfrs_param Params[] = {
     {"every", MSFRS_INT, "items", "3", 0, 1e6, nullptr, "judges every n-th arrival; 0: none"},
     {"verdict", MSFRS_CHOICE, "", "both", 0, 0, "accept|drop|mark|both", "what becomes of it"},
     {"refuse", MSFRS_BOOL, "", "off", 0, 0, nullptr, "whether to refuse to start"},
+    {"rash", MSFRS_BOOL, "", "off", 0, 0, nullptr, "whether to mark what cannot be marked"},
 };
 
 const msfrs_aqm_ops Ops = {

@@ -22,9 +22,10 @@ Driver::~Driver()
     engine_.reset(); // frees what is queued, and the plugins see that end too
 }
 
-msfrs_class &Driver::addClass(const std::string &name, const double weight)
+msfrs_class &Driver::addClass(const std::string &name, const double weight, const uint32_t flags,
+                              msfrs_class *const parent)
 {
-    auto *const c = engine_->addClass(name, weight);
+    auto *const c = engine_->addClass(name, weight, flags, parent);
     audit("addClass");
     return *c;
 }
@@ -73,8 +74,10 @@ Tracked *Driver::arrive(msfrs_class &c, const std::string &user, const int64_t s
         EXPECT_FALSE(victim.inService) << "an item in service was dropped";
         forget(victim);
         return true;
-    });
+    }, itemFlags);
     EXPECT_EQ(verdict == Engine::Offer::Dropped, t->item == nullptr);
+    t->marked = verdict == Engine::Offer::Marked;
+    EXPECT_TRUE(!t->marked || (itemFlags & MSFRS_ECN_CAPABLE)) << "marked what cannot be marked";
     if (verdict == Engine::Offer::Dropped) {
         ++dropped_;
         audit("offer (dropped)");
@@ -204,8 +207,10 @@ void Driver::audit(const char *const after)
     EXPECT_EQ(totals.done.items, done_) << "after " << after;
     for (const auto *c : engine_->classes()) {
         uint32_t inService = 0;
-        for (const auto *t : served_)
-            inService += t->cls == c;
+        for (const auto *t : served_) {
+            for (const auto *part = t->cls; part; part = part->parent)
+                inService += part == c;
+        }
         EXPECT_EQ(c->in_service, inService) << "class " << c->name << " after " << after;
     }
 }

@@ -26,7 +26,7 @@ struct Tracked {
     int64_t size = 0;     ///< what its service costs in all
     int64_t charged = 0;
     size_t place = 0;     ///< in Driver::queued() or served()
-    bool inService = false;
+    bool inService = false, marked = false;
 };
 
 class Driver {
@@ -44,7 +44,7 @@ public:
     Driver(const Variant &sched, Setup);
     ~Driver();
 
-    msfrs_class &addClass(const std::string &name, double weight);
+    msfrs_class &addClass(const std::string &name, double weight, uint32_t flags = 0, msfrs_class *parent = nullptr);
     /// \returns nullptr when it was dropped
     Tracked *arrive(msfrs_class &, const std::string &user, int64_t size, const std::string &name = "");
     /// \returns nullptr when nothing suits now; wakeAt() then says when
@@ -65,6 +65,7 @@ public:
 
     SimClock clock;
     Host host;
+    uint32_t itemFlags = 0; ///< of the items that arrive
     Engine &engine() { return *engine_; }
     LocalLedger &ledger() { return ledger_; }
     msfrs_time wakeAt() const { return wakeAt_; }
