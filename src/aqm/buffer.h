@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What every AQM here shares: the buffer it guards, counted in packets or in bytes, and random draws.
+#ifndef MSFRS_AQM_BUFFER_H
+#define MSFRS_AQM_BUFFER_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <cstdint>
+#include <cstdio>
+
+namespace msfrs {
+
+/// The rows that every parameter table here begins with, in this order. Lengths are given in packets in both modes,
+/// so that one set of values (and of defaults) serves both.
+constexpr msfrs_param ModeParam = {"mode", MSFRS_CHOICE, "", "packets", 0, 0, "packets|bytes",
+                                   "what the buffer and its thresholds count"};
+constexpr msfrs_param LimitParam = {"limit", MSFRS_INT, "packets", "0", 0, 1e7, nullptr,
+                                    "the buffer B; 0: the host's limit, or 1000 where it has none"};
+constexpr msfrs_param PacketParam = {"packet", MSFRS_INT, "bytes", "1500", 1, 65535, nullptr,
+                                     "a typical packet: mode=bytes counts so many bytes for each of limit"};
+constexpr msfrs_param EcnParam = {"ecn", MSFRS_BOOL, "", "on", 0, 0, nullptr,
+                                  "mark what can carry a mark instead of dropping it early"};
+
+/// The buffer of B packets or bytes.
+struct Buffer {
+    bool bytes;
+    int64_t packet; ///< what a typical packet counts: 1, or its bytes
+    int64_t limit;  ///< B in packets or bytes, > 0
+
+    /// \param params a table's values, of which the first are those above
+    /// \returns false with a sentence in err
+    bool init(const msfrs_host &host, const msfrs_value *const params, char *const err, const size_t length)
+    {
+        constexpr int64_t Default = 1000;
+        bytes = params[0].i == 1;
+        packet = bytes ? params[2].i : 1;
+        if (bytes && !host.exact) {
+            std::snprintf(err, length, "mode=bytes needs the size of an item when it arrives, which nobody knows of a "
+                          "request; allowed here is mode=packets");
+            return false;
+        }
+        if (host.limit && params[1].i > host.limit) {
+            std::snprintf(err, length, "limit=%lld would never be reached: the host queues %u packets at most; allowed "
+                          "are 1 to %u, or 0 for just that", static_cast<long long>(params[1].i), host.limit, host.limit);
+            return false;
+        }
+        limit = packet * (params[1].i ? params[1].i : host.limit ? host.limit : Default);
+        return true;
+    }
+
+    int64_t sizeOf(const msfrs_item &i) const { return bytes ? i.est[0] : 1; }
+    int64_t length(const msfrs_queue_view &q) const { return bytes ? q.bytes : q.length; }
+
+    /// Whether i does not fit. An item without a byte still takes memory: there are never more items than bytes.
+    bool full(const msfrs_queue_view &q, const msfrs_item &i) const
+    {
+        return q.length >= limit || sizeOf(i) > limit - length(q);
+    }
+};
+
+/// Draws from the host's random source.
+struct Dice {
+    const msfrs_host *host;
+
+    uint64_t bits() const { return host->random(host->ctx); }
+    double uniform() const { return static_cast<double>(bits() >> 11) * 0x1p-53; } ///< [0, 1)
+    /// 0..n-1, n > 0
+    uint32_t below(const uint32_t n) const { return static_cast<uint32_t>(((bits() >> 32) * n) >> 32); }
+};
+
+/// The gentle drop profile of RED: 0 up to `low`, maxp at `high`, 1 from `certain` on, linear between. Continuous
+/// and never falling for low < high < certain and 0 <= maxp <= 1.
+inline double GentleProfile(const double u, const double low, const double high, const double certain,
+                            const double maxp)
+{
+    if (u <= low)
+        return 0;
+    if (u < high)
+        return maxp * (u - low) / (high - low);
+    if (u < certain)
+        return maxp + (1 - maxp) * (u - high) / (certain - high);
+    return 1;
+}
+
+} // namespace msfrs
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// droptail: what does not fit into the buffer is dropped, nothing else. The baseline of every AQM. Textbook; nothing
+/// to depart from. Never marks: a full buffer has no place for the packet, marked or not.
+#include "aqm/buffer.h"
+
+namespace {
+
+int Init(void *const inst, const msfrs_host *const host, const msfrs_value *const params, char *const err,
+         const size_t length)
+{
+    return static_cast<msfrs::Buffer *>(inst)->init(*host, params, err, length) ? 0 : -1;
+}
+
+msfrs_verdict Admit(void *const inst, msfrs_item *const i, const msfrs_queue_view *const q, msfrs_time, msfrs_item **)
+{
+    return static_cast<msfrs::Buffer *>(inst)->full(*q, *i) ? MSFRS_DROP : MSFRS_ACCEPT;
+}
+
+const msfrs_param Params[] = {msfrs::ModeParam, msfrs::LimitParam, msfrs::PacketParam};
+
+const msfrs_aqm_ops Ops = {
+    Init, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, Admit, nullptr, nullptr, nullptr,
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
+    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, 0,
+    "droptail", "drops what does not fit into the buffer", "textbook; the buffer of a router without an AQM",
+    sizeof(msfrs::Buffer), 0, 0, 0,
+    Params, sizeof(Params) / sizeof(*Params), nullptr, 0, nullptr, &Ops,
+};

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The average queue and the early drop of RED, for red itself and for what is built on it (choke, fred).
+///
+/// Paper: Floyd, Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN (1993), sections
+/// 4 and 7; gentle: Floyd, "Recommendation on using the gentle_ variant of RED" (2000).
+///
+///     avg = (1 - w) avg + w q          at an arrival to a queue of q
+///     avg = (1 - w)^m avg              at one to an empty queue, m = idle time / transmission time
+///     p_b = profile(avg)               in byte mode times size / typical size
+///     p_a = p_b / (1 - count p_b)      count: arrivals let pass since the last drop: gaps become uniform
+///
+/// Departure: what arrives at a queue that stays empty lets avg decay only for the time since the last such arrival;
+/// the paper would count the whole idle time again at each.
+#ifndef MSFRS_AQM_RED_H
+#define MSFRS_AQM_RED_H
+
+#include "aqm/buffer.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace msfrs {
+
+constexpr msfrs_param MinParam = {"min", MSFRS_REAL, "% of limit", "25", 0, 100, nullptr,
+                                  "average queue from which packets are dropped at random"};
+constexpr msfrs_param MaxParam = {"max", MSFRS_REAL, "% of limit", "50", 0, 100, nullptr,
+                                  "average queue at which the probability is maxp"};
+constexpr msfrs_param MaxpParam = {"maxp", MSFRS_REAL, "%", "2", 0, 100, nullptr, "probability of a drop at max"};
+constexpr msfrs_param WeightParam = {"weight", MSFRS_REAL, "", "0.002", 1e-9, 1, nullptr,
+                                     "w of the average: how much the latest queue length counts"};
+constexpr msfrs_param TransmissionParam = {"transmission", MSFRS_INT, "ns", "1200000", 1, 1e12, nullptr,
+                                           "how long a typical packet takes on the link: the average decays so much "
+                                           "slower on an idle link"};
+constexpr msfrs_param GentleParam = {"gentle", MSFRS_BOOL, "", "on", 0, 0, nullptr,
+                                     "whether the probability rises to 1 at twice max, or jumps at max"};
+
+class Red {
+public:
+    enum class Zone { Below, Early, Beyond }; ///< avg < min, < max, >= max
+
+    /// \param params mode, limit, packet, min, max, maxp, weight, transmission, ecn
+    /// \param certain multiple of max at which everything is dropped: 2 gentle, 1 not
+    bool init(const msfrs_host &host, const msfrs_value *const params, const double certain, char *const err,
+              const size_t length)
+    {
+        if (!buffer.init(host, params, err, length))
+            return false;
+        if (params[3].d >= params[4].d) {
+            std::snprintf(err, length, "min=%g must be less than max=%g", params[3].d, params[4].d);
+            return false;
+        }
+        dice = {&host};
+        min_ = params[3].d / 100 * static_cast<double>(buffer.limit);
+        max_ = params[4].d / 100 * static_cast<double>(buffer.limit);
+        certain_ = certain * max_;
+        maxp_ = params[5].d / 100;
+        weight_ = params[6].d;
+        transmission_ = static_cast<double>(params[7].i);
+        ecn_ = params[8].i;
+        return true;
+    }
+
+    /// The average at an arrival or, for fred, at a departure.
+    void average(const msfrs_queue_view &q, const msfrs_time now)
+    {
+        if (q.length > 0) {
+            average_ += weight_ * (static_cast<double>(buffer.length(q)) - average_);
+            return;
+        }
+        const msfrs_time since = std::max(q.idle_since, decayed_);
+        if (now > since) // a clock that stands still lets nothing decay
+            average_ *= std::pow(1 - weight_, static_cast<double>(now - since) / transmission_);
+        decayed_ = std::max(now, decayed_);
+    }
+
+    Zone zone() const { return average_ < min_ ? Zone::Below : average_ < max_ ? Zone::Early : Zone::Beyond; }
+    double average() const { return average_; }
+    double min() const { return min_; }
+
+    /// Tosses the coin for an arrival: ACCEPT, MARK or DROP.
+    msfrs_verdict toss(const msfrs_item &i)
+    {
+        double p = GentleProfile(average_, min_, max_, certain_, maxp_);
+        if (p <= 0) {
+            spare();
+            return MSFRS_ACCEPT;
+        }
+        ++count_;
+        if (buffer.bytes)
+            p *= static_cast<double>(i.est[0]) / static_cast<double>(buffer.packet);
+        const double passed = static_cast<double>(count_) * p;
+        if (average_ < certain_ && passed < 1 && dice.uniform() >= p / (1 - passed))
+            return MSFRS_ACCEPT;
+        count_ = 0;
+        return mayMark(i) ? MSFRS_MARK : MSFRS_DROP;
+    }
+
+    /// Beyond max congestion is real, not coming: nothing is marked any more (RFC 3168, section 7).
+    bool mayMark(const msfrs_item &i) const { return ecn_ && zone() == Zone::Early && (i.flags & MSFRS_ECN_CAPABLE); }
+    void spare() { count_ = -1; }   ///< an arrival that RED has no objection to
+    void restart() { count_ = 0; }  ///< an arrival that was dropped without a coin
+
+    Buffer buffer;
+    Dice dice;
+
+private:
+    double min_, max_, certain_, maxp_, weight_, transmission_;
+    double average_;
+    msfrs_time decayed_;
+    int64_t count_;
+    bool ecn_;
+};
+
+/// The gauge of all that use it.
+constexpr msfrs_gauge AverageGauge = {"average", "packets or bytes", "average queue avg of RED"};
+
+} // namespace msfrs
+
+#endif
