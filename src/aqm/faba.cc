@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// faba: fair adaptive bandwidth allocation. A token bucket for every active flow, tokens handed out at random at
+/// every departure: O(1) for each packet, whatever the number of flows.
+///
+/// Paper: Kamra, Saran, Sen, Shorey (2004), section 4.2; the tree of buckets and the arrival of a packet are in
+/// aqm/bucket_tree.h and aqm/bucket_aqm.h. At a departure of q tokens (1, or the packet's bytes), with Q packets left:
+///
+///     sigma = sigma + q
+///     beta = floor(|sigma| / (q max(Q, 1))) + 1 times: a child at random, in proportion to its weight;
+///         sigma > 0:  q tokens (or the rest of sigma) to it; a bucket with more than L is deleted, x_j to sigma
+///         sigma < 0:  q tokens (or what sigma lacks) from it, if it has as many
+///
+/// Departures: sigma = 0 ends the loop, where the paper's pseudocode would grab a token only to give it back the next
+/// time; sigma is never moved beyond 0. Heights are looked up anew after every deletion. An interior node that is
+/// drawn does the same with its own sigma and its own Q.
+#include "aqm/bucket_aqm.h"
+
+#include <cstdlib>
+
+namespace {
+
+using namespace msfrs;
+
+class Faba : public BucketTree {
+public:
+    Faba(const Tokens total, const Dice &dice): BucketTree(total), dice_(dice) {}
+
+    void opened(Member &) {} // what the others have beyond their heights now is gathered when they come by
+
+    void distribute(Node &n, const Tokens quantum, const uint32_t queued)
+    {
+        const int64_t beta = std::abs(n.sigma) / quantum / std::max(queued, 1u) + 1;
+        for (int64_t i = 0; i < beta && n.sigma != 0 && !n.children.empty(); ++i) {
+            auto &b = n.children.draw(dice_);
+            picks += b.member->node == nullptr;
+            if (n.sigma < 0 && b.tokens < quantum)
+                continue;
+            move(n, b, n.sigma > 0 ? std::min(quantum, n.sigma) : -std::min(quantum, -n.sigma));
+            auto &m = *b.member;
+            if (m.node) {
+                distribute(*m.node, quantum, m.node->cls->backlog);
+                if (m.place.held())
+                    gather(n, bucketOf(m));
+            } else if (b.tokens > height(n, b)) {
+                close(m);
+            }
+        }
+    }
+
+    uint64_t picks = 0;
+
+private:
+    Dice dice_;
+};
+
+using Plugin = BucketAqm<Faba>;
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
+    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, Plugin::Flags,
+    "faba", "fair adaptive bandwidth allocation: a token bucket for each active flow, in O(1)",
+    "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.2",
+    sizeof(Plugin), sizeof(Plugin::ClassState), sizeof(Plugin::FlowState), 0,
+    Plugin::Params, Plugin::ParamCount, Plugin::GaugeTable, Plugin::GaugeCount, nullptr, &Plugin::Ops,
+};

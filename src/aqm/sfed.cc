@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// sfed: selective fair early detection, FABA's predecessor. A token bucket for every active flow, tokens handed out
+/// in rounds. A new bucket costs O(flows), since all others are cut to their new height at once.
+///
+/// Paper: Kamra, Saran, Sen, Shorey, "Fair adaptive bandwidth allocation" (2004), section 4.1; the tree of buckets and
+/// the arrival of a packet are in aqm/bucket_tree.h and aqm/bucket_aqm.h. At a departure of q tokens:
+///
+///     sigma = sigma + q
+///     while sigma >= q: the next child in the round gets its due; a bucket with L or more is deleted, x_j to sigma
+///
+/// The due of a child is q times its weight over the mean weight: q for all where weights are equal, as in the paper. Who
+/// could not be given all of it for want of sigma gets the rest next. sigma < 0 is not grabbed back but waits for
+/// departures. An interior node whose turn it is does the same with its own sigma.
+#include "aqm/bucket_aqm.h"
+
+namespace {
+
+using namespace msfrs;
+
+class Sfed : public BucketTree {
+public:
+    Sfed(const Tokens total, const Dice &): BucketTree(total) {}
+
+    void opened(Member &) { gatherAll(root()); }
+
+    void distribute(Node &n, const Tokens quantum, uint32_t)
+    {
+        // A child that passes up what it was given could keep the round going for ever.
+        for (int64_t left = n.sigma / quantum + n.children.size();
+             left > 0 && n.sigma >= quantum && !n.children.empty(); --left) {
+            auto &b = turn(n, quantum);
+            picks += b.member->node == nullptr;
+            const Tokens amount = std::min(n.due, n.sigma);
+            n.due -= amount;
+            move(n, b, amount);
+            auto &m = *b.member;
+            if (m.node)
+                distribute(*m.node, quantum, 0);
+            else if (b.tokens >= height(n, b))
+                close(m);
+            if (!m.place.held())
+                n.due = 0;
+            else if (m.node)
+                gather(n, bucketOf(m));
+        }
+    }
+
+    uint64_t picks = 0;
+
+private:
+    /// Whose turn it is: who is still owed something, or the next.
+    static Bucket &turn(Node &n, const Tokens quantum)
+    {
+        if (n.due > 0) {
+            --n.turn.slot; // it, or whoever stands there now
+            return n.children.next(n.turn);
+        }
+        auto &b = n.children.next(n.turn);
+        const double share = b.weight * n.children.size() / n.children.total();
+        n.due = std::max<Tokens>(static_cast<Tokens>(static_cast<double>(quantum) * share), 1);
+        return b;
+    }
+
+    void gatherAll(Node &n)
+    {
+        n.children.each([&](Bucket &b) {
+            if (b.member->node)
+                gatherAll(*b.member->node);
+            gather(n, b);
+        });
+    }
+};
+
+using Plugin = BucketAqm<Sfed>;
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
+    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, Plugin::Flags,
+    "sfed", "selective fair early detection: a token bucket for each active flow, filled in rounds",
+    "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.1",
+    sizeof(Plugin), sizeof(Plugin::ClassState), sizeof(Plugin::FlowState), 0,
+    Plugin::Params, Plugin::ParamCount, Plugin::GaugeTable, Plugin::GaugeCount, nullptr, &Plugin::Ops,
+};
