@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The upper level of the schedulers that take turns: deficit round robin between classes by weight. What a class
+/// sends in its turn is decided one level below.
+#ifndef MSFRS_SCHED_CLASS_ROUND_H
+#define MSFRS_SCHED_CLASS_ROUND_H
+
+#include "plugin/msfrs_plugin.h"
+#include "sched/round.h"
+
+namespace msfrs {
+
+/// What a turn pays for an item. At least one byte, so that a queue of empty items cannot keep the turn for ever.
+inline double CostOf(const msfrs_item &i) { return static_cast<double>(std::max<int64_t>(i.est[0], 1)); }
+
+/// The first two rows of the parameter table of a scheduler that uses ClassRound, in this order.
+constexpr msfrs_param QuantumParam = {
+    "quantum", MSFRS_INT, "bytes", "1514", 1, 1e9, nullptr,
+    "what a weight of 1 may send in a round; at least the largest item for O(1)"};
+constexpr msfrs_param ShareParam = {
+    "share", MSFRS_CHOICE, "", "class", 0, 0, "class|user", "whose the weight is: the class's, or each user's of it"};
+
+constexpr msfrs_gauge DeficitGauge = {
+    "deficit", "bytes", "deficit of a class; below 0 it is in debt for what was charged afterwards"};
+
+/// \tparam ClassState derived from Turn, with `msfrs_class *cls` and `Round<Member> members`
+template <class ClassState>
+class ClassRound {
+public:
+    void init(const msfrs_value *const params)
+    {
+        quantum_ = static_cast<double>(params[0].i);
+        perUser_ = params[1].i == 1;
+    }
+
+    /// bytes a round of a weight of 1
+    double quantum() const { return quantum_; }
+
+    /// The next item, or null when nothing is queued. \param nextOf the next item of a class with something queued
+    template <class NextOf>
+    msfrs_item *next(const NextOf &nextOf)
+    {
+        if (!classes_.busy())
+            return nullptr;
+        auto &c = classes_.select([&](ClassState &some) { return CostOf(*nextOf(some)); },
+                                  [&](const ClassState &some) {
+                                      return quantum_ * some.cls->weight *
+                                             (perUser_ ? std::max(some.cls->users, 1u) : 1u);
+                                  });
+        return nextOf(c);
+    }
+
+    template <class Member>
+    void enqueued(ClassState &c, Member &m)
+    {
+        c.members.ready(m);
+        classes_.ready(c);
+    }
+    /// An item of m left its queue. \param empty whether it was m's last one; \param cost bytes paid, 0: it went unserved
+    template <class Member>
+    void left(ClassState &c, Member &m, const bool empty, const double cost)
+    {
+        classes_.spend(c, cost);
+        c.members.spend(m, cost);
+        if (empty)
+            c.members.rest(m);
+        if (c.cls->backlog == 0)
+            classes_.rest(c);
+    }
+    /// What is used while nobody is queued costs nobody anything.
+    template <class Member>
+    void charged(ClassState &c, Member &m, const double amount)
+    {
+        if (amount < 0 || classes_.busy())
+            classes_.spend(c, amount);
+        if (amount < 0 || c.members.busy())
+            c.members.spend(m, amount);
+    }
+    void forget(ClassState &c) { classes_.rest(c, true); }
+
+private:
+    double quantum_;
+    bool perUser_;
+    Round<ClassState> classes_;
+};
+
+} // namespace msfrs
+
+#endif

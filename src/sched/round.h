@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A deficit round robin among members of one level: classes, the flows of a class, hash buckets.
+///
+/// M. Shreedhar, G. Varghese, "Efficient fair queuing using deficit round-robin", IEEE/ACM Trans. Networking 4 (3),
+/// 1996. A member's turn begins with its quantum added to its deficit and lasts while the deficit covers its next
+/// item; what is left is kept for the next round, except by a member that has nothing more queued.
+///
+/// Beyond the paper, for costs that are only known afterwards and for items larger than a quantum:
+///   - A deficit may go below 0. A member in debt keeps its place in the ring, queued or not, and the quanta of the
+///     rounds pay its debt: who is served for a long time while others queue is neither forgiven nor held to account
+///     for what the others had in the same time.
+///   - What is used while nobody of the level is queued costs nobody anything, and is not written down.
+///   - A round in which no deficit sufficed is repeated in one step, as often as it takes, so that a debt or an item
+///     of any size costs at most two passes.
+#ifndef MSFRS_SCHED_ROUND_H
+#define MSFRS_SCHED_ROUND_H
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace msfrs {
+
+/// One who takes turns. All zero is right for one who has never been in a ring.
+struct Turn {
+    Turn *prev, *next;  ///< in the ring; null while out of it
+    double deficit;     ///< bytes
+    bool granted;       ///< its turn has begun: it has had its quantum of this round
+    bool queued;        ///< it has an item queued
+};
+
+/// The ring of one level. \tparam T derived from Turn. All zero is an empty ring.
+template <class T>
+class Round {
+public:
+    /// Whether any member has an item queued.
+    bool busy() const { return queued_ > 0; }
+
+    /// t has an item queued now.
+    void ready(T &t)
+    {
+        if (t.queued)
+            return;
+        t.queued = true;
+        ++queued_;
+        if (!t.next)
+            join(t);
+    }
+
+    /// t has nothing queued any more, or is about to be freed (`forget`).
+    void rest(T &t, const bool forget = false)
+    {
+        if (t.queued) {
+            t.queued = false;
+            --queued_;
+        }
+        if (t.next && (forget || t.deficit >= 0))
+            leave(t);
+    }
+
+    /// t is served `amount` bytes, or fewer than it has paid for (negative).
+    void spend(T &t, const double amount)
+    {
+        t.deficit -= amount;
+        if (!t.queued && t.deficit >= 0)
+            t.next ? leave(t) : void(t.deficit = 0); // nobody saves up while idle
+        else if (!t.next)
+            join(t);
+    }
+
+    /// The member whose turn it is. Somebody must be queued.
+    /// \param cost of a queued member's next item, > 0; \param quantum of a member, > 0; both in bytes
+    template <class Cost, class Quantum>
+    T &select(const Cost &cost, const Quantum &quantum)
+    {
+        for (;;) {
+            for (auto visits = size_ + 1; visits > 0; --visits) {
+                T &t = *static_cast<T *>(head_);
+                if (!t.granted) {
+                    t.granted = true;
+                    t.deficit += quantum(t);
+                }
+                if (t.queued && t.deficit >= cost(t))
+                    return t;
+                if (t.queued || t.deficit < 0) {
+                    t.granted = false;
+                    head_ = t.next;
+                } else {
+                    leave(t);
+                }
+            }
+            skipRounds(cost, quantum);
+        }
+    }
+
+private:
+    void join(T &t)
+    {
+        ++size_;
+        t.granted = false;
+        if (!head_) {
+            head_ = t.prev = t.next = &t;
+            return;
+        }
+        t.next = head_;
+        t.prev = head_->prev;
+        t.prev->next = t.next->prev = &t;
+    }
+
+    void leave(T &t)
+    {
+        --size_;
+        head_ = size_ == 0 ? nullptr : head_ == &t ? t.next : head_;
+        t.prev->next = t.next;
+        t.next->prev = t.prev;
+        t.prev = t.next = nullptr;
+        t.deficit = 0;
+    }
+
+    /// All rounds at once before the one in which the first deficit suffices.
+    template <class Cost, class Quantum>
+    void skipRounds(const Cost &cost, const Quantum &quantum)
+    {
+        double rounds = std::numeric_limits<double>::infinity();
+        Turn *turn = head_;
+        for (auto n = size_; n > 0; --n, turn = turn->next) {
+            T &t = *static_cast<T *>(turn);
+            if (t.queued)
+                rounds = std::min(rounds, std::ceil((cost(t) - t.deficit) / quantum(t)) - 1);
+        }
+        for (auto n = size_; n > 0 && rounds > 0; --n, turn = turn->next) {
+            T &t = *static_cast<T *>(turn);
+            t.deficit += rounds * quantum(t);
+            if (!t.queued)
+                t.deficit = std::min(t.deficit, 0.0); // its debt is paid: it leaves at its next turn
+        }
+    }
+
+    Turn *head_;
+    uint32_t size_, queued_;
+};
+
+} // namespace msfrs
+
+#endif
