@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msfq: minimum starting-tag fair queueing, at two levels: between the classes, and within a class between its flows.
+///
+/// Paper: Feng, Huang, Chu, "A routing system using minimum starting-tag fair queueing", section 2; the algorithm is
+/// that of Chu and Hwang, IEICE Trans. Communications E80-B (10), 1997.
+///
+///     F(p_0) = 0                                                                         (1)
+///     v(t) = min S_j(t) over the backlogged j                                            (2)
+///     S(p_k) = max{v(A(p_k)), F(p_k-1)}                                                  (3)
+///     F(p_k) = S(p_k) + l_k / r                                                          (4)
+///     next: the one with the least F
+///
+/// The packet in service counts as backlogged in (2). When nothing is queued or in service all tags begin anew at 0.
+/// While a flow stays backlogged v is at most its own S, so that S(p_k) = F(p_k-1): a tag for each flow is enough, and
+/// only the heads of the queues stand in the two heaps, by S and by F. Ties in F go to the one that has been known
+/// longest. The bounds (5) and (6) are tested exactly, in test/sched/msfq_bounds_test.cc.
+///
+/// Where the paper is silent:
+///   - r is the weight. The class level gives each class its weight (share=class: what the MSF-RS paper calls
+///     class-based weighted fairness, and its section 2.3 finds wrong for users at a gateway), or its weight times its
+///     users (share=user: w_i * UC_i, as in msf); the level below gives a flow its weight among its class's.
+///   - With several in service at once (requests) the one picked last is "the packet in service".
+///   - Costs that are told afterwards move the tag on from where it is: the rest of the item is the next packet. While
+///     nobody is queued v goes up with them, since what is used while nobody waits costs nobody anything.
+///   - A weight that changes holds from the next tag on; the class's own at once.
+///   - An item costs at least one byte, so that a flow of empty ones cannot go first for ever.
+/// Requests are no packets (MSF-RS, section 2.2): F, the time at which an item will end, is not known when a request is
+/// picked, so that of two requests the smaller does not go first. The shares hold all the same.
+///
+/// Cost: O(1) to enqueue on a backlogged flow, otherwise O(log flows of the class + log classes).
+#include "plugin/msfrs_plugin.h"
+#include "sched/tag_heap.h"
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+namespace {
+
+/// A member of a level. All zero is one that was never served.
+struct Tagged {
+    double tag;      ///< F of what it had last; S of what it has queued
+    uint32_t slot;   ///< in its level's heaps
+    uint32_t epoch;  ///< Level::epoch that the tag is of; 0: none
+};
+
+/// One level: who is backlogged there, and its virtual time.
+template <class Member>
+class Level {
+public:
+    bool busy() const { return !start_.empty(); }
+    /// The backlogged member with the least F; somebody must be.
+    Member &first() const { return *members_[finish_.top()]; }
+    bool isFirst(const Member &m) const { return finish_.top() == m.slot; }
+
+    /// \throws std::bad_alloc; nothing later does
+    void add(Member &m)
+    {
+        if (free_.empty()) {
+            m.slot = static_cast<uint32_t>(members_.size());
+            members_.push_back(&m);
+            free_.reserve(members_.size());
+            start_.reserve(m.slot);
+            finish_.reserve(m.slot);
+        } else {
+            m.slot = free_.back();
+            free_.pop_back();
+            members_[m.slot] = &m;
+        }
+    }
+    void remove(const Member &m) { free_.push_back(m.slot); }
+
+    /// m has something queued again; its head costs `next` (bytes / weight).
+    void wake(Member &m, const double next)
+    {
+        m.tag = std::max(tagOf(m), virtualTime()); // (3)
+        stand(m, next);
+    }
+    /// m stays backlogged, its head costs `next`.
+    void stand(const Member &m, const double next)
+    {
+        start_.set(m.slot, m.tag);
+        finish_.set(m.slot, m.tag + next); // (4)
+    }
+    /// Whatever m has queued is gone.
+    void rest(const Member &m)
+    {
+        start_.erase(m.slot);
+        finish_.erase(m.slot);
+    }
+
+    /// An item of m goes into service.
+    void serve(Member &m, const msfrs_item *const item, const double cost)
+    {
+        serving_ = item;
+        servingTag_ = tagOf(m);
+        m.tag += cost;
+    }
+    /// Something was used beyond what serve() was told, or less (negative).
+    void charge(Member &m, const msfrs_item *const item, const double cost)
+    {
+        m.tag = tagOf(m) + cost;
+        if (item && item == serving_)
+            servingTag_ += cost;
+        if (!busy())
+            virtualTime_ = std::max(virtualTime_, m.tag);
+    }
+    void ended(const msfrs_item *const item)
+    {
+        if (serving_ == item) {
+            virtualTime(); // it counts until now
+            serving_ = nullptr;
+        }
+    }
+
+    /// Nothing is queued or in service: all tags are 0.
+    void reset()
+    {
+        serving_ = nullptr;
+        virtualTime_ = 0;
+        if (++epoch_ == 0)
+            epoch_ = 1;
+    }
+
+    /// (2)
+    double virtualTime()
+    {
+        if (busy() || serving_) {
+            double least = serving_ ? servingTag_ : start_.topTag();
+            if (busy())
+                least = std::min(least, start_.topTag());
+            virtualTime_ = std::max(virtualTime_, least);
+        }
+        return virtualTime_;
+    }
+    bool carriesNothing(const Member &m) const { return m.epoch != epoch_ || m.tag <= virtualTime_; }
+
+private:
+    double tagOf(Member &m)
+    {
+        if (m.epoch != epoch_) {
+            m.epoch = epoch_;
+            m.tag = 0; // (1)
+        }
+        return m.tag;
+    }
+
+    msfrs::TagHeap start_, finish_;
+    std::vector<Member *> members_;    ///< by slot
+    std::vector<uint32_t> free_;       ///< slots
+    const msfrs_item *serving_ = nullptr;
+    double servingTag_ = 0, virtualTime_ = 0;
+    uint32_t epoch_ = 1;
+};
+
+struct FlowState : Tagged {
+    msfrs_flow *flow;
+};
+
+struct ClassState : Tagged {
+    msfrs_class *cls;
+    bool active; ///< counted in Instance::active
+    Level<FlowState> flows;
+};
+
+struct Instance {
+    bool perUser;
+    uint32_t active; ///< classes with something queued or in service
+    Level<ClassState> classes;
+};
+
+Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
+ClassState &StateOf(const msfrs_class *const c) { return *static_cast<ClassState *>(c->state); }
+FlowState &StateOf(const msfrs_flow *const f) { return *static_cast<FlowState *>(f->state); }
+
+double CostOf(const msfrs_item &i) { return static_cast<double>(std::max<int64_t>(i.est[0], 1)); }
+double NextOf(const FlowState &f) { return CostOf(*f.flow->head) / f.flow->weight; }
+
+double RateOf(const Instance &self, const msfrs_class &c)
+{
+    return self.perUser ? c.weight * std::max(c.users, 1u) : c.weight;
+}
+double NextOf(const Instance &self, const ClassState &c)
+{
+    return CostOf(*c.flows.first().flow->head) / RateOf(self, *c.cls);
+}
+
+/// After anything about a class with something queued has changed.
+void Stand(Instance &self, ClassState &c)
+{
+    if (c.cls->backlog > 0)
+        self.classes.stand(c, NextOf(self, c));
+}
+
+/// After a flow's head is gone; the levels begin anew when they are idle.
+void Leave(Instance &self, const msfrs_flow &f)
+{
+    auto &flow = StateOf(&f);
+    auto &cls = StateOf(f.cls);
+    if (f.backlog > 0)
+        cls.flows.stand(flow, NextOf(flow));
+    else
+        cls.flows.rest(flow);
+    if (f.cls->backlog > 0)
+        Stand(self, cls);
+    else
+        self.classes.rest(cls);
+}
+
+/// After anything may have ended.
+void Idle(Instance &self, ClassState &c)
+{
+    if (c.active && c.cls->backlog + c.cls->in_service == 0) {
+        c.active = false;
+        c.flows.reset();
+        if (--self.active == 0)
+            self.classes.reset();
+    }
+}
+
+int Init(void *const inst, const msfrs_host *, const msfrs_value *const params, char *, size_t)
+{
+    const auto self = new (inst) Instance();
+    self->perUser = params[0].i == 1;
+    return 0;
+}
+
+void Fini(void *const inst) { Self(inst).~Instance(); }
+
+/// No exception crosses the ABI.
+template <class Member>
+int Add(Level<Member> &level, Member &m)
+{
+    try {
+        level.add(m);
+        return 0;
+    } catch (const std::bad_alloc &) {
+        return -1;
+    }
+}
+
+int ClassAdded(void *const inst, msfrs_class *const c)
+{
+    const auto state = new (c->state) ClassState();
+    state->cls = c;
+    return Add(Self(inst).classes, *state);
+}
+
+void ClassChanged(void *const inst, msfrs_class *const c, double) { Stand(Self(inst), StateOf(c)); }
+
+void ClassRemoved(void *const inst, msfrs_class *const c)
+{
+    Self(inst).classes.remove(StateOf(c));
+    StateOf(c).~ClassState();
+}
+
+int FlowAdded(void *, msfrs_flow *const f)
+{
+    StateOf(f).flow = f;
+    return Add(StateOf(f->cls).flows, StateOf(f));
+}
+
+void FlowRemoved(void *, msfrs_flow *const f) { StateOf(f->cls).flows.remove(StateOf(f)); }
+
+int FlowForgettable(void *, const msfrs_flow *const f) { return StateOf(f->cls).flows.carriesNothing(StateOf(f)); }
+
+void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
+{
+    auto &self = Self(inst);
+    const auto &f = *i->flow;
+    auto &cls = StateOf(f.cls);
+    if (i->seq != i->id) { // a continuation: its service has ended
+        cls.flows.ended(i);
+        self.classes.ended(i);
+    }
+    if (!cls.active) {
+        cls.active = true;
+        ++self.active;
+    }
+    if (f.backlog > 1 && !self.perUser)
+        return;
+    if (f.backlog == 1)
+        cls.flows.wake(StateOf(&f), NextOf(StateOf(&f)));
+    if (f.cls->backlog == 1)
+        self.classes.wake(cls, NextOf(self, cls));
+    else if (self.perUser || cls.flows.isFirst(StateOf(&f)))
+        Stand(self, cls);
+}
+
+msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
+{
+    const auto &classes = Self(inst).classes;
+    return classes.busy() ? classes.first().flows.first().flow->head : nullptr;
+}
+
+void Picked(void *const inst, msfrs_item *const i, msfrs_time)
+{
+    auto &self = Self(inst);
+    const auto &f = *i->flow;
+    auto &cls = StateOf(f.cls);
+    cls.flows.serve(StateOf(&f), i, CostOf(*i) / f.weight);
+    self.classes.serve(cls, i, CostOf(*i) / RateOf(self, *f.cls));
+    Leave(self, f);
+}
+
+void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason)
+{
+    Leave(Self(inst), *i->flow);
+    Idle(Self(inst), StateOf(i->flow->cls));
+}
+
+void Charged(void *const inst, msfrs_flow *const f, msfrs_item *const i, const uint32_t resource, const int64_t amount,
+             msfrs_time)
+{
+    if (resource != 0)
+        return;
+    auto &self = Self(inst);
+    auto &flow = StateOf(f);
+    auto &cls = StateOf(f->cls);
+    const auto bytes = static_cast<double>(amount);
+    if (cls.active) {
+        cls.flows.charge(flow, i, bytes / f->weight);
+        if (f->backlog > 0)
+            cls.flows.stand(flow, NextOf(flow));
+    }
+    if (self.active > 0) {
+        self.classes.charge(cls, i, bytes / RateOf(self, *f->cls));
+        Stand(self, cls);
+    }
+}
+
+void Done(void *const inst, msfrs_item *const i, msfrs_time)
+{
+    auto &self = Self(inst);
+    auto &cls = StateOf(i->flow->cls);
+    cls.flows.ended(i);
+    self.classes.ended(i);
+    if (self.perUser)
+        Stand(self, cls); // UC_i may have changed
+    Idle(self, cls);
+}
+
+void Gauges(void *const inst, const msfrs_class *const c, double *const out)
+{
+    out[0] = c ? StateOf(c).tag : Self(inst).classes.virtualTime();
+}
+
+const msfrs_param Params[] = {
+    {"share", MSFRS_CHOICE, "", "class", 0, 0, "class|user", "whose the weight is: the class's, or each user's of it"},
+};
+
+const msfrs_gauge GaugeTable[] = {
+    {"tag", "bytes", "tag of a class, bytes over weight; of the instance: virtual time"},
+};
+
+const msfrs_sched_ops Ops = {
+    Init, Fini, ClassAdded, ClassChanged, ClassRemoved, FlowAdded, FlowRemoved, FlowForgettable, nullptr,
+    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges,
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
+    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_FLOW_ORDER,
+    "msfq", "minimum starting-tag fair queueing between classes and, within a class, between flows",
+    "Feng, Huang, Chu, A routing system using minimum starting-tag fair queueing; Chu, Hwang (1997)",
+    sizeof(Instance), sizeof(ClassState), sizeof(FlowState), 0,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), &Ops, nullptr,
+};
