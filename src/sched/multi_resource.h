@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What the multi-resource schedulers agree on: how long an item keeps each resource busy, and a virtual clock that
+/// adds such times up without rounding.
+///
+/// An item visits the resources est[1], est[2], ... and then the link, est[0] (a packet is sent when it has been
+/// processed). est[0] is in bytes, as everywhere; the others are processing times in Ticks.
+#ifndef MSFRS_SCHED_MULTI_RESOURCE_H
+#define MSFRS_SCHED_MULTI_RESOURCE_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace msfrs {
+
+/// Processing time in units of 10^-4 microseconds: all of ATFQ's table II is a whole number of them.
+using Ticks = int64_t;
+constexpr int64_t TicksPerSecond = 10'000'000'000;
+
+/// 7.8 hours. What is longer on one resource counts as that much, so that no sum below can overflow.
+constexpr Ticks LongestTime = Ticks(1) << 48;
+
+/// L(p, 1..m): processing times in the order of the visits, the link last.
+struct Times {
+    Ticks on[MSFRS_RESOURCES];
+
+    /// Over resources from..to-1.
+    Ticks sum(const uint32_t from, const uint32_t to) const
+    {
+        Ticks total = 0;
+        for (uint32_t j = from; j < to; ++j)
+            total += on[j];
+        return total;
+    }
+};
+
+/// Time on the link of an amount of bytes. \param rate bit/s, > 0
+inline Ticks LinkTime(const int64_t bytes, const int64_t rate)
+{
+    constexpr int64_t Bits = 8 * TicksPerSecond;
+    if (bytes <= INT64_MAX / Bits)
+        return std::min(bytes * Bits / rate, LongestTime);
+    return static_cast<Ticks>(std::min<__int128>(static_cast<__int128>(bytes) * Bits / rate, LongestTime));
+}
+
+/// \param m how many of est[] are in use
+inline Times TimesOf(const msfrs_item &item, const uint32_t m, const int64_t rate)
+{
+    Times times{};
+    for (uint32_t j = 1; j < m; ++j)
+        times.on[j - 1] = std::min(item.est[j], LongestTime);
+    times.on[m - 1] = LinkTime(item.est[0], rate);
+    return times;
+}
+
+/// Idle time of the first resource between two packets that follow each other through m resources without waiting
+/// in between: the last term of ATFQ's equation (3).
+inline Ticks Gap(const Times &before, const Times &after, const uint32_t m)
+{
+    Ticks gap = 0, leaves = 0, enters = 0;
+    for (uint32_t n = 1; n < m; ++n) {
+        leaves += before.on[n];
+        enters += after.on[n - 1];
+        gap = std::max(gap, leaves - enters);
+    }
+    return gap;
+}
+
+/// Virtual time: ticks per unit of weight with 32 binary fractions, so that weights of 2^n are exact. An item adds
+/// less than 2^98.
+using Stamp = __int128;
+constexpr int StampFraction = 32;
+
+/// Virtual time that a tick of service adds to a flow. The share of a flow is its class's weight times its own.
+/// Weights below 2^-16 count as that, weights above 2^32 likewise.
+inline int64_t StampPerTick(const msfrs_flow &f)
+{
+    constexpr double Least = 1.0, Most = static_cast<double>(int64_t(1) << 48);
+    const double perTick = std::ldexp(1.0, StampFraction) / (f.cls->weight * f.weight);
+    return static_cast<int64_t>(std::llround(std::min(std::max(perTick, Least), Most)));
+}
+
+inline Stamp ToStamp(const Ticks ticks, const int64_t perTick) { return static_cast<Stamp>(ticks) * perTick; }
+
+/// For gauges.
+inline double Microseconds(const Stamp stamp) { return std::ldexp(static_cast<double>(stamp), -StampFraction) * 1e-4; }
+
+} // namespace msfrs
+
+#endif
