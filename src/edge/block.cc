@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/block.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace msfrs::edge {
+
+namespace {
+
+constexpr size_t MostPairs = 65536;
+
+/// Makes one dimension of two, unless its table or its vectors would be too many.
+bool Pair(const VectorSet &a, const VectorSet &b, const unsigned rules, VectorSet &vectors, Pairing &pairing)
+{
+    if (a.size() * b.size() > MostPairs)
+        return false;
+    VectorSet both(rules);
+    std::vector<VectorId> table;
+    table.reserve(a.size() * b.size() + 1);
+    for (size_t i = 0; i < a.size(); ++i) {
+        const Vector left = a.copy(i);
+        for (size_t j = 0; j < b.size(); ++j) {
+            Vector v{};
+            const uint64_t *const right = b.vector(j);
+            for (unsigned w = 0; w < b.words(); ++w)
+                v[w] = left[w] & right[w];
+            if (both.size() == VectorSet::Most)
+                return false;
+            table.push_back(both.add(v));
+        }
+    }
+    table.push_back(0);
+    vectors = std::move(both);
+    pairing.table = std::move(table);
+    pairing.stride = static_cast<uint32_t>(b.size());
+    return true;
+}
+
+template <class T>
+std::vector<Range<T>> Ranges(const std::vector<Match> &all, const std::vector<uint32_t> &numbers,
+                             const Range<T> Match::*const field)
+{
+    std::vector<Range<T>> ranges;
+    for (const auto n : numbers)
+        ranges.push_back(all[n].*field);
+    return ranges;
+}
+
+/// The 32 bits of an IPv4 address; a rule for both families ends with the last of them.
+std::vector<Range<uint32_t>> Narrow(const std::vector<Range<Address>> &wide)
+{
+    std::vector<Range<uint32_t>> ranges;
+    for (const auto &r : wide) {
+        const bool whole = r.last.high || r.last.low > LastAddress4;
+        ranges.push_back({static_cast<uint32_t>(r.first.low), whole ? LastAddress4 : static_cast<uint32_t>(r.last.low)});
+    }
+    return ranges;
+}
+
+} // namespace
+
+Block::Block(const std::vector<Match> &all, std::vector<uint32_t> numbers, const Family f)
+    : family(f), rules(std::move(numbers))
+{
+    const auto n = static_cast<unsigned>(rules.size());
+    axes.assign(2, VectorSet(n));
+    const auto sources = Ranges(all, rules, &Match::source), destinations = Ranges(all, rules, &Match::destination);
+    if (f == Family::V4) {
+        source4 = std::make_unique<PageTable>(Cut(Narrow(sources), LastAddress4, axes[0]), 32);
+        destination4 = std::make_unique<PageTable>(Cut(Narrow(destinations), LastAddress4, axes[1]), 32);
+    } else {
+        source6 = std::make_unique<SortedStarts>(Cut(sources, LastAddress, axes[0]));
+        destination6 = std::make_unique<SortedStarts>(Cut(destinations, LastAddress, axes[1]));
+    }
+    VectorSet sourcePorts(n), destinationPorts(n), protocols(n);
+    sourcePort =
+        std::make_unique<PageTable>(Cut(Ranges(all, rules, &Match::sourcePort), NoPort, sourcePorts), 16);
+    destinationPort =
+        std::make_unique<PageTable>(Cut(Ranges(all, rules, &Match::destinationPort), NoPort, destinationPorts), 16);
+    const auto cut = Cut(Ranges(all, rules, &Match::protocol), 255, protocols);
+    for (size_t i = 0; i < cut.starts.size(); ++i)
+        std::fill(protocol.begin() + cut.starts[i], protocol.end(), cut.vectors[i]);
+    pairServices(sourcePorts, destinationPorts, protocols);
+    for (auto &axis : axes)
+        axis.seal();
+}
+
+void Block::pairServices(VectorSet &sourcePorts, VectorSet &destinationPorts, VectorSet &protocols)
+{
+    const auto n = static_cast<unsigned>(rules.size());
+    VectorSet ports(n), services(n);
+    if (!Pair(destinationPorts, protocols, n, ports, port)) {
+        axes.push_back(std::move(sourcePorts));
+        axes.push_back(std::move(destinationPorts));
+        axes.push_back(std::move(protocols));
+    } else if (!Pair(sourcePorts, ports, n, services, service)) {
+        axes.push_back(std::move(sourcePorts));
+        axes.push_back(std::move(ports));
+    } else {
+        axes.push_back(std::move(services));
+    }
+}
+
+void Block::locateAddresses(const FlowKey *const *const keys, const unsigned n, Vectors &v) const
+{
+    if (family == Family::V4) {
+        for (unsigned i = 0; i < n; ++i) {
+            v.of[0][i] = source4->find32(static_cast<uint32_t>(keys[i]->source.low));
+            v.of[1][i] = destination4->find32(static_cast<uint32_t>(keys[i]->destination.low));
+        }
+        return;
+    }
+    Address all[GroupSize];
+    for (unsigned i = 0; i < n; ++i)
+        all[i] = keys[i]->source;
+    source6->find(all, n, v.of[0]);
+    for (unsigned i = 0; i < n; ++i)
+        all[i] = keys[i]->destination;
+    destination6->find(all, n, v.of[1]);
+}
+
+void Block::locateServices(const FlowKey *const *const keys, const unsigned n, Vectors &v) const
+{
+    for (unsigned i = 0; i < n; ++i) {
+        const auto &k = *keys[i];
+        const auto from = sourcePort->find16(k.sourcePort), to = destinationPort->find16(k.destinationPort);
+        const auto p = protocol[k.protocol];
+        if (axes.size() == 3) {
+            v.of[2][i] = service.find(from, port.find(to, p));
+        } else {
+            v.of[2][i] = from;
+            v.of[3][i] = axes.size() == 4 ? port.find(to, p) : to;
+            v.of[4][i] = p;
+        }
+    }
+}
+
+void Block::intersect(const Vectors &v, const unsigned n, uint32_t *const found) const
+{
+    uint64_t words[GroupSize]; // of keys[i]: which words may have a bit
+    for (unsigned i = 0; i < n; ++i)
+        words[i] = axes[0].summary(v.of[0][i]);
+    for (size_t a = 1; a < axes.size(); ++a) {
+        for (unsigned i = 0; i < n; ++i)
+            words[i] &= axes[a].summary(v.of[a][i]);
+    }
+    for (unsigned i = 0; i < n; ++i) {
+        found[i] = NoMatch;
+        for (uint64_t left = words[i]; left; left &= left - 1) {
+            const auto w = static_cast<unsigned>(__builtin_ctzll(left));
+            uint64_t bits = axes[0].vector(v.of[0][i])[w];
+            for (size_t a = 1; a < axes.size(); ++a)
+                bits &= axes[a].vector(v.of[a][i])[w];
+            if (bits) {
+                found[i] = rules[64 * w + static_cast<unsigned>(__builtin_ctzll(bits))];
+                break;
+            }
+        }
+    }
+}
+
+size_t Block::bytes() const
+{
+    size_t sum = sizeof(*this) + rules.capacity() * sizeof(uint32_t) +
+        (port.table.capacity() + service.table.capacity()) * sizeof(VectorId);
+    for (const auto &axis : axes)
+        sum += axis.bytes();
+    for (const auto *const pages : {source4.get(), destination4.get(), sourcePort.get(), destinationPort.get()})
+        sum += pages ? pages->bytes() : 0;
+    for (const auto *const starts : {source6.get(), destination6.get()})
+        sum += starts ? starts->bytes() : 0;
+    return sum;
+}
+
+} // namespace msfrs::edge

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Up to 4,096 rules of one address family, as the classifier looks them up.
+#ifndef MSFRS_EDGE_BLOCK_H
+#define MSFRS_EDGE_BLOCK_H
+
+#include "edge/intervals.h"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace msfrs::edge {
+
+constexpr unsigned GroupSize = 32; ///< keys that are looked up side by side
+constexpr unsigned MostAxes = 5;
+
+/// A pair of dimensions that became one: the vector of (a, b) is table[a * stride + b]. The last entry is not used.
+struct Pairing {
+    std::vector<VectorId> table;
+    uint32_t stride = 1;
+    VectorId find(const uint32_t a, const uint32_t b) const { return table[a * stride + b]; }
+};
+
+/// The vectors of a group of keys: of[axis][key].
+struct alignas(32) Vectors {
+    uint32_t of[MostAxes][GroupSize];
+};
+
+struct Block {
+    /// Bit i of the vectors stands for rules[i].
+    Block(const std::vector<Match> &all, std::vector<uint32_t> numbers, Family);
+
+    Family family;
+    std::vector<uint32_t> rules;
+    std::vector<VectorSet> axes; ///< source, destination, then 1 to 3 for the service
+    std::unique_ptr<PageTable> source4, destination4;    ///< of IPv4
+    std::unique_ptr<SortedStarts> source6, destination6; ///< of IPv6
+    std::unique_ptr<PageTable> sourcePort, destinationPort;
+    std::array<VectorId, 257> protocol{}; ///< the last is not used
+    Pairing port, service; ///< (destination port, protocol), (source port, port); tables empty where not paired
+
+    size_t bytes() const;
+
+    /// Fills in the addresses' vectors. \param n at most GroupSize
+    void locateAddresses(const FlowKey *const *keys, unsigned n, Vectors &) const;
+    /// Fills in the vectors of the ports and the protocol.
+    void locateServices(const FlowKey *const *keys, unsigned n, Vectors &) const;
+    /// The number of the first rule that all of keys[i]'s vectors have, or NoMatch.
+    void intersect(const Vectors &, unsigned n, uint32_t *found) const;
+
+    /// The three steps above with AVX2; only where the processor has it.
+    void findAvx2(const FlowKey *const *keys, unsigned n, uint32_t *found) const;
+    static bool HasAvx2();
+
+private:
+    void pairServices(VectorSet &sourcePorts, VectorSet &destinationPorts, VectorSet &protocols);
+};
+
+} // namespace msfrs::edge
+
+#endif

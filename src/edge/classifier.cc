@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/classifier.h"
+
+#include "edge/block.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace msfrs::edge {
+
+namespace {
+
+void Check(const Match &m, const size_t number)
+{
+    const auto refuse = [&](const char *const what) {
+        throw std::invalid_argument("rule " + std::to_string(number) + ": " + what);
+    };
+    const Address last = m.family == Family::V4 ? Address{0, LastAddress4} : LastAddress;
+    for (const auto *const r : {&m.source, &m.destination}) {
+        const bool whole = r->first == Address{} && r->last == LastAddress;
+        if (r->last < r->first)
+            refuse("an address range whose last is before its first");
+        if (m.family ? !whole && last < r->last : !whole)
+            refuse(m.family ? "an address range beyond IPv4's" : "an address range of no family");
+    }
+    for (const auto *const r : {&m.sourcePort, &m.destinationPort}) {
+        if (r->last < r->first || r->last > NoPort)
+            refuse("a port range that is reversed or beyond 65536, which stands for no port");
+    }
+    if (m.protocol.last < m.protocol.first || m.protocol.last > 255)
+        refuse("a protocol range that is reversed or beyond 255");
+}
+
+std::vector<std::unique_ptr<Block>> Blocks(const std::vector<Match> &rules, const Family family)
+{
+    std::vector<std::unique_ptr<Block>> blocks;
+    std::vector<uint32_t> numbers;
+    for (size_t r = 0; r < rules.size(); ++r) {
+        if (!rules[r].family || rules[r].family == family)
+            numbers.push_back(static_cast<uint32_t>(r));
+        if (numbers.size() == BlockRules || (r + 1 == rules.size() && !numbers.empty())) {
+            blocks.push_back(std::make_unique<Block>(rules, std::move(numbers), family));
+            numbers.clear();
+        }
+    }
+    return blocks;
+}
+
+} // namespace
+
+Code BestCode() { return Block::HasAvx2() ? Code::Avx2 : Code::Plain; }
+
+Classifier::Classifier(const std::vector<Match> &rules, const Code code): rules_(rules.size()), code_(code)
+{
+    if (code == Code::Avx2 && !Block::HasAvx2())
+        throw std::runtime_error("this processor has no AVX2");
+    if (rules.size() >= NoMatch)
+        throw std::invalid_argument("more rules than numbers");
+    for (size_t r = 0; r < rules.size(); ++r)
+        Check(rules[r], r);
+    blocks4_ = Blocks(rules, Family::V4);
+    blocks6_ = Blocks(rules, Family::V6);
+}
+
+Classifier::~Classifier() = default;
+
+uint32_t Classifier::find(const FlowKey &key) const
+{
+    uint32_t found;
+    find(&key, 1, &found);
+    return found;
+}
+
+void Classifier::find(const FlowKey *const keys, const size_t n, uint32_t *const found) const
+{
+    for (size_t begin = 0; begin < n; begin += GroupSize) {
+        const FlowKey *v4[GroupSize], *v6[GroupSize];
+        uint32_t *found4[GroupSize], *found6[GroupSize];
+        unsigned n4 = 0, n6 = 0;
+        for (size_t i = begin; i < std::min<size_t>(n, begin + GroupSize); ++i) {
+            if (keys[i].family == Family::V4) {
+                v4[n4] = &keys[i];
+                found4[n4++] = &found[i];
+            } else {
+                v6[n6] = &keys[i];
+                found6[n6++] = &found[i];
+            }
+        }
+        findGroup(blocks4_, v4, n4, found4);
+        findGroup(blocks6_, v6, n6, found6);
+    }
+}
+
+/// Keys without a match go on to the next block; the lists are used up.
+void Classifier::findGroup(const std::vector<std::unique_ptr<Block>> &blocks, const FlowKey **const keys, unsigned n,
+                           uint32_t **const found) const
+{
+    for (const auto &block : blocks) {
+        uint32_t first[GroupSize];
+        if (code_ == Code::Avx2) {
+            block->findAvx2(keys, n, first);
+        } else {
+            Vectors v;
+            block->locateAddresses(keys, n, v);
+            block->locateServices(keys, n, v);
+            block->intersect(v, n, first);
+        }
+        unsigned left = 0;
+        for (unsigned i = 0; i < n; ++i) {
+            *found[i] = first[i];
+            if (first[i] == NoMatch) {
+                keys[left] = keys[i];
+                found[left++] = found[i];
+            }
+        }
+        n = left;
+        if (n == 0)
+            return;
+    }
+    for (unsigned i = 0; i < n; ++i)
+        *found[i] = NoMatch;
+}
+
+size_t Classifier::bytes() const
+{
+    size_t sum = sizeof(*this);
+    for (const auto *const blocks : {&blocks4_, &blocks6_}) {
+        for (const auto &block : *blocks)
+            sum += block->bytes();
+    }
+    return sum;
+}
+
+} // namespace msfrs::edge

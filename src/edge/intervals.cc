@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/intervals.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace msfrs::edge {
+
+namespace {
+
+size_t Hash(const uint64_t *const words, const unsigned n)
+{
+    uint64_t h = n;
+    for (unsigned w = 0; w < n; ++w) {
+        h = (h ^ words[w]) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+uint32_t Next(const uint32_t key) { return key + 1; }
+Address Next(const Address &key) { return key.next(); }
+
+template <class Key>
+Intervals<Key> CutAt(const std::vector<Range<Key>> &ranges, const Key last, VectorSet &vectors)
+{
+    struct Edge {
+        Key at;
+        uint32_t range;
+    };
+    std::vector<Edge> edges; // the vector changes here: a range begins, or has just ended
+    edges.reserve(2 * ranges.size());
+    for (uint32_t r = 0; r < ranges.size(); ++r) {
+        edges.push_back({ranges[r].first, r});
+        if (ranges[r].last < last)
+            edges.push_back({Next(ranges[r].last), r});
+    }
+    std::sort(edges.begin(), edges.end(), [](const Edge &a, const Edge &b) { return a.at < b.at; });
+
+    Intervals<Key> all;
+    Vector now{};
+    Key start{};
+    for (auto e = edges.begin();;) {
+        for (; e != edges.end() && !(start < e->at); ++e)
+            now[e->range / 64] ^= uint64_t(1) << e->range % 64;
+        all.starts.push_back(start);
+        all.vectors.push_back(vectors.add(now));
+        if (e == edges.end())
+            return all;
+        start = e->at;
+    }
+}
+
+} // namespace
+
+VectorSet::VectorSet(const unsigned rules)
+    : words_((rules + 64 * LineWords - 1) / (64 * LineWords) * LineWords), slots_(1024)
+{
+}
+
+VectorId VectorSet::add(const Vector &v)
+{
+    size_t slot = Hash(v.data(), words_) % slots_.size();
+    for (; slots_[slot]; slot = (slot + 1) % slots_.size()) {
+        const auto there = static_cast<VectorId>(slots_[slot] - 1);
+        if (std::equal(v.data(), v.data() + words_, vector(there)))
+            return there;
+    }
+    if (size() == Most)
+        throw std::length_error("more vectors than a dimension can have");
+    const auto id = static_cast<VectorId>(size());
+    uint64_t summary = 0;
+    for (unsigned w = 0; w < words_; ++w)
+        summary |= uint64_t(v[w] != 0) << w;
+    summaries_.push_back(summary);
+    for (unsigned w = 0; w < words_; w += LineWords) {
+        lines_.emplace_back();
+        std::copy_n(v.data() + w, LineWords, lines_.back().words);
+    }
+    slots_[slot] = static_cast<VectorId>(id + 1);
+    if (2 * size() > slots_.size()) {
+        std::vector<VectorId> wider(2 * slots_.size());
+        for (size_t n = 0; n < size(); ++n) {
+            size_t s = Hash(vector(n), words_) % wider.size();
+            while (wider[s])
+                s = (s + 1) % wider.size();
+            wider[s] = static_cast<VectorId>(n + 1);
+        }
+        slots_ = std::move(wider);
+    }
+    return id;
+}
+
+void VectorSet::seal()
+{
+    slots_ = {};
+    summaries_.shrink_to_fit();
+    lines_.shrink_to_fit();
+}
+
+Vector VectorSet::copy(const size_t v) const
+{
+    Vector all{};
+    std::copy_n(vector(v), words_, all.data());
+    return all;
+}
+
+size_t VectorSet::bytes() const { return summaries_.capacity() * sizeof(uint64_t) + lines_.capacity() * sizeof(Line); }
+
+Intervals<uint32_t> Cut(const std::vector<Range<uint32_t>> &ranges, const uint32_t last, VectorSet &vectors)
+{
+    return CutAt(ranges, last, vectors);
+}
+
+Intervals<Address> Cut(const std::vector<Range<Address>> &ranges, const Address last, VectorSet &vectors)
+{
+    return CutAt(ranges, last, vectors);
+}
+
+PageTable::PageTable(const Intervals<uint32_t> &intervals, const unsigned bits)
+{
+    // The first entries are those of pages that are one interval.
+    const auto most = *std::max_element(intervals.vectors.begin(), intervals.vectors.end());
+    for (unsigned v = 0; v <= most; ++v)
+        leaves_.push_back(static_cast<VectorId>(v));
+    single_.resize(most + 1u);
+    size_t at = 0;
+    if (bits == 16) {
+        for (uint32_t page = 0; page <= 256; ++page)
+            top_.push_back(leafEntry(intervals, page << 8, at));
+    } else {
+        for (uint32_t page = 0; page < 65536; ++page)
+            top_.push_back(middleEntry(intervals, page << 16, at));
+    }
+    leaves_.push_back(0);
+    single_ = {};
+    top_.shrink_to_fit();
+    middle_.shrink_to_fit();
+    leaves_.shrink_to_fit();
+}
+
+/// The entry for the 256 keys from `first`; `at` is the interval that `first` is in, afterwards that of the last.
+uint32_t PageTable::leafEntry(const Intervals<uint32_t> &in, const uint32_t first, size_t &at)
+{
+    const auto ends = [&](const uint32_t key) { return at + 1 < in.starts.size() && in.starts[at + 1] <= key; };
+    while (ends(first))
+        ++at;
+    if (!ends(first + 255))
+        return uint32_t(in.vectors[at]) << 8;
+    const auto place = static_cast<uint32_t>(leaves_.size());
+    for (uint32_t key = first; key != first + 256; ++key) {
+        while (ends(key))
+            ++at;
+        leaves_.push_back(in.vectors[at]);
+    }
+    return place << 8 | 0xff;
+}
+
+/// The same for the 65536 keys from `first`, by 256 entries of leafEntry().
+uint32_t PageTable::middleEntry(const Intervals<uint32_t> &in, const uint32_t first, size_t &at)
+{
+    while (at + 1 < in.starts.size() && in.starts[at + 1] <= first)
+        ++at;
+    if (at + 1 == in.starts.size() || in.starts[at + 1] > (first | 0xffff)) {
+        auto &place = single_[in.vectors[at]];
+        if (place == 0) {
+            middle_.push_back(uint32_t(in.vectors[at]) << 8);
+            place = static_cast<uint32_t>(middle_.size());
+        }
+        return (place - 1) << 8;
+    }
+    const auto place = static_cast<uint32_t>(middle_.size());
+    for (uint32_t page = 0; page < 256; ++page)
+        middle_.push_back(leafEntry(in, first | page << 8, at));
+    return place << 8 | 0xff;
+}
+
+size_t PageTable::bytes() const
+{
+    return (top_.capacity() + middle_.capacity()) * sizeof(uint32_t) + leaves_.capacity() * sizeof(VectorId);
+}
+
+void SortedStarts::find(const Address *const keys, const unsigned n, uint32_t *const found) const
+{
+    constexpr unsigned Most = 64;
+    const Address *at[Most];
+    const auto &starts = intervals_.starts;
+    for (unsigned begin = 0; begin < n; begin += Most) {
+        const unsigned here = std::min(n - begin, Most);
+        std::fill_n(at, here, starts.data());
+        for (size_t left = starts.size(); left > 1;) { // the last start <= key is at[i][0 .. left - 1]
+            const size_t half = left / 2;
+            for (unsigned i = 0; i < here; ++i) {
+                const Address &mid = at[i][half];
+                const Address &key = keys[begin + i];
+                const bool above = (mid.high < key.high) | ((mid.high == key.high) & (mid.low <= key.low));
+                at[i] += above ? half : 0;
+            }
+            left -= half;
+        }
+        for (unsigned i = 0; i < here; ++i)
+            found[begin + i] = intervals_.vectors[static_cast<size_t>(at[i] - starts.data())];
+    }
+}
+
+size_t SortedStarts::bytes() const
+{
+    return intervals_.starts.capacity() * sizeof(Address) + intervals_.vectors.capacity() * sizeof(VectorId);
+}
+
+} // namespace msfrs::edge

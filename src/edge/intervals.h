@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// One dimension of the classifier: closed ranges cut the dimension into elementary intervals, each of which has
+/// the vector of the rules whose range covers it.
+#ifndef MSFRS_EDGE_INTERVALS_H
+#define MSFRS_EDGE_INTERVALS_H
+
+#include "edge/match.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace msfrs::edge {
+
+constexpr unsigned BlockRules = 4096; ///< rules of a block: as many words as a summary has bits
+constexpr unsigned BlockWords = BlockRules / 64;
+using Vector = std::array<uint64_t, BlockWords>;
+using VectorId = uint16_t; ///< at most 2 * BlockRules + 1 vectors in a dimension
+
+/// The different vectors of a dimension. Intervals that nest return to the vector they came from, so that there
+/// are fewer vectors than intervals. Of each there is a summary: bit w says whether word w has a bit.
+class VectorSet {
+public:
+    static constexpr unsigned LineWords = 8;  ///< of a cache line
+    static constexpr size_t Most = 2 * BlockRules + 1;
+
+    /// \param rules 1..BlockRules, bits in use
+    explicit VectorSet(unsigned rules);
+    /// The vector's number; it is added unless it is there. What is beyond `rules` is 0. Not after seal().
+    /// \throws std::length_error beyond Most
+    VectorId add(const Vector &);
+    /// Ends the building and frees what only that needs.
+    void seal();
+
+    size_t size() const { return summaries_.size(); }
+    unsigned words() const { return words_; } ///< of a vector, a multiple of LineWords
+    uint64_t summary(const size_t v) const { return summaries_[v]; }
+    const uint64_t *vector(const size_t v) const { return lines_[0].words + v * words_; }
+    const uint64_t *summaries() const { return summaries_.data(); }
+    Vector copy(size_t v) const;
+    size_t bytes() const;
+
+private:
+    struct alignas(64) Line {
+        uint64_t words[LineWords];
+    };
+    unsigned words_;
+    std::vector<uint64_t> summaries_;
+    std::vector<Line> lines_;
+    std::vector<VectorId> slots_; ///< while building: an open hash table, number + 1 or 0
+};
+
+/// The elementary intervals: interval i is starts[i] .. starts[i + 1] - 1. starts[0] is the least key.
+template <class Key>
+struct Intervals {
+    std::vector<Key> starts;
+    std::vector<VectorId> vectors;
+};
+
+/// Cuts a dimension at the first key of every range and behind its last one: at most 2n + 1 intervals of n ranges
+/// (the paper counts 2n - 1, those that a range covers).
+/// \param ranges bit i of the vectors says whether ranges[i] covers the interval; at most BlockRules
+/// \param last the greatest key there is
+Intervals<uint32_t> Cut(const std::vector<Range<uint32_t>> &ranges, uint32_t last, VectorSet &);
+Intervals<Address> Cut(const std::vector<Range<Address>> &ranges, Address last, VectorSet &);
+
+/// From a key of up to 32 bits to its interval's vector in a fixed number of loads and without a branch: the
+/// binary search over the intervals, unrolled into pages of 256 (bits by bits, as a multibit trie). An entry holds
+/// the place of a page and a mask for the index into it; where a whole page would be one interval the mask is 0
+/// and the page a single entry.
+class PageTable {
+public:
+    /// \param bits of the key: 16 (two levels: 257 pages, so that NoPort has its place) or 32 (three levels)
+    PageTable(const Intervals<uint32_t> &, unsigned bits);
+    VectorId find16(const uint32_t key) const { return leaf(top_[key >> 8], key); }
+    VectorId find32(const uint32_t key) const
+    {
+        const uint32_t entry = top_[key >> 16];
+        return leaf(middle_[(entry >> 8) + (key >> 8 & entry & 0xff)], key);
+    }
+    const uint32_t *top() const { return top_.data(); }
+    const uint32_t *middle() const { return middle_.data(); }
+    const VectorId *leaves() const { return leaves_.data(); }
+    size_t bytes() const;
+
+private:
+    VectorId leaf(const uint32_t entry, const uint32_t key) const
+    {
+        return leaves_[(entry >> 8) + (key & entry & 0xff)];
+    }
+    uint32_t leafEntry(const Intervals<uint32_t> &, uint32_t first, size_t &at);
+    uint32_t middleEntry(const Intervals<uint32_t> &, uint32_t first, size_t &at);
+
+    std::vector<uint32_t> top_, middle_;
+    std::vector<VectorId> leaves_; ///< the last is not used: SIMD loads two at a time
+    std::vector<uint32_t> single_; ///< while building: place of a vector's single entry in middle_, + 1
+};
+
+/// Binary search over the intervals of a dimension too wide for pages.
+class SortedStarts {
+public:
+    explicit SortedStarts(Intervals<Address> intervals): intervals_(std::move(intervals)) {}
+    /// found[i] for keys[i]; many at a time so that the loads of one wait beside those of the others.
+    void find(const Address *keys, unsigned n, uint32_t *found) const;
+    size_t bytes() const;
+
+private:
+    Intervals<Address> intervals_;
+};
+
+} // namespace msfrs::edge
+
+#endif

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The classifier against linear search: whatever the rules, every way to look up finds the same rule.
+#include "edge/classifier.h"
+
+#include "edge/block.h"
+#include "support/flow_rules.h"
+
+#include <gtest/gtest.h>
+#include <stdexcept>
+
+namespace msfrs::test {
+namespace {
+
+using namespace edge;
+
+std::vector<Code> Codes()
+{
+    return BestCode() == Code::Plain ? std::vector<Code>{Code::Plain} : std::vector<Code>{Code::Plain, BestCode()};
+}
+
+void ExpectAsLinear(const std::vector<Match> &rules, const std::vector<FlowKey> &keys)
+{
+    const LinearSearch linear(rules);
+    std::vector<uint32_t> wanted;
+    for (const auto &k : keys)
+        wanted.push_back(linear.find(k));
+    for (const auto code : Codes()) {
+        SCOPED_TRACE(code == Code::Plain ? "plain" : "SIMD");
+        const Classifier classifier(rules, code);
+        std::vector<uint32_t> found(keys.size());
+        classifier.find(keys.data(), keys.size(), found.data());
+        for (size_t i = 0; i < keys.size(); ++i) {
+            ASSERT_EQ(found[i], wanted[i]) << "packet " << i << " of a batch";
+            ASSERT_EQ(classifier.find(keys[i]), wanted[i]) << "packet " << i << " alone";
+        }
+    }
+}
+
+FlowKey Key4(const uint64_t source, const uint64_t destination, const uint32_t from, const uint32_t to,
+             const uint8_t protocol)
+{
+    return {{0, source}, {0, destination}, from, to, Family::V4, protocol};
+}
+
+TEST(Classifier, NoRulesMatchNothing)
+{
+    for (const auto code : Codes()) {
+        const Classifier none({}, code);
+        EXPECT_EQ(none.find(Key4(1, 2, 3, 4, 6)), NoMatch);
+        EXPECT_EQ(none.rules(), 0u);
+    }
+}
+
+TEST(Classifier, TheFirstOfSeveralRulesWins)
+{
+    Match any, host;
+    host.family = Family::V4;
+    host.source = {{0, 7}, {0, 7}};
+    for (const auto code : Codes()) {
+        EXPECT_EQ(Classifier({host, any}, code).find(Key4(7, 0, 0, 0, 0)), 0u);
+        EXPECT_EQ(Classifier({host, any}, code).find(Key4(8, 0, 0, 0, 0)), 1u);
+        EXPECT_EQ(Classifier({any, host}, code).find(Key4(7, 0, 0, 0, 0)), 0u);
+    }
+}
+
+TEST(Classifier, RangesAreClosedAndMayTouch)
+{
+    std::vector<Match> rules(5);
+    rules[0].destinationPort = {10, 19};
+    rules[1].destinationPort = {20, 20}; // a point, adjacent on both sides
+    rules[2].destinationPort = {21, 30};
+    rules[3].destinationPort = {0, 0};
+    rules[4].destinationPort = {65535, 65535};
+    for (const auto code : Codes()) {
+        const Classifier c(rules, code);
+        const std::pair<uint32_t, uint32_t> wanted[] = {{0, 3}, {1, NoMatch}, {9, NoMatch}, {10, 0}, {19, 0}, {20, 1},
+            {21, 2}, {30, 2}, {31, NoMatch}, {65534, NoMatch}, {65535, 4}, {NoPort, NoMatch}};
+        for (const auto &[port, rule] : wanted)
+            EXPECT_EQ(c.find(Key4(0, 0, 0, port, 0)), rule) << port;
+    }
+}
+
+TEST(Classifier, EndsOfBothFamilies)
+{
+    std::vector<Match> rules(4);
+    rules[0].family = rules[1].family = Family::V4;
+    rules[2].family = rules[3].family = Family::V6;
+    rules[0].source = {{0, 0}, {0, 0}};
+    rules[1].source = {{0, LastAddress4}, {0, LastAddress4}};
+    rules[2].source = {{0, UINT64_MAX}, {1, 0}}; // across the middle
+    rules[3].source = {LastAddress, LastAddress};
+    for (const auto code : Codes()) {
+        const Classifier c(rules, code);
+        const auto of6 = [&](const Address a) { return c.find({a, {}, 0, 0, Family::V6, 0}); };
+        EXPECT_EQ(c.find(Key4(0, 9, 0, 0, 0)), 0u);
+        EXPECT_EQ(c.find(Key4(1, 9, 0, 0, 0)), NoMatch);
+        EXPECT_EQ(c.find(Key4(LastAddress4, 9, 0, 0, 0)), 1u);
+        EXPECT_EQ(of6({0, 0}), NoMatch) << "no IPv4 address";
+        EXPECT_EQ(of6({0, UINT64_MAX - 1}), NoMatch);
+        EXPECT_EQ(of6({0, UINT64_MAX}), 2u);
+        EXPECT_EQ(of6({1, 0}), 2u);
+        EXPECT_EQ(of6({1, 1}), NoMatch);
+        EXPECT_EQ(of6(LastAddress), 3u);
+    }
+}
+
+TEST(Classifier, ARuleThatNamesPortsDoesNotMatchWhatHasNone)
+{
+    std::vector<Match> rules(2);
+    rules[0].sourcePort = {0, 65535};
+    for (const auto code : Codes()) {
+        const Classifier c(rules, code);
+        EXPECT_EQ(c.find(Key4(0, 0, 0, NoPort, 17)), 0u);
+        EXPECT_EQ(c.find(Key4(0, 0, NoPort, NoPort, 1)), 1u);
+    }
+}
+
+TEST(Classifier, IsLinearSearchForOddRules)
+{
+    Random random(1);
+    for (const size_t rules : {1, 2, 3, 7, 63, 64, 65, 200, 511, 512, 513, 1000}) {
+        for (int round = 0; round < (rules < 100 ? 20 : 3); ++round) {
+            SCOPED_TRACE(std::to_string(rules) + " rules, round " + std::to_string(round));
+            const auto odd = OddRules(rules, random);
+            ExpectAsLinear(odd, OddTraffic(odd, 400, random));
+            ASSERT_FALSE(HasFatalFailure());
+        }
+    }
+}
+
+TEST(Classifier, IsLinearSearchForAccessLists)
+{
+    for (const auto family : {Family::V4, Family::V6}) {
+        for (const size_t rules : {512, 4096}) {
+            SCOPED_TRACE(std::to_string(rules) + " rules of IPv" + (family == Family::V4 ? "4" : "6"));
+            const auto list = AccessList(rules, family, rules);
+            const auto keys = Traffic(list, 3000, family, 2);
+            ExpectAsLinear(list, keys);
+            const LinearSearch linear(list);
+            size_t matched = 0;
+            for (const auto &k : keys)
+                matched += linear.find(k) != NoMatch;
+            EXPECT_GT(matched, keys.size() / 2) << "the traffic is for the rules";
+        }
+    }
+}
+
+TEST(Classifier, MoreRulesThanABlockHolds)
+{
+    // Both families share the numbers, so that the blocks of one do not end where those of the other do.
+    const auto four = AccessList(2 * BlockRules + 100, Family::V4, 5), six = AccessList(BlockRules + 1, Family::V6, 6);
+    auto rules = four;
+    for (size_t r = 0; r < six.size(); ++r)
+        rules.insert(rules.begin() + static_cast<std::ptrdiff_t>(2 * r), six[r]);
+    Random random(8);
+    auto keys = OddTraffic(rules, 500, random);
+    for (const auto &some : {Traffic(four, 500, Family::V4, 7), Traffic(six, 500, Family::V6, 9)})
+        keys.insert(keys.end(), some.begin(), some.end());
+    for (size_t i = keys.size(); i > 1; --i)
+        std::swap(keys[i - 1], keys[random.below(i)]);
+    ExpectAsLinear(rules, keys);
+}
+
+TEST(Classifier, TooManyServicesToPair)
+{
+    // So many different port ranges that no two dimensions may become one.
+    Random random(3);
+    const auto range = [&] {
+        const auto a = static_cast<uint32_t>(random.below(65536)), b = static_cast<uint32_t>(random.below(65536));
+        return Range<uint32_t>{std::min(a, b), std::max(a, b)};
+    };
+    for (const uint32_t protocols : {1, 2, 64}) { // pairs: both, none of source port, none
+        SCOPED_TRACE(std::to_string(protocols) + " protocols");
+        std::vector<Match> rules(1500);
+        for (auto &m : rules) {
+            m.sourcePort = protocols == 1 ? Range<uint32_t>{0, NoPort} : range();
+            m.destinationPort = range();
+            const auto p = static_cast<uint32_t>(random.below(protocols));
+            m.protocol = {p, p};
+        }
+        std::vector<uint32_t> numbers(rules.size());
+        for (uint32_t n = 0; n < numbers.size(); ++n)
+            numbers[n] = n;
+        const Block block(rules, numbers, Family::V4);
+        EXPECT_EQ(block.axes.size(), protocols == 1 ? 3u : protocols == 2 ? 4u : 5u);
+        ExpectAsLinear(rules, OddTraffic(rules, 2000, random));
+        ASSERT_FALSE(HasFatalFailure());
+    }
+}
+
+TEST(Classifier, WorstCaseOfMemory)
+{
+    // Every range begins and ends where no other does: the most intervals and vectors there can be.
+    std::vector<Match> rules(BlockRules);
+    for (uint32_t r = 0; r < BlockRules; ++r) {
+        auto &m = rules[r];
+        m.family = Family::V4;
+        m.source = {{0, uint64_t(r) << 19}, {0, (uint64_t(r) << 19) + 1}};
+        m.destination = {{0, uint64_t(r + 1) << 17}, {0, LastAddress4 - (uint64_t(r + 1) << 17)}};
+        m.sourcePort = {4 * r, 4 * r + 1};
+        m.destinationPort = {r + 1, 65535 - 2 * r};
+    }
+    const Classifier c(rules);
+    EXPECT_LT(c.bytes(), size_t(45) << 20) << "4 dimensions of 4.3 MB of vectors, 2 of 13 MB of pages";
+    Random random(4);
+    ExpectAsLinear(rules, OddTraffic(rules, 1000, random));
+}
+
+TEST(Classifier, RefusesRangesThatAreNone)
+{
+    const auto message = [](const Match &m) -> std::string {
+        try {
+            Classifier({Match(), m});
+        } catch (const std::invalid_argument &e) {
+            return e.what();
+        }
+        return "accepted";
+    };
+    Match m;
+    m.sourcePort = {2, 1};
+    EXPECT_EQ(message(m), "rule 1: a port range that is reversed or beyond 65536, which stands for no port");
+    m = Match();
+    m.protocol = {0, 256};
+    EXPECT_EQ(message(m), "rule 1: a protocol range that is reversed or beyond 255");
+    m = Match();
+    m.source = {{0, 1}, {0, 2}};
+    EXPECT_EQ(message(m), "rule 1: an address range of no family");
+    m.family = Family::V4;
+    EXPECT_EQ(message(m), "accepted");
+    m.source.last = {1, 0};
+    EXPECT_EQ(message(m), "rule 1: an address range beyond IPv4's");
+    m.source = {{0, 2}, {0, 1}};
+    EXPECT_EQ(message(m), "rule 1: an address range whose last is before its first");
+}
+
+} // namespace
+} // namespace msfrs::test
