@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/packet.h"
+
+namespace msfrs::edge {
+
+namespace {
+
+enum Protocol : uint8_t {
+    HopByHop = 0, Tcp = 6, Dccp = 33, Udp = 17, Routing = 43, FragmentHeader = 44, Authentication = 51,
+    DestinationOptions = 60, Sctp = 132, Mobility = 135, UdpLite = 136,
+};
+
+bool HasPorts(const uint8_t protocol)
+{
+    return protocol == Tcp || protocol == Udp || protocol == UdpLite || protocol == Dccp || protocol == Sctp;
+}
+
+uint16_t Get16(const uint8_t *const p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
+
+uint64_t Get64(const uint8_t *const p)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < 8; ++i)
+        v = v << 8 | p[i];
+    return v;
+}
+
+uint64_t Get32(const uint8_t *const p) { return uint64_t(Get16(p)) << 16 | Get16(p + 2); }
+
+/// \param at where the transport header begins
+void ReadPorts(const uint8_t *const packet, const size_t length, const size_t at, FlowKey &key)
+{
+    if (!HasPorts(key.protocol) || length < at + 4)
+        return;
+    key.sourcePort = Get16(packet + at);
+    key.destinationPort = Get16(packet + at + 2);
+}
+
+std::optional<FlowKey> ReadKey4(const uint8_t *const packet, const size_t length)
+{
+    const size_t header = 4u * (packet[0] & 0xf);
+    if (length < 20 || header < 20 || length < header)
+        return {};
+    FlowKey key;
+    key.protocol = packet[9];
+    key.source.low = Get32(packet + 12);
+    key.destination.low = Get32(packet + 16);
+    if ((Get16(packet + 6) & 0x1fff) == 0) // the fragment's offset
+        ReadPorts(packet, length, header, key);
+    return key;
+}
+
+std::optional<FlowKey> ReadKey6(const uint8_t *const packet, const size_t length)
+{
+    if (length < 40)
+        return {};
+    FlowKey key;
+    key.family = Family::V6;
+    key.protocol = packet[6];
+    key.source = {Get64(packet + 8), Get64(packet + 16)};
+    key.destination = {Get64(packet + 24), Get64(packet + 32)};
+    size_t at = 40;
+    for (int n = 0;; ++n) {
+        const auto next = key.protocol;
+        const bool extension = next == HopByHop || next == Routing || next == FragmentHeader ||
+            next == Authentication || next == DestinationOptions || next == Mobility;
+        if (!extension) {
+            ReadPorts(packet, length, at, key);
+            return key;
+        }
+        if (n == MostExtensions || length < at + 8)
+            return key; // its protocol is then that of the header that could not be passed
+        key.protocol = packet[at];
+        if (next == FragmentHeader && (Get16(packet + at + 2) & 0xfff8))
+            return key;
+        at += next == FragmentHeader ? 8 : next == Authentication ? 4u * (packet[at + 1] + 2) : 8u * (packet[at + 1] + 1);
+    }
+}
+
+} // namespace
+
+std::optional<FlowKey> ReadKey(const uint8_t *const packet, const size_t length)
+{
+    if (length == 0)
+        return {};
+    switch (packet[0] >> 4) {
+    case 4: return ReadKey4(packet, length);
+    case 6: return ReadKey6(packet, length);
+    default: return {};
+    }
+}
+
+void Mark(uint8_t *const packet, const unsigned dscp)
+{
+    if (packet[0] >> 4 == 6) { // version 4, traffic class 8, flow label 20 bits
+        const auto both = static_cast<unsigned>(Get16(packet)) & 0xf03fu;
+        packet[0] = static_cast<uint8_t>((both | dscp << 6) >> 8);
+        packet[1] = static_cast<uint8_t>(both | dscp << 6);
+        return;
+    }
+    const unsigned old = Get16(packet);
+    packet[1] = static_cast<uint8_t>(dscp << 2 | (packet[1] & 3u));
+    // HC' = ~(~HC + ~m + m'), in ones' complement
+    unsigned sum = (~unsigned(Get16(packet + 10)) & 0xffff) + (~old & 0xffff) + Get16(packet);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    packet[10] = static_cast<uint8_t>(~sum >> 8);
+    packet[11] = static_cast<uint8_t>(~sum);
+}
+
+unsigned DscpOf(const uint8_t *const packet)
+{
+    return packet[0] >> 4 == 6 ? (Get16(packet) >> 6 & 0x3fu) : packet[1] >> 2;
+}
+
+} // namespace msfrs::edge

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// IP packets without link header: reading the fields that rules look at, and marking.
+#ifndef MSFRS_EDGE_PACKET_H
+#define MSFRS_EDGE_PACKET_H
+
+#include "edge/match.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace msfrs::edge {
+
+/// Reads the fields of a packet. It is untrusted: nothing beyond `length` is read, and extension headers of IPv6
+/// are followed at most MostExtensions deep. Ports are those of TCP, UDP, UDP-Lite, DCCP and SCTP; a fragment other
+/// than the first, what is cut short, and all other protocols have none (NoPort).
+/// \returns nothing for what has neither a whole IPv4 nor a whole IPv6 header
+std::optional<FlowKey> ReadKey(const uint8_t *packet, size_t length);
+
+constexpr int MostExtensions = 8;
+
+/// Sets the differentiated services code point (0..63) of a packet that ReadKey() could read. The two bits of ECN
+/// stay as they are; the checksum of an IPv4 header is brought up to date (RFC 1624, equation 3): one that was right
+/// stays right, one that was wrong stays wrong.
+void Mark(uint8_t *packet, unsigned dscp);
+
+/// The code point of a packet that ReadKey() could read.
+unsigned DscpOf(const uint8_t *packet);
+
+} // namespace msfrs::edge
+
+#endif

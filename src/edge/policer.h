@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The policer of a rule: a token bucket.
+///
+/// Paper: Lin, Lin, Yang, Lin, "DiffServ edge routers over network processors" (2003), section "Classifier".
+///
+///     token += rate * (now - last_arrival_time), at most the depth; last_arrival_time = now   at every arrival,
+///     a packet that is dropped included; a packet is admitted if its length is at most the tokens, and takes them.
+///
+/// Tokens are counted in 10^-9 bits, the product of rate and nanoseconds, so that nothing is rounded: what is
+/// admitted in any time t never exceeds depth + rate * t.
+#ifndef MSFRS_EDGE_POLICER_H
+#define MSFRS_EDGE_POLICER_H
+
+#include <cstdint>
+
+namespace msfrs::edge {
+
+/// What a rule allows.
+struct TokenRate {
+    static constexpr int64_t MaxRate = 1'000'000'000'000; ///< bit/s
+    static constexpr int64_t MinDepth = 64, MaxDepth = 1'000'000'000; ///< bytes
+
+    int64_t rate;  ///< bit/s, 1..MaxRate
+    int64_t depth; ///< bytes, MinDepth..MaxDepth
+};
+
+class Policer {
+public:
+    /// The bucket starts full. \param now any clock's nanoseconds \throws std::invalid_argument out of range
+    Policer(const TokenRate &, int64_t now);
+
+    /// Whether a packet of `length` bytes (>= 0) may pass. A clock that goes back brings no tokens, and is taken as
+    /// the time from then on; one that jumps ahead fills the bucket and no more.
+    bool admit(int64_t length, int64_t now);
+
+    /// 10^-9 bits in the bucket, as of the latest arrival.
+    int64_t tokens() const { return tokens_; }
+
+private:
+    int64_t rate_, full_, tokens_, last_;
+};
+
+} // namespace msfrs::edge
+
+#endif
