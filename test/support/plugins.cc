@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <sstream>
 #include <stdexcept>
 
@@ -93,11 +94,20 @@ Variant ParseVariant(const std::string &text, const msfrs_kind kind)
 
 std::vector<Variant> AllVariants(const msfrs_kind kind)
 {
-    std::vector<Variant> all;
+    std::vector<std::string> names;
     std::istringstream archives(TEST_PLUGINS); // "msf.la fifo.la ...", from the Makefile
-    for (std::string archive; archives >> archive;) {
-        const auto name = archive.substr(0, archive.rfind(".la"));
-        // The build's list does not say the kind: the plugin does.
+    for (std::string archive; archives >> archive;)
+        names.push_back(archive.substr(0, archive.rfind(".la")));
+    const char *const others = std::getenv("MSFRS_CONFORMANCE_PLUGINS");
+    std::istringstream paths(others ? others : "");
+    for (std::string path; std::getline(paths, path, ':');) {
+        if (path.find('/') == std::string::npos)
+            path.insert(0, "./"); // a path, not a name
+        names.push_back(path);
+    }
+    std::vector<Variant> all;
+    for (const auto &name : names) {
+        // A name does not say the kind: the plugin does.
         for (const auto tried : {MSFRS_SCHED, MSFRS_AQM}) {
             try {
                 const auto plugin = LoadPlugin(name, tried, PluginDir());

@@ -31,7 +31,8 @@ struct Variant {
 Variant ParseVariant(const std::string &text, msfrs_kind kind = MSFRS_SCHED);
 
 /// Every plugin of a kind that the build has, in every combination of its CHOICE and BOOL parameters: a plugin that
-/// is added to the build is tested without a word here.
+/// is added to the build is tested without a word here. So are those whose paths MSFRS_CONFORMANCE_PLUGINS names,
+/// separated by ':'.
 std::vector<Variant> AllVariants(msfrs_kind kind);
 
 } // namespace msfrs::test
