@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 import yaml
@@ -25,9 +26,9 @@ HARM = re.compile(r'assertion failed|\bFATAL\b|\bBUG\b|xassert|terminated abnorm
 #: that counts reads of 64 KB in the 17th.
 STOCK = re.compile(r'mem_node\.cc.* within null pointer|rfc1035\.cc.* null pointer passed|'
                    r"http\.cc.* index 16 out of bounds for type 'int \[16\]'")
-LOG_FIELDS = ('time client method url status err_code err_detail class user wait total_wait bytes quanta window '
+LOG_FIELDS = ('time client port method url status err_code err_detail class user wait total_wait bytes quanta window '
               'window_limit refusal tag').split()
-LOG_FORMAT = ('%ts.%03tu %>a %rm %ru %>Hs %err_code %err_detail %msfrs::class %msfrs::user %msfrs::wait '
+LOG_FORMAT = ('%ts.%03tu %>a %>p %rm %ru %>Hs %err_code %err_detail %msfrs::class %msfrs::user %msfrs::wait '
               '%msfrs::total_wait %msfrs::bytes %msfrs::quanta %msfrs::window %msfrs::window_limit %msfrs::refusal %Ss')
 LISTENING = 'Accepting '      #: what cache.log says of each port at every start and reconfiguration
 #: With this W+ is 1 for half an hour: a request that is not answered holds back all others. `configuration` adds a
@@ -53,6 +54,7 @@ class Gateway:
         self._certificate = certificate
         self._daemon = None
         self.early = ()             #: lines of the configuration that go before all others
+        self._closed = []           # of each reconfiguration, the times between which Squid closed its ports
 
     # What it is told.
 
@@ -121,9 +123,21 @@ class Gateway:
         """`squid -k reconfigure` with configuration(...), to its end."""
         self.write(*lines, **how)
         before = self.cache_log().count(LISTENING)
+        begun = time.monotonic()
         done = self.command('-k', 'reconfigure')
         assert done.returncode == 0, done.stderr
         self.wait_until(lambda: self.cache_log().count(LISTENING) >= before + 3, 'listening again on all three ports')
+        self._closed.append((begun, time.monotonic()))
+
+    def was_closed(self, fetch):
+        """Whether a Fetch came to closed ports. Squid as it comes closes them first when it is reconfigured, with the
+        connections that it has not accepted yet, and opens them when it has read all."""
+        if not isinstance(fetch.error, ConnectionError) or fetch.status:
+            return False
+        if not any(fetch.t_start <= end and begun <= fetch.t_end for begun, end in self._closed):
+            return False
+        return (isinstance(fetch.error, ConnectionRefusedError)
+                or not any(row['port'] == str(fetch.port) for row in self.access_log()))
 
     def send(self, signum):
         os.kill(self._daemon.pid, signum)

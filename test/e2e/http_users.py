@@ -32,8 +32,9 @@ class Fetch:
         self.text = b''             #: the beginning of the body
         self.whole = False          #: whether the end of the answer came
         self.error = None           #: the exception that ended it early
-        self.refused = False        #: the gateway did not take the connection
         self.certificate = None     #: of the server, DER, if there was TLS
+        self.port = None            #: of the user's end of the connection
+        self.t_start = None         #: monotonic time just before the connection
         self.t_end = None           #: monotonic time of the end
         self._go_on = asyncio.Event()
         self._finished = threading.Event()
@@ -127,6 +128,7 @@ class Users:
 
     async def _run(self, fetch, road):
         writer = None
+        fetch.t_start = time.monotonic()
         try:
             reader, writer = await self._connect(fetch, road)
             if road.via == 'connect':
@@ -158,6 +160,7 @@ class Users:
 
     async def _connect(self, fetch, road):
         made = fetch._socket = self._socket(road.source)
+        fetch.port = made.getsockname()[1]
         made.setblocking(False)
         if road.stall_after is not None:    # so that the kernel does not read on for a client that has stopped
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -166,7 +169,6 @@ class Users:
             await asyncio.get_running_loop().sock_connect(
                 made, (road.server, direct) if direct else (road.proxy, FORWARD_PORT))
         except OSError:
-            fetch.refused = True
             made.close()
             raise
         return await asyncio.open_connection(sock=made, limit=65536 if road.stall_after is None else 4096)

@@ -165,7 +165,8 @@ def test_a_mistake_in_an_included_file_names_that_file(squid):
     code, said = squid.parse(f'include {part}')
     assert code
     assert f'{part}:3: msfrs_access: class gild is unknown; known are gold, bronze' in said
-    assert f'Bungled {part} line 3: msfrs_access gild allow office' in said
+    assert (f'Bungled {part} line 3: msfrs_access gild allow office' in said            # Squid 6 says it twice
+            or f'FATAL: configuration failure: {part}:3:' in said)
 
 
 def test_squid_does_not_start_with_a_mistake(squid):

@@ -20,8 +20,8 @@ pid_filename none
 coredump_dir none
 visible_hostname gateway.test
 '''
-#: How Squid says that it does not like its configuration.
-EXPECTED = re.compile('FATAL: (Bungled|bad configuration:)|Terminated abnormally')
+#: How Squid says that it does not like its configuration: 6 names the line again, 7 leaves that to the first message.
+EXPECTED = re.compile('FATAL: (Bungled|bad configuration:|configuration failure:)|Terminated abnormally')
 ON = '''\
 msfrs on
 msfrs_link rate=2Mbit
