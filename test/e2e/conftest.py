@@ -23,22 +23,9 @@ from fieldtrial.netns import NetnsFabric, sweep, temporary_directory  # noqa: E4
 from fieldtrial.world import World  # noqa: E402
 from gateway import Gateway  # noqa: E402
 from http_users import Users  # noqa: E402
+from installation import installation  # noqa: E402
 from scripted_origin import ScriptedOrigin, make_certificate  # noqa: E402
 from site_in_namespaces import Site  # noqa: E402
-
-
-#: Tests in which Squid's effective user must reach what is installed: programs, plugins, pages.
-NEED_AN_OPEN_CLONE = ('test_transparent_squid.py::', 'test_limits.py::test_too_many_of_one_user',
-                      'test_limits.py::test_too_many_in_all', 'test_limits.py::test_who_waited_too_long')
-
-
-def pytest_collection_modifyitems(items):
-    """Below a directory that only its owner may enter, those tests would fail for that reason alone."""
-    here = pathlib.Path(__file__).resolve()
-    closed = [str(d) for d in here.parents if not d.stat().st_mode & 0o001]
-    for item in items:
-        if closed and any(name in item.nodeid for name in NEED_AN_OPEN_CLONE):
-            item.add_marker(pytest.mark.skip(f'Squid runs as another user, who may not enter {closed[-1]}'))
 
 
 def pytest_configure(config):
@@ -77,6 +64,13 @@ def site(fabric):
 
 
 @pytest.fixture(scope='session')
+def installed():
+    """The Squid under test; an Installation."""
+    with installation() as made:
+        yield made
+
+
+@pytest.fixture(scope='session')
 def certificates():
     """Files with key and certificate: `origin`, valid for the servers' names; `gateway`, which nobody should see."""
     with temporary_directory() as directory:
@@ -89,7 +83,7 @@ def certificates():
 
 
 @contextlib.contextmanager
-def _slow_link(request, certificates):
+def _slow_link(request, installed, certificates):
     marker = request.node.get_closest_marker('link')
     # A buffer of some 50 kB: at the round trips of a small site, 1.5 products would be three packets.
     wanted = {'rate_bps': 2e6, 'rtts_ms': (10.0, 40.0), 'buffer_bdp': 8, 'users': (2, 2, 2),
@@ -98,26 +92,26 @@ def _slow_link(request, certificates):
         link = types.SimpleNamespace(
             world=world, users=stack.enter_context(contextlib.closing(Users(loop, world))),
             origin=ScriptedOrigin(loop, world.farm, certificates.origin), certificates=certificates,
-            gateway=Gateway(world, certificates.gateway),
+            gateway=Gateway(world, installed, certificates.gateway),
             of=lambda name: [user for user in world.users if user.cls == name])
         yield link
         link.gateway.end()
 
 
 @pytest.fixture
-def slow_link(request, certificates):
+def slow_link(request, installed, certificates):
     """A site behind a slow link: users, the patched Squid (not started yet), servers that do as they are told.
 
     The marker `link` has the parameters of the world. Afterwards Squid must end well, and no log may tell of harm.
     """
-    with _slow_link(request, certificates) as link:
+    with _slow_link(request, installed, certificates) as link:
         yield link
 
 
 @pytest.fixture(scope='module')
-def common_link(request, certificates):
+def common_link(request, installed, certificates):
     """The same for all tests of a module that leave it as they found it; they should use `shared_link`."""
-    with _slow_link(request, certificates) as link:
+    with _slow_link(request, installed, certificates) as link:
         yield link
 
 

@@ -2,7 +2,6 @@
 """The patched Squid on a slow link: its configuration, its reports and logs, and a check that it came to no harm."""
 import contextlib
 import os
-import pathlib
 import re
 import shutil
 import signal
@@ -15,9 +14,8 @@ import yaml
 from background import PATIENCE, wait_until
 from fieldtrial import meters, squidconf
 from fieldtrial.netlink import ReceivedBytes
-from fieldtrial.world import INTERCEPT_TLS_PORT, ROOT, WAN
+from fieldtrial.world import INTERCEPT_TLS_PORT, WAN
 
-SQUID = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
 #: What no log may contain, whatever the test does to Squid.
 HARM = re.compile(r'assertion failed|\bFATAL\b|\bBUG\b|xassert|terminated abnormally|dying from|Segment Violation|'
                   r'AddressSanitizer|LeakSanitizer|runtime error:|ERROR: msfrs|Unhandled exception|'
@@ -46,10 +44,12 @@ SPLICE = 'ssl_bump peek greeting\nssl_bump splice all'
 
 
 class Gateway:
-    """Squid in a world. `directory` has its files; certificate: for the TLS port, Squid's own."""
+    """Squid in a world. `directory` has its files; installation: which Squid; certificate: for the TLS port, its
+    own."""
 
-    def __init__(self, world, certificate):
+    def __init__(self, world, installation, certificate):
         self.world = world
+        self.installation = installation
         self.directory = world.squid_directory()
         self._certificate = certificate
         self._daemon = None
@@ -64,7 +64,7 @@ class Gateway:
         the world. rate: bit/s; the link's if left out. default: the default class; the last if left out. access:
         lines that go before the msfrs_access lines of the classes. bump: what is done with intercepted TLS;
         anything but SPLICE takes certificate_generator() among the lines."""
-        text = ''.join(f'{line}\n' for line in self.early) + squidconf.stock(self.world)
+        text = ''.join(f'{line}\n' for line in (*self.early, *self.installation.lines)) + squidconf.stock(self.world)
         if cache:
             text = text.replace('cache deny all\n', '')
         text += (f'https_port {INTERCEPT_TLS_PORT} intercept ssl-bump '
@@ -87,7 +87,7 @@ class Gateway:
 
     def certificate_generator(self):
         """The lines that Squid needs to make certificates, be it only to be ready for it."""
-        program = SQUID.parents[1] / 'libexec/security_file_certgen'
+        program = self.installation.certificate_generator
         if not program.exists():
             pytest.skip(f'{program} is not there: this Squid was built without it, or has been moved')
         store = self.directory / 'certificates'
@@ -98,7 +98,8 @@ class Gateway:
 
     def start(self, *lines, **how):
         """Squid with configuration(...); ready to take requests."""
-        self._daemon = self.world.start_squid(self.configuration(*lines, **how), SQUID, timeout=PATIENCE)
+        self._daemon = self.world.start_squid(self.configuration(*lines, **how), self.installation.program,
+                                              timeout=PATIENCE)
         return self
 
     @property
@@ -111,7 +112,7 @@ class Gateway:
 
     def command(self, *arguments, timeout=PATIENCE):
         """Runs squid on the gateway with the configuration file of the running one; CompletedProcess."""
-        argv = [str(SQUID), '-f', str(self.directory / 'squid.conf'), *arguments]
+        argv = [str(self.installation.program), '-f', str(self.directory / 'squid.conf'), *arguments]
         return subprocess.run(self.world.gateway.enter(argv), capture_output=True, text=True, timeout=timeout,
                               check=False)
 

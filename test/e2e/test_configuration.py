@@ -16,7 +16,7 @@ import yaml
 
 from background import PATIENCE, wait_until
 from fieldtrial.netns import temporary_directory
-from gateway import SQUID
+from installation import SQUID
 
 PORT = 3128
 LISTENING = 'Accepting HTTP'        #: what cache.log says at every start and reconfiguration

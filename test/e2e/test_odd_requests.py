@@ -111,9 +111,12 @@ def test_a_slow_client_gets_all(link, framing):
     """It stops for a while, so that Squid stops to read; the quantum goes on where it was."""
     fetch = link.users.get(link.of('gold')[0], size=3_000_000, stall_after=10_000, framing=framing)
     link.gateway.wait_until(lambda: fetch.received >= 10_000, fetch)
-    # Squid's buffers and the kernel's are full, and the response keeps its place: another one waits.
-    other = link.users.get(link.of('silver')[0])
-    link.gateway.wait_for(queued=1, in_flight=1)
+    # Once Squid's buffers and the kernel's are full, the response keeps its place and others wait. Until then, there
+    # may be quanta between which they are served.
+    other = None
+    while other is None or other.finished:
+        other = link.users.get(link.of('silver')[0])
+        link.gateway.wait_until(lambda: other.finished or link.gateway.totals('queued', 'in_flight') == (1, 1), fetch)
     fetch.go_on()
     assert other.wait().good and fetch.wait().good, fetch
 

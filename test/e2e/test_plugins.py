@@ -10,7 +10,8 @@ import pytest
 from background import PATIENCE
 from fieldtrial.netns import temporary_directory
 from fieldtrial.world import ROOT
-from gateway import SQUID, harm
+from gateway import harm
+from installation import SQUID
 
 BASE = '''\
 http_port 3128

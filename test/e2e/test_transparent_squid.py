@@ -19,7 +19,6 @@ import pytest
 from iptables_script import MODES, ROOT, up
 from site_in_namespaces import AF, CLIENT, INSIDE, OUTSIDE, PATIENCE, SERVER, connection, sh
 
-SQUID = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
 EXAMPLE = (ROOT / 'conf/squid/squid.conf').read_text()
 UNIT = (ROOT / 'conf/systemd/msfrs-squid.service').read_text()
 NAME = {4: 'origin4.test', 6: 'origin6.test'}
@@ -32,7 +31,8 @@ NETWORKS = {'10.20.1.0/24 2001:db8:20:1::/64': '198.18.1.0/24 2001:2:0:1::/64',
 class Gateway:
     """Squid with the example configuration on a site's gateway; `directory` has its files."""
 
-    def __init__(self, site, directory):
+    def __init__(self, site, installation, directory):
+        self.installation = installation
         self.host, self.directory = site.gateway, pathlib.Path(directory)
         self.conf = self.directory / 'squid.conf'
         self.access_log = self.directory / 'access.log'
@@ -57,7 +57,10 @@ class Gateway:
             assert example in text
             text = text.replace(example, here)
         text = re.sub(r'(?m)^#(https?_port 313)', r'\1', text).replace('interface=eth1', 'interface=out0')
-        self.conf.write_text(self._here(text) + f'\nhosts_file {self.directory}/hosts\ndns_nameservers 127.0.0.1\n')
+        lines = [f'hosts_file {self.directory}/hosts', 'dns_nameservers 127.0.0.1', *self.installation.lines]
+        if self.installation.plugins:
+            lines.append(f'msfrs_arbiter {self.installation.plugins}msf.so')
+        self.conf.write_text(self._here(text) + '\n' + '\n'.join(lines) + '\n')
 
     def _make_certificate(self):
         """By the command that the example tells."""
@@ -71,7 +74,7 @@ class Gateway:
         capabilities = ','.join(name.lower().replace('cap_', '+') for name in capabilities.split())
         return ['setpriv', '--reuid=proxy', '--regid=proxy', '--clear-groups', f'--inh-caps={capabilities}',
                 f'--ambient-caps={capabilities}', f'--bounding-set=-all,{capabilities}', '--no-new-privs', '--',
-                str(SQUID), '-n', f'e2e{os.getpid()}', '-f', str(self.conf), *arguments]
+                str(self.installation.program), '-n', f'e2e{os.getpid()}', '-f', str(self.conf), *arguments]
 
     def start(self):
         option = re.search('(?m)^ExecStart=.*squid (.*)', UNIT)[1]
@@ -113,12 +116,12 @@ class Threads(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
 
 @pytest.fixture
-def gateway(site):
-    if not os.access(SQUID, os.X_OK):
-        pytest.fail(f'{SQUID}: no Squid there; build it with squid-patches/build 6')
+def gateway(site, installed):
+    if not os.access(installed.program, os.X_OK):
+        pytest.fail(f'{installed.program}: no Squid there; build it with squid-patches/build 6')
     # Not below pytest's own directory, which is closed to the user proxy.
     with tempfile.TemporaryDirectory(prefix='msfrs-') as directory:
-        made = Gateway(site, directory)
+        made = Gateway(site, installed, directory)
         yield made
         if made.process and made.process.poll() is None:
             made.process.send_signal(signal.SIGINT)
