@@ -23,6 +23,8 @@ struct TokenRate {
 
     int64_t rate;  ///< bit/s, 1..MaxRate
     int64_t depth; ///< bytes, MinDepth..MaxDepth
+
+    friend bool operator==(const TokenRate &a, const TokenRate &b) { return a.rate == b.rate && a.depth == b.depth; }
 };
 
 class Policer {

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Rules from a file.
+///
+/// One rule a line, the first that matches counts; `#` begins a comment:
+///
+///     NAME [from=ADDRESSES] [to=ADDRESSES] [protocol=PROTOCOL] [from-port=PORTS] [to-port=PORTS]
+///          [rate=RATE depth=SIZE] mark=CODEPOINT
+///
+///     NAME        letters, digits, '-', '_' and '.', at most 32, of one rule only
+///     ADDRESSES   any, ADDRESS, ADDRESS/LENGTH, FIRST-LAST; IPv4 or IPv6
+///     PROTOCOL    any, a name (tcp, udp, ...) or a number 0 to 255
+///     PORTS       any, PORT, FIRST-LAST; a packet without ports matches `any` alone
+///     RATE        with unit bit, kbit, Mbit or Gbit (powers of 1000) a second
+///     SIZE        with unit B, KB or MB (powers of 1024): the token bucket's depth
+///     CODEPOINT   ef, af11 to af43, be
+///
+/// What is left out is `any`; without rate and depth a rule is not policed.
+#ifndef MSFRS_EDGE_RULES_H
+#define MSFRS_EDGE_RULES_H
+
+#include "edge/match.h"
+#include "edge/per_hop.h"
+#include "edge/policer.h"
+
+#include <iosfwd>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace msfrs::edge {
+
+struct Rule {
+    std::string name;
+    Match match;
+    std::optional<TokenRate> police;
+    CodePoint mark;
+};
+
+/// A line that is refused; what() has file and line, the field, the value and what is allowed.
+class RuleError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+constexpr size_t MostRules = 65536, MostLineLength = 1024;
+
+/// Reads a file of rules; it is untrusted, and what is kept of it is bounded by MostRules and MostLineLength.
+/// \param file for messages
+/// \throws RuleError
+std::vector<Rule> ReadRules(std::istream &, const std::string &file);
+/// The same from a file's path.
+std::vector<Rule> ReadRules(const std::string &path);
+
+} // namespace msfrs::edge
+
+#endif
