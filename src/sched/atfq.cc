@@ -13,8 +13,9 @@
 ///
 /// Readings of the paper:
 ///   - A flow may have several packets in a loop. ("At most one packet of each flow" contradicts the paper's own
-///     figures; flow_order=on is that rule, for flows whose packets must not overtake each other. Without it packets of
-///     a flow that need the same times still keep their order.)
+///     figures; flow_order=on is that rule, for flows whose packets must not overtake each other. The loop then ends
+///     where a flow's second packet would be next, since to pass it over would be a round robin of packets. Without
+///     it packets of a flow that need the same times still keep their order.)
 ///   - The virtual packet carries the B of the last packet into the next loop, eq. (9), whatever lies in between.
 ///   - The greatest F is that of all packets picked so far: V never goes back. A flow that comes back does not get
 ///     less than (3)-(5) would give it, so that nobody gains by pausing.
@@ -24,7 +25,9 @@
 ///     counts from the packet after the one that is next.
 ///   - m > 2 resources, where the optimum is NP-hard: each term n of the gap in (3) is a shop of two machines, with
 ///     A = L(p,1) + ... + L(p,n-1) and B = L(p,2) + ... + L(p,n). Of the m-1 orders that are optimal for one term the
-///     best for all is taken: the optimum where one term decides, as in the paper's (7) and (8).
+///     best for all is taken, or that of the timestamps if it is better: the optimum where one term decides, as in the
+///     paper's (7) and (8).
+///   - A packet adds at least one unit of time, so that a flow of empty ones cannot go first for ever.
 ///   - A packet that leaves the queue unserved gives its active time back; its loop is not ordered anew.
 ///
 /// Times are whole numbers of 10^-4 microseconds (multi_resource.h). Cost: O(x log flows + m x log x) a loop of x,
@@ -34,6 +37,7 @@
 #include "sched/multi_resource.h"
 
 #include <new>
+#include <numeric>
 #include <utility>
 
 namespace {
@@ -92,7 +96,6 @@ struct Instance {
     std::vector<msfrs_item *> order;  ///< of the loop; null: picked or gone
     size_t cursor;
     std::vector<Member> members;
-    std::vector<FlowState *> held;    ///< flows that have their one packet in the loop
     std::vector<Job> jobs;
     std::vector<uint32_t> best, tried;
     GilmoreGomory gilmoreGomory;
@@ -109,7 +112,7 @@ Stamp FinishOf(const Instance &self, const FlowState &flow, const Times &times)
     if (!flow.started)
         return flow.floor;
     const auto growth = flow.last.on[0] + Gap(flow.last, times, m) + times.sum(0, m) - flow.last.sum(0, m);
-    return std::max(flow.floor, flow.clock + ToStamp(growth, StampPerTick(*flow.flow)));
+    return std::max(flow.floor, flow.clock + ToStamp(std::max<Ticks>(growth, 1), StampPerTick(*flow.flow)));
 }
 
 /// Brings the flow's place among the waiting up to date after its next packet or its clock has changed.
@@ -141,7 +144,7 @@ void Gather(Instance &self)
         end = (self.waiting.top()->stamp / self.domain + 1) * self.domain;
     while (!self.waiting.empty() && self.members.size() < most) {
         auto &flow = *self.waiting.top();
-        if (self.loop == Domain && flow.stamp >= end)
+        if ((self.loop == Domain && flow.stamp >= end) || (self.flowOrder && flow.member))
             break;
         const auto item = flow.next;
         const auto place = static_cast<uint32_t>(self.members.size());
@@ -155,18 +158,22 @@ void Gather(Instance &self)
         Spend(flow, *item, member.times, flow.stamp);
         flow.next = item->next;
         ++flow.taken;
-        if (self.flowOrder) {
-            self.waiting.erase(flow);
-            self.held.push_back(&flow);
-        } else {
-            Restamp(self, flow);
-        }
+        Restamp(self, flow);
     }
-    for (const auto flow : self.held)
-        Restamp(self, *flow);
-    self.held.clear();
     for (const auto &m : self.members)
         StateOf(m.item->flow).member = 0;
+}
+
+/// Idle time of the first resource if the members are served in this order.
+Ticks IdleTimeOf(const Instance &self, const std::vector<uint32_t> &order)
+{
+    Ticks idle = 0;
+    const Times *before = &self.last;
+    for (const auto k : order) {
+        idle += Gap(*before, self.members[k].times, self.resources);
+        before = &self.members[k].times;
+    }
+    return idle;
 }
 
 /// Fills self.best with the order of the members that leaves the first resource idle for the shortest time.
@@ -174,26 +181,17 @@ void Arrange(Instance &self)
 {
     const auto &members = self.members;
     self.best.resize(members.size());
-    for (uint32_t k = 0; k < members.size(); ++k)
-        self.best[k] = k;
+    std::iota(self.best.begin(), self.best.end(), 0);
     if (members.size() < 2)
         return;
-    Ticks least = -1;
+    Ticks least = self.resources > 2 ? IdleTimeOf(self, self.best) : 0;
     for (uint32_t n = 1; n < self.resources; ++n) {
         self.jobs.clear();
         for (const auto &m : members)
             self.jobs.push_back({m.times.sum(0, n), m.times.sum(1, n + 1)});
-        auto &order = self.resources == 2 ? self.best : self.tried;
-        self.gilmoreGomory.order(self.jobs, self.last.sum(1, n + 1), order);
-        if (self.resources == 2)
-            return;
-        Ticks idle = 0;
-        const Times *before = &self.last;
-        for (const auto k : order) {
-            idle += Gap(*before, members[k].times, self.resources);
-            before = &members[k].times;
-        }
-        if (least < 0 || idle < least) {
+        self.gilmoreGomory.order(self.jobs, self.last.sum(1, n + 1), self.tried);
+        const auto idle = self.resources > 2 ? IdleTimeOf(self, self.tried) : -1; // for two it is the optimum
+        if (idle < least) {
             least = idle;
             self.best.swap(self.tried);
         }
@@ -334,10 +332,10 @@ const msfrs_param Params[] = {
     {"loop", MSFRS_CHOICE, "", "packets", 0, 0, "packets|time|strict",
      "what makes a scheduling loop: a number of packets, a time domain, or one packet (strictest fairness)"},
     {"packets", MSFRS_INT, "packets", "20", 1, MostPackets, nullptr, "x, the packets of a loop; for loop=packets"},
-    {"domain", MSFRS_INT, "ns", "1000000", 1, 1e12, nullptr, "T2 - T1, the time domain of a loop; for loop=time"},
+    {"domain", MSFRS_INT, "ns", "1000000", 1, 1e11, nullptr, "T2 - T1, the time domain of a loop; for loop=time"},
     {"flow_order", MSFRS_BOOL, "", "off", 0, 0, nullptr,
-     "at most one packet of a flow in a loop, so that none overtakes another of its flow"},
-    {"rate", MSFRS_INT, "bit/s", "1000000000", 1, 1e13, nullptr,
+     "end a loop before a flow's second packet, so that none overtakes another of its flow"},
+    {"rate", MSFRS_INT, "bit/s", "1000000000", 1, 8e11, nullptr,
      "rate of the link, to weigh bytes against processing time"},
 };
 

@@ -7,7 +7,7 @@
 /// L(p, j):
 ///
 ///     memory=none      S(p^k) = max(V(a), F(p^{k-1})),        F(p) = S(p) + max_j L(p, j) / w_i
-///     memory=dovetail  S(p^k, j) = max(V_j(a), F(p^{k-1}, j)), F(p, j) = S(p, j) + L(p, j) / w_i
+///     memory=dovetail  S(p^k, j) = max(V(a), F(p^{k-1}, j)), F(p, j) = S(p, j) + L(p, j) / w_i
 ///     next:            the flow whose first packet has the least S, or the least max_j S(p, j)
 ///
 /// Dove-tailing lets a flow make up on one resource for what it left unused there, so that packets which need now
@@ -19,8 +19,11 @@
 ///     no tag to be reset when the system empties.
 ///   - V counts when a flow with an empty queue gets a packet, not at every arrival. For memory=none this is the
 ///     same; for dovetail it keeps what figure 5(a) shows, that a backlogged flow's memory is not cut short by how
-///     deep its queue is.
-///   - A tie goes to the flow that was added first.
+///     shallow its queue is.
+///   - There is one V for all resources. With a V_j for each a flow that wakes would inherit what others left unused
+///     of a resource that none of them needed, and be served before them until it has used that up.
+///   - A tie goes to the flow that was added first. An item that needs no time at all counts as one unit of time on
+///     each resource, so that a flow of such items cannot go first for ever.
 ///
 /// Times are whole numbers of 10^-4 microseconds (multi_resource.h). A new weight counts from the next packet that is
 /// picked. Cost: O(log flows) an item.
@@ -58,8 +61,8 @@ struct Instance {
     int64_t memory, rate;
     uint32_t resources;
     uint64_t flows;
-    Stamp virtualTime[MSFRS_RESOURCES]; ///< V_j; with memory=none all in [0]
-    Heap<FlowState, Traits> queued;     ///< flows with a backlog
+    Stamp virtualTime;              ///< V
+    Heap<FlowState, Traits> queued; ///< flows with a backlog
 };
 
 Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
@@ -86,12 +89,7 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
 /// A flow that is not ahead of V would wake with V anyway.
 int FlowForgettable(void *const inst, const msfrs_flow *const f)
 {
-    const auto &flow = StateOf(f);
-    for (uint32_t j = 0; j < MSFRS_RESOURCES; ++j) {
-        if (flow.finish[j] > Self(inst).virtualTime[j])
-            return 0;
-    }
-    return 1;
+    return StateOf(f).start() <= Self(inst).virtualTime;
 }
 
 void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
@@ -100,8 +98,8 @@ void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
     auto &flow = StateOf(i->flow);
     if (i->flow->backlog != 1)
         return;
-    for (uint32_t j = 0; j < MSFRS_RESOURCES; ++j)
-        flow.finish[j] = std::max(flow.finish[j], self.virtualTime[j]);
+    for (auto &finish : flow.finish)
+        finish = std::max(finish, self.virtualTime);
     self.queued.settle(flow, true);
 }
 
@@ -114,11 +112,13 @@ msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
 void Spend(const Instance &self, FlowState &flow, const Times &times)
 {
     const auto perTick = StampPerTick(*flow.flow);
+    const auto dominant = *std::max_element(std::begin(times.on), std::end(times.on));
+    const Ticks least = dominant > 0 ? 0 : 1;
     if (self.memory == Dovetail) {
         for (uint32_t j = 0; j < self.resources; ++j)
-            flow.finish[j] += ToStamp(times.on[j], perTick);
+            flow.finish[j] += ToStamp(std::max(times.on[j], least), perTick);
     } else {
-        flow.finish[0] += ToStamp(*std::max_element(std::begin(times.on), std::end(times.on)), perTick);
+        flow.finish[0] += ToStamp(std::max(dominant, least), perTick);
     }
 }
 
@@ -128,9 +128,7 @@ void Picked(void *const inst, msfrs_item *const i, msfrs_time)
     auto &flow = StateOf(i->flow);
     // The heap still holds what was picked: on top, unless the host took it out of turn. Then V goes by who is on
     // top, lest all who wake now wait for one that is far ahead.
-    const auto &first = *self.queued.top();
-    for (uint32_t j = 0; j < MSFRS_RESOURCES; ++j)
-        self.virtualTime[j] = std::max(self.virtualTime[j], first.finish[j]);
+    self.virtualTime = std::max(self.virtualTime, self.queued.top()->start());
     Spend(self, flow, TimesOf(*i, self.resources, self.rate));
     self.queued.settle(flow, i->flow->head != nullptr);
 }
@@ -156,19 +154,18 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t
 
 void Gauges(void *const inst, const msfrs_class *, double *const out)
 {
-    const auto &v = Self(inst).virtualTime;
-    out[0] = Microseconds(*std::max_element(std::begin(v), std::end(v)));
+    out[0] = Microseconds(Self(inst).virtualTime);
 }
 
 const msfrs_param Params[] = {
     {"memory", MSFRS_CHOICE, "", "none", 0, 0, "none|dovetail",
      "whether a flow's time on each resource is remembered apart"},
-    {"rate", MSFRS_INT, "bit/s", "1000000000", 1, 1e13, nullptr,
+    {"rate", MSFRS_INT, "bit/s", "1000000000", 1, 8e11, nullptr,
      "rate of the link, to weigh bytes against processing time"},
 };
 
 const msfrs_gauge GaugeTable[] = {
-    {"virtual_time", "us", "virtual time V, the greatest over the resources"},
+    {"virtual_time", "us", "virtual time V"},
 };
 
 const msfrs_sched_ops Ops = {

@@ -21,6 +21,7 @@ struct Golden {
     std::string file, name;
     size_t orderLine = 0;
     bool exact = false;
+    uint32_t resources = 1;
     std::vector<Line> script;
     Variant scheduler;
     std::string order;
@@ -57,9 +58,15 @@ std::vector<Golden> Read(const std::filesystem::path &path)
         if (words.empty())
             continue;
         if (words[0] != "order") {
-            scenario.exact = scenario.exact || words == std::vector<std::string>{"cost", "exact"};
-            if (words[0] != "cost")
+            if (words[0] != "cost") {
                 scenario.script.push_back({number, std::move(words)});
+                continue;
+            }
+            if (words.size() < 2 || words.size() > 3 || words[1] != "exact")
+                throw std::invalid_argument(scenario.file + ":" + std::to_string(number) +
+                                            ": wanted is cost exact [RESOURCES]");
+            scenario.exact = true;
+            scenario.resources = words.size() > 2 ? static_cast<uint32_t>(std::stoul(words[2])) : 1;
             continue;
         }
         const auto colon = std::find_if(words.begin(), words.end(), [](const auto &w) { return w.back() == ':'; });
@@ -77,6 +84,7 @@ std::vector<Golden> Read(const std::filesystem::path &path)
         one.file = scenario.file;
         one.script = scenario.script;
         one.exact = scenario.exact;
+        one.resources = scenario.resources;
         one.name = path.stem().string() + "_" + one.scheduler.testName();
         std::replace(one.name.begin(), one.name.end(), '-', '_');
     }
@@ -124,6 +132,7 @@ private:
     {
         Driver::Setup setup;
         setup.cost = g.exact ? Engine::Cost::Exact : Engine::Cost::Measured;
+        setup.resources = g.resources;
         return setup;
     }
 
@@ -187,7 +196,10 @@ private:
             wants(2, 2);
             d_.engine().setWeight(cls(w[1]), std::stod(w[2]));
         } else if (op == "arrive") {
-            wants(3, 4);
+            wants(golden_.resources > 1 ? 3 + golden_.resources : 3, 3 + golden_.resources);
+            d_.processing.clear();
+            for (size_t n = 5; n < w.size(); ++n)
+                d_.processing.push_back(std::stoll(w[n]));
             d_.arrive(cls(w[1]), w[2], w.size() > 4 ? std::stoll(w[4]) : 0, w[3]);
         } else if (op == "pick") {
             wants(0, 2);

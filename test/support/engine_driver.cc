@@ -35,6 +35,8 @@ void Driver::estimate(const Tracked &t, int64_t *const est) const
     const auto left = std::max<int64_t>(t.size - t.charged, 0);
     for (uint32_t r = 0; r < setup_.resources; ++r)
         est[r] = setup_.cost == Engine::Cost::Exact ? left : setup_.estimate(left);
+    for (size_t r = 0; r < t.processing.size() && setup_.cost == Engine::Cost::Exact; ++r)
+        est[r + 1] = t.processing[r];
 }
 
 void Driver::enter(std::vector<Tracked *> &list, Tracked &t)
@@ -63,6 +65,7 @@ Tracked *Driver::arrive(msfrs_class &c, const std::string &user, const int64_t s
     auto t = std::make_unique<Tracked>();
     t->cls = &c;
     t->size = size;
+    t->processing = processing;
     t->name = name.empty() ? std::to_string(++number_) : name;
     int64_t est[MSFRS_RESOURCES] = {};
     estimate(*t, est);

@@ -27,6 +27,7 @@ struct Tracked {
     int64_t charged = 0;
     size_t place = 0;     ///< in Driver::queued() or served()
     bool inService = false, marked = false;
+    std::vector<int64_t> processing; ///< Driver::processing when it arrived
 };
 
 class Driver {
@@ -66,6 +67,7 @@ public:
     SimClock clock;
     Host host;
     uint32_t itemFlags = 0; ///< of the items that arrive
+    std::vector<int64_t> processing; ///< est[1..] of the items that arrive, if exact; empty: the same as est[0]
     Engine &engine() { return *engine_; }
     LocalLedger &ledger() { return ledger_; }
     msfrs_time wakeAt() const { return wakeAt_; }
