@@ -99,7 +99,7 @@ void Shop::end(const Ticks until)
 void Shop::begin(msfrs_item &item)
 {
     const auto &packet = *static_cast<Packet *>(item.host);
-    Visit visit{packet.flow, packet.arrived, 0, 0, TimesOf(item, resources_, rate_)};
+    Visit visit{packet.flow, item.id, packet.arrived, 0, 0, TimesOf(item, resources_, rate_)};
     visit.start = std::max(now_, firstFree_ + Gap(last_, visit.times, resources_));
     visit.finish = visit.start + visit.times.sum(0, resources_);
     firstFree_ = visit.start + visit.times.on[0];

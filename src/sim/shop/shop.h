@@ -33,6 +33,7 @@ using Need = std::array<int64_t, MSFRS_RESOURCES>;
 /// A packet that was served. All times in Ticks.
 struct Visit {
     uint32_t flow;
+    uint64_t id;  ///< order of arrival, from 1
     Ticks arrived;
     Ticks start;  ///< on the first resource
     Ticks finish; ///< on the last
