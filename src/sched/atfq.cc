@@ -56,6 +56,9 @@ struct FlowState {
     bool started;     ///< whether `last` is a packet
     uint32_t member;  ///< place in the loop being gathered of the last packet taken, plus 1
     Times last;       ///< of the last packet taken
+    Times coming;     ///< of next
+    double share;     ///< weight that perTick is of
+    int64_t perTick;  ///< StampPerTick()
     Stamp clock;      ///< F of the last packet taken
     Stamp floor;      ///< V when the queue was empty last
     Stamp stamp;      ///< F of next
@@ -105,21 +108,33 @@ Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
 FlowState &StateOf(const msfrs_flow *const f) { return *static_cast<FlowState *>(f->state); }
 ItemState &StateOf(const msfrs_item *const i) { return *static_cast<ItemState *>(i->state); }
 
+int64_t PerTick(FlowState &flow)
+{
+    const double share = flow.flow->cls->weight * flow.flow->weight;
+    if (share != flow.share) { // a division: kept until the weight changes
+        flow.share = share;
+        flow.perTick = StampPerTick(share);
+    }
+    return flow.perTick;
+}
+
 /// F of the flow's next packet, by (3)-(5) and (1).
-Stamp FinishOf(const Instance &self, const FlowState &flow, const Times &times)
+Stamp FinishOf(const Instance &self, FlowState &flow, const Times &times)
 {
     const auto m = self.resources;
     if (!flow.started)
         return flow.floor;
     const auto growth = flow.last.on[0] + Gap(flow.last, times, m) + times.sum(0, m) - flow.last.sum(0, m);
-    return std::max(flow.floor, flow.clock + ToStamp(std::max<Ticks>(growth, 1), StampPerTick(*flow.flow)));
+    return std::max(flow.floor, flow.clock + ToStamp(std::max<Ticks>(growth, 1), PerTick(flow)));
 }
 
 /// Brings the flow's place among the waiting up to date after its next packet or its clock has changed.
 void Restamp(Instance &self, FlowState &flow)
 {
-    if (flow.next)
-        flow.stamp = FinishOf(self, flow, TimesOf(*flow.next, self.resources, self.rate));
+    if (flow.next) {
+        flow.coming = TimesOf(*flow.next, self.resources, self.rate);
+        flow.stamp = FinishOf(self, flow, flow.coming);
+    }
     self.waiting.settle(flow, flow.next != nullptr);
 }
 
@@ -148,7 +163,7 @@ void Gather(Instance &self)
             break;
         const auto item = flow.next;
         const auto place = static_cast<uint32_t>(self.members.size());
-        Member member{item, TimesOf(*item, self.resources, self.rate), place, place, 0};
+        Member member{item, flow.coming, place, place, 0};
         if (flow.member && std::equal(std::begin(member.times.on), std::end(member.times.on), flow.last.on)) {
             member.group = self.members[flow.member - 1].group;
             self.members[flow.member - 1].after = place;
@@ -316,7 +331,7 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t
     auto &flow = StateOf(f);
     if (resource != 0)
         return;
-    flow.clock = std::max(flow.clock, flow.floor) + ToStamp(LinkTime(amount, self.rate), StampPerTick(*f));
+    flow.clock = std::max(flow.clock, flow.floor) + ToStamp(LinkTime(amount, self.rate), PerTick(flow));
     flow.started = true;
     Restamp(self, flow);
 }

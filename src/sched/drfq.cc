@@ -111,7 +111,7 @@ msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
 
 void Spend(const Instance &self, FlowState &flow, const Times &times)
 {
-    const auto perTick = StampPerTick(*flow.flow);
+    const auto perTick = StampPerTick(flow.flow->cls->weight * flow.flow->weight);
     const auto dominant = *std::max_element(std::begin(times.on), std::end(times.on));
     const Ticks least = dominant > 0 ? 0 : 1;
     if (self.memory == Dovetail) {

@@ -74,12 +74,12 @@ inline Ticks Gap(const Times &before, const Times &after, const uint32_t m)
 using Stamp = __int128;
 constexpr int StampFraction = 32;
 
-/// Virtual time that a tick of service adds to a flow. The share of a flow is its class's weight times its own.
-/// Weights below 2^-16 count as that, weights above 2^32 likewise.
-inline int64_t StampPerTick(const msfrs_flow &f)
+/// Virtual time that a tick of service adds to a flow. \param share its class's weight times its own; what is below
+/// 2^-16 or above 2^32 counts as that
+inline int64_t StampPerTick(const double share)
 {
     constexpr double Least = 1.0, Most = static_cast<double>(int64_t(1) << 48);
-    const double perTick = std::ldexp(1.0, StampFraction) / (f.cls->weight * f.weight);
+    const double perTick = std::ldexp(1.0, StampFraction) / share;
     return static_cast<int64_t>(std::llround(std::min(std::max(perTick, Least), Most)));
 }
 
