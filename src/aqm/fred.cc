@@ -58,11 +58,7 @@ msfrs_verdict Judge(Instance &self, const msfrs_item &i, FlowState &f)
             ++f.strikes;
         return MSFRS_DROP;
     }
-    if (self.zone() == Instance::Zone::Below) {
-        self.spare();
-        return MSFRS_ACCEPT;
-    }
-    if (beyond) {
+    if (beyond || self.zone() == Instance::Zone::Below) {
         self.restart();
         return MSFRS_ACCEPT;
     }

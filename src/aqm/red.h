@@ -10,8 +10,9 @@
 ///     p_b = profile(avg)               in byte mode times size / typical size
 ///     p_a = p_b / (1 - count p_b)      count: arrivals let pass since the last drop: gaps become uniform
 ///
-/// Departure: what arrives at a queue that stays empty lets avg decay only for the time since the last such arrival;
-/// the paper would count the whole idle time again at each.
+/// Departures: count is 0 for the first arrival after a drop, as the paper's section 7 has it; its pseudocode, with 1,
+/// would drop all from p_b = 1/2 on, which gentle reaches. What arrives at a queue that stays empty lets avg decay only
+/// for the time since the last such arrival; the paper would count the whole idle time again at each.
 #ifndef MSFRS_AQM_RED_H
 #define MSFRS_AQM_RED_H
 
@@ -83,23 +84,23 @@ public:
     {
         double p = GentleProfile(average_, min_, max_, certain_, maxp_);
         if (p <= 0) {
-            spare();
+            restart();
             return MSFRS_ACCEPT;
         }
-        ++count_;
         if (buffer.bytes)
             p *= static_cast<double>(i.est[0]) / static_cast<double>(buffer.packet);
         const double passed = static_cast<double>(count_) * p;
-        if (average_ < certain_ && passed < 1 && dice.uniform() >= p / (1 - passed))
+        if (average_ < certain_ && passed < 1 && dice.uniform() >= p / (1 - passed)) {
+            ++count_;
             return MSFRS_ACCEPT;
-        count_ = 0;
+        }
+        restart();
         return mayMark(i) ? MSFRS_MARK : MSFRS_DROP;
     }
 
     /// Beyond max congestion is real, not coming: nothing is marked any more (RFC 3168, section 7).
     bool mayMark(const msfrs_item &i) const { return ecn_ && zone() == Zone::Early && (i.flags & MSFRS_ECN_CAPABLE); }
-    void spare() { count_ = -1; }   ///< an arrival that RED has no objection to
-    void restart() { count_ = 0; }  ///< an arrival that was dropped without a coin
+    void restart() { count_ = 0; } ///< no coin was tossed for the latest arrival: it passed below min, or did not fit
 
     Buffer buffer;
     Dice dice;

@@ -39,10 +39,12 @@ public:
                 distribute(*m.node, quantum, 0);
             else if (b.tokens >= height(n, b))
                 close(m);
-            if (!m.place.held())
+            if (!m.place.held()) {
                 n.due = 0;
-            else if (m.node)
+                --n.turn.slot; // the last one stands there now, and has not had its turn in this round
+            } else if (m.node) {
                 gather(n, bucketOf(m));
+            }
         }
     }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// One AQM before a fifo queue, item by item.
+#ifndef MSFRS_TEST_AQM_AQM_QUEUE_H
+#define MSFRS_TEST_AQM_AQM_QUEUE_H
+
+#include "support/engine_driver.h"
+
+#include <gtest/gtest.h>
+#include <stdexcept>
+#include <string>
+
+namespace msfrs::test {
+
+class AqmQueue : public Driver {
+public:
+    /// \param limit of the host, in packets; 0: none
+    explicit AqmQueue(const std::string &aqm, const uint32_t limit = 0, const uint64_t seed = 1):
+        Driver(ParseVariant("fifo"), setup(aqm, limit, seed)) {}
+
+    /// '+' queued, '*' queued and marked, '-' dropped, 'x' dropped with another one
+    char offer(msfrs_class &c, const std::string &flow, const int64_t size = 1000)
+    {
+        const auto before = victims();
+        const auto *const t = arrive(c, flow, size);
+        return t ? t->marked ? '*' : '+' : victims() > before ? 'x' : '-';
+    }
+    /// The next n packets are sent. \returns the bytes of the last
+    int64_t send(int n = 1)
+    {
+        int64_t size = 0;
+        for (; n > 0 && !queued().empty(); --n) {
+            auto *const t = pick();
+            size = t->size;
+            finish(*t);
+        }
+        return size;
+    }
+    double gauge(const std::string &name, const msfrs_class *c = nullptr)
+    {
+        const auto &p = *engine().aqm();
+        for (uint32_t n = 0; n < p.n_gauges; ++n) {
+            if (name == p.gauges[n].name)
+                return engine().aqmGauges(c)[n];
+        }
+        throw std::invalid_argument("no gauge " + name);
+    }
+
+private:
+    static Setup setup(const std::string &aqm, const uint32_t limit, const uint64_t seed)
+    {
+        Setup s;
+        s.cost = Engine::Cost::Exact;
+        s.aqm = ParseVariant(aqm, MSFRS_AQM);
+        s.limit = limit;
+        s.seed = seed;
+        return s;
+    }
+};
+
+} // namespace msfrs::test
+
+#endif

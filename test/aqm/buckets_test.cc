@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What must hold of the token buckets of FABA and SFED after every event, whatever happens.
+#include "aqm/aqm_queue.h"
+#include "support/bottleneck.h"
+
+#include <gtest/gtest.h>
+#include <set>
+
+namespace msfrs::test {
+namespace {
+
+struct Mode {
+    const char *aqm, *mode, *bucket;
+    std::string settings() const { return std::string(aqm) + " mode=" + mode + " bucket=" + bucket; }
+};
+
+class Buckets : public ::testing::TestWithParam<Mode> {
+protected:
+    std::string with(const std::string &more) const { return GetParam().settings() + " " + more; }
+    bool bytes() const { return std::string(GetParam().mode) == "bytes"; }
+};
+
+TEST_P(Buckets, KeepEveryToken)
+{
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+        AqmQueue q(with(seed % 2 ? "limit=40 packet=1000" : "limit=3 packet=1000 alpha=1.2"), 0, seed);
+        const double total = q.gauge("height");
+        Random random(seed);
+        auto &campus = q.addClass("campus", 5, MSFRS_INTERIOR);
+        auto &lab = q.addClass("lab", 2, MSFRS_INTERIOR, &campus);
+        std::vector<msfrs_class *> classes{&q.addClass("a", 3), &q.addClass("room", 1, 0, &lab),
+                                           &q.addClass("hall", 0.3, 0, &lab),
+                                           &q.addClass("office", 3, MSFRS_AGGREGATE, &campus)};
+        std::set<const Tracked *> judged; // those whose tokens the queue holds
+        for (int step = 0; step < 3000; ++step) {
+            const auto any = [&](const std::vector<Tracked *> &list) -> Tracked & {
+                return *list[random.below(list.size())];
+            };
+            switch (random.below(9)) {
+            default: {
+                auto &f = q.engine().flow(*classes[random.below(4)], std::to_string(random.below(9)),
+                                          static_cast<double>(random.between(1, 7)));
+                const int64_t size = random.chance(0.1) ? 0 : random.chance(0.05) ? 1'000'000 : random.between(1, 1500);
+                if (const auto *const t = q.arrive(*f.cls, f.name, size))
+                    judged.insert(t);
+                break;
+            }
+            case 4: case 5:
+                if (const auto *const t = q.pick())
+                    judged.erase(t);
+                break;
+            case 6:
+                if (!q.served().empty())
+                    random.chance(0.5) ? q.requeue(any(q.served())) : q.finish(any(q.served()));
+                break;
+            case 7:
+                if (!q.queued().empty()) {
+                    auto &t = any(q.queued());
+                    judged.erase(&t);
+                    q.remove(t);
+                }
+                break;
+            case 8:
+                if (random.chance(0.5)) {
+                    auto &all = q.engine().classes();
+                    q.engine().setWeight(*all[random.below(all.size())], static_cast<double>(random.between(1, 100)) / 8);
+                } else if (auto *&c = classes[random.below(3)]; random.chance(0.5) && q.engine().removeClass(*c)) {
+                    c = &q.addClass("again", 2, 0, random.chance(0.5) ? &lab : nullptr);
+                } else {
+                    q.engine().forgetIdleFlows(1, 1);
+                }
+                break;
+            }
+            double queued = 0;
+            for (const auto *const t : judged)
+                queued += bytes() ? static_cast<double>(t->size) : 1;
+            ASSERT_EQ(q.gauge("tokens") + q.gauge("sigma") + queued, total) << "step " << step << " of seed " << seed;
+        }
+        q.drain();
+        EXPECT_EQ(q.gauge("tokens") + q.gauge("sigma"), total);
+    }
+}
+
+TEST_P(Buckets, AreVisitedLessThanTwiceADeparture)
+{
+    struct Load { int flows; uint32_t burst; double each; };
+    for (const auto load : {Load{2, 1, 0.8}, Load{30, 1, 0.05}, Load{30, 10, 0.1}, Load{500, 3, 0.004}}) {
+        Bottleneck b(ParseVariant("fifo"), ParseVariant(with("limit=200 packet=512"), MSFRS_AQM), 1e6);
+        auto *const interior = b.engine().addClass("interior", 1, MSFRS_INTERIOR);
+        msfrs_class *const classes[] = {b.engine().addClass("a", 1), b.engine().addClass("b", 3, 0, interior),
+                                        b.engine().addClass("c", 1, 0, interior)};
+        for (int n = 0; n < load.flows; ++n)
+            b.constant(b.engine().flow(*classes[n % 3], std::to_string(n)), load.each * 1e6, load.burst, 512);
+        b.run(20 * Second);
+        const auto gauges = b.engine().aqmGauges(nullptr);
+        EXPECT_GT(gauges[4], 30000) << "departures";
+        EXPECT_LT(gauges[5] / gauges[4], 2) << load.flows << " flows in bursts of " << load.burst;
+    }
+}
+
+TEST_P(Buckets, GetBackWhatTheDepartedPacketWas)
+{
+    AqmQueue q(with("limit=100 packet=1000"));
+    auto &c = q.addClass("c", 1);
+    for (const int64_t size : {700, 40, 0, 1500, 1})
+        q.offer(c, "a", size);
+    for (const int64_t size : {700, 40, 0, 1500, 1}) {
+        const double before = q.gauge("tokens") + q.gauge("sigma");
+        EXPECT_EQ(q.send(), size);
+        EXPECT_EQ(q.gauge("tokens") + q.gauge("sigma"), before + (bytes() ? static_cast<double>(size) : 1));
+    }
+}
+
+TEST_P(Buckets, StartWithAllTokensForTheFirstFlow)
+{
+    AqmQueue q(with("limit=100 packet=1000 lambda1=0.001 lambda2=0"));
+    auto &c = q.addClass("c", 1);
+    EXPECT_EQ(q.gauge("sigma"), q.gauge("height"));
+    EXPECT_EQ(q.gauge("buckets"), 0);
+    for (int n = 0; n < 100; ++n)
+        ASSERT_EQ(q.offer(c, "a"), '+') << n;
+    EXPECT_EQ(q.gauge("buckets"), 1);
+    EXPECT_EQ(q.gauge("tokens"), 0);
+    EXPECT_EQ(q.gauge("sigma"), 0);
+    EXPECT_EQ(q.offer(c, "a"), '-') << "neither room nor tokens";
+}
+
+TEST_P(Buckets, AFullBufferDropsWithoutTakingATokenButWithABucketMade)
+{
+    AqmQueue q(with("limit=10 packet=1000 alpha=10 lambda1=0.001 lambda2=0"));
+    auto &c = q.addClass("c", 1);
+    auto &other = q.addClass("d", 1);
+    while (q.offer(c, "a") == '+') {
+    }
+    EXPECT_EQ(q.queued().size(), 10u);
+    const double left = q.gauge("tokens") + q.gauge("sigma");
+    EXPECT_EQ(left, 0.9 * q.gauge("height"));
+    EXPECT_EQ(q.offer(c, "a"), '-');
+    EXPECT_EQ(q.offer(other, "b"), '-');
+    EXPECT_EQ(q.gauge("tokens") + q.gauge("sigma"), left);
+    EXPECT_EQ(q.gauge("buckets"), 2);
+}
+
+TEST_P(Buckets, NobodyIsShutOutOfAnIdleLink)
+{
+    // More flows than packets fit: every bucket is lower than one packet. And packets larger than any bucket.
+    AqmQueue q(with("limit=5 packet=1000"));
+    auto &c = q.addClass("c", 1);
+    for (int round = 0; round < 5; ++round) {
+        for (int n = 0; n < 40; ++n) {
+            ASSERT_EQ(q.offer(c, std::to_string(n), n % 2 ? 5000 : 300), '+') << "flow " << n << ", round " << round;
+            q.send();
+        }
+    }
+    // And while the link is busy with others, they pass some time.
+    std::set<std::string> seen;
+    Random random(1);
+    for (int n = 0; n < 4000; ++n) {
+        q.offer(c, std::to_string(n % 40), 500);
+        if (random.chance(0.5) && !q.queued().empty()) {
+            auto *const t = q.pick();
+            seen.insert(static_cast<NamedFlow *>(t->item->flow)->name);
+            q.finish(*t);
+        }
+    }
+    EXPECT_EQ(seen.size(), 40u);
+}
+
+TEST_P(Buckets, FlowsWhoseKeysCollideKeepApart)
+{
+    AqmQueue q(with("limit=20 packet=1000"));
+    auto &c = q.addClass("c", 1);
+    q.engine().flow(c, "a").key = q.engine().flow(c, "b").key = 7;
+    q.offer(c, "a");
+    q.offer(c, "b");
+    const bool apart = std::string(GetParam().bucket) != "class";
+    EXPECT_EQ(q.gauge("buckets"), apart ? 2 : 1);
+}
+
+TEST_P(Buckets, AreGoneWithTheirFlows)
+{
+    AqmQueue q(with("limit=50 packet=1000"));
+    auto &c = q.addClass("c", 1);
+    for (int n = 0; n < 30; ++n)
+        q.offer(c, std::to_string(n));
+    q.drain();
+    q.engine().forgetIdleFlows(Second, Second);
+    if (std::string(GetParam().bucket) != "class") {
+        EXPECT_EQ(q.gauge("buckets"), 0);
+        EXPECT_EQ(q.gauge("sigma"), q.gauge("height")) << "and their tokens are there for the next";
+    }
+    EXPECT_TRUE(q.engine().removeClass(c));
+    EXPECT_EQ(q.gauge("buckets"), 0);
+}
+
+TEST_P(Buckets, MarkBelowLambda1AndDropBelowLambda2)
+{
+    AqmQueue q(with("limit=1000 packet=1000 maxp=50"));
+    auto &c = q.addClass("c", 1);
+    q.itemFlags = MSFRS_ECN_CAPABLE;
+    std::string verdicts;
+    for (int n = 0; n < 1000; ++n)
+        verdicts += q.offer(c, "a");
+    const auto firstMark = verdicts.find('*'), firstDrop = verdicts.find('-');
+    ASSERT_NE(firstMark, std::string::npos);
+    ASSERT_NE(firstDrop, std::string::npos);
+    EXPECT_GE(firstMark, 500u) << "half of the bucket must be gone";
+    EXPECT_GE(firstDrop, 750u) << "three quarters";
+    EXPECT_EQ(verdicts.find('*', firstDrop), std::string::npos) << "the queue was not served in between";
+}
+
+INSTANTIATE_TEST_SUITE_P(, Buckets, ::testing::Values(
+    Mode{"faba", "packets", "flow"}, Mode{"faba", "packets", "class"}, Mode{"faba", "packets", "tree"},
+    Mode{"faba", "bytes", "flow"}, Mode{"faba", "bytes", "class"}, Mode{"faba", "bytes", "tree"},
+    Mode{"sfed", "packets", "flow"}, Mode{"sfed", "packets", "class"}, Mode{"sfed", "packets", "tree"},
+    Mode{"sfed", "bytes", "flow"}, Mode{"sfed", "bytes", "class"}, Mode{"sfed", "bytes", "tree"}),
+    [](const auto &test) {
+        return std::string(test.param.aqm) + "_" + test.param.mode + "_" + test.param.bucket;
+    });
+
+} // namespace
+} // namespace msfrs::test

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A link behind an AQM and a scheduler, in simulated time, with sources that are simpler than TCP: constant rate, or a
+/// window with additive increase and multiplicative decrease. Good enough to see which of two AQMs is fairer, not to
+/// stand in for TCP's figures.
+#ifndef MSFRS_TEST_SUPPORT_BOTTLENECK_H
+#define MSFRS_TEST_SUPPORT_BOTTLENECK_H
+
+#include "engine/engine.h"
+#include "support/host.h"
+#include "support/plugins.h"
+
+#include <memory>
+#include <queue>
+#include <string>
+#include <vector>
+
+namespace msfrs::test {
+
+class Bottleneck {
+public:
+    struct Source {
+        msfrs_flow *flow = nullptr;
+        int64_t size = 512;    ///< bytes of a packet
+        double rate = 0;       ///< bytes/s; 0: adaptive
+        msfrs_time rtt = 0;    ///< of an adaptive source, without queueing
+        double window = 1;     ///< packets of a round
+        uint32_t burst = 1;    ///< packets that a constant rate sends back to back
+        uint32_t left = 0;     ///< of a window or a burst: still to be sent
+        bool hit = false;      ///< whether one of them was lost or marked
+        uint64_t sent = 0, lost = 0, marked = 0;
+        int64_t delivered = 0; ///< bytes
+    };
+
+    /// \param rate bytes/s; \param limit packets that the host holds at most, 0: the AQM's limit alone
+    Bottleneck(const Variant &sched, const Variant &aqm, double rate, uint32_t limit = 0, uint64_t seed = 1);
+
+    Engine &engine() { return *engine_; }
+    /// A constant rate of bytes/s in bursts of so many packets. Gaps are shaken by up to a half: no two sources in step.
+    Source &constant(msfrs_flow &, double rate, uint32_t burst = 1, int64_t size = 512);
+    /// Rounds of one round trip: a window of packets back to back, as they come from a sender behind a faster link; the
+    /// next window is a packet larger, or half if one was lost or marked.
+    Source &adaptive(msfrs_flow &, msfrs_time rtt, int64_t size = 512);
+    /// \param capable whether its packets can carry a mark
+    void setEcn(const bool capable) { flags_ = capable ? MSFRS_ECN_CAPABLE : 0; }
+
+    void run(msfrs_time until);
+    /// Forgets what was delivered so far.
+    void startMeasuring();
+    msfrs_time now() const { return now_; }
+    double delivered() const { return delivered_; } ///< bytes since startMeasuring()
+    double busy() const { return busy_; }           ///< seconds of those in which the link transmitted
+
+private:
+    enum class What { Send, Sent };
+    struct Event {
+        msfrs_time at;
+        uint64_t order;
+        What what;
+        Source *source;
+        bool operator<(const Event &o) const { return at != o.at ? at > o.at : order > o.order; } ///< earliest on top
+    };
+
+    void after(msfrs_time delay, What, Source &);
+    void send(Source &);
+    msfrs_time gap(Source &);
+    void transmit();
+    void sent();
+
+    Host host_;
+    LocalLedger ledger_;
+    std::unique_ptr<Engine> engine_;
+    double rate_;
+    uint32_t flags_ = 0;
+    std::vector<std::unique_ptr<Source>> sources_;
+    std::priority_queue<Event> events_;
+    msfrs_item *onLink_ = nullptr;
+    msfrs_time now_ = 0;
+    uint64_t order_ = 0;
+    double delivered_ = 0, busy_ = 0;
+};
+
+} // namespace msfrs::test
+
+#endif
