@@ -42,7 +42,8 @@ struct Buffer {
         }
         if (host.limit && params[1].i > host.limit) {
             std::snprintf(err, length, "limit=%lld would never be reached: the host queues %u packets at most; allowed "
-                          "are 1 to %u, or 0 for just that", static_cast<long long>(params[1].i), host.limit, host.limit);
+                          "are 1 to %u, or 0 for just that", static_cast<long long>(params[1].i), host.limit,
+                          host.limit);
             return false;
         }
         limit = packet * (params[1].i ? params[1].i : host.limit ? host.limit : Default);

@@ -3,9 +3,9 @@
 /// choke: CHOose and Keep for responsive flows, CHOose and Kill for unresponsive ones.
 ///
 /// Paper: Pan, Prabhakar, Psounis, "CHOKe, a stateless active queue management scheme for approximating fair bandwidth
-/// allocation", INFOCOM (2000), figure 1. While the average queue is not below min, an arrival is compared with a packet
-/// drawn at random from the queue: of the same flow, both are dropped; otherwise RED decides. The packet that is
-/// being transmitted is not in the queue and is never drawn.
+/// allocation", INFOCOM (2000), figure 1. While the average queue is not below min, an arrival is compared with a
+/// packet drawn at random from the queue: of the same flow, both are dropped; otherwise RED decides. The packet that
+/// is being transmitted is not in the queue and is never drawn.
 ///
 /// draws=m compares with up to m packets (the paper's section IV); the first match ends it. Flows are told apart by
 /// what the host calls a flow, never by its hash, so flows whose keys collide are not mistaken for one another.

@@ -9,8 +9,8 @@
 ///     sigma = sigma + q
 ///     while sigma >= q: the next child in the round gets its due; a bucket with L or more is deleted, x_j to sigma
 ///
-/// The due of a child is q times its weight over the mean weight: q for all where weights are equal, as in the paper. Who
-/// could not be given all of it for want of sigma gets the rest next. sigma < 0 is not grabbed back but waits for
+/// The due of a child is q times its weight over the mean weight: q for all where weights are equal, as in the paper.
+/// Who could not be given all of it for want of sigma gets the rest next. sigma < 0 is not grabbed back but waits for
 /// departures. An interior node whose turn it is does the same with its own sigma.
 #include "aqm/bucket_aqm.h"
 

@@ -64,7 +64,8 @@ TEST_P(Buckets, KeepEveryToken)
             case 8:
                 if (random.chance(0.5)) {
                     auto &all = q.engine().classes();
-                    q.engine().setWeight(*all[random.below(all.size())], static_cast<double>(random.between(1, 100)) / 8);
+                    auto &some = *all[random.below(all.size())];
+                    q.engine().setWeight(some, static_cast<double>(random.between(1, 100)) / 8);
                 } else if (auto *&c = classes[random.below(3)]; random.chance(0.5) && q.engine().removeClass(*c)) {
                     c = &q.addClass("again", 2, 0, random.chance(0.5) ? &lab : nullptr);
                 } else {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The order of table 1 of the FABA paper (RED < CHOKe < FRED < FABA, SFED in what nine flows keep beside a constant
-/// rate of half the link), on its link of 10 Mbit/s, with its packets of 512 bytes and its buffers, but with sources that
-/// are simpler than TCP. Who is fairer than whom is expected to come out the same, the paper's numbers are not.
+/// rate of half the link), on its link of 10 Mbit/s, with its packets of 512 bytes and its buffers, but with sources
+/// that are simpler than TCP. Who is fairer than whom is expected to come out the same, the paper's numbers are not.
 #include "support/bottleneck.h"
 
 #include <gtest/gtest.h>
@@ -67,8 +67,8 @@ TEST(Fairness, IsInTheOrderOfThePapersTable)
 TEST(Fairness, IsInThatOrderForSourcesThatAdaptExceptForSfed)
 {
     // With windows sent as one burst a round trip SFED is fairer than CHOKe, but no fairer than FRED: it hands every
-    // token out at once, so its queue, and with it the round trip after which a halved window grows again, is longer than
-    // FABA's. Table 1 has it above FABA, with TCP's windows, which are no such bursts.
+    // token out at once, so its queue, and with it the round trip after which a halved window grows again, is longer
+    // than FABA's. Table 1 has it above FABA, with TCP's windows, which are no such bursts.
     for (const uint32_t buffer : {Product / 5, Product / 2, Product}) {
         SCOPED_TRACE("buffer " + std::to_string(buffer));
         auto share = Shares(buffer, Nine::Adaptive);

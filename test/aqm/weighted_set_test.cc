@@ -115,7 +115,8 @@ TEST_F(WeightedSetTest, ARoundVisitsEverybodyOnce)
 TEST(Profile, IsContinuousAndNeverFalls)
 {
     struct Shape { double low, high, certain, maxp; };
-    for (const auto &s : {Shape{25, 50, 100, 0.02}, Shape{0, 1, 2, 0}, Shape{-0.5, -0.25, 0, 0.02}, Shape{5, 6, 6.5, 1}}) {
+    for (const auto &s : {Shape{25, 50, 100, 0.02}, Shape{0, 1, 2, 0}, Shape{-0.5, -0.25, 0, 0.02},
+                          Shape{5, 6, 6.5, 1}}) {
         const auto p = [&](const double u) { return GentleProfile(u, s.low, s.high, s.certain, s.maxp); };
         const double span = s.certain - s.low;
         const double steepest = std::max(s.maxp / (s.high - s.low), (1 - s.maxp) / (s.certain - s.high));

@@ -82,7 +82,8 @@ protected:
             switch (random.below(12)) {
             default: {
                 auto &c = *classes[random.below(classes.size())];
-                auto &f = d.engine().flow(c, std::to_string(random.below(8)), static_cast<double>(random.between(1, 3)));
+                auto &f = d.engine().flow(c, std::to_string(random.below(8)),
+                                          static_cast<double>(random.between(1, 3)));
                 f.key = random.below(2); // keys collide
                 d.itemFlags = random.chance(0.5) ? MSFRS_ECN_CAPABLE : 0;
                 d.arrive(c, f.name, size(random));
@@ -165,8 +166,8 @@ TEST_P(Aqm, KeepsTheLawsWithALimitOfItsOwn)
 
 TEST_P(Aqm, WorksWithEverySchedulerOrSaysWhyNot)
 {
-    // The pairs that cannot work, all of them: with packets none; with requests, whose cost is known afterwards, whatever
-    // must know it before.
+    // The pairs that cannot work, all of them: with packets none; with requests, whose cost is known afterwards,
+    // whatever must know it before.
     for (const auto &sched : AllVariants(MSFRS_SCHED)) {
         EXPECT_NO_THROW(Driver(sched, with(Engine::Cost::Exact))) << sched.text();
         std::string reason;
@@ -285,8 +286,8 @@ TEST(AqmRefusal, ALimitTheHostNeverReaches)
             Driver d(ParseVariant("fifo"), setup);
             ADD_FAILURE() << name << ": accepted";
         } catch (const ConfigError &error) {
-            EXPECT_EQ(error.what(), std::string(name) + ": limit=501 would never be reached: the host queues 500 packets "
-                                                        "at most; allowed are 1 to 500, or 0 for just that");
+            EXPECT_EQ(error.what(), std::string(name) + ": limit=501 would never be reached: the host queues 500 "
+                                                        "packets at most; allowed are 1 to 500, or 0 for just that");
         }
         setup.aqm = ParseVariant(std::string(name) + " limit=500", MSFRS_AQM);
         EXPECT_NO_THROW(Driver(ParseVariant("fifo"), setup));
@@ -313,7 +314,8 @@ TEST(AqmRefusal, ThresholdsInTheWrongOrder)
     }
     EXPECT_EQ(refusal("red maxp=101"), "red parameter maxp=101 is not allowed: wanted is a number from 0 to 100 %");
     EXPECT_EQ(refusal("faba buckets=class"),
-              "faba has no parameter 'buckets'; it has mode, limit, packet, bucket, alpha, lambda1, lambda2, maxp, ecn");
+              "faba has no parameter 'buckets'; it has mode, limit, packet, bucket, alpha, lambda1, lambda2, maxp, "
+              "ecn");
 }
 
 } // namespace

@@ -36,7 +36,7 @@ public:
     Bottleneck(const Variant &sched, const Variant &aqm, double rate, uint32_t limit = 0, uint64_t seed = 1);
 
     Engine &engine() { return *engine_; }
-    /// A constant rate of bytes/s in bursts of so many packets. Gaps are shaken by up to a half: no two sources in step.
+    /// A constant rate of bytes/s in bursts of so many packets. Gaps are shaken by up to a half: none are in step.
     Source &constant(msfrs_flow &, double rate, uint32_t burst = 1, int64_t size = 512);
     /// Rounds of one round trip: a window of packets back to back, as they come from a sender behind a faster link; the
     /// next window is a packet larger, or half if one was lost or marked.
