@@ -21,7 +21,8 @@ def main() -> int:
     known = papers()
     parser = argparse.ArgumentParser(prog="papers", description=__doc__)
     parser.add_argument("paper", nargs="*", metavar="PAPER", help=f"one or more of: {', '.join(known)} (default: all)")
-    parser.add_argument("--build", type=Path, default=Path("build/obj"), help="folder of the build (default: %(default)s)")
+    parser.add_argument("--build", type=Path, default=Path("build/obj"),
+                        help="folder of the build (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="folder for plots and tables (default: papers/ in the build)")
     parser.add_argument("--quick", action="store_true", help="fewer packets; differences are larger")
     args = parser.parse_args()

@@ -116,7 +116,7 @@ def through(context: Context, hops: int, seconds: float) -> tuple[np.ndarray, fl
 def figure_5(context: Context) -> Figure:
     seconds = 5 if context.quick else 20
     measured = {hops: through(context, hops, seconds) for hops in (1, 2, 3)}
-    rows = [Row(f"greatest delay over {hops} {'link' if hops == 1 else 'links'}", "ms", bound, delays.max(), bound="most")
+    rows = [Row(f"greatest delay over M = {hops} links", "ms", bound, delays.max(), bound="most")
             for hops, (delays, bound) in measured.items()]
 
     def plot(canvas):
@@ -130,8 +130,8 @@ def figure_5(context: Context) -> Figure:
         axis.legend(fontsize="small")
 
     return Figure("msfq-eq5", "MSFQ, equation (5): delay of a leaky-bucket flow", rows, plot,
-                  "r_f = 1/10 of C = 10 Mbit/s, sigma = 6000 bytes, packets of up to 1500 bytes; on each link nine other "
-                  "leaky-bucket flows take the other 9/10. A burst of sigma takes 48 ms at r_f.")
+                  "r_f = 1/10 of C = 10 Mbit/s, sigma = 6000 bytes, packets of up to 1500 bytes; on each link nine "
+                  "other leaky-bucket flows take the other 9/10. A burst of sigma takes 48 ms at r_f.")
 
 
 def figures(context: Context) -> Iterator[Figure]:

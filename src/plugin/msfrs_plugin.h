@@ -116,7 +116,8 @@ struct msfrs_item {
     uint64_t seq;                   /**< order of the latest enqueueing; greater than id for a continuation */
     msfrs_time enqueued;            /**< time of the latest enqueueing */
     int64_t attained;               /**< cost in resource 0 that was charged so far, over all quanta */
-    int64_t est[MSFRS_RESOURCES];   /**< estimate of what the next service costs, >= 0 */
+    int64_t est[MSFRS_RESOURCES];   /**< estimate of what the next service costs, >= 0: bytes on the link; of the
+                                         resources visited before it, in that order, units of 10^-4 us */
     uint32_t flags;                 /**< enum msfrs_item_flags */
     void *state;
     void *aqm_state;

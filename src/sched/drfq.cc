@@ -21,7 +21,8 @@
 ///     same; for dovetail it keeps what figure 5(a) shows, that a backlogged flow's memory is not cut short by how
 ///     shallow its queue is.
 ///   - There is one V for all resources. With a V_j for each a flow that wakes would inherit what others left unused
-///     of a resource that none of them needed, and be served before them until it has used that up.
+///     of a resource that none of them needed, and be served before them until it has used that up. The price: a
+///     flow that runs empty forgets what it left unused itself.
 ///   - A tie goes to the flow that was added first. An item that needs no time at all counts as one unit of time on
 ///     each resource, so that a flow of such items cannot go first for ever.
 ///

@@ -83,6 +83,8 @@ protected:
                 auto &c = *classes[random.below(classes.size())];
                 auto &f = d.engine().flow(c, std::to_string(random.below(6)));
                 f.key = random.below(2); // colliding keys, within a class and across
+                if (d.engine().scheduler().flags & MSFRS_MULTI_RESOURCE)
+                    d.processing = {size(), size(), size()};
                 d.arrive(c, f.name, size());
                 break;
             }

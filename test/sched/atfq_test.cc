@@ -76,7 +76,8 @@ TEST_P(Atfq, GivesEqualActiveTimeAtTheEndOfEveryLoop)
                 b.shop.run(Shop::Forever, x);
                 for (uint32_t i = 0; i < b.Flows; ++i) {
                     for (uint32_t j = 0; j < i; ++j) {
-                        ASSERT_LE(std::abs(b.received[i] - b.received[j]), std::max(b.longest[i], b.longest[j]) * 1.0001)
+                        const double bound = std::max(b.longest[i], b.longest[j]) * 1.0001; // sums of doubles
+                        ASSERT_LE(std::abs(b.received[i] - b.received[j]), bound)
                             << i << " and " << j << " after loop " << loop;
                     }
                 }
@@ -322,7 +323,8 @@ INSTANTIATE_TEST_SUITE_P(, Modes, ::testing::Values("packets=1", "packets=20", "
 
 TEST(AtfqParameters, AreRefusedWithWhatIsAllowed)
 {
-    EXPECT_EQ(WhatIsSaidTo("atfq loop=all"), "atfq parameter loop=all is not allowed: wanted is one of packets time strict");
+    EXPECT_EQ(WhatIsSaidTo("atfq loop=all"),
+              "atfq parameter loop=all is not allowed: wanted is one of packets time strict");
     EXPECT_EQ(WhatIsSaidTo("atfq packets=0"),
               "atfq parameter packets=0 is not allowed: wanted is a whole number from 1 to 4096 packets");
     EXPECT_EQ(WhatIsSaidTo("atfq domain=1e3"),

@@ -67,7 +67,7 @@ TEST_P(Drfq, KeepsDominantSharesTogetherOverAnyInterval)
 
 /// Service of a flow that is kept backlogged, in dominant time.
 struct Kept {
-    explicit Kept(const std::string &settings, const uint32_t resources = 2): shop(NewShop("drfq " + settings, resources))
+    explicit Kept(const std::string &settings, const uint32_t m = 2): shop(NewShop("drfq " + settings, m))
     {
         shop.served = [this](const Visit &v) {
             dominant[v.flow] += Dominant(v.times);
@@ -195,7 +195,8 @@ TEST(DrfqItems, TakenOutOfTurnDoNotHoldUpWhoWakes)
 
 TEST(DrfqParameters, AreRefusedWithWhatIsAllowed)
 {
-    EXPECT_EQ(WhatIsSaidTo("drfq memory=all"), "drfq parameter memory=all is not allowed: wanted is one of none dovetail");
+    EXPECT_EQ(WhatIsSaidTo("drfq memory=all"),
+              "drfq parameter memory=all is not allowed: wanted is one of none dovetail");
     EXPECT_EQ(WhatIsSaidTo("drfq rate=0"),
               "drfq parameter rate=0 is not allowed: wanted is a whole number from 1 to 800000000000 bit/s");
     EXPECT_EQ(WhatIsSaidTo("drfq quantum=3"), "drfq has no parameter 'quantum'; it has memory, rate");
