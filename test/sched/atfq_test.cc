@@ -175,8 +175,10 @@ TEST(AtfqLoop, LeavesTheCpuIdleForAsShortAsAnyOrderCould)
     }
 }
 
-/// Section IV-B, equations (7) and (8): a last resource that is faster than the one before it changes nothing.
-TEST(AtfqLoop, IsOptimalForThreeResourcesIfTheLastIsTheFastest)
+/// Where one term of (3) is always the greatest its order is the optimum.
+class OneTerm : public ::testing::TestWithParam<std::pair<int64_t, int64_t>> {}; ///< least and greatest L(p, 3)
+
+TEST_P(OneTerm, IsOptimalForThreeResources)
 {
     auto shop = NewShop("atfq packets=6", 3);
     Random random(8);
@@ -184,12 +186,16 @@ TEST(AtfqLoop, IsOptimalForThreeResourcesIfTheLastIsTheFastest)
     shop.served = [&](const Visit &v) { visits.push_back(v); };
     for (uint32_t f = 0; f < 4; ++f) {
         shop.addFlow();
-        for (Ticks n = 0; n < 100; ++n)
-            shop.arrive(f, 0, {random.between(0, 50), random.between(0, 1000), random.between(50, 1000)});
+        for (int n = 0; n < 100; ++n)
+            shop.arrive(f, 0, {random.between(GetParam().first, GetParam().second), random.between(0, 1000),
+                               random.between(50, 1000)});
     }
     shop.run(Shop::Forever);
     CompareLoops(visits, 3, 6, [](const Ticks idle, const Ticks least) { EXPECT_EQ(idle, least); });
 }
+
+// The last resource is faster than the one before it, section IV-B, equations (7) and (8); or it is slower.
+INSTANTIATE_TEST_SUITE_P(, OneTerm, ::testing::Values(std::pair(0, 50), std::pair(1000, 3000)));
 
 TEST(AtfqLoop, IsNeverWorseThanTheOrderOfTheTimestamps)
 {
@@ -317,6 +323,8 @@ TEST_P(Modes, PacketsTakenOutOfTurnDoNotHoldUpWhoWakes)
 {
     EXPECT_GE(PicksOfOneThatWakes(std::string("atfq ") + GetParam()), 18);
 }
+
+TEST_P(Modes, RememberWhoIsAheadUntilOthersHaveCaughtUp) { RemembersWhoIsAhead(std::string("atfq ") + GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(, Modes, ::testing::Values("packets=1", "packets=20", "loop=time domain=30", "loop=strict",
                                                     "flow_order=on", "loop=time domain=300"));

@@ -193,6 +193,12 @@ TEST(DrfqItems, TakenOutOfTurnDoNotHoldUpWhoWakes)
     EXPECT_GE(PicksOfOneThatWakes("drfq"), 18);
 }
 
+TEST(DrfqItems, CountAgainstAnIdleFlowUntilOthersHaveCaughtUp)
+{
+    RemembersWhoIsAhead("drfq");
+    RemembersWhoIsAhead("drfq memory=dovetail");
+}
+
 TEST(DrfqParameters, AreRefusedWithWhatIsAllowed)
 {
     EXPECT_EQ(WhatIsSaidTo("drfq memory=all"),

@@ -6,9 +6,10 @@
 
 #include "sim/shop/shop.h"
 #include "support/backlog.h"
-#include "support/host.h"
+#include "support/engine_driver.h"
 #include "support/plugins.h"
 
+#include <gtest/gtest.h>
 #include <numeric>
 
 namespace msfrs::test {
@@ -92,6 +93,33 @@ inline int PicksOfOneThatWakes(const std::string &scheduler)
         engine.done(*item, 0);
     }
     return picks;
+}
+
+/// Whether a flow that is ahead is remembered while it is idle, until the others have caught up.
+inline void RemembersWhoIsAhead(const std::string &scheduler)
+{
+    Driver::Setup setup;
+    setup.cost = Engine::Cost::Exact;
+    Driver d(ParseVariant(scheduler), setup);
+    auto &c = d.addClass("c", 1);
+    const auto serve = [&](const char *const flow, const int packets) {
+        for (int n = 0; n < packets; ++n)
+            d.arrive(c, flow, 1000);
+        d.drain();
+        d.engine().forgetIdleFlows(Second, 0);
+    };
+    const auto known = [&](const std::string &name) {
+        bool found = false;
+        d.engine().eachFlow(c, [&](const NamedFlow &f) { found = found || f.name == name; });
+        return found;
+    };
+    d.arrive(c, "other", 1000);
+    d.arrive(c, "other", 1000);
+    d.engine().chargeFlow(d.engine().flow(c, "ahead"), 3000, 0);
+    serve("other", 0);
+    EXPECT_TRUE(known("ahead"));
+    serve("other", 10);
+    EXPECT_FALSE(known("ahead"));
 }
 
 /// A flow that has the box to itself: when its packets leave. Counted resource by resource, not by the formula.
