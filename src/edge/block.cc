@@ -2,7 +2,6 @@
 #include "edge/block.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace msfrs::edge {
 
@@ -21,13 +20,13 @@ bool Pair(const VectorSet &a, const VectorSet &b, const unsigned rules, VectorSe
     for (size_t i = 0; i < a.size(); ++i) {
         const Vector left = a.copy(i);
         for (size_t j = 0; j < b.size(); ++j) {
-            Vector v{};
-            const uint64_t *const right = b.vector(j);
-            for (unsigned w = 0; w < b.words(); ++w)
-                v[w] = left[w] & right[w];
-            if (both.size() == VectorSet::Most)
+            Vector v = b.copy(j);
+            for (unsigned w = 0; w < BlockWords; ++w)
+                v[w] &= left[w];
+            const auto id = both.add(v);
+            if (!id)
                 return false;
-            table.push_back(both.add(v));
+            table.push_back(*id);
         }
     }
     table.push_back(0);
@@ -149,9 +148,9 @@ void Block::intersect(const Vectors &v, const unsigned n, uint32_t *const found)
         found[i] = NoMatch;
         for (uint64_t left = words[i]; left; left &= left - 1) {
             const auto w = static_cast<unsigned>(__builtin_ctzll(left));
-            uint64_t bits = axes[0].vector(v.of[0][i])[w];
+            uint64_t bits = axes[0].word(v.of[0][i], w);
             for (size_t a = 1; a < axes.size(); ++a)
-                bits &= axes[a].vector(v.of[a][i])[w];
+                bits &= axes[a].word(v.of[a][i], w);
             if (bits) {
                 found[i] = rules[64 * w + static_cast<unsigned>(__builtin_ctzll(bits))];
                 break;

@@ -7,6 +7,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <utility>
+
 #define AVX2 __attribute__((target("avx2")))
 
 namespace msfrs::edge {
@@ -82,9 +84,9 @@ AVX2 void Locate(const Block &b, const Columns &c, const unsigned n, Vectors &v)
     }
 }
 
-AVX2 __m256i LoadHalf(const uint64_t *const line, const unsigned half)
+AVX2 __m256i LoadHalf(const VectorSet::Lines::Row &line, const unsigned half)
 {
-    return _mm256_load_si256(reinterpret_cast<const __m256i *>(line) + half);
+    return _mm256_load_si256(reinterpret_cast<const __m256i *>(line.words) + half);
 }
 
 /// Which of the eight words of two halves of a line have a bit.
@@ -97,44 +99,61 @@ AVX2 unsigned NotZero(const __m256i low, const __m256i high)
     return (of(low) | of(high) << 4) ^ 0xff;
 }
 
-/// \tparam Axes b.axes.size()
-template <unsigned Axes>
-AVX2 void Intersect(const Block &b, const Vectors &v, const unsigned n, uint32_t *const found)
+using Row = VectorSet::Lines::Row;
+
+AVX2 __m256i And(const __m256i a, const __m256i b) { return _mm256_and_si256(a, b); }
+
+/// The lowest bit of a line's two halves; there is one. \param some as of NotZero()
+AVX2 unsigned FirstBit(const __m256i low, const __m256i high, const unsigned some)
 {
-    uint64_t words[GroupSize];
-    const uint64_t *lines[GroupSize][Axes]; // the vectors
+    alignas(32) uint64_t words[LineWords];
+    _mm256_store_si256(reinterpret_cast<__m256i *>(words), low);
+    _mm256_store_si256(reinterpret_cast<__m256i *>(words) + 1, high);
+    const auto w = static_cast<unsigned>(__builtin_ctz(some));
+    return 64 * w + static_cast<unsigned>(__builtin_ctzll(words[w]));
+}
+
+/// Block::intersect(). A is 1 .. b.axes.size() - 1: a pack, since loops over so few axes stay loops.
+template <size_t... A>
+AVX2 void Intersect(const Block &b, const Vectors &v, const unsigned n, uint32_t *const found, std::index_sequence<A...>)
+{
+    const uint32_t *const rules = b.rules.data();
+    const Row *const lines[] = {b.axes[0].line(), b.axes[A].line()...};
+    if (b.axes[0].lines() == 1) { // then vector n is line n
+        for (unsigned i = 0; i < n; ++i) {
+            const Row *const at[] = {lines[0] + v.of[0][i], lines[A] + v.of[A][i]...};
+            auto low = LoadHalf(*at[0], 0), high = LoadHalf(*at[0], 1);
+            ((low = And(low, LoadHalf(*at[A], 0)), high = And(high, LoadHalf(*at[A], 1))), ...);
+            const unsigned some = NotZero(low, high);
+            found[i] = some ? rules[FirstBit(low, high, some)] : NoMatch;
+        }
+        return;
+    }
+    const uint64_t *const summaries[] = {b.axes[0].summaries(), b.axes[A].summaries()...};
+    const VectorSet::LineId *const lists[] = {b.axes[0].lists(), b.axes[A].lists()...};
+    uint64_t left[GroupSize]; // of keys[i]: which words may have a bit
     for (unsigned i = 0; i < n; ++i) {
-        uint64_t may = UINT64_MAX;
-        for (unsigned a = 0; a < Axes; ++a) {
-            const uint32_t id = v.of[a][i];
-            may &= b.axes[a].summary(id);
-            lines[i][a] = b.axes[a].vector(id);
-        }
-        words[i] = may;
-        if (may) {
-            const auto first = static_cast<unsigned>(__builtin_ctzll(may)) / VectorSet::LineWords * VectorSet::LineWords;
-            for (unsigned a = 0; a < Axes; ++a)
-                _mm_prefetch(reinterpret_cast<const char *>(lines[i][a] + first), _MM_HINT_T0);
-        }
+        left[i] = (summaries[0][v.of[0][i]] & ... & summaries[A][v.of[A][i]]);
+        const auto place = static_cast<unsigned>(__builtin_ctzll(left[i] | uint64_t(1) << 63)) / LineWords;
+        const auto prefetch = [&](const size_t a) {
+            _mm_prefetch(reinterpret_cast<const char *>(lines[a] + lists[a][v.of[a][i] * BlockLines + place]), _MM_HINT_T0);
+        };
+        prefetch(0);
+        (prefetch(A), ...);
     }
     for (unsigned i = 0; i < n; ++i) {
         found[i] = NoMatch;
-        for (uint64_t left = words[i]; left;) {
-            const auto first = static_cast<unsigned>(__builtin_ctzll(left)) / VectorSet::LineWords * VectorSet::LineWords;
-            auto low = LoadHalf(lines[i][0] + first, 0), high = LoadHalf(lines[i][0] + first, 1);
-            for (unsigned a = 1; a < Axes; ++a) {
-                low = _mm256_and_si256(low, LoadHalf(lines[i][a] + first, 0));
-                high = _mm256_and_si256(high, LoadHalf(lines[i][a] + first, 1));
-            }
+        while (left[i]) {
+            const auto place = static_cast<unsigned>(__builtin_ctzll(left[i])) / LineWords;
+            const Row *const at[] = {lines[0] + lists[0][v.of[0][i] * BlockLines + place],
+                                     lines[A] + lists[A][v.of[A][i] * BlockLines + place]...};
+            auto low = LoadHalf(*at[0], 0), high = LoadHalf(*at[0], 1);
+            ((low = And(low, LoadHalf(*at[A], 0)), high = And(high, LoadHalf(*at[A], 1))), ...);
             if (const unsigned some = NotZero(low, high)) {
-                const unsigned w = first + static_cast<unsigned>(__builtin_ctz(some));
-                uint64_t bits = lines[i][0][w];
-                for (unsigned a = 1; a < Axes; ++a)
-                    bits &= lines[i][a][w];
-                found[i] = b.rules[64 * w + static_cast<unsigned>(__builtin_ctzll(bits))];
+                found[i] = rules[64 * LineWords * place + FirstBit(low, high, some)];
                 break;
             }
-            left &= ~(uint64_t(0xff) << first);
+            left[i] &= ~(uint64_t(0xff) << LineWords * place);
         }
     }
 }
@@ -165,9 +184,9 @@ AVX2 void Block::findAvx2(const FlowKey *const *const keys, const unsigned n, ui
             locateAddresses(keys, n, v);
     }
     switch (axes.size()) {
-    case 3: Intersect<3>(*this, v, n, found); break;
-    case 4: Intersect<4>(*this, v, n, found); break;
-    default: Intersect<5>(*this, v, n, found); break;
+    case 3: Intersect(*this, v, n, found, std::index_sequence<1, 2>()); break;
+    case 4: Intersect(*this, v, n, found, std::index_sequence<1, 2, 3>()); break;
+    default: Intersect(*this, v, n, found, std::index_sequence<1, 2, 3, 4>()); break;
     }
 }
 

@@ -13,15 +13,16 @@
 ///   - Rules are taken in blocks of 4,096, searched in order until one has a match. A vector has at most 64 words of
 ///     64 bits and a summary of one word that says which words are not 0 (Baboescu and Varghese, "Scalable packet
 ///     classification", SIGCOMM 2001): the summaries are ANDed first, and only words that all of them name are read.
-///   - Equal vectors are kept once. Destination port with protocol, and that with source port, become one dimension
-///     of their own as long as its table has at most 65,536 entries (a step of recursive flow classification, Gupta
-///     and McKeown, SIGCOMM 1999, with a bound): three vectors to AND instead of five.
+///   - Equal vectors are kept once, and so are equal lines of 512 bits in them (see VectorSet).
+///   - Destination port with protocol, and that with source port, become one dimension of their own as long as its
+///     table has at most 65,536 entries (a step of recursive flow classification, Gupta and McKeown, SIGCOMM 1999,
+///     with a bound): three vectors to AND instead of five.
 ///   - The binary search over ports and IPv4 addresses is unrolled into pages (see PageTable); over IPv6 addresses
 ///     it is a binary search.
 ///
-/// Memory: per block, family and dimension at most 8,193 vectors of 520 bytes (4.3 MB), and for an IPv4 address
-/// at most 13 MB of pages; rules that look like rules need a tenth of it (bytes() says). It grows with the number
-/// of blocks, so linearly with the rules, where the paper's grows with their square.
+/// Memory: at most, per block and family: 0.7 MB a dimension (8,193 vectors and 8,200 lines), 4.5 MB for the pair that
+/// replaces three, and for an IPv4 address 13 MB of pages; access lists need a tenth of it (bytes() says). So it grows
+/// linearly with the rules, where the paper's grows with their square.
 /// Time: per block two or three loads a dimension, and a few words.
 #ifndef MSFRS_EDGE_CLASSIFIER_H
 #define MSFRS_EDGE_CLASSIFIER_H

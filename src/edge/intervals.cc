@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
 namespace msfrs::edge {
 
 namespace {
 
-size_t Hash(const uint64_t *const words, const unsigned n)
+template <class Row>
+size_t Hash(const Row &row)
 {
-    uint64_t h = n;
-    for (unsigned w = 0; w < n; ++w) {
-        h = (h ^ words[w]) * 0x9e3779b97f4a7c15u;
+    uint64_t h = 0;
+    for (const auto word : row.words) {
+        h = (h ^ word) * 0x9e3779b97f4a7c15u;
         h ^= h >> 29;
     }
     return h;
@@ -45,7 +45,7 @@ Intervals<Key> CutAt(const std::vector<Range<Key>> &ranges, const Key last, Vect
         for (; e != edges.end() && !(start < e->at); ++e)
             now[e->range / 64] ^= uint64_t(1) << e->range % 64;
         all.starts.push_back(start);
-        all.vectors.push_back(vectors.add(now));
+        all.vectors.push_back(vectors.add(now).value()); // n ranges have no more than there is place for
         if (e == edges.end())
             return all;
         start = e->at;
@@ -54,59 +54,83 @@ Intervals<Key> CutAt(const std::vector<Range<Key>> &ranges, const Key last, Vect
 
 } // namespace
 
-VectorSet::VectorSet(const unsigned rules)
-    : words_((rules + 64 * LineWords - 1) / (64 * LineWords) * LineWords), slots_(1024)
+template <unsigned Width>
+uint32_t Distinct<Width>::add(const Row &row)
 {
+    if (2 * rows_.size() >= slots_.size()) {
+        slots_.assign(std::max<size_t>(64, 2 * slots_.size()), 0);
+        for (uint32_t r = 0; r < rows_.size(); ++r)
+            enter(r);
+    }
+    for (size_t slot = Hash(row) % slots_.size(); slots_[slot]; slot = (slot + 1) % slots_.size()) {
+        if (std::equal(row.words, row.words + Width, rows_[slots_[slot] - 1].words))
+            return slots_[slot] - 1;
+    }
+    rows_.push_back(row);
+    const auto number = static_cast<uint32_t>(rows_.size() - 1);
+    enter(number);
+    return number;
 }
 
-VectorId VectorSet::add(const Vector &v)
+template <unsigned Width>
+void Distinct<Width>::enter(const uint32_t row)
 {
-    size_t slot = Hash(v.data(), words_) % slots_.size();
-    for (; slots_[slot]; slot = (slot + 1) % slots_.size()) {
-        const auto there = static_cast<VectorId>(slots_[slot] - 1);
-        if (std::equal(v.data(), v.data() + words_, vector(there)))
-            return there;
-    }
-    if (size() == Most)
-        throw std::length_error("more vectors than a dimension can have");
-    const auto id = static_cast<VectorId>(size());
+    size_t slot = Hash(rows_[row]) % slots_.size();
+    while (slots_[slot])
+        slot = (slot + 1) % slots_.size();
+    slots_[slot] = row + 1;
+}
+
+template <unsigned Width>
+void Distinct<Width>::seal()
+{
+    slots_ = {};
+    rows_.shrink_to_fit();
+}
+
+std::optional<VectorId> VectorSet::add(const Vector &v)
+{
+    LineId ids[BlockLines] = {};
     uint64_t summary = 0;
-    for (unsigned w = 0; w < words_; ++w)
-        summary |= uint64_t(v[w] != 0) << w;
-    summaries_.push_back(summary);
-    for (unsigned w = 0; w < words_; w += LineWords) {
-        lines_.emplace_back();
-        std::copy_n(v.data() + w, LineWords, lines_.back().words);
+    for (unsigned n = 0; n < lines_; ++n) {
+        Lines::Row line;
+        std::copy_n(v.data() + n * LineWords, LineWords, line.words);
+        const auto id = distinct_.add(line);
+        if (id >= MostLines)
+            return {};
+        ids[n] = static_cast<LineId>(id);
+        for (unsigned w = 0; w < LineWords; ++w)
+            summary |= uint64_t(line.words[w] != 0) << (n * LineWords + w);
     }
-    slots_[slot] = static_cast<VectorId>(id + 1);
-    if (2 * size() > slots_.size()) {
-        std::vector<VectorId> wider(2 * slots_.size());
-        for (size_t n = 0; n < size(); ++n) {
-            size_t s = Hash(vector(n), words_) % wider.size();
-            while (wider[s])
-                s = (s + 1) % wider.size();
-            wider[s] = static_cast<VectorId>(n + 1);
-        }
-        slots_ = std::move(wider);
-    }
-    return id;
+    Distinct<ListWords>::Row list;
+    std::memcpy(list.words, ids, sizeof(ids));
+    const auto number = lists_.add(list);
+    if (number >= Most)
+        return {};
+    if (number == summaries_.size())
+        summaries_.push_back(summary);
+    return static_cast<VectorId>(number);
 }
 
 void VectorSet::seal()
 {
-    slots_ = {};
+    lists_.seal();
+    distinct_.seal();
     summaries_.shrink_to_fit();
-    lines_.shrink_to_fit();
 }
 
 Vector VectorSet::copy(const size_t v) const
 {
     Vector all{};
-    std::copy_n(vector(v), words_, all.data());
+    for (unsigned w = 0; w < lines_ * LineWords; ++w)
+        all[w] = word(v, w);
     return all;
 }
 
-size_t VectorSet::bytes() const { return summaries_.capacity() * sizeof(uint64_t) + lines_.capacity() * sizeof(Line); }
+size_t VectorSet::bytes() const
+{
+    return summaries_.capacity() * sizeof(uint64_t) + lists_.bytes() + distinct_.bytes();
+}
 
 Intervals<uint32_t> Cut(const std::vector<Range<uint32_t>> &ranges, const uint32_t last, VectorSet &vectors)
 {

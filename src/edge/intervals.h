@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace msfrs::edge {
@@ -19,37 +20,73 @@ constexpr unsigned BlockWords = BlockRules / 64;
 using Vector = std::array<uint64_t, BlockWords>;
 using VectorId = uint16_t; ///< at most 2 * BlockRules + 1 vectors in a dimension
 
-/// The different vectors of a dimension. Intervals that nest return to the vector they came from, so that there
-/// are fewer vectors than intervals. Of each there is a summary: bit w says whether word w has a bit.
-class VectorSet {
-public:
-    static constexpr unsigned LineWords = 8;  ///< of a cache line
-    static constexpr size_t Most = 2 * BlockRules + 1;
+constexpr unsigned LineWords = 8; ///< of a cache line
+constexpr unsigned BlockLines = BlockWords / LineWords;
 
-    /// \param rules 1..BlockRules, bits in use
-    explicit VectorSet(unsigned rules);
-    /// The vector's number; it is added unless it is there. What is beyond `rules` is 0. Not after seal().
-    /// \throws std::length_error beyond Most
-    VectorId add(const Vector &);
+/// Rows of words, each kept once and aligned to its size.
+template <unsigned Width>
+class Distinct {
+public:
+    struct alignas(8 * Width) Row {
+        uint64_t words[Width];
+    };
+
+    /// The row's number; it is added unless it is there. Not after seal().
+    uint32_t add(const Row &);
     /// Ends the building and frees what only that needs.
     void seal();
+    size_t size() const { return rows_.size(); }
+    const Row &operator[](const size_t n) const { return rows_[n]; }
+    const Row *data() const { return rows_.data(); }
+    size_t bytes() const { return rows_.capacity() * sizeof(Row); }
 
-    size_t size() const { return summaries_.size(); }
-    unsigned words() const { return words_; } ///< of a vector, a multiple of LineWords
+private:
+    void enter(uint32_t row);
+
+    std::vector<Row> rows_;
+    std::vector<uint32_t> slots_; ///< an open hash table: number + 1, or 0
+};
+
+/// The different vectors of a dimension. Intervals that nest return to the vector they came from, so that there are
+/// fewer vectors than intervals. A vector is a list of lines of 512 bits; each line is kept once, too: from one
+/// interval to the next the vector changes in a bit for each range that begins or ends, so in few of its lines, and
+/// n ranges have at most 2n lines and one for each place in the list. Of each vector there is a summary: bit w says
+/// whether word w has a bit.
+class VectorSet {
+public:
+    static constexpr size_t Most = 2 * BlockRules + 1, MostLines = 65536;
+    using Lines = Distinct<LineWords>;
+    using LineId = uint16_t;
+
+    /// \param rules 1..BlockRules, bits in use
+    explicit VectorSet(const unsigned rules): lines_((rules + 64 * LineWords - 1) / (64 * LineWords)) {}
+    /// The vector's number; it is added unless it is there. What is beyond `rules` is 0. Not after seal().
+    /// \returns nothing beyond Most vectors or MostLines lines
+    std::optional<VectorId> add(const Vector &);
+    void seal();
+
+    size_t size() const { return lists_.size(); }
+    unsigned lines() const { return lines_; } ///< of a vector
     uint64_t summary(const size_t v) const { return summaries_[v]; }
-    const uint64_t *vector(const size_t v) const { return lines_[0].words + v * words_; }
-    const uint64_t *summaries() const { return summaries_.data(); }
+    uint64_t word(const size_t v, const unsigned w) const
+    {
+        return distinct_[lists()[v * BlockLines + w / LineWords]].words[w % LineWords];
+    }
     Vector copy(size_t v) const;
     size_t bytes() const;
 
+    const uint64_t *summaries() const { return summaries_.data(); }
+    /// Numbers of the lines of vector v: [v * BlockLines] and those behind it.
+    const LineId *lists() const { return reinterpret_cast<const LineId *>(lists_.data()); }
+    const Lines::Row *line() const { return distinct_.data(); }
+
 private:
-    struct alignas(64) Line {
-        uint64_t words[LineWords];
-    };
-    unsigned words_;
+    static constexpr unsigned ListWords = BlockLines * sizeof(LineId) / sizeof(uint64_t);
+
+    unsigned lines_;
     std::vector<uint64_t> summaries_;
-    std::vector<Line> lines_;
-    std::vector<VectorId> slots_; ///< while building: an open hash table, number + 1 or 0
+    Distinct<ListWords> lists_;
+    Lines distinct_;
 };
 
 /// The elementary intervals: interval i is starts[i] .. starts[i + 1] - 1. starts[0] is the least key.

@@ -191,18 +191,24 @@ TEST(Classifier, TooManyServicesToPair)
 
 TEST(Classifier, WorstCaseOfMemory)
 {
-    // Every range begins and ends where no other does: the most intervals and vectors there can be.
+    // Every range begins and ends where no other does: the most intervals, vectors and lines there can be.
     std::vector<Match> rules(BlockRules);
+    std::vector<uint32_t> numbers(BlockRules);
     for (uint32_t r = 0; r < BlockRules; ++r) {
         auto &m = rules[r];
+        numbers[r] = r;
         m.family = Family::V4;
         m.source = {{0, uint64_t(r) << 19}, {0, (uint64_t(r) << 19) + 1}};
-        m.destination = {{0, uint64_t(r + 1) << 17}, {0, LastAddress4 - (uint64_t(r + 1) << 17)}};
+        m.destination = {{0, uint64_t(2 * r) << 18}, {0, uint64_t(2 * r + 2001) << 18}};
         m.sourcePort = {4 * r, 4 * r + 1};
         m.destinationPort = {r + 1, 65535 - 2 * r};
     }
-    const Classifier c(rules);
-    EXPECT_LT(c.bytes(), size_t(45) << 20) << "4 dimensions of 4.3 MB of vectors, 2 of 13 MB of pages";
+    const Block block(rules, numbers, Family::V4);
+    ASSERT_EQ(block.axes.size(), 4u);
+    for (const auto &axis : block.axes)
+        EXPECT_LE(axis.bytes(), VectorSet::Most * 24 + (VectorSet::Most + 7) * 64);
+    EXPECT_EQ(block.axes[1].size(), VectorSet::Most - 1) << "or this tests little";
+    EXPECT_LE(block.bytes(), size_t(2 * 13 + 4) << 20);
     Random random(4);
     ExpectAsLinear(rules, OddTraffic(rules, 1000, random));
 }
