@@ -28,7 +28,7 @@
 namespace msfrs {
 
 /// \tparam Algorithm derived from BucketTree, made of (total, const Dice &);
-///         `void opened(Member &)` after a bucket was created;
+///         `void opened(Bucket &)` after a bucket was created;
 ///         `void distribute(Node &root, Tokens quantum, uint32_t queued)` after quantum tokens came back to sigma;
 ///         `uint64_t picks`: how many buckets it has visited to hand out tokens
 template <class Algorithm>
@@ -42,8 +42,8 @@ public:
 
     /// What the engine keeps of a flow.
     struct FlowState {
-        Member own;
-        Member *bucket; ///< own, or its class's
+        Bucket own;
+        Bucket *bucket; ///< own, or its class's
     };
     using ClassState = Node;
 
@@ -107,13 +107,13 @@ private:
 
     static void ClassChanged(void *const inst, msfrs_class *const c, double)
     {
-        if (Of(*c).place.held())
+        if (Of(*c).active())
             Self(inst).tree_.reweigh(Of(*c), c->weight);
     }
 
     static void ClassRemoved(void *const inst, msfrs_class *const c)
     {
-        if (Of(*c).place.held())
+        if (Of(*c).active())
             Self(inst).tree_.close(Of(*c));
         Of(*c).~Node();
     }
@@ -130,7 +130,7 @@ private:
 
     static void FlowRemoved(void *const inst, msfrs_flow *const f)
     {
-        if (Of(*f).own.place.held())
+        if (Of(*f).own.active())
             Self(inst).tree_.close(Of(*f).own);
     }
 
@@ -153,38 +153,39 @@ private:
 
     msfrs_verdict admit(const msfrs_item &i, const msfrs_queue_view &q)
     {
-        auto &m = *Of(*i.flow).bucket;
+        auto &b = *Of(*i.flow).bucket;
         const double weight = weightOf(*i.flow);
-        if (!m.place.held()) {
-            tree_.open(m, weight);
-            tree_.opened(m);
-        } else if (BucketTree::bucketOf(m).weight != weight) {
-            tree_.reweigh(m, weight);
+        if (!b.active()) {
+            tree_.open(b, weight);
+            tree_.opened(b);
+        } else if (b.weight != weight) {
+            tree_.reweigh(b, weight);
         }
-        tree_.gatherUp(m);
+        const Tokens height = tree_.height(b);
+        tree_.gather(b, height);
+        for (Node *n = b.parent; n->parent; n = n->parent) // their sigmas have grown
+            tree_.gather(*n);
         if (buffer_.full(q, i))
             return MSFRS_DROP;
 
-        auto &b = BucketTree::bucketOf(m);
-        const Tokens height = tree_.height(*m.parent, b);
         const Tokens price = buffer_.sizeOf(i) * Token;
         const Tokens lacks = std::min(price, height) - b.tokens;
         auto verdict = MSFRS_ACCEPT;
         if (q.length == 0) {
             if (lacks > 0)
-                BucketTree::move(*m.parent, b, lacks);
+                tree_.move(b, lacks);
         } else if (lacks > 0) {
             return MSFRS_DROP;
-        } else {
+        } else if (static_cast<double>(b.tokens) < lambda1_ * static_cast<double>(height)) {
             const double fill = static_cast<double>(b.tokens) / static_cast<double>(height);
             const double p = GentleProfile(-fill, -lambda1_, -lambda2_, 0, maxp_);
-            if (p > 0 && dice_.uniform() < p) {
+            if (dice_.uniform() < p) {
                 if (!ecn_ || !(i.flags & MSFRS_ECN_CAPABLE) || fill <= lambda2_)
                     return MSFRS_DROP;
                 verdict = MSFRS_MARK;
             }
         }
-        tree_.spend(m, price);
+        tree_.spend(b, price);
         return verdict;
     }
 
@@ -214,24 +215,18 @@ private:
         BucketTree::Sums sums;
         if (!c) {
             self.tree_.count(self.tree_.root(), sums);
-        } else if (Of(*c).place.held()) {
+        } else if (Of(*c).active()) {
             if (Of(*c).node)
                 self.tree_.count(Of(*c), sums);
             else
-                sums = {1, BucketTree::bucketOf(Of(*c)).tokens, 0};
+                sums = {1, Of(*c).tokens, 0};
         }
         out[0] = sums.buckets;
         out[1] = tokens(sums.inBuckets);
         out[2] = tokens(sums.sigma);
-        out[3] = !c ? tokens(self.tree_.total()) : sums.buckets ? self.heightOf(*c) / Token : 0;
+        out[3] = !c ? tokens(self.tree_.total()) : Of(*c).active() ? tokens(self.tree_.height(Of(*c))) : 0;
         out[4] = c ? 0 : static_cast<double>(self.departures_);
         out[5] = c ? 0 : static_cast<double>(self.tree_.picks);
-    }
-
-    double heightOf(const msfrs_class &c) const
-    {
-        const auto &m = Of(c);
-        return static_cast<double>(tree_.height(*m.parent, BucketTree::bucketOf(m)));
     }
 };
 

@@ -28,23 +28,19 @@ constexpr Tokens Token = 1 << 16; ///< one token: a packet, or a byte
 
 struct Node;
 
-/// A child of a node. Zeroed state is right for one that is not active.
-struct Member {
-    Node *parent;
-    Node *node;  ///< itself if it is an interior node, null for a leaf
-    Place place; ///< among the parent's children; held while it is active
-};
-
-/// An active child: what the algorithms touch for every packet, close together.
+/// A child of a node: the bucket of a leaf, or an interior node. Zeroed state is right for one that is not active.
 struct Bucket {
-    Tokens tokens;  ///< x_j; of an interior node all that it holds, its sigma included
+    Tokens tokens; ///< x_j; of an interior node all that it holds, its sigma included
     double weight;
-    Member *member;
-    Place *place;
+    Place place;   ///< among the parent's active children
+    Node *parent;
+    Node *node;    ///< itself if it is an interior node, null for a leaf
+
+    bool active() const { return place.held(); }
 };
 
 /// An interior node, or the root (without a parent).
-struct Node : Member {
+struct Node : Bucket {
     Tokens sigma;
     WeightedSet<Bucket> children; ///< those that are active
     const msfrs_class *cls;       ///< null for the root
@@ -60,88 +56,68 @@ public:
 
     Node &root() { return root_; }
     Tokens total() const { return total_; } ///< T
-    static Bucket &bucketOf(const Member &m) { return m.parent->children.at(m.place); }
 
-    /// L of an active node; real.
-    double heightOf(const Node &n) const
-    {
-        if (!n.parent)
-            return static_cast<double>(total_);
-        return heightOf(*n.parent) * bucketOf(n).weight / n.parent->children.total();
-    }
-    /// L_j of an active child. At least the smallest amount, so that a share of it is always defined.
-    Tokens height(const Node &parent, const Bucket &b) const
-    {
-        return std::max<Tokens>(static_cast<Tokens>(heightOf(parent) * b.weight / parent.children.total()), 1);
-    }
+    /// L of an active child. At least the smallest amount, so that a share of it is always defined.
+    Tokens height(const Bucket &b) const { return std::max<Tokens>(static_cast<Tokens>(realHeight(b)), 1); }
 
-    /// Makes m active, and the nodes above it: it gets a full bucket, drawn from sigma.
-    Bucket &open(Member &m, const double weight)
+    /// Makes b active, and the nodes above it: it gets a full bucket, drawn from sigma.
+    void open(Bucket &b, const double weight)
     {
-        auto &parent = *m.parent;
-        if (parent.parent && !parent.place.held())
+        auto &parent = *b.parent;
+        if (parent.parent && !parent.active())
             open(parent, parent.cls->weight);
-        auto &b = parent.children.add({0, weight, &m, &m.place});
-        b.tokens = height(parent, b);
+        b.weight = weight;
+        parent.children.add(b);
+        b.tokens = height(b);
         parent.sigma -= b.tokens;
-        if (m.node)
-            m.node->sigma = b.tokens; // nothing of it is in buckets yet
-        return b;
+        if (b.node)
+            b.node->sigma = b.tokens; // nothing of it is in buckets yet
     }
 
     /// Takes an active child out; its actual tokens go to sigma. A node without children goes the same way.
-    void close(Member &m)
+    void close(Bucket &b)
     {
-        auto &parent = *m.parent;
-        parent.sigma += bucketOf(m).tokens;
-        if (m.node)
-            m.node->sigma = 0;
-        parent.children.remove(m.place);
+        auto &parent = *b.parent;
+        parent.sigma += b.tokens;
+        b.tokens = 0;
+        if (b.node)
+            b.node->sigma = 0;
+        parent.children.remove(b);
         if (parent.children.empty() && parent.parent)
             close(parent);
     }
 
-    void reweigh(Member &m, const double weight)
+    void reweigh(Bucket &b, const double weight)
     {
-        auto moved = bucketOf(m);
-        moved.weight = weight;
-        m.parent->children.remove(m.place);
-        m.parent->children.add(moved);
+        b.parent->children.remove(b);
+        b.weight = weight;
+        b.parent->children.add(b);
     }
 
     /// Gathers what an active child has beyond its height: all of it from a leaf, from a node what it can spare.
-    void gather(Node &parent, Bucket &b)
+    void gather(Bucket &b, const Tokens height)
     {
-        const Tokens beyond = b.tokens - height(parent, b);
-        const Tokens excess = b.member->node ? std::min(beyond, b.member->node->sigma) : beyond;
-        if (excess <= 0)
-            return;
-        b.tokens -= excess;
-        parent.sigma += excess;
-        if (b.member->node)
-            b.member->node->sigma -= excess;
+        const Tokens beyond = b.tokens - height;
+        const Tokens excess = b.node ? std::min(beyond, b.node->sigma) : beyond;
+        if (excess > 0)
+            move(b, -excess);
     }
-    /// The same for m and, since that fills their sigmas, the nodes above it.
-    void gatherUp(Member &m)
-    {
-        for (Member *one = &m; one->parent; one = one->parent)
-            gather(*one->parent, bucketOf(*one));
-    }
+    void gather(Bucket &b) { gather(b, height(b)); }
 
     /// Takes tokens out of a leaf's bucket and the tree: a packet is queued with them.
-    void spend(const Member &leaf, const Tokens amount)
+    static void spend(Bucket &leaf, const Tokens amount)
     {
-        for (const Member *m = &leaf; m->parent; m = m->parent)
-            bucketOf(*m).tokens -= amount;
+        for (Bucket *b = &leaf; b->parent; b = b->parent)
+            b->tokens -= amount;
     }
 
-    /// Moves tokens from a node's sigma to a child, or back where amount < 0.
-    static void move(Node &parent, Bucket &b, const Tokens amount)
+    /// Moves tokens from the parent's sigma to an active child, or back where amount < 0.
+    static void move(Bucket &b, const Tokens amount)
     {
-        parent.sigma -= amount;
+        b.parent->sigma -= amount;
         b.tokens += amount;
-        if (b.member->node)
-            b.member->node->sigma += amount;
+        if (b.node)
+            b.node->sigma += amount;
     }
 
     /// Recounted, for gauges and tests.
@@ -153,8 +129,8 @@ public:
     {
         sums.sigma += n.sigma;
         n.children.each([&](Bucket &b) {
-            if (b.member->node) {
-                count(*b.member->node, sums);
+            if (b.node) {
+                count(*b.node, sums);
             } else {
                 ++sums.buckets;
                 sums.inBuckets += b.tokens;
@@ -163,6 +139,13 @@ public:
     }
 
 private:
+    double realHeight(const Bucket &b) const
+    {
+        const auto &parent = *b.parent;
+        const double above = parent.parent ? realHeight(parent) : static_cast<double>(total_);
+        return above * b.weight / parent.children.total();
+    }
+
     Tokens total_;
     Node root_;
 };

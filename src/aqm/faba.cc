@@ -26,24 +26,23 @@ class Faba : public BucketTree {
 public:
     Faba(const Tokens total, const Dice &dice): BucketTree(total), dice_(dice) {}
 
-    void opened(Member &) {} // what the others have beyond their heights now is gathered when they come by
+    void opened(Bucket &) {} // what the others have beyond their heights now is gathered when they come by
 
     void distribute(Node &n, const Tokens quantum, const uint32_t queued)
     {
         const int64_t beta = std::abs(n.sigma) / quantum / std::max(queued, 1u) + 1;
         for (int64_t i = 0; i < beta && n.sigma != 0 && !n.children.empty(); ++i) {
             auto &b = n.children.draw(dice_);
-            picks += b.member->node == nullptr;
+            picks += b.node == nullptr;
             if (n.sigma < 0 && b.tokens < quantum)
                 continue;
-            move(n, b, n.sigma > 0 ? std::min(quantum, n.sigma) : -std::min(quantum, -n.sigma));
-            auto &m = *b.member;
-            if (m.node) {
-                distribute(*m.node, quantum, m.node->cls->backlog);
-                if (m.place.held())
-                    gather(n, bucketOf(m));
-            } else if (b.tokens > height(n, b)) {
-                close(m);
+            move(b, n.sigma > 0 ? std::min(quantum, n.sigma) : -std::min(quantum, -n.sigma));
+            if (b.node) {
+                distribute(*b.node, quantum, b.node->cls->backlog);
+                if (b.active())
+                    gather(b);
+            } else if (b.tokens > height(b)) {
+                close(b);
             }
         }
     }

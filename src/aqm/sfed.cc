@@ -22,7 +22,7 @@ class Sfed : public BucketTree {
 public:
     Sfed(const Tokens total, const Dice &): BucketTree(total) {}
 
-    void opened(Member &) { gatherAll(root()); }
+    void opened(Bucket &) { gatherAll(root()); }
 
     void distribute(Node &n, const Tokens quantum, uint32_t)
     {
@@ -30,20 +30,19 @@ public:
         for (int64_t left = n.sigma / quantum + n.children.size();
              left > 0 && n.sigma >= quantum && !n.children.empty(); --left) {
             auto &b = turn(n, quantum);
-            picks += b.member->node == nullptr;
+            picks += b.node == nullptr;
             const Tokens amount = std::min(n.due, n.sigma);
             n.due -= amount;
-            move(n, b, amount);
-            auto &m = *b.member;
-            if (m.node)
-                distribute(*m.node, quantum, 0);
-            else if (b.tokens >= height(n, b))
-                close(m);
-            if (!m.place.held()) {
+            move(b, amount);
+            if (b.node)
+                distribute(*b.node, quantum, 0);
+            else if (b.tokens >= height(b))
+                close(b);
+            if (!b.active()) {
                 n.due = 0;
                 --n.turn.slot; // the last one stands there now, and has not had its turn in this round
-            } else if (m.node) {
-                gather(n, bucketOf(m));
+            } else if (b.node) {
+                gather(b);
             }
         }
     }
@@ -67,9 +66,9 @@ private:
     void gatherAll(Node &n)
     {
         n.children.each([&](Bucket &b) {
-            if (b.member->node)
-                gatherAll(*b.member->node);
-            gather(n, b);
+            if (b.node)
+                gatherAll(*b.node);
+            gather(b);
         });
     }
 };

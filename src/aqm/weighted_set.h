@@ -19,55 +19,53 @@
 
 namespace msfrs {
 
-/// Where an element stands; it changes when another one is taken out. {0, 0}: nowhere, so that zeroed state is right.
+/// Where an element stands; the set keeps it up to date. {0, 0}: nowhere, so that zeroed state is right.
 struct Place {
     uint32_t group; ///< from 0
     uint32_t slot;  ///< from 1
     bool held() const { return slot != 0; }
 };
 
-/// \tparam Slot has `double weight` and `Place *place`, which the set keeps up to date
-template <class Slot>
+/// A set of pointers. The element that the next draw will most likely meet is fetched beforehand: with many elements
+/// none is in the cache, and the wait for memory would be most of what a draw costs.
+/// \tparam T has `double weight` and `Place place`, neither of which anybody else changes while it is in the set
+template <class T>
 class WeightedSet {
 public:
     bool empty() const { return count_ == 0; }
     uint32_t size() const { return count_; }
     double total() const { return total_; } ///< sum of the weights
-    Slot &at(const Place p) { return groups_[p.group].slots[p.slot - 1]; }
-    const Slot &at(const Place p) const { return groups_[p.group].slots[p.slot - 1]; }
 
-    /// \param slot weight > 0
-    Slot &add(const Slot &slot)
+    /// \param t weight > 0
+    void add(T &t)
     {
         int exponent;
-        if (std::frexp(slot.weight, &exponent) == 0.5)
+        if (std::frexp(t.weight, &exponent) == 0.5)
             --exponent; // a power of two is the greatest of its group
         const uint32_t g = groupOf(exponent);
         auto &group = groups_[g];
-        group.slots.push_back(slot);
-        group.total += slot.weight;
-        total_ += slot.weight;
+        group.slots.push_back(&t);
+        group.total += t.weight;
+        total_ += t.weight;
         ++count_;
-        *slot.place = {g, static_cast<uint32_t>(group.slots.size())};
-        return group.slots.back();
+        t.place = {g, static_cast<uint32_t>(group.slots.size())};
     }
 
-    void remove(Place &p)
+    void remove(T &t)
     {
-        auto &group = groups_[p.group];
-        auto &slot = group.slots[p.slot - 1];
-        const double weight = slot.weight;
-        slot = group.slots.back();
-        *slot.place = p;
+        auto &group = groups_[t.place.group];
+        auto *const last = group.slots.back();
+        group.slots[t.place.slot - 1] = last;
+        last->place = t.place;
         group.slots.pop_back();
-        p = {};
+        t.place = {};
         --count_;
-        group.total = group.slots.empty() ? 0 : group.total - weight; // what is empty starts without rounding errors
-        total_ = count_ ? total_ - weight : 0;
+        group.total = group.slots.empty() ? 0 : group.total - t.weight; // what is empty starts without rounding errors
+        total_ = count_ ? total_ - t.weight : 0;
     }
 
     /// Not empty.
-    Slot &draw(const Dice &dice)
+    T &draw(const Dice &dice)
     {
         auto *group = &groups_[0];
         if (groups_.size() > 1) {
@@ -82,21 +80,25 @@ public:
             }
         }
         for (;;) {
-            auto &slot = group->slots[dice.below(static_cast<uint32_t>(group->slots.size()))];
-            if (slot.weight >= group->greatest || dice.uniform() * group->greatest < slot.weight)
-                return slot;
+            auto &t = *element(*group);
+            next_ = static_cast<uint32_t>(dice.bits() >> 32);
+            // By the next draw the group may have become another, or its size: then it is mostly the same, or another
+            // one is waited for. The draw is uniform over those that are there then.
+            __builtin_prefetch(element(*group), 1);
+            if (t.weight >= group->greatest || dice.uniform() * group->greatest < t.weight)
+                return t;
         }
     }
 
     /// The element after `p` in a round over all, beginning anywhere; not empty. It need not stand at p any more.
-    Slot &next(Place &p)
+    T &next(Place &p)
     {
         ++p.slot;
         while (p.group >= groups_.size() || p.slot > groups_[p.group].slots.size()) {
             p.group = p.group + 1 < groups_.size() ? p.group + 1 : 0;
             p.slot = 1;
         }
-        return at(p);
+        return *groups_[p.group].slots[p.slot - 1];
     }
 
     /// Calls `visit` for every element; it must neither add nor remove.
@@ -104,8 +106,8 @@ public:
     void each(Visit visit)
     {
         for (auto &group : groups_) {
-            for (auto &slot : group.slots)
-                visit(slot);
+            for (auto *const t : group.slots)
+                visit(*t);
         }
     }
 
@@ -114,8 +116,10 @@ private:
         int exponent;
         double greatest; ///< 2^exponent, what a weight here may be at most
         double total = 0;
-        std::vector<Slot> slots;
+        std::vector<T *> slots;
     };
+
+    T *element(const Group &group) const { return group.slots[(uint64_t(next_) * group.slots.size()) >> 32]; }
 
     uint32_t groupOf(const int exponent)
     {
@@ -129,6 +133,7 @@ private:
 
     std::vector<Group> groups_;
     uint32_t count_ = 0;
+    uint32_t next_ = 0x9e3779b9; ///< 32 random bits for the next element; the first is anything
     double total_ = 0;
 };
 

@@ -12,9 +12,9 @@ namespace msfrs::test {
 namespace {
 
 struct Element {
-    double weight;
-    Place *place;
-    int name;
+    double weight = 0;
+    Place place{};
+    int name = 0;
 };
 
 class WeightedSetTest : public ::testing::Test {
@@ -33,7 +33,14 @@ protected:
     Dice dice{&host};
     uint64_t draws = 0;
     WeightedSet<Element> set;
-    std::map<int, Place> places;
+    Element &make(const int name, const double weight)
+    {
+        auto &e = elements[name];
+        e.name = name;
+        e.weight = weight;
+        return e;
+    }
+    std::map<int, Element> elements;
 };
 
 TEST_F(WeightedSetTest, DrawsInProportionToWeight)
@@ -41,7 +48,7 @@ TEST_F(WeightedSetTest, DrawsInProportionToWeight)
     const double weights[] = {1, 2, 3, 0.1, 1000, 64, 5.5};
     double total = 0;
     for (int n = 0; n < 7; ++n) {
-        set.add({weights[n], &places[n], n});
+        set.add(make(n, weights[n]));
         total += weights[n];
     }
     EXPECT_DOUBLE_EQ(set.total(), total);
@@ -61,7 +68,7 @@ TEST_F(WeightedSetTest, OneDrawIsOneRandomNumberWhileWeightsAreEqual)
     for (const double weight : {1.0, 0.25, 3.0}) {
         WeightedSet<Element> equal;
         for (int n = 0; n < 100; ++n)
-            equal.add({weight, &places[n], n});
+            equal.add(make(n, weight));
         draws = 0;
         for (int n = 0; n < 1000; ++n)
             equal.draw(dice);
@@ -78,18 +85,19 @@ TEST_F(WeightedSetTest, KeepsPlacesRightWhateverComesAndGoes)
     for (int step = 0; step < 20000; ++step) {
         const int name = static_cast<int>(random.below(60));
         if (model.count(name)) {
-            EXPECT_EQ(set.at(places[name]).name, name);
-            set.remove(places[name]);
-            EXPECT_FALSE(places[name].held());
+            set.remove(elements[name]);
+            EXPECT_FALSE(elements[name].place.held());
             model.erase(name);
         } else {
             model[name] = std::exp2(static_cast<double>(random.between(-3, 3))) * 1.1;
-            set.add({model[name], &places[name], name});
+            set.add(make(name, model[name]));
         }
         ASSERT_EQ(set.size(), model.size());
         double total = 0;
         for (const auto &m : model) {
-            ASSERT_EQ(set.at(places[m.first]).name, m.first);
+            Place at = elements[m.first].place;
+            --at.slot;
+            ASSERT_EQ(set.next(at).name, m.first) << "it stands where its place says";
             total += m.second;
         }
         ASSERT_NEAR(set.total(), total, 1e-9);
@@ -102,7 +110,7 @@ TEST_F(WeightedSetTest, KeepsPlacesRightWhateverComesAndGoes)
 TEST_F(WeightedSetTest, ARoundVisitsEverybodyOnce)
 {
     for (int n = 0; n < 50; ++n)
-        set.add({n % 3 ? 1.0 : 10.0, &places[n], n});
+        set.add(make(n, n % 3 ? 1.0 : 10.0));
     Place turn{};
     std::map<int, int> seen;
     for (int n = 0; n < 100; ++n)

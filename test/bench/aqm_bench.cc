@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What a packet costs with an AQM: offered, picked and done through the engine with fifo behind, on one core, with
+/// about one packet of every flow queued all the time. Packets arrive for the flows in a random order that is not the
+/// one in which they were made, so that with many flows nothing is in the cache by chance. FABA's work is counted as well, in
+/// instructions where the machine has a counter for them, otherwise in the algorithm's steps: it must not grow with the
+/// flows. Memory of a flow and of a queued packet is what malloc has given out.
+#include "engine/engine.h"
+#include "instructions.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <malloc.h>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr double TargetNs = 150, TargetGrowth = 1.2;
+constexpr size_t Burst = 32;
+
+/// An AQM, and its buffer in packets for each flow: RED's average is then between min and max, FABA's buckets are ten
+/// packets high.
+struct Row {
+    const char *name;
+    uint32_t limit;
+    bool target;
+};
+
+constexpr Row Rows[] = {
+    {"none", 0, false}, {"droptail", 3, false}, {"red", 3, true}, {"choke", 3, false}, {"fred", 3, false},
+    {"faba", 10, true},
+};
+
+msfrs::bench::Instructions &Counter()
+{
+    static msfrs::bench::Instructions counter;
+    return counter;
+}
+
+size_t InUse() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
+
+void Packets(benchmark::State &state, const Row &row)
+{
+    const auto count = static_cast<size_t>(state.range(0));
+    std::mt19937_64 random(1);
+    uint64_t draws = 0;
+    msfrs::LocalLedger ledger;
+    msfrs::Engine::Part sched, aqm;
+    sched.plugin = msfrs::LoadPlugin("fifo", MSFRS_SCHED, TEST_PLUGIN_DIR);
+    if (row.limit) {
+        aqm.plugin = msfrs::LoadPlugin(row.name, MSFRS_AQM, TEST_PLUGIN_DIR);
+        aqm.params = msfrs::ParseParams(aqm.plugin->ops(), {{"limit", std::to_string(row.limit * count)}});
+    }
+    msfrs::Engine engine(sched, aqm, msfrs::Engine::Cost::Exact, 1, 0, ledger, {[](int, const std::string &) {}, [&] {
+        ++draws;
+        return random();
+    }});
+    auto &cls = *engine.addClass("all", 1);
+    std::vector<msfrs_flow *> flows(count);
+    const auto empty = InUse();
+    for (size_t n = 0; n < count; ++n)
+        flows[n] = &engine.flow(cls, std::to_string(n));
+    const auto withFlows = InUse();
+    std::shuffle(flows.begin(), flows.end(), random);
+
+    const int64_t size = 1000;
+    msfrs_time now = 0;
+    size_t next = 0;
+    const auto packet = [&] {
+        msfrs_item *item;
+        engine.offer(*flows[next], &size, nullptr, now, item);
+        next = next + 1 < count ? next + 1 : 0;
+        if (engine.totals().queued.items > count) {
+            msfrs_time wakeAt = 0;
+            engine.done(*engine.pick(now, MSFRS_PICK_ANY, wakeAt), now);
+        }
+        now += 12'000;
+    };
+    for (size_t n = 0; n < 2 * count; ++n)
+        packet();
+    const auto withPackets = InUse();
+
+    const auto picks = [&] { return engine.aqmGauges(nullptr).size() > 5 ? engine.aqmGauges(nullptr)[5] : 0.0; };
+    const double picksBefore = picks();
+    const auto offeredBefore = engine.totals().offered.items;
+    const auto queued = static_cast<double>(engine.totals().queued.items);
+    draws = 0;
+    Counter().start();
+    while (state.KeepRunningBatch(Burst)) {
+        for (size_t n = 0; n < Burst; ++n)
+            packet();
+    }
+    const auto instructions = static_cast<double>(Counter().stop());
+    const auto packets = static_cast<double>(engine.totals().offered.items - offeredBefore);
+    state.counters["instructions"] = instructions / packets;
+    state.counters["buckets"] = (picks() - picksBefore) / packets;
+    state.counters["draws"] = static_cast<double>(draws) / packets;
+    state.counters["B/flow"] = static_cast<double>(withFlows - empty) / static_cast<double>(count);
+    state.counters["B/packet"] = static_cast<double>(withPackets - withFlows) / queued;
+}
+
+/// Keeps the best run of each for the summary.
+class Reporter : public benchmark::ConsoleReporter {
+public:
+    Reporter(): ConsoleReporter(OO_Tabular) {}
+
+    void ReportRuns(const std::vector<Run> &runs) override
+    {
+        ConsoleReporter::ReportRuns(runs);
+        for (const auto &run : runs) {
+            if (run.run_type != Run::RT_Iteration || run.error_occurred)
+                continue;
+            auto &best = best_[run.run_name.function_name][std::stoul(run.run_name.args)];
+            if (best.ns > 0 && best.ns <= run.GetAdjustedCPUTime())
+                continue;
+            const auto counter = [&](const char *const name) { return run.counters.find(name)->second.value; };
+            best = {run.GetAdjustedCPUTime(), counter("instructions"), counter("buckets"), counter("draws"),
+                    counter("B/flow"), counter("B/packet")};
+        }
+    }
+
+    void summary() const
+    {
+        std::printf("\nEnqueue + dequeue with an AQM and fifo, 100,000 active flows, one core, CPU time, best of the "
+                    "runs; target: red and faba under %.0f ns:\n", TargetNs);
+        for (const auto &row : Rows) {
+            const auto *const best = find(row.name, 100'000);
+            if (!best)
+                continue;
+            std::printf("  %-9s %5.0f ns, %4.0f bytes a flow, %4.0f a queued packet", row.name, best->ns, best->flow,
+                        best->packet);
+            if (row.target)
+                std::printf(": %s", best->ns < TargetNs ? "reached" : "NOT reached");
+            const auto *const none = find("none", 100'000);
+            if (row.target && best->ns >= TargetNs && none)
+                std::printf("; %.0f ns of it are the engine and fifo without an AQM", none->ns);
+            std::puts("");
+        }
+        const auto faba = best_.find("faba");
+        if (faba != best_.end())
+            flatness(faba->second);
+    }
+
+private:
+    struct Best {
+        double ns = 0, instructions = 0, buckets = 0, draws = 0, flow = 0, packet = 0;
+    };
+    using Runs = std::map<size_t, Best>; ///< by flows
+
+    const Best *find(const std::string &name, const size_t flows) const
+    {
+        const auto runs = best_.find(name);
+        if (runs == best_.end() || !runs->second.count(flows))
+            return nullptr;
+        return &runs->second.at(flows);
+    }
+
+    void flatness(const Runs &runs) const
+    {
+        const bool counted = Counter().counts();
+        std::printf("\nFABA's own work for a packet; target: from 100 to 1,000,000 flows within %.1f times\n",
+                    TargetGrowth);
+        if (!counted) {
+            std::printf("  Instructions are not counted here (perf_event_open: %s). Instead, the algorithm's steps: "
+                        "buckets visited\n  to hand out tokens, and random numbers drawn for that and for the coin.\n",
+                        Counter().why().c_str());
+        }
+        double least = 0, most = 0;
+        for (const auto &[flows, best] : runs) {
+            const auto *const none = find("none", flows);
+            const double own = counted ? best.instructions - (none ? none->instructions : 0)
+                                       : best.buckets + best.draws;
+            least = least > 0 ? std::min(least, own) : own;
+            most = std::max(most, own);
+            std::printf("  %7zu flows: %6.2f %s (%.3f buckets, %.3f random numbers; %.0f ns in all)\n", flows, own,
+                        counted ? "instructions" : "steps", best.buckets, best.draws, best.ns);
+        }
+        std::printf("  greatest over least: %.2f: %s\n", most / least,
+                    most <= TargetGrowth * least ? "reached" : "NOT reached");
+    }
+
+    std::map<std::string, Runs> best_;
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv))
+        return 2;
+    for (const auto &row : Rows) {
+        const std::string name = row.name;
+        const auto bench = benchmark::RegisterBenchmark(row.name, [&row](benchmark::State &s) { Packets(s, row); });
+        for (const int64_t flows : {100, 1000, 10'000, 100'000, 1'000'000}) {
+            if (flows == 100'000 || name == "faba" || name == "none")
+                bench->Arg(flows);
+        }
+        bench->Iterations(1'000'000)->Repetitions(3)->ReportAggregatesOnly(false);
+    }
+    Reporter reporter;
+    benchmark::RunSpecifiedBenchmarks(&reporter);
+    reporter.summary();
+    return 0;
+}
