@@ -233,6 +233,12 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     return self.answered;
 }
 
+void RequestScheduler::allowMore(Request &r, const int64_t bytes)
+{
+    assert(r.state == Request::State::Served && bytes >= 0);
+    r.quantumLeft += bytes;
+}
+
 void RequestScheduler::done(Request *const r, const msfrs_time now)
 {
     auto &self = *impl_;

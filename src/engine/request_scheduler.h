@@ -134,6 +134,10 @@ public:
     /// will be called. Only asked while SERVED.
     bool readMore(Request &, msfrs_time now);
 
+    /// `bytes` >= 0 of the response have crossed the link already, while it was paused: they do not use up the
+    /// quantum that has just begun. Only called while SERVED.
+    void allowMore(Request &, int64_t bytes);
+
     /// The service ended, however it ended. The Request is gone.
     void done(Request *, msfrs_time now);
 

@@ -101,6 +101,21 @@ TEST_F(QuantumTest, BytesThatArriveDuringAPauseAreCharged)
     EXPECT_EQ(s->trace(*a.request, clock.now()).bytes, 1400);
 }
 
+TEST_F(QuantumTest, WhatCrossedTheLinkDuringAPauseDoesNotUseUpTheNextQuantum)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    auto &b = hold(1, "v", "b");
+    EXPECT_FALSE(read(a, 1000));
+    EXPECT_FALSE(read(b, 1000));
+    EXPECT_EQ(granted(), "a b a");
+    s->allowMore(*a.request, 600);
+    EXPECT_TRUE(read(a, 600));
+    EXPECT_TRUE(read(a, 999)) << "a quantum of its own";
+    EXPECT_FALSE(read(a, 1401)) << "bronze goes first";
+    EXPECT_EQ(report("gold").bytes, 4000u) << "all of it is charged";
+}
+
 TEST_F(QuantumTest, BytesOfAQueuedRequestAreCharged)
 {
     start(1);

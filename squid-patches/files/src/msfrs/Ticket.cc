@@ -281,12 +281,12 @@ Msfrs::Ticket::charge(const int64_t bytes)
 }
 
 bool
-Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client)
+Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const Comm::ConnectionPointer &client)
 {
     thaw(server, frozen_[0]);
     thaw(client, frozen_[1]);
 
-    if (!scheduled_)
+    if (!scheduled_ || restArrived_)
         return true;
 
     if (Gateway::NearBy(*server)) {
@@ -297,6 +297,9 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const Comm::Connec
     if (served_) {
         auto more = true;
         TheGateway()->attempt("readMore", [&](auto &scheduler, const auto now) {
+            if (resumed_) // what came during the pause has had its time on the link
+                scheduler.allowMore(*scheduled_, ArrivalWatch::Arrived(*server));
+            resumed_ = false;
             more = scheduler.readMore(*scheduled_, now);
         });
         if (more) {
@@ -307,6 +310,8 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const Comm::Connec
         served_ = false;
         sincePause_ = 0;
         debugs(97, 5, "pause " << server);
+        if (rest > 0)
+            arrivals_.start(server, rest, *this);
     }
 
     freeze(server, frozen_[0]);
@@ -372,7 +377,17 @@ void
 Msfrs::Ticket::granted()
 {
     served_ = true;
+    resumed_ = resume_ != nullptr;
     conclude(Verdict::Kind::released);
+    resume();
+}
+
+void
+Msfrs::Ticket::noteRestArrived()
+{
+    if (!resume_)
+        return; // our turn has come at the same time
+    restArrived_ = true;
     resume();
 }
 
@@ -404,6 +419,7 @@ Msfrs::Ticket::conclude(const Verdict::Kind kind)
 void
 Msfrs::Ticket::resume()
 {
+    arrivals_.stop();
     if (!resume_)
         return;
     const auto call = resume_;

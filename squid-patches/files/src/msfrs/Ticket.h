@@ -11,6 +11,7 @@
 #include "error/forward.h"
 #include "http/forward.h"
 #include "log/forward.h"
+#include "msfrs/ArrivalWatch.h"
 #include "msfrs/Classify.h"
 #include "msfrs/ClientWatch.h"
 #include "msfrs/Gateway.h"
@@ -74,8 +75,9 @@ public:
 
     /// Whether the server may be read. If not, resumeBy() must tell how to resume. While that lasts, timeouts of
     /// the connections do not run.
+    /// \param rest bytes that are still to be read, negative: unknown
     /// \param client for tunnels only: a client that gets nothing because of us
-    bool mayRead(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client = nullptr);
+    bool mayRead(const Comm::ConnectionPointer &server, int64_t rest, const Comm::ConnectionPointer &client = nullptr);
     void resumeBy(const AsyncCallPointer &call) { resume_ = call; }
 
     /// Nothing more will come from the server. Does nothing if the ticket has gone to another holder.
@@ -83,6 +85,9 @@ public:
 
     /// The scheduler has gone; the transaction goes on without it.
     void release();
+
+    /// While paused: all that is still to be read, or as much as ever will be, waits in the kernel.
+    void noteRestArrived();
 
     /// updates what access.log can say about this transaction
     void report() const noexcept;
@@ -123,6 +128,9 @@ private:
     ClientWatch::Pointer watch_;      ///< set while held, after watch()
     AsyncCallPointer resume_;         ///< set while paused
     std::array<Frozen, 2> frozen_;    ///< of the server's connection and of the client's
+    ArrivalWatch arrivals_;           ///< on while paused, if the rest is small
+    bool restArrived_ = false;        ///< nothing is left that the scheduler could hold back
+    bool resumed_ = false;            ///< granted after a pause, and not asked yet whether we may read
     int64_t sincePause_ = 0;          ///< bytes charged since the last pause
 };
 

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "base/AsyncCall.h"
+#include "comm.h"
+#include "comm/Connection.h"
+#include "comm/Read.h"
+#include "CommCalls.h"
+#include "debug/Stream.h"
+#include "fde.h"
+#include "msfrs/ArrivalWatch.h"
+#include "msfrs/Ticket.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+namespace
+{
+
+/// brings the news to a ticket, which it keeps alive
+class ArrivalDialer: public CallDialer, public CommDialerParamsT<CommIoCbParams>
+{
+public:
+    explicit ArrivalDialer(const Msfrs::TicketPointer &ticket):
+        CommDialerParamsT<CommIoCbParams>(CommIoCbParams(nullptr)),
+        ticket_(ticket)
+    {}
+
+    bool canDial(AsyncCall &) { return true; }
+    void dial(AsyncCall &)
+    {
+        if (params.flag != Comm::ERR_CLOSING)
+            ticket_->noteRestArrived();
+    }
+    void print(std::ostream &os) const override
+    {
+        os << '(';
+        params.print(os);
+        os << ')';
+    }
+
+private:
+    const Msfrs::TicketPointer ticket_;
+};
+
+/// wakes us no earlier than so many bytes have arrived, or the stream has ended
+/// \returns whether the kernel will do so
+bool
+SetLowWater(const Comm::Connection &conn, const int64_t bytes)
+{
+    const auto wanted = static_cast<int>(std::min<int64_t>(bytes, INT_MAX));
+    int got = 0;
+    socklen_t length = sizeof(got);
+    if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(wanted)) == 0 &&
+            getsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &got, &length) == 0)
+        return got >= wanted; // Linux takes half of the receive buffer if that is less
+    const auto savedErrno = errno;
+    debugs(97, 3, "cannot set SO_RCVLOWAT of " << conn << ": " << xstrerr(savedErrno));
+    return false;
+}
+
+} // namespace
+
+int64_t
+Msfrs::ArrivalWatch::Arrived(const Comm::Connection &conn)
+{
+    int bytes = 0;
+    return ioctl(conn.fd, FIONREAD, &bytes) == 0 ? bytes : 0;
+}
+
+void
+Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, Ticket &ticket)
+{
+    stop();
+    if (!Comm::IsConnOpen(conn) || fd_table[conn->fd].closing() || Comm::MonitorsRead(conn->fd))
+        return;
+    conn_ = conn;
+    if (!SetLowWater(*conn, bytes)) {
+        stop();
+        return;
+    }
+    reader_ = asyncCall(97, 5, "Msfrs::Ticket::noteRestArrived", ArrivalDialer(&ticket));
+    Comm::Read(conn_, reader_);
+}
+
+void
+Msfrs::ArrivalWatch::stop()
+{
+    if (Comm::IsConnOpen(conn_)) {
+        if (reader_ && Comm::MonitorsRead(conn_->fd))
+            Comm::ReadCancel(conn_->fd, reader_);
+        SetLowWater(*conn_, 1);
+    }
+    if (reader_)
+        reader_->cancel("nobody waits for it any more"); // it may be on its way
+    reader_ = nullptr;
+    conn_ = nullptr;
+}
