@@ -11,13 +11,17 @@
 /// Where this departs from the paper, each by a parameter whose other value is the paper's:
 ///   users=fair   within a class the user with the least service goes first, and within a user the item that
 ///                has attained the least. (users=fifo: one queue per class, in order of arrival.)
-///   wake=virtual a class whose queue was empty takes max(own SC, V), V being the least SC among the queued at the
-///                latest pick; while nothing is queued V goes up with whatever is charged, since what is used
-///                while nobody waits costs nobody anything. A user likewise within its class. (wake=paper: an idle
-///                class takes the least SC of the active ones, all SC are 0 when all are idle, so that who used
-///                idle bandwidth is punished later.)
+///   wake=virtual a class whose queue was empty takes max(own SC, V - lag), V being the greatest so far of the least SC
+///                among the queued at each pick; while nothing is queued V goes up with whatever is charged, since
+///                what is used while nobody waits costs nobody anything. A user likewise within its class.
+///                (wake=paper: an idle class takes the least SC of the active ones, all SC are 0 when all are idle,
+///                so that who used idle bandwidth is punished later.)
+///   lag          bytes of a user of weight 1: so much of a share that was not used may be had later. It gets who comes
+///                back from a pause, say with the next page, through at once, and a class whose requests are all
+///                under way for a moment does not lose its turn. (0: MSFQ's rule.)
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
-/// yet, of a class that is not ahead of the least served one by more than `ahead` bytes of its own service.
+/// yet, of a class that is not ahead of the least served one by more than `ahead` bytes of its own service, and of
+/// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes.
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class); waking under wake=paper is
 /// O(classes).
@@ -73,7 +77,8 @@ struct ClassTraits {
 
 struct Instance {
     int64_t users, wake;
-    int64_t ahead;                                  ///< bytes
+    int64_t ahead, userAhead;                       ///< bytes
+    int64_t lag;                                    ///< bytes of a user of weight 1
     double *virtualTime;                            ///< V
     std::vector<ClassState *> all;
     msfrs::Heap<ClassState, ClassTraits<0>> queued; ///< classes with a backlog
@@ -136,6 +141,8 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->users = params[0].i;
     self->wake = params[1].i;
     self->ahead = params[2].i;
+    self->userAhead = params[3].i;
+    self->lag = params[4].i;
     self->virtualTime = host->virtual_time;
     return 0;
 }
@@ -176,10 +183,13 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
     return 0;
 }
 
-/// What has not had more than the virtual time will wake with the virtual time anyway.
-int FlowForgettable(void *, const msfrs_flow *const f)
+/// The least counter that one of weight w may wake with, by the virtual time v of its kind.
+double Waking(const Instance &self, const double v, const double w) { return v - static_cast<double>(self.lag) * w; }
+
+/// Whoever is as far behind as one may be when waking will wake like a newcomer.
+int FlowForgettable(void *const inst, const msfrs_flow *const f)
 {
-    return StateOf(f).service <= StateOf(f->cls).userTime;
+    return StateOf(f).service <= std::max(0.0, Waking(Self(inst), StateOf(f->cls).userTime, f->cls->weight / f->weight));
 }
 
 int Before(void *const inst, const msfrs_item *const a, const msfrs_item *const b)
@@ -197,16 +207,28 @@ void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
     const bool classWasIdle = classQueueWasEmpty && f.cls->users == 1 && f.cls->in_service == 0 && i->attained == 0;
     if (self.wake == Virtual) {
         if (classQueueWasEmpty)
-            *f.cls->service = std::max(*f.cls->service, *self.virtualTime);
+            *f.cls->service = std::max(*f.cls->service, Waking(self, *self.virtualTime, 1));
     } else if (classWasIdle) {
         WakeAsInPaper(self, cls);
     }
     if (f.backlog == 1)
-        flow.service = std::max(flow.service, cls.userTime);
+        flow.service = std::max(flow.service, Waking(self, cls.userTime, f.cls->weight / f.weight));
     Settle(self, f);
 }
 
 constexpr size_t Nowhere = SIZE_MAX;
+
+/// The user of a class who may use the reserve: least served of those with a fresh item, and not ahead of whoever is
+/// least served of all. Else one with many requests would have it all the time, and more than its share.
+FlowState *FreshUser(const Instance &self, const ClassState &c)
+{
+    if (c.fresh.empty())
+        return nullptr;
+    const auto user = c.fresh.top();
+    const bool first = self.users == Fifo || c.fresh.keyAt(0) <= c.queued.keyAt(0) +
+                                                                   static_cast<double>(self.userAhead) / user->flow->weight;
+    return first ? user : nullptr;
+}
 
 /// Place in the heap of the best class below n that may use the reserve: fresh, and not ahead. Visits only the
 /// part of the heap that can be within the bound.
@@ -215,7 +237,7 @@ size_t FreshClass(const Instance &self, const size_t n, const double least, cons
     if (n >= self.queued.size() || self.queued.keyAt(n) > least + widest)
         return Nowhere;
     const ClassState &c = *self.queued.at(n);
-    if (!c.fresh.empty() && self.queued.keyAt(n) <= least + static_cast<double>(self.ahead) / c.share())
+    if (self.queued.keyAt(n) <= least + static_cast<double>(self.ahead) / c.share() && FreshUser(self, c))
         return n;
     const size_t left = FreshClass(self, 2 * n + 1, least, widest);
     const size_t right = FreshClass(self, 2 * n + 2, least, widest);
@@ -240,7 +262,7 @@ msfrs_item *Pick(void *const inst, msfrs_time, const msfrs_pick mode, msfrs_time
             widest = std::max(widest, static_cast<double>(self.ahead) / c->share());
     }
     const size_t place = FreshClass(self, 0, least, widest);
-    return place == Nowhere ? nullptr : self.queued.at(place)->fresh.top()->flow->head;
+    return place == Nowhere ? nullptr : FreshUser(self, *self.queued.at(place))->flow->head;
 }
 
 void Picked(void *const inst, msfrs_item *const i, msfrs_time)
@@ -249,9 +271,9 @@ void Picked(void *const inst, msfrs_item *const i, msfrs_time)
     // The heaps still hold what was picked. Their tops are it, or, where the host took it out of turn, whoever is
     // behind it: taking the counter of one far ahead would make all who wake now wait for the others.
     auto &cls = StateOf(i->flow->cls);
-    *self.virtualTime = self.queued.keyAt(0);
+    *self.virtualTime = std::max(*self.virtualTime, self.queued.keyAt(0)); // one that lags does not take it back
     if (self.users == Fair)
-        cls.userTime = cls.queued.keyAt(0);
+        cls.userTime = std::max(cls.userTime, cls.queued.keyAt(0));
     Settle(self, *i->flow);
     if (i->est[0] > 0)
         Spend(self, *i->flow, i->est[0]);
@@ -280,7 +302,9 @@ void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 const msfrs_param Params[] = {
     {"users", MSFRS_CHOICE, "", "fair", 0, 0, "fair|fifo", "order within a class: least served user, or arrival"},
     {"wake", MSFRS_CHOICE, "", "virtual", 0, 0, "virtual|paper", "service counter of a class that wakes"},
-    {"ahead", MSFRS_INT, "bytes", "0", 0, 1e9, nullptr, "how far ahead a class may be and still use the reserve"},
+    {"ahead", MSFRS_INT, "bytes", "131072", 0, 1e9, nullptr, "how far ahead a class may be and still use the reserve"},
+    {"user_ahead", MSFRS_INT, "bytes", "262144", 0, 1e9, nullptr, "how far ahead a user of a class may be for that"},
+    {"lag", MSFRS_INT, "bytes", "65536", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
 };
 
 const msfrs_gauge GaugeTable[] = {

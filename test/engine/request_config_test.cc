@@ -77,7 +77,7 @@ TEST_F(ConfigTest, Plugins)
     EXPECT_EQ(refused([](auto &c) { c.admission.name = "red-ish"; }).find("no AQM 'red-ish': "), 0u);
     EXPECT_EQ(refused([](auto &c) { c.admission.name = PluginDir() + "/msf.so"; }),
               "plugin " + PluginDir() + "/msf.so is a scheduler, wanted is an AQM");
-    const auto cost = refused([](auto &c) { c.arbiter.name = TestModule("checker-cost"); });
+    const auto cost = refused([](auto &c) { c.arbiter = {TestModule("checker-cost"), {}}; });
     EXPECT_EQ(cost.find("scheduler checker must know"), 0u) << cost;
 }
 

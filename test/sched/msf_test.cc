@@ -13,7 +13,7 @@ using namespace test;
 
 class Msf : public ::testing::Test {
 protected:
-    explicit Msf(const std::string &settings = ""): d(ParseVariant("msf " + settings)) {}
+    explicit Msf(const std::string &settings = "ahead=0 user_ahead=0 lag=0"): d(ParseVariant("msf " + settings)) {}
 
     double sc(const msfrs_class &c) { return d.engine().gauges(&c).at(0); }
     double v() { return d.engine().gauges(nullptr).at(0); }
@@ -58,7 +58,7 @@ TEST_F(Msf, Equation1WithTheUserCountOfTheMoment)
 
 TEST_F(Msf, OnlyBytesCount)
 {
-    Driver two(ParseVariant("msf"), [] {
+    Driver two(ParseVariant("msf lag=0"), [] {
         Driver::Setup setup;
         setup.resources = 2;
         return setup;
@@ -81,7 +81,7 @@ TEST_F(Msf, EstimatesAreSpentWhenPickedAndGivenBackAtTheEnd)
 {
     Driver::Setup setup;
     setup.estimate = [](int64_t) { return int64_t(1000); };
-    Driver e(ParseVariant("msf"), setup);
+    Driver e(ParseVariant("msf lag=0"), setup);
     auto &c = e.addClass("c", 2);
     const auto counter = [&] { return e.engine().gauges(&c).at(0); };
     auto *const t = e.arrive(c, "a", 0);
@@ -98,7 +98,7 @@ TEST_F(Msf, ARefundNeverTakesMoreThanThereIs)
 {
     Driver::Setup setup;
     setup.estimate = [](int64_t) { return int64_t(1000); };
-    Driver e(ParseVariant("msf"), setup);
+    Driver e(ParseVariant("msf lag=0"), setup);
     auto &c = e.addClass("c", 1);
     auto *const a = e.arrive(c, "a", 0);
     auto *const b = e.arrive(c, "b", 0);
@@ -255,6 +255,117 @@ TEST_F(Msf, WithinAClassWhatAUserHadWhileNobodyWaitedIsForgotten)
     d.arrive(c, "late", 0, "late2");
     EXPECT_EQ(serve(1000), "late1");
     EXPECT_EQ(d.pick(), t) << "early waits for one response of late, not for a megabyte";
+}
+
+/// "a" and "b" have begun something, and a wants something new. Now a has had 3001 bytes, b only one, and both pause.
+struct MsfReserve : Msf {
+    explicit MsfReserve(const std::string &settings = "ahead=0 user_ahead=0 lag=0"): Msf(settings) {}
+
+    void begin(msfrs_class &ofA, msfrs_class &ofB)
+    {
+        auto *const a = d.arrive(ofA, "a", 0, "rest of a");
+        auto *const b = d.arrive(ofB, "b", 0, "rest of b");
+        d.pick();
+        d.pick();
+        d.arrive(ofA, "a", 0, "new of a"); // somebody waits: service counts
+        d.charge(*a, 3001);
+        d.charge(*b, 1);
+        d.requeue(*a);
+        d.requeue(*b);
+    }
+    std::string pickFresh()
+    {
+        auto *const t = d.pick(MSFRS_PICK_FRESH);
+        return t ? t->name : "-";
+    }
+};
+
+struct MsfReserveAhead : MsfReserve {
+    MsfReserveAhead(): MsfReserve("ahead=3000 user_ahead=3000 lag=0") {}
+};
+
+TEST_F(MsfReserve, IsForAClassThatIsNotAhead)
+{
+    auto &ofA = d.addClass("rich", 1), &ofB = d.addClass("poor", 1);
+    begin(ofA, ofB);
+    EXPECT_EQ(pickFresh(), "-");
+    d.arrive(ofB, "b", 0, "new of b");
+    EXPECT_EQ(pickFresh(), "new of b");
+}
+
+TEST_F(MsfReserve, IsForAUserWhoIsNotAheadOfOthersOfTheClass)
+{
+    auto &c = d.addClass("c", 1);
+    begin(c, c);
+    EXPECT_EQ(pickFresh(), "-") << "who asks for much would have it all the time";
+    d.arrive(c, "b", 0, "new of b");
+    EXPECT_EQ(pickFresh(), "new of b");
+}
+
+TEST_F(MsfReserveAhead, IsForAClassThatIsALittleAhead)
+{
+    begin(d.addClass("rich", 1), d.addClass("poor", 1));
+    EXPECT_EQ(pickFresh(), "new of a");
+}
+
+TEST_F(MsfReserveAhead, IsForAUserWhoIsALittleAhead)
+{
+    auto &c = d.addClass("c", 1);
+    begin(c, c);
+    EXPECT_EQ(pickFresh(), "new of a");
+}
+
+/// A class, and a user within a class, that were idle while others had 10000 bytes each.
+struct MsfLag : Msf {
+    explicit MsfLag(const std::string &settings = "lag=1000"): Msf(settings) {}
+
+    /// Keeps one item of the class and user queued while it serves others of them, so that virtual time moves.
+    void spend(msfrs_class &c, const std::string &user, const int64_t bytes)
+    {
+        d.arrive(c, user, 0);
+        d.arrive(c, user, 0);
+        serve(bytes);
+        serve(0);
+    }
+};
+
+struct MsfWithoutLag : MsfLag {
+    MsfWithoutLag(): MsfLag("lag=0") {}
+};
+
+TEST_F(MsfLag, AClassThatWakesIsBehindByNoMoreThanThat)
+{
+    auto &busy = d.addClass("busy", 1), &heavy = d.addClass("heavy", 4);
+    spend(busy, "u", 10'000);
+    EXPECT_EQ(v(), 10'000);
+    d.arrive(heavy, "w", 0, "woken");
+    EXPECT_EQ(sc(heavy), 9'000) << "4000 bytes of a user of weight 4";
+    d.arrive(busy, "u", 0, "again");
+    EXPECT_EQ(serve(3'999), "woken");
+    d.arrive(heavy, "w", 0, "more");
+    EXPECT_EQ(serve(0), "more") << "it still lags by a byte of busy's service";
+    EXPECT_EQ(v(), 10'000) << "virtual time does not go back with it";
+}
+
+TEST_F(MsfWithoutLag, AClassThatWakesIsNotBehind)
+{
+    auto &busy = d.addClass("busy", 1), &heavy = d.addClass("heavy", 4);
+    spend(busy, "u", 10'000);
+    d.arrive(heavy, "w", 0);
+    EXPECT_EQ(sc(heavy), 10'000);
+}
+
+TEST_F(MsfLag, AUserWhoWakesIsBehindByNoMoreThanThat)
+{
+    auto &c = d.addClass("c", 2);
+    spend(c, "busy", 10'000);
+    d.arrive(c, "busy", 0, "again");
+    d.arrive(c, "new", 0, "woken");
+    EXPECT_EQ(serve(1'999), "woken") << "2000 bytes of a class of weight 2";
+    d.arrive(c, "new", 0, "more");
+    EXPECT_EQ(serve(2), "more");
+    d.arrive(c, "new", 0, "too much");
+    EXPECT_EQ(serve(0), "again");
 }
 
 TEST_F(Msf, FlowsAreForgottenInTime)

@@ -37,7 +37,7 @@ private:
     RequestTest &test_;
 };
 
-/// Two classes 2:1, quanta of 1000 bytes, no reserve; W+ as start() is told.
+/// Two classes 2:1, quanta of 1000 bytes, no reserve, nobody ahead or lagging; W+ as start() is told.
 class RequestTest : public ::testing::Test {
 protected:
     RequestTest()
@@ -48,6 +48,7 @@ protected:
         config.defaultClass = 1;
         config.quantum = 1000;
         config.window.reserve = 0;
+        config.arbiter = {"msf", {{"ahead", "0"}, {"lag", "0"}}};
         config.maxWait = 60 * Second;
     }
     ~RequestTest() override;
