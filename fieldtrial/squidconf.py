@@ -68,5 +68,5 @@ def msfrs(world, *, extra=()):
 
 def msfrs_paper(world):
     """MSF-RS as the paper has it: whole responses, one queue per class, an update every five seconds."""
-    return msfrs(world, extra=('msfrs_window interval=5s reserve=0', 'msfrs_quantum none',
+    return msfrs(world, extra=('msfrs_window target=98% interval=5s reserve=0', 'msfrs_quantum none',
                                'msfrs_arbiter msf wake=paper users=fifo'))

@@ -26,6 +26,7 @@ inline RequestConfig TrialConfig(const bool paper)
     if (paper) {
         config.quantum = 0;
         config.window.reserve = 0;
+        config.window.target = 0.98;
         config.window.interval = 5 * Second;
         config.arbiter = {"msf", {{"users", "fifo"}, {"wake", "paper"}}};
     }
