@@ -30,6 +30,9 @@ ARMS = {arm.name: arm for arm in (
     Arm('stock-htb', 'Squid, and HTB at 98 % of the link behind it', squidconf.stock, prepare=_htb),
     Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.msfrs_paper, scheduled=True),
     Arm('msfrs', 'MSF-RS with its defaults', squidconf.msfrs, scheduled=True),
+    Arm('fifo', 'whole responses, in the order of arrival', squidconf.queueing('fifo'), scheduled=True),
+    Arm('drr', 'whole responses, deficit round robin by class', squidconf.queueing('drr'), scheduled=True),
+    Arm('msfq', 'whole responses, minimum starting tag by class', squidconf.queueing('msfq'), scheduled=True),
 )}
 
 

@@ -5,7 +5,9 @@ import dataclasses
 from . import workloads
 from .arms import ARMS
 
-ALL = tuple(ARMS)
+ALL = ('stock', 'stock-pools', 'stock-htb', 'msfrs-paper', 'msfrs')
+#: Packet schedulers for requests, beside what they are measured against.
+QUEUEING = ('fifo', 'drr', 'msfq')
 NO_POOLS = ('stock', 'stock-htb', 'msfrs-paper', 'msfrs')
 SHAPERS = ('stock-htb', 'msfrs-paper', 'msfrs')
 CHIEF = ('stock', 'stock-htb', 'msfrs')
@@ -57,13 +59,13 @@ def full():
     200 s against 24 gold users are two quanta, and nobody could tell a wrong share from a late object.
     """
     return [
-        Condition('backlogged', ALL, 260, 60),
+        Condition('backlogged', (*ALL, *QUEUEING), 260, 60),
         Condition('open', ALL, 320, 60, {'load': 0.95}, drain_s=30),
         Condition('pages', ALL, 320, 60),
         Condition('pages', NO_POOLS, 320, 60, buffer_bdp=10),
         Condition('backlogged', ALL, 180, 60, rate_bps=10e6),
         Condition('open', ALL, 320, 60, {'load': 0.85}, drain_s=30),
-        Condition('unequal', NO_POOLS, 460, 60),
+        Condition('unequal', (*NO_POOLS, *QUEUEING), 460, 60),
         Condition('phases', ALL, 400, 20),
         Condition('backlogged', NO_POOLS, 260, 60, buffer_bdp=10),
         *(Condition('cbr', SHAPERS, 240, 80, {'share': share}) for share in (0.2, 0.4, 0.6)),
@@ -98,7 +100,7 @@ def chosen(options):
         base = list(_combined(base, options))
     conditions = []
     for condition in base:
-        arms = tuple(arm for arm in ALL if arm in (options.arms or condition.arms))
+        arms = tuple(arm for arm in ARMS if arm in (options.arms or condition.arms))
         for seed in options.seeds:
             changes = {'arms': arms, 'seed': seed}
             if options.users is not None:
@@ -113,7 +115,7 @@ def chosen(options):
 def _combined(base, options):
     for name in options.workloads or dict.fromkeys(condition.workload for condition in base):
         models = [condition for condition in base if condition.workload == name]
-        model = models[0] if models else Condition(name, ALL, 260, 60, drain_s=30 if name == 'url-list' else 0)
+        model = models[0] if models else Condition(name, tuple(ARMS), 260, 60, drain_s=30 if name == 'url-list' else 0)
         variants = [options.parameters[name]] if name in options.parameters else \
             list({repr(each.parameters): each.parameters for each in models}.values()) or [{}]
         for rate in options.rates or (2e6,):

@@ -66,7 +66,16 @@ def msfrs(world, *, extra=()):
     return stock(world) + '\n' + '\n'.join([*lines, *extra]) + '\n'
 
 
+#: The paper serves whole responses, and updates its window every five seconds.
+WHOLE_RESPONSES = ('msfrs_window target=98% interval=5s reserve=0', 'msfrs_quantum none')
+
+
 def msfrs_paper(world):
-    """MSF-RS as the paper has it: whole responses, one queue per class, an update every five seconds."""
-    return msfrs(world, extra=('msfrs_window target=98% interval=5s reserve=0', 'msfrs_quantum none',
-                               'msfrs_arbiter msf wake=paper users=fifo'))
+    """MSF-RS as the paper has it: one queue per class."""
+    return msfrs(world, extra=(*WHOLE_RESPONSES, 'msfrs_arbiter msf wake=paper users=fifo'))
+
+
+def queueing(arbiter):
+    """As in the paper, but with a packet scheduler in the arbiter's place: what section 2 of the paper warns of. It
+    learns what a request costs only afterwards, and its weights are those of classes, however many users they have."""
+    return lambda world: msfrs(world, extra=(*WHOLE_RESPONSES, f'msfrs_arbiter {arbiter}'))

@@ -11,6 +11,9 @@ ARMS = {
     'stock-htb': 'HTB behind Squid',
     'msfrs-paper': 'MSF-RS (paper)',
     'msfrs': 'MSF-RS',
+    'fifo': 'FIFO on requests',
+    'drr': 'DRR on requests',
+    'msfq': 'MSFQ on requests',
 }
 
 WORKLOADS = {

@@ -95,7 +95,7 @@ def test_population_follows_workload_rate_and_option():
 def test_cells_of_a_condition_differ_in_the_arm_only():
     asked = options.read(['--workloads', 'backlogged'])
     cells = [spec for spec, _ in cli.cells_of(plan.chosen(asked), asked, None)]
-    assert [spec.arm for spec in cells] == list(plan.ALL)
+    assert [spec.arm for spec in cells] == [*plan.ALL, *plan.QUEUEING]
     first = cells[0]
     for spec in cells[1:]:
         assert spec.name != first.name
@@ -115,7 +115,7 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--rates', '0'], "argument --rates: '0': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
-     "argument --arms: 'fast' is unknown; there are stock, stock-pools, stock-htb, msfrs-paper, msfrs"),
+     "argument --arms: 'fast' is unknown; there are stock, stock-pools, stock-htb, msfrs-paper, msfrs, fifo, drr, msfq"),
     (['--users', '4,4'], '--users has 2 numbers for 3 classes (gold, silver, bronze)'),
     (['--weights', 'gold=4,gold=2'], "argument --weights: 'gold=4,gold=2': wanted are 1 to 7 classes, each once"),
     (['--weights', 'gold=0'], "argument --weights: 'gold=0': wanted is NAME=WEIGHT, the name in small letters and "
