@@ -36,6 +36,7 @@
 #include "sched/heap.h"
 #include "sched/multi_resource.h"
 
+#include <cstdio>
 #include <new>
 #include <numeric>
 #include <utility>
@@ -92,7 +93,8 @@ struct Instance {
     int64_t loop, packets, flowOrder, rate;
     Stamp domain;
     uint32_t resources;
-    uint64_t flows, loops;
+    uint64_t flows, loops;            ///< so far
+    size_t known;                     ///< flows that live
     Stamp virtualTime;                ///< V
     Times last;                       ///< of the packet picked last: p_N' of eq. (9)
     Heap<FlowState, Traits> waiting;  ///< flows with a packet that no loop has taken
@@ -149,11 +151,17 @@ void Spend(FlowState &flow, msfrs_item &item, const Times &times, const Stamp fi
     flow.started = true;
 }
 
+/// Packets of a loop, at most.
+size_t MostOf(const Instance &self)
+{
+    return static_cast<size_t>(self.loop == Strict ? 1 : self.loop == Packets ? self.packets : MostPackets);
+}
+
 /// The packets of the next loop, in the order of their F; they stay in their queues until they are picked.
 void Gather(Instance &self)
 {
     self.members.clear();
-    const size_t most = self.loop == Strict ? 1 : self.loop == Packets ? self.packets : MostPackets;
+    const auto most = MostOf(self);
     Stamp end = 0; // T2; T1 is T2 - domain
     if (self.loop == Domain)
         end = (self.waiting.top()->stamp / self.domain + 1) * self.domain;
@@ -232,7 +240,8 @@ void PlanLoop(Instance &self)
     }
 }
 
-int Init(void *const inst, const msfrs_host *const host, const msfrs_value *const params, char *, size_t)
+int Init(void *const inst, const msfrs_host *const host, const msfrs_value *const params, char *const err,
+         const size_t errlen)
 {
     const auto self = new (inst) Instance();
     self->loop = params[0].i;
@@ -242,6 +251,19 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->flowOrder = params[3].i;
     self->rate = params[4].i;
     self->resources = host->resources;
+    try {
+        const auto most = MostOf(*self);
+        self->members.reserve(most);
+        self->order.reserve(most);
+        self->jobs.reserve(most);
+        self->best.reserve(most);
+        self->tried.reserve(most);
+        self->gilmoreGomory.reserve(most);
+    } catch (const std::bad_alloc &) {
+        std::snprintf(err, errlen, "no memory for loops of %zu packets", MostOf(*self));
+        self->~Instance();
+        return -1;
+    }
     return 0;
 }
 
@@ -251,8 +273,10 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
 {
     StateOf(f).flow = f;
     StateOf(f).number = Self(inst).flows++;
-    return 0;
+    return MakeRoom(Self(inst).waiting, ++Self(inst).known);
 }
+
+void FlowRemoved(void *const inst, msfrs_flow *) { --Self(inst).known; }
 
 /// A flow that is not ahead of V would wake with V anyway.
 int FlowForgettable(void *const inst, const msfrs_flow *const f) { return StateOf(f).clock <= Self(inst).virtualTime; }
@@ -360,7 +384,7 @@ const msfrs_gauge GaugeTable[] = {
 };
 
 const msfrs_sched_ops Ops = {
-    Init, Fini, nullptr, nullptr, nullptr, FlowAdded, nullptr, FlowForgettable, nullptr,
+    Init, Fini, nullptr, nullptr, nullptr, FlowAdded, FlowRemoved, FlowForgettable, nullptr,
     Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges,
 };
 

@@ -61,7 +61,8 @@ struct Traits {
 struct Instance {
     int64_t memory, rate;
     uint32_t resources;
-    uint64_t flows;
+    uint64_t flows;                 ///< so far
+    size_t known;                   ///< flows that live
     Stamp virtualTime;              ///< V
     Heap<FlowState, Traits> queued; ///< flows with a backlog
 };
@@ -84,8 +85,10 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
 {
     StateOf(f).flow = f;
     StateOf(f).number = Self(inst).flows++;
-    return 0;
+    return MakeRoom(Self(inst).queued, ++Self(inst).known);
 }
+
+void FlowRemoved(void *const inst, msfrs_flow *) { --Self(inst).known; }
 
 /// A flow that is not ahead of V would wake with V anyway.
 int FlowForgettable(void *const inst, const msfrs_flow *const f)
@@ -170,7 +173,7 @@ const msfrs_gauge GaugeTable[] = {
 };
 
 const msfrs_sched_ops Ops = {
-    Init, Fini, nullptr, nullptr, nullptr, FlowAdded, nullptr, FlowForgettable, nullptr,
+    Init, Fini, nullptr, nullptr, nullptr, FlowAdded, FlowRemoved, FlowForgettable, nullptr,
     Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges,
 };
 

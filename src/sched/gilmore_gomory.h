@@ -43,6 +43,16 @@ inline int64_t IdleTime(const std::vector<Job> &jobs, const std::vector<uint32_t
 /// Keeps its working memory from call to call. O(N log N).
 class GilmoreGomory {
 public:
+    /// Makes room for loops of up to n jobs: order() then does not allocate. \throws std::bad_alloc
+    void reserve(const size_t n)
+    {
+        byA_.reserve(n + 1);
+        byB_.reserve(n + 1);
+        interchanges_.reserve(n);
+        for (auto *const list : {&successor_, &cycle_, &s_, &t_})
+            list->reserve(n + 1);
+    }
+
     /// \param before B_N', of the last job of the previous loop: equation (9); 0 in the first loop
     /// \param order is filled with the places of the jobs in `jobs`, first to last; of the same size as `jobs`
     void order(const std::vector<Job> &jobs, const int64_t before, std::vector<uint32_t> &order)

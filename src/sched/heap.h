@@ -6,6 +6,7 @@
 #ifndef MSFRS_SCHED_HEAP_H
 #define MSFRS_SCHED_HEAP_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -28,6 +29,13 @@ public:
     /// Whether the element at place a goes before the one at place b.
     bool before(const size_t a, const size_t b) const { return Before(entries_[a], entries_[b]); }
     static bool Holds(T &t) { return Traits::Place(t) != 0; }
+
+    /// Makes room for n elements, so that no push up to then allocates. \throws std::bad_alloc
+    void reserve(const size_t n)
+    {
+        if (n > entries_.capacity())
+            entries_.reserve(std::max(n, 2 * entries_.capacity()));
+    }
 
     void push(T &t)
     {

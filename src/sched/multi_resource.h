@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <new>
 
 namespace msfrs {
 
@@ -84,6 +85,19 @@ inline int64_t StampPerTick(const double share)
 }
 
 inline Stamp ToStamp(const Ticks ticks, const int64_t perTick) { return static_cast<Stamp>(ticks) * perTick; }
+
+/// Room in a heap for n flows, so that nothing allocates later: no exception crosses the ABI.
+/// \returns as flow_added does
+template <class Heap>
+int MakeRoom(Heap &heap, const size_t n)
+{
+    try {
+        heap.reserve(n);
+        return 0;
+    } catch (const std::bad_alloc &) {
+        return -1;
+    }
+}
 
 /// For gauges.
 inline double Microseconds(const Stamp stamp) { return std::ldexp(static_cast<double>(stamp), -StampFraction) * 1e-4; }
