@@ -53,20 +53,18 @@ void Conditioner::process(const Packet *const packets, const size_t n, const int
 {
     if (const auto &latest = tables_.get(); latest != table_)
         adopt(latest, now);
-    constexpr size_t Most = 64;
     for (size_t begin = 0; begin < n; begin += Most) {
         const size_t end = std::min(n, begin + Most);
-        FlowKey keys[Most];
         size_t of[Most], readable = 0;
         uint32_t found[Most];
         for (size_t i = begin; i < end; ++i) {
             verdicts[i] = {true, PerHop::Be, NoMatch};
             if (const auto key = ReadKey(packets[i].data, packets[i].length)) {
-                keys[readable] = *key;
+                keys_[readable] = *key;
                 of[readable++] = i;
             }
         }
-        table_->classifier.find(keys, readable, found);
+        table_->classifier.find(keys_, readable, found);
         for (size_t k = 0; k < readable; ++k) {
             const auto &packet = packets[of[k]];
             auto &verdict = verdicts[of[k]];

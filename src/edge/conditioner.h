@@ -54,11 +54,14 @@ public:
     const RuleTable *table() const { return table_.get(); }
 
 private:
+    static constexpr size_t Most = 64; ///< packets that are classified side by side
+
     void adopt(const std::shared_ptr<const RuleTable> &, int64_t now);
 
     Published<RuleTable>::Reader tables_;
     std::shared_ptr<const RuleTable> table_;
     std::vector<std::optional<Policer>> policers_; ///< by rule; nothing: not policed
+    FlowKey keys_[Most]; ///< of process(): to set them all up for every packet would cost more than a lookup
 };
 
 } // namespace msfrs::edge
