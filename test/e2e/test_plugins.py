@@ -162,3 +162,18 @@ def test_warnings_do_not_stop_squid(slow_link):
     assert gateway.cache_log().count('there is no interface nosuch0 now') == 1
     assert slow_link.users.get(slow_link.of('gold')[0]).wait().good
     assert gateway.report()['link']['metered'] is False
+
+
+@BOTH
+@pytest.mark.sanitized
+@pytest.mark.parametrize('line, words', (
+    ('msfrs_arbiter drfq', 'scheduler drfq must know what an item costs before it is served'),
+    ('msfrs_arbiter atfq', 'scheduler atfq must know what an item costs before it is served'),
+    ('msfrs_admission red mode=bytes', 'mode=bytes needs the size of an item when it arrives'),
+    ('msfrs_admission red min=60 max=50', 'min=60'),
+    ('msfrs_admission choke draws=0', 'draws=0 is not allowed: wanted is 1 to 64'),
+))
+def test_a_plugin_that_does_not_fit_requests(place, fabric, arguments, line, words):
+    """Schedulers of packets whose cost must be known, AQMs that count bytes: refused with the reason."""
+    said = refused(place, fabric, ON + line + '\n', *arguments)
+    assert words in said and line_of(place, line.split(maxsplit=1)[0]) in said, said

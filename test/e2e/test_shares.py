@@ -68,8 +68,6 @@ def test_ipv6_users_are_users_like_others(link):
     assert_shares(got, {user: link.world.weights[user.cls] for user in link.world.users})
 
 
-@pytest.mark.xfail(reason='the reserve for first quanta looks at how far ahead a class is, not a user: who keeps more '
-                          'requests queued gets up to 1.8 times what the others of his class get')
 @pytest.mark.link(users=(8, 1, 2), rtts_ms=(10.0,))
 def test_weights_are_per_user_and_users_of_a_class_are_equal(link):
     """Eight users against one: each user of a class as much as his weight says, however many others are in it, and
