@@ -304,7 +304,7 @@ const msfrs_param Params[] = {
     {"wake", MSFRS_CHOICE, "", "virtual", 0, 0, "virtual|paper", "service counter of a class that wakes"},
     {"ahead", MSFRS_INT, "bytes", "131072", 0, 1e9, nullptr, "how far ahead a class may be and still use the reserve"},
     {"user_ahead", MSFRS_INT, "bytes", "262144", 0, 1e9, nullptr, "how far ahead a user of a class may be for that"},
-    {"lag", MSFRS_INT, "bytes", "65536", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
+    {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
 };
 
 const msfrs_gauge GaugeTable[] = {

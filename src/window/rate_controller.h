@@ -26,7 +26,7 @@ struct WindowParams {
     double target = 0.995;              ///< U+, share of C, 0 < U+ < 1
     msfrs_time interval = 1'000'000'000; ///< T in ns, > 0
     double growth = 2.0;                ///< K, > 1
-    double reserve = 1.0;               ///< share of W+ kept open for first quanta, >= 0
+    double reserve = 0.5;               ///< share of W+ kept open for first quanta, >= 0
     msfrs_time memory = 0;              ///< ns, full time that is gathered before W+ is recomputed; 0: half an interval
     double early = 0;                   ///< share of U+ below which W+ grows without waiting for `memory`; 0: never
     double initial = 1.0;               ///< W0+, >= 1

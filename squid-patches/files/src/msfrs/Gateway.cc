@@ -302,7 +302,7 @@ Msfrs::Gateway::ReceiveBufferFor(const Comm::Connection &conn)
     // One that has the link to itself must be able to fill it. Among others, it gets what it may have per turn, and so
     // much more that ArrivalWatch can tell whether a whole quantum has arrived.
     const auto alone = ThisGateway->tickets_.size() <= 1;
-    const auto size = SocketOption(alone ? most : std::min(most, scheduler->config().quantum / 2 * 3));
+    const auto size = SocketOption(alone ? most : std::min(most, scheduler->config().quantum / 4 * 5));
     return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
 }
 
