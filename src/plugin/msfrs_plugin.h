@@ -214,7 +214,8 @@ struct msfrs_queue_view {
     msfrs_time idle_since;/**< when the queue became empty; 0 if it is not empty, or never held anything */
     const void *ctx;
     /** The n-th queued item, 0..length-1, in no particular order, for CHOKe's draw; NULL if out of range. What is
-     *  in service (being transmitted) is not among them. */
+     *  in service (being transmitted) is not among them. Only for a plugin with MSFRS_DROPS_QUEUED: hosts need not
+     *  keep such a list for others, and may answer them NULL. */
     struct msfrs_item *(*nth)(const void *ctx, uint32_t n);
 };
 
