@@ -137,23 +137,23 @@ void Block::locateServices(const FlowKey *const *const keys, const unsigned n, V
 
 void Block::intersect(const Vectors &v, const unsigned n, uint32_t *const found) const
 {
-    uint64_t words[GroupSize]; // of keys[i]: which words may have a bit
-    for (unsigned i = 0; i < n; ++i)
-        words[i] = axes[0].summary(v.of[0][i]);
-    for (size_t a = 1; a < axes.size(); ++a) {
-        for (unsigned i = 0; i < n; ++i)
-            words[i] &= axes[a].summary(v.of[a][i]);
-    }
     for (unsigned i = 0; i < n; ++i) {
         found[i] = NoMatch;
-        for (uint64_t left = words[i]; left; left &= left - 1) {
-            const auto w = static_cast<unsigned>(__builtin_ctzll(left));
-            uint64_t bits = axes[0].word(v.of[0][i], w);
+        for (unsigned q = 0; 2 * q < axes[0].lines() && found[i] == NoMatch; ++q) { // a word of the summary: two lines
+            uint64_t left = axes[0].summaries()[v.of[0][i]].words[q];
             for (size_t a = 1; a < axes.size(); ++a)
-                bits &= axes[a].word(v.of[a][i], w);
-            if (bits) {
-                found[i] = rules[64 * w + static_cast<unsigned>(__builtin_ctzll(bits))];
-                break;
+                left &= axes[a].summaries()[v.of[a][i]].words[q];
+            while (left) { // four bits of it: a word
+                const auto place = static_cast<unsigned>(__builtin_ctzll(left)) / 4;
+                const unsigned w = 2 * LineWords * q + place;
+                uint64_t bits = axes[0].word(v.of[0][i], w);
+                for (size_t a = 1; a < axes.size(); ++a)
+                    bits &= axes[a].word(v.of[a][i], w);
+                if (bits) {
+                    found[i] = rules[64 * w + static_cast<unsigned>(__builtin_ctzll(bits))];
+                    break;
+                }
+                left &= ~(uint64_t(0xf) << 4 * place);
             }
         }
     }

@@ -84,6 +84,11 @@ AVX2 void Locate(const Block &b, const Columns &c, const unsigned n, Vectors &v)
     }
 }
 
+AVX2 __m256i Load(const VectorSet::Summary &from)
+{
+    return _mm256_load_si256(reinterpret_cast<const __m256i *>(from.words));
+}
+
 AVX2 __m256i LoadHalf(const VectorSet::Lines::Row &line, const unsigned half)
 {
     return _mm256_load_si256(reinterpret_cast<const __m256i *>(line.words) + half);
@@ -129,12 +134,15 @@ AVX2 void Intersect(const Block &b, const Vectors &v, const unsigned n, uint32_t
         }
         return;
     }
-    const uint64_t *const summaries[] = {b.axes[0].summaries(), b.axes[A].summaries()...};
+    const VectorSet::Summary *const summaries[] = {b.axes[0].summaries(), b.axes[A].summaries()...};
     const VectorSet::LineId *const lists[] = {b.axes[0].lists(), b.axes[A].lists()...};
-    uint64_t left[GroupSize]; // of keys[i]: which words may have a bit
+    unsigned left[GroupSize]; // of keys[i]: which lines may have a bit
     for (unsigned i = 0; i < n; ++i) {
-        left[i] = (summaries[0][v.of[0][i]] & ... & summaries[A][v.of[A][i]]);
-        const auto place = static_cast<unsigned>(__builtin_ctzll(left[i] | uint64_t(1) << 63)) / LineWords;
+        auto may = Load(summaries[0][v.of[0][i]]);
+        ((may = And(may, Load(summaries[A][v.of[A][i]]))), ...);
+        const auto none = _mm256_cmpeq_epi32(may, _mm256_setzero_si256());
+        left[i] = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(none))) ^ 0xff;
+        const auto place = static_cast<unsigned>(__builtin_ctz(left[i] | 1u << (BlockLines - 1)));
         const auto prefetch = [&](const size_t a) {
             _mm_prefetch(reinterpret_cast<const char *>(lines[a] + lists[a][v.of[a][i] * BlockLines + place]), _MM_HINT_T0);
         };
@@ -143,8 +151,8 @@ AVX2 void Intersect(const Block &b, const Vectors &v, const unsigned n, uint32_t
     }
     for (unsigned i = 0; i < n; ++i) {
         found[i] = NoMatch;
-        while (left[i]) {
-            const auto place = static_cast<unsigned>(__builtin_ctzll(left[i])) / LineWords;
+        for (; left[i]; left[i] &= left[i] - 1) {
+            const auto place = static_cast<unsigned>(__builtin_ctz(left[i]));
             const Row *const at[] = {lines[0] + lists[0][v.of[0][i] * BlockLines + place],
                                      lines[A] + lists[A][v.of[A][i] * BlockLines + place]...};
             auto low = LoadHalf(*at[0], 0), high = LoadHalf(*at[0], 1);
@@ -153,7 +161,6 @@ AVX2 void Intersect(const Block &b, const Vectors &v, const unsigned n, uint32_t
                 found[i] = rules[64 * LineWords * place + FirstBit(low, high, some)];
                 break;
             }
-            left[i] &= ~(uint64_t(0xff) << LineWords * place);
         }
     }
 }

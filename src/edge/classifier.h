@@ -11,8 +11,8 @@
 ///
 /// Where this departs from the paper, which has 512 rules of IPv4 in hardware:
 ///   - Rules are taken in blocks of 4,096, searched in order until one has a match. A vector has at most 64 words of
-///     64 bits and a summary of one word that says which words are not 0 (Baboescu and Varghese, "Scalable packet
-///     classification", SIGCOMM 2001): the summaries are ANDed first, and only words that all of them name are read.
+///     64 bits and a summary of 256 bits that says which 16 bits are not 0 (Baboescu and Varghese, "Scalable packet
+///     classification", SIGCOMM 2001): the summaries are ANDed first, and only what all of them name is read.
 ///   - Equal vectors are kept once, and so are equal lines of 512 bits in them (see VectorSet).
 ///   - Destination port with protocol, and that with source port, become one dimension of their own as long as its
 ///     table has at most 65,536 entries (a step of recursive flow classification, Gupta and McKeown, SIGCOMM 1999,
@@ -20,7 +20,7 @@
 ///   - The binary search over ports and IPv4 addresses is unrolled into pages (see PageTable); over IPv6 addresses
 ///     it is a binary search.
 ///
-/// Memory: at most, per block and family: 0.7 MB a dimension (8,193 vectors and 8,200 lines), 4.5 MB for the pair that
+/// Memory: at most, per block and family: 0.9 MB a dimension (8,193 vectors and 8,200 lines), 4.7 MB for the pair that
 /// replaces three, and for an IPv4 address 13 MB of pages; access lists need a tenth of it (bytes() says). So it grows
 /// linearly with the rules, where the paper's grows with their square.
 /// Time: per block two or three loads a dimension, and a few words.

@@ -91,7 +91,7 @@ void Distinct<Width>::seal()
 std::optional<VectorId> VectorSet::add(const Vector &v)
 {
     LineId ids[BlockLines] = {};
-    uint64_t summary = 0;
+    Summary summary{};
     for (unsigned n = 0; n < lines_; ++n) {
         Lines::Row line;
         std::copy_n(v.data() + n * LineWords, LineWords, line.words);
@@ -99,8 +99,8 @@ std::optional<VectorId> VectorSet::add(const Vector &v)
         if (id >= MostLines)
             return {};
         ids[n] = static_cast<LineId>(id);
-        for (unsigned w = 0; w < LineWords; ++w)
-            summary |= uint64_t(line.words[w] != 0) << (n * LineWords + w);
+        for (unsigned s = 0; s < 32; ++s)
+            summary.words[n / 2] |= uint64_t((line.words[s / 4] >> 16 * (s % 4) & 0xffff) != 0) << (32 * (n % 2) + s);
     }
     Distinct<ListWords>::Row list;
     std::memcpy(list.words, ids, sizeof(ids));
@@ -129,7 +129,7 @@ Vector VectorSet::copy(const size_t v) const
 
 size_t VectorSet::bytes() const
 {
-    return summaries_.capacity() * sizeof(uint64_t) + lists_.bytes() + distinct_.bytes();
+    return summaries_.capacity() * sizeof(Summary) + lists_.bytes() + distinct_.bytes();
 }
 
 Intervals<uint32_t> Cut(const std::vector<Range<uint32_t>> &ranges, const uint32_t last, VectorSet &vectors)

@@ -15,7 +15,7 @@
 
 namespace msfrs::edge {
 
-constexpr unsigned BlockRules = 4096; ///< rules of a block: as many words as a summary has bits
+constexpr unsigned BlockRules = 4096; ///< rules of a block: eight lines, as many as AVX2 has lanes of a summary
 constexpr unsigned BlockWords = BlockRules / 64;
 using Vector = std::array<uint64_t, BlockWords>;
 using VectorId = uint16_t; ///< at most 2 * BlockRules + 1 vectors in a dimension
@@ -50,13 +50,16 @@ private:
 /// The different vectors of a dimension. Intervals that nest return to the vector they came from, so that there are
 /// fewer vectors than intervals. A vector is a list of lines of 512 bits; each line is kept once, too: from one
 /// interval to the next the vector changes in a bit for each range that begins or ends, so in few of its lines, and
-/// n ranges have at most 2n lines and one for each place in the list. Of each vector there is a summary: bit w says
-/// whether word w has a bit.
+/// n ranges have at most 2n lines and one for each place in the list. Of each vector there is a summary: bit s says
+/// whether the 16 bits from 16 s on have one, so that 32 bits of it stand for a line.
 class VectorSet {
 public:
     static constexpr size_t Most = 2 * BlockRules + 1, MostLines = 65536;
     using Lines = Distinct<LineWords>;
     using LineId = uint16_t;
+    struct alignas(32) Summary {
+        uint64_t words[BlockWords / 16];
+    };
 
     /// \param rules 1..BlockRules, bits in use
     explicit VectorSet(const unsigned rules): lines_((rules + 64 * LineWords - 1) / (64 * LineWords)) {}
@@ -67,7 +70,6 @@ public:
 
     size_t size() const { return lists_.size(); }
     unsigned lines() const { return lines_; } ///< of a vector
-    uint64_t summary(const size_t v) const { return summaries_[v]; }
     uint64_t word(const size_t v, const unsigned w) const
     {
         return distinct_[lists()[v * BlockLines + w / LineWords]].words[w % LineWords];
@@ -75,7 +77,7 @@ public:
     Vector copy(size_t v) const;
     size_t bytes() const;
 
-    const uint64_t *summaries() const { return summaries_.data(); }
+    const Summary *summaries() const { return summaries_.data(); }
     /// Numbers of the lines of vector v: [v * BlockLines] and those behind it.
     const LineId *lists() const { return reinterpret_cast<const LineId *>(lists_.data()); }
     const Lines::Row *line() const { return distinct_.data(); }
@@ -84,7 +86,7 @@ private:
     static constexpr unsigned ListWords = BlockLines * sizeof(LineId) / sizeof(uint64_t);
 
     unsigned lines_;
-    std::vector<uint64_t> summaries_;
+    std::vector<Summary> summaries_;
     Distinct<ListWords> lists_;
     Lines distinct_;
 };

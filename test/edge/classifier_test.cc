@@ -206,7 +206,7 @@ TEST(Classifier, WorstCaseOfMemory)
     const Block block(rules, numbers, Family::V4);
     ASSERT_EQ(block.axes.size(), 4u);
     for (const auto &axis : block.axes)
-        EXPECT_LE(axis.bytes(), VectorSet::Most * 24 + (VectorSet::Most + 7) * 64);
+        EXPECT_LE(axis.bytes(), VectorSet::Most * 48 + (VectorSet::Most + 7) * 64);
     EXPECT_EQ(block.axes[1].size(), VectorSet::Most - 1) << "or this tests little";
     EXPECT_LE(block.bytes(), size_t(2 * 13 + 4) << 20);
     Random random(4);
