@@ -27,7 +27,7 @@
 
 namespace msfrs {
 
-/// \tparam Algorithm derived from BucketTree, made of (total, const Dice &);
+/// \tparam Algorithm derived from BucketTree, made of (total, tokens of a typical packet, const Dice &);
 ///         `void opened(Bucket &)` after a bucket was created;
 ///         `void distribute(Node &root, Tokens quantum, uint32_t queued)` after quantum tokens came back to sigma;
 ///         `uint64_t picks`: how many buckets it has visited to hand out tokens
@@ -87,7 +87,7 @@ private:
         self.maxp_ = p[7].d / 100;
         self.ecn_ = p[8].i;
         new (&self.tree_) Algorithm(static_cast<Tokens>(p[4].d * static_cast<double>(self.buffer_.limit * Token)),
-                                    self.dice_);
+                                    self.buffer_.packet * Token, self.dice_);
         self.made_ = true;
         return 0;
     }

@@ -7,13 +7,20 @@
 /// aqm/bucket_tree.h and aqm/bucket_aqm.h. At a departure of q tokens (1, or the packet's bytes), with Q packets left:
 ///
 ///     sigma = sigma + q
-///     beta = floor(|sigma| / (q max(Q, 1))) + 1 times: a child at random, in proportion to its weight;
+///     beta = floor(|sigma| / (p max(Q, 1))) + 1 times: a child at random, in proportion to its weight;
 ///         sigma > 0:  q tokens (or the rest of sigma) to it; a bucket with more than L is deleted, x_j to sigma
 ///         sigma < 0:  q tokens (or what sigma lacks) from it, if it has as many
+///
+/// p is 1 or, in byte mode, the greater of q and a typical packet's bytes: were it q alone, a small packet that departs
+/// would start a walk over all the buckets to hand out in tiny pieces what a large one left.
 ///
 /// Departures: sigma = 0 ends the loop, where the paper's pseudocode would grab a token only to give it back the next
 /// time; sigma is never moved beyond 0. Heights are looked up anew after every deletion. An interior node that is
 /// drawn does the same with its own sigma and its own Q.
+///
+/// Buckets visited for a departure are 1 to 1.6 on average. They are more where buckets come and go all the time while
+/// little is queued, since each moves its whole height: measured 2.7 for 300 flows in bursts of 10 before a buffer of
+/// 200, and up to 8 in a tree with a class that does not use its share. The paper's section 5.2 has the same proviso.
 #include "aqm/bucket_aqm.h"
 
 #include <cstdlib>
@@ -24,13 +31,14 @@ using namespace msfrs;
 
 class Faba : public BucketTree {
 public:
-    Faba(const Tokens total, const Dice &dice): BucketTree(total), dice_(dice) {}
+    Faba(const Tokens total, const Tokens typical, const Dice &dice):
+        BucketTree(total), typical_(typical), dice_(dice) {}
 
     void opened(Bucket &) {} // what the others have beyond their heights now is gathered when they come by
 
     void distribute(Node &n, const Tokens quantum, const uint32_t queued)
     {
-        const int64_t beta = std::abs(n.sigma) / quantum / std::max(queued, 1u) + 1;
+        const int64_t beta = std::abs(n.sigma) / std::max(quantum, typical_) / std::max(queued, 1u) + 1;
         for (int64_t i = 0; i < beta && n.sigma != 0 && !n.children.empty(); ++i) {
             auto &b = n.children.draw(dice_);
             picks += b.node == nullptr;
@@ -50,6 +58,7 @@ public:
     uint64_t picks = 0;
 
 private:
+    Tokens typical_;
     Dice dice_;
 };
 

@@ -9,9 +9,10 @@
 ///     sigma = sigma + q
 ///     while sigma >= q: the next child in the round gets its due; a bucket with L or more is deleted, x_j to sigma
 ///
-/// The due of a child is q times its weight over the mean weight: q for all where weights are equal, as in the paper.
-/// Who could not be given all of it for want of sigma gets the rest next. sigma < 0 is not grabbed back but waits for
-/// departures. An interior node whose turn it is does the same with its own sigma.
+/// The due of a child is a packet's tokens times its weight over the mean weight: 1 for all where weights are equal, as
+/// in the paper; in byte mode a packet is the greater of the departed and a typical one, so that a small one starts no
+/// long round of tiny dues. Who could not be given all of it for want of sigma gets the rest next. sigma < 0 is not
+/// grabbed back but waits for departures. An interior node whose turn it is does the same with its own sigma.
 #include "aqm/bucket_aqm.h"
 
 namespace {
@@ -20,16 +21,16 @@ using namespace msfrs;
 
 class Sfed : public BucketTree {
 public:
-    Sfed(const Tokens total, const Dice &): BucketTree(total) {}
+    Sfed(const Tokens total, const Tokens typical, const Dice &): BucketTree(total), typical_(typical) {}
 
     void opened(Bucket &) { gatherAll(root()); }
 
     void distribute(Node &n, const Tokens quantum, uint32_t)
     {
         // A child that passes up what it was given could keep the round going for ever.
-        for (int64_t left = n.sigma / quantum + n.children.size();
+        for (int64_t left = n.sigma / std::max(quantum, typical_) + n.children.size();
              left > 0 && n.sigma >= quantum && !n.children.empty(); --left) {
-            auto &b = turn(n, quantum);
+            auto &b = turn(n, std::max(quantum, typical_));
             picks += b.node == nullptr;
             const Tokens amount = std::min(n.due, n.sigma);
             n.due -= amount;
@@ -51,7 +52,7 @@ public:
 
 private:
     /// Whose turn it is: who is still owed something, or the next.
-    static Bucket &turn(Node &n, const Tokens quantum)
+    static Bucket &turn(Node &n, const Tokens packet)
     {
         if (n.due > 0) {
             --n.turn.slot; // it, or whoever stands there now
@@ -59,7 +60,7 @@ private:
         }
         auto &b = n.children.next(n.turn);
         const double share = b.weight * n.children.size() / n.children.total();
-        n.due = std::max<Tokens>(static_cast<Tokens>(static_cast<double>(quantum) * share), 1);
+        n.due = std::max<Tokens>(static_cast<Tokens>(static_cast<double>(packet) * share), 1);
         return b;
     }
 
@@ -71,6 +72,8 @@ private:
             gather(b);
         });
     }
+
+    Tokens typical_;
 };
 
 using Plugin = BucketAqm<Sfed>;

@@ -85,17 +85,22 @@ TEST_P(Buckets, KeepEveryToken)
 
 TEST_P(Buckets, AreVisitedLessThanTwiceADeparture)
 {
-    struct Load { int flows; uint32_t burst; double each; };
-    for (const auto load : {Load{2, 1, 0.8}, Load{30, 1, 0.05}, Load{30, 10, 0.1}, Load{500, 3, 0.004}}) {
+    struct Load { int flows; uint32_t burst; double each; int64_t size; };
+    std::vector<Load> loads{{2, 1, 0.8, 512}, {30, 1, 0.05, 512}, {30, 10, 0.1, 512}, {500, 3, 0.004, 512}};
+    // Small packets among large ones must not start long walks. (faba.cc says where the bound does not hold.)
+    if (std::string(GetParam().aqm) == "faba" && std::string(GetParam().bucket) != "tree")
+        loads.insert(loads.end(), {{30, 10, 0.1, 40}, {300, 1, 0.005, 40}});
+    for (const auto &load : loads) {
         Bottleneck b(ParseVariant("fifo"), ParseVariant(with("limit=200 packet=512"), MSFRS_AQM), 1e6);
         auto *const interior = b.engine().addClass("interior", 1, MSFRS_INTERIOR);
         msfrs_class *const classes[] = {b.engine().addClass("a", 1), b.engine().addClass("b", 3, 0, interior),
                                         b.engine().addClass("c", 1, 0, interior)};
         for (int n = 0; n < load.flows; ++n)
-            b.constant(b.engine().flow(*classes[n % 3], std::to_string(n)), load.each * 1e6, load.burst, 512);
+            b.constant(b.engine().flow(*classes[n % 3], std::to_string(n)), load.each * 1e6, load.burst,
+                       n % 2 ? load.size : 512);
         b.run(20 * Second);
         const auto gauges = b.engine().aqmGauges(nullptr);
-        EXPECT_GT(gauges[4], 30000) << "departures";
+        EXPECT_GT(gauges[4], 20000) << "departures";
         EXPECT_LT(gauges[5] / gauges[4], 2) << load.flows << " flows in bursts of " << load.burst;
     }
 }
