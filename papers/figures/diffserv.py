@@ -64,9 +64,10 @@ def _rules(run) -> Figure:
 
     return Figure(
         "diffserv-06", "DiffServ edge, figure 6: throughput and the number of rules", rows, plot,
-        note="Classifier, policer and marker, packets of 64 bytes one by one, all of which match the last rule. Processor "
-        "time of this machine, the least of seven rounds; the paper's PC is a Pentium III at 800 MHz and has the driver's "
-        "and the kernel's cost in its figure, so only the shapes compare. Of the rest of figure 6 the text prints no number.")
+        note="Classifier, policer and marker, packets of 64 bytes one by one, all of which match the last rule. "
+        "Processor time of this machine, the least of seven rounds; the paper's PC is a Pentium III at 800 MHz and has "
+        "the driver's and the kernel's cost in its figure, so only the shapes compare. Of the rest of figure 6 the "
+        "text prints no number.")
 
 
 def _throughput(port: dict) -> Figure:
@@ -99,8 +100,8 @@ def _throughput(port: dict) -> Figure:
 
     return Figure(
         "diffserv-07", "DiffServ edge, figure 7: priority and bandwidth control", rows, plot,
-        note=f"Four receivers at constant rates into one link of 100 Mbit/s; a queue holds {QUEUE} packets, BE's quantum is "
-        "one of them. EF is not in the 2:1 of the others, in the paper as here: it never asks for its share.")
+        note=f"Four receivers at constant rates into one link of 100 Mbit/s; a queue holds {QUEUE} packets, BE's "
+        "quantum is one of them. EF is not in the 2:1 of the others, in the paper as here: it never asks for its share.")
 
 
 def _latency(port: dict) -> Figure:
@@ -109,8 +110,9 @@ def _latency(port: dict) -> Figure:
     rows = [
         Row("AF2 : AF1 at full load", "", 2, full[2] / full[1], within=0.1),
         Row("AF3 : AF2 at full load", "", 2, full[3] / full[2], within=0.1),
-        Row("EF's highest latency, of AF1's at full load", "%", 20, 100 * max(port[n][0][WAITED] for n in loads) / full[1],
-            bound="most", why="\"very low\" in the paper"),
+        Row("EF's highest latency, of AF1's at full load", "%", 20,
+            100 * max(port[load][0][WAITED] for load in loads) / full[1], bound="most",
+            why="\"very low\" in the paper"),
         Row("highest less lowest of the four at 20 % load", "us", 10, max(light) - min(light), bound="most",
             why="\"the same\" in the paper"),
     ]
@@ -126,20 +128,21 @@ def _latency(port: dict) -> Figure:
 
     return Figure("diffserv-08", "DiffServ edge, figure 8: latency", rows, plot,
                   note="Of the same runs: from arrival to the end of sending. The paper prints no times, only that the "
-                  "latencies of the AF classes keep the 2:1 of their shares, and what is said of EF and of light load; the "
-                  "20 % and 10 us that ours is held to are a fifth of AF1's latency and one and a half packets.")
+                  "latencies of the AF classes keep the 2:1 of their shares, and what is said of EF and of light load; "
+                  "the 20 % and 10 us that ours is held to are a fifth of AF1's latency and one and a half packets.")
 
 
 def _flows(run, seconds: float) -> Figure:
     at = {load: [row[1] for row in run("flows", load, seconds)] for load in (0.5, 1.0)}
     mean = {load: sum(rates) / len(rates) for load, rates in at.items()}
-    near = {load: 100 * sum(abs(r - FLOW_LIMIT) < 0.01 * FLOW_LIMIT for r in rates) / len(rates) for load, rates in at.items()}
+    near = 100 * sum(abs(rate - FLOW_LIMIT) < 0.01 * FLOW_LIMIT for rate in at[1.0]) / len(at[1.0])
     rows = [
         Row("mean of the flows at half of wire speed", "packets/s", FLOW_LIMIT, mean[0.5], within=0.5),
         Row("slowest flow at half of wire speed", "packets/s", FLOW_LIMIT, min(at[0.5]), within=1.5),
         Row("fastest flow at half of wire speed", "packets/s", FLOW_LIMIT, max(at[0.5]), within=1.5),
         Row("mean of the flows at wire speed", "packets/s", FLOW_LIMIT, mean[1.0], within=0.5),
-        Row("flows within 1 % of their limit at wire speed", "%", 50, near[1.0], bound="least", why="\"most\" in the paper"),
+        Row("flows within 1 % of their limit at wire speed", "%", 50, near, bound="least",
+            why="\"most\" in the paper"),
     ]
 
     def plot(canvas):
@@ -151,5 +154,6 @@ def _flows(run, seconds: float) -> Figure:
         axes.legend()
 
     return Figure("diffserv-09", "DiffServ edge, figure 9: 500 flows, each with its rule", rows, plot,
-                  note=f"500 rules, each with a token bucket of 4 packets; {seconds:g} s. In the paper some flows go off "
-                  "their limit when overloaded, because the processors cannot keep up; a simulated link has no such limit.")
+                  note=f"500 rules, each with a token bucket of 4 packets; {seconds:g} s. In the paper some flows go "
+                  "off their limit when overloaded, because the processors cannot keep up; a simulated link has no "
+                  "such limit.")

@@ -52,7 +52,8 @@ std::vector<Range<uint32_t>> Narrow(const std::vector<Range<Address>> &wide)
     std::vector<Range<uint32_t>> ranges;
     for (const auto &r : wide) {
         const bool whole = r.last.high || r.last.low > LastAddress4;
-        ranges.push_back({static_cast<uint32_t>(r.first.low), whole ? LastAddress4 : static_cast<uint32_t>(r.last.low)});
+        ranges.push_back({static_cast<uint32_t>(r.first.low),
+                          whole ? LastAddress4 : static_cast<uint32_t>(r.last.low)});
     }
     return ranges;
 }

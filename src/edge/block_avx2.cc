@@ -51,7 +51,8 @@ AVX2 __m256i Find16(const PageTable &t, const __m256i key)
 
 AVX2 __m256i Find32(const PageTable &t, const __m256i key)
 {
-    const auto middle = Gather(t.middle(), InPage(Gather(t.top(), _mm256_srli_epi32(key, 16)), _mm256_srli_epi32(key, 8)));
+    const auto top = Gather(t.top(), _mm256_srli_epi32(key, 16));
+    const auto middle = Gather(t.middle(), InPage(top, _mm256_srli_epi32(key, 8)));
     return Gather(t.leaves(), InPage(middle, key));
 }
 
@@ -120,7 +121,8 @@ AVX2 unsigned FirstBit(const __m256i low, const __m256i high, const unsigned som
 
 /// Block::intersect(). A is 1 .. b.axes.size() - 1: a pack, since loops over so few axes stay loops.
 template <size_t... A>
-AVX2 void Intersect(const Block &b, const Vectors &v, const unsigned n, uint32_t *const found, std::index_sequence<A...>)
+AVX2 void Intersect(const Block &b, const Vectors &v, const unsigned n, uint32_t *const found,
+                    std::index_sequence<A...>)
 {
     const uint32_t *const rules = b.rules.data();
     const Row *const lines[] = {b.axes[0].line(), b.axes[A].line()...};
@@ -144,7 +146,8 @@ AVX2 void Intersect(const Block &b, const Vectors &v, const unsigned n, uint32_t
         left[i] = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(none))) ^ 0xff;
         const auto place = static_cast<unsigned>(__builtin_ctz(left[i] | 1u << (BlockLines - 1)));
         const auto prefetch = [&](const size_t a) {
-            _mm_prefetch(reinterpret_cast<const char *>(lines[a] + lists[a][v.of[a][i] * BlockLines + place]), _MM_HINT_T0);
+            const Row *const line = lines[a] + lists[a][v.of[a][i] * BlockLines + place];
+            _mm_prefetch(reinterpret_cast<const char *>(line), _MM_HINT_T0);
         };
         prefetch(0);
         (prefetch(A), ...);

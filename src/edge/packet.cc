@@ -73,7 +73,9 @@ std::optional<FlowKey> ReadKey6(const uint8_t *const packet, const size_t length
         key.protocol = packet[at];
         if (next == FragmentHeader && (Get16(packet + at + 2) & 0xfff8))
             return key;
-        at += next == FragmentHeader ? 8 : next == Authentication ? 4u * (packet[at + 1] + 2) : 8u * (packet[at + 1] + 1);
+        at += next == FragmentHeader ? 8
+            : next == Authentication ? 4u * (packet[at + 1] + 2)
+                                     : 8u * (packet[at + 1] + 1);
     }
 }
 

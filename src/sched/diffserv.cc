@@ -9,10 +9,10 @@
 ///     when no class with a backlog can send: credit += quantum, of every class; what is not backlogged has none
 ///
 /// The paper has six classes, EF, AF1 to AF4 and BE, each with twice the quantum of the next. Here a class's quantum
-/// is its weight times `quantum`, and the classes are scanned by weight, the heaviest first (of equals the one added first):
-/// weights of 32, 16, 8, 4, 2 and 1 are the paper's router, and any others are as good. Names say nothing, but that
-/// with strict=on the class called `ef` goes before all others and needs no credit; police what enters it. Within a
-/// class: first come, first served.
+/// is its weight times `quantum`, and the classes are scanned by weight, the heaviest first (of equals the one that was
+/// added first): weights of 32, 16, 8, 4, 2 and 1 are the paper's router, and any others are as good. Names say
+/// nothing, but that with strict=on the class called `ef` goes before all others and needs no credit; police what
+/// enters it. Within a class: first come, first served.
 ///
 /// This is not strict priority: a heavy class that has spent its credit waits until the light ones have had theirs.
 ///

@@ -87,7 +87,8 @@ void Register(const std::string &name, const size_t burst, std::function<void(si
 
 std::string Name(const size_t rules, const std::string &what, const size_t burst)
 {
-    return std::to_string(rules) + " rules, " + what + (burst > 1 ? ", bursts of " + std::to_string(burst) : ", one by one");
+    return std::to_string(rules) + " rules, " + what +
+        (burst > 1 ? ", bursts of " + std::to_string(burst) : ", one by one");
 }
 
 void RegisterAll(const size_t n, const Family f, Bed &bed)
@@ -112,7 +113,8 @@ void RegisterAll(const size_t n, const Family f, Bed &bed)
         return;
     for (const auto &method : bed.acl->methods()) {
         for (const size_t burst : Bursts) {
-            Register(Name(n, std::string("librte_acl ") + method.name, burst), burst, [&bed, method, burst](const size_t at) {
+            const auto name = Name(n, std::string("librte_acl ") + method.name, burst);
+            Register(name, burst, [&bed, method, burst](const size_t at) {
                 bed.acl->find(at, static_cast<uint32_t>(burst), found.data(), method.number);
             });
         }
@@ -168,8 +170,8 @@ void Summary(const Reporter &r, const size_t n, const double target, const Bed &
 #endif
     }
     const double times = linear / r.best(Name(n, "best", Bursts[0]));
-    std::printf("  linear search %.0f ns: %.0f times as long as in bursts of %zu, %.0f times as long as one by one", linear,
-                times, Bursts[0], linear / alone);
+    std::printf("  linear search %.0f ns: %.0f times as long as in bursts of %zu, %.0f times as long as one by one",
+                linear, times, Bursts[0], linear / alone);
     if (n < 4096) {
         std::puts("");
         return;
@@ -177,7 +179,8 @@ void Summary(const Reporter &r, const size_t n, const double target, const Bed &
     std::printf("; target 100");
     Say(linear / alone >= 100);
     if (linear / alone < 100)
-        std::printf("    (in bursts it is%s: one by one, every lookup waits for memory alone)\n", times >= 100 ? "" : " not, either");
+        std::printf("    (in bursts it is%s: one by one, every lookup waits for memory alone)\n",
+                    times >= 100 ? "" : " not, either");
 }
 
 } // namespace
@@ -210,7 +213,8 @@ int main(int argc, char **argv)
                     static_cast<double>(beds6[n]->fast.bytes()) * 1e-6);
     }
 #ifndef HAVE_DPDK
-    std::puts("\nlibrte_acl was left out: DPDK was not there when this was configured (Debian: apt install libdpdk-dev)");
+    std::puts("\nlibrte_acl was left out: DPDK was not there when this was configured "
+              "(Debian: apt install libdpdk-dev)");
 #endif
     return 0;
 }

@@ -91,7 +91,8 @@ TEST(Rules, NothingIsAFileOfNoRules)
 {
     EXPECT_TRUE(Read("").empty());
     EXPECT_TRUE(Read("\n # only this\n\n").empty());
-    EXPECT_EQ(Read("a from=any to=any protocol=any from-port=any to-port=any mark=be")[0].match.sourcePort.last, NoPort);
+    const auto any = Read("a from=any to=any protocol=any from-port=any to-port=any mark=be");
+    EXPECT_EQ(any[0].match.sourcePort.last, NoPort);
 }
 
 TEST(Rules, EveryCodePoint)
@@ -106,7 +107,8 @@ TEST(Rules, EveryCodePoint)
 TEST(Rules, MessagesSayWhereWhatAndWhatIsAllowed)
 {
     const std::string fields = "the fields are from, to, protocol, from-port, to-port, rate, depth and mark";
-    const std::string points = "allowed are ef, af11, af12, af13, af21, af22, af23, af31, af32, af33, af41, af42, af43, be";
+    const std::string points =
+        "allowed are ef, af11, af12, af13, af21, af22, af23, af31, af32, af33, af41, af42, af43, be";
     const std::string addresses =
         "not an address; allowed are any, ADDRESS, ADDRESS/LENGTH and FIRST-LAST of IPv4 or IPv6";
     const std::pair<std::string, std::string> cases[] = {
@@ -168,8 +170,8 @@ TEST(Rules, MessagesSayWhereWhatAndWhatIsAllowed)
 TEST(Rules, WhatCannotBeShownIsNot)
 {
     EXPECT_EQ(Refused(std::string("r from=1.2.3.4\0x mark=be", 24)),
-              "edge.rules:1: from=1.2.3.4?x: not an address; allowed are any, ADDRESS, ADDRESS/LENGTH and FIRST-LAST of "
-              "IPv4 or IPv6");
+              "edge.rules:1: from=1.2.3.4?x: not an address; allowed are any, ADDRESS, ADDRESS/LENGTH and FIRST-LAST "
+              "of IPv4 or IPv6");
     EXPECT_EQ(Refused("r \x1b[2J\xff"),
               "edge.rules:1: \"?[2J?\": wanted is FIELD=VALUE; the fields are from, to, protocol, from-port, to-port, "
               "rate, depth and mark");

@@ -59,8 +59,11 @@ FlowKey PointOf(const Match &m, const Family f, Random &random)
     };
     k.source = of(m.source);
     k.destination = of(m.destination);
-    k.sourcePort = std::min(Within(m.sourcePort, random), m.sourcePort.first == NoPort ? NoPort : 65535u);
-    k.destinationPort = std::min(Within(m.destinationPort, random), m.destinationPort.first == NoPort ? NoPort : 65535u);
+    const auto port = [&](const Range<uint32_t> &r) {
+        return std::min(Within(r, random), r.first == NoPort ? NoPort : 65535u);
+    };
+    k.sourcePort = port(m.sourcePort);
+    k.destinationPort = port(m.destinationPort);
     k.protocol = static_cast<uint8_t>(Within(m.protocol, random));
     return k;
 }
@@ -165,7 +168,8 @@ std::vector<Match> AccessList(const size_t rules, const Family f, const uint64_t
             m.sourcePort =
                 Draw<Ports>({{0.85, AnyPort}, {0.5, high}, {0.7, services[random.below(20)]}, {1, ranges[0]}}, random);
             m.destinationPort = Draw<Ports>({{0.25, AnyPort}, {0.75, services[random.below(services.size())]},
-                                             {0.4, high}, {0.1, low}, {1, ranges[random.below(ranges.size())]}}, random);
+                                             {0.4, high}, {0.1, low}, {1, ranges[random.below(ranges.size())]}},
+                                            random);
         }
         if (there.insert(m).second)
             all.push_back(m);

@@ -33,7 +33,8 @@ using namespace msfrs::edge;
 
 constexpr int64_t Second = 1'000'000'000;
 constexpr double LinkRate = 100e6;                                 ///< Fast Ethernet, bit/s
-constexpr int64_t Frame = 64, Gap = 20, Header = 18;               ///< bytes; Gap: preamble and pause, Header: Ethernet's
+constexpr int64_t Frame = 64, Header = 18;                         ///< bytes; Header: Ethernet's, of the frame
+constexpr int64_t Gap = 20;                                        ///< bytes: preamble and pause
 constexpr double WireSpeed = LinkRate / (8.0 * (Frame + Gap));     ///< packets/s
 constexpr double EfLimit = 62'500;                                 ///< packets/s, as in figure 7
 constexpr size_t Flows = 500;                                      ///< figure 9
@@ -75,7 +76,8 @@ class Port {
 public:
     Port(const std::string &plugins, const std::string &rules, const uint32_t queue)
         : tables_(Parse(rules)), conditioner_(tables_), queue_(queue),
-          engine_(Load(plugins), {}, Engine::Cost::Exact, 1, 0, ledger_, {[](int, const std::string &) {}, [] { return uint64_t(1); }})
+          engine_(Load(plugins), {}, Engine::Cost::Exact, 1, 0, ledger_,
+                  {[](int, const std::string &) {}, [] { return uint64_t(1); }})
     {
         for (const auto &c : PerHopClasses)
             flows_.push_back(&engine_.flow(*engine_.addClass(c.name, c.weight), "port"));
@@ -172,7 +174,8 @@ void PrintPort(const std::string &plugins, const double load, const double secon
     std::string rules;
     std::vector<Input> inputs;
     for (uint32_t n = 0; n < 4; ++n) {
-        rules += std::string(marks[n]) + " from=" + Source(n) + (n == 0 ? Police(EfLimit, 16) : "") + " mark=" + marks[n] + "\n";
+        const auto police = n == 0 ? Police(EfLimit, 16) : "";
+        rules += std::string(marks[n]) + " from=" + Source(n) + police + " mark=" + marks[n] + "\n";
         inputs.push_back({n, load * WireSpeed});
     }
     for (const auto &t : Port(plugins, rules, queue).run(inputs, seconds)) {
@@ -191,8 +194,9 @@ void PrintFlows(const std::string &plugins, const double load, const double seco
         rules += "flow" + std::to_string(n) + " from=" + Source(n) + Police(FlowLimit, 4) + " mark=af11\n";
         inputs.push_back({n, load * WireSpeed / Flows});
     }
+    const double span = seconds / 2;
     for (const auto &t : Port(plugins, rules, queue).run(inputs, seconds))
-        std::printf("%.2f %.2f\n", static_cast<double>(t.offered) / seconds * 2, static_cast<double>(t.sent) / seconds * 2);
+        std::printf("%.2f %.2f\n", static_cast<double>(t.offered) / span, static_cast<double>(t.sent) / span);
 }
 
 double ProcessorTime()
