@@ -12,7 +12,7 @@
 
 namespace msfrs::edge {
 
-constexpr unsigned GroupSize = 32; ///< keys that are looked up side by side
+constexpr unsigned GroupSize = 64; ///< keys that are looked up side by side
 constexpr unsigned MostAxes = 5;
 
 /// A pair of dimensions that became one: the vector of (a, b) is table[a * stride + b]. The last entry is not used.
