@@ -13,6 +13,12 @@ Bottleneck::Bottleneck(const Variant &sched, const Variant &aqm, const double ra
                                        host_.engine());
 }
 
+Bottleneck::~Bottleneck()
+{
+    if (onLink_)
+        engine_->done(*onLink_, now_); // what is in service the host must end
+}
+
 Bottleneck::Source &Bottleneck::constant(msfrs_flow &f, const double rate, const uint32_t burst, const int64_t size)
 {
     auto &s = adaptive(f, 0, size);

@@ -35,6 +35,10 @@ public:
     /// \param rate bytes/s; \param limit packets that the host holds at most, 0: the AQM's limit alone
     Bottleneck(const Variant &sched, const Variant &aqm, double rate, uint32_t limit = 0, uint64_t seed = 1);
 
+    ~Bottleneck();
+    Bottleneck(const Bottleneck &) = delete;
+    Bottleneck &operator=(const Bottleneck &) = delete;
+
     Engine &engine() { return *engine_; }
     /// A constant rate of bytes/s in bursts of so many packets. Gaps are shaken by up to a half: none are in step.
     Source &constant(msfrs_flow &, double rate, uint32_t burst = 1, int64_t size = 512);
