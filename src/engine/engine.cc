@@ -12,8 +12,6 @@ namespace msfrs {
 
 namespace {
 
-constexpr size_t MaxSpareItems = 4096;
-
 constexpr size_t Aligned(const size_t size)
 {
     constexpr size_t unit = alignof(std::max_align_t);
@@ -78,7 +76,11 @@ struct Engine::Instance {
 Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, const uint32_t limit, Ledger &ledger,
                EngineHost host):
     sched_(std::move(sched)), aqm_(std::move(aqm)), cost_(cost), resources_(resources), limit_(limit),
-    ledger_(ledger), host_(std::move(host))
+    ledger_(ledger), host_(std::move(host)), schedOps_(scheduler().sched),
+    draws_(aqm_.plugin && (this->aqm()->flags & MSFRS_DROPS_QUEUED)),
+    itemPool_(sizeof(ItemRecord) + statesSize() + sizeof(ItemCosts)),
+    flowPool_(Aligned(sizeof(NamedFlow)) + Aligned(scheduler().flow_size) +
+              (aqm_.plugin ? Aligned(this->aqm()->flow_size) : 0))
 {
     assert(resources_ >= 1 && resources_ <= MSFRS_RESOURCES);
     const auto &ops = scheduler();
@@ -91,8 +93,15 @@ Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, 
                           " must know the size of an item that arrives, which nobody does for a request");
     }
     schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, ledger_, cost_, limit_);
-    if (aqm_.plugin)
+    schedState_ = schedInst_->state.get();
+    schedItem_ = scheduler().item_size ? sizeof(ItemRecord) : 0;
+    costsAt_ = sizeof(ItemRecord) + statesSize();
+    if (aqm_.plugin) {
         aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, ledger_, cost_, limit_);
+        aqmOps_ = this->aqm()->aqm;
+        aqmState_ = aqmInst_->state.get();
+        aqmItem_ = this->aqm()->item_size ? sizeof(ItemRecord) + Aligned(scheduler().item_size) : 0;
+    }
 }
 
 Engine::~Engine()
@@ -102,16 +111,14 @@ Engine::~Engine()
         if (!record)
             continue;
         for (auto &named : record->flows) {
-            while (named.second->head)
-                remove(*named.second->head, 0, MSFRS_SHUTDOWN);
+            while (named.second->flow->head)
+                remove(*named.second->flow->head, 0, MSFRS_SHUTDOWN);
         }
     }
     while (!classList_.empty()) // no class was made before its parent
         freeClass(*classList_.back());
     schedInst_.reset();
     aqmInst_.reset();
-    for (const auto memory : spareItems_)
-        ::operator delete(memory);
 }
 
 msfrs_class *Engine::addClass(const std::string &name, const double weight, const uint32_t flags,
@@ -183,7 +190,7 @@ void Engine::freeClass(msfrs_class &c)
 {
     auto &record = *records_[c.index];
     while (!record.flows.empty())
-        freeFlow(record, *record.flows.begin()->second);
+        freeFlow(record, *record.flows.begin()->second->flow);
     if (scheduler().sched->class_removed && schedInst_->sees(c))
         scheduler().sched->class_removed(schedInst_->state.get(), &c);
     if (aqmInst_ && aqm()->aqm->class_removed && aqmInst_->sees(c))
@@ -198,43 +205,53 @@ NamedFlow &Engine::flow(msfrs_class &c, const std::string_view name, const doubl
 {
     assert(!(c.flags & MSFRS_INTERIOR));
     auto &record = *records_[c.index];
-    std::string key(name);
-    const auto found = record.flows.find(key);
+    const auto found = record.flows.find(name);
     if (found != record.flows.end())
-        return *found->second;
+        return *found->second->flow;
 
-    auto f = std::make_unique<ClassRecord::Flow>();
-    static_cast<msfrs_flow &>(*f) = msfrs_flow{};
+    auto account = std::make_unique<FlowAccount>();
+    account->name = name;
+    const auto memory = static_cast<char *>(flowPool_.get());
+    std::memset(memory, 0, flowPool_.stride());
+    const auto f = new (memory) NamedFlow();
+    account->flow = f;
+    f->account = account.get();
     f->cls = &c;
     f->key = std::hash<std::string_view>()(name);
     f->weight = weight;
-    f->name = key;
-    f->schedState = NewState(scheduler().flow_size);
-    f->state = f->schedState.get();
-    if (aqm_.plugin) {
-        f->aqmState = NewState(aqm()->flow_size);
-        f->aqm_state = f->aqmState.get();
+    const auto states = memory + Aligned(sizeof(NamedFlow));
+    if (scheduler().flow_size)
+        f->state = states;
+    if (aqmOps_ && aqm()->flow_size)
+        f->aqm_state = states + Aligned(scheduler().flow_size);
+    const bool known = !schedOps_->flow_added || schedOps_->flow_added(schedState_, f) == 0;
+    if (!known || (aqmOps_ && aqmOps_->flow_added && aqmOps_->flow_added(aqmState_, f) != 0)) {
+        if (known && schedOps_->flow_removed)
+            schedOps_->flow_removed(schedState_, f);
+        flowPool_.put(memory);
+        throw std::bad_alloc();
     }
-    if (scheduler().sched->flow_added && scheduler().sched->flow_added(schedInst_->state.get(), f.get()) != 0)
-        throw std::bad_alloc();
-    if (aqm_.plugin && aqm()->aqm->flow_added && aqm()->aqm->flow_added(aqmInst_->state.get(), f.get()) != 0)
-        throw std::bad_alloc();
-    return *record.flows.emplace(std::move(key), std::move(f)).first->second;
+    record.flows.emplace(account->name, std::move(account));
+    return *f;
 }
+
+const std::string &NamedFlow::name() const { return account->name; }
+uint64_t NamedFlow::bytes() const { return account->bytes; }
 
 void Engine::eachFlow(const msfrs_class &c, const std::function<void(const NamedFlow &)> &visit) const
 {
     for (const auto &named : records_[c.index]->flows)
-        visit(*named.second);
+        visit(*named.second->flow);
 }
 
 void Engine::freeFlow(ClassRecord &record, NamedFlow &f)
 {
-    if (scheduler().sched->flow_removed)
-        scheduler().sched->flow_removed(schedInst_->state.get(), &f);
-    if (aqm_.plugin && aqm()->aqm->flow_removed)
-        aqm()->aqm->flow_removed(aqmInst_->state.get(), &f);
-    record.flows.erase(record.flows.find(f.name));
+    if (schedOps_->flow_removed)
+        schedOps_->flow_removed(schedState_, &f);
+    if (aqmOps_ && aqmOps_->flow_removed)
+        aqmOps_->flow_removed(aqmState_, &f);
+    record.flows.erase(record.flows.find(f.name()));
+    flowPool_.put(&f);
 }
 
 void Engine::forgetIdleFlows(const msfrs_time before, const msfrs_time anyway)
@@ -244,7 +261,7 @@ void Engine::forgetIdleFlows(const msfrs_time before, const msfrs_time anyway)
         if (!record)
             continue;
         for (auto it = record->flows.begin(); it != record->flows.end();) {
-            auto &f = *(it++)->second; // freeFlow() erases the element just passed
+            auto &f = *(it++)->second->flow; // freeFlow() erases the element just passed
             if (f.backlog || f.in_service || f.idleSince >= before)
                 continue;
             if (f.idleSince < anyway || !forgettable || forgettable(schedInst_->state.get(), &f))
@@ -253,19 +270,22 @@ void Engine::forgetIdleFlows(const msfrs_time before, const msfrs_time anyway)
     }
 }
 
+Engine::ItemCosts &Engine::costsOf(const msfrs_item &item) const
+{
+    return *reinterpret_cast<ItemCosts *>(reinterpret_cast<uintptr_t>(&item) + costsAt_);
+}
+
+int64_t Engine::offeredCost(const ItemRecord &item) const { return item.requeued ? costsOf(item).offered : item.est[0]; }
+
+size_t Engine::statesSize() const { return Aligned(scheduler().item_size) + (aqm() ? Aligned(aqm()->item_size) : 0); }
+
 Engine::ItemRecord *Engine::createItem(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now)
 {
-    const size_t own = Aligned(sizeof(ItemRecord));
-    const size_t total = itemSize();
-    void *memory;
-    if (spareItems_.empty()) {
-        memory = ::operator new(total);
-    } else {
-        memory = spareItems_.back();
-        spareItems_.pop_back();
-    }
-    std::memset(memory, 0, total);
-    const auto item = new (memory) ItemRecord();
+    static_assert(sizeof(ItemRecord) == 128, "two cache lines");
+    const auto memory = static_cast<char *>(itemPool_.get());
+    const auto item = new (memory) ItemRecord{}; // zeroed
+    if (costsAt_ > sizeof(ItemRecord))
+        std::memset(memory + sizeof(ItemRecord), 0, costsAt_ - sizeof(ItemRecord));
     item->flow = &f;
     item->id = nextId_++;
     item->enqueued = now;
@@ -274,40 +294,30 @@ Engine::ItemRecord *Engine::createItem(msfrs_flow &f, const int64_t *const est, 
         assert(est[r] >= 0);
         item->est[r] = est[r];
     }
-    item->offeredCost = est[0];
-    const auto bytes = static_cast<char *>(memory);
-    if (scheduler().item_size)
-        item->state = bytes + own;
-    if (aqm_.plugin && aqm()->item_size)
-        item->aqm_state = bytes + own + Aligned(scheduler().item_size);
-    Count(totals_.offered, item->offeredCost);
+    if (schedItem_)
+        item->state = memory + schedItem_;
+    if (aqmItem_)
+        item->aqm_state = memory + aqmItem_;
+    Count(totals_.offered, est[0]);
     return item;
 }
 
-size_t Engine::itemSize() const
-{
-    return Aligned(sizeof(ItemRecord)) + Aligned(scheduler().item_size) +
-           (aqm_.plugin ? Aligned(aqm()->item_size) : 0);
-}
+size_t Engine::itemSize() const { return itemPool_.stride(); }
 
 void Engine::freeItem(ItemRecord &item)
 {
     auto &f = static_cast<NamedFlow &>(*item.flow);
     // enqueued is never later than now, and exact enough for what forgets flows after minutes
     f.idleSince = std::max(f.idleSince, item.enqueued);
-    item.~ItemRecord();
-    if (spareItems_.size() < MaxSpareItems)
-        spareItems_.push_back(&item);
-    else
-        ::operator delete(&item);
+    itemPool_.put(&item);
 }
 
 void Engine::link(msfrs_item &item)
 {
     auto &f = *item.flow;
     msfrs_item *after = f.tail; // the item that ours will follow
-    if (const auto before = scheduler().sched->before) {
-        while (after && before(schedInst_->state.get(), &item, after))
+    if (const auto before = schedOps_->before) {
+        while (after && before(schedState_, &item, after))
             after = after->prev;
     }
     item.prev = after;
@@ -343,10 +353,12 @@ void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
         c->fresh += fresh;
     }
     backlogCost_ += item.est[0];
-    item.drawIndex = static_cast<uint32_t>(drawable_.size());
-    drawable_.push_back(&item);
+    if (draws_) {
+        item.drawIndex = static_cast<uint32_t>(drawable_.size());
+        drawable_.push_back(&item);
+    }
     idleSince_ = 0;
-    Count(totals_.queued, item.offeredCost);
+    Count(totals_.queued, offeredCost(item));
 }
 
 void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
@@ -365,12 +377,14 @@ void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
         c->fresh -= fresh;
     }
     backlogCost_ -= item.est[0];
-    drawable_[item.drawIndex] = drawable_.back();
-    drawable_[item.drawIndex]->drawIndex = item.drawIndex;
-    drawable_.pop_back();
-    if (drawable_.empty())
+    if (draws_) {
+        drawable_[item.drawIndex] = drawable_.back();
+        drawable_[item.drawIndex]->drawIndex = item.drawIndex;
+        drawable_.pop_back();
+    }
+    Uncount(totals_.queued, offeredCost(item));
+    if (totals_.queued.items == 0)
         idleSince_ = now;
-    Uncount(totals_.queued, item.offeredCost);
 }
 
 void Engine::enterService(ItemRecord &item, const msfrs_time now)
@@ -378,14 +392,15 @@ void Engine::enterService(ItemRecord &item, const msfrs_time now)
     ++item.flow->in_service;
     for (auto c = item.flow->cls; c; c = c->parent)
         ++c->in_service;
-    std::fill(std::begin(item.used), std::end(item.used), 0);
-    Count(totals_.inService, item.offeredCost);
-    scheduler().sched->picked(schedInst_->state.get(), &item, now);
+    if (cost_ == Cost::Measured)
+        std::fill_n(costsOf(item).used, resources_, 0);
+    Count(totals_.inService, offeredCost(item));
+    schedOps_->picked(schedState_, &item, now);
     // Neither an adopted item nor a continuation was admitted: to an AQM that counts it would leave twice.
     const bool judged = std::exchange(item.judged, false);
-    if (judged && aqm()->aqm->dequeued) {
+    if (judged && aqmOps_->dequeued) {
         const auto v = view();
-        aqm()->aqm->dequeued(aqmInst_->state.get(), &item, &v, now);
+        aqmOps_->dequeued(aqmState_, &item, &v, now);
     }
 }
 
@@ -408,7 +423,7 @@ void Engine::countIdle(const msfrs_flow &f)
 msfrs_queue_view Engine::view() const
 {
     msfrs_queue_view v{};
-    v.length = static_cast<uint32_t>(drawable_.size());
+    v.length = static_cast<uint32_t>(totals_.queued.items);
     v.bytes = backlogCost_;
     v.idle_since = idleSince_;
     v.ctx = this;
@@ -425,23 +440,23 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
     item = nullptr;
     const auto record = createItem(f, est, host, now);
     record->flags = flags;
-    auto verdict = limit_ && drawable_.size() >= limit_ ? MSFRS_DROP : MSFRS_ACCEPT;
-    if (aqm_.plugin && verdict == MSFRS_ACCEPT) {
+    auto verdict = limit_ && totals_.queued.items >= limit_ ? MSFRS_DROP : MSFRS_ACCEPT;
+    if (aqmOps_ && verdict == MSFRS_ACCEPT) {
         const auto v = view();
         msfrs_item *chosen = nullptr;
-        verdict = aqm()->aqm->admit(aqmInst_->state.get(), record, &v, now, &chosen);
+        verdict = aqmOps_->admit(aqmState_, record, &v, now, &chosen);
         if (verdict == MSFRS_DROP_BOTH && chosen && isQueued(*chosen) && (!victim || victim(*chosen)))
             remove(*chosen, now, MSFRS_DROPPED);
     }
     const bool unmarkable = verdict == MSFRS_MARK && !(flags & MSFRS_ECN_CAPABLE);
     if (verdict == MSFRS_DROP || verdict == MSFRS_DROP_BOTH || unmarkable) {
-        Count(totals_.dropped, record->offeredCost);
+        Count(totals_.dropped, offeredCost(*record));
         freeItem(*record);
         return Offer::Dropped;
     }
-    record->judged = aqm_.plugin != nullptr;
+    record->judged = aqmOps_ != nullptr;
     enterQueue(*record, now);
-    scheduler().sched->enqueued(schedInst_->state.get(), record, now);
+    schedOps_->enqueued(schedState_, record, now);
     item = record;
     return verdict == MSFRS_MARK ? Offer::Marked : Offer::Queued;
 }
@@ -452,7 +467,7 @@ msfrs_item *Engine::adopt(msfrs_flow &f, const int64_t *const est, void *const h
     const auto record = createItem(f, est, host, now);
     record->attained = attained;
     enterQueue(*record, now);
-    scheduler().sched->enqueued(schedInst_->state.get(), record, now);
+    schedOps_->enqueued(schedState_, record, now);
     if (inService)
         pickThis(*record, now);
     return record;
@@ -460,9 +475,9 @@ msfrs_item *Engine::adopt(msfrs_flow &f, const int64_t *const est, void *const h
 
 msfrs_item *Engine::pick(const msfrs_time now, const msfrs_pick mode, msfrs_time &wakeAt)
 {
-    if (drawable_.empty() || (mode == MSFRS_PICK_FRESH && !(scheduler().flags & MSFRS_HAS_RESERVE)))
+    if (totals_.queued.items == 0 || (mode == MSFRS_PICK_FRESH && !(scheduler().flags & MSFRS_HAS_RESERVE)))
         return nullptr;
-    const auto chosen = scheduler().sched->pick(schedInst_->state.get(), now, mode, &wakeAt);
+    const auto chosen = schedOps_->pick(schedState_, now, mode, &wakeAt);
     if (!chosen)
         return nullptr;
     pickThis(*chosen, now);
@@ -478,11 +493,12 @@ void Engine::pickThis(msfrs_item &item, const msfrs_time now)
 
 void Engine::settle(ItemRecord &item, const msfrs_time now)
 {
-    if (cost_ == Cost::Exact || !scheduler().sched->charged)
+    if (cost_ == Cost::Exact || !schedOps_->charged)
         return;
+    const auto &used = costsOf(item).used;
     for (uint32_t r = 0; r < resources_; ++r) {
-        if (item.used[r] < item.est[r])
-            scheduler().sched->charged(schedInst_->state.get(), item.flow, &item, r, item.used[r] - item.est[r], now);
+        if (used[r] < item.est[r])
+            schedOps_->charged(schedState_, item.flow, &item, r, used[r] - item.est[r], now);
     }
 }
 
@@ -492,35 +508,40 @@ void Engine::requeue(msfrs_item &item, const int64_t *const est, const msfrs_tim
     assert(!record.queued);
     settle(record, now);
     leaveService(item); // enterQueue() counts the user again
-    Uncount(totals_.inService, record.offeredCost);
+    Uncount(totals_.inService, offeredCost(record));
+    if (!record.requeued) {
+        costsOf(record).offered = item.est[0];
+        record.requeued = true;
+    }
     for (uint32_t r = 0; r < resources_; ++r)
         item.est[r] = est[r];
     enterQueue(record, now);
-    scheduler().sched->enqueued(schedInst_->state.get(), &item, now);
+    schedOps_->enqueued(schedState_, &item, now);
 }
 
 void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amount, const msfrs_time now)
 {
     auto &record = static_cast<ItemRecord &>(item);
     assert(!record.queued && amount >= 0 && resource < resources_ && cost_ == Cost::Measured);
-    const auto covered = std::max<int64_t>(item.est[resource] - record.used[resource], 0);
-    record.used[resource] += amount;
+    auto &used = costsOf(record).used[resource];
+    const auto covered = std::max<int64_t>(item.est[resource] - used, 0);
+    used += amount;
     if (resource == 0) {
         item.attained += amount;
-        static_cast<NamedFlow &>(*item.flow).bytes += static_cast<uint64_t>(amount);
+        static_cast<NamedFlow &>(*item.flow).account->bytes += static_cast<uint64_t>(amount);
     }
-    if (amount > covered && scheduler().sched->charged) {
-        scheduler().sched->charged(schedInst_->state.get(), item.flow, &item, resource, amount - covered, now);
+    if (amount > covered && schedOps_->charged) {
+        schedOps_->charged(schedState_, item.flow, &item, resource, amount - covered, now);
     }
 }
 
 void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, const msfrs_time now)
 {
     assert(amount >= 0);
-    static_cast<NamedFlow &>(f).bytes += static_cast<uint64_t>(amount);
+    static_cast<NamedFlow &>(f).account->bytes += static_cast<uint64_t>(amount);
     static_cast<NamedFlow &>(f).idleSince = now;
-    if (scheduler().sched->charged)
-        scheduler().sched->charged(schedInst_->state.get(), &f, nullptr, 0, amount, now);
+    if (schedOps_->charged)
+        schedOps_->charged(schedState_, &f, nullptr, 0, amount, now);
 }
 
 void Engine::remove(msfrs_item &item, const msfrs_time now, const msfrs_reason why)
@@ -528,12 +549,12 @@ void Engine::remove(msfrs_item &item, const msfrs_time now, const msfrs_reason w
     auto &record = static_cast<ItemRecord &>(item);
     leaveQueue(record, now);
     countIdle(*item.flow);
-    scheduler().sched->removed(schedInst_->state.get(), &item, now, why);
-    if (record.judged && aqm()->aqm->removed) {
+    schedOps_->removed(schedState_, &item, now, why);
+    if (record.judged && aqmOps_->removed) {
         const auto v = view();
-        aqm()->aqm->removed(aqmInst_->state.get(), &item, &v, now, why);
+        aqmOps_->removed(aqmState_, &item, &v, now, why);
     }
-    Count(totals_.dropped, record.offeredCost);
+    Count(totals_.dropped, offeredCost(record));
     freeItem(record);
 }
 
@@ -543,10 +564,10 @@ void Engine::done(msfrs_item &item, const msfrs_time now)
     assert(!record.queued);
     settle(record, now);
     leaveService(item);
-    if (scheduler().sched->done)
-        scheduler().sched->done(schedInst_->state.get(), &item, now);
-    Uncount(totals_.inService, record.offeredCost);
-    Count(totals_.done, record.offeredCost);
+    if (schedOps_->done)
+        schedOps_->done(schedState_, &item, now);
+    Uncount(totals_.inService, offeredCost(record));
+    Count(totals_.done, offeredCost(record));
     item.enqueued = now;
     freeItem(record);
 }
@@ -555,12 +576,12 @@ bool Engine::isQueued(const msfrs_item &item) const { return static_cast<const I
 
 std::vector<double> Engine::gauges(const msfrs_class *const c) const
 {
-    return Read(scheduler(), scheduler().sched->gauges, schedInst_->state.get(), c);
+    return Read(scheduler(), schedOps_->gauges, schedState_, c);
 }
 
 std::vector<double> Engine::aqmGauges(const msfrs_class *const c) const
 {
-    return aqmInst_ ? Read(*aqm(), aqm()->aqm->gauges, aqmInst_->state.get(), c) : std::vector<double>();
+    return aqmOps_ ? Read(*aqm(), aqmOps_->gauges, aqmState_, c) : std::vector<double>();
 }
 
 } // namespace msfrs

@@ -17,6 +17,7 @@
 #define MSFRS_ENGINE_ENGINE_H
 
 #include "engine/ledger.h"
+#include "engine/pool.h"
 #include "plugin/loader.h"
 #include "plugin/msfrs_plugin.h"
 
@@ -40,11 +41,15 @@ struct EngineTotals {
     Tally offered, dropped, queued, inService, done;
 };
 
+struct FlowAccount;
+
 /// A flow with the name it was found by and figures for reports.
 struct NamedFlow : msfrs_flow {
-    std::string name;
-    uint64_t bytes = 0;           ///< charged in resource 0 since the flow was created
     msfrs_time idleSince = 0;     ///< when its last item ended
+    FlowAccount *account = nullptr;
+
+    const std::string &name() const;
+    uint64_t bytes() const;       ///< charged in resource 0 since the flow was created
 };
 
 /// What the engine's host lends it and all plugins.
@@ -92,6 +97,14 @@ public:
     /// was ever seen.
     void forgetIdleFlows(msfrs_time before, msfrs_time anyway);
 
+    /// Something will soon be offered for this flow: a host that takes in several items at a time says so for all of
+    /// them first, so that they do not wait for memory one after the other.
+    __attribute__((always_inline)) static void expect(const msfrs_flow &f)
+    {
+        __builtin_prefetch(&f, 1);
+        __builtin_prefetch(reinterpret_cast<const char *>(&f) + 64, 1);
+    }
+
     enum class Offer { Queued, Marked, Dropped };
     /// Offers an item of estimated cost est[0..resources-1].
     /// \param victim asked about a queued item that the AQM wants to drop too (CHOKe): false keeps it, after true
@@ -136,8 +149,12 @@ public:
 private:
     struct ClassRecord;
     struct ItemRecord;
+    struct ItemCosts;
     struct Instance; ///< one plugin instance: its state and host table
 
+    ItemCosts &costsOf(const msfrs_item &) const;
+    int64_t offeredCost(const ItemRecord &) const;
+    size_t statesSize() const;
     ItemRecord *createItem(msfrs_flow &, const int64_t *est, void *host, msfrs_time now);
     void freeItem(ItemRecord &);
     void freeFlow(ClassRecord &, NamedFlow &);
@@ -160,8 +177,15 @@ private:
     std::unique_ptr<Instance> schedInst_, aqmInst_;
     std::vector<std::unique_ptr<ClassRecord>> records_; ///< by index; holes are null
     std::vector<msfrs_class *> classList_;              ///< those that live
-    std::vector<ItemRecord *> drawable_;                ///< the queued items, for the AQM's draw
-    std::vector<void *> spareItems_;                    ///< memory of freed items, to be used again
+    // What every item needs of the plugins, at hand.
+    const msfrs_sched_ops *schedOps_;
+    const msfrs_aqm_ops *aqmOps_ = nullptr;
+    void *schedState_, *aqmState_ = nullptr;
+    size_t schedItem_, aqmItem_ = 0;                    ///< where in an item its plugin's state begins; 0: it has none
+    size_t costsAt_;                                    ///< where in an item ItemCosts begins; zeroed up to there
+    bool draws_;                                        ///< the AQM may draw among the queued items
+    Pool itemPool_, flowPool_;
+    std::vector<ItemRecord *> drawable_;                ///< the queued items, for that draw
     EngineTotals totals_;
     int64_t backlogCost_ = 0;                           ///< sum of est[0] of the queued items
     uint64_t nextId_ = 1;

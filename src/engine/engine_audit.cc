@@ -27,20 +27,20 @@ std::string Engine::auditLaws() const
         const auto c = *it;
         auto &own = sums[c->index];
         for (const auto &named : records_[c->index]->flows) {
-            const auto &f = *named.second;
+            const auto &f = *named.second->flow;
             uint32_t length = 0, flowFresh = 0;
             int64_t flowCost = 0;
             for (const msfrs_item *i = f.head; i; i = i->next) {
                 const auto &record = static_cast<const ItemRecord &>(*i);
                 if (!record.queued || i->flow != &f || (i->next ? i->next->prev : f.tail) != i)
-                    return "flow " + f.name + ": its list is broken";
+                    return "flow " + f.name() + ": its list is broken";
                 ++length;
                 flowFresh += i->attained == 0;
                 flowCost += i->est[0];
-                Count(queued, record.offeredCost);
+                Count(queued, offeredCost(record));
             }
             if (length != f.backlog || flowFresh != f.fresh || flowCost != f.backlog_cost)
-                return "flow " + f.name + ": its counters are not the sums over its queue";
+                return "flow " + f.name() + ": its counters are not the sums over its queue";
             own.users += f.backlog + f.in_service > 0;
             own.backlog += f.backlog;
             own.fresh += f.fresh;
@@ -61,7 +61,7 @@ std::string Engine::auditLaws() const
             backlogCost += own.cost;
         }
     }
-    if (differ(queued, totals_.queued) || queued.items != drawable_.size() || backlogCost != backlogCost_)
+    if (differ(queued, totals_.queued) || (draws_ && queued.items != drawable_.size()) || backlogCost != backlogCost_)
         return "the items in the queues are not those counted as queued";
     return "";
 }

@@ -45,7 +45,7 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
         r.stats = fresh[to].stats;
         const bool inService = r.state == Request::State::Served;
         const auto past = r.item;
-        r.item = next->adopt(next->flow(*fresh[to].cls, flow.name), NoEstimate, &r, now, past->attained, inService);
+        r.item = next->adopt(next->flow(*fresh[to].cls, flow.name()), NoEstimate, &r, now, past->attained, inService);
         if (inService)
             engine->done(*past, now);
         else

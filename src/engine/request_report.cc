@@ -44,7 +44,7 @@ std::vector<UserReport> RequestScheduler::topUsers(const size_t most) const
     std::vector<UserReport> all;
     for (const auto &slot : impl_->slots) {
         impl_->engine->eachFlow(*slot.cls, [&](const NamedFlow &f) {
-            all.push_back({f.name, slot.cls->name, f.bytes, f.backlog, f.in_service});
+            all.push_back({f.name(), slot.cls->name, f.bytes(), f.backlog, f.in_service});
         });
     }
     const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));

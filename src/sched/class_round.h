@@ -50,11 +50,14 @@ public:
         return nextOf(c);
     }
 
+    /// An item of m queues. \param first whether m had none
     template <class Member>
-    void enqueued(ClassState &c, Member &m)
+    void enqueued(ClassState &c, Member &m, const bool first)
     {
-        c.members.ready(m);
-        classes_.ready(c);
+        if (first)
+            c.members.ready(m);
+        if (c.cls->backlog == 1)
+            classes_.ready(c);
     }
     /// An item of m left its queue. \param empty whether it was m's last one; \param cost bytes paid, 0: it went unserved
     template <class Member>
@@ -76,7 +79,7 @@ public:
         if (amount < 0 || c.members.busy())
             c.members.spend(m, amount);
     }
-    void forget(ClassState &c) { classes_.rest(c, true); }
+    void forget(ClassState &c) { classes_.forget(c); }
 
 private:
     double quantum_;

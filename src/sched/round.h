@@ -27,36 +27,36 @@ namespace msfrs {
 struct Turn {
     Turn *prev, *next;  ///< in the ring; null while out of it
     double deficit;     ///< bytes
-    bool granted;       ///< its turn has begun: it has had its quantum of this round
-    bool queued;        ///< it has an item queued
 };
 
-/// The ring of one level. \tparam T derived from Turn. All zero is an empty ring.
+/// The ring of one level. \tparam T derived from Turn, with `bool queued() const`: whether it has an item queued.
+/// All zero is an empty ring.
 template <class T>
 class Round {
 public:
     /// Whether any member has an item queued.
     bool busy() const { return queued_ > 0; }
 
-    /// t has an item queued now.
+    /// t had nothing queued, and has now.
     void ready(T &t)
     {
-        if (t.queued)
-            return;
-        t.queued = true;
         ++queued_;
         if (!t.next)
             join(t);
     }
 
-    /// t has nothing queued any more, or is about to be freed (`forget`).
-    void rest(T &t, const bool forget = false)
+    /// t has nothing queued any more.
+    void rest(T &t)
     {
-        if (t.queued) {
-            t.queued = false;
-            --queued_;
-        }
-        if (t.next && (forget || t.deficit >= 0))
+        --queued_;
+        if (t.next && t.deficit >= 0)
+            leave(t);
+    }
+
+    /// t, which has nothing queued, is about to be freed.
+    void forget(T &t)
+    {
+        if (t.next)
             leave(t);
     }
 
@@ -64,10 +64,14 @@ public:
     void spend(T &t, const double amount)
     {
         t.deficit -= amount;
-        if (!t.queued && t.deficit >= 0)
-            t.next ? leave(t) : void(t.deficit = 0); // nobody saves up while idle
-        else if (!t.next)
-            join(t);
+        if (t.deficit < 0) {
+            if (!t.next)
+                join(t);
+        } else if (!t.queued()) { // nobody saves up while idle
+            if (t.next)
+                leave(t);
+            t.deficit = 0;
+        }
     }
 
     /// The member whose turn it is. Somebody must be queued.
@@ -78,14 +82,15 @@ public:
         for (;;) {
             for (auto visits = size_ + 1; visits > 0; --visits) {
                 T &t = *static_cast<T *>(head_);
-                if (!t.granted) {
-                    t.granted = true;
+                if (!granted_) {
+                    granted_ = true;
                     t.deficit += quantum(t);
                 }
-                if (t.queued && t.deficit >= cost(t))
+                const bool queued = t.queued();
+                if (queued && t.deficit >= cost(t))
                     return t;
-                if (t.queued || t.deficit < 0) {
-                    t.granted = false;
+                if (queued || t.deficit < 0) {
+                    granted_ = false;
                     head_ = t.next;
                 } else {
                     leave(t);
@@ -99,9 +104,9 @@ private:
     void join(T &t)
     {
         ++size_;
-        t.granted = false;
         if (!head_) {
             head_ = t.prev = t.next = &t;
+            granted_ = false;
             return;
         }
         t.next = head_;
@@ -112,7 +117,10 @@ private:
     void leave(T &t)
     {
         --size_;
-        head_ = size_ == 0 ? nullptr : head_ == &t ? t.next : head_;
+        if (head_ == &t) {
+            head_ = size_ > 0 ? t.next : nullptr;
+            granted_ = false;
+        }
         t.prev->next = t.next;
         t.next->prev = t.prev;
         t.prev = t.next = nullptr;
@@ -127,19 +135,20 @@ private:
         Turn *turn = head_;
         for (auto n = size_; n > 0; --n, turn = turn->next) {
             T &t = *static_cast<T *>(turn);
-            if (t.queued)
+            if (t.queued())
                 rounds = std::min(rounds, std::ceil((cost(t) - t.deficit) / quantum(t)) - 1);
         }
         for (auto n = size_; n > 0 && rounds > 0; --n, turn = turn->next) {
             T &t = *static_cast<T *>(turn);
             t.deficit += rounds * quantum(t);
-            if (!t.queued)
+            if (!t.queued())
                 t.deficit = std::min(t.deficit, 0.0); // its debt is paid: it leaves at its next turn
         }
     }
 
     Turn *head_;
     uint32_t size_, queued_;
+    bool granted_;      ///< the head's turn has begun: it has had its quantum of this round
 };
 
 } // namespace msfrs

@@ -26,6 +26,8 @@ namespace {
 
 struct Bucket : msfrs::Turn {
     msfrs::ItemList items;
+
+    bool queued() const { return !items.empty(); }
 };
 
 struct FlowState {
@@ -40,6 +42,8 @@ struct ClassState : msfrs::Turn {
     uint64_t salt;
     uint32_t salts;      ///< how many it has had; 0: none yet
     msfrs_time nextSalt;
+
+    bool queued() const { return cls->backlog > 0; }
 };
 
 struct Instance : msfrs::ClassRound<ClassState> {
@@ -92,8 +96,9 @@ void Perturb(Instance &self, ClassState &c, const msfrs_time now)
     while (const auto i = all.head()) {
         all.erase(*i);
         auto &bucket = BucketOf(self, *i->flow);
+        if (!bucket.queued())
+            c.members.ready(bucket);
         bucket.items.append(*i);
-        c.members.ready(bucket);
     }
 }
 
@@ -127,8 +132,9 @@ void Enqueued(void *const inst, msfrs_item *const i, const msfrs_time now)
     auto &c = StateOf(i->flow->cls);
     Perturb(self, c, now);
     auto &bucket = BucketOf(self, *i->flow);
+    const bool first = !bucket.queued();
     bucket.items.append(*i);
-    self.enqueued(c, bucket);
+    self.enqueued(c, bucket, first);
 }
 
 msfrs_item *Pick(void *const inst, const msfrs_time now, msfrs_pick, msfrs_time *)

@@ -20,6 +20,9 @@ public:
     /// The slot with the least tag; the heap must not be empty.
     uint32_t top() const { return at(0).slot; }
     double topTag() const { return at(0).tag; }
+    /// The n-th of the slots one of which is the least after this one, 0..followers()-1.
+    uint32_t follower(const size_t n) const { return at(n + 1).slot; }
+    size_t followers() const { return std::min(Fan, size_ - 1); }
     bool holds(const uint32_t slot) const { return slot < places_.size() && places_[slot] != 0; }
 
     /// Makes room for a slot, so that set() does not allocate.
@@ -66,7 +69,10 @@ private:
         Entry entries[Fan];
     };
 
-    static bool Before(const Entry &a, const Entry &b) { return a.tag != b.tag ? a.tag < b.tag : a.slot < b.slot; }
+    static bool Before(const Entry &a, const Entry &b)
+    {
+        return (a.tag < b.tag) | ((a.tag == b.tag) & (a.slot < b.slot));
+    }
 
     // The root is the last entry of the first line: the children of each then fill a line of their own.
     Entry &at(const size_t n) { return lines_[(n + Fan - 1) / Fan].entries[(n + Fan - 1) % Fan]; }
@@ -94,10 +100,13 @@ private:
             if (first >= size_)
                 break;
             size_t least = first;
-            const size_t end = std::min(first + Fan, size_);
-            for (size_t child = first + 1; child < end; ++child) {
-                if (Before(at(child), at(least)))
-                    least = child;
+            if (first + Fan <= size_) { // one cache line, and no branch that nobody could predict
+                const Entry *const e = &at(first);
+                const size_t a = Before(e[1], e[0]), b = 2 + size_t(Before(e[3], e[2]));
+                least += Before(e[b], e[a]) ? b : a;
+            } else {
+                for (size_t child = first + 1; child < size_; ++child)
+                    least = Before(at(child), at(least)) ? child : least;
             }
             if (!Before(at(least), entry))
                 break;

@@ -42,7 +42,7 @@ TEST_P(Buckets, KeepEveryToken)
                 auto &f = q.engine().flow(*classes[random.below(4)], std::to_string(random.below(9)),
                                           static_cast<double>(random.between(1, 7)));
                 const int64_t size = random.chance(0.1) ? 0 : random.chance(0.05) ? 1'000'000 : random.between(1, 1500);
-                if (const auto *const t = q.arrive(*f.cls, f.name, size))
+                if (const auto *const t = q.arrive(*f.cls, f.name(), size))
                     judged.insert(t);
                 break;
             }
@@ -166,7 +166,7 @@ TEST_P(Buckets, NobodyIsShutOutOfAnIdleLink)
         q.offer(c, std::to_string(n % 40), 500);
         if (random.chance(0.5) && !q.queued().empty()) {
             auto *const t = q.pick();
-            seen.insert(static_cast<NamedFlow *>(t->item->flow)->name);
+            seen.insert(static_cast<NamedFlow *>(t->item->flow)->name());
             q.finish(*t);
         }
     }

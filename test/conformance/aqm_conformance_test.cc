@@ -86,7 +86,7 @@ protected:
                                           static_cast<double>(random.between(1, 3)));
                 f.key = random.below(2); // keys collide
                 d.itemFlags = random.chance(0.5) ? MSFRS_ECN_CAPABLE : 0;
-                d.arrive(c, f.name, size(random));
+                d.arrive(c, f.name(), size(random));
                 break;
             }
             case 6: case 7: case 8:

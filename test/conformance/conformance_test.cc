@@ -85,7 +85,7 @@ protected:
                 f.key = random.below(2); // colliding keys, within a class and across
                 if (d.engine().scheduler().flags & MSFRS_MULTI_RESOURCE)
                     d.processing = {size(), size(), size()};
-                d.arrive(c, f.name, size());
+                d.arrive(c, f.name(), size());
                 break;
             }
             case 3: case 4:

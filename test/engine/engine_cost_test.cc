@@ -149,7 +149,7 @@ TEST_F(CostTest, ResourcesAreCountedApart)
     EXPECT_EQ(man.spent[0], 0);
     EXPECT_EQ(man.spent[1], 80);
     EXPECT_EQ(man.spent[2], 10);
-    EXPECT_EQ(flow->bytes, 0u) << "only resource 0 is bytes";
+    EXPECT_EQ(flow->bytes(), 0u) << "only resource 0 is bytes";
 }
 
 TEST_F(CostTest, AnItemRemovedWhileQueuedCostsNothing)

@@ -41,7 +41,7 @@ TEST_F(EngineTest, OfferPickChargeDone)
     d.charge(*t, 600);
     d.charge(*t, 400);
     EXPECT_EQ(t->item->attained, 1000);
-    EXPECT_EQ(d.engine().flow(gold, "alice").bytes, 1000u);
+    EXPECT_EQ(d.engine().flow(gold, "alice").bytes(), 1000u);
     d.done(*t);
     EXPECT_EQ(gold.users, 0u);
     EXPECT_EQ(d.pick(), nullptr);
@@ -87,7 +87,7 @@ TEST_F(EngineTest, FlowNamesMayHoldAnything)
         d.arrive(c, name, 1);
     EXPECT_EQ(c.users, 5u);
     size_t seen = 0;
-    d.engine().eachFlow(c, [&](const NamedFlow &f) { seen += std::count(std::begin(names), std::end(names), f.name); });
+    d.engine().eachFlow(c, [&](const NamedFlow &f) { seen += std::count(std::begin(names), std::end(names), f.name()); });
     EXPECT_EQ(seen, 5u);
     d.drain();
 }
@@ -121,7 +121,7 @@ TEST_F(EngineTest, ExcessIsTheFlowsAndNoItems)
     auto &f = d.engine().flow(c, "a");
     d.engine().chargeFlow(f, 5000, d.clock.now());
     d.audit("chargeFlow");
-    EXPECT_EQ(f.bytes, 5000u);
+    EXPECT_EQ(f.bytes(), 5000u);
     EXPECT_EQ(c.users, 0u);
 }
 
@@ -258,7 +258,7 @@ TEST(EngineForget, FreesFlowsThatHaveBeenIdleAndKeepsTheOthers)
     auto &c = d.addClass("c", 1);
     const auto flows = [&] {
         std::string names;
-        d.engine().eachFlow(c, [&](const NamedFlow &f) { names += f.name; });
+        d.engine().eachFlow(c, [&](const NamedFlow &f) { names += f.name(); });
         std::sort(names.begin(), names.end());
         return names;
     };

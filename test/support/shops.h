@@ -110,7 +110,7 @@ inline void RemembersWhoIsAhead(const std::string &scheduler)
     };
     const auto known = [&](const std::string &name) {
         bool found = false;
-        d.engine().eachFlow(c, [&](const NamedFlow &f) { found = found || f.name == name; });
+        d.engine().eachFlow(c, [&](const NamedFlow &f) { found = found || f.name() == name; });
         return found;
     };
     d.arrive(c, "other", 1000);
