@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What a packet costs: offered, picked and done (enqueue + dequeue) through the engine on one core, every flow with
+/// a few packets queued all the time. Packets arrive for the flows in a random order that has nothing to do with the
+/// order of service, so that with many flows neither end finds its flow in the cache. Memory of a flow and of a queued
+/// packet is what malloc has given out. After the table: the targets, and how the time grows with the flows.
+#include "engine/engine.h"
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <malloc.h>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr size_t Depth = 2;   ///< packets queued for each flow at the start
+constexpr size_t Orders = 3;  ///< in which they arrive, in turn
+constexpr size_t Burst = 32; ///< packets that a host takes in at a time
+
+/// A scheduler and an AQM (or none) with their settings, and what a packet may cost with 100,000 flows.
+struct Row {
+    const char *name, *sched, *aqm;
+    double target;      ///< ns; 0: none is set
+    bool grows;         ///< as log N: print how
+    const char *reason; ///< why it is not reached, where that is known
+};
+
+constexpr Row Rows[] = {
+    {"fifo", "fifo", nullptr, 150, false, ""},
+    {"drr", "drr", nullptr, 150, false, ""},
+    {"sfq", "sfq", nullptr, 0, false, ""},
+    {"msfq", "msfq", nullptr, 600, true, ""},
+    {"msf", "msf", nullptr, 0, true, ""},
+};
+
+size_t InUse() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
+
+msfrs::Engine::Part Load(const char *const name, const msfrs_kind kind)
+{
+    if (!name)
+        return {};
+    msfrs::Engine::Part part;
+    part.plugin = msfrs::LoadPlugin(name, kind, TEST_PLUGIN_DIR);
+    part.params = msfrs::ParseParams(part.plugin->ops(), {});
+    return part;
+}
+
+void Packets(benchmark::State &state, const Row &row)
+{
+    const auto count = static_cast<size_t>(state.range(0));
+    std::mt19937_64 random(1);
+    msfrs::LocalLedger ledger;
+    msfrs::Engine engine(Load(row.sched, MSFRS_SCHED), Load(row.aqm, MSFRS_AQM), msfrs::Engine::Cost::Exact, 1, 0,
+                         ledger, {[](int, const std::string &) {}, [&] { return random(); }});
+    auto &cls = *engine.addClass("all", 1);
+    std::vector<msfrs_flow *> flows(count);
+    std::vector<msfrs_flow *> orders; // several, so that a flow that is served has not just had an arrival
+    std::vector<int64_t> sizes(4096);
+    for (auto &size : sizes)
+        size = 64 + static_cast<int64_t>(random() % 1437);
+
+    const auto empty = InUse();
+    for (size_t n = 0; n < count; ++n)
+        flows[n] = &engine.flow(cls, std::to_string(n));
+    const auto withFlows = InUse();
+    size_t next = 0;
+    msfrs_time now = 0;
+    for (size_t n = 0; n < Orders; ++n) {
+        std::shuffle(flows.begin(), flows.end(), random);
+        orders.insert(orders.end(), flows.begin(), flows.end());
+    }
+    const auto ahead = [&](const size_t n) { return next + n < orders.size() ? next + n : next + n - orders.size(); };
+    const auto arrive = [&] {
+        msfrs_item *item;
+        engine.offer(*orders[next], &sizes[next % sizes.size()], nullptr, now, item);
+        next = ahead(1);
+    };
+    const auto beforePackets = InUse();
+    for (size_t n = 0; n < Depth * count; ++n)
+        arrive();
+    const auto withPackets = InUse();
+
+    while (state.KeepRunningBatch(Burst)) {
+        for (size_t n = 0; n < Burst; ++n)
+            msfrs::Engine::expect(*orders[ahead(n)]);
+        for (size_t n = 0; n < Burst; ++n) {
+            arrive();
+            msfrs_time wakeAt = 0;
+            msfrs_item *const item = engine.pick(now, MSFRS_PICK_ANY, wakeAt);
+            engine.done(*item, now);
+            now += 12'000;
+        }
+    }
+    const auto per = [](const size_t bytes, const uint64_t n) { return static_cast<double>(bytes) / static_cast<double>(n); };
+    state.counters["B/flow"] = per(withFlows - empty, count);
+    state.counters["B/packet"] = per(withPackets - beforePackets, engine.totals().queued.items);
+}
+
+/// Keeps the times for the summary.
+class Reporter : public benchmark::ConsoleReporter {
+public:
+    Reporter(): ConsoleReporter(OO_None) {}
+
+    void ReportRuns(const std::vector<Run> &runs) override
+    {
+        ConsoleReporter::ReportRuns(runs);
+        for (const auto &run : runs) {
+            if (run.run_type == Run::RT_Iteration && !run.error_occurred) {
+                auto &best = times_[run.run_name.function_name][std::stoul(run.run_name.args)];
+                const double ns = run.GetAdjustedCPUTime();
+                best = best > 0 ? std::min(best, ns) : ns;
+            }
+        }
+    }
+
+    void summary() const
+    {
+        std::puts("\nEnqueue + dequeue, one core, CPU time, best of the runs:");
+        for (const auto &row : Rows) {
+            const auto found = times_.find(row.name);
+            if (found == times_.end())
+                continue;
+            const auto &[flows, ns] = *found->second.rbegin();
+            std::printf("  %-14s %7zu flows: %4.0f ns", row.name, flows, ns);
+            if (row.target > 0)
+                std::printf(", target %.0f ns: %s", row.target, ns < row.target ? "reached" : "NOT reached");
+            std::printf("%s%s\n", row.target > 0 && ns >= row.target && *row.reason ? ": " : "",
+                        row.target > 0 && ns >= row.target ? row.reason : "");
+            if (row.grows)
+                growth(found->second);
+        }
+    }
+
+private:
+    using Times = std::map<size_t, double>; ///< ns by flows
+
+    static void growth(const Times &times)
+    {
+        const auto &[least, first] = *times.begin();
+        for (const auto &[flows, ns] : times) {
+            const double logs = std::log2(static_cast<double>(flows)) / std::log2(static_cast<double>(least));
+            std::printf("      %7zu flows: %4.0f ns, %.2f times that of %zu; log N: %.2f times\n", flows, ns, ns / first,
+                        least, logs);
+        }
+    }
+
+    std::map<std::string, Times> times_;
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv))
+        return 2;
+    for (const auto &row : Rows) {
+        const auto bench = benchmark::RegisterBenchmark(row.name, [&row](benchmark::State &s) { Packets(s, row); });
+        for (const int64_t flows : {100, 1000, 10'000, 100'000}) {
+            bench->Arg(flows);
+        }
+        bench->Iterations(1'000'000)->Repetitions(5)->ReportAggregatesOnly(false);
+    }
+    Reporter reporter;
+    benchmark::RunSpecifiedBenchmarks(&reporter);
+    reporter.summary();
+    return 0;
+}
