@@ -275,7 +275,10 @@ Engine::ItemCosts &Engine::costsOf(const msfrs_item &item) const
     return *reinterpret_cast<ItemCosts *>(reinterpret_cast<uintptr_t>(&item) + costsAt_);
 }
 
-int64_t Engine::offeredCost(const ItemRecord &item) const { return item.requeued ? costsOf(item).offered : item.est[0]; }
+int64_t Engine::offeredCost(const ItemRecord &item) const
+{
+    return item.requeued ? costsOf(item).offered : item.est[0];
+}
 
 size_t Engine::statesSize() const { return Aligned(scheduler().item_size) + (aqm() ? Aligned(aqm()->item_size) : 0); }
 

@@ -59,7 +59,8 @@ public:
         if (c.cls->backlog == 1)
             classes_.ready(c);
     }
-    /// An item of m left its queue. \param empty whether it was m's last one; \param cost bytes paid, 0: it went unserved
+    /// An item of m left its queue.
+    /// \param empty whether it was m's last one; \param cost bytes paid, 0: it went unserved
     template <class Member>
     void left(ClassState &c, Member &m, const bool empty, const double cost)
     {

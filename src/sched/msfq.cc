@@ -17,8 +17,9 @@
 /// longest.
 ///
 /// The paper's bound on fairness (6) holds exactly, its bound on delay (5) does not: a flow that waits with the least S
-/// holds v back, by up to its l / r, and those that wake meanwhile go before one whose tags ran ahead of v. With that much
-/// added for each link it held in all runs of test/sched/bounds_test.cc, and one packet in a hundred or fewer needed it.
+/// holds v back, by up to its l / r, and those that wake meanwhile go before one whose tags ran ahead of v. With that
+/// much added for each link it held in all runs of test/sched/bounds_test.cc; one packet in a hundred or fewer
+/// needed it.
 ///
 /// Where the paper is silent:
 ///   - r is the weight. The class level gives each class its weight (share=class: what the MSF-RS paper calls

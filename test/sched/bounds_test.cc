@@ -3,8 +3,9 @@
 /// The bounds of the papers, checked exactly, in whole numbers: MSFQ's on fairness (6) and, over one to three links, on
 /// delay (5); DRR's on fairness. Each at both levels: flows of one class, and classes of one flow.
 ///
-/// (5) as printed does not hold for v = min S: a flow that waits with the least S holds v back, by up to its l / r, and
-/// those that wake meanwhile go before one whose tags ran ahead of v. What holds here is (5) and that much for each link.
+/// (5) as printed does not hold for v = min S: a flow that waits with the least S holds v back, by up to its l / r,
+/// and those that wake meanwhile go before one whose tags ran ahead of v. What holds here is (5) and that much for
+/// each link.
 #include "sched/packet_net.h"
 
 #include <algorithm>
@@ -183,7 +184,8 @@ uint64_t LaterThanPrinted(const Case &c)
         net.onArrived = [&](const NetPacket &p) {
             const auto &f = flows[p.flow];
             const auto &s = sources[p.flow];
-            int64_t bound = (s.sigma + static_cast<int64_t>(f.last - f.first) * s.longest) * Scale; // (5), times the rate
+            // (5), times the rate
+            int64_t bound = (s.sigma + static_cast<int64_t>(f.last - f.first) * s.longest) * Scale;
             for (size_t n = f.first; n <= f.last; ++n)
                 bound += longestOf[n] * ticks[n] * f.rate;
             const auto delay = (net.now() - p.arrived) * f.rate;
@@ -238,7 +240,8 @@ TEST(Bounds, AreNotKeptByFifo)
 {
     bool broken = false;
     for (uint64_t seed = 1; seed <= 12; ++seed) {
-        const auto f = FollowTwo({"fifo", false, seed}, false, [](const auto &, const auto &) { return 1514 * Common; });
+        const auto f = FollowTwo({"fifo", false, seed}, false,
+                                 [](const auto &, const auto &) { return 1514 * Common; });
         broken = broken || f.greatest > 4 * f.bound;
     }
     EXPECT_TRUE(broken);
