@@ -72,12 +72,12 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
 }
 
 /// The request has left the engine unserved; its owner answers the client and calls done().
-void RequestScheduler::Impl::refuse(Request &r, const msfrs_time now)
+void RequestScheduler::Impl::refuse(Request &r, const msfrs_time now, const msfrs_reason why)
 {
     r.item = nullptr;
     r.totalWait += std::max<msfrs_time>(now - r.waitingSince, 0);
     change(r, Request::State::Refused);
-    r.owner->expired(); // may call back; r is not touched any more
+    why == MSFRS_DROPPED ? r.owner->dropped() : r.owner->expired(); // may call back; r is not touched any more
 }
 
 void RequestScheduler::Impl::pump(const msfrs_time now)
@@ -108,7 +108,7 @@ void RequestScheduler::Impl::expire(const msfrs_time now)
         auto &r = *waiting.front();
         engine->remove(*r.item, now, MSFRS_EXPIRED);
         ++r.stats->expired;
-        refuse(r, now);
+        refuse(r, now, MSFRS_EXPIRED);
     }
     while (!paused.empty() && now - paused.front()->waitingSince >= config.maxWait) {
         auto &r = *paused.front();
@@ -162,7 +162,7 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
         ++slot.stats->admission;
         if (victim) {
             ++victim->stats->admission;
-            self.refuse(*victim, now);
+            self.refuse(*victim, now, MSFRS_DROPPED);
         }
         why = Refusal::Admission;
         return nullptr;

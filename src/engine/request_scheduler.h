@@ -37,10 +37,11 @@ public:
     /// The request may be forwarded (first call) or read on (later calls). May be called from inside any
     /// call to the scheduler except the owner's own readMore() and done(); must not throw.
     virtual void granted() = 0;
-    /// The request waited longer than max_wait, or the admission control dropped it after all, and it was taken out
-    /// of its queue; answer the client and call done(). Never called for a paused response: that one is granted
-    /// when it has waited too long, and not dropped.
+    /// The request waited longer than max_wait and was taken out of its queue; answer the client and call done().
+    /// Never called for a paused response: that one is granted when it has waited too long.
     virtual void expired() = 0;
+    /// The same for a request that the admission control dropped after all, for another's sake.
+    virtual void dropped() { expired(); }
 };
 
 struct ClassConfig {

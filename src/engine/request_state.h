@@ -97,7 +97,7 @@ struct RequestScheduler::Impl {
     }
 
     void grant(Request &, msfrs_time now);
-    void refuse(Request &, msfrs_time now);
+    void refuse(Request &, msfrs_time now, msfrs_reason);
     void pump(msfrs_time now);
     void expire(msfrs_time now);
 

@@ -171,7 +171,7 @@ def test_warnings_do_not_stop_squid(slow_link):
     ('msfrs_arbiter atfq', 'scheduler atfq must know what an item costs before it is served'),
     ('msfrs_admission red mode=bytes', 'mode=bytes needs the size of an item when it arrives'),
     ('msfrs_admission red min=60 max=50', 'min=60'),
-    ('msfrs_admission choke draws=0', 'draws=0 is not allowed: wanted is 1 to 64'),
+    ('msfrs_admission choke draws=0', 'draws=0 is not allowed: wanted is a whole number from 1 to 64'),
 ))
 def test_a_plugin_that_does_not_fit_requests(place, fabric, arguments, line, words):
     """Schedulers of packets whose cost must be known, AQMs that count bytes: refused with the reason."""

@@ -397,6 +397,12 @@ Msfrs::Ticket::expired()
     conclude(Verdict::Kind::waitedTooLong);
 }
 
+void
+Msfrs::Ticket::dropped()
+{
+    conclude(Verdict::Kind::notAdmitted);
+}
+
 /// ends the wait in the queue, if there is one
 void
 Msfrs::Ticket::conclude(const Verdict::Kind kind)

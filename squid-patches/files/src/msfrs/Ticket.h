@@ -113,6 +113,7 @@ private:
     /* msfrs::RequestOwner API */
     void granted() override;
     void expired() override;
+    void dropped() override;
 
     HttpRequestPointer request_;
     AccessLogEntryPointer al_;
