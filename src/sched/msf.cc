@@ -20,8 +20,9 @@
 ///                back from a pause, say with the next page, through at once, and a class whose requests are all
 ///                under way for a moment does not lose its turn. (0: MSFQ's rule.)
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
-/// yet, of a class that is not ahead of the least served one by more than `ahead` bytes of its own service, and of
-/// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes.
+/// yet, of a class that is not ahead of the least served one by more than `ahead`, in bytes of a user of weight 1, and of
+/// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes. Under backlog all
+/// classes come to be ahead by as much, which leaves their shares as they are.
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class); waking under wake=paper is
 /// O(classes).
@@ -77,8 +78,8 @@ struct ClassTraits {
 
 struct Instance {
     int64_t users, wake;
-    int64_t ahead, userAhead;                       ///< bytes
-    int64_t lag;                                    ///< bytes of a user of weight 1
+    int64_t ahead, lag;                             ///< bytes of a user of weight 1
+    int64_t userAhead;                              ///< bytes of any user
     double *virtualTime;                            ///< V
     std::vector<ClassState *> all;
     msfrs::Heap<ClassState, ClassTraits<0>> queued; ///< classes with a backlog
@@ -231,16 +232,15 @@ FlowState *FreshUser(const Instance &self, const ClassState &c)
 }
 
 /// Place in the heap of the best class below n that may use the reserve: fresh, and not ahead. Visits only the
-/// part of the heap that can be within the bound.
-size_t FreshClass(const Instance &self, const size_t n, const double least, const double widest)
+/// part of the heap that is within the bound.
+size_t FreshClass(const Instance &self, const size_t n, const double most)
 {
-    if (n >= self.queued.size() || self.queued.keyAt(n) > least + widest)
+    if (n >= self.queued.size() || self.queued.keyAt(n) > most)
         return Nowhere;
-    const ClassState &c = *self.queued.at(n);
-    if (self.queued.keyAt(n) <= least + static_cast<double>(self.ahead) / c.share() && FreshUser(self, c))
+    if (FreshUser(self, *self.queued.at(n)))
         return n;
-    const size_t left = FreshClass(self, 2 * n + 1, least, widest);
-    const size_t right = FreshClass(self, 2 * n + 2, least, widest);
+    const size_t left = FreshClass(self, 2 * n + 1, most);
+    const size_t right = FreshClass(self, 2 * n + 2, most);
     if (left == Nowhere || right == Nowhere)
         return left == Nowhere ? right : left;
     return self.queued.before(right, left) ? right : left;
@@ -256,12 +256,7 @@ msfrs_item *Pick(void *const inst, msfrs_time, const msfrs_pick mode, msfrs_time
 
     // A class with nothing queued but something served counts as if it queued now: max(SC, V).
     const double least = std::min(self.queued.keyAt(0), std::max(self.active.keyAt(0), *self.virtualTime));
-    double widest = 0;
-    if (self.ahead > 0) {
-        for (const auto c : self.all)
-            widest = std::max(widest, static_cast<double>(self.ahead) / c->share());
-    }
-    const size_t place = FreshClass(self, 0, least, widest);
+    const size_t place = FreshClass(self, 0, least + static_cast<double>(self.ahead));
     return place == Nowhere ? nullptr : FreshUser(self, *self.queued.at(place))->flow->head;
 }
 
@@ -302,7 +297,8 @@ void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 const msfrs_param Params[] = {
     {"users", MSFRS_CHOICE, "", "fair", 0, 0, "fair|fifo", "order within a class: least served user, or arrival"},
     {"wake", MSFRS_CHOICE, "", "virtual", 0, 0, "virtual|paper", "service counter of a class that wakes"},
-    {"ahead", MSFRS_INT, "bytes", "131072", 0, 1e9, nullptr, "how far ahead a class may be and still use the reserve"},
+    {"ahead", MSFRS_INT, "bytes", "32768", 0, 1e9, nullptr,
+     "how far ahead a class may be, by a user of weight 1, and still use the reserve"},
     {"user_ahead", MSFRS_INT, "bytes", "262144", 0, 1e9, nullptr, "how far ahead a user of a class may be for that"},
     {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
 };
