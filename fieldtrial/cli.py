@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import netns, plan, preflight, stopping
+from . import bench, netns, plan, preflight, stopping
 from .cell import CellSpec
 from .errors import Stopped, TrialError
 from .options import read
@@ -88,6 +88,7 @@ def _run(options, argv):
         stopped = stop
         print(f'stopped by signal {stop.signum}; everything is taken down, {runner.done} cells were complete')
     if runner.done:
+        bench.measure(directory)    # when all traffic has ended
         from .report import write_report   # imports numpy: not before the check that it is there
         summary = write_report(str(directory), out=sys.stdout)
     if stopped:
