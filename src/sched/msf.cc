@@ -297,7 +297,7 @@ void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 const msfrs_param Params[] = {
     {"users", MSFRS_CHOICE, "", "fair", 0, 0, "fair|fifo", "order within a class: least served user, or arrival"},
     {"wake", MSFRS_CHOICE, "", "virtual", 0, 0, "virtual|paper", "service counter of a class that wakes"},
-    {"ahead", MSFRS_INT, "bytes", "32768", 0, 1e9, nullptr,
+    {"ahead", MSFRS_INT, "bytes", "16384", 0, 1e9, nullptr,
      "how far ahead a class may be, by a user of weight 1, and still use the reserve"},
     {"user_ahead", MSFRS_INT, "bytes", "262144", 0, 1e9, nullptr, "how far ahead a user of a class may be for that"},
     {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
