@@ -32,6 +32,8 @@ LISTENING = 'Accepting '      #: what cache.log says of each port at every start
 #: With this W+ is 1 for half an hour: a request that is not answered holds back all others. `configuration` adds a
 #: short rtt= to the link, as W+ begins with the quanta that the bandwidth-delay product has.
 NARROW = 'msfrs_window interval=1min growth=1.01 reserve=0%'
+#: Weights hold over time, and these tests have seconds: nobody may be far ahead or behind meanwhile.
+SOON = 'msfrs_arbiter msf ahead=4096 user_ahead=32768 lag=4096'
 
 
 def harm(text):

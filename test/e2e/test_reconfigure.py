@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gateway import NARROW
+from gateway import NARROW, SOON
 from test_shares import WARM_UP, assert_shares, by_class, measure
 
 pytestmark = pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 20.0), users=(2, 2, 2))
@@ -16,7 +16,7 @@ WINDOW = 'msfrs_window interval=500ms'
 
 @pytest.fixture
 def link(slow_link):
-    slow_link.gateway.start(WINDOW)
+    slow_link.gateway.start(WINDOW, SOON)
     return slow_link
 
 
@@ -37,7 +37,7 @@ def shares_after(link, load, weights, seconds=12.0):
 def test_weights(link):
     load = link.users.load(link.world.users)
     shares_after(link, load, {'gold': 4, 'silver': 2, 'bronze': 1})
-    link.gateway.reconfigure(WINDOW, weights={'gold': 1, 'silver': 1, 'bronze': 3})
+    link.gateway.reconfigure(WINDOW, SOON, weights={'gold': 1, 'silver': 1, 'bronze': 3})
     shares_after(link, load, {'gold': 1, 'silver': 1, 'bronze': 3})
     unharmed(link, load)
     link.gateway.rest()
