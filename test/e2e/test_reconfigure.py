@@ -25,7 +25,7 @@ def unharmed(link, load):
     assert [fetch for fetch in load.stop() if not fetch.good and not link.gateway.was_closed(fetch)] == []
 
 
-def shares_after(link, load, weights, seconds=12.0):
+def shares_after(link, load, weights, seconds=24.0):
     time.sleep(WARM_UP)
     got, utilisation = measure(link, load, seconds)
     got = by_class(link, got)
