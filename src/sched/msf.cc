@@ -184,13 +184,19 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
     return 0;
 }
 
-/// The least counter that one of weight w may wake with, by the virtual time v of its kind.
-double Waking(const Instance &self, const double v, const double w) { return v - static_cast<double>(self.lag) * w; }
+/// The least counter that a class may wake with.
+double Waking(const Instance &self) { return *self.virtualTime - static_cast<double>(self.lag); }
+
+/// The least that a user of a class may wake with: `lag` as bytes of that user.
+double Waking(const Instance &self, const msfrs_flow &f)
+{
+    return StateOf(f.cls).userTime - static_cast<double>(self.lag) * (f.cls->weight / f.weight);
+}
 
 /// Whoever is as far behind as one may be when waking will wake like a newcomer.
 int FlowForgettable(void *const inst, const msfrs_flow *const f)
 {
-    return StateOf(f).service <= std::max(0.0, Waking(Self(inst), StateOf(f->cls).userTime, f->cls->weight / f->weight));
+    return StateOf(f).service <= std::max(0.0, Waking(Self(inst), *f));
 }
 
 int Before(void *const inst, const msfrs_item *const a, const msfrs_item *const b)
@@ -208,12 +214,12 @@ void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
     const bool classWasIdle = classQueueWasEmpty && f.cls->users == 1 && f.cls->in_service == 0 && i->attained == 0;
     if (self.wake == Virtual) {
         if (classQueueWasEmpty)
-            *f.cls->service = std::max(*f.cls->service, Waking(self, *self.virtualTime, 1));
+            *f.cls->service = std::max(*f.cls->service, Waking(self));
     } else if (classWasIdle) {
         WakeAsInPaper(self, cls);
     }
     if (f.backlog == 1)
-        flow.service = std::max(flow.service, Waking(self, cls.userTime, f.cls->weight / f.weight));
+        flow.service = std::max(flow.service, Waking(self, f));
     Settle(self, f);
 }
 
