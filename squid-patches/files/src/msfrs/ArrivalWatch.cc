@@ -13,7 +13,6 @@
 #include "msfrs/ArrivalWatch.h"
 #include "msfrs/Ticket.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <sys/ioctl.h>
@@ -49,19 +48,21 @@ private:
 };
 
 /// wakes us no earlier than so many bytes have arrived, or the stream has ended
-/// \returns whether the kernel will do so
-bool
-SetLowWater(const Comm::Connection &conn, const int64_t bytes)
+void
+SetLowWater(const Comm::Connection &conn, const int bytes)
 {
-    const auto wanted = static_cast<int>(std::min<int64_t>(bytes, INT_MAX));
-    int got = 0;
-    socklen_t length = sizeof(got);
-    if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(wanted)) == 0 &&
-            getsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &got, &length) == 0)
-        return got >= wanted; // Linux takes half of the receive buffer if that is less
-    const auto savedErrno = errno;
-    debugs(97, 3, "cannot set SO_RCVLOWAT of " << conn << ": " << xstrerr(savedErrno));
-    return false;
+    if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)) != 0) {
+        const auto savedErrno = errno;
+        debugs(97, 3, "cannot set SO_RCVLOWAT of " << conn << ": " << xstrerr(savedErrno));
+    }
+}
+
+int
+LowWater(const Comm::Connection &conn)
+{
+    int bytes = 0;
+    socklen_t length = sizeof(bytes);
+    return getsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, &length) == 0 ? bytes : 0;
 }
 
 } // namespace
@@ -79,8 +80,13 @@ Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t by
     stop();
     if (!Comm::IsConnOpen(conn) || fd_table[conn->fd].closing() || Comm::MonitorsRead(conn->fd))
         return;
+    // Linux takes half of the receive buffer if that is less, and its receive buffer is twice what was asked for.
+    // Most pauses are those of a response with much to come: nothing to ask the kernel for.
+    if (bytes > (conn->rcvbuf > 0 ? conn->rcvbuf : INT_MAX))
+        return;
     conn_ = conn;
-    if (!SetLowWater(*conn, bytes)) {
+    SetLowWater(*conn, static_cast<int>(bytes));
+    if (LowWater(*conn) < bytes) {
         stop();
         return;
     }
