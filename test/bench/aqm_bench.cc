@@ -2,23 +2,23 @@
 /// \file
 /// What a packet costs with an AQM: offered, picked and done through the engine with fifo behind, on one core, with
 /// one or two packets of every flow queued all the time. Packets arrive for the flows in a random order, and those that
-/// leave meanwhile are half a round of the flows away, so that with many flows nothing is in the cache by chance. FABA's work is counted as well, in
-/// instructions where the machine has a counter for them, otherwise in the algorithm's steps: it must not grow with the
-/// flows. Memory of a flow and of a queued packet is what malloc has given out.
-#include "engine/engine.h"
+/// leave meanwhile are half a round of the flows away, so that with many flows nothing is in the cache by chance. FABA's
+/// work is counted as well, in instructions where the machine has a counter for them, otherwise in the algorithm's
+/// steps: it must not grow with the flows. Memory of a flow and of a queued packet is what malloc has given out.
+#include "frame.h"
 #include "instructions.h"
-
-#include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <malloc.h>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
 
 namespace {
+
+using msfrs::bench::InUse;
+using msfrs::bench::Load;
 
 constexpr double TargetNs = 150, TargetGrowth = 1.2;
 constexpr size_t Burst = 32;
@@ -42,21 +42,15 @@ msfrs::bench::Instructions &Counter()
     return counter;
 }
 
-size_t InUse() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
-
 void Packets(benchmark::State &state, const Row &row)
 {
     const auto count = static_cast<size_t>(state.range(0));
     std::mt19937_64 random(1);
     uint64_t draws = 0;
     msfrs::LocalLedger ledger;
-    msfrs::Engine::Part sched, aqm;
-    sched.plugin = msfrs::LoadPlugin("fifo", MSFRS_SCHED, TEST_PLUGIN_DIR);
-    if (row.limit) {
-        aqm.plugin = msfrs::LoadPlugin(row.name, MSFRS_AQM, TEST_PLUGIN_DIR);
-        aqm.params = msfrs::ParseParams(aqm.plugin->ops(), {{"limit", std::to_string(row.limit * count)}});
-    }
-    msfrs::Engine engine(sched, aqm, msfrs::Engine::Cost::Exact, 1, 0, ledger, {[](int, const std::string &) {}, [&] {
+    msfrs::Engine engine(Load("fifo", MSFRS_SCHED), Load(row.limit ? row.name : nullptr, MSFRS_AQM,
+                         {{"limit", std::to_string(row.limit * count)}}), msfrs::Engine::Cost::Exact, 1, 0, ledger,
+                         {[](int, const std::string &) {}, [&] {
         ++draws;
         return random();
     }});
@@ -115,7 +109,7 @@ public:
     {
         ConsoleReporter::ReportRuns(runs);
         for (const auto &run : runs) {
-            if (run.run_type != Run::RT_Iteration || run.error_occurred)
+            if (!msfrs::bench::Measured(run))
                 continue;
             auto &best = best_[run.run_name.function_name][std::stoul(run.run_name.args)];
             if (best.ns > 0 && best.ns <= run.GetAdjustedCPUTime())
@@ -193,20 +187,15 @@ private:
 
 int main(int argc, char **argv)
 {
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv))
-        return 2;
-    for (const auto &row : Rows) {
-        const std::string name = row.name;
-        const auto bench = benchmark::RegisterBenchmark(row.name, [&row](benchmark::State &s) { Packets(s, row); });
-        for (const int64_t flows : {100, 1000, 10'000, 100'000, 1'000'000}) {
-            if (flows == 100'000 || name == "faba" || name == "none")
-                bench->Arg(flows);
+    return msfrs::bench::Run<Reporter>(argc, argv, [] {
+        for (const auto &row : Rows) {
+            const std::string name = row.name;
+            const auto bench = benchmark::RegisterBenchmark(row.name, [&row](benchmark::State &s) { Packets(s, row); });
+            for (const int64_t flows : {100, 1000, 10'000, 100'000, 1'000'000}) {
+                if (flows == 100'000 || name == "faba" || name == "none")
+                    bench->Arg(flows);
+            }
+            bench->Iterations(1'000'000)->Repetitions(3)->ReportAggregatesOnly(false);
         }
-        bench->Iterations(1'000'000)->Repetitions(3)->ReportAggregatesOnly(false);
-    }
-    Reporter reporter;
-    benchmark::RunSpecifiedBenchmarks(&reporter);
-    reporter.summary();
-    return 0;
+    });
 }

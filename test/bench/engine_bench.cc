@@ -4,14 +4,11 @@
 /// a few packets queued all the time. Packets arrive for the flows in a random order that has nothing to do with the
 /// order of service, so that with many flows neither end finds its flow in the cache. Memory of a flow and of a queued
 /// packet is what malloc has given out. After the table: the targets, and how the time grows with the flows.
-#include "engine/engine.h"
-
-#include <benchmark/benchmark.h>
+#include "frame.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <malloc.h>
 #include <map>
 #include <numeric>
 #include <random>
@@ -19,6 +16,9 @@
 #include <vector>
 
 namespace {
+
+using msfrs::bench::InUse;
+using msfrs::bench::Load;
 
 constexpr size_t Depth = 2;   ///< packets queued for each flow at the start
 constexpr size_t Orders = 3;  ///< in which they arrive, in turn
@@ -44,18 +44,6 @@ constexpr Row Rows[] = {
     {"msfq", "msfq", nullptr, 600, true, Heaps},
     {"msf", "msf", nullptr, 0, true, ""},
 };
-
-size_t InUse() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
-
-msfrs::Engine::Part Load(const char *const name, const msfrs_kind kind)
-{
-    if (!name)
-        return {};
-    msfrs::Engine::Part part;
-    part.plugin = msfrs::LoadPlugin(name, kind, TEST_PLUGIN_DIR);
-    part.params = msfrs::ParseParams(part.plugin->ops(), {});
-    return part;
-}
 
 void Packets(benchmark::State &state, const Row &row)
 {
@@ -119,7 +107,7 @@ public:
     {
         ConsoleReporter::ReportRuns(runs);
         for (const auto &run : runs) {
-            if (run.run_type == Run::RT_Iteration && !run.error_occurred) {
+            if (msfrs::bench::Measured(run)) {
                 auto &best = times_[run.run_name.function_name][std::stoul(run.run_name.args)];
                 const double ns = run.GetAdjustedCPUTime();
                 best = best > 0 ? std::min(best, ns) : ns;
@@ -165,18 +153,13 @@ private:
 
 int main(int argc, char **argv)
 {
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv))
-        return 2;
-    for (const auto &row : Rows) {
-        const auto bench = benchmark::RegisterBenchmark(row.name, [&row](benchmark::State &s) { Packets(s, row); });
-        for (const int64_t flows : {100, 1000, 10'000, 100'000}) {
-            bench->Arg(flows);
+    return msfrs::bench::Run<Reporter>(argc, argv, [] {
+        for (const auto &row : Rows) {
+            const auto bench = benchmark::RegisterBenchmark(row.name, [&row](benchmark::State &s) { Packets(s, row); });
+            for (const int64_t flows : {100, 1000, 10'000, 100'000}) {
+                bench->Arg(flows);
+            }
+            bench->Iterations(1'000'000)->Repetitions(5)->ReportAggregatesOnly(false);
         }
-        bench->Iterations(1'000'000)->Repetitions(5)->ReportAggregatesOnly(false);
-    }
-    Reporter reporter;
-    benchmark::RunSpecifiedBenchmarks(&reporter);
-    reporter.summary();
-    return 0;
+    });
 }

@@ -4,20 +4,19 @@
 /// the packets with the least active time out of all flows and orders them). Packets are those of the paper's
 /// evaluation: four applications, five sizes. Times are medians over the loops, so that what else the machine does
 /// counts for little. Memory of a flow and of a queued packet is what malloc has given out.
-#include "engine/engine.h"
+#include "frame.h"
 #include "sched/gilmore_gomory.h"
-
-#include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <malloc.h>
 #include <map>
 #include <random>
 #include <string>
 
 namespace {
+
+using msfrs::bench::InUse;
 
 using Clock = std::chrono::steady_clock;
 constexpr double TargetNs = 5000; ///< to order a loop of 20
@@ -83,22 +82,17 @@ void Order(benchmark::State &state)
     state.counters["ns/packet"] = median.ns() / static_cast<double>(x);
 }
 
-size_t InUse() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
-
 /// Each flow has three packets queued; flows[n] needs what the paper's flow n % 20 does.
 void Loop(benchmark::State &state, const char *const scheduler, const uint32_t x)
 {
     const auto count = static_cast<size_t>(state.range(0));
     std::mt19937_64 random(1);
     msfrs::LocalLedger ledger;
-    msfrs::Engine::Part part;
-    part.plugin = msfrs::LoadPlugin(scheduler, MSFRS_SCHED, TEST_PLUGIN_DIR);
     std::vector<msfrs::Setting> settings{{"rate", "400000000"}};
     if (x > 1)
         settings.push_back({"packets", std::to_string(x)});
-    part.params = msfrs::ParseParams(part.plugin->ops(), settings);
-    msfrs::Engine engine(std::move(part), {}, msfrs::Engine::Cost::Exact, 2, 0, ledger,
-                         {[](int, const std::string &) {}, [&] { return random(); }});
+    msfrs::Engine engine(msfrs::bench::Load(scheduler, MSFRS_SCHED, settings), {}, msfrs::Engine::Cost::Exact, 2, 0,
+                         ledger, {[](int, const std::string &) {}, [&] { return random(); }});
     auto &cls = *engine.addClass("all", 1);
     std::vector<std::pair<msfrs_flow *, Packet>> flows;
     const auto empty = InUse();
@@ -186,18 +180,13 @@ private:
 
 int main(int argc, char **argv)
 {
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv))
-        return 2;
-    benchmark::RegisterBenchmark("order", Order)->Arg(5)->Arg(20)->Arg(100)->Arg(1000)->UseManualTime()
-        ->Iterations(20'000);
-    for (const auto &[name, scheduler, x] :
-         {std::tuple{"atfq-20", "atfq", 20u}, {"atfq-5", "atfq", 5u}, {"drfq", "drfq", 1u}}) {
-        const auto bench = benchmark::RegisterBenchmark(name, [=](benchmark::State &s) { Loop(s, scheduler, x); });
-        bench->Arg(20)->Arg(1000)->Arg(100'000)->UseManualTime()->Iterations(20'000);
-    }
-    Reporter reporter;
-    benchmark::RunSpecifiedBenchmarks(&reporter);
-    reporter.summary();
-    return 0;
+    return msfrs::bench::Run<Reporter>(argc, argv, [] {
+        benchmark::RegisterBenchmark("order", Order)->Arg(5)->Arg(20)->Arg(100)->Arg(1000)->UseManualTime()
+            ->Iterations(20'000);
+        for (const auto &[name, scheduler, x] :
+             {std::tuple{"atfq-20", "atfq", 20u}, {"atfq-5", "atfq", 5u}, {"drfq", "drfq", 1u}}) {
+            const auto bench = benchmark::RegisterBenchmark(name, [=](benchmark::State &s) { Loop(s, scheduler, x); });
+            bench->Arg(20)->Arg(1000)->Arg(100'000)->UseManualTime()->Iterations(20'000);
+        }
+    });
 }
