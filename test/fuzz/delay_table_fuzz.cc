@@ -3,16 +3,11 @@
 /// The delay line: the first line of the input is a packet in hexadecimal digits, the rest is a table. The table is
 /// refused with its source and line, or gives a packet that has addresses the same entry each time.
 #include "delayline/delay_table.h"
+#include "require.h"
 
 #include <sstream>
 
 namespace {
-
-void Require(const bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
 
 /// Whatever is no digit counts as one, so that every line is a packet.
 std::vector<uint8_t> Packet(const std::string &digits)

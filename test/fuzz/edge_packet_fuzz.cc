@@ -3,19 +3,10 @@
 /// Packets as they come from outside. What can be read is marked with every code point: the mark is there, nothing
 /// that rules look at has changed, and the old mark brings back the packet, as far as a checksum that was right goes.
 #include "edge/packet.h"
+#include "require.h"
 
 #include <algorithm>
 #include <vector>
-
-namespace {
-
-void Require(const bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {

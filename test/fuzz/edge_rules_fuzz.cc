@@ -4,19 +4,10 @@
 /// terminal can show, or gives rules within their ranges, from which a classifier can be built.
 #include "edge/classifier.h"
 #include "edge/rules.h"
+#include "require.h"
 
 #include <sstream>
 #include <string_view>
-
-namespace {
-
-void Require(const bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {

@@ -3,6 +3,8 @@
 /// Parameters of plugins: the input is one name=value a line. Whatever it is, it is either refused with a sentence
 /// that names what was found, or gives values within their ranges that parse again to the same.
 #include "plugin/loader.h"
+#include "require.h"
+#include "support/params_table.h"
 
 #include <cstring>
 #include <string_view>
@@ -10,20 +12,7 @@
 namespace {
 
 using namespace msfrs;
-
-const msfrs_param Table[] = {
-    {"count", MSFRS_INT, "items", "7", -5, 1e6, nullptr, ""},
-    {"share", MSFRS_REAL, "%", "0.5", 0, 100, nullptr, ""},
-    {"ecn", MSFRS_BOOL, "", "off", 0, 0, nullptr, ""},
-    {"mode", MSFRS_CHOICE, "", "two", 0, 0, "one|two|three", ""},
-    {"big", MSFRS_INT, "", "0", -9.3e18, 9.3e18, nullptr, ""},
-};
-
-void Require(const bool holds)
-{
-    if (!holds)
-        __builtin_trap();
-}
+using test::Table;
 
 std::vector<Setting> Settings(std::string_view text)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "plugin/loader.h"
+#include "support/params_table.h"
 
 #include <gtest/gtest.h>
 #include <limits>
@@ -7,13 +8,7 @@
 namespace msfrs {
 namespace {
 
-const msfrs_param Table[] = {
-    {"count", MSFRS_INT, "items", "7", -5, 1e6, nullptr, ""},
-    {"share", MSFRS_REAL, "%", "0.5", 0, 100, nullptr, ""},
-    {"ecn", MSFRS_BOOL, "", "off", 0, 0, nullptr, ""},
-    {"mode", MSFRS_CHOICE, "", "two", 0, 0, "one|two|three", ""},
-    {"big", MSFRS_INT, "", "0", -9.3e18, 9.3e18, nullptr, ""},
-};
+using test::Table;
 
 msfrs_plugin Plugin(const msfrs_param *const params = Table, const uint32_t n = std::size(Table))
 {

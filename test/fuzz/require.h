@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#ifndef MSFRS_TEST_FUZZ_REQUIRE_H
+#define MSFRS_TEST_FUZZ_REQUIRE_H
+
+/// What must hold for every input: libFuzzer keeps the input for which it does not.
+inline void Require(const bool holds)
+{
+    if (!holds)
+        __builtin_trap();
+}
+
+#endif
