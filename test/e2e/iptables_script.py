@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""conf/iptables/msfrs-iptables in the tests: how it is run, and what the kernel holds before and after."""
+"""The scripts of conf/iptables in the tests: how they are run, and what the kernel holds before and after."""
 import contextlib
 import os
 import pathlib
 import re
 import shutil
 
-from site_in_namespaces import sh
+from fieldtrial.netns import NetnsFabric
+from site_in_namespaces import addresses_at_once, set_sysctl, sh
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIRECTORY = ROOT / 'conf' / 'iptables'
 SCRIPT = DIRECTORY / 'msfrs-iptables'
+EDGE_SCRIPT = DIRECTORY / 'msfrs-edge-iptables'
+#: Exit codes.
+WRONG, REFUSED, FAILED = 2, 3, 4
 MODES = ('redirect', 'tproxy')
 HTTP_PORT = {'redirect': 3129, 'tproxy': 3131}
 HTTPS_PORT = {'redirect': 3130, 'tproxy': 3132}
@@ -18,12 +22,32 @@ HTTPS_PORT = {'redirect': 3130, 'tproxy': 3132}
 SYSCTLS = ('net/ipv4/ip_forward net/ipv6/conf/all/forwarding net/ipv4/conf/*/forwarding '
            'net/ipv4/conf/*/accept_redirects net/ipv4/conf/*/src_valid_mark net/ipv4/conf/*/rp_filter '
            'net/ipv4/conf/*/route_localnet net/ipv6/conf/*/forwarding net/ipv6/conf/*/accept_ra').split()
+#: A firewall as an administrator may have it, in the tables and chains that the script touches, too.
+OTHERS = '''\
+*mangle
+:MARKS - [0:0]
+-A PREROUTING -i in0 -p tcp -m tcp --dport 25 -j MARK --set-xmark 0x7/0xff
+-A PREROUTING -j MARKS
+-A MARKS -j RETURN
+-A POSTROUTING -o out0 -j MARK --set-xmark 0x70/0xf0
+COMMIT
+*nat
+:PREROUTING DROP [0:0]
+-A PREROUTING -i out0 -p tcp -m tcp --dport 8443 -m comment --comment "a b \\"c\\" -j MSFRS" -j REDIRECT --to-ports 443
+-A POSTROUTING -o out0 -j MASQUERADE
+COMMIT
+*filter
+:FORWARD DROP [0:0]
+-A FORWARD -i in0 -j ACCEPT
+-A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+COMMIT
+'''
 
 
-def script(host, command, *options, path=None, config='none', prefix=()):
-    """Runs the script on a host without the system's configuration file; `path` replaces PATH."""
+def script(host, command, *options, path=None, config='none', prefix=(), program=SCRIPT):
+    """Runs a script on a host without the system's configuration file; `path` replaces PATH."""
     environment = {**os.environ, 'PATH': path or os.environ['PATH']}
-    return sh(host, *prefix, str(SCRIPT), command, '--config', str(config), *options, env=environment)
+    return sh(host, *prefix, str(program), command, '--config', str(config), *options, env=environment)
 
 
 def up(host, *options, **how):
@@ -33,9 +57,56 @@ def up(host, *options, **how):
     return done
 
 
-def down(host):
-    done = script(host, 'down')
-    assert (done.returncode, done.stdout, done.stderr) == (0, 'msfrs-iptables: down\n', ''), done
+def down(host, program=SCRIPT):
+    done = script(host, 'down', program=program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f'{program.name}: down\n', ''), done
+
+
+def bare_gateway(fabric):
+    """A gateway with cables in in0 and out0, and nothing set up."""
+    made, other = fabric.host('gw'), fabric.host('other')
+    addresses_at_once(made)
+    for name in ('in0', 'out0'):
+        fabric.wire(made, name, other, name)
+    for name, family in (('ip_forward', 'ipv4'), ('conf/all/forwarding', 'ipv6')):
+        set_sysctl(made, f'net/{family}/{name}', 1)
+    return made
+
+
+@contextlib.contextmanager
+def gateway_with_ports():
+    """A gateway with in0, out0, where its default route goes, and port0, a port of the bridge br0."""
+    with NetnsFabric('e2e') as fabric:
+        made, other = fabric.host('gw'), fabric.host('other')
+        addresses_at_once(made)
+        for name in ('in0', 'out0', 'port0'):
+            fabric.wire(made, name, other, name)
+        made.batch(['link add br0 type bridge', 'link set port0 master br0', 'address add 198.18.2.1/24 dev out0',
+                    'route add default via 198.18.2.2', 'route add local 198.18.9.0/24 dev lo table 77'])
+        yield made
+
+
+def refused(gateway, code, sentence, *command, program=SCRIPT, **how):
+    """The script must refuse with this exit code and sentence, and change nothing."""
+    before = snapshot(gateway)
+    done = script(gateway, *command, program=program, **how)
+    assert (done.returncode, done.stdout, done.stderr) == (code, '', f'{program.name}: {sentence}\n')
+    assert snapshot(gateway) == before
+
+
+def rules_of_others(gateway):
+    """Gives a gateway rules, routes and a policy of somebody else; returns it."""
+    for tool in ('iptables-restore', 'ip6tables-restore'):
+        gateway.run(tool, '--noflush', input=OTHERS.replace(':PREROUTING DROP', ':PREROUTING ACCEPT'))
+    for family in ('-4', '-6'):
+        gateway.run('ip', family, 'rule', 'add', 'pref', '999', 'fwmark', '0x7/0xff', 'lookup', '77')
+        gateway.run('ip', family, 'route', 'add', 'local', 'default', 'dev', 'lo', 'table', '77')
+    return gateway
+
+
+def without(text, *words):
+    """The lines of a text that have none of these words."""
+    return '\n'.join(line for line in text.splitlines() if not any(word in line for word in words))
 
 
 def snapshot(host):

@@ -8,11 +8,10 @@ import tempfile
 
 import pytest
 
-from fieldtrial.netns import NetnsFabric
-from iptables_script import DIRECTORY, SCRIPT, path_with, script, snapshot
-from site_in_namespaces import addresses_at_once, sh
+from iptables_script import (DIRECTORY, REFUSED, SCRIPT, WRONG, gateway_with_ports, path_with, refused, script,
+                             snapshot)
+from site_in_namespaces import sh
 
-WRONG, REFUSED = 2, 3
 KNOWN = ('mode inside source intercept redirect-ports tproxy-ports quic exempt-client exempt-destination ipv6 '
          'gateway-traffic squid-user fwmark table set-sysctl backend')
 NO_RIGHT = "'{}' needs the right to change the firewall (CAP_NET_ADMIN): run it as root"
@@ -21,21 +20,8 @@ NO_RIGHT = "'{}' needs the right to change the firewall (CAP_NET_ADMIN): run it 
 @pytest.fixture(scope='module')
 def gateway():
     """One for all: a refusal changes nothing, and every test looks."""
-    with NetnsFabric('e2e') as fabric:
-        made, other = fabric.host('gw'), fabric.host('other')
-        addresses_at_once(made)
-        for name in ('in0', 'out0', 'port0'):
-            fabric.wire(made, name, other, name)
-        made.batch(['link add br0 type bridge', 'link set port0 master br0', 'address add 198.18.2.1/24 dev out0',
-                    'route add default via 198.18.2.2', 'route add local 198.18.9.0/24 dev lo table 77'])
+    with gateway_with_ports() as made:
         yield made
-
-
-def refused(gateway, code, sentence, *command, **how):
-    before = snapshot(gateway)
-    done = script(gateway, *command, **how)
-    assert (done.returncode, done.stdout, done.stderr) == (code, '', f'msfrs-iptables: {sentence}\n')
-    assert snapshot(gateway) == before
 
 
 @pytest.mark.parametrize('arguments, sentence', (

@@ -7,58 +7,26 @@ import signal
 
 import pytest
 
-from iptables_script import MODES, SCRIPT, down, path_with, script, snapshot, up
-from site_in_namespaces import PATIENCE, addresses_at_once, set_sysctl, sh, sysctl
+from iptables_script import (MODES, SCRIPT, bare_gateway, down, path_with, rules_of_others, script, snapshot, up,
+                             without)
+from site_in_namespaces import PATIENCE, set_sysctl, sh, sysctl
 
 BOTH_MODES = pytest.mark.parametrize('mode', MODES)
 EXEMPTIONS = ('--exempt-client', '198.18.1.9', '--exempt-destination', '198.18.9.0/24')
-#: A firewall as an administrator may have it, in the tables and chains that the script touches, too.
-OTHERS = '''\
-*mangle
-:MARKS - [0:0]
--A PREROUTING -i in0 -p tcp -m tcp --dport 25 -j MARK --set-xmark 0x7/0xff
--A PREROUTING -j MARKS
--A MARKS -j RETURN
-COMMIT
-*nat
-:PREROUTING DROP [0:0]
--A PREROUTING -i out0 -p tcp -m tcp --dport 8443 -m comment --comment "a b \\"c\\" -j MSFRS" -j REDIRECT --to-ports 443
--A POSTROUTING -o out0 -j MASQUERADE
-COMMIT
-*filter
-:FORWARD DROP [0:0]
--A FORWARD -i in0 -j ACCEPT
--A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
-COMMIT
-'''
 
 
 @pytest.fixture
 def gateway(fabric):
-    """A gateway with cables in in0 and out0, and nothing set up."""
-    made, other = fabric.host('gw'), fabric.host('other')
-    addresses_at_once(made)
-    for name in ('in0', 'out0'):
-        fabric.wire(made, name, other, name)
-    for name, family in (('ip_forward', 'ipv4'), ('conf/all/forwarding', 'ipv6')):
-        set_sysctl(made, f'net/{family}/{name}', 1)
-    return made
+    return bare_gateway(fabric)
 
 
 @pytest.fixture
 def busy(gateway):
-    """A gateway with rules, routes and a policy of somebody else."""
-    for tool in ('iptables-restore', 'ip6tables-restore'):
-        gateway.run(tool, '--noflush', input=OTHERS.replace(':PREROUTING DROP', ':PREROUTING ACCEPT'))
-    for family in ('-4', '-6'):
-        gateway.run('ip', family, 'rule', 'add', 'pref', '999', 'fwmark', '0x7/0xff', 'lookup', '77')
-        gateway.run('ip', family, 'route', 'add', 'local', 'default', 'dev', 'lo', 'table', '77')
-    return gateway
+    return rules_of_others(gateway)
 
 
 def without_ours(text):
-    return '\n'.join(line for line in text.splitlines()
-                     if 'MSFRS_' not in line and '0x100' not in line and 'table 3129' not in line)
+    return without(text, 'MSFRS_', '0x100', 'table 3129')
 
 
 @pytest.mark.parametrize('options', (

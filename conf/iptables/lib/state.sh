@@ -28,18 +28,6 @@ restore_rules() { # place, rules now, rules wanted
     return 1
 }
 
-modules() {
-    local names='xt_addrtype xt_multiport'
-    case ${OPT[mode]} in
-        tproxy) names+=' xt_TPROXY xt_socket xt_mark' ;;
-        redirect) names+=' xt_REDIRECT' ;;
-    esac
-    [[ ${OPT[gateway-traffic]} == no ]] || names+=' xt_owner'
-    [[ ${OPT[quic]} == allow ]] || names+=' ipt_REJECT ip6t_REJECT'
-    [[ ${OPT[set-sysctl]} == no ]] || names+=' xt_comment'
-    echo "$names"
-}
-
 routing() { # family add|del; lines of routing state on stdin
     local what first second said
     while read -r what first second; do
@@ -154,8 +142,8 @@ want_all() {
         new=$(new_tables "${WANT[$place]}" "${TABLES_NOW[$place]}"; new_sysctls "$family" "$old")
         [[ -n $old$new ]] || continue
         NEW_RECORDS[$place]=$new
-        WANT[$place]+=$'\nmangle :MSFRS_STATE\n'$(printf '%s\n' "$old" "$new" |
-            sed -n 's/..*/mangle -A MSFRS_STATE -m comment --comment &/p')
+        WANT[$place]+=$'\n'"mangle :$STATE"$'\n'$(printf '%s\n' "$old" "$new" |
+            sed -n "s/..*/mangle -A $STATE -m comment --comment &/p")
     done
 }
 
@@ -178,7 +166,7 @@ new_tables() { # rules wanted, tables there now
 
 new_sysctls() { # family, old records
     local path value
-    [[ ${OPT[set-sysctl]} == yes ]] || return 0
+    [[ ${OPT[set-sysctl]:-no} == yes ]] || return 0
     missing_sysctls "$1" | while read -r path value; do
         grep -q "^$path=" <<<"$2" || old_values "$path"
     done

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+# What msfrs-iptables wants: rules, routes, sysctls. Nothing here changes anything.
+
+want_rules() { # family
+    local family=$1 mark=${OPT[fwmark]} http https port to client n_pre=0 n_fwd=0 rest inside guard chain table word
+    local sources unreachable=icmp-port-unreachable
+    [[ $family == 4 ]] || unreachable=icmp6-port-unreachable
+    mapfile -t sources < <(of_family "$family" "${OPT[source]}")
+    (( ${#sources[@]} )) || sources=('')
+
+    # Whoever connects to an interception port directly makes Squid fetch from itself: a loop.
+    guard="${OPT[redirect-ports]} ${OPT[tproxy-ports]}"
+    echo "mangle :MSFRS_GUARD"
+    echo "mangle -A MSFRS_GUARD -p tcp --syn -m multiport --dports ${guard// /,} -m addrtype --dst-type LOCAL -j DROP"
+    echo "mangle -I PREROUTING $((++n_pre)) ! -i lo -p tcp -j MSFRS_GUARD"
+
+    read -r http https <<<"${OPT[${OPT[mode]}-ports]}"
+    if [[ ${OPT[mode]} == tproxy ]]; then
+        table=mangle chain=MSFRS_TPROXY
+        # Both sides of Squid use foreign addresses: what belongs to its sockets must stay on the gateway.
+        echo "mangle :MSFRS_DIVERT"
+        echo "mangle -A MSFRS_DIVERT -p tcp -m socket --transparent -j MARK --set-xmark $mark"
+        echo "mangle -I PREROUTING $((++n_pre)) -p tcp -j MSFRS_DIVERT"
+    else
+        table=nat chain=MSFRS_REDIRECT n_pre=0
+    fi
+    echo "$table :$chain"
+    [[ $table == nat ]] || echo "$table -A $chain -m mark --mark $mark -j RETURN"
+    want_exemptions "$family" "$table" "$chain"
+    for client in "${sources[@]}"; do
+        for port in ${OPT[intercept]}; do
+            to=$http; [[ $port == 80 ]] || to=$https
+            rest="-j REDIRECT --to-ports $to"
+            [[ $table == nat ]] || rest="-j TPROXY --on-port $to --tproxy-mark $mark"
+            echo "$table -A $chain ${client:+-s $client }-p tcp --dport $port $rest"
+        done
+    done
+    for inside in ${OPT[inside]}; do
+        echo "$table -I PREROUTING $((++n_pre)) -i $inside -p tcp -j $chain"
+    done
+
+    if [[ ${OPT[gateway-traffic]} == yes ]]; then
+        echo "nat :MSFRS_OUTPUT"
+        echo "nat -A MSFRS_OUTPUT -m owner --uid-owner ${OPT[squid-user]} -j RETURN"
+        want_exemptions "$family" nat MSFRS_OUTPUT
+        for port in ${OPT[intercept]}; do
+            to=$http; [[ $port == 80 ]] || to=$https
+            echo "nat -A MSFRS_OUTPUT -p tcp --dport $port -j REDIRECT --to-ports $to"
+        done
+        echo "nat -I OUTPUT 1 -p tcp -j MSFRS_OUTPUT"
+    fi
+
+    if [[ ${OPT[quic]} == reject ]]; then
+        echo "filter :MSFRS_QUIC"
+        want_exemptions "$family" filter MSFRS_QUIC
+        for client in "${sources[@]}"; do
+            echo "filter -A MSFRS_QUIC ${client:+-s $client }-p udp --dport 443 -j REJECT --reject-with $unreachable"
+        done
+        for inside in ${OPT[inside]}; do
+            echo "filter -I FORWARD $((++n_fwd)) -i $inside -p udp -j MSFRS_QUIC"
+        done
+    fi
+}
+
+want_exemptions() { # family table chain
+    local word
+    [[ $2 == filter ]] || echo "$2 -A $3 -m addrtype --dst-type LOCAL -j RETURN"
+    for word in $(of_family "$1" "${OPT[exempt-destination]}"); do echo "$2 -A $3 -d $word -j RETURN"; done
+    for word in $(of_family "$1" "${OPT[exempt-client]}"); do echo "$2 -A $3 -s $word -j RETURN"; done
+}
+
+# Routing state: lines `rule MARK TABLE` and `route TABLE`.
+want_routing() {
+    [[ ${OPT[mode]} == tproxy ]] || return 0
+    printf 'route %s\nrule %s %s\n' "${OPT[table]}" "${OPT[fwmark]}" "${OPT[table]}"
+}
+
+# Sysctls that do not stand as they must: lines `PATH WANTED`.
+missing_sysctls() { # family
+    local file path
+    if [[ $1 == 6 ]]; then
+        [[ $(</proc/sys/net/ipv6/conf/all/forwarding) == 1 ]] || echo net/ipv6/conf/all/forwarding 1
+        return
+    fi
+    [[ $(</proc/sys/net/ipv4/ip_forward) == 1 ]] || echo net/ipv4/ip_forward 1
+    [[ ${OPT[mode]} == tproxy ]] || return 0
+    # With it the mark counts when the source address is validated, our route makes every source local, and the packet
+    # is dropped as a martian. wg-quick sets it. rp_filter alone does no harm: the mark is not looked at.
+    for file in /proc/sys/net/ipv4/conf/*/src_valid_mark; do
+        path=${file#/proc/sys/}
+        [[ $path =~ ^[A-Za-z0-9_./@:-]+$ ]] || continue
+        [[ $(<"$file") == 0 ]] || echo "$path 0"
+    done
+}
+
+modules() {
+    local names='xt_addrtype xt_multiport'
+    case ${OPT[mode]} in
+        tproxy) names+=' xt_TPROXY xt_socket xt_mark' ;;
+        redirect) names+=' xt_REDIRECT' ;;
+    esac
+    [[ ${OPT[gateway-traffic]} == no ]] || names+=' xt_owner'
+    [[ ${OPT[quic]} == allow ]] || names+=' ipt_REJECT ip6t_REJECT'
+    [[ ${OPT[set-sysctl]} == no ]] || names+=' xt_comment'
+    echo "$names"
+}

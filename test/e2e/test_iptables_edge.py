@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrs-edge-iptables: which packets its rules take, what it leaves behind, and what it refuses."""
+import re
+import shutil
+import socket
+
+import pytest
+
+from iptables_script import (DIRECTORY, EDGE_SCRIPT, FAILED, REFUSED, WRONG, bare_gateway, down, gateway_with_ports,
+                             path_with, refused, rules_of_others, script, snapshot, up, without)
+from site_in_namespaces import SERVER, listener, sh
+
+LINK = ('--link', 'out0=3')
+
+
+def edge(host, command, *options, **how):
+    return script(host, command, *options, program=EDGE_SCRIPT, **how)
+
+
+def edge_up(host, *options, said='out0 to queue 3, IPv4 and IPv6'):
+    done = edge(host, 'up', *(options or LINK))
+    assert (done.returncode, done.stdout, done.stderr) == (0, f'msfrs-edge-iptables: up: {said}\n', ''), done
+
+
+def edge_down(host):
+    down(host, EDGE_SCRIPT)
+
+
+@pytest.fixture
+def gateway(fabric):
+    return bare_gateway(fabric)
+
+
+@pytest.fixture
+def busy(gateway):
+    return rules_of_others(gateway)
+
+
+@pytest.fixture(scope='module')
+def refusing():
+    with gateway_with_ports() as made:
+        yield made
+
+
+def packets(gateway, tool, what):
+    """How many packets a rule of ours has taken."""
+    lines = [line for line in gateway.run(tool, '-t', 'mangle', '-nvxL', 'MSFRS_EDGE').splitlines() if what in line]
+    return sum(int(line.split()[0]) for line in lines)
+
+
+def datagrams_arrive(site, sender, family, count):
+    """So many from a host to the server, and back."""
+    with listener(site.server, family, 7, kind=socket.SOCK_DGRAM) as server, \
+            listener(sender, family, 0, kind=socket.SOCK_DGRAM) as client:
+        for number in range(count):
+            client.sendto(b'%d' % number, (SERVER[family], 7))
+            data, peer = server.recvfrom(100)
+            server.sendto(data, peer)
+            assert client.recv(100) == b'%d' % number
+
+
+@pytest.mark.parametrize('family, tool', ((4, 'iptables'), (6, 'ip6tables')))
+def test_what_leaves_by_the_link_is_taken_and_passes_while_nobody_reads(site, family, tool):
+    edge_up(site.gateway)
+    datagrams_arrive(site, site.client, family, 3)
+    assert packets(site.gateway, tool, 'NFQUEUE') == 3      # the answers leave by the other interface
+
+
+def test_finding_the_neighbours_does_not_wait_in_the_queue(site):
+    edge_up(site.gateway)
+    datagrams_arrive(site, site.gateway, 6, 1)
+    assert packets(site.gateway, 'ip6tables', 'ipv6-icmptype 135') >= 1
+    assert packets(site.gateway, 'ip6tables', 'NFQUEUE') == 1
+
+
+@pytest.mark.parametrize('options, said', (
+    (LINK, 'out0 to queue 3, IPv4 and IPv6'),
+    (('--link', 'out0=0-3 in0=65535'), 'out0 to queue 0 to 3, in0 to queue 65535, IPv4 and IPv6'),
+    (('--link', 'in0=1,out0=2', '--ipv6', 'no'), 'in0 to queue 1, out0 to queue 2, IPv4 only'),
+))
+def test_down_restores_and_others_are_left_alone(busy, options, said):
+    before = snapshot(busy)
+    edge_up(busy, *options, said=said)
+    during = snapshot(busy)
+    assert during != before
+    assert without(during, 'MSFRS_EDGE') == before
+    edge_down(busy)
+    assert snapshot(busy) == before
+
+
+def test_several_queues_share_a_link_by_flow(gateway):
+    edge_up(gateway, '--link', 'out0=4-7', said='out0 to queue 4 to 7, IPv4 and IPv6')
+    for tool in ('iptables-save', 'ip6tables-save'):
+        assert '-o out0 -j NFQUEUE --queue-balance 4:7 --queue-bypass' in gateway.run(tool)
+
+
+def test_others_have_had_their_turn_when_a_packet_is_queued(busy):
+    """A verdict ends the chain: what stood behind the jump would not be done any more."""
+    edge_up(busy)
+    busy.run('iptables', '-t', 'mangle', '-A', 'POSTROUTING', '-o', 'in0', '-j', 'MARK', '--set-mark', '9')
+    edge_up(busy)
+    chain = re.findall(r'(?m)^-A POSTROUTING .*', busy.run('iptables-save', '-t', 'mangle'))
+    assert len(chain) == 3 and chain[-1] == '-A POSTROUTING -j MSFRS_EDGE'
+
+
+def test_no_empty_table_is_left_on_a_clean_system(gateway):
+    before = snapshot(gateway)
+    edge_up(gateway)
+    edge_down(gateway)
+    assert snapshot(gateway) == before
+    done = edge(gateway, 'down')
+    assert (done.returncode, done.stdout) == (0, 'msfrs-edge-iptables: down: nothing was up\n')
+
+
+def test_up_twice_is_up_once_and_up_with_other_options_replaces(busy):
+    before = snapshot(busy)
+    edge_up(busy, '--link', 'in0=9', said='in0 to queue 9, IPv4 and IPv6')
+    edge_up(busy)
+    once = snapshot(busy)
+    assert '9' not in ''.join(re.findall(r'queue-num \d+', once))
+    edge_up(busy)
+    assert snapshot(busy) == once
+    edge_down(busy)
+    assert snapshot(busy) == before
+
+
+@pytest.mark.parametrize('mode', ('redirect', 'tproxy'))
+def test_the_two_scripts_know_nothing_of_each_other(busy, mode):
+    clean = snapshot(busy)
+    up(busy, '--mode', mode)
+    intercepting = snapshot(busy)
+    edge_up(busy)
+    both = snapshot(busy)
+    down(busy)
+    assert without(snapshot(busy), 'MSFRS_EDGE') == clean
+    up(busy, '--mode', mode)
+    assert sorted(snapshot(busy).splitlines()) == sorted(both.splitlines())
+    edge_down(busy)
+    assert snapshot(busy) == intercepting
+    down(busy)
+    assert snapshot(busy) == clean
+
+
+def test_check(gateway):
+    assert edge(gateway, 'check', *LINK).stdout.splitlines() == ['missing: IPv4 mangle chain MSFRS_EDGE',
+                                                                 'missing: IPv6 mangle chain MSFRS_EDGE']
+    edge_up(gateway)
+    before = snapshot(gateway)
+    done = edge(gateway, 'check', *LINK)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0, 'msfrs-edge-iptables: in place: out0 to queue 3, IPv4 and IPv6\n', '')
+    assert snapshot(gateway) == before
+
+
+@pytest.mark.parametrize('damage, finding', (
+    ('iptables -t mangle -F MSFRS_EDGE',
+     'missing: IPv4 mangle rule: MSFRS_EDGE -o out0 -j NFQUEUE --queue-num 3 --queue-bypass'),
+    ('ip6tables -t mangle -D POSTROUTING -j MSFRS_EDGE', 'missing: IPv6 mangle rule: POSTROUTING -j MSFRS_EDGE'),
+    ('iptables -t mangle -A MSFRS_EDGE -o in0 -j DROP', 'left over: IPv4 mangle rule in MSFRS_EDGE'),
+    ('iptables -t mangle -I FORWARD -j MSFRS_EDGE', 'left over: IPv4 mangle rule in FORWARD'),
+))
+def test_check_names_what_is_not_as_it_must_be(gateway, damage, finding):
+    edge_up(gateway)
+    gateway.run(*damage.split())
+    done = edge(gateway, 'check', *LINK)
+    assert (done.returncode, done.stdout, done.stderr) == (1, finding + '\n', '')
+    edge_up(gateway)
+    assert edge(gateway, 'check', *LINK).returncode == 0
+
+
+def test_print_is_what_up_does(gateway):
+    before = snapshot(gateway)
+    printed = edge(gateway, 'print', '--link', 'out0=0-1,in0=7')
+    assert (printed.returncode, printed.stderr) == (0, '')
+    assert snapshot(gateway) == before
+    edge_up(gateway, '--link', 'out0=0-1,in0=7', said='out0 to queue 0 to 1, in0 to queue 7, IPv4 and IPv6')
+    done = without(snapshot(gateway), 'MSFRS_EDGE_STATE')
+    edge_down(gateway)
+    gateway.run('sh', '-e', input=printed.stdout)
+    assert snapshot(gateway) == done
+
+
+@pytest.mark.parametrize('earlier', (False, True))
+def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier):
+    if earlier:
+        edge_up(busy, '--link', 'in0=1', said='in0 to queue 1, IPv4 and IPv6')
+    before = snapshot(busy)
+    body = f'sed "s/-j NFQUEUE .*/-j NOSUCHTARGET/" | {shutil.which("ip6tables-restore")} "$@"\n'
+    with path_with(tmp_path, ip6tables_restore=body) as path:
+        done = edge(busy, 'up', *LINK, path=path)
+    assert (done.returncode, done.stdout) == (FAILED, '')
+    assert 'modprobe -a xt_NFQUEUE nfnetlink_queue\n' in done.stderr
+    assert done.stderr.endswith('msfrs-edge-iptables: failed; everything is again as it was before\n')
+    assert snapshot(busy) == before
+
+
+@pytest.mark.parametrize('code, sentence, arguments', (
+    (WRONG, 'no link: name the interface that packets leave by, and their queue, --link eth0=0', ()),
+    (WRONG, "--link: link 'out0' is not INTERFACE=QUEUE or INTERFACE=FIRST-LAST, for example eth0=0",
+     ('--link', 'out0')),
+    (WRONG, "--link: link 'out0=-1' is not INTERFACE=QUEUE or INTERFACE=FIRST-LAST, for example eth0=0",
+     ('--link', 'out0=-1')),
+    (WRONG, "--link: 'out+' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -", ('--link', 'out+=1')),
+    (WRONG, "--link: queues '65536' of link 'out0' must be a number from 0 to 65535, or two of which the second is "
+            'not the lower one', ('--link', 'out0=65536')),
+    (WRONG, "--link: queues '3-1' of link 'out0' must be a number from 0 to 65535, or two of which the second is not "
+            'the lower one', ('--link', 'out0=3-1')),
+    (WRONG, "interface 'out0' is in link twice", ('--link', 'out0=1 out0=2')),
+    (WRONG, 'queue 2 is in link twice; the packets of two links cannot wait in one queue',
+     ('--link', 'out0=1-2 in0=2-3')),
+    (WRONG, "--mode: unknown option 'mode'; known: link ipv6 backend", ('--mode', 'redirect')),
+    (REFUSED, "no interface 'eth7' here; there are: in0 out0 port0 br0", ('--link', 'eth7=0')),
+    (REFUSED, "interface 'lo' is the loopback: nothing leaves by it", ('--link', 'lo=0')),
+    (REFUSED, "interface 'port0' is a port of 'br0': name that one", ('--link', 'port0=0')),
+))
+def test_refusals(refusing, code, sentence, arguments):
+    refused(refusing, code, sentence, 'up', *arguments, program=EDGE_SCRIPT)
+
+
+def test_without_rights(refusing):
+    refused(refusing, REFUSED, "'up' needs the right to change the firewall (CAP_NET_ADMIN): run it as root", 'up',
+            *LINK, program=EDGE_SCRIPT, prefix=('setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin'))
+
+
+def test_the_example_file(gateway):
+    example = DIRECTORY / 'edge-iptables.conf'
+    assert sh(gateway, str(EDGE_SCRIPT), 'print', '--config', str(example)).stdout == \
+        edge(gateway, 'print', '--link', 'eth0=0').stdout
+    options = re.findall(r'(?m)^#?([a-z0-9-]+) =', example.read_text())
+    assert options == ['link', 'ipv6', 'backend']
+    said = edge(gateway, '--help').stdout
+    assert [name for name in options if f'  --{name} ' not in said] == []
