@@ -18,7 +18,8 @@
 ///                so that who used idle bandwidth is punished later.)
 ///   lag          bytes of a user of weight 1: so much of a share that was not used may be had later. It gets who comes
 ///                back from a pause, say with the next page, through at once, and a class whose requests are all
-///                under way for a moment does not lose its turn. (0: MSFQ's rule.)
+///                under way for a moment does not lose its turn. It goes down to nothing over a pause of `lag_time`:
+///                who has been away for long, or was never here, is owed nothing. (0: MSFQ's rule.)
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
 /// yet, of a class that is not ahead of the least served one by more than `ahead`, in bytes of a user of weight 1, and of
 /// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes. Under backlog all
@@ -39,9 +40,12 @@ namespace {
 enum Users { Fair, Fifo };
 enum Wake { Virtual, Paper };
 
+constexpr msfrs_time Never = -1;
+
 struct FlowState {
     msfrs_flow *flow;
     double service;      ///< bytes / weight of the flow
+    msfrs_time idleSince;///< when it last had an item, or Never
     uint32_t place[2];   ///< in ClassState::queued and ::fresh
     bool fifo;           ///< the instance's `users` parameter, at hand for the key
 };
@@ -56,6 +60,7 @@ struct FlowTraits {
 struct ClassState {
     msfrs_class *cls;
     double userTime;     ///< V among the users of this class
+    msfrs_time idleSince;///< when it last had a user, or Never
     uint32_t place[2];   ///< in Instance::queued and ::active
     msfrs::Heap<FlowState, FlowTraits<0>> queued; ///< flows with a backlog
     msfrs::Heap<FlowState, FlowTraits<1>> fresh;  ///< of those: flows whose head had no service yet
@@ -80,6 +85,8 @@ struct Instance {
     int64_t users, wake;
     int64_t ahead, lag;                             ///< bytes of a user of weight 1
     int64_t userAhead;                              ///< bytes of any user
+    double lagTime;                                 ///< ns
+    msfrs_time now;                                 ///< of the latest call
     double *virtualTime;                            ///< V
     std::vector<ClassState *> all;
     msfrs::Heap<ClassState, ClassTraits<0>> queued; ///< classes with a backlog
@@ -144,6 +151,7 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->ahead = params[2].i;
     self->userAhead = params[3].i;
     self->lag = params[4].i;
+    self->lagTime = params[5].d * 1e9;
     self->virtualTime = host->virtual_time;
     return 0;
 }
@@ -155,6 +163,7 @@ int ClassAdded(void *const inst, msfrs_class *const c)
     auto &self = Self(inst);
     const auto state = new (c->state) ClassState();
     state->cls = c;
+    state->idleSince = Never;
     self.all.push_back(state);
     return 0;
 }
@@ -180,23 +189,50 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
 {
     const auto state = new (f->state) FlowState();
     state->flow = f;
+    state->idleSince = Never;
     state->fifo = Self(inst).users == Fifo;
     return 0;
 }
 
-/// The least counter that a class may wake with.
-double Waking(const Instance &self) { return *self.virtualTime - static_cast<double>(self.lag); }
-
-/// The least that a user of a class may wake with: `lag` as bytes of that user.
-double Waking(const Instance &self, const msfrs_flow &f)
+/// What is left of the lag, in bytes of a user of weight 1, for one that was last busy at `since`.
+double Lag(const Instance &self, const msfrs_time since)
 {
-    return StateOf(f.cls).userTime - static_cast<double>(self.lag) * (f.cls->weight / f.weight);
+    if (since == Never)
+        return 0;
+    const auto pause = static_cast<double>(self.now - since);
+    return pause < self.lagTime ? static_cast<double>(self.lag) * (1 - pause / self.lagTime) : 0;
 }
 
-/// Whoever is as far behind as one may be when waking will wake like a newcomer.
+/// The least counter that a class may wake with.
+double Waking(const Instance &self, const ClassState &c)
+{
+    return *self.virtualTime - Lag(self, c.cls->in_service > 0 ? self.now : c.idleSince);
+}
+
+/// The least that a user of a class may wake with: `lag` as bytes of that user.
+double Waking(const Instance &self, const FlowState &f)
+{
+    const auto &cls = *f.flow->cls;
+    return StateOf(&cls).userTime -
+           Lag(self, f.flow->in_service > 0 ? self.now : f.idleSince) * (cls.weight / f.flow->weight);
+}
+
+/// Whoever would wake like a newcomer.
 int FlowForgettable(void *const inst, const msfrs_flow *const f)
 {
-    return StateOf(f).service <= std::max(0.0, Waking(Self(inst), *f));
+    const auto &self = Self(inst);
+    const auto &flow = StateOf(f);
+    return Lag(self, flow.idleSince) == 0 && flow.service <= Waking(self, flow);
+}
+
+/// An item has left: notes who has none any more.
+void Rest(Instance &self, const msfrs_flow &f, const msfrs_time now)
+{
+    self.now = now;
+    if (f.backlog + f.in_service == 0)
+        StateOf(&f).idleSince = now;
+    if (f.cls->users == 0)
+        StateOf(f.cls).idleSince = now;
 }
 
 int Before(void *const inst, const msfrs_item *const a, const msfrs_item *const b)
@@ -204,9 +240,10 @@ int Before(void *const inst, const msfrs_item *const a, const msfrs_item *const 
     return Self(inst).users == Fair && a->attained < b->attained;
 }
 
-void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
+void Enqueued(void *const inst, msfrs_item *const i, const msfrs_time now)
 {
     auto &self = Self(inst);
+    self.now = now;
     auto &f = *i->flow;
     auto &flow = StateOf(&f);
     auto &cls = StateOf(f.cls);
@@ -214,12 +251,12 @@ void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
     const bool classWasIdle = classQueueWasEmpty && f.cls->users == 1 && f.cls->in_service == 0 && i->attained == 0;
     if (self.wake == Virtual) {
         if (classQueueWasEmpty)
-            *f.cls->service = std::max(*f.cls->service, Waking(self));
+            *f.cls->service = std::max(*f.cls->service, Waking(self, cls));
     } else if (classWasIdle) {
         WakeAsInPaper(self, cls);
     }
     if (f.backlog == 1)
-        flow.service = std::max(flow.service, Waking(self, f));
+        flow.service = std::max(flow.service, Waking(self, flow));
     Settle(self, f);
 }
 
@@ -280,7 +317,11 @@ void Picked(void *const inst, msfrs_item *const i, msfrs_time)
         Spend(self, *i->flow, i->est[0]);
 }
 
-void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason) { Settle(Self(inst), *i->flow); }
+void Removed(void *const inst, msfrs_item *const i, const msfrs_time now, msfrs_reason)
+{
+    Rest(Self(inst), *i->flow, now);
+    Settle(Self(inst), *i->flow);
+}
 
 void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t resource, const int64_t amount,
              msfrs_time)
@@ -289,8 +330,9 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t
         Spend(Self(inst), *f, amount);
 }
 
-void Done(void *const inst, msfrs_item *const i, msfrs_time)
+void Done(void *const inst, msfrs_item *const i, const msfrs_time now)
 {
+    Rest(Self(inst), *i->flow, now);
     if (i->flow->backlog + i->flow->in_service == 0) // UC_i has changed
         Settle(Self(inst), *i->flow);
 }
@@ -307,6 +349,7 @@ const msfrs_param Params[] = {
      "how far ahead a class may be, by a user of weight 1, and still use the reserve"},
     {"user_ahead", MSFRS_INT, "bytes", "262144", 0, 1e9, nullptr, "how far ahead a user of a class may be for that"},
     {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
+    {"lag_time", MSFRS_REAL, "s", "30", 0, 1e6, nullptr, "pause over which that goes down to nothing"},
 };
 
 const msfrs_gauge GaugeTable[] = {

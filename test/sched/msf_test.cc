@@ -319,6 +319,13 @@ TEST_F(MsfReserveAhead, IsForAUserWhoIsALittleAhead)
 struct MsfLag : Msf {
     explicit MsfLag(const std::string &settings = "lag=1000"): Msf(settings) {}
 
+    /// One that was here: a newcomer is owed nothing.
+    void visit(msfrs_class &c, const std::string &user)
+    {
+        d.arrive(c, user, 0);
+        serve(0);
+    }
+
     /// Keeps one item of the class and user queued while it serves others of them, so that virtual time moves.
     void spend(msfrs_class &c, const std::string &user, const int64_t bytes)
     {
@@ -336,6 +343,7 @@ struct MsfWithoutLag : MsfLag {
 TEST_F(MsfLag, AClassThatWakesIsBehindByNoMoreThanThat)
 {
     auto &busy = d.addClass("busy", 1), &heavy = d.addClass("heavy", 4);
+    visit(heavy, "w");
     spend(busy, "u", 10'000);
     EXPECT_EQ(v(), 10'000);
     d.arrive(heavy, "w", 0, "woken");
@@ -347,9 +355,44 @@ TEST_F(MsfLag, AClassThatWakesIsBehindByNoMoreThanThat)
     EXPECT_EQ(v(), 10'000) << "virtual time does not go back with it";
 }
 
+TEST_F(MsfLag, ItGoesDownOverAPause)
+{
+    auto &busy = d.addClass("busy", 1), &other = d.addClass("other", 1);
+    visit(other, "w");
+    spend(busy, "u", 10'000);
+    d.clock.advance(15 * Second);
+    visit(other, "w");
+    EXPECT_EQ(sc(other), 9'500) << "half of lag_time: half of the lag";
+    spend(busy, "u", 10'000);
+    d.clock.advance(30 * Second);
+    visit(other, "w");
+    EXPECT_EQ(sc(other), 20'000) << "all of it: none";
+}
+
+TEST_F(MsfLag, AnAnswerThatTakesLongIsNoPause)
+{
+    auto &busy = d.addClass("busy", 1), &other = d.addClass("other", 1);
+    auto *const slow = d.arrive(other, "w", 0);
+    d.pick();
+    spend(busy, "u", 10'000);
+    d.clock.advance(40 * Second);
+    d.arrive(other, "w", 0);
+    EXPECT_EQ(sc(other), 9'000);
+    d.finish(*slow);
+}
+
+TEST_F(MsfLag, WhoWasNeverHereIsNotBehind)
+{
+    auto &busy = d.addClass("busy", 1), &fresh = d.addClass("new", 1);
+    spend(busy, "u", 10'000);
+    d.arrive(fresh, "w", 0);
+    EXPECT_EQ(sc(fresh), 10'000);
+}
+
 TEST_F(MsfWithoutLag, AClassThatWakesIsNotBehind)
 {
     auto &busy = d.addClass("busy", 1), &heavy = d.addClass("heavy", 4);
+    visit(heavy, "w");
     spend(busy, "u", 10'000);
     d.arrive(heavy, "w", 0);
     EXPECT_EQ(sc(heavy), 10'000);
@@ -358,6 +401,7 @@ TEST_F(MsfWithoutLag, AClassThatWakesIsNotBehind)
 TEST_F(MsfLag, AUserWhoWakesIsBehindByNoMoreThanThat)
 {
     auto &c = d.addClass("c", 2);
+    visit(c, "new");
     spend(c, "busy", 10'000);
     d.arrive(c, "busy", 0, "again");
     d.arrive(c, "new", 0, "woken");
