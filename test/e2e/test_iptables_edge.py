@@ -33,6 +33,8 @@ def gateway(fabric):
 
 @pytest.fixture
 def busy(gateway):
+    for tool in ('iptables', 'ip6tables'):
+        gateway.run(tool, '-t', 'security', '-A', 'FORWARD', '-i', 'in0', '-j', 'CONNMARK', '--set-mark', '5')
     return rules_of_others(gateway)
 
 
@@ -44,7 +46,7 @@ def refusing():
 
 def packets(gateway, tool, what):
     """How many packets a rule of ours has taken."""
-    lines = [line for line in gateway.run(tool, '-t', 'mangle', '-nvxL', 'MSFRS_EDGE').splitlines() if what in line]
+    lines = [line for line in gateway.run(tool, '-t', 'security', '-nvxL', 'MSFRS_EDGE').splitlines() if what in line]
     return sum(int(line.split()[0]) for line in lines)
 
 
@@ -76,6 +78,7 @@ def test_finding_the_neighbours_does_not_wait_in_the_queue(site):
 @pytest.mark.parametrize('options, said', (
     (LINK, 'out0 to queue 3, IPv4 and IPv6'),
     (('--link', 'out0=0-3 in0=65535'), 'out0 to queue 0 to 3, in0 to queue 65535, IPv4 and IPv6'),
+    (('--link', 'out0=3', '--mark-shift', 'none'), 'out0 to queue 3, IPv4 and IPv6'),
     (('--link', 'in0=1,out0=2', '--ipv6', 'no'), 'in0 to queue 1, out0 to queue 2, IPv4 only'),
 ))
 def test_down_restores_and_others_are_left_alone(busy, options, said):
@@ -94,13 +97,65 @@ def test_several_queues_share_a_link_by_flow(gateway):
         assert '-o out0 -j NFQUEUE --queue-balance 4:7 --queue-bypass' in gateway.run(tool)
 
 
-def test_others_have_had_their_turn_when_a_packet_is_queued(busy):
+@pytest.mark.parametrize('table, chains, jump', (
+    ('security', ('FORWARD', 'OUTPUT'), '-j MSFRS_EDGE'), ('mangle', ('POSTROUTING',), '-o out0 -j MSFRS_EDGE_MARK')))
+def test_others_have_had_their_turn_when_a_packet_is_queued(busy, table, chains, jump):
     """A verdict ends the chain: what stood behind the jump would not be done any more."""
     edge_up(busy)
-    busy.run('iptables', '-t', 'mangle', '-A', 'POSTROUTING', '-o', 'in0', '-j', 'MARK', '--set-mark', '9')
+    for chain in chains:
+        busy.run('iptables', '-t', table, '-A', chain, '-o', 'in0', '-j', 'RETURN')
     edge_up(busy)
-    chain = re.findall(r'(?m)^-A POSTROUTING .*', busy.run('iptables-save', '-t', 'mangle'))
-    assert len(chain) == 3 and chain[-1] == '-A POSTROUTING -j MSFRS_EDGE'
+    for chain in chains:
+        rules = re.findall(f'(?m)^-A {chain} .*', busy.run('iptables-save', '-t', table))
+        assert len(rules) >= 2 and rules[-1] == f'-A {chain} {jump}'
+
+
+def test_the_firewall_has_spoken_before(site):
+    """What it forbids takes no turn in the queue."""
+    edge_up(site.gateway)
+    site.gateway.run('iptables', '-A', 'FORWARD', '-p', 'udp', '--dport', '9', '-j', 'DROP')
+    with listener(site.client, 4, 0, kind=socket.SOCK_DGRAM) as client:
+        client.sendto(b'?', (SERVER[4], 9))
+        datagrams_arrive(site, site.client, 4, 1)       # by then the other has been dropped
+    assert packets(site.gateway, 'iptables', 'NFQUEUE') == 1
+
+
+CODE_POINTS = pytest.mark.parametrize('shift, mark, sent, arrives', (
+    (24, 0x40 | 46, 0x00, 46 << 2),             # a code point is set
+    (24, 0x40, 46 << 2 | 1, 0x01),              # and taken away, but for the bits of ECN
+    (0, 0x40 | 63, 0x02, 63 << 2 | 2),
+    (16, 0x80, 10 << 2 | 2, 10 << 2 | 3),       # congestion experienced
+    (24, 0xc0 | 26, 0x01, 26 << 2 | 3),
+    (24, 46, 10 << 2, 10 << 2),                 # a code point that does not count
+    (24, 0x00, 10 << 2 | 1, 10 << 2 | 1),
+))
+
+
+@pytest.mark.parametrize('family, tool', ((4, 'iptables'), (6, 'ip6tables')))
+@CODE_POINTS
+def test_marks_are_written_into_the_packet(site, family, tool, shift, mark, sent, arrives):
+    """A rule of filter gives the mark that msfrs-edge would."""
+    edge_up(site.gateway, *LINK, '--mark-shift', str(shift))
+    site.gateway.run(tool, '-t', 'mangle', '-A', 'FORWARD', '-j', 'MARK', '--set-mark', hex(mark << shift | 5 << 9))
+    level, receive, option = ((socket.IPPROTO_IP, socket.IP_RECVTOS, socket.IP_TOS) if family == 4 else
+                              (socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS, socket.IPV6_TCLASS))
+    with listener(site.server, family, 7, kind=socket.SOCK_DGRAM) as server, \
+            listener(site.client, family, 0, kind=socket.SOCK_DGRAM) as client:
+        server.setsockopt(level, receive, 1)
+        client.setsockopt(level, option, sent)
+        client.sendto(b'?', (SERVER[family], 7))
+        _, ((_, _, value),), _, _ = server.recvmsg(100, 100)
+    assert value[0] == arrives
+
+
+def test_marks_of_others_outlive_ours(site):
+    """Behind our rules stands one that looks at the mark."""
+    edge_up(site.gateway)
+    site.gateway.run('iptables', '-t', 'mangle', '-A', 'FORWARD', '-j', 'MARK', '--set-mark', '0x6e000700')
+    site.gateway.run('iptables', '-t', 'mangle', '-A', 'POSTROUTING', '-m', 'mark', '--mark', '0x700')
+    datagrams_arrive(site, site.client, 4, 1)
+    counted = site.gateway.run('iptables', '-t', 'mangle', '-nvxL', 'POSTROUTING').splitlines()[-1]
+    assert 'mark match 0x700' in counted and counted.split()[0] == '1'
 
 
 def test_no_empty_table_is_left_on_a_clean_system(gateway):
@@ -142,8 +197,10 @@ def test_the_two_scripts_know_nothing_of_each_other(busy, mode):
 
 
 def test_check(gateway):
-    assert edge(gateway, 'check', *LINK).stdout.splitlines() == ['missing: IPv4 mangle chain MSFRS_EDGE',
-                                                                 'missing: IPv6 mangle chain MSFRS_EDGE']
+    assert edge(gateway, 'check', *LINK).stdout.splitlines() == ['missing: IPv4 security chain MSFRS_EDGE',
+                                                                 'missing: IPv4 mangle chain MSFRS_EDGE_MARK',
+                                                                 'missing: IPv6 security chain MSFRS_EDGE',
+                                                                 'missing: IPv6 mangle chain MSFRS_EDGE_MARK']
     edge_up(gateway)
     before = snapshot(gateway)
     done = edge(gateway, 'check', *LINK)
@@ -153,11 +210,15 @@ def test_check(gateway):
 
 
 @pytest.mark.parametrize('damage, finding', (
-    ('iptables -t mangle -F MSFRS_EDGE',
-     'missing: IPv4 mangle rule: MSFRS_EDGE -o out0 -j NFQUEUE --queue-num 3 --queue-bypass'),
-    ('ip6tables -t mangle -D POSTROUTING -j MSFRS_EDGE', 'missing: IPv6 mangle rule: POSTROUTING -j MSFRS_EDGE'),
-    ('iptables -t mangle -A MSFRS_EDGE -o in0 -j DROP', 'left over: IPv4 mangle rule in MSFRS_EDGE'),
-    ('iptables -t mangle -I FORWARD -j MSFRS_EDGE', 'left over: IPv4 mangle rule in FORWARD'),
+    ('iptables -t security -F MSFRS_EDGE',
+     'missing: IPv4 security rule: MSFRS_EDGE -o out0 -j NFQUEUE --queue-num 3 --queue-bypass'),
+    ('ip6tables -t security -D FORWARD -j MSFRS_EDGE', 'missing: IPv6 security rule: FORWARD -j MSFRS_EDGE'),
+    ('iptables -t mangle -D POSTROUTING -o out0 -j MSFRS_EDGE_MARK',
+     'missing: IPv4 mangle rule: POSTROUTING -o out0 -j MSFRS_EDGE_MARK'),
+    ('ip6tables -t mangle -D MSFRS_EDGE_MARK 9', 'missing: IPv6 mangle rule: MSFRS_EDGE_MARK -m mark --mark '
+                                                 '0x80000000/0x80000000 -j TOS --set-tos 0x03/0x03'),
+    ('iptables -t security -A MSFRS_EDGE -o in0 -j DROP', 'left over: IPv4 security rule in MSFRS_EDGE'),
+    ('iptables -t security -I INPUT -j MSFRS_EDGE', 'left over: IPv4 security rule in INPUT'),
 ))
 def test_check_names_what_is_not_as_it_must_be(gateway, damage, finding):
     edge_up(gateway)
@@ -189,7 +250,7 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier)
     with path_with(tmp_path, ip6tables_restore=body) as path:
         done = edge(busy, 'up', *LINK, path=path)
     assert (done.returncode, done.stdout) == (FAILED, '')
-    assert 'modprobe -a xt_NFQUEUE nfnetlink_queue\n' in done.stderr
+    assert 'modprobe -a xt_NFQUEUE nfnetlink_queue xt_mark xt_DSCP iptable_security ip6table_security\n' in done.stderr
     assert done.stderr.endswith('msfrs-edge-iptables: failed; everything is again as it was before\n')
     assert snapshot(busy) == before
 
@@ -208,7 +269,9 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier)
     (WRONG, "interface 'out0' is in link twice", ('--link', 'out0=1 out0=2')),
     (WRONG, 'queue 2 is in link twice; the packets of two links cannot wait in one queue',
      ('--link', 'out0=1-2 in0=2-3')),
-    (WRONG, "--mode: unknown option 'mode'; known: link ipv6 backend", ('--mode', 'redirect')),
+    (WRONG, "--mode: unknown option 'mode'; known: link mark-shift ipv6 backend", ('--mode', 'redirect')),
+    (WRONG, "--mark-shift: mark-shift '25' must be a number from 0 to 24, or none",
+     ('--link', 'out0=1', '--mark-shift', '25')),
     (REFUSED, "no interface 'eth7' here; there are: in0 out0 port0 br0", ('--link', 'eth7=0')),
     (REFUSED, "interface 'lo' is the loopback: nothing leaves by it", ('--link', 'lo=0')),
     (REFUSED, "interface 'port0' is a port of 'br0': name that one", ('--link', 'port0=0')),
@@ -227,6 +290,6 @@ def test_the_example_file(gateway):
     assert sh(gateway, str(EDGE_SCRIPT), 'print', '--config', str(example)).stdout == \
         edge(gateway, 'print', '--link', 'eth0=0').stdout
     options = re.findall(r'(?m)^#?([a-z0-9-]+) =', example.read_text())
-    assert options == ['link', 'ipv6', 'backend']
+    assert options == ['link', 'mark-shift', 'ipv6', 'backend']
     said = edge(gateway, '--help').stdout
     assert [name for name in options if f'  --{name} ' not in said] == []
