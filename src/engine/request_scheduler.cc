@@ -239,6 +239,8 @@ void RequestScheduler::allowMore(Request &r, const int64_t bytes)
     r.quantumLeft += bytes;
 }
 
+bool RequestScheduler::contended() const { return impl_->engine->totals().queued.items > 0; }
+
 void RequestScheduler::done(Request *const r, const msfrs_time now)
 {
     auto &self = *impl_;

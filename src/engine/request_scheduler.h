@@ -139,6 +139,9 @@ public:
     /// quantum that has just begun. Only called while SERVED.
     void allowMore(Request &, int64_t bytes);
 
+    /// Whether anybody waits for service.
+    bool contended() const;
+
     /// The service ended, however it ended. The Request is gone.
     void done(Request *, msfrs_time now);
 

@@ -47,6 +47,7 @@ class Seen:
     """A request as it arrived."""
     key: str
     client: str
+    port: int       #: the client's
     tls: bool
     headers: dict
 
@@ -108,7 +109,7 @@ class ScriptedOrigin:
         key = target.path.lstrip('/')
         script = dict(urllib.parse.parse_qsl(target.query))
         tls = writer.get_extra_info('ssl_object') is not None
-        self.seen.append(Seen(key, writer.get_extra_info('peername')[0], tls, headers))
+        self.seen.append(Seen(key, *writer.get_extra_info('peername')[:2], tls, headers))
         await reader.readexactly(int(headers.get('content-length', 0)))
         if used and 'drop' in script and script['drop'] not in self._dropped:
             self._dropped.add(script['drop'])

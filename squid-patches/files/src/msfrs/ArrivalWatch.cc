@@ -8,15 +8,13 @@
 #include "comm/Connection.h"
 #include "comm/Read.h"
 #include "CommCalls.h"
-#include "debug/Stream.h"
 #include "fde.h"
 #include "msfrs/ArrivalWatch.h"
+#include "msfrs/LowWater.h"
 #include "msfrs/Ticket.h"
 
-#include <cerrno>
 #include <climits>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 namespace
 {
@@ -46,24 +44,6 @@ public:
 private:
     const Msfrs::TicketPointer ticket_;
 };
-
-/// wakes us no earlier than so many bytes have arrived, or the stream has ended
-void
-SetLowWater(const Comm::Connection &conn, const int bytes)
-{
-    if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes)) != 0) {
-        const auto savedErrno = errno;
-        debugs(97, 3, "cannot set SO_RCVLOWAT of " << conn << ": " << xstrerr(savedErrno));
-    }
-}
-
-int
-LowWater(const Comm::Connection &conn)
-{
-    int bytes = 0;
-    socklen_t length = sizeof(bytes);
-    return getsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, &length) == 0 ? bytes : 0;
-}
 
 } // namespace
 

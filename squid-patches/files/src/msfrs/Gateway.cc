@@ -45,6 +45,7 @@ Msfrs::Gateway *ThisGateway = nullptr;
 
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
+constexpr msfrs_time CheckBatchesEvery = Second;
 constexpr msfrs_time LogRefusalsEvery = 60 * Second;
 
 void
@@ -222,7 +223,30 @@ Msfrs::Gateway::tick()
     attempt("tick", [&next](auto &scheduler, const auto now) {
         next = scheduler.tick(now);
     });
-    arm(next);
+    checkBatches();
+    arm(batches_.empty() ? next : std::min(next, nextCheck_));
+}
+
+Msfrs::ReadBatch::List::iterator
+Msfrs::Gateway::enlist(ReadBatch &batch)
+{
+    if (batches_.empty()) {
+        nextCheck_ = Now() + CheckBatchesEvery;
+        if (nextCheck_ < nextTick_)
+            arm(nextCheck_);
+    }
+    return batches_.insert(batches_.end(), &batch);
+}
+
+void
+Msfrs::Gateway::checkBatches()
+{
+    const auto now = Now();
+    if (batches_.empty() || now < nextCheck_)
+        return;
+    nextCheck_ = now + CheckBatchesEvery;
+    for (auto place = batches_.begin(); place != batches_.end(); )
+        (*place++)->check(); // which may forget itself
 }
 
 /// sets the one timer

@@ -8,6 +8,7 @@
 #include "comm/forward.h"
 #include "engine/request_scheduler.h"
 #include "msfrs/forward.h"
+#include "msfrs/ReadBatch.h"
 
 #include <cstdint>
 #include <exception>
@@ -69,6 +70,10 @@ public:
     Tickets::iterator enlist(Ticket &t) { return tickets_.insert(tickets_.end(), &t); }
     void forget(Tickets::iterator place) { tickets_.erase(place); }
 
+    /// keeps an eye on a batch until it is forgotten
+    ReadBatch::List::iterator enlist(ReadBatch &);
+    void forget(ReadBatch::List::iterator place) { batches_.erase(place); }
+
     /// A request has begun to wait: its time limit must be noticed.
     void noteWait();
 
@@ -91,6 +96,7 @@ private:
     void releaseAll();
     void checkReceiveBuffer() const;
     void tick();
+    void checkBatches();
     void arm(msfrs_time when);
     static void Tick(void *);
 
@@ -98,6 +104,8 @@ private:
     std::mt19937_64 random_;
     std::unique_ptr<msfrs::RequestScheduler> scheduler_;
     Tickets tickets_; ///< those that scheduler_ knows
+    ReadBatch::List batches_;
+    msfrs_time nextCheck_ = 0; ///< of batches_, while there are any
     msfrs_time nextTick_ = 0;
 
     uint64_t refusals_ = 0; ///< since the last line about them

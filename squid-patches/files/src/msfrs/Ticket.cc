@@ -242,6 +242,7 @@ Msfrs::Ticket::join(const char * const what, const Job job)
 void
 Msfrs::Ticket::leave()
 {
+    batch_.stop();
     if (!scheduled_)
         return;
     report();
@@ -273,6 +274,7 @@ Msfrs::Ticket::charge(const int64_t bytes)
     if (!scheduled_ || bytes <= 0)
         return;
     sincePause_ += bytes;
+    batch_.noteRead(bytes);
     const auto gateway = TheGateway();
     gateway->attempt("charge", [&](auto &scheduler, const auto now) {
         scheduler.charge(*scheduled_, bytes, now);
@@ -286,8 +288,10 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     thaw(server, frozen_[0]);
     thaw(client, frozen_[1]);
 
-    if (!scheduled_ || restArrived_)
+    if (!scheduled_ || restArrived_) {
+        batch_.stop();
         return true;
+    }
 
     if (Gateway::NearBy(*server)) {
         leave();
@@ -295,20 +299,23 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     }
 
     if (served_) {
-        auto more = true;
+        auto more = true, contended = false;
         TheGateway()->attempt("readMore", [&](auto &scheduler, const auto now) {
             if (resumed_) // what came during the pause has had its time on the link
                 scheduler.allowMore(*scheduled_, ArrivalWatch::Arrived(*server));
             resumed_ = false;
             more = scheduler.readMore(*scheduled_, now);
+            contended = scheduler.contended();
         });
         if (more) {
             if (sincePause_ > AloneAfter)
                 TheGateway()->widenReceiveBuffer(*server);
+            batch_.prepare(server, rest, contended);
             return true;
         }
         served_ = false;
         sincePause_ = 0;
+        batch_.stop();
         debugs(97, 5, "pause " << server);
         if (rest > 0)
             arrivals_.start(server, rest, *this);
@@ -367,6 +374,7 @@ Msfrs::Ticket::finish(const void * const holder)
 void
 Msfrs::Ticket::release()
 {
+    batch_.stop();
     scheduled_ = nullptr;
     served_ = true;
     conclude(shutting_down ? Verdict::Kind::shuttingDown : Verdict::Kind::released);

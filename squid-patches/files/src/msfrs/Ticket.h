@@ -15,6 +15,7 @@
 #include "msfrs/Classify.h"
 #include "msfrs/ClientWatch.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/ReadBatch.h"
 
 #include <array>
 #include <iosfwd>
@@ -130,6 +131,7 @@ private:
     AsyncCallPointer resume_;         ///< set while paused
     std::array<Frozen, 2> frozen_;    ///< of the server's connection and of the client's
     ArrivalWatch arrivals_;           ///< on while paused, if the rest is small
+    ReadBatch batch_;                 ///< of what is read between pauses
     bool restArrived_ = false;        ///< nothing is left that the scheduler could hold back
     bool resumed_ = false;            ///< granted after a pause, and not asked yet whether we may read
     int64_t sincePause_ = 0;          ///< bytes charged since the last pause

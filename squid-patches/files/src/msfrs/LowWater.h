@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_LOWWATER_H
+#define SQUID_SRC_MSFRS_LOWWATER_H
+
+#include "comm/forward.h"
+
+namespace Msfrs
+{
+
+/// Has the kernel wake us no earlier than so many bytes (positive) wait on a connection, or its stream has ended.
+/// Linux takes half of the receive buffer if that is less.
+void SetLowWater(const Comm::Connection &, int bytes);
+
+/// \returns how many the kernel will wait for, or zero
+int LowWater(const Comm::Connection &);
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_LOWWATER_H */
+
