@@ -68,6 +68,15 @@ def test_what_leaves_by_the_link_is_taken_and_passes_while_nobody_reads(site, fa
     assert packets(site.gateway, tool, 'NFQUEUE') == 3      # the answers leave by the other interface
 
 
+@pytest.mark.parametrize('family, tool', ((4, 'iptables'), (6, 'ip6tables')))
+def test_what_the_router_sends_by_itself_can_be_left_alone(site, family, tool):
+    edge_up(site.gateway, *LINK, '--own', 'no')
+    datagrams_arrive(site, site.gateway, family, 2)
+    assert packets(site.gateway, tool, 'NFQUEUE') == 0
+    datagrams_arrive(site, site.client, family, 3)
+    assert packets(site.gateway, tool, 'NFQUEUE') == 3
+
+
 def test_finding_the_neighbours_does_not_wait_in_the_queue(site):
     edge_up(site.gateway)
     datagrams_arrive(site, site.gateway, 6, 1)
@@ -269,7 +278,8 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier)
     (WRONG, "interface 'out0' is in link twice", ('--link', 'out0=1 out0=2')),
     (WRONG, 'queue 2 is in link twice; the packets of two links cannot wait in one queue',
      ('--link', 'out0=1-2 in0=2-3')),
-    (WRONG, "--mode: unknown option 'mode'; known: link mark-shift ipv6 backend", ('--mode', 'redirect')),
+    (WRONG, "--mode: unknown option 'mode'; known: link own mark-shift ipv6 backend", ('--mode', 'redirect')),
+    (WRONG, "--own: own 'maybe' is not one of: yes no", ('--link', 'out0=1', '--own', 'maybe')),
     (WRONG, "--mark-shift: mark-shift '25' must be a number from 0 to 24, or none",
      ('--link', 'out0=1', '--mark-shift', '25')),
     (REFUSED, "no interface 'eth7' here; there are: in0 out0 port0 br0", ('--link', 'eth7=0')),
@@ -290,6 +300,6 @@ def test_the_example_file(gateway):
     assert sh(gateway, str(EDGE_SCRIPT), 'print', '--config', str(example)).stdout == \
         edge(gateway, 'print', '--link', 'eth0=0').stdout
     options = re.findall(r'(?m)^#?([a-z0-9-]+) =', example.read_text())
-    assert options == ['link', 'mark-shift', 'ipv6', 'backend']
+    assert options == ['link', 'own', 'mark-shift', 'ipv6', 'backend']
     said = edge(gateway, '--help').stdout
     assert [name for name in options if f'  --{name} ' not in said] == []
