@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 
-from . import addresses, arms, stopping, versions, workloads
+from . import addresses, arms, fabrics, stopping, versions, workloads
 from .errors import Stopped, TrialError
 from .meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
 from .processes import Daemon
@@ -52,6 +52,7 @@ class CellSpec:
     delayline: str = None
     six_every: int = 4           #: every so many users have IPv6 only; 0: none
     tls_share: float = 0.0       #: share of the requests that are made with TLS
+    hosts: str = 'namespaces'    #: what they are made of, see fabrics
 
     @property
     def total_s(self):
@@ -72,20 +73,22 @@ def run(spec):
     arm = arms.get(spec.arm)
     workload = workloads.get(spec.workload)(spec.parameters)
     program = spec.squid if arm.scheduled else spec.stock_squid
-    with World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, rtts_ms=spec.rtts_ms, users=spec.users.values(),
+    with fabrics.new(spec.hosts) as fabric, \
+            World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, rtts_ms=spec.rtts_ms, users=spec.users.values(),
                weights=spec.weights, distance=spec.distance, delayline=spec.delayline,
-               tls=spec.tls_share > 0) as world, \
+               tls=spec.tls_share > 0, fabric=fabric) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         world.start_names()
-        origin = world.start_origin()
+        origins = world.start_origin()
         arm.prepare(world)
         squid = world.start_squid(arm.configuration(world), program)
         world.try_out()
-        load_directory = directory / 'load'
+        load_directory = world.directory / 'load'   # where the users' host sees it
         load_directory.mkdir()
         t0 = time.monotonic() + LEAD_S
-        (directory / 'load.json').write_text(json.dumps(_load_spec(spec, world, load_directory, t0), indent=1) + '\n')
+        load_spec = world.directory / 'load.json'
+        load_spec.write_text(json.dumps(_load_spec(spec, world, load_directory, t0), indent=1) + '\n')
         with contextlib.ExitStack() as stack:
             meters = [LinkMeter(directory / 'link.csv', t0, world), SquidMeter(directory / 'squid.csv', t0, squid)]
             if arm.scheduled:
@@ -95,9 +98,9 @@ def run(spec):
             for daemon in _beside(spec, workload, world, t0):
                 stack.enter_context(daemon)
             load = stack.enter_context(Daemon(
-                world.users_host, [sys.executable, '-m', 'fieldtrial.loadgen', str(directory / 'load.json')],
+                world.users_host, [sys.executable, '-m', 'fieldtrial.loadgen', str(load_spec)],
                 directory / 'loadgen.log', command='load generator', cwd=ROOT))
-            control = _watch(spec, world, load, (squid, origin), t0)
+            control = _watch(spec, world, load, (squid, *origins), t0)
         for meter in meters:
             if meter.failure:
                 raise TrialError(f'{type(meter).__name__}: {meter.failure}')
@@ -110,7 +113,8 @@ def _keep_files(spec, world, directory):
     """Configurations and logs into the cell's directory, whatever became of the cell; the world's own goes with it."""
     if spec.keep:
         shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True)
-    for pattern in ('*.log', '*.txt', 'squid/squid.conf', 'squid/*.log', 'squid/squid.out', 'cbr*'):
+    for pattern in ('*.log', '*.txt', 'load.json', 'load/*', 'squid/squid.conf', 'squid/*.log', 'squid/squid.out',
+                    'cbr*'):
         for path in world.directory.glob(pattern):
             shutil.copyfile(path, directory / path.name)
 
@@ -128,7 +132,7 @@ def _load_spec(spec, world, directory, t0):
     if spec.sizes:
         made['sizes'] = spec.sizes
     if spec.tls_share:
-        made.update(tls_share=spec.tls_share, tls_ca=world.origin.certificate)
+        made.update(tls_share=spec.tls_share, tls_ca=str(world.certificate()))
     return made
 
 
@@ -157,7 +161,7 @@ def _watch(spec, world, load, daemons, t0):
         if time.monotonic() > look_at:
             look_at = float('inf')
             seen = {host.role: sorted(world.congestion_control(host))
-                    for host in (world.users_host, world.gateway, world.farm)}
+                    for host in (world.users_host, world.gateway, *world.farms)}
             others = {role: names for role, names in seen.items() if set(names) - {'cubic'}}
             if others:
                 raise TrialError(f'congestion control must be cubic everywhere, and is {others}')
@@ -169,9 +173,6 @@ def _watch(spec, world, load, daemons, t0):
 
 
 def _finish(spec, world, directory, program, control):
-    for path in (directory / 'load').iterdir():
-        path.rename(directory / path.name)
-    (directory / 'load').rmdir()
     stat = {
         'version': 1, 'arm': spec.arm, 'workload': spec.workload,
         'parameters': workloads.get(spec.workload)(spec.parameters).values,
@@ -179,9 +180,9 @@ def _finish(spec, world, directory, program, control):
         'buffer_bytes': world.buffer_bytes, 'weights': spec.weights,
         'users': {user.name: user.cls for user in world.users}, 'seed': spec.seed,
         't_start': spec.warmup_s, 't_stop': spec.duration_s, 'drain_s': spec.drain_s, 'frame_overhead': 0,
-        'versions': versions.all_of(program), 'squid_program': str(program),
+        'versions': versions.of_world(world, program), 'squid_program': str(program),
         'squid_is_stock': program != spec.squid, 'distance': world.distance.name, 'congestion_control': control,
-        'tcp': {host.role: tcp_counters(host) for host in (world.gateway, world.farm)},
+        'tcp': {host.role: tcp_counters(host) for host in (world.gateway, *world.farms)},
         'squid_conf': (world.squid_directory() / 'squid.conf').read_text()}
     (directory / 'stat.json').write_text(json.dumps(stat, indent=1) + '\n')
 

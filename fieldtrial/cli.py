@@ -25,7 +25,7 @@ def cells_of(conditions, options, directory):
                 seed=condition.seed, duration_s=condition.duration_s, warmup_s=condition.warmup_s,
                 drain_s=condition.drain_s, squid=options.squid, stock_squid=options.stock_squid, sizes=options.sizes,
                 distance=options.delay, keep=options.keep, delayline=options.delayline,
-                six_every=options.ipv6_every, tls_share=options.tls_share), condition.lanes))
+                six_every=options.ipv6_every, tls_share=options.tls_share, hosts=options.hosts), condition.lanes))
     return made
 
 
@@ -43,8 +43,8 @@ def fitting(conditions, options, limit):
     return kept, dropped
 
 
-def _without_htb(conditions):
-    able, why = preflight.has_htb()
+def _without_htb(conditions, hosts):
+    able, why = preflight.has_htb(hosts)
     if able or not any('stock-htb' in condition.arms for condition in conditions):
         return conditions
     print(f'arm stock-htb is left out: {why}')
@@ -73,8 +73,8 @@ def _conditions(options):
 def _run(options, argv):
     for name in netns.sweep():
         print(f'removed a leftover of an earlier run: {name}')
-    preflight.check(options.squid, options.delayline, options.delay)
-    conditions = _without_htb(_conditions(options))
+    preflight.check(options)
+    conditions = _without_htb(_conditions(options), options.hosts)
     directory = new_directory(options.out)
     cells = cells_of(conditions, options, directory)
     print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))}; results in {directory}')

@@ -8,15 +8,30 @@ import subprocess
 
 from .addresses import SERVERS4, SERVERS6
 from .errors import TrialError
-from .netns import HostError
+from .host import HostError
 from .processes import Daemon
 
 #: Packets that may be under way or waiting in one direction: never the bottleneck.
 QUEUE = 10000
+#: The ISP's own address on cables to servers.
+CORE4, CORE6 = '198.19.0.1', 'fe80::1'
+#: Routing tables of the ISP: for packets that come from servers, and for those whose delay is over.
+BACK, DUE = 91, 92
+TO_SERVERS = [f'route add {SERVERS4} dev far', f'route add {SERVERS6} dev far']
+
+
+def _addresses(server, interface):
+    return [f'addr add {server.v4}/32 dev {interface}', f'addr add {server.v6}/128 dev {interface} nodad']
+
+
+def _to_core(cable, where=''):
+    """The default routes of a host of servers."""
+    return [f'route add default via {CORE4} dev {cable} onlink {where} congctl cubic',
+            f'route add ::/0 via {CORE6} dev {cable} {where} congctl cubic']
 
 
 class DelayLine:
-    """One pair of TUN interfaces with the project's program between them."""
+    """One pair of TUN interfaces with the project's program between them: one at the ISP, one at the servers."""
 
     name = 'delay line'
 
@@ -24,27 +39,31 @@ class DelayLine:
         self._program = program
         self._daemon = None
 
-    def connect(self, fabric, isp, farm, servers, directory):
-        """Addresses and routes on both hosts, and the delays. `directory` takes the table and the program's log."""
+    def connect(self, fabric, isp, farms, directory):
+        """Addresses and routes on all hosts, and the delays. farms: {host: its servers}. `directory` takes the table
+        and the program's log."""
+        (farm, servers), = farms.items()
+        self._start(farm, f'far@{isp.netns_path}', servers, directory)
+        for host, tun in ((isp, 'far'), (farm, 'near')):
+            host.batch([f'link set {tun} txqueuelen {QUEUE} up'])
+        isp.batch(TO_SERVERS)
+        farm.batch([line for server in servers for line in _addresses(server, 'near')] +
+                   ['route add default dev near congctl cubic', 'route add ::/0 dev near congctl cubic'])
+
+    def _start(self, host, far, servers, directory):
         table = f'{directory}/delays.txt'
         with open(table, 'w') as file:
             for server in servers:
                 for address in server.addresses:
                     file.write(f'{address} {server.rtt_ms / 2:.3f}ms\n')
         try:
-            self._daemon = Daemon(farm, [self._program, '--tun', 'near', '--tun', f'far@{isp.netns_path}', '--table',
-                                         table], f'{directory}/delayline.log', stdout=subprocess.PIPE)
+            self._daemon = Daemon(host, [self._program, '--tun', 'near', '--tun', far, '--table', table],
+                                  f'{directory}/delayline.log', stdout=subprocess.PIPE)
         except OSError as error:
             raise TrialError(f'{self._program}: {error.strerror}; build it with `make` at the top') from None
         if self._daemon.stdout.readline() != b'ready\n':
             self._daemon.wait(5)
             self._daemon.check()
-        for host, tun in ((isp, 'far'), (farm, 'near')):
-            host.batch([f'link set {tun} txqueuelen {QUEUE} up'])
-        isp.batch([f'route add {SERVERS4} dev far', f'route add {SERVERS6} dev far'])
-        farm.batch([f'addr add {server.v4}/32 dev near' for server in servers] +
-                   [f'addr add {server.v6}/128 dev near nodad' for server in servers] +
-                   ['route add default dev near congctl cubic', 'route add ::/0 dev near congctl cubic'])
 
     def check(self):
         """Raises TrialError if the program has ended."""
@@ -53,6 +72,29 @@ class DelayLine:
     def close(self):
         if self._daemon:
             self._daemon.stop()
+
+
+class RouterDelayLine(DelayLine):
+    """Both interfaces at the ISP, and a cable to each host of servers: for hosts that cannot reach into each other's
+    networks. A packet is routed twice there: by the side it came in on, then, when it is due, by where it goes."""
+
+    def connect(self, fabric, isp, farms, directory):
+        """See DelayLine."""
+        self._start(isp, 'far', [server for servers in farms.values() for server in servers], directory)
+        isp.batch([f'link set {tun} txqueuelen {QUEUE} up' for tun in ('near', 'far')] + TO_SERVERS)
+        for number, (farm, servers) in enumerate(farms.items(), start=1):
+            cable = f's{number}'
+            fabric.wire(isp, cable, farm, cable)
+            isp.batch([f'addr add {CORE4}/32 dev {cable}', f'addr add {CORE6}/64 dev {cable} nodad'])
+            farm.batch([line for server in servers for line in _addresses(server, cable)] + _to_core(cable))
+            for server in servers:
+                isp.batch([f'route add {server.v4}/32 dev {cable} table {DUE} src {CORE4}',
+                           f'route add {server.v6}/128 dev {cable} table {DUE}'])
+            for family in ((), ('-6',)):
+                isp.batch([f'rule add iif {cable} lookup {BACK}'], 'ip', *family)
+        isp.batch([f'route add default dev near table {BACK}', f'route add ::/0 dev near table {BACK}'])
+        for family in ((), ('-6',)):
+            isp.batch([f'rule add iif near lookup {DUE}'], 'ip', *family)
 
 
 class Netem:
@@ -65,23 +107,22 @@ class Netem:
         """The arguments of `tc qdisc add`."""
         return f'netem delay {delay_ms:.3f}ms limit {QUEUE}'
 
-    def connect(self, fabric, isp, farm, servers, directory):
-        for index, server in enumerate(servers, start=1):
+    def connect(self, fabric, isp, farms, directory):
+        """See DelayLine."""
+        everywhere = [(farm, server) for farm, servers in farms.items() for server in servers]
+        for index, (farm, server) in enumerate(everywhere, start=1):
             cable, table = f's{index}', 100 + index
             fabric.wire(isp, cable, farm, cable)
             for host in (isp, farm):
                 host.run('tc', 'qdisc', 'add', 'dev', cable, 'root', *self.qdisc(server.rtt_ms / 2).split())
-            isp.batch([f'addr add 198.19.0.1/32 dev {cable}', f'addr add fe80::1/64 dev {cable} nodad',
-                       f'route add {server.v4}/32 dev {cable} src 198.19.0.1',
+            isp.batch([f'addr add {CORE4}/32 dev {cable}', f'addr add {CORE6}/64 dev {cable} nodad',
+                       f'route add {server.v4}/32 dev {cable} src {CORE4}',
                        f'route add {server.v6}/128 dev {cable}'])
-            farm.batch([f'addr add {server.v4}/32 dev {cable}', f'addr add {server.v6}/128 dev {cable} nodad',
-                        f'rule add from {server.v4} lookup {table}',
-                        f'route add default via 198.19.0.1 dev {cable} onlink table {table} congctl cubic',
-                        f'route add ::/0 via fe80::1 dev {cable} table {table} congctl cubic'])
+            farm.batch([*_addresses(server, cable), f'rule add from {server.v4} lookup {table}',
+                        *_to_core(cable, f'table {table}')])
             farm.batch([f'rule add from {server.v6} lookup {table}'], 'ip', '-6')
-            if index == 1:   # for packets that have no source address yet
-                farm.batch([f'route add default via 198.19.0.1 dev {cable} onlink congctl cubic',
-                            f'route add ::/0 via fe80::1 dev {cable} congctl cubic'])
+            if server == farms[farm][0]:   # for packets that have no source address yet
+                farm.batch(_to_core(cable))
 
     def check(self):
         pass
@@ -90,20 +131,20 @@ class Netem:
         pass
 
 
-def has_netem(fabric):
-    """Whether this kernel has netem; tried on a host of its own."""
-    host = fabric.host('probe')
+def has_netem(host):
+    """Whether this kernel has netem; tried on this host."""
     try:
         host.run('tc', 'qdisc', 'add', 'dev', 'lo', 'root', 'netem', 'delay', '1ms')
-        return True
     except HostError:
         return False
+    host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root')
+    return True
 
 
-def choose(how, fabric, program):
+def choose(how, isp, program):
     """how: 'netem', 'delayline', or 'auto' (netem where the kernel has it)."""
-    if how == 'delayline' or (how == 'auto' and not has_netem(fabric)):
-        return DelayLine(program)
-    if how == 'netem' and not has_netem(fabric):
+    if how == 'delayline' or (how == 'auto' and not has_netem(isp)):
+        return (DelayLine if isp.netns_path else RouterDelayLine)(program)
+    if how == 'netem' and not has_netem(isp):
         raise TrialError('this kernel has no netem (sch_netem); use the delay line: --delay delayline')
     return Netem()

@@ -6,6 +6,7 @@ All rows begin with `t`, seconds since t0 (CLOCK_MONOTONIC), the same t0 as the 
 import csv
 import http.client
 import re
+import socket
 import threading
 import time
 
@@ -147,9 +148,10 @@ def window_history(report):
 def tcp_counters(host):
     """The kernel's TCP counters of a host since it was made, those that are not zero: {name as nstat has it: count}."""
     found = {}
-    with host.inside():
-        lines = [line for name in ('snmp', 'netstat')
-                 for line in open(f'/proc/thread-self/net/{name}', encoding='ascii').read().splitlines()]
+    lines = []
+    for name in ('snmp', 'netstat'):
+        with host.open(f'/proc/net/{name}') as file:
+            lines += file.read().splitlines()
     for names, values in zip(lines[::2], lines[1::2]):
         group, names = names.split(':')
         if group in ('Tcp', 'TcpExt'):
@@ -160,10 +162,9 @@ def tcp_counters(host):
 
 def manager_report(world, action, timeout=5.0):
     """The text of a cache manager report. Raises OSError or HTTPException when Squid does not give it."""
-    with world.gateway.inside():
-        # One connection made inside; it stays there when the thread goes home.
-        connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT, timeout=timeout)
-        connection.connect()
+    connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT)
+    connection.sock = world.gateway.socket(socket.AF_INET, socket.SOCK_STREAM, peer=('127.0.0.1', FORWARD_PORT),
+                                           timeout=timeout)
     try:
         connection.request('GET', f'/squid-internal-mgr/{action}')
         answer = connection.getresponse()

@@ -3,6 +3,7 @@
 
 Sources: rtnetlink(7), linux/gen_stats.h, linux/pkt_sched.h.
 """
+import fcntl
 import os
 import socket
 import struct
@@ -14,6 +15,7 @@ RTM_GETQDISC, NLMSG_ERROR, NLMSG_DONE = 38, 2, 3
 NLM_F_REQUEST, NLM_F_DUMP = 0x1, 0x300
 TC_H_ROOT = 0xFFFFFFFF
 TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_QUEUE = 7, 1, 3
+SIOCGIFINDEX, IFREQ_INDEX = 0x8933, struct.Struct('=16si20x')
 HEADER, TCMSG = struct.Struct('=IHHII'), struct.Struct('=BxxxiIII')
 
 
@@ -30,9 +32,8 @@ class Qdisc:
     """The root qdisc of one interface."""
 
     def __init__(self, host, interface):
-        with host.inside():
-            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-            self._index = socket.if_nametoindex(interface)
+        self._socket = host.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self._index = _index(self._socket, interface)
         self._socket.settimeout(2.0)
         self._what = f'{interface} of {host.role}'
 
@@ -58,6 +59,11 @@ class Qdisc:
 
     def close(self):
         self._socket.close()
+
+
+def _index(sock, interface):
+    """The number of an interface in the network of a socket."""
+    return IFREQ_INDEX.unpack(fcntl.ioctl(sock, SIOCGIFINDEX, IFREQ_INDEX.pack(interface.encode(), 0)))[1]
 
 
 def _aligned(length):
@@ -91,18 +97,16 @@ class ReceivedBytes:
     """Bytes that an interface has received, link headers included: what a token bucket before it counted."""
 
     def __init__(self, host, interface):
-        with host.inside():
-            # The file belongs to the network it was opened in.
-            self._fd = os.open('/proc/thread-self/net/dev', os.O_RDONLY)
+        self._file = host.open('/proc/net/dev')
         self._key = f'{interface}:'
         self._what = f'{interface} of {host.role}'
 
     def read(self):
-        for line in os.pread(self._fd, 1 << 16, 0).decode().splitlines():
+        for line in os.pread(self._file.fileno(), 1 << 16, 0).decode().splitlines():
             words = line.split()
             if words and words[0] == self._key:
                 return int(words[1])
         raise TrialError(f'{self._what}: no such interface any more')
 
     def close(self):
-        os.close(self._fd)
+        self._file.close()

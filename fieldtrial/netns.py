@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Hosts made of network namespaces, and the veth pairs between them.
 
-A fabric makes hosts and wires; everything that is done *on* a host goes through `Host`, so that a scenario does not
-know whether a host is a namespace or a container: another fabric needs the same three methods (`host`, `wire`,
-`close`) and hosts with `enter`.
+A fabric makes hosts and wires; everything that is done *on* a host goes through `host.Host`, so that a scenario does
+not know whether a host is a namespace or a container: `containers` is the other fabric, with the same methods.
 
 Names say who owns them: `msfrs-<pid>-<start time of pid>-<number>-<role>`. A namespace whose owner no longer runs is a
 leftover, and `sweep` removes it together with the processes inside. A living owner's namespaces are never touched.
@@ -20,7 +19,9 @@ import tempfile
 import threading
 import time
 
+from . import host as hosts
 from .errors import TrialError
+from .host import HostError
 
 RUN_DIR = '/run/netns'
 NAME = re.compile(r'msfrs-(\d+)-(\d+)-(\d+)-([a-z0-9]+)')
@@ -36,10 +37,6 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _number = itertools.count(1)
 
 
-class HostError(TrialError):
-    """A command on a host failed; the message has the command and what it said."""
-
-
 def _run(argv, *, input=None, timeout=30.0, check=True):
     try:
         done = subprocess.run(argv, input=input, capture_output=True, text=True, timeout=timeout)
@@ -48,17 +45,12 @@ def _run(argv, *, input=None, timeout=30.0, check=True):
     except subprocess.TimeoutExpired:
         raise HostError(f'no end after {timeout:g} s: {" ".join(argv)}') from None
     if check and done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or 'nothing was said')
-        raise HostError(f'exit code {done.returncode} from: {" ".join(argv)}\n  {said}')
+        raise hosts.failed(argv, done.returncode, done.stdout, done.stderr)
     return done
 
 
-class Host:
-    """One machine of the scenario."""
-
-    def __init__(self, role, name):
-        self.role = role    #: what the scenario calls it, e.g. 'gw'
-        self.name = name    #: what the system calls it
+class Host(hosts.Host):
+    """A network namespace."""
 
     @property
     def netns_path(self):
@@ -70,16 +62,12 @@ class Host:
         return ['ip', 'netns', 'exec', self.name, *argv]
 
     def run(self, *argv, input=None, timeout=30.0, check=True):
-        """Runs a command to its end; its output as text. Raises HostError if it fails and `check` is set."""
+        """See host.Host."""
         return _run(self.enter([str(word) for word in argv]), input=input, timeout=timeout, check=check).stdout
 
-    def batch(self, lines, *tool):
-        """Many commands of `ip` (or of `tool`, e.g. 'tc' or 'ip', '-6') in one process: `lines` without its name."""
-        self.run(*(tool or ('ip',)), '-batch', '-', input=''.join(f'{line}\n' for line in lines))
-
     def popen(self, argv, **how):
-        """Starts a long-lived process: in a session of its own, so that Ctrl-C reaches only us and we stop things
-        in order; killed by the kernel if this process dies without stopping it."""
+        """See host.Host. In a session of its own, so that Ctrl-C reaches only us and we stop things in order; killed
+        by the kernel if this process dies without stopping it."""
         how.setdefault('start_new_session', True)
         how.setdefault('stdin', subprocess.DEVNULL)
         return subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', *self.enter(argv)], **how)
@@ -99,6 +87,20 @@ class Host:
             finally:
                 _setns(home.fileno(), 'the own network namespace')
 
+    def open(self, path):
+        """See host.Host."""
+        with self.inside():   # the file belongs to the network it was opened in
+            return open(path.replace('/proc/net/', '/proc/thread-self/net/'), encoding='ascii')
+
+    def socket(self, family, kind, protocol=0, *, source=None, peer=None, timeout=None):
+        """See host.Host."""
+        with self.inside():   # the socket stays there when the thread goes home
+            return hosts.new_socket(family, kind, protocol, source, peer, timeout)
+
+    def set_kernel(self, settings):
+        """See host.Host."""
+        self.run('sysctl', '-q', '-w', *settings)
+
 
 def _setns(fd, what):
     if _libc.setns(fd, CLONE_NEWNET):
@@ -108,6 +110,10 @@ def _setns(fd, what):
 
 class NetnsFabric:
     """Makes hosts and wires, and removes them all on `close`. Usable with `with`."""
+
+    places = ('farm',)   #: where servers may be: the roles of their hosts
+    probe = 'probe'      #: the role of a host for trying out what the kernel can
+    lasting = False      #: whether hosts outlive a scenario, and have to be as they were
 
     def __init__(self, label=None):
         """`label` is for people only: it is put before every role in the names (letters and digits)."""
@@ -148,6 +154,10 @@ class NetnsFabric:
         for host, name in ((a, name_a), (b, name_b)):
             whole_packets(host, name)
             host.run('ip', 'link', 'set', name, 'up')
+
+    def directory(self):
+        """A context with a directory that all hosts see, and that is removed."""
+        return temporary_directory()
 
     def close(self):
         """Ends what still runs on the hosts and removes them. Safe to call twice, and after a failure."""

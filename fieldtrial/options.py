@@ -2,9 +2,10 @@
 """The command line of the trial. A value that is not allowed is refused with what was found and what is allowed."""
 import argparse
 import os
+import pathlib
 import textwrap
 
-from . import workloads
+from . import fabrics, workloads
 from .arms import ARMS
 from .load.workload import ParameterError
 from .world import DEFAULT_RTTS, DEFAULT_WEIGHTS, ROOT
@@ -156,6 +157,9 @@ def parser():
     how.add_argument('--lanes', type=_number('a whole number', 1, 64, int), metavar='N',
                      help='how many 2 Mbit/s cells run at a time; a 10 Mbit/s one takes two (default: three for each '
                           'processor)')
+    how.add_argument('--hosts', choices=fabrics.NAMES, default=fabrics.NAMES[0],
+                     help='what users, gateway, ISP and servers are made of; containers: see docker/ (one cell at a '
+                     'time)')
     how.add_argument('--out', metavar='DIR', default=str(ROOT / 'build/trial'),
                      help='where run directories are made (default build/trial)')
     how.add_argument('--keep', action='store_true',
@@ -177,10 +181,14 @@ def read(argv):
     options.parameters = {}
     for workload, name, value in options.assignments:
         options.parameters.setdefault(workload, {})[name] = value
-    options.lanes = options.lanes or 3 * (os.cpu_count() or 1)
+    if options.hosts != fabrics.NAMES[0] and options.lanes not in (None, 1):
+        made.error(f'--lanes {options.lanes}: there is one set of {options.hosts}, so one cell runs at a time')
+    options.lanes = 1 if options.hosts != fabrics.NAMES[0] else options.lanes or 3 * (os.cpu_count() or 1)
     suffix = '' if options.squid_series == '6' else f'-{options.squid_series}'
     options.squid = os.path.abspath(options.squid or ROOT / f'build/install{suffix}/sbin/squid')
     stock = ROOT / f'build/install{suffix}-stock/sbin/squid'
     options.stock_squid = os.path.abspath(options.stock_squid or (stock if stock.exists() else options.squid))
-    options.delayline = str(ROOT / 'build/install/sbin/msfrs-delayline')
+    # In the images it is installed where Squid is.
+    options.delayline = str(ROOT / 'build/install/sbin/msfrs-delayline' if options.hosts == fabrics.NAMES[0]
+                            else pathlib.Path(options.squid).with_name('msfrs-delayline'))
     return options

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What must be there before a trial starts, said in one sentence each if it is not; and what can be done without."""
+import contextlib
 import importlib.util
 import os
 import shutil
 
-from . import delay, shaping
+from . import delay, fabrics, shaping
 from .addresses import users
 from .errors import TrialError
-from .netns import NetnsFabric
+from .host import HostError
 from .world import NO_SQUID
 
 #: Programs and the Debian packages that have them.
@@ -17,8 +18,18 @@ PROGRAMS = {'ip': 'iproute2', 'tc': 'iproute2', 'ss': 'iproute2', 'ethtool': 'et
 MODULES = {'aiohttp': 'python3-aiohttp', 'numpy': 'python3-numpy', 'matplotlib': 'python3-matplotlib'}
 
 
-def check(squid, delayline, distance):
+def check(options):
     """Raises TrialError with everything that is missing."""
+    if options.hosts == fabrics.NAMES[0]:
+        _check_machine(options.squid)
+    with _probe(options.hosts) as host:
+        shaping.bottleneck(host, 'lo', 1e6, 10000)
+        host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root')
+        if isinstance(delay.choose(options.delay, host, options.delayline), delay.DelayLine):
+            _check_delay_line(host, options.delayline)
+
+
+def _check_machine(squid):
     if os.geteuid() != 0:
         raise TrialError('the trial makes network namespaces and needs root: sudo ./trial')
     os.environ['PATH'] = os.environ.get('PATH', '/usr/bin:/bin') + ':/usr/sbin:/sbin'
@@ -29,22 +40,35 @@ def check(squid, delayline, distance):
         raise TrialError('\n'.join([*missing, 'scripts/install-packages trial installs all of them']))
     if not os.access(squid, os.X_OK):
         raise TrialError(NO_SQUID.format(squid))
-    with NetnsFabric() as fabric:
-        host = fabric.host('probe')
-        shaping.bottleneck(host, 'lo', 1e6, 10000)
-        if delay.choose(distance, fabric, delayline).name == delay.DelayLine.name:
-            if not os.path.exists('/dev/net/tun'):
-                raise TrialError('no netem in this kernel, and no /dev/net/tun for the delay line instead '
-                                 '(modprobe sch_netem, or modprobe tun)')
-            if not os.access(delayline, os.X_OK):
-                raise TrialError(f'{delayline}: not built; run make install at the top')
 
 
-def has_htb():
-    """Whether this kernel can run the arm with HTB; the reason if not."""
-    with NetnsFabric() as fabric:
+@contextlib.contextmanager
+def _probe(hosts):
+    with fabrics.new(hosts) as fabric:
+        host = fabric.host(fabric.probe)
         try:
-            shaping.htb(fabric.host('probe'), 'lo', 1e6, users(['any'], [1]), {'any': 1})
+            yield host
+        finally:
+            host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root', check=False)
+
+
+def _check_delay_line(host, program):
+    try:
+        host.run('test', '-c', '/dev/net/tun')
+    except HostError:
+        raise TrialError('no netem in this kernel, and no /dev/net/tun for the delay line instead '
+                         '(modprobe sch_netem, or modprobe tun)') from None
+    try:
+        host.run('test', '-x', program)
+    except HostError:
+        raise TrialError(f'{program}: not built; run make install at the top') from None
+
+
+def has_htb(hosts):
+    """Whether this kernel can run the arm with HTB; the reason if not."""
+    with _probe(hosts) as host:
+        try:
+            shaping.htb(host, 'lo', 1e6, users(['any'], [1]), {'any': 1})
         except TrialError as error:
             return False, str(error)
     return True, ''

@@ -20,7 +20,7 @@ class Daemon:
     """
 
     def __init__(self, host, argv, log, *, command=None, stop_signal=signal.SIGTERM, **how):
-        self._stop_signal = stop_signal
+        self._host, self._stop_signal = host, stop_signal
         self.name = command or os.path.basename(argv[0])
         self.logs = [log]   #: where it says why it ended
         with open(log, 'ab') as file:
@@ -79,11 +79,15 @@ class Daemon:
     def usage(self):
         """(CPU seconds in user and kernel mode, resident kB) since its start; None once it has ended."""
         try:
-            with open(f'/proc/{self.pid}/stat') as file:
-                fields = file.read().rpartition(')')[2].split()
+            fields = _text(self._host, f'/proc/{self.pid}/stat').rpartition(')')[2].split()
         except OSError:
             return None
         return (int(fields[11]) + int(fields[12])) / TICKS, int(fields[21]) * PAGE // 1024
+
+
+def _text(host, path):
+    with host.open(path) as file:
+        return file.read()
 
 
 def tail(path, lines=15):
@@ -100,7 +104,6 @@ def listens(host, port):
     """Whether somebody accepts TCP connections to `port` on `host`. Only looked up: a connection that is made to see
     would be in the daemon's log, and an intercepting Squid calls it an error."""
     wanted = f':{port:04X}'
-    with host.inside():
-        tables = [open(f'/proc/thread-self/net/{name}', encoding='ascii').read() for name in ('tcp', 'tcp6')]
+    tables = [_text(host, f'/proc/net/{name}') for name in ('tcp', 'tcp6')]
     rows = (line.split() for table in tables for line in table.splitlines()[1:])
     return any(row[1].endswith(wanted) and row[3] == TCP_LISTEN for row in rows)

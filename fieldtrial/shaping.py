@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The ISP's bottleneck (token bucket with a drop-tail queue), and the HTB tree of the arm that shapes behind Squid."""
 from .errors import TrialError
-from .netns import HostError
+from .host import HostError
 
 #: A full Ethernet frame without its checksum: what a qdisc counts for 1500 bytes of IP.
 FRAME = 1514

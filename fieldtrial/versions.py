@@ -18,6 +18,18 @@ def _ask(argv, pattern):
     return match and match[1]
 
 
+def of_world(world, squid):
+    """The same of the programs that a world's hosts run."""
+
+    def ask(host, argv, pattern):
+        match = re.search(pattern, host.run('sh', '-c', 'exec "$@" 2>&1', 'sh', *argv, check=False))
+        return match and match[1]
+
+    asked = {'squid': ([squid, '-v'], r'Version (\S+)'), **ASKED}
+    return {'kernel': platform.release(), 'python': platform.python_version(),
+            **{name: ask(world.farm if name == 'nginx' else world.gateway, *how) for name, how in asked.items()}}
+
+
 def all_of(squid):
     """{what: version}; what cannot be asked is None."""
     found = {'squid': _ask([str(squid), '-v'], r'Version (\S+)'), 'kernel': platform.release(),

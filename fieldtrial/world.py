@@ -15,15 +15,17 @@ import contextlib
 import http.client
 import os
 import pathlib
-import shutil
 import signal
+import socket
+import sys
 import time
 
 from . import addresses as plan
 from . import delay, shaping
 from .errors import TrialError
+from .host import HostError
 from .load.sizes import GRID_LOW as SMALLEST
-from .netns import NetnsFabric, temporary_directory
+from .netns import NetnsFabric
 from .processes import Daemon, listens
 
 #: Twelve servers, evenly spread as in the paper's figure 7; mean 154 ms.
@@ -33,7 +35,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 FORWARD_PORT, INTERCEPT_PORT, INTERCEPT_TLS_PORT = 3128, 3129, 3130
 NO_SQUID = '{}: no Squid there; build it with squid-patches/build, or name another with --squid'
-LAN, WAN, ACCESS = 'lan0', 'wan0', 'acc0'
+LAN, WAN, ACCESS, HOME = 'lan0', 'wan0', 'acc0', 'home0'
 
 #: Linux's own defaults, said aloud: a machine that was tuned runs the same trial.
 SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.conf.all.rp_filter=0',
@@ -70,8 +72,9 @@ class World:
         self._stack = contextlib.ExitStack()
         self.directory = None  #: pathlib.Path, once entered
         self.gateway = self.isp = self.farm = self.users_host = None
+        self.farms = {}        #: hosts of servers, and the servers on each
         self.distance = None   #: the object that makes the delays
-        self.origin = None     #: origin.Origin, once started
+        self.certificates = []   #: of the servers, once started
 
     def __enter__(self):
         try:
@@ -85,22 +88,31 @@ class World:
         self._stack.close()
 
     def _build(self):
-        if self._wanted is None:
-            self._wanted = self._stack.enter_context(temporary_directory())
-        self.directory = pathlib.Path(self._wanted).resolve()
         fabric = self._fabric or self._stack.enter_context(NetnsFabric())
-        self.users_host, self.gateway, self.isp, self.farm = (fabric.host(role) for role in
-                                                              ('users', 'gw', 'isp', 'farm'))
-        for host in (self.users_host, self.gateway, self.isp, self.farm):
-            host.run('sysctl', '-q', '-w', *SYSCTLS)
-        fabric.wire(self.gateway, LAN, self.users_host, 'eth0')
+        self._lasting = fabric.lasting
+        if self._wanted is None:
+            self._wanted = self._stack.enter_context(fabric.directory())
+        self.directory = pathlib.Path(self._wanted).resolve()
+        self.users_host, self.gateway, self.isp = (fabric.host(role) for role in ('users', 'gw', 'isp'))
+        self.farms = self._farms(fabric)
+        self.farm = next(iter(self.farms))
+        for host in (self.users_host, self.gateway, self.isp, *self.farms):
+            host.set_kernel(SYSCTLS)
+        fabric.wire(self.gateway, LAN, self.users_host, HOME)
         fabric.wire(self.isp, ACCESS, self.gateway, WAN)
         self._address_lan()
         self._address_access()
-        self.distance = delay.choose(self._distance, fabric, self._delayline)
+        self.distance = delay.choose(self._distance, self.isp, self._delayline)
         self._stack.callback(self.distance.close)
-        self.distance.connect(fabric, self.isp, self.farm, self.servers, self.directory)
+        self.distance.connect(fabric, self.isp, self.farms, self.directory)
         shaping.bottleneck(self.isp, ACCESS, self.rate_bps, self.buffer_bytes)
+
+    def _farms(self, fabric):
+        """{host: its servers}. Where a fabric has one place for the near and one for the far, each has its own."""
+        if len(fabric.places) == 1:
+            return {fabric.host(fabric.places[0]): self.servers}
+        found = {place: [server for server in self.servers if server.group == place] for place in fabric.places}
+        return {fabric.host(place): servers for place, servers in found.items() if servers}
 
     def _address_lan(self):
         self.gateway.batch([
@@ -110,8 +122,8 @@ class World:
             f'route add {plan.LAN6} dev {LAN} congctl cubic'])
         lines = []
         for v4, v6 in [(plan.SINK4, plan.SINK6)] + [(user.v4, user.v6) for user in self.users]:
-            lines += [f'addr add {v4}/32 dev eth0', f'addr add {v6}/128 dev eth0 nodad']
-        lines += [f'route add {plan.LAN4} dev eth0', f'route add {plan.LAN6} dev eth0',
+            lines += [f'addr add {v4}/32 dev {HOME}', f'addr add {v6}/128 dev {HOME} nodad']
+        lines += [f'route add {plan.LAN4} dev {HOME}', f'route add {plan.LAN6} dev {HOME}',
                   f'route add default via {plan.GATEWAY_IN4} congctl cubic',
                   f'route add default via {plan.GATEWAY_IN6} congctl cubic']
         self.users_host.batch(lines)
@@ -141,20 +153,29 @@ class World:
         return daemon
 
     def start_origin(self):
-        """nginx on the servers, all of them one process: they differ by address and distance."""
-        from .origin import Origin
-        self.origin = Origin(str(self.directory / 'origin'), [server.name for server in self.servers])
-        self.origin.prepare()
-        daemon = self.start(self.farm, self.origin.argv(), 'nginx.log')
-        daemon.wait_until(lambda: listens(self.farm, 80), 'listening on port 80')
-        return daemon
+        """nginx on the servers; those of one host are one process, and differ by address and distance. A list."""
+        daemons = []
+        for host, servers in self.farms.items():
+            directory = self.directory / f'origin-{host.role}'
+            names = (word for server in servers for word in ('--name', server.name))
+            daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.origin', '--directory', str(directory), *names,
+                                       '--run'], f'nginx-{host.role}.log', command='nginx', cwd=ROOT)
+            daemon.wait_until(lambda on=host: listens(on, 80) and listens(on, 443), 'listening on ports 80 and 443')
+            self.certificates.append(directory / 'tls.crt')
+            daemons.append(daemon)
+        return daemons
+
+    def certificate(self):
+        """The file with the servers' certificates, for those who verify them."""
+        path = self.directory / 'servers.pem'
+        path.write_text(''.join(each.read_text() for each in self.certificates))
+        return path
 
     def squid_directory(self):
         """Where Squid keeps its files; it may write there under its unprivileged user."""
         directory = self.directory / 'squid'
         if not directory.exists():
-            directory.mkdir(parents=True)
-            shutil.chown(directory, 'proxy', 'proxy')
+            self.gateway.run('install', '-d', '-o', str(os.geteuid()), '-g', 'proxy', '-m', '2775', directory)
         return directory
 
     def start_squid(self, conf, program, timeout=20.0):
@@ -167,8 +188,10 @@ class World:
             ports.append(INTERCEPT_TLS_PORT)
         path = directory / 'squid.conf'
         path.write_text(conf)
-        if not os.access(program, os.X_OK):
-            raise TrialError(NO_SQUID.format(program))
+        try:
+            self.gateway.run('test', '-x', program)
+        except HostError:
+            raise TrialError(NO_SQUID.format(program)) from None
         parsed = self.gateway.run(program, '-k', 'parse', '-f', path, check=False, timeout=60)
         (directory / 'parse.log').write_text(parsed)
         # A service name of its own: Squids of one name on one machine share memory, and one that stops takes it along.
@@ -186,26 +209,27 @@ class World:
         path = directory / 'gateway.pem'
         self.gateway.run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
                          '-nodes', '-days', '30', '-subj', '/CN=gateway.test', '-keyout', path, '-out', f'{path}.crt')
-        with open(path, 'a', encoding='ascii') as pem, open(f'{path}.crt', encoding='ascii') as certificate:
-            pem.write(certificate.read())
-        os.chmod(path, 0o640)
-        shutil.chown(path, 'root', 'proxy')
+        self.gateway.run('sh', '-c', 'cat "$1.crt" >>"$1"', 'sh', path)
+        self.gateway.run('chmod', '640', path)
+        self.gateway.run('chgrp', 'proxy', path)
 
     def intercept(self, *options):
         """Sends what the users send to ports 80 (and 443 with `tls`) to Squid, by the project's script. `options`
         replace the usual ones."""
         usual = ('--intercept', '80,443' if self.tls else '80', '--quic', 'allow',
                  '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}')
-        self.gateway.run(ROOT / 'conf/iptables/msfrs-iptables', 'up', '--config', 'none', '--inside', LAN,
-                         *(options or usual))
+        script = ROOT / 'conf/iptables/msfrs-iptables'
+        self.gateway.run(script, 'up', '--config', 'none', '--inside', LAN, *(options or usual))
+        if self._lasting:
+            self._stack.callback(self.gateway.run, script, 'down', check=False)
 
     def fetch(self, user, server, size, *, family=4, timeout=60.0):
         """One request of a user to a server through whatever is in between: (HTTP status, body bytes, header fields).
         Raises OSError or HTTPException."""
         address, source = (server.v4, user.v4) if family == 4 else (server.v6, user.v6)
-        with self.users_host.inside():   # the connection stays there when the thread goes home
-            connection = http.client.HTTPConnection(address, 80, timeout=timeout, source_address=(source, 0))
-            connection.connect()
+        connection = http.client.HTTPConnection(address, 80)
+        connection.sock = self.users_host.socket(socket.AF_INET if family == 4 else socket.AF_INET6, socket.SOCK_STREAM,
+                                                 source=source, peer=(address, 80), timeout=timeout)
         with contextlib.closing(connection):
             connection.request('GET', f'/b/{size}/{user.name}-{time.monotonic_ns()}', headers={'Host': server.name})
             answer = connection.getresponse()

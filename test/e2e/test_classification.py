@@ -103,7 +103,7 @@ def test_a_user_is_a_login(slow_link):
 
 def test_a_user_is_a_hardware_address(slow_link):
     one, two, *_ = start(slow_link, 'msfrs_user mac')
-    mac = slow_link.world.users_host.run('cat', '/sys/class/net/eth0/address').strip()
+    mac = slow_link.world.users_host.run('cat', '/sys/class/net/home0/address').strip()
     for user in (one, two):     # two addresses of one machine
         for via in ('proxy', 'intercept'):
             assert party(slow_link, user, via=via) == ('rest', f'mac={mac}')
