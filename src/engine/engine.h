@@ -99,10 +99,10 @@ public:
 
     /// Something will soon be offered for this flow: a host that takes in several items at a time says so for all of
     /// them first, so that they do not wait for memory one after the other.
-    __attribute__((always_inline)) static void expect(const msfrs_flow &f)
+    void expect(const msfrs_flow &f) const
     {
-        __builtin_prefetch(&f, 1);
-        __builtin_prefetch(reinterpret_cast<const char *>(&f) + 64, 1);
+        for (size_t at = 0; at < flowPool_.stride(); at += 64) // the plugins' states are behind it
+            __builtin_prefetch(reinterpret_cast<const char *>(&f) + at, 1);
     }
 
     enum class Offer { Queued, Marked, Dropped };

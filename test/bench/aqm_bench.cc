@@ -87,7 +87,7 @@ void Packets(benchmark::State &state, const Row &row)
     Counter().start();
     while (state.KeepRunningBatch(Burst)) {
         for (size_t n = 0; n < Burst; ++n)
-            msfrs::Engine::expect(*flows[(next + n) % count]);
+            engine.expect(*flows[(next + n) % count]);
         for (size_t n = 0; n < Burst; ++n)
             packet();
     }

@@ -82,7 +82,7 @@ void Packets(benchmark::State &state, const Row &row)
 
     while (state.KeepRunningBatch(Burst)) {
         for (size_t n = 0; n < Burst; ++n)
-            msfrs::Engine::expect(*orders[ahead(n)]);
+            engine.expect(*orders[ahead(n)]);
         for (size_t n = 0; n < Burst; ++n) {
             arrive();
             msfrs_time wakeAt = 0;
