@@ -26,7 +26,7 @@ struct Place {
     bool held() const { return slot != 0; }
 };
 
-/// A set of pointers. The element that the next draw will most likely meet is fetched beforehand: with many elements
+/// A set of pointers. The elements that the next draws will most likely meet are fetched beforehand: with many elements
 /// none is in the cache, and the wait for memory would be most of what a draw costs.
 /// \tparam T has `double weight` and `Place place`, neither of which anybody else changes while it is in the set
 template <class T>
@@ -80,11 +80,13 @@ public:
             }
         }
         for (;;) {
-            auto &t = *element(*group);
-            next_ = static_cast<uint32_t>(dice.bits() >> 32);
-            // By the next draw the group may have become another, or its size: then it is mostly the same, or another
-            // one is waited for. The draw is uniform over those that are there then.
-            __builtin_prefetch(element(*group), 1);
+            auto &t = **slot(*group, ahead_[turn_ % Ahead]);
+            ahead_[turn_ % Ahead] = static_cast<uint32_t>(dice.bits() >> 32);
+            // By those draws the group may have become another, or its size: then it is mostly the same, or another one
+            // is waited for. Each draw is uniform over those that are there then.
+            __builtin_prefetch(slot(*group, ahead_[turn_ % Ahead]));
+            ++turn_;
+            __builtin_prefetch(*slot(*group, ahead_[(turn_ + Ahead / 2) % Ahead]), 1);
             if (t.weight >= group->greatest || dice.uniform() * group->greatest < t.weight)
                 return t;
         }
@@ -119,7 +121,11 @@ private:
         std::vector<T *> slots;
     };
 
-    T *element(const Group &group) const { return group.slots[(uint64_t(next_) * group.slots.size()) >> 32]; }
+    /// \param random 32 bits
+    static T *const *slot(const Group &group, const uint32_t random)
+    {
+        return &group.slots[(uint64_t(random) * group.slots.size()) >> 32];
+    }
 
     uint32_t groupOf(const int exponent)
     {
@@ -133,7 +139,10 @@ private:
 
     std::vector<Group> groups_;
     uint32_t count_ = 0;
-    uint32_t next_ = 0x9e3779b9; ///< 32 random bits for the next element; the first is anything
+    static constexpr uint32_t Ahead = 4;
+    /// Random bits for the elements of the next draws, in a ring; the first are anything.
+    uint32_t ahead_[Ahead] = {0x9e3779b9, 0x3c6ef372, 0xdaa66d2b, 0x78dde6e4};
+    uint32_t turn_ = 0;
     double total_ = 0;
 };
 
