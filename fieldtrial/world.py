@@ -26,7 +26,8 @@ from .errors import TrialError
 from .host import HostError
 from .load.sizes import GRID_LOW as SMALLEST
 from .netns import NetnsFabric
-from .processes import Daemon, listens
+from .processes import listens
+from .scenario import Scenario
 
 #: Twelve servers, evenly spread as in the paper's figure 7; mean 154 ms.
 DEFAULT_RTTS = tuple(12 + (296 - 12) * i / 11 for i in range(12))
@@ -46,7 +47,7 @@ SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.
            'net.ipv4.tcp_wmem=4096 16384 4194304', 'net.ipv4.ip_local_port_range=10240 65000')
 
 
-class World:
+class World(Scenario):
     """Built by entering, taken down by leaving, whatever happened in between.
 
     rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the mean
@@ -57,6 +58,7 @@ class World:
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4), weights=None,
                  directory=None, distance='auto', delayline=None, fabric=None, tls=False):
+        super().__init__()
         self.rate_bps = rate_bps
         self.weights = dict(weights or DEFAULT_WEIGHTS)
         self.servers = plan.servers(rtts_ms)
@@ -69,23 +71,10 @@ class World:
         self._distance = distance
         self._delayline = str(delayline or ROOT / 'build/install/sbin/msfrs-delayline')
         self._fabric = fabric
-        self._stack = contextlib.ExitStack()
-        self.directory = None  #: pathlib.Path, once entered
         self.gateway = self.isp = self.farm = self.users_host = None
         self.farms = {}        #: hosts of servers, and the servers on each
         self.distance = None   #: the object that makes the delays
         self.certificates = []   #: of the servers, once started
-
-    def __enter__(self):
-        try:
-            self._build()
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self._stack.close()
 
     def _build(self):
         fabric = self._fabric or self._stack.enter_context(NetnsFabric())
@@ -137,10 +126,6 @@ class World:
             f'route add {plan.LAN4} via {plan.GATEWAY_OUT4}', f'route add {plan.LAN6} via {plan.GATEWAY_OUT6}'])
 
     # What the hosts run.
-
-    def start(self, host, argv, log, **how):
-        """A daemon that is stopped when the world goes; `log` is a file name in the world's directory."""
-        return self._stack.enter_context(Daemon(host, argv, self.directory / log, **how))
 
     def start_names(self):
         """dnsmasq on the gateway: answers for the servers' names, knows nothing else."""
