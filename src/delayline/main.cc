@@ -2,6 +2,8 @@
 /// \file
 /// msfrs-delayline: a piece of wire that is long. Packets that come in at one TUN interface go out at the other after
 /// a constant delay that depends on their addresses; for kernels without netem, and for tests.
+#include "daemon/event.h"
+#include "daemon/privileges.h"
 #include "delayline/delay_queue.h"
 #include "delayline/delay_table.h"
 #include "delayline/tun_device.h"
@@ -13,13 +15,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
-#include <event2/event.h>
 #include <fstream>
 #include <functional>
 #include <getopt.h>
 #include <memory>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 namespace msfrs::delayline {
@@ -112,42 +111,12 @@ Options ParseOptions(int argc, char **argv)
     return options;
 }
 
-Nanoseconds Now()
-{
-    timespec at{};
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return Nanoseconds{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
-}
-
-/// A libevent event that calls a function; gone with the object.
-class Event {
-public:
-    Event(event_base *base, int fd, short what, std::function<void()> call): call_(std::move(call))
-    {
-        const auto thunk = [](evutil_socket_t, short, void *self) { static_cast<Event *>(self)->call_(); };
-        event_ = event_new(base, fd, static_cast<short>(what | EV_PERSIST), thunk, this);
-        if (!event_ || event_add(event_, nullptr) < 0)
-            throw SystemError("cannot add an event");
-    }
-    ~Event()
-    {
-        if (event_)
-            event_free(event_);
-    }
-    Event(const Event &) = delete;
-
-private:
-    std::function<void()> call_;
-    event *event_ = nullptr;
-};
-
 /// One direction: packets read from `in` are written to `out` when they are due.
 class Line {
 public:
     Line(event_base *base, const DelayTable &table, size_t limit, std::string name, int in, int out):
         base_(base), table_(table), name_(std::move(name)), in_(in), out_(out), queue_(limit),
-        timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
-        readable_(base, in, EV_READ, [this] { take(); }), due_(base, timer_.get(), EV_READ, [this] { give(); })
+        timer_(base, [this] { give(); }), readable_(base, in, EV_READ, [this] { take(); })
     {}
 
     void report() const
@@ -178,7 +147,7 @@ private:
                 break;
             }
             const auto length = static_cast<size_t>(got);
-            const auto now = Now();
+            const auto now = MonotonicNow();
             const auto ends = ParseEndpoints(buffer_.data(), length);
             const auto entry = ends ? table_.find(*ends) : std::nullopt;
             queue_.push(entry.value_or(table_.size()), Packet(buffer_.begin(), buffer_.begin() + got),
@@ -189,7 +158,7 @@ private:
 
     void give()
     {
-        const auto now = Now();
+        const auto now = MonotonicNow();
         while (const auto due = queue_.nextDue()) {
             if (*due > now)
                 break;
@@ -201,19 +170,7 @@ private:
                 std::fprintf(stderr, "%s: a packet could not be written: %s (told once, counted for ever)\n",
                              name_.c_str(), std::strerror(errno));
         }
-        arm();
-    }
-
-    void arm()
-    {
-        const auto due = queue_.nextDue();
-        itimerspec at{};
-        if (due) {
-            at.it_value.tv_sec = *due / 1'000'000'000;
-            at.it_value.tv_nsec = *due % 1'000'000'000;
-        }
-        // Setting it also takes back an expiry that was not read, so the descriptor never needs to be read.
-        timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &at, nullptr);
+        timer_.arm(queue_.nextDue());
     }
 
     void stop()
@@ -232,8 +189,8 @@ private:
     uint64_t unwritable_ = 0, late_ = 0;
     Nanoseconds lateSum_ = 0, lateMost_ = 0;
     bool failed_ = false;
-    Descriptor timer_;
-    Event readable_, due_;
+    Timer timer_;
+    Event readable_;
 };
 
 int Run(const Options &options)
@@ -246,9 +203,7 @@ int Run(const Options &options)
         std::fprintf(stderr, "no real-time priority, packets may be late on a busy machine: %s\n", refused.c_str());
     DropPrivileges(options.user);
 
-    const std::unique_ptr<event_base, void (*)(event_base *)> base(event_base_new(), event_base_free);
-    if (!base)
-        throw SystemError("no event loop");
+    const auto base = NewEventBase();
     std::vector<std::unique_ptr<Line>> lines;
     for (size_t i = 0; i < tuns.size(); ++i) {
         const size_t other = tuns.size() - 1 - i;

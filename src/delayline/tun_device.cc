@@ -4,20 +4,15 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
-#include <pwd.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 namespace msfrs::delayline {
 
 namespace {
-
-[[noreturn]] void Fail(const std::string &what) { throw SystemError(what + ": " + std::strerror(errno)); }
 
 Descriptor OpenFile(const std::string &path, int flags)
 {
@@ -66,12 +61,6 @@ Descriptor Attach(const std::string &name)
 
 } // namespace
 
-Descriptor::~Descriptor()
-{
-    if (fd_ >= 0)
-        close(fd_);
-}
-
 Descriptor OpenTun(const std::string &spec)
 {
     const auto at = spec.find('@');
@@ -88,20 +77,6 @@ std::string PreferThisProcess()
     if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &priority) == 0)
         return {};
     return std::strerror(errno);
-}
-
-void DropPrivileges(const std::string &user)
-{
-    if (geteuid() != 0)
-        return;
-    const passwd *const entry = getpwnam(user.c_str());
-    if (!entry)
-        throw SystemError("user \"" + user + "\": there is none of that name");
-    if (entry->pw_uid == 0)
-        throw SystemError("user \"" + user + "\": must not be root");
-    if (setgroups(0, nullptr) < 0 || setresgid(entry->pw_gid, entry->pw_gid, entry->pw_gid) < 0 ||
-        setresuid(entry->pw_uid, entry->pw_uid, entry->pw_uid) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        Fail("cannot become user " + user);
 }
 
 } // namespace msfrs::delayline

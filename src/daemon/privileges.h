@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Giving up root.
+#ifndef MSFRS_DAEMON_PRIVILEGES_H
+#define MSFRS_DAEMON_PRIVILEGES_H
+
+#include <string>
+
+namespace msfrs {
+
+/// What is kept of root's rights.
+enum class Keep { Nothing, NetAdmin };
+
+/// Gives up root for `user`, every way back to it, and all capabilities but those named; threads made later inherit
+/// that. Without root only the capabilities are given up.
+/// \throws SystemError
+void DropPrivileges(const std::string &user, Keep = Keep::Nothing);
+
+/// Whether this process has the capability CAP_NET_ADMIN now.
+bool HasNetAdmin();
+
+} // namespace msfrs
+
+#endif
