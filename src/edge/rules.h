@@ -19,13 +19,12 @@
 #ifndef MSFRS_EDGE_RULES_H
 #define MSFRS_EDGE_RULES_H
 
-#include "edge/match.h"
+#include "edge/fields.h"
 #include "edge/per_hop.h"
 #include "edge/policer.h"
 
 #include <iosfwd>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -38,13 +37,10 @@ struct Rule {
     CodePoint mark;
 };
 
-/// A line that is refused; what() has file and line, the field, the value and what is allowed.
-class RuleError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
+constexpr size_t MostRules = 65536;
 
-constexpr size_t MostRules = 65536, MostLineLength = 1024;
+/// \throws RuleError unless the field's value is the name of a code point
+CodePoint CodePointNamed(const Field &);
 
 /// Reads a file of rules; it is untrusted, and what is kept of it is bounded by MostRules and MostLineLength.
 /// \param file for messages
