@@ -71,8 +71,9 @@ void Conditioner::process(const Packet *const packets, const size_t n, const int
             verdict.rule = found[k];
             const bool matched = found[k] != NoMatch;
             const auto &mark = matched ? table_->rules[found[k]].mark : BestEffort;
+            const auto size = static_cast<int64_t>(std::max(packet.length, packet.whole));
             if (matched && policers_[found[k]])
-                verdict.pass = policers_[found[k]]->admit(static_cast<int64_t>(packet.length), now);
+                verdict.pass = policers_[found[k]]->admit(size, now);
             verdict.cls = mark.cls;
             if (verdict.pass)
                 Mark(packet.data, mark.value);

@@ -29,6 +29,7 @@ struct RuleTable {
 struct Packet {
     uint8_t *data;  ///< from the IP header
     size_t length;  ///< bytes that are there
+    size_t whole = 0; ///< its bytes, where more were sent than are there
 };
 
 struct Verdict {

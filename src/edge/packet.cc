@@ -28,15 +28,17 @@ uint64_t Get64(const uint8_t *const p)
 uint64_t Get32(const uint8_t *const p) { return uint64_t(Get16(p)) << 16 | Get16(p + 2); }
 
 /// \param at where the transport header begins
-void ReadPorts(const uint8_t *const packet, const size_t length, const size_t at, FlowKey &key)
+void ReadPorts(const uint8_t *const packet, const size_t length, const size_t at, FlowKey &key, size_t &transport)
 {
+    if (at <= length)
+        transport = at;
     if (!HasPorts(key.protocol) || length < at + 4)
         return;
     key.sourcePort = Get16(packet + at);
     key.destinationPort = Get16(packet + at + 2);
 }
 
-std::optional<FlowKey> ReadKey4(const uint8_t *const packet, const size_t length)
+std::optional<FlowKey> ReadKey4(const uint8_t *const packet, const size_t length, size_t &transport)
 {
     const size_t header = 4u * (packet[0] & 0xf);
     if (length < 20 || header < 20 || length < header)
@@ -46,11 +48,11 @@ std::optional<FlowKey> ReadKey4(const uint8_t *const packet, const size_t length
     key.source.low = Get32(packet + 12);
     key.destination.low = Get32(packet + 16);
     if ((Get16(packet + 6) & 0x1fff) == 0) // the fragment's offset
-        ReadPorts(packet, length, header, key);
+        ReadPorts(packet, length, header, key, transport);
     return key;
 }
 
-std::optional<FlowKey> ReadKey6(const uint8_t *const packet, const size_t length)
+std::optional<FlowKey> ReadKey6(const uint8_t *const packet, const size_t length, size_t &transport)
 {
     if (length < 40)
         return {};
@@ -65,7 +67,7 @@ std::optional<FlowKey> ReadKey6(const uint8_t *const packet, const size_t length
         const bool extension = next == HopByHop || next == Routing || next == FragmentHeader ||
             next == Authentication || next == DestinationOptions || next == Mobility;
         if (!extension) {
-            ReadPorts(packet, length, at, key);
+            ReadPorts(packet, length, at, key, transport);
             return key;
         }
         if (n == MostExtensions || length < at + 8)
@@ -81,13 +83,16 @@ std::optional<FlowKey> ReadKey6(const uint8_t *const packet, const size_t length
 
 } // namespace
 
-std::optional<FlowKey> ReadKey(const uint8_t *const packet, const size_t length)
+std::optional<FlowKey> ReadKey(const uint8_t *const packet, const size_t length, size_t *transport)
 {
+    size_t unasked = 0;
+    auto &at = transport ? *transport : unasked;
+    at = 0;
     if (length == 0)
         return {};
     switch (packet[0] >> 4) {
-    case 4: return ReadKey4(packet, length);
-    case 6: return ReadKey6(packet, length);
+    case 4: return ReadKey4(packet, length, at);
+    case 6: return ReadKey6(packet, length, at);
     default: return {};
     }
 }
@@ -114,5 +119,7 @@ unsigned DscpOf(const uint8_t *const packet)
 {
     return packet[0] >> 4 == 6 ? (Get16(packet) >> 6 & 0x3fu) : packet[1] >> 2;
 }
+
+unsigned EcnOf(const uint8_t *const packet) { return packet[0] >> 4 == 6 ? packet[1] >> 4 & 3u : packet[1] & 3u; }
 
 } // namespace msfrs::edge

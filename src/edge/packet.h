@@ -15,8 +15,10 @@ namespace msfrs::edge {
 /// Reads the fields of a packet. It is untrusted: nothing beyond `length` is read, and extension headers of IPv6
 /// are followed at most MostExtensions deep. Ports are those of TCP, UDP, UDP-Lite, DCCP and SCTP; a fragment other
 /// than the first, what is cut short, and all other protocols have none (NoPort).
+/// \param transport if not null: set to where the header of the protocol begins, 0 for a later fragment and for what
+///        is cut short before it
 /// \returns nothing for what has neither a whole IPv4 nor a whole IPv6 header
-std::optional<FlowKey> ReadKey(const uint8_t *packet, size_t length);
+std::optional<FlowKey> ReadKey(const uint8_t *packet, size_t length, size_t *transport = nullptr);
 
 constexpr int MostExtensions = 8;
 
@@ -27,6 +29,9 @@ void Mark(uint8_t *packet, unsigned dscp);
 
 /// The code point of a packet that ReadKey() could read.
 unsigned DscpOf(const uint8_t *packet);
+/// Its two bits of explicit congestion notification (RFC 3168).
+unsigned EcnOf(const uint8_t *packet);
+enum Ecn : unsigned { NotCapable = 0, Capable1 = 1, Capable0 = 2, CongestionExperienced = 3 };
 
 } // namespace msfrs::edge
 
