@@ -204,11 +204,9 @@ void Engine::freeClass(msfrs_class &c)
 NamedFlow &Engine::flow(msfrs_class &c, const std::string_view name, const double weight)
 {
     assert(!(c.flags & MSFRS_INTERIOR));
+    if (const auto known = knownFlow(c, name))
+        return *known;
     auto &record = *records_[c.index];
-    const auto found = record.flows.find(name);
-    if (found != record.flows.end())
-        return *found->second->flow;
-
     auto account = std::make_unique<FlowAccount>();
     account->name = name;
     const auto memory = static_cast<char *>(flowPool_.get());
@@ -232,7 +230,15 @@ NamedFlow &Engine::flow(msfrs_class &c, const std::string_view name, const doubl
         throw std::bad_alloc();
     }
     record.flows.emplace(account->name, std::move(account));
+    ++flows_;
     return *f;
+}
+
+NamedFlow *Engine::knownFlow(const msfrs_class &c, const std::string_view name) const
+{
+    const auto &flows = records_[c.index]->flows;
+    const auto found = flows.find(name);
+    return found == flows.end() ? nullptr : found->second->flow;
 }
 
 const std::string &NamedFlow::name() const { return account->name; }
@@ -251,6 +257,7 @@ void Engine::freeFlow(ClassRecord &record, NamedFlow &f)
     if (aqmOps_ && aqmOps_->flow_removed)
         aqmOps_->flow_removed(aqmState_, &f);
     record.flows.erase(record.flows.find(f.name()));
+    --flows_;
     flowPool_.put(&f);
 }
 

@@ -90,6 +90,10 @@ public:
 
     /// Finds or creates the flow of a class (not an interior one) by name.
     NamedFlow &flow(msfrs_class &, std::string_view name, double weight = 1.0);
+    /// The flow, if there is one of that name.
+    NamedFlow *knownFlow(const msfrs_class &, std::string_view name) const;
+    /// How many flows there are, idle ones included.
+    size_t flows() const { return flows_; }
     /// Calls `visit` for every flow of a class.
     void eachFlow(const msfrs_class &, const std::function<void(const NamedFlow &)> &visit) const;
     /// Frees flows that have been idle since before `before` if the scheduler need not remember them, and those
@@ -189,6 +193,7 @@ private:
     EngineTotals totals_;
     int64_t backlogCost_ = 0;                           ///< sum of est[0] of the queued items
     uint64_t nextId_ = 1;
+    size_t flows_ = 0;
     msfrs_time idleSince_ = 0;
 };
 
