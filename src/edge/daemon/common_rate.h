@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What the threads of several queues share: the link's rate, and the conditioner.
+#ifndef MSFRS_EDGE_DAEMON_COMMON_RATE_H
+#define MSFRS_EDGE_DAEMON_COMMON_RATE_H
+
+#include "edge/conditioner.h"
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+namespace msfrs::edge {
+
+/// The link's rate, divided among the threads that have packets waiting: to each in proportion to the weights of the
+/// flows that wait there.
+///
+///     W_k = sum over classes c:  w_c n_kc / n_c          rate_k = C W_k / sum W_j
+///
+/// n_kc: flows of class c that are backlogged in thread k; n_c: in all of them. The sum of the rates is C; for as long
+/// as a packet takes after a thread fell idle or woke it may be less or more.
+class CommonRate {
+public:
+    /// \param threads who share; one has it all
+    explicit CommonRate(const unsigned threads): threads_(threads) {}
+
+    static constexpr size_t MostClasses = 1024;
+
+    /// A thread's part. Used by one thread.
+    class Share {
+    public:
+        explicit Share(CommonRate &common): common_(common) {}
+        ~Share() { clear(); }
+        Share(const Share &) = delete;
+
+        bool alone() const { return common_.threads_ == 1; }
+        /// \param flows backlogged here, by class
+        void tell(size_t cls, uint32_t flows);
+        /// Nothing waits here.
+        void clear();
+        /// 0..1. \param weights by class
+        double of(const std::vector<double> &weights) const;
+
+    private:
+        CommonRate &common_;
+        std::vector<uint32_t> told_;
+    };
+
+private:
+    unsigned threads_;
+    std::atomic<uint32_t> flows_[MostClasses]{};
+};
+
+/// A conditioner that several threads use, one batch of packets at a time: a rule's rate is for all of them.
+class SharedConditioner {
+public:
+    SharedConditioner(const Published<RuleTable> &tables, const unsigned threads):
+        conditioner_(tables), alone_(threads == 1) {}
+
+    void process(const Packet *const packets, const size_t n, const int64_t now, Verdict *const verdicts)
+    {
+        std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+        if (!alone_)
+            lock.lock();
+        conditioner_.process(packets, n, now, verdicts);
+    }
+
+private:
+    std::mutex mutex_;
+    Conditioner conditioner_;
+    bool alone_;
+};
+
+} // namespace msfrs::edge
+
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/config.h"
+
+#include "edge/daemon/keywords.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+namespace msfrs::edge {
+
+bool Config::gso() const
+{
+    // Segments that stay together are cheaper, and are one packet to the scheduler: they may stay where 64 KB hold
+    // others up for no longer than about a millisecond.
+    constexpr int64_t Least = 500'000'000;
+    return queue.gso == QueueConfig::Gso::On ||
+        (queue.gso == QueueConfig::Gso::Auto && (link.rate == 0 || link.rate >= Least));
+}
+
+Config ReadConfig(std::istream &in, const std::string &file, const std::string &pluginDir)
+{
+    Config config;
+    const auto slash = file.rfind('/');
+    const Surroundings around{slash == file.npos ? "" : file.substr(0, slash + 1), pluginDir};
+    std::map<const Keyword *, size_t> seen; // the line where a keyword was first
+    Lines lines(in, file);
+    for (std::string_view text; lines.next(text);) {
+        Line line{lines.where(), text};
+        const auto word = line.next();
+        const auto *const keyword = FindKeyword(word);
+        if (!keyword)
+            line.refuse("\"" + Shown(word) + "\": unknown; a line begins with " + KeywordList());
+        line.usage = keyword->usage;
+        const auto [first, fresh] = seen.emplace(keyword, lines.number());
+        if (!fresh && !keyword->repeats)
+            line.refuse("\"" + std::string(word) + "\": line " + std::to_string(first->second) + " has it already");
+        keyword->read(line, config, around);
+    }
+    Finish(config, file, around);
+    return config;
+}
+
+Config ReadConfig(const std::string &path, const std::string &pluginDir)
+{
+    std::ifstream in(path);
+    if (!in)
+        throw RuleError(path + ": cannot be opened: " + std::strerror(errno));
+    return ReadConfig(in, path, pluginDir);
+}
+
+std::string NeedsRestart(const Config &now, const Config &next)
+{
+    const std::string how = ": a restart is needed for that, a reload leaves it as it was";
+    if (!(now.queue == next.queue) || now.gso() != next.gso())
+        return next.queue.where + ": other queues, threads, gso, fail-open or conntrack" + how;
+    if (now.control != next.control)
+        return "control " + next.control + how;
+    if (now.user != next.user)
+        return "user " + next.user + how;
+    return {};
+}
+
+} // namespace msfrs::edge

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The configuration of msfrs-edge; docs/edge.md describes the file.
+///
+/// A keyword is one row of the table in keywords.cc: its name, how it is written, how often it may be given, and a
+/// function that reads the rest of the line into a Config. What can only be told once the whole file is read goes
+/// into Finish() there.
+#ifndef MSFRS_EDGE_DAEMON_CONFIG_H
+#define MSFRS_EDGE_DAEMON_CONFIG_H
+
+#include "edge/daemon/flow_key.h"
+#include "edge/fields.h"
+#include "edge/rules.h"
+#include "engine/engine.h"
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace msfrs::edge {
+
+struct LinkConfig {
+    int64_t rate = 0;     ///< bit/s; 0: no limit
+    int64_t overhead = 0; ///< bytes that the link adds to each packet
+    int64_t mtu = 1500;   ///< bytes of a packet on the link: what larger ones will be cut into
+    int64_t burst = 0;    ///< bytes that may go at once after idleness
+    std::string where;    ///< the line it is from
+};
+
+struct QueueConfig {
+    enum class Gso { Auto, On, Off };
+
+    uint32_t number = 0;  ///< of the first NFQUEUE
+    uint32_t threads = 1; ///< queues number, number + 1, ...: one thread each
+    Gso gso = Gso::Auto;
+    bool failOpen = true; ///< what the kernel cannot queue passes unscheduled, instead of being dropped
+    bool conntrack = true;
+    std::string where;    ///< the line it is from
+
+    friend bool operator==(const QueueConfig &a, const QueueConfig &b)
+    {
+        return a.number == b.number && a.threads == b.threads && a.gso == b.gso && a.failOpen == b.failOpen &&
+            a.conntrack == b.conntrack;
+    }
+};
+
+struct ClassConfig {
+    std::string name, parent; ///< parent: of an interior class, or empty
+    double weight = 1;
+    bool aggregate = false;   ///< its flows are one, where a plugin treats flows apart
+    bool interior = false;    ///< others name it as their parent
+    std::string where;
+};
+
+/// What a `classify` line asks for beside addresses, protocol and ports.
+struct ClassifyLine {
+    enum class Kind { Any, Ack, Request };
+
+    size_t cls = 0; ///< index into Config::classes
+    Match match;
+    Range<uint32_t> length{0, UINT32_MAX}; ///< bytes from the IP header
+    std::optional<uint8_t> dscp;
+    Kind kind = Kind::Any;
+};
+
+constexpr size_t NoClass = SIZE_MAX;
+
+struct Config {
+    LinkConfig link;
+    QueueConfig queue;
+    Engine::Part scheduler, aqm; ///< aqm: its plugin may be null
+    std::string schedulerText, aqmText;
+    uint32_t limit = 1000;       ///< packets that wait, at most
+    FlowRule flow;
+    std::vector<ClassConfig> classes; ///< no class is before its parent
+    size_t defaultClass = NoClass; ///< some class, once the file was read
+    std::vector<ClassifyLine> classify;
+    std::string rulesFile;
+    std::shared_ptr<const std::vector<Rule>> rules; ///< null: no conditioner
+    std::optional<unsigned> markShift;              ///< where in the firewall mark the code points go; nothing: nowhere
+    std::string control;                            ///< path of the control socket; empty: none
+    std::string user = "nobody";
+
+    /// Whether segments of TCP stay together.
+    bool gso() const;
+};
+
+constexpr uint32_t MostThreads = 64, MostLimit = 60000, MostClasses = 1024, MostClassify = 256;
+
+/// \param file for messages
+/// \param pluginDir where plugins are; empty: where they are installed
+/// \throws RuleError with file, line, the value and what is allowed
+Config ReadConfig(std::istream &, const std::string &file, const std::string &pluginDir = {});
+/// The same from a file's path. A rules file that is named without a directory is beside it.
+Config ReadConfig(const std::string &path, const std::string &pluginDir = {});
+
+/// Why a running daemon cannot take `next` in place of `now`; empty if it can.
+std::string NeedsRestart(const Config &now, const Config &next);
+
+} // namespace msfrs::edge
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What the daemon counts.
+#ifndef MSFRS_EDGE_DAEMON_COUNTERS_H
+#define MSFRS_EDGE_DAEMON_COUNTERS_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace msfrs::edge {
+
+/// Packets and their bytes from the IP header.
+struct Volume {
+    uint64_t packets = 0, bytes = 0;
+
+    void add(const uint64_t length)
+    {
+        ++packets;
+        bytes += length;
+    }
+    Volume &operator+=(const Volume &v)
+    {
+        packets += v.packets;
+        bytes += v.bytes;
+        return *this;
+    }
+    friend bool operator==(const Volume &a, const Volume &b) { return a.packets == b.packets && a.bytes == b.bytes; }
+};
+
+/// How long packets waited, in powers of two of a microsecond.
+struct WaitCounts {
+    static constexpr size_t Buckets = 26; ///< below 1 us, 2 us, 4 us ... 16.8 s, and beyond
+
+    std::array<uint64_t, Buckets> of{};
+    uint64_t sum = 0; ///< ns
+
+    void add(int64_t wait);
+    uint64_t count() const;
+    /// Upper end of a bucket in seconds; not of the last, which has none.
+    static double upperEnd(size_t bucket);
+    /// The upper end of the bucket that the quantile q (0 < q <= 1) falls in, in seconds; 0 without waits.
+    double quantile(double q) const;
+    WaitCounts &operator+=(const WaitCounts &);
+};
+
+/// Of a class. At all times: offered = policed + dropped + passed + what is queued.
+struct ClassCounts {
+    Volume offered;
+    Volume policed; ///< beyond what their rule allows
+    Volume dropped; ///< by the AQM or the limit
+    Volume passed;
+    Volume marked;  ///< with congestion experienced; they are among what is queued or passed
+    Volume queued;  ///< now
+    WaitCounts waits;
+
+    ClassCounts &operator+=(const ClassCounts &);
+};
+
+/// Of a queue of the kernel.
+struct QueueCounts {
+    uint64_t overruns = 0; ///< times the kernel told that it could not hand packets over
+    uint64_t gone = 0;     ///< verdicts for packets that the kernel no longer had
+    uint64_t unreadable = 0; ///< packets without an IP header that could be read
+    uint64_t kernelDropped = 0, userDropped = 0; ///< the kernel's own: queue full, socket full
+
+    QueueCounts &operator+=(const QueueCounts &);
+};
+
+} // namespace msfrs::edge
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/flow_key.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+
+namespace msfrs::edge {
+
+namespace {
+
+constexpr size_t Size4 = 4, Size6 = 16, PortsSize = 7;
+
+Address Masked(const Address &a, const unsigned bits)
+{
+    if (bits >= 128)
+        return a;
+    if (bits > 64)
+        return {a.high, a.low & ~(UINT64_MAX >> (bits - 64))};
+    return {bits == 64 ? a.high : a.high & ~(UINT64_MAX >> bits), 0};
+}
+
+std::string AddressText(const std::string_view bytes)
+{
+    char text[INET6_ADDRSTRLEN] = "";
+    inet_ntop(bytes.size() == Size4 ? AF_INET : AF_INET6, bytes.data(), text, sizeof(text));
+    return text;
+}
+
+unsigned Byte(const std::string_view s, const size_t n) { return static_cast<unsigned char>(s[n]); }
+
+/// \param at where 3 bytes of a port, or NoPort, are
+std::string EndText(const std::string_view address, const std::string_view name, const size_t at)
+{
+    const unsigned port = Byte(name, at) << 16 | Byte(name, at + 1) << 8 | Byte(name, at + 2);
+    if (port == NoPort)
+        return AddressText(address);
+    const auto text = AddressText(address);
+    return (address.size() == Size4 ? text : "[" + text + "]") + ":" + std::to_string(port);
+}
+
+} // namespace
+
+void FlowName::add(const Address &a, const Family family)
+{
+    // Most significant byte first, as on the wire.
+    const auto put = [this](const uint64_t word, const int bytes) {
+        for (int n = bytes - 1; n >= 0; --n)
+            bytes_[size_++] = static_cast<char>(word >> (8 * n));
+    };
+    if (family == Family::V6)
+        put(a.high, 8);
+    put(a.low, family == Family::V6 ? 8 : 4);
+}
+
+void FlowName::addPorts(const FlowKey &k)
+{
+    for (const uint32_t port : {k.sourcePort, k.destinationPort}) {
+        for (const int shift : {16, 8, 0})
+            bytes_[size_++] = static_cast<char>(port >> shift);
+    }
+    bytes_[size_++] = static_cast<char>(k.protocol);
+}
+
+bool FlowRule::isInside(const Address &a, const Family family) const
+{
+    return std::any_of(inside.begin(), inside.end(),
+                       [&](const Network &n) { return n.family == family && n.range.contains(a); });
+}
+
+const Address &FlowRule::hostOf(const FlowKey &k) const
+{
+    return !isInside(k.source, k.family) && isInside(k.destination, k.family) ? k.destination : k.source;
+}
+
+FlowName FlowRule::nameOf(const FlowKey &k) const
+{
+    FlowName name;
+    if (by == FlowBy::Connection) {
+        name.add(k.source, k.family);
+        name.add(k.destination, k.family);
+        name.addPorts(k);
+        return name;
+    }
+    const auto &address = by == FlowBy::Source ? k.source : by == FlowBy::Destination ? k.destination : hostOf(k);
+    name.add(k.family == Family::V6 ? Masked(address, prefix6) : address, k.family);
+    return name;
+}
+
+std::string FlowText(const std::string_view name)
+{
+    if (name.size() == Size4 || name.size() == Size6)
+        return AddressText(name);
+    if (name.size() != 2 * Size4 + PortsSize && name.size() != 2 * Size6 + PortsSize)
+        return "others";
+    const size_t size = (name.size() - PortsSize) / 2;
+    return std::to_string(Byte(name, name.size() - 1)) + " " + EndText(name.substr(0, size), name, 2 * size) + " > " +
+        EndText(name.substr(size, size), name, 2 * size + 3);
+}
+
+} // namespace msfrs::edge

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Which packets are one flow.
+#ifndef MSFRS_EDGE_DAEMON_FLOW_KEY_H
+#define MSFRS_EDGE_DAEMON_FLOW_KEY_H
+
+#include "edge/match.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace msfrs::edge {
+
+/// What makes a flow.
+enum class FlowBy {
+    Connection, ///< addresses, ports and protocol
+    Source,
+    Destination,
+    Host        ///< the address in an inside network: the source's if both are, and if none is
+};
+
+/// A flow's name in the engine: a few bytes, since it is looked up for every packet.
+class FlowName {
+public:
+    std::string_view view() const { return {bytes_.data(), size_}; }
+
+    void add(const Address &, Family);
+    void addPorts(const FlowKey &);
+
+private:
+    std::array<char, 40> bytes_;
+    size_t size_ = 0;
+};
+
+/// How flows are told apart.
+struct FlowRule {
+    struct Network {
+        Family family;
+        Range<Address> range;
+    };
+
+    FlowBy by = FlowBy::Connection;
+    unsigned prefix6 = 128;       ///< bits of an IPv6 address that count, unless by Connection: hosts have many
+    std::vector<Network> inside;
+
+    FlowName nameOf(const FlowKey &) const;
+    /// Whether the address is in an inside network.
+    bool isInside(const Address &, Family) const;
+    /// The inside end of a packet: see FlowBy::Host.
+    const Address &hostOf(const FlowKey &) const;
+};
+
+/// A flow's name for reports: 198.18.1.2, or 6 198.18.1.2:1024 > 198.19.0.1:80.
+std::string FlowText(std::string_view name);
+
+} // namespace msfrs::edge
+
+#endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/keywords.h"
+
+#include "edge/daemon/schedule.h"
+#include "edge/pacer.h"
+
+#include <algorithm>
+
+namespace msfrs::edge {
+
+namespace {
+
+void ReadLink(Line &line, Config &config, const Surroundings &)
+{
+    const auto fields = line.fields({"rate", "overhead", "mtu", "burst"});
+    auto &link = config.link;
+    link.where = line.where;
+    static_assert(Pacer::MostRate == 1'000'000'000'000, "the message says so");
+    const auto rate = fields.need("rate", ": a link has a rate, or rate=none");
+    link.rate = rate.value == "none" ? 0 : rate.rate(1000, Pacer::MostRate, "1kbit to 1000Gbit, and none");
+    if (const auto f = fields.find("overhead"))
+        link.overhead = f->size(0, 1000, "0B to 1000B");
+    if (const auto f = fields.find("mtu"))
+        link.mtu = f->size(576, 65535, "576B to 65535B");
+    if (const auto f = fields.find("burst"))
+        link.burst = f->size(0, 100'000'000, "0B to 100000000B");
+}
+
+void ReadQueue(Line &line, Config &config, const Surroundings &)
+{
+    const auto fields = line.fields({"number", "threads", "gso", "fail-open", "conntrack"});
+    auto &queue = config.queue;
+    queue.where = line.where;
+    const auto number = fields.need("number", ": the number that the NFQUEUE rule names");
+    queue.number = static_cast<uint32_t>(number.number(0, 65535));
+    if (const auto f = fields.find("threads"))
+        queue.threads = static_cast<uint32_t>(f->number(1, MostThreads));
+    if (queue.number + queue.threads > 65536)
+        number.refuse("with " + std::to_string(queue.threads) + " threads the last queue would be beyond 65535");
+    if (const auto f = fields.find("gso"))
+        queue.gso = f->value == "auto" ? QueueConfig::Gso::Auto
+            : f->value == "on"         ? QueueConfig::Gso::On
+            : f->value == "off"        ? QueueConfig::Gso::Off
+                                       : (f->refuse("allowed are auto, on and off"), QueueConfig::Gso::Auto);
+    if (const auto f = fields.find("fail-open"))
+        queue.failOpen = f->onOff();
+    if (const auto f = fields.find("conntrack"))
+        queue.conntrack = f->onOff();
+}
+
+Engine::Part ReadPlugin(Line &line, const msfrs_kind kind, const Surroundings &around, std::string &text)
+{
+    const std::string name(line.need());
+    std::vector<Setting> settings;
+    for (std::string_view word; !(word = line.next()).empty();) {
+        const auto equals = word.find('=');
+        if (equals == word.npos)
+            line.refuse("\"" + Shown(word) + "\": wanted is PARAMETER=VALUE");
+        settings.push_back({std::string(word.substr(0, equals)), std::string(word.substr(equals + 1))});
+    }
+    Engine::Part part;
+    try {
+        part.plugin = LoadPlugin(name, kind, around.pluginDir);
+        part.params = ParseParams(part.plugin->ops(), settings);
+    } catch (const ConfigError &error) {
+        line.refuse(error.what());
+    }
+    text = name + (settings.empty() ? "" : " ") + PrintSettings(settings);
+    return part;
+}
+
+void ReadScheduler(Line &line, Config &config, const Surroundings &around)
+{
+    config.scheduler = ReadPlugin(line, MSFRS_SCHED, around, config.schedulerText);
+}
+
+void ReadAqm(Line &line, Config &config, const Surroundings &around)
+{
+    config.aqm = ReadPlugin(line, MSFRS_AQM, around, config.aqmText);
+}
+
+void ReadLimit(Line &line, Config &config, const Surroundings &)
+{
+    const auto word = line.need();
+    const auto n = WholeNumber(word, MostLimit);
+    if (!n || *n == 0)
+        line.refuse("limit " + Shown(word) + ": allowed are 1 to " + std::to_string(MostLimit) + " packets");
+    config.limit = *n;
+    line.end();
+}
+
+void ReadFlow(Line &line, Config &config, const Surroundings &)
+{
+    struct Name {
+        const char *name;
+        FlowBy by;
+    };
+    constexpr Name names[] = {{"connection", FlowBy::Connection}, {"src", FlowBy::Source},
+                              {"dst", FlowBy::Destination},       {"host", FlowBy::Host}};
+    const auto word = line.need();
+    const auto found = std::find_if(std::begin(names), std::end(names), [&](const Name &n) { return word == n.name; });
+    if (found == std::end(names))
+        line.refuse("flow " + Shown(word) + ": allowed are connection, src, dst and host");
+    config.flow.by = found->by;
+    const auto fields = line.fields({"ipv6-prefix"});
+    if (const auto f = fields.find("ipv6-prefix"))
+        config.flow.prefix6 = static_cast<unsigned>(f->number(1, 128));
+}
+
+void ReadInside(Line &line, Config &config, const Surroundings &)
+{
+    for (auto word = line.need(); !word.empty(); word = line.next()) {
+        const auto network = Field{"inside", word, line.where}.addresses();
+        config.flow.inside.push_back({network.family, network.range});
+        if (config.flow.inside.size() > MostClasses)
+            line.refuse("more than " + std::to_string(MostClasses) + " inside networks");
+    }
+}
+
+size_t ClassNamed(const Config &config, const std::string_view name)
+{
+    size_t n = 0;
+    while (n < config.classes.size() && config.classes[n].name != name)
+        ++n;
+    return n;
+}
+
+std::string ClassNames(const Config &config)
+{
+    std::vector<const char *> names;
+    for (const auto &c : config.classes)
+        names.push_back(c.name.c_str());
+    return names.empty() ? "no class was declared yet" : "declared before are " + Listed(names);
+}
+
+void ReadClass(Line &line, Config &config, const Surroundings &)
+{
+    ClassConfig c;
+    c.name = line.need();
+    c.where = line.where;
+    if (!GoodName(c.name))
+        line.refuse("class \"" + Shown(c.name) + "\": a name has letters, digits, '-', '_' and '.', at most " +
+                    std::to_string(MostNameLength));
+    if (ClassNamed(config, c.name) != config.classes.size())
+        line.refuse("class " + c.name + ": there is one of that name");
+    if (config.classes.size() == MostClasses)
+        line.refuse("more than " + std::to_string(MostClasses) + " classes");
+    const auto fields = line.fields({"weight", "parent", "aggregate", "default"});
+    if (const auto f = fields.find("weight"))
+        c.weight = f->weight();
+    if (const auto f = fields.find("aggregate"))
+        c.aggregate = f->onOff();
+    if (const auto f = fields.find("parent")) {
+        const auto parent = ClassNamed(config, f->value);
+        if (parent == config.classes.size())
+            f->refuse("a parent is declared before the classes below it; " + ClassNames(config));
+        config.classes[parent].interior = true;
+        c.parent = f->value;
+    }
+    if (const auto f = fields.find("default"); f && f->onOff()) {
+        if (config.defaultClass != NoClass)
+            f->refuse("class " + config.classes[config.defaultClass].name + " is the default already");
+        config.defaultClass = config.classes.size();
+    }
+    config.classes.push_back(std::move(c));
+}
+
+void ReadClassify(Line &line, Config &config, const Surroundings &)
+{
+    ClassifyLine rule;
+    const auto name = line.need();
+    rule.cls = ClassNamed(config, name);
+    if (rule.cls == config.classes.size())
+        line.refuse("classify " + Shown(name) + ": there is no such class; " + ClassNames(config));
+    if (config.classify.size() == MostClassify)
+        line.refuse("more than " + std::to_string(MostClassify) + " lines of classify; a rules file has room for " +
+                    std::to_string(MostRules));
+    const auto fields = line.fields({"from", "to", "protocol", "from-port", "to-port", "length", "dscp", "kind"});
+    rule.match = fields.match();
+    if (const auto f = fields.limiting("length"))
+        rule.length = f->range(65535, "length in bytes");
+    if (const auto f = fields.limiting("dscp"))
+        rule.dscp = CodePointNamed(*f).value;
+    if (const auto f = fields.limiting("kind")) {
+        if (f->value != "ack" && f->value != "request")
+            f->refuse("allowed are any, ack and request");
+        rule.kind = f->value == "ack" ? ClassifyLine::Kind::Ack : ClassifyLine::Kind::Request;
+    }
+    config.classify.push_back(rule);
+}
+
+void ReadRulesFile(Line &line, Config &config, const Surroundings &around)
+{
+    const std::string path(line.need());
+    line.end();
+    config.rulesFile = path[0] == '/' ? path : around.directory + path;
+    try {
+        config.rules = std::make_shared<const std::vector<Rule>>(ReadRules(config.rulesFile));
+    } catch (const RuleError &error) {
+        line.refuse(error.what());
+    }
+}
+
+void ReadMark(Line &line, Config &config, const Surroundings &)
+{
+    const auto fields = line.fields({"shift"});
+    config.markShift = static_cast<unsigned>(fields.need("shift", ": 0 to 24").number(0, 24));
+}
+
+void ReadControl(Line &line, Config &config, const Surroundings &)
+{
+    config.control = line.need();
+    constexpr size_t Most = 107; // sun_path
+    if (config.control[0] != '/' || config.control.size() > Most)
+        line.refuse("control " + Shown(config.control) + ": wanted is a path from '/' on of at most " +
+                    std::to_string(Most) + " characters");
+    line.end();
+}
+
+void ReadUser(Line &line, Config &config, const Surroundings &)
+{
+    config.user = line.need();
+    line.end();
+}
+
+const Keyword Keywords[] = {
+    {"link", "link rate=RATE [overhead=SIZE] [mtu=SIZE] [burst=SIZE]", false, ReadLink},
+    {"queue", "queue number=N [threads=N] [gso=auto|on|off] [fail-open=on|off] [conntrack=on|off]", false, ReadQueue},
+    {"scheduler", "scheduler NAME [PARAMETER=VALUE]...", false, ReadScheduler},
+    {"aqm", "aqm NAME [PARAMETER=VALUE]...", false, ReadAqm},
+    {"limit", "limit PACKETS", false, ReadLimit},
+    {"flow", "flow connection|src|dst|host [ipv6-prefix=BITS]", false, ReadFlow},
+    {"inside", "inside NETWORK...", true, ReadInside},
+    {"class", "class NAME [weight=W] [parent=NAME] [aggregate=on] [default=on]", true, ReadClass},
+    {"classify", "classify CLASS [from=] [to=] [protocol=] [from-port=] [to-port=] [length=] [dscp=] [kind=]", true,
+     ReadClassify},
+    {"rules", "rules FILE", false, ReadRulesFile},
+    {"mark", "mark shift=BITS", false, ReadMark},
+    {"control", "control PATH", false, ReadControl},
+    {"user", "user NAME", false, ReadUser},
+};
+
+/// A conditioner names its classes itself: those that were not declared are there with the edge's own weights.
+void AddPerHopClasses(Config &config)
+{
+    for (const auto &c : PerHopClasses) {
+        if (ClassNamed(config, c.name) == config.classes.size()) {
+            ClassConfig made;
+            made.name = c.name;
+            made.weight = c.weight;
+            config.classes.push_back(made);
+        }
+    }
+    if (config.defaultClass == NoClass)
+        config.defaultClass = ClassNamed(config, PerHopClasses[static_cast<size_t>(PerHop::Be)].name);
+}
+
+void CheckClasses(Config &config, const std::string &file)
+{
+    if (config.classes.empty()) {
+        config.classes.emplace_back();
+        config.classes[0].name = "all";
+    }
+    if (config.defaultClass == NoClass) {
+        std::vector<const char *> leaves;
+        for (const auto &c : config.classes) {
+            if (!c.interior)
+                leaves.push_back(c.name.c_str());
+        }
+        if (leaves.size() != 1)
+            throw RuleError(file + ": of several classes one is for what no line classifies: default=on is missing; "
+                            "classes are " + Listed(leaves));
+        config.defaultClass = ClassNamed(config, leaves[0]);
+    }
+    const auto refuseInterior = [&](const size_t n, const char *const what) {
+        const auto &c = config.classes[n];
+        if (c.interior)
+            throw RuleError(c.where + ": class " + c.name + " has classes below it, so it cannot " + what);
+    };
+    refuseInterior(config.defaultClass, "be the default");
+    for (const auto &c : PerHopClasses) {
+        if (config.rules)
+            refuseInterior(ClassNamed(config, c.name), "be what rules mark packets for");
+    }
+    for (const auto &rule : config.classify)
+        refuseInterior(rule.cls, "have packets of its own: classify names a class below it");
+}
+
+} // namespace
+
+std::string_view Line::need()
+{
+    const auto word = next();
+    if (word.empty())
+        refuse("something is missing; wanted is: " + std::string(usage));
+    return word;
+}
+
+Fields Line::fields(std::vector<const char *> names)
+{
+    return Fields(where, std::move(names), rest);
+}
+
+void Line::end()
+{
+    if (const auto word = next(); !word.empty())
+        refuse("\"" + Shown(word) + "\" is too much; wanted is: " + std::string(usage));
+}
+
+const Keyword *FindKeyword(const std::string_view name)
+{
+    const auto found =
+        std::find_if(std::begin(Keywords), std::end(Keywords), [&](const Keyword &k) { return name == k.name; });
+    return found == std::end(Keywords) ? nullptr : found;
+}
+
+std::string KeywordList()
+{
+    std::vector<const char *> names;
+    for (const auto &k : Keywords)
+        names.push_back(k.name);
+    return Listed(names);
+}
+
+void Finish(Config &config, const std::string &file, const Surroundings &around)
+{
+    const auto need = [&](const bool there, const char *const name) {
+        if (!there)
+            throw RuleError(file + ": a line is missing: " + FindKeyword(name)->usage);
+    };
+    need(!config.link.where.empty(), "link");
+    need(!config.queue.where.empty(), "queue");
+    if (!config.scheduler.plugin) {
+        Line fifo{file, "fifo"};
+        ReadScheduler(fifo, config, around);
+    }
+    if (config.flow.by == FlowBy::Host && config.flow.inside.empty())
+        throw RuleError(file + ": flow host needs to know who is a host: " + FindKeyword("inside")->usage);
+    if (config.rules)
+        AddPerHopClasses(config);
+    CheckClasses(config, file);
+    Schedule::Check(config, file);
+}
+
+} // namespace msfrs::edge

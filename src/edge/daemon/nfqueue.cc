@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/nfqueue.h"
+
+#include "daemon/privileges.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <array>
+#include <libmnl/libmnl.h>
+#include <libnetfilter_queue/libnetfilter_queue.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nfnetlink_conntrack.h>
+#include <linux/netfilter/nfnetlink_queue.h>
+#include <optional>
+#include <sys/socket.h>
+#include <tuple>
+
+namespace msfrs::edge {
+
+namespace {
+
+constexpr size_t Attributes = 1024; ///< of a packet, besides its bytes
+constexpr size_t Slot = NfQueue::Copy + Attributes;
+constexpr size_t MostVerdictBytes = 32768; ///< sent at a time
+
+/// "NFQUEUE 3"
+std::string Named(const uint32_t number) { return "NFQUEUE " + std::to_string(number); }
+
+using Table = std::array<const nlattr *, 32>;
+
+/// For libmnl: enters an attribute into a Table.
+int Enter(const nlattr *const attribute, void *const table)
+{
+    if (const auto type = mnl_attr_get_type(attribute); type < Table().size())
+        (*static_cast<Table *>(table))[type] = attribute;
+    return MNL_CB_OK;
+}
+
+Table Nested(const nlattr *const of)
+{
+    Table table{};
+    mnl_attr_parse_nested(of, Enter, &table);
+    return table;
+}
+
+std::optional<Address> AddressIn(const nlattr *const a)
+{
+    if (!a || (mnl_attr_get_payload_len(a) != 4 && mnl_attr_get_payload_len(a) != 16))
+        return {};
+    const auto bytes = static_cast<const uint8_t *>(mnl_attr_get_payload(a));
+    Address found;
+    for (unsigned i = 0; i < mnl_attr_get_payload_len(a); ++i) {
+        found.high = found.high << 8 | found.low >> 56;
+        found.low = found.low << 8 | bytes[i];
+    }
+    return found;
+}
+
+uint32_t PortIn(const nlattr *const a)
+{
+    return a && mnl_attr_get_payload_len(a) == 2 ? ntohs(mnl_attr_get_u16(a)) : NoPort;
+}
+
+/// The tuple that a connection was begun with: behind NAT, addresses inside.
+std::optional<FlowKey> OriginIn(const nlattr *const conntrack)
+{
+    const auto tuple = Nested(conntrack)[CTA_TUPLE_ORIG];
+    if (!tuple)
+        return {};
+    const auto parts = Nested(tuple);
+    if (!parts[CTA_TUPLE_IP] || !parts[CTA_TUPLE_PROTO])
+        return {};
+    const auto ip = Nested(parts[CTA_TUPLE_IP]), protocol = Nested(parts[CTA_TUPLE_PROTO]);
+    const bool six = ip[CTA_IP_V6_SRC] != nullptr;
+    const auto source = AddressIn(ip[six ? CTA_IP_V6_SRC : CTA_IP_V4_SRC]);
+    const auto destination = AddressIn(ip[six ? CTA_IP_V6_DST : CTA_IP_V4_DST]);
+    if (!source || !destination)
+        return {};
+    FlowKey key;
+    key.family = six ? Family::V6 : Family::V4;
+    key.source = *source;
+    key.destination = *destination;
+    if (const auto number = protocol[CTA_PROTO_NUM]; number && mnl_attr_get_payload_len(number) == 1)
+        key.protocol = mnl_attr_get_u8(number);
+    key.sourcePort = PortIn(protocol[CTA_PROTO_SRC_PORT]);
+    key.destinationPort = PortIn(protocol[CTA_PROTO_DST_PORT]);
+    return key;
+}
+
+[[noreturn]] void Explain(const uint32_t number, const int code)
+{
+    const std::string what = Named(number) + " cannot be had: ";
+    if (code == EPERM && HasNetAdmin())
+        throw SystemError(what + "another process has it; give each its own number, or end the other "
+                          "(/proc/net/netfilter/nfnetlink_queue lists them)");
+    if (code == EPERM)
+        throw SystemError(what + "that takes CAP_NET_ADMIN; start as root, or with AmbientCapabilities=CAP_NET_ADMIN");
+    if (code == EINVAL || code == EOPNOTSUPP || code == EPROTONOSUPPORT)
+        throw SystemError(what + "the kernel has no queues; modprobe nfnetlink_queue, or a kernel with "
+                          "CONFIG_NETFILTER_NETLINK_QUEUE (" + std::strerror(code) + ")");
+    throw SystemError(what + std::strerror(code));
+}
+
+} // namespace
+
+struct NfQueue::Buffers {
+    alignas(nlmsghdr) char bytes[Batch][Slot];
+    iovec parts[Batch];
+    mmsghdr messages[Batch];
+    FlowKey origins[Batch];
+};
+
+NfQueue::NfQueue(const Options &options):
+    number_(options.number),
+    socket_(mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC | SOCK_NONBLOCK), mnl_socket_close),
+    buffers_(std::make_unique<Buffers>())
+{
+    if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
+        Explain(number_, errno);
+    for (size_t n = 0; n < Batch; ++n) {
+        buffers_->parts[n] = {buffers_->bytes[n], Slot};
+        buffers_->messages[n].msg_hdr = {nullptr, 0, &buffers_->parts[n], 1, nullptr, 0, 0};
+    }
+    arrivals_.reserve(Batch);
+    verdicts_.reserve(2 * MostVerdictBytes);
+    configure(options);
+}
+
+NfQueue::~NfQueue() = default;
+
+int NfQueue::fd() const { return mnl_socket_get_fd(socket_.get()); }
+
+void NfQueue::configure(const Options &options)
+{
+    const int bytes = static_cast<int>(options.buffer);
+    if (setsockopt(fd(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) < 0 &&
+        setsockopt(fd(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) < 0)
+        Fail(Named(number_) + ": no buffer of " + std::to_string(bytes) + " bytes");
+    alignas(nlmsghdr) char message[256];
+    auto *header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
+    nfq_nlmsg_cfg_put_cmd(header, AF_UNSPEC, NFQNL_CFG_CMD_BIND);
+    nfq_nlmsg_cfg_put_params(header, NFQNL_COPY_PACKET, Copy);
+    nfq_nlmsg_cfg_put_qmaxlen(header, options.length);
+    const uint32_t flags = (options.gso ? NFQA_CFG_F_GSO : 0u) | (options.failOpen ? NFQA_CFG_F_FAIL_OPEN : 0u);
+    mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(flags));
+    mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(NFQA_CFG_F_GSO | NFQA_CFG_F_FAIL_OPEN));
+    if (const int code = command(message))
+        Explain(number_, code);
+    if (!options.conntrack)
+        return;
+    header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
+    mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(NFQA_CFG_F_CONNTRACK));
+    mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(NFQA_CFG_F_CONNTRACK));
+    conntrack_ = command(message) == 0; // a kernel without it does without
+}
+
+int NfQueue::command(char *const message)
+{
+    auto *const header = reinterpret_cast<nlmsghdr *>(message);
+    header->nlmsg_flags |= NLM_F_ACK;
+    header->nlmsg_seq = ++sequence_;
+    answer_ = -1;
+    if (mnl_socket_sendto(socket_.get(), header, header->nlmsg_len) < 0)
+        return errno;
+    // The kernel has answered when sendto() returns, but packets may have come before.
+    for (bool more = true; answer_ < 0 && more;) {
+        for (const auto &a : read(more))
+            accept(a.id);
+        flush();
+    }
+    return answer_ < 0 ? EPROTO : answer_;
+}
+
+const std::vector<Arrival> &NfQueue::read(bool &more)
+{
+    arrivals_.clear();
+    const int got = recvmmsg(fd(), buffers_->messages, Batch, MSG_DONTWAIT, nullptr);
+    more = got == static_cast<int>(Batch);
+    if (got < 0) {
+        if (errno == ENOBUFS) { // told once for any number of packets; reading goes on as before
+            ++overruns_;
+            more = true;
+        } else if (errno == EINTR) {
+            more = true;
+        } else if (errno != EAGAIN) {
+            Fail(Named(number_) + " cannot be read");
+        }
+        return arrivals_;
+    }
+    for (int n = 0; n < got; ++n)
+        parse(buffers_->bytes[n], buffers_->messages[n].msg_len);
+    return arrivals_;
+}
+
+void NfQueue::parse(const char *const bytes, const size_t length)
+{
+    int left = static_cast<int>(length);
+    for (auto *header = reinterpret_cast<const nlmsghdr *>(bytes); mnl_nlmsg_ok(header, left);
+         header = mnl_nlmsg_next(header, &left)) {
+        if (header->nlmsg_type == NLMSG_ERROR)
+            parseError(header);
+        else if (header->nlmsg_type == (NFNL_SUBSYS_QUEUE << 8 | NFQNL_MSG_PACKET))
+            parsePacket(header);
+    }
+}
+
+void NfQueue::parseError(const void *const message)
+{
+    const auto *const header = static_cast<const nlmsghdr *>(message);
+    if (mnl_nlmsg_get_payload_len(header) < sizeof(nlmsgerr))
+        return;
+    const auto *const error = static_cast<const nlmsgerr *>(mnl_nlmsg_get_payload(header));
+    if (error->msg.nlmsg_seq == sequence_ && error->msg.nlmsg_type == (NFNL_SUBSYS_QUEUE << 8 | NFQNL_MSG_CONFIG))
+        answer_ = -error->error;
+    else if (error->error == -ENOENT)
+        ++gone_; // its interface went down, and its packets with it
+    else
+        throw SystemError(Named(number_) + ": a verdict was refused: " + std::strerror(-error->error));
+}
+
+void NfQueue::parsePacket(const void *const message)
+{
+    const auto *const header = static_cast<const nlmsghdr *>(message);
+    static_assert(NFQA_MAX < std::tuple_size<Table>::value);
+    Table attributes{};
+    mnl_attr_parse(header, sizeof(nfgenmsg), Enter, &attributes);
+    const auto *const packet = attributes[NFQA_PACKET_HDR];
+    if (!packet || mnl_attr_get_payload_len(packet) < sizeof(nfqnl_msg_packet_hdr) || arrivals_.size() == Batch)
+        return;
+    const auto number = [&](const int type) {
+        const auto *const a = attributes[type];
+        return a && mnl_attr_get_payload_len(a) == 4 ? ntohl(mnl_attr_get_u32(a)) : 0u;
+    };
+    Arrival a{};
+    a.id = ntohl(static_cast<const nfqnl_msg_packet_hdr *>(mnl_attr_get_payload(packet))->packet_id);
+    a.mark = number(NFQA_MARK);
+    if (const auto *const payload = attributes[NFQA_PAYLOAD]) {
+        a.data = static_cast<uint8_t *>(mnl_attr_get_payload(payload));
+        a.captured = mnl_attr_get_payload_len(payload);
+    }
+    a.length = std::max(a.captured, number(NFQA_CAP_LEN));
+    if (const auto *const conntrack = attributes[NFQA_CT]) {
+        if (const auto origin = OriginIn(conntrack)) {
+            auto &kept = buffers_->origins[arrivals_.size()];
+            kept = *origin;
+            a.origin = &kept;
+        }
+    }
+    arrivals_.push_back(a);
+}
+
+void NfQueue::add(const uint32_t id, const bool pass, const uint32_t *const mark)
+{
+    alignas(nlmsghdr) char message[128];
+    auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_VERDICT, number_);
+    nfq_nlmsg_verdict_put(header, static_cast<int>(id), pass ? NF_ACCEPT : NF_DROP);
+    if (mark)
+        nfq_nlmsg_verdict_put_mark(header, *mark);
+    verdicts_.insert(verdicts_.end(), message, message + header->nlmsg_len); // a multiple of 4, as the next one wants
+    if (verdicts_.size() >= MostVerdictBytes)
+        flush();
+}
+
+void NfQueue::flush()
+{
+    while (!verdicts_.empty()) {
+        if (mnl_socket_sendto(socket_.get(), verdicts_.data(), verdicts_.size()) >= 0) {
+            verdicts_.clear();
+        } else if (errno == ENOBUFS || errno == ENOMEM || errno == EAGAIN) {
+            return; // with the next ones
+        } else if (errno != EINTR) {
+            Fail(Named(number_) + ": verdicts cannot be sent");
+        }
+    }
+}
+
+void NfQueue::passOn()
+{
+    alignas(nlmsghdr) char message[256];
+    auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
+    nfq_nlmsg_cfg_put_qmaxlen(header, 0);
+    mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(NFQA_CFG_F_FAIL_OPEN));
+    mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(NFQA_CFG_F_FAIL_OPEN));
+    mnl_socket_sendto(socket_.get(), header, header->nlmsg_len);
+}
+
+} // namespace msfrs::edge

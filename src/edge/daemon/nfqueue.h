@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// One NFQUEUE of the kernel: packets' headers come, verdicts go.
+///
+/// Packets stay in the kernel, and only `Copy` bytes of each are read. A payload in a verdict would replace the whole
+/// packet (the kernel cuts it to the payload's length), so that marking through it would take copying whole packets
+/// both ways; verdicts carry a firewall mark instead, and a rule of iptables in mangle POSTROUTING writes the bits.
+#ifndef MSFRS_EDGE_DAEMON_NFQUEUE_H
+#define MSFRS_EDGE_DAEMON_NFQUEUE_H
+
+#include "daemon/descriptor.h"
+#include "edge/daemon/packet_path.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+struct mnl_socket;
+
+namespace msfrs::edge {
+
+class NfQueue final : public Verdicts {
+public:
+    struct Options {
+        uint32_t number = 0;
+        uint32_t length = 2048;     ///< packets that the kernel holds for us
+        uint32_t buffer = 8u << 20; ///< bytes of headers that wait to be read, the kernel's own included
+        bool gso = false, failOpen = true, conntrack = true;
+    };
+
+    static constexpr size_t Copy = 256; ///< bytes of a packet: IPv6 with a few extensions, and TCP
+    static constexpr size_t Batch = 64; ///< packets that are read at a time
+
+    /// From here on the kernel queues to us. \throws SystemError with what to do about it
+    explicit NfQueue(const Options &);
+    ~NfQueue() override;
+    NfQueue(const NfQueue &) = delete;
+
+    int fd() const;
+    /// Reads what has come, up to Batch packets. They are valid until the next call.
+    /// \returns how many; `more` says whether there may be more
+    const std::vector<Arrival> &read(bool &more);
+
+    void accept(uint32_t id) override { add(id, true, nullptr); }
+    void accept(uint32_t id, const uint32_t mark) override { add(id, true, &mark); }
+    void drop(uint32_t id) override { add(id, false, nullptr); }
+    /// Sends the verdicts that have gathered. \throws SystemError
+    void flush();
+
+    /// From now on the kernel lets pass what it would have queued; what it has queued already can still be read.
+    void passOn();
+
+    uint64_t overruns() const { return overruns_; }
+    uint64_t gone() const { return gone_; }
+    bool conntrack() const { return conntrack_; } ///< whether the kernel tells of connections
+
+private:
+    struct Buffers;
+
+    void configure(const Options &);
+    int command(char *message);
+    void add(uint32_t id, bool pass, const uint32_t *mark);
+    void parse(const char *, size_t);
+    void parsePacket(const void *message);
+    void parseError(const void *message);
+
+    uint32_t number_;
+    std::unique_ptr<mnl_socket, int (*)(mnl_socket *)> socket_;
+    std::unique_ptr<Buffers> buffers_;
+    std::vector<Arrival> arrivals_;
+    std::vector<char> verdicts_;
+    uint64_t overruns_ = 0, gone_ = 0;
+    bool conntrack_ = false;
+    uint32_t sequence_ = 0;
+    int answer_ = -1; ///< to command(): errno, or -1 while there is none
+};
+
+} // namespace msfrs::edge
+
+#endif

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/packet_path.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace msfrs::edge {
+
+namespace {
+
+constexpr size_t Most = 64; ///< packets that are conditioned side by side
+constexpr uint8_t Tcp = 6, TcpSyn = 2, TcpFin = 1, TcpRst = 4;
+
+/// What a segment of TCP carries, and the bytes of it that are headers.
+void ReadSegment(const Arrival &a, const size_t at, Held &h)
+{
+    const uint8_t *const tcp = a.data + at;
+    if (a.captured < at + 20)
+        return;
+    const uint32_t headers = static_cast<uint32_t>(at) + 4u * (tcp[12] >> 4);
+    if (headers < at + 20 || headers > a.length)
+        return;
+    h.headers = headers;
+    h.traits.ack = headers == a.length && !(tcp[13] & (TcpSyn | TcpFin | TcpRst));
+    h.traits.data = headers < a.length;
+}
+
+/// A class's share of the link if all have something to send, from its weight among its siblings and its parent's.
+std::vector<double> SharesOf(const Config &config)
+{
+    std::vector<double> shares;
+    for (const auto &c : config.classes) {
+        double siblings = 0, parent = 1;
+        for (const auto &other : config.classes)
+            siblings += other.parent == c.parent ? other.weight : 0;
+        for (size_t n = 0; n < shares.size(); ++n) {
+            if (config.classes[n].name == c.parent)
+                parent = shares[n];
+        }
+        shares.push_back(parent * c.weight / siblings);
+    }
+    return shares;
+}
+
+} // namespace
+
+PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *const conditioner, CommonRate &common,
+                       Verdicts &verdicts, const msfrs_time now):
+    schedule_(std::move(schedule)), conditioner_(conditioner), share_(common), verdicts_(verdicts),
+    pacer_(schedule_->config().link.rate, schedule_->config().link.burst, now),
+    counts_(schedule_->config().classes.size()), shares_(SharesOf(schedule_->config())),
+    victim_([this](msfrs_item &item) {
+        lose(*static_cast<Held *>(item.host));
+        return true;
+    })
+{
+}
+
+PacketPath::~PacketPath() = default;
+
+Held &PacketPath::hold()
+{
+    if (unused_.empty())
+        return held_.emplace_back();
+    auto &h = *unused_.back();
+    unused_.pop_back();
+    h = Held();
+    return h;
+}
+
+void PacketPath::lose(Held &h)
+{
+    counts_[h.cls].dropped.add(h.traits.length);
+    verdicts_.drop(h.id);
+    unused_.push_back(&h);
+}
+
+void PacketPath::read(const Arrival &a, Held &h)
+{
+    auto &t = h.traits;
+    h.id = a.id;
+    h.mark = a.mark;
+    h.order = ++arrivals_;
+    t.length = a.length;
+    size_t transport = 0;
+    const auto key = a.captured ? ReadKey(a.data, a.captured, &transport) : std::nullopt;
+    if (!key) {
+        ++unreadable_;
+        return;
+    }
+    t.readable = true;
+    t.key = *key;
+    t.origin = a.origin ? *a.origin : *key;
+    t.dscp = static_cast<uint8_t>(DscpOf(a.data));
+    t.ecn = static_cast<uint8_t>(EcnOf(a.data));
+    h.headers = static_cast<uint32_t>(transport ? transport : t.key.family == Family::V6 ? 40 : 20);
+    if (t.key.protocol == Tcp && transport)
+        ReadSegment(a, transport, h);
+}
+
+int64_t PacketPath::onLink(const LinkConfig &link, const uint32_t length, const uint32_t headers)
+{
+    if (length <= link.mtu || headers >= link.mtu)
+        return length + link.overhead;
+    // Each of what it is cut into has the headers again.
+    const int64_t payload = int64_t{length} - headers, room = link.mtu - headers;
+    const int64_t pieces = (payload + room - 1) / room;
+    return payload + pieces * (headers + link.overhead);
+}
+
+void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msfrs_time now)
+{
+    const bool rules = schedule_->config().rules != nullptr;
+    for (size_t begin = 0; begin < n; begin += Most) {
+        const size_t end = std::min(n, begin + Most);
+        Held *held[Most];
+        Packet packets[Most];
+        Verdict verdicts[Most];
+        for (size_t i = begin; i < end; ++i) {
+            const auto &a = arrivals[i];
+            held[i - begin] = &hold();
+            read(a, *held[i - begin]);
+            packets[i - begin] = {a.data, a.captured, a.length};
+        }
+        if (rules)
+            conditioner_->process(packets, end - begin, now, verdicts);
+        for (size_t i = 0; i < end - begin; ++i) {
+            // A packet that may go at once does not find those behind it in the queue.
+            if (pacer_.ready(now))
+                service(now);
+            if (rules && held[i]->traits.readable)
+                applyVerdict(verdicts[i], *held[i]);
+            admit(*held[i], !rules || verdicts[i].pass, now);
+        }
+    }
+    service(now);
+}
+
+void PacketPath::applyVerdict(const Verdict &v, Held &h) const
+{
+    h.traits.perHop = v.cls;
+    const auto shift = schedule_->config().markShift;
+    const auto codePoint = v.rule == NoMatch ? BestEffort.value : schedule_->config().rules->at(v.rule).mark.value;
+    if (!shift || codePoint == h.traits.dscp)
+        return;
+    h.mark = (h.mark & ~(MarkBits << *shift)) | (codePoint | MarkSet) << *shift;
+    h.remark = true;
+}
+
+void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
+{
+    const auto &config = schedule_->config();
+    h.cls = schedule_->classOf(h.traits);
+    h.since = now;
+    auto &counts = counts_[h.cls];
+    counts.offered.add(h.traits.length);
+    if (!pass) {
+        counts.policed.add(h.traits.length);
+        verdicts_.drop(h.id);
+        unused_.push_back(&h);
+        return;
+    }
+    auto &engine = schedule_->engine();
+    if (engine.totals().queued.items == 0)
+        pacer_.wake(now);
+    const int64_t cost[MSFRS_RESOURCES] = {onLink(h)};
+    // What cannot be marked on the way out is not to be marked, but dropped.
+    uint32_t flags = 0;
+    if (config.markShift && h.traits.ecn != NotCapable)
+        flags = MSFRS_ECN_CAPABLE;
+    msfrs_item *item = nullptr;
+    switch (engine.offer(schedule_->flowOf(h.traits, h.cls), cost, &h, now, item, victim_, flags)) {
+    case Engine::Offer::Dropped: return lose(h);
+    case Engine::Offer::Queued: break;
+    case Engine::Offer::Marked:
+        counts.marked.add(h.traits.length);
+        h.mark |= MarkCongestion << *config.markShift;
+        h.remark = true;
+    }
+}
+
+void PacketPath::service(const msfrs_time now)
+{
+    auto &engine = schedule_->engine();
+    retry_.reset();
+    if (!share_.alone())
+        takeShare();
+    while (engine.totals().queued.items && pacer_.ready(now)) {
+        msfrs_time wake = now + 1;
+        auto *const item = engine.pick(now, MSFRS_PICK_ANY, wake);
+        if (!item) {
+            retry_ = std::max(wake, now + 1);
+            return;
+        }
+        release(*item, now);
+    }
+    if (!share_.alone() && engine.totals().queued.items == 0)
+        share_.clear();
+}
+
+void PacketPath::release(msfrs_item &item, const msfrs_time now)
+{
+    auto &h = *static_cast<Held *>(item.host);
+    pacer_.sent(item.est[0], now);
+    auto &counts = counts_[h.cls];
+    counts.passed.add(h.traits.length);
+    counts.waits.add(now - h.since);
+    if (observer_)
+        observer_(h, now);
+    if (h.remark)
+        verdicts_.accept(h.id, h.mark);
+    else
+        verdicts_.accept(h.id);
+    schedule_->engine().done(item, now);
+    unused_.push_back(&h);
+}
+
+void PacketPath::takeShare()
+{
+    const auto &config = schedule_->config();
+    for (size_t n = 0; n < config.classes.size(); ++n) {
+        if (!config.classes[n].interior)
+            share_.tell(n, schedule_->classAt(n).users);
+    }
+    const double rate = static_cast<double>(config.link.rate) * share_.of(shares_);
+    if (config.link.rate)
+        pacer_.setRate(std::max<int64_t>(1, static_cast<int64_t>(rate)));
+}
+
+std::optional<msfrs_time> PacketPath::next() const
+{
+    if (schedule_->engine().totals().queued.items == 0)
+        return {};
+    return retry_ ? *retry_ : pacer_.next();
+}
+
+void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
+{
+    std::vector<Held *> waiting;
+    for (const auto *const c : schedule_->engine().classes()) {
+        schedule_->engine().eachFlow(*c, [&](const NamedFlow &f) {
+            for (const auto *item = f.head; item; item = item->next)
+                waiting.push_back(static_cast<Held *>(item->host));
+        });
+    }
+    std::sort(waiting.begin(), waiting.end(), [](const Held *a, const Held *b) { return a->order < b->order; });
+    share_.clear();
+    auto counts = countsFor(next->config());
+    schedule_ = std::move(next); // the packets of the old one are ours still
+    counts_ = std::move(counts);
+    shares_ = SharesOf(schedule_->config());
+    const auto &link = schedule_->config().link;
+    pacer_.configure(link.rate, link.burst);
+    for (auto *const h : waiting) {
+        h->cls = schedule_->classOf(h->traits);
+        const int64_t cost[MSFRS_RESOURCES] = {onLink(*h)};
+        schedule_->engine().adopt(schedule_->flowOf(h->traits, h->cls), cost, h, now, 0, false);
+        // The class it now waits in has it on its books, from the beginning.
+        counts_[h->cls].offered.add(h->traits.length);
+    }
+    service(now);
+}
+
+/// Classes of the same name go on counting. What waits leaves the books of its class: replace() puts it on those of
+/// the class it comes to.
+std::vector<ClassCounts> PacketPath::countsFor(const Config &next) const
+{
+    const auto &now = schedule_->config();
+    auto old = counts();
+    std::vector<ClassCounts> all(next.classes.size());
+    for (size_t n = 0; n < old.size(); ++n) {
+        old[n].offered.packets -= old[n].queued.packets;
+        old[n].offered.bytes -= old[n].queued.bytes;
+        old[n].queued = {};
+        for (size_t m = 0; m < all.size(); ++m) {
+            if (next.classes[m].name == now.classes[n].name)
+                all[m] = old[n];
+        }
+    }
+    return all;
+}
+
+void PacketPath::flush(const msfrs_time now)
+{
+    auto &engine = schedule_->engine();
+    auto at = now;
+    while (engine.totals().queued.items) {
+        msfrs_time wake = at + 1;
+        if (auto *const item = engine.pick(at, MSFRS_PICK_ANY, wake))
+            release(*item, at);
+        else
+            at = std::max(wake, at + 1); // a scheduler that waits for a time is shown that time
+    }
+}
+
+std::vector<ClassCounts> PacketPath::counts() const
+{
+    auto all = counts_;
+    for (size_t n = 0; n < all.size(); ++n) {
+        auto &c = all[n];
+        c.queued.packets = c.offered.packets - c.policed.packets - c.dropped.packets - c.passed.packets;
+        c.queued.bytes = c.offered.bytes - c.policed.bytes - c.dropped.bytes - c.passed.bytes;
+    }
+    return all;
+}
+
+} // namespace msfrs::edge

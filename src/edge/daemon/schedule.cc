@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/schedule.h"
+
+#include <algorithm>
+
+namespace msfrs::edge {
+
+namespace {
+
+bool Fits(const ClassifyLine &rule, const Traits &t)
+{
+    const bool kind = rule.kind == ClassifyLine::Kind::Any || (rule.kind == ClassifyLine::Kind::Ack ? t.ack : t.data);
+    return kind && rule.length.contains(t.length) && (!rule.dscp || *rule.dscp == t.dscp) && rule.match.contains(t.key);
+}
+
+} // namespace
+
+Schedule::Schedule(std::shared_ptr<const Config> config, EngineHost host): config_(std::move(config))
+{
+    constexpr uint32_t Resources = 1; // bytes on the link
+    engine_ = std::make_unique<Engine>(config_->scheduler, config_->aqm, Engine::Cost::Exact, Resources,
+                                       config_->limit, ledger_, std::move(host));
+    const auto indexOf = [this](const std::string &name) {
+        const auto found = std::find_if(config_->classes.begin(), config_->classes.end(),
+                                        [&](const ClassConfig &c) { return c.name == name; });
+        return static_cast<size_t>(found - config_->classes.begin());
+    };
+    for (const auto &c : config_->classes) {
+        const uint32_t flags = c.interior * uint32_t{MSFRS_INTERIOR} | c.aggregate * uint32_t{MSFRS_AGGREGATE};
+        const auto parent = c.parent.empty() ? nullptr : classes_[indexOf(c.parent)];
+        classes_.push_back(engine_->addClass(c.name, c.weight, flags, parent));
+    }
+    if (config_->rules) {
+        for (size_t n = 0; n < perHop_.size(); ++n)
+            perHop_[n] = indexOf(PerHopClasses[n].name);
+    }
+}
+
+void Schedule::Check(const Config &config, const std::string &file)
+{
+    EngineHost host{[](int, const std::string &) {}, [] { return uint64_t{0}; }};
+    try {
+        // The copy shares the plugins, and must not own what the caller does.
+        Schedule(std::make_shared<const Config>(config), host);
+    } catch (const ConfigError &error) {
+        throw RuleError(file + ": " + error.what());
+    }
+}
+
+size_t Schedule::classOf(const Traits &t) const
+{
+    if (!t.readable)
+        return config_->defaultClass;
+    for (const auto &rule : config_->classify) {
+        if (Fits(rule, t))
+            return rule.cls;
+    }
+    return config_->rules ? perHop_[static_cast<size_t>(t.perHop)] : config_->defaultClass;
+}
+
+NamedFlow &Schedule::flowOf(const Traits &t, const size_t cls)
+{
+    constexpr const char *Others = "";
+    auto &c = *classes_[cls];
+    if (!t.readable)
+        return engine_->flow(c, Others);
+    const auto name = config_->flow.nameOf(t.origin);
+    if (const auto known = engine_->knownFlow(c, name.view()))
+        return *known;
+    return engine_->flow(c, engine_->flows() < MostFlows ? name.view() : Others);
+}
+
+void Schedule::forget(const msfrs_time now)
+{
+    constexpr msfrs_time Second = 1'000'000'000;
+    engine_->forgetIdleFlows(now - 10 * Second, now - 300 * Second);
+}
+
+} // namespace msfrs::edge

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/worker.h"
+
+#include <csignal>
+#include <future>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+namespace msfrs::edge {
+
+Worker::Worker(const NfQueue::Options &options, std::unique_ptr<Schedule> schedule, SharedConditioner *const conditioner,
+               CommonRate &common, std::function<void(const std::string &)> failed):
+    base_(NewEventBase()), queue_(options),
+    path_(std::move(schedule), conditioner, common, queue_, MonotonicNow()), failed_(std::move(failed)),
+    bell_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), timer_(base_.get(), [this] { guard(&Worker::settle); }),
+    readable_(base_.get(), queue_.fd(), EV_READ, [this] { guard(&Worker::take); }),
+    asked_(base_.get(), bell_.get(), EV_READ, [this] { guard(&Worker::answer); })
+{
+}
+
+Worker::~Worker()
+{
+    if (!thread_.joinable())
+        return;
+    ask([this] {
+        // The kernel lets pass what comes from now on, so nothing is between the last reading and the end.
+        queue_.passOn();
+        for (bool more = true; more;) {
+            const auto &arrivals = queue_.read(more);
+            path_.arrive(arrivals.data(), arrivals.size(), MonotonicNow());
+        }
+        path_.flush(MonotonicNow());
+        queue_.flush();
+        event_base_loopbreak(base_.get());
+    });
+    thread_.join();
+}
+
+void Worker::start()
+{
+    // Signals are for the main thread.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Worker::run()
+{
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); // ns; the default of 50 us is several packets
+    event_base_dispatch(base_.get());
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_ = true;
+    questions_.clear();
+}
+
+void Worker::guard(void (Worker::*const what)())
+{
+    try {
+        (this->*what)();
+    } catch (const std::exception &error) {
+        event_base_loopbreak(base_.get());
+        failed_(error.what());
+    }
+}
+
+void Worker::take()
+{
+    // Bounded, so that a flood does not keep the timer and questions waiting.
+    bool more = true;
+    for (int turns = 0; turns < 8 && more; ++turns) {
+        const auto &arrivals = queue_.read(more);
+        path_.arrive(arrivals.data(), arrivals.size(), MonotonicNow());
+        queue_.flush();
+    }
+    settle();
+}
+
+void Worker::settle()
+{
+    const auto now = MonotonicNow();
+    path_.service(now);
+    constexpr msfrs_time Often = 5'000'000'000;
+    if (now - tidied_ > Often) {
+        path_.tidy(now);
+        tidied_ = now;
+    }
+    queue_.flush();
+    timer_.arm(path_.next());
+}
+
+void Worker::answer()
+{
+    uint64_t rung = 0;
+    if (::read(bell_.get(), &rung, sizeof(rung)) < 0 && errno != EAGAIN)
+        Fail("a worker's bell");
+    std::vector<std::function<void()>> questions;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        questions.swap(questions_);
+    }
+    for (const auto &question : questions)
+        question();
+    settle();
+}
+
+bool Worker::ask(std::function<void()> what)
+{
+    auto promise = std::make_shared<std::promise<void>>();
+    auto answered = promise->get_future();
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (ended_)
+            return false;
+        questions_.push_back([promise, what = std::move(what)] {
+            what();
+            promise->set_value();
+        });
+    }
+    promise.reset(); // it is broken if the question goes without having been answered
+    const uint64_t ring = 1;
+    if (write(bell_.get(), &ring, sizeof(ring)) < 0)
+        Fail("a worker's bell");
+    try {
+        answered.get();
+    } catch (const std::future_error &) {
+        return false;
+    }
+    return true;
+}
+
+} // namespace msfrs::edge

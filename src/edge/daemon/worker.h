@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// One queue, its packet path and its thread.
+#ifndef MSFRS_EDGE_DAEMON_WORKER_H
+#define MSFRS_EDGE_DAEMON_WORKER_H
+
+#include "daemon/event.h"
+#include "edge/daemon/nfqueue.h"
+#include "edge/daemon/packet_path.h"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace msfrs::edge {
+
+class Worker {
+public:
+    /// \param failed called in the worker's thread, once, when it cannot go on
+    Worker(const NfQueue::Options &, std::unique_ptr<Schedule>, SharedConditioner *, CommonRate &,
+           std::function<void(const std::string &)> failed);
+    /// Ends the thread. What waits is let go first, in order, unless the worker had failed.
+    ~Worker();
+    Worker(const Worker &) = delete;
+
+    void start();
+    /// Calls `what` in the worker's thread, and returns when it has. Not from that thread.
+    /// \returns false: the worker has ended
+    bool ask(std::function<void()> what);
+
+    /// For ask() alone, once started.
+    PacketPath &path() { return path_; }
+    const NfQueue &queue() const { return queue_; }
+
+private:
+    void run();
+    void take();
+    void give(msfrs_time now);
+    void answer();
+    void settle();
+    void guard(void (Worker::*what)());
+
+    EventBase base_;
+    NfQueue queue_;
+    PacketPath path_;
+    std::function<void(const std::string &)> failed_;
+    Descriptor bell_; ///< rings when something was asked
+    Timer timer_;
+    Event readable_, asked_;
+    std::mutex mutex_;
+    std::vector<std::function<void()>> questions_;
+    bool ended_ = false; ///< no question is answered any more
+    msfrs_time tidied_ = 0;
+    std::thread thread_;
+};
+
+} // namespace msfrs::edge
+
+#endif

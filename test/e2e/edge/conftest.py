@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Fixtures of the tests of msfrs-edge, beside those of the whole directory."""
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from edge_daemon import EdgeDaemon, queue_rule  # noqa: E402 (needs the path above)
+
+
+@pytest.fixture
+def edge(site, tmp_path):
+    """Makes an EdgeDaemon on the site's gateway, for what leaves to the server; not started yet."""
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents[:3]:
+        parent.chmod(0o755)     # it reads its file again after it has given up its rights
+    queue_rule(site.gateway, '-A')
+
+    def make(text):
+        return EdgeDaemon(site.gateway, tmp_path, text)
+    return make

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrs-edge on the gateway of a site, and TCP through it."""
+import contextlib
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
+PROGRAM = BUILD / 'msfrs-edge'
+PLUGINS = BUILD / '.libs'
+#: Seconds that anything may take which must happen; far more than it takes.
+PATIENCE = 20.0
+
+
+def queue_rule(host, action, number=7, *, chain='FORWARD', out='out0', bypass=True, balance=None):
+    """Adds (-A) or deletes (-D) the rule that sends what leaves by `out` to a queue, of both address families."""
+    target = ('--queue-balance', balance) if balance else ('--queue-num', number)
+    for tables in ('iptables', 'ip6tables'):
+        host.run(tables, '-t', 'mangle', action, chain, '-o', out, '-j', 'NFQUEUE', *target,
+                 *(('--queue-bypass',) if bypass else ()))
+
+
+class EdgeDaemon:
+    """One msfrs-edge; `with` ends it."""
+
+    def __init__(self, host, directory, text):
+        self.host = host
+        self.file = pathlib.Path(directory) / 'edge.conf'
+        self.configure(text)
+        self.process = None
+
+    def configure(self, text):
+        self.file.write_text(text)
+        self.file.chmod(0o644)
+
+    def command(self, *more):
+        return [str(PROGRAM), '--plugins', str(PLUGINS), *more, str(self.file)]
+
+    def start(self):
+        """Starts it and waits until packets can come."""
+        self.process = self.host.popen(self.command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        said = self.process.stdout.readline() if readable else ''
+        if said != 'ready\n':
+            self.process.kill()
+            raise AssertionError(f'msfrs-edge did not get ready: {self.process.communicate()[1]}')
+        return self
+
+    def refused(self, prefix=()):
+        """Starts it when it cannot start: (exit code, what it says)."""
+        process = self.host.popen([*prefix, *self.command()], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True)
+        try:
+            said = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        assert said[0] == ''
+        return process.returncode, said[1]
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def end(self):
+        """Ends it in order; what it said on standard error."""
+        self.signal(signal.SIGTERM)
+        said = self.process.communicate(timeout=PATIENCE)[1]
+        assert self.process.returncode == 0, said
+        self.process = None
+        return said
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.process.communicate(timeout=PATIENCE)
+        self.process = None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, *_):
+        if self.process is None:
+            return
+        if kind:
+            self.kill()
+        else:
+            self.end()
+
+
+@contextlib.contextmanager
+def iperf_server(host, port=5201):
+    """An iperf3 server on a host."""
+    server = host.popen(['iperf3', '-s', '-p', str(port), '--forceflush'], stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, text=True)
+    try:
+        for line in server.stdout:
+            if 'listening' in line:
+                break
+        else:
+            raise AssertionError('iperf3 does not listen')
+        yield port
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+def iperf(host, address, *options, seconds=4, port=5201):
+    """Starts an iperf3 client whose report is JSON: give it to `received`."""
+    return host.popen(['iperf3', '-c', address, '-p', str(port), '-t', str(seconds), '-J', *map(str, options)],
+                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def report(client, patience=60.0):
+    """The report of an iperf3 client that is about to end."""
+    said = client.communicate(timeout=patience)[0]
+    found = json.loads(said)
+    assert 'error' not in found, found['error']
+    return found
+
+
+def sent_bytes(host, interface='out0'):
+    """Bytes that an interface has sent, Ethernet headers included; and when that was."""
+    with host.inside(), open('/proc/thread-self/net/dev') as file:
+        lines = dict(line.split(':') for line in file.readlines()[2:])
+    return int({name.strip(): fields for name, fields in lines.items()}[interface].split()[8]), time.monotonic()
+
+
+def link_rate(host, seconds):
+    """Bit/s that leave by out0 from now on."""
+    first, begin = sent_bytes(host)
+    time.sleep(seconds)
+    last, end = sent_bytes(host)
+    return 8 * (last - first) / (end - begin)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Real packets through msfrs-edge."""
+import contextlib
+
+import pytest
+
+from background import wait_until
+from edge_daemon import iperf, iperf_server, link_rate, report, sent_bytes
+from site_in_namespaces import SERVER
+
+CONFIGURATION = '''
+link rate={rate}Mbit overhead=14B
+queue number=7
+scheduler {scheduler}
+{aqm}
+limit 100
+'''
+
+
+@contextlib.contextmanager
+def traffic(site, family, rate, *options):
+    """iperf3 through the gateway, that has been going on for half a second's worth of packets."""
+    with iperf_server(site.server):
+        client = iperf(site.client, SERVER[family], *options, seconds=4)
+        wait_until(lambda: sent_bytes(site.gateway)[0] > rate * 1e6 / 16, 'half a second of traffic')
+        yield
+        report(client)
+
+
+@pytest.mark.parametrize('family', (4, 6))
+@pytest.mark.parametrize('rate, scheduler, aqm', ((10, 'drr', 'aqm faba'), (50, 'sfq', 'aqm red'), (5, 'fifo', '')))
+def test_tcp_goes_at_the_configured_rate(site, edge, rate, scheduler, aqm, family):
+    with edge(CONFIGURATION.format(rate=rate, scheduler=scheduler, aqm=aqm)), \
+            traffic(site, family, rate, '-C', 'cubic', '-P', 4):
+        found = link_rate(site.gateway, 2)
+    # TCP may leave the queue empty now and then.
+    assert rate * 1e6 * 0.95 < found < rate * 1e6 * 1.01
+
+
+@pytest.mark.parametrize('rate', (1, 20))
+def test_a_flood_goes_at_the_configured_rate(site, edge, rate):
+    with edge(CONFIGURATION.format(rate=rate, scheduler='drr', aqm='')), \
+            traffic(site, 4, rate, '-u', '-b', f'{1.5 * rate}M', '-l', 1200):
+        found = link_rate(site.gateway, 2)
+    # A packet more or less at each end counts, too.
+    assert found == pytest.approx(rate * 1e6, rel=0.01, abs=8 * 1242)
