@@ -38,12 +38,13 @@ struct QueueConfig {
     Gso gso = Gso::Auto;
     bool failOpen = true; ///< what the kernel cannot queue passes unscheduled, instead of being dropped
     bool conntrack = true;
+    uint32_t buffer = 8u << 20; ///< bytes of headers under way to us
     std::string where;    ///< the line it is from
 
     friend bool operator==(const QueueConfig &a, const QueueConfig &b)
     {
         return a.number == b.number && a.threads == b.threads && a.gso == b.gso && a.failOpen == b.failOpen &&
-            a.conntrack == b.conntrack;
+            a.conntrack == b.conntrack && a.buffer == b.buffer;
     }
 };
 

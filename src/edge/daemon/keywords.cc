@@ -28,7 +28,7 @@ void ReadLink(Line &line, Config &config, const Surroundings &)
 
 void ReadQueue(Line &line, Config &config, const Surroundings &)
 {
-    const auto fields = line.fields({"number", "threads", "gso", "fail-open", "conntrack"});
+    const auto fields = line.fields({"number", "threads", "gso", "fail-open", "conntrack", "buffer"});
     auto &queue = config.queue;
     queue.where = line.where;
     const auto number = fields.need("number", ": the number that the NFQUEUE rule names");
@@ -46,6 +46,8 @@ void ReadQueue(Line &line, Config &config, const Surroundings &)
         queue.failOpen = f->onOff();
     if (const auto f = fields.find("conntrack"))
         queue.conntrack = f->onOff();
+    if (const auto f = fields.find("buffer"))
+        queue.buffer = static_cast<uint32_t>(f->size(4096, 256 << 20, "4KB to 256MB"));
 }
 
 Engine::Part ReadPlugin(Line &line, const msfrs_kind kind, const Surroundings &around, std::string &text)
@@ -225,7 +227,8 @@ void ReadUser(Line &line, Config &config, const Surroundings &)
 
 const Keyword Keywords[] = {
     {"link", "link rate=RATE [overhead=SIZE] [mtu=SIZE] [burst=SIZE]", false, ReadLink},
-    {"queue", "queue number=N [threads=N] [gso=auto|on|off] [fail-open=on|off] [conntrack=on|off]", false, ReadQueue},
+    {"queue", "queue number=N [threads=N] [gso=auto|on|off] [fail-open=on|off] [conntrack=on|off] [buffer=SIZE]", false,
+     ReadQueue},
     {"scheduler", "scheduler NAME [PARAMETER=VALUE]...", false, ReadScheduler},
     {"aqm", "aqm NAME [PARAMETER=VALUE]...", false, ReadAqm},
     {"limit", "limit PACKETS", false, ReadLimit},

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// msfrs-edge: schedules the packets that rules of iptables send to NFQUEUE.
-#include "daemon/privileges.h"
-#include "edge/daemon/worker.h"
+#include "edge/daemon/daemon.h"
 
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <getopt.h>
-#include <random>
 
 namespace msfrs::edge {
 
@@ -17,13 +13,17 @@ namespace {
 constexpr const char *Usage =
     R"(Usage: msfrs-edge [--plugins DIR] FILE
        msfrs-edge --check FILE
+       msfrs-edge --ask status|metrics|reload FILE
 Schedules packets that rules of iptables send to NFQUEUE, as the configuration FILE says (docs/edge.md).
 
   --check         only say what is wrong with FILE, if anything
+  --ask COMMAND   what a running msfrs-edge says on its control socket: figures for people (status) or as OpenMetrics
+                  (metrics); or has it read FILE again (reload)
   --plugins DIR   where schedulers and AQMs are, if not where they were installed
   --help          this text
 
-"ready" is printed on standard output once packets can come. SIGTERM and SIGINT let go what waits, and end the program.
+"ready" is printed on standard output once packets can come. SIGHUP has FILE read again, SIGTERM and
+SIGINT let go what waits, and end the program.
 )";
 
 class UsageError : public std::runtime_error {
@@ -32,14 +32,15 @@ public:
 };
 
 struct Options {
-    std::string file, plugins;
+    std::string file, plugins, ask;
     bool check = false, help = false;
 };
 
 Options ParseOptions(const int argc, char **const argv)
 {
-    enum { Check = 1, Plugins, Help };
+    enum { Check = 1, AskIt, Plugins, Help };
     static const option known[] = {{"check", no_argument, nullptr, Check},
+                                   {"ask", required_argument, nullptr, AskIt},
                                    {"plugins", required_argument, nullptr, Plugins},
                                    {"help", no_argument, nullptr, Help},
                                    {nullptr, 0, nullptr, 0}};
@@ -47,6 +48,8 @@ Options ParseOptions(const int argc, char **const argv)
     for (int found; (found = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         if (found == Check)
             options.check = true;
+        else if (found == AskIt)
+            options.ask = optarg;
         else if (found == Plugins)
             options.plugins = optarg;
         else if (found == Help)
@@ -63,56 +66,25 @@ Options ParseOptions(const int argc, char **const argv)
 
 void Log(const std::string &text) { std::fprintf(stderr, "msfrs-edge: %s\n", text.c_str()); }
 
-EngineHost HostOfPlugins()
+int Run(const Options &options)
 {
-    const auto random = std::make_shared<std::mt19937_64>(std::random_device()());
-    return {[](const int level, const std::string &text) {
-                if (level < 2)
-                    Log(text);
-            },
-            [random] { return (*random)(); }};
-}
-
-NfQueue::Options QueueOptions(const Config &config, const uint32_t thread)
-{
-    NfQueue::Options options;
-    options.number = config.queue.number + thread;
-    // What is under way to us or from us is held as well as what waits.
-    constexpr uint32_t UnderWay = 2048;
-    options.length = config.limit + UnderWay;
-    options.gso = config.gso();
-    options.failOpen = config.queue.failOpen;
-    options.conntrack = config.queue.conntrack;
-    return options;
-}
-
-int Run(const std::shared_ptr<const Config> &config)
-{
-    const auto base = NewEventBase();
-    const auto end = [&base] { event_base_loopbreak(base.get()); };
-    const Event term(base.get(), SIGTERM, EV_SIGNAL, end), interrupt(base.get(), SIGINT, EV_SIGNAL, end);
-
-    const auto tables = config->rules ? std::make_shared<const RuleTable>(*config->rules)
-                                      : std::make_shared<const RuleTable>(std::vector<Rule>());
-    const Published<RuleTable> published(tables);
-    SharedConditioner conditioner(published, config->queue.threads);
-    CommonRate common(config->queue.threads);
-    std::vector<std::unique_ptr<Worker>> workers;
-    for (uint32_t n = 0; n < config->queue.threads; ++n) {
-        auto schedule = std::make_unique<Schedule>(config, HostOfPlugins());
-        workers.push_back(std::make_unique<Worker>(QueueOptions(*config, n), std::move(schedule), &conditioner, common,
-                                                   [](const std::string &why) {
-                                                       Log(why);
-                                                       kill(getpid(), SIGTERM);
-                                                   }));
+    if (options.check) {
+        ReadConfig(options.file, options.plugins);
+        return 0;
     }
-    DropPrivileges(config->user, Keep::NetAdmin);
-    for (const auto &worker : workers)
-        worker->start();
-    std::puts("ready");
-    std::fflush(stdout);
-    event_base_dispatch(base.get());
-    return 0;
+    if (!options.ask.empty()) {
+        const auto path = ReadConfig(options.file, options.plugins).control;
+        if (path.empty())
+            throw UsageError(options.file + " has no control socket: a line `control PATH` is missing");
+        const auto answer = Ask(path, options.ask);
+        std::fputs(answer.c_str(), stdout);
+        return answer.compare(0, 8, "refused:") == 0 ? 1 : 0;
+    }
+    Daemon daemon(options.file, options.plugins, Log);
+    return daemon.run([] {
+        std::puts("ready");
+        std::fflush(stdout);
+    }) ? 0 : 1;
 }
 
 } // namespace
@@ -128,8 +100,7 @@ int main(int argc, char **argv)
             std::fputs(Usage, stdout);
             return 0;
         }
-        const auto config = std::make_shared<const Config>(ReadConfig(options.file, options.plugins));
-        return options.check ? 0 : Run(config);
+        return Run(options);
     } catch (const UsageError &error) {
         Log(error.what());
         return 2;

@@ -274,14 +274,22 @@ void NfQueue::flush()
     }
 }
 
+void NfQueue::setLength(const uint32_t length)
+{
+    alignas(nlmsghdr) char message[256];
+    auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
+    nfq_nlmsg_cfg_put_qmaxlen(header, length);
+    mnl_socket_sendto(socket_.get(), header, header->nlmsg_len);
+}
+
 void NfQueue::passOn()
 {
     alignas(nlmsghdr) char message[256];
     auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
-    nfq_nlmsg_cfg_put_qmaxlen(header, 0);
     mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(NFQA_CFG_F_FAIL_OPEN));
     mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(NFQA_CFG_F_FAIL_OPEN));
     mnl_socket_sendto(socket_.get(), header, header->nlmsg_len);
+    setLength(0);
 }
 
 } // namespace msfrs::edge

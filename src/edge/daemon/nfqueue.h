@@ -47,6 +47,8 @@ public:
     /// Sends the verdicts that have gathered. \throws SystemError
     void flush();
 
+    /// Packets that the kernel holds for us at most.
+    void setLength(uint32_t);
     /// From now on the kernel lets pass what it would have queued; what it has queued already can still be read.
     void passOn();
 

@@ -129,18 +129,17 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
             if (pacer_.ready(now))
                 service(now);
             if (rules && held[i]->traits.readable)
-                applyVerdict(verdicts[i], *held[i]);
+                applyVerdict(verdicts[i], DscpOf(packets[i].data), *held[i]);
             admit(*held[i], !rules || verdicts[i].pass, now);
         }
     }
     service(now);
 }
 
-void PacketPath::applyVerdict(const Verdict &v, Held &h) const
+void PacketPath::applyVerdict(const Verdict &v, const uint32_t codePoint, Held &h) const
 {
     h.traits.perHop = v.cls;
     const auto shift = schedule_->config().markShift;
-    const auto codePoint = v.rule == NoMatch ? BestEffort.value : schedule_->config().rules->at(v.rule).mark.value;
     if (!shift || codePoint == h.traits.dscp)
         return;
     h.mark = (h.mark & ~(MarkBits << *shift)) | (codePoint | MarkSet) << *shift;

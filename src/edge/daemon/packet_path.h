@@ -93,7 +93,7 @@ public:
 
 private:
     void read(const Arrival &, Held &);
-    void applyVerdict(const Verdict &, Held &) const;
+    void applyVerdict(const Verdict &, uint32_t codePoint, Held &) const;
     void admit(Held &, bool pass, msfrs_time now);
     Held &hold();
     void lose(Held &);

@@ -105,6 +105,40 @@ void Worker::answer()
     settle();
 }
 
+void Worker::replace(std::unique_ptr<Schedule> next)
+{
+    queue_.setLength(queueLength(next->config()));
+    path_.replace(std::move(next), MonotonicNow());
+}
+
+void Worker::report(Report &r, const size_t n) const
+{
+    const auto counts = path_.counts();
+    for (size_t c = 0; c < counts.size(); ++c)
+        r.classes[c] += counts[c];
+    auto &queue = r.queues[n];
+    queue.overruns = queue_.overruns();
+    queue.gone = queue_.gone();
+    queue.unreadable = path_.unreadable();
+    r.conntrack = queue_.conntrack();
+    const auto &schedule = path_.schedule();
+    const auto &engine = schedule.engine();
+    r.flows[n] = engine.flows();
+    const auto add = [&](const char *const kind, const msfrs_plugin *const plugin, const std::vector<double> &values,
+                         const size_t cls) {
+        for (size_t g = 0; g < values.size(); ++g)
+            r.gauges.push_back({kind, plugin->gauges[g].name, plugin->gauges[g].unit, cls, n, values[g]});
+    };
+    add("scheduler", &engine.scheduler(), engine.gauges(nullptr), NoClass);
+    add("aqm", engine.aqm(), engine.aqmGauges(nullptr), NoClass);
+    for (size_t c = 0; c < counts.size(); ++c) {
+        if (schedule.config().classes[c].interior)
+            continue;
+        add("scheduler", &engine.scheduler(), engine.gauges(&schedule.classAt(c)), c);
+        add("aqm", engine.aqm(), engine.aqmGauges(&schedule.classAt(c)), c);
+    }
+}
+
 bool Worker::ask(std::function<void()> what)
 {
     auto promise = std::make_shared<std::promise<void>>();

@@ -7,6 +7,7 @@
 #include "daemon/event.h"
 #include "edge/daemon/nfqueue.h"
 #include "edge/daemon/packet_path.h"
+#include "edge/daemon/report.h"
 
 #include <functional>
 #include <memory>
@@ -31,9 +32,15 @@ public:
     /// \returns false: the worker has ended
     bool ask(std::function<void()> what);
 
-    /// For ask() alone, once started.
+    /// Packets that the kernel holds for a queue: those that wait, and those under way to us and back.
+    static uint32_t queueLength(const Config &config) { return config.limit + 2048; }
+
+    // Once started, these are for what is asked.
     PacketPath &path() { return path_; }
-    const NfQueue &queue() const { return queue_; }
+    /// From now on by another configuration; see PacketPath::replace().
+    void replace(std::unique_ptr<Schedule>);
+    /// Adds what this worker, the n-th, has to tell.
+    void report(Report &, size_t n) const;
 
 private:
     void run();

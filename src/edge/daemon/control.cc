@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/control.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+namespace msfrs::edge {
+
+namespace {
+
+Descriptor NewSocket(const int flags)
+{
+    Descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+    if (made.get() < 0)
+        Fail("no unix socket");
+    return made;
+}
+
+/// \throws SystemError
+sockaddr_un AddressOf(const std::string &path)
+{
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof(address.sun_path))
+        throw SystemError("control " + path + ": longer than " + std::to_string(sizeof(address.sun_path) - 1));
+    std::memcpy(address.sun_path, path.data(), path.size());
+    return address;
+}
+
+bool Connect(const Descriptor &s, const sockaddr_un &to)
+{
+    return connect(s.get(), reinterpret_cast<const sockaddr *>(&to), sizeof(to)) == 0;
+}
+
+} // namespace
+
+/// A client that asks.
+struct Control::Connection {
+    Control &control;
+    bool answered = false;
+
+    void readable(bufferevent *const client)
+    {
+        if (answered)
+            return;
+        auto *const in = bufferevent_get_input(client);
+        const std::unique_ptr<char, void (*)(void *)> line(evbuffer_readln(in, nullptr, EVBUFFER_EOL_CRLF), std::free);
+        if (!line && evbuffer_get_length(in) <= MostCommand)
+            return; // there is more to come
+        answered = true;
+        bufferevent_disable(client, EV_READ);
+        const auto text = line ? control.answer_(line.get()) : "a command has at most " + std::to_string(MostCommand) +
+            " characters\n";
+        // writable() is called once all of it was sent.
+        bufferevent_write(client, text.data(), text.size());
+    }
+};
+
+Control::Control(event_base *const base, const std::string &path, Answer answer):
+    base_(base), path_(path), answer_(std::move(answer)), socket_(NewSocket(SOCK_NONBLOCK))
+{
+    const auto address = AddressOf(path);
+    if (Connect(NewSocket(0), address))
+        throw SystemError("control " + path + ": another msfrs-edge listens there");
+    struct stat found{};
+    if (lstat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode))
+        throw SystemError("control " + path + ": there is something that is no socket");
+    unlink(path.c_str());
+    const auto before = umask(0117);
+    const int bound = bind(socket_.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address));
+    umask(before);
+    if (bound < 0 || listen(socket_.get(), static_cast<int>(MostConnections)) < 0)
+        Fail("control " + path);
+    acceptable_ = std::make_unique<Event>(base, socket_.get(), EV_READ, [this] { accept(); });
+}
+
+Control::~Control()
+{
+    while (!connections_.empty())
+        close(connections_.begin()->first);
+    unlink(path_.c_str()); // where that is not permitted any more, the next one does it
+}
+
+void Control::accept()
+{
+    const int fd = accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    auto *const client = connections_.size() < MostConnections ? bufferevent_socket_new(base_, fd, BEV_OPT_CLOSE_ON_FREE)
+                                                               : nullptr;
+    if (!client) {
+        ::close(fd);
+        return;
+    }
+    auto &connection = connections_[client];
+    connection = std::make_unique<Connection>(Connection{*this});
+    bufferevent_setcb(
+        client, [](bufferevent *c, void *self) { static_cast<Connection *>(self)->readable(c); },
+        [](bufferevent *c, void *self) {
+            if (static_cast<Connection *>(self)->answered)
+                static_cast<Connection *>(self)->control.close(c);
+        },
+        [](bufferevent *c, short, void *self) { static_cast<Connection *>(self)->control.close(c); }, connection.get());
+    const timeval patience{Patience, 0};
+    bufferevent_set_timeouts(client, &patience, &patience);
+    bufferevent_setwatermark(client, EV_READ, 0, 2 * MostCommand);
+    bufferevent_enable(client, EV_READ | EV_WRITE);
+}
+
+void Control::close(bufferevent *const client)
+{
+    bufferevent_free(client);
+    connections_.erase(client);
+}
+
+std::string Ask(const std::string &path, const std::string &command)
+{
+    const auto s = NewSocket(0);
+    if (!Connect(s, AddressOf(path)))
+        Fail("control " + path + ": no answer; does msfrs-edge run?");
+    const timeval patience{30, 0};
+    setsockopt(s.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    const auto line = command + "\n";
+    if (send(s.get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
+        Fail("control " + path);
+    std::string answer;
+    char piece[4096];
+    ssize_t got = 0;
+    while ((got = recv(s.get(), piece, sizeof(piece), 0)) > 0)
+        answer.append(piece, static_cast<size_t>(got));
+    if (got < 0)
+        Fail("control " + path);
+    return answer;
+}
+
+} // namespace msfrs::edge

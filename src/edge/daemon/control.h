@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The control socket: a line in, a text out, and the connection is over.
+#ifndef MSFRS_EDGE_DAEMON_CONTROL_H
+#define MSFRS_EDGE_DAEMON_CONTROL_H
+
+#include "daemon/event.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct bufferevent;
+
+namespace msfrs::edge {
+
+class Control {
+public:
+    /// \returns the answer to a command, the line without its end
+    using Answer = std::function<std::string(std::string_view command)>;
+
+    static constexpr size_t MostConnections = 16, MostCommand = 64;
+    static constexpr int Patience = 5; ///< seconds for a command to come, and for its answer to be read
+
+    /// Listens at a path, for the owner alone (root, before privileges are dropped) and its group. A socket that
+    /// nobody listens at any more is replaced.
+    /// \throws SystemError
+    Control(event_base *, const std::string &path, Answer);
+    ~Control();
+    Control(const Control &) = delete;
+
+private:
+    struct Connection;
+
+    void accept();
+    void close(bufferevent *);
+
+    event_base *base_;
+    std::string path_;
+    Answer answer_;
+    Descriptor socket_;
+    std::unique_ptr<Event> acceptable_;
+    std::map<bufferevent *, std::unique_ptr<Connection>> connections_;
+};
+
+/// Sends a command to the socket of a running daemon. \returns its answer \throws SystemError
+std::string Ask(const std::string &path, const std::string &command);
+
+} // namespace msfrs::edge
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/daemon.h"
+
+#include "daemon/privileges.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <random>
+
+namespace msfrs::edge {
+
+namespace {
+
+std::shared_ptr<const RuleTable> TableOf(const Config &config)
+{
+    return std::make_shared<const RuleTable>(config.rules ? *config.rules : std::vector<Rule>());
+}
+
+} // namespace
+
+Daemon::Daemon(std::string file, std::string pluginDir, Log log):
+    file_(std::move(file)), pluginDir_(std::move(pluginDir)), log_(std::move(log)), base_(NewEventBase()),
+    config_(std::make_shared<const Config>(ReadConfig(file_, pluginDir_))), rules_(TableOf(*config_)),
+    conditioner_(rules_, config_->queue.threads), common_(config_->queue.threads),
+    kernelTable_(open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC))
+{
+    const auto fail = [this](const std::string &why) {
+        log_(why);
+        failed_ = true;
+        kill(getpid(), SIGTERM); // the main thread's loop ends by that
+    };
+    if (!config_->control.empty())
+        control_ = std::make_unique<Control>(base_.get(), config_->control,
+                                             [this](const std::string_view command) { return answer(command); });
+    for (uint32_t n = 0; n < config_->queue.threads; ++n)
+        workers_.push_back(
+            std::make_unique<Worker>(optionsOf(n), newSchedule(config_), &conditioner_, common_, fail));
+    DropPrivileges(config_->user, Keep::NetAdmin); // which the kernel wants to see for every verdict
+}
+
+std::unique_ptr<Schedule> Daemon::newSchedule(const std::shared_ptr<const Config> &config) const
+{
+    const auto random = std::make_shared<std::mt19937_64>(std::random_device()());
+    return std::make_unique<Schedule>(config, EngineHost{[log = log_](const int level, const std::string &text) {
+                                                             if (level < 2)
+                                                                 log(text);
+                                                         },
+                                                         [random] { return (*random)(); }});
+}
+
+NfQueue::Options Daemon::optionsOf(const uint32_t thread) const
+{
+    NfQueue::Options options;
+    options.number = config_->queue.number + thread;
+    options.length = Worker::queueLength(*config_);
+    options.buffer = config_->queue.buffer;
+    options.gso = config_->gso();
+    options.failOpen = config_->queue.failOpen;
+    options.conntrack = config_->queue.conntrack;
+    return options;
+}
+
+bool Daemon::run(const std::function<void()> &ready)
+{
+    const auto end = [this] { event_base_loopbreak(base_.get()); };
+    const auto hangUp = [this] {
+        const auto why = reload();
+        log_(why.empty() ? "the configuration was read again" : why);
+    };
+    const Event term(base_.get(), SIGTERM, EV_SIGNAL, end), interrupt(base_.get(), SIGINT, EV_SIGNAL, end),
+        again(base_.get(), SIGHUP, EV_SIGNAL, hangUp);
+    for (const auto &worker : workers_)
+        worker->start();
+    ready();
+    event_base_dispatch(base_.get());
+    workers_.clear(); // they let go what waits
+    return !failed_;
+}
+
+std::string Daemon::reload()
+{
+    try {
+        const auto next = std::make_shared<const Config>(ReadConfig(file_, pluginDir_));
+        const auto restart = NeedsRestart(*config_, *next);
+        if (!restart.empty())
+            throw ConfigError(restart);
+        std::vector<std::shared_ptr<std::unique_ptr<Schedule>>> schedules; // shared: a question must be copyable
+        for (size_t n = 0; n < workers_.size(); ++n)
+            schedules.push_back(std::make_shared<std::unique_ptr<Schedule>>(newSchedule(next)));
+        // Nothing can be refused any more.
+        if (next->rules)
+            rules_.publish(TableOf(*next));
+        for (size_t n = 0; n < workers_.size(); ++n) {
+            auto &worker = *workers_[n];
+            worker.ask([&worker, schedule = schedules[n]] { worker.replace(std::move(*schedule)); });
+        }
+        config_ = next;
+        ++reloads_;
+        return {};
+    } catch (const std::exception &error) {
+        ++refused_;
+        return std::string(error.what()) + "; all is as it was";
+    }
+}
+
+std::string Daemon::kernelTable() const
+{
+    std::string text(64 * 1024, 0);
+    const auto got = pread(kernelTable_.get(), text.data(), text.size(), 0);
+    text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return text;
+}
+
+Report Daemon::report()
+{
+    Report r;
+    r.config = config_;
+    r.file = file_;
+    r.upSeconds = static_cast<double>(MonotonicNow() - start_) * 1e-9;
+    r.reloads = reloads_;
+    r.reloadFailures = refused_;
+    r.classes.resize(config_->classes.size());
+    r.queues.resize(workers_.size());
+    r.flows.resize(workers_.size());
+    const auto kernel = kernelTable();
+    for (size_t n = 0; n < workers_.size(); ++n) {
+        auto &worker = *workers_[n];
+        worker.ask([&] { worker.report(r, n); });
+        ReadKernelCounts(kernel, config_->queue.number + static_cast<uint32_t>(n), r.queues[n]);
+    }
+    return r;
+}
+
+std::string Daemon::answer(const std::string_view command)
+{
+    if (command == "status")
+        return Text(report());
+    if (command == "metrics")
+        return OpenMetrics(report());
+    if (command == "reload") {
+        const auto why = reload();
+        return why.empty() ? "reloaded\n" : "refused: " + why + "\n";
+    }
+    return "unknown command; there are status, metrics and reload\n";
+}
+
+} // namespace msfrs::edge

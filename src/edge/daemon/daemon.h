@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The daemon: workers, signals, reloading, the control socket.
+#ifndef MSFRS_EDGE_DAEMON_DAEMON_H
+#define MSFRS_EDGE_DAEMON_DAEMON_H
+
+#include "daemon/event.h"
+#include "edge/daemon/control.h"
+#include "edge/daemon/report.h"
+#include "edge/daemon/worker.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace msfrs::edge {
+
+class Daemon {
+public:
+    using Log = std::function<void(const std::string &)>;
+
+    /// Takes the queues, opens the control socket and gives up root. \param log called in any thread
+    /// \throws RuleError a mistake in the file \throws SystemError what is missing
+    Daemon(std::string file, std::string pluginDir, Log log);
+
+    /// Schedules packets until SIGTERM or SIGINT; SIGHUP reloads. \param ready called once packets can come
+    /// \returns false: something failed on the way, and was logged
+    bool run(const std::function<void()> &ready);
+
+    /// Reads the file again. \returns an empty string, or why all is as it was
+    std::string reload();
+    Report report();
+
+private:
+    std::string answer(std::string_view command);
+    std::unique_ptr<Schedule> newSchedule(const std::shared_ptr<const Config> &) const;
+    NfQueue::Options optionsOf(uint32_t thread) const;
+    std::string kernelTable() const;
+
+    std::string file_, pluginDir_;
+    Log log_;
+    EventBase base_;
+    std::shared_ptr<const Config> config_;
+    Published<RuleTable> rules_;
+    SharedConditioner conditioner_;
+    CommonRate common_;
+    msfrs_time start_ = MonotonicNow();
+    uint64_t reloads_ = 0, refused_ = 0;
+    Descriptor kernelTable_; ///< readable for root alone, so opened before that is over
+    std::unique_ptr<Control> control_;
+    std::atomic<bool> failed_{false};
+    std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+} // namespace msfrs::edge
+
+#endif

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/report.h"
+
+#include "plugin/number.h"
+
+#include <sstream>
+
+namespace msfrs::edge {
+
+namespace {
+
+struct VolumeName {
+    const char *name;
+    Volume ClassCounts::*volume;
+    const char *help;
+};
+constexpr VolumeName Totals[] = {
+    {"offered", &ClassCounts::offered, "that came"},
+    {"policed", &ClassCounts::policed, "dropped beyond the rate of their rule"},
+    {"dropped", &ClassCounts::dropped, "dropped by the AQM or the limit"},
+    {"marked", &ClassCounts::marked, "marked with congestion experienced"},
+    {"passed", &ClassCounts::passed, "let go"},
+};
+
+struct CountName {
+    const char *name;
+    uint64_t QueueCounts::*count;
+    const char *help;
+};
+constexpr CountName QueueTotals[] = {
+    {"overruns", &QueueCounts::overruns, "Times the kernel could not hand packets over: the socket was full."},
+    {"gone", &QueueCounts::gone, "Verdicts for packets that the kernel no longer had."},
+    {"unreadable", &QueueCounts::unreadable, "Packets without an IP header that could be read."},
+    {"kernel_full", &QueueCounts::kernelDropped, "Packets dropped by the kernel, its queue being full."},
+    {"socket_full", &QueueCounts::userDropped, "Packets dropped or passed by the kernel, the socket being full."},
+};
+
+std::string Milliseconds(const double seconds) { return Number(seconds * 1e3) + " ms"; }
+
+class Metric {
+public:
+    Metric(std::ostringstream &out, const std::string &name, const char *const type, const std::string &help):
+        out_(out), name_("msfrs_edge_" + name)
+    {
+        out_ << "# TYPE " << name_ << " " << type << "\n# HELP " << name_ << " " << help << "\n";
+    }
+    void sample(const std::string &labels, const double value, const char *const suffix = "")
+    {
+        out_ << name_ << suffix << (labels.empty() ? "" : "{" + labels + "}") << " " << Number(value) << "\n";
+    }
+
+private:
+    std::ostringstream &out_;
+    std::string name_;
+};
+
+// Names of classes and gauges are of letters, digits, '-', '_' and '.': nothing is to be escaped.
+std::string Label(const char *const name, const std::string &value)
+{
+    return std::string(name) + "=\"" + value + "\"";
+}
+
+bool Leaf(const Report &r, const size_t n) { return !r.config->classes[n].interior; }
+std::string ClassLabel(const Report &r, const size_t n) { return Label("class", r.config->classes[n].name); }
+
+void Waits(std::ostringstream &out, const Report &r)
+{
+    Metric waits(out, "wait_seconds", "histogram", "How long packets waited.");
+    for (size_t n = 0; n < r.classes.size(); ++n) {
+        if (!Leaf(r, n))
+            continue;
+        const auto &w = r.classes[n].waits;
+        uint64_t below = 0;
+        for (size_t b = 0; b + 1 < WaitCounts::Buckets; ++b) {
+            below += w.of[b];
+            waits.sample(ClassLabel(r, n) + "," + Label("le", Number(WaitCounts::upperEnd(b))),
+                         static_cast<double>(below), "_bucket");
+        }
+        const auto all = static_cast<double>(w.count());
+        waits.sample(ClassLabel(r, n) + "," + Label("le", "+Inf"), all, "_bucket");
+        waits.sample(ClassLabel(r, n), all, "_count");
+        waits.sample(ClassLabel(r, n), static_cast<double>(w.sum) * 1e-9, "_sum");
+    }
+}
+
+} // namespace
+
+std::string Text(const Report &r)
+{
+    const auto &config = *r.config;
+    std::ostringstream out;
+    out << r.file << ": up " << Number(r.upSeconds) << " s, " << r.reloads << " reloads, " << r.reloadFailures
+        << " refused\n";
+    out << "link " << (config.link.rate ? Number(static_cast<double>(config.link.rate)) + " bit/s" : "without limit")
+        << ", scheduler " << config.schedulerText << ", aqm " << (config.aqm.plugin ? config.aqmText : "none")
+        << ", limit " << config.limit << " packets"
+        << ", segments " << (config.gso() ? "together" : "apart") << ", conntrack " << (r.conntrack ? "yes" : "no")
+        << "\n";
+    for (size_t n = 0; n < r.queues.size(); ++n) {
+        out << "queue " << config.queue.number + n << ": flows " << r.flows[n];
+        for (const auto &c : QueueTotals)
+            out << ", " << c.name << " " << r.queues[n].*c.count;
+        out << "\n";
+    }
+    for (size_t n = 0; n < r.classes.size(); ++n) {
+        if (!Leaf(r, n))
+            continue;
+        const auto &c = r.classes[n];
+        out << "class " << config.classes[n].name << ":";
+        for (const auto &v : Totals)
+            out << " " << v.name << " " << (c.*v.volume).packets << " packets " << (c.*v.volume).bytes << " bytes,";
+        out << " queued " << c.queued.packets << " packets " << c.queued.bytes << " bytes; waited p50 "
+            << Milliseconds(c.waits.quantile(0.5)) << ", p99 " << Milliseconds(c.waits.quantile(0.99)) << "\n";
+    }
+    for (const auto &g : r.gauges) {
+        out << g.plugin << " of queue " << config.queue.number + g.queue
+            << (g.cls == NoClass ? "" : ", class " + config.classes[g.cls].name) << ": " << g.name << " "
+            << Number(g.value) << (g.unit.empty() ? "" : " " + g.unit) << "\n";
+    }
+    return out.str();
+}
+
+std::string OpenMetrics(const Report &r)
+{
+    const auto &config = *r.config;
+    std::ostringstream out;
+    Metric(out, "up_seconds", "gauge", "Time since the start.").sample("", r.upSeconds);
+    Metric(out, "link_bits_per_second", "gauge", "The link's rate; 0: no limit.")
+        .sample("", static_cast<double>(config.link.rate));
+    Metric(out, "reloads", "counter", "Configurations taken up.").sample("", static_cast<double>(r.reloads), "_total");
+    Metric(out, "reload_failures", "counter", "Configurations refused.")
+        .sample("", static_cast<double>(r.reloadFailures), "_total");
+    for (const auto &v : Totals) {
+        for (const bool packets : {true, false}) {
+            Metric family(out, std::string(v.name) + (packets ? "_packets" : "_bytes"), "counter",
+                          (packets ? "Packets " : "Bytes of packets ") + std::string(v.help) + ".");
+            for (size_t n = 0; n < r.classes.size(); ++n) {
+                const auto &volume = r.classes[n].*v.volume;
+                if (Leaf(r, n))
+                    family.sample(ClassLabel(r, n), static_cast<double>(packets ? volume.packets : volume.bytes),
+                                  "_total");
+            }
+        }
+    }
+    for (const bool packets : {true, false}) {
+        Metric family(out, packets ? "queued_packets" : "queued_bytes", "gauge",
+                      packets ? "Packets that wait." : "Bytes of packets that wait.");
+        for (size_t n = 0; n < r.classes.size(); ++n) {
+            const auto &volume = r.classes[n].queued;
+            if (Leaf(r, n))
+                family.sample(ClassLabel(r, n), static_cast<double>(packets ? volume.packets : volume.bytes));
+        }
+    }
+    Waits(out, r);
+    const auto queueLabel = [&](const size_t n) { return Label("queue", std::to_string(config.queue.number + n)); };
+    for (const auto &c : QueueTotals) {
+        Metric family(out, c.name, "counter", c.help);
+        for (size_t n = 0; n < r.queues.size(); ++n)
+            family.sample(queueLabel(n), static_cast<double>(r.queues[n].*c.count), "_total");
+    }
+    Metric flows(out, "flows", "gauge", "Flows that are known, idle ones included.");
+    for (size_t n = 0; n < r.flows.size(); ++n)
+        flows.sample(queueLabel(n), static_cast<double>(r.flows[n]));
+    Metric gauges(out, "plugin", "gauge", "Gauges of the scheduler and the AQM.");
+    for (const auto &g : r.gauges) {
+        gauges.sample(queueLabel(g.queue) + "," + Label("plugin", g.plugin) + "," + Label("name", g.name) +
+                          (g.cls == NoClass ? "" : "," + ClassLabel(r, g.cls)),
+                      g.value);
+    }
+    out << "# EOF\n";
+    return out.str();
+}
+
+void ReadKernelCounts(const std::string &table, const uint32_t number, QueueCounts &counts)
+{
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream fields(line);
+        uint64_t queue = 0, port = 0, total = 0, mode = 0, range = 0, full = 0, user = 0;
+        if (fields >> queue >> port >> total >> mode >> range >> full >> user && queue == number) {
+            counts.kernelDropped = full;
+            counts.userDropped = user;
+        }
+    }
+}
+
+} // namespace msfrs::edge

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What a running daemon tells: for people, and as OpenMetrics.
+#ifndef MSFRS_EDGE_DAEMON_REPORT_H
+#define MSFRS_EDGE_DAEMON_REPORT_H
+
+#include "edge/daemon/config.h"
+#include "edge/daemon/counters.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace msfrs::edge {
+
+/// A gauge of a plugin.
+struct GaugeValue {
+    std::string plugin; ///< "scheduler" or "aqm"
+    std::string name, unit;
+    size_t cls = NoClass; ///< of a class; NoClass: of the whole
+    size_t queue = 0;     ///< index of the thread
+    double value = 0;
+};
+
+/// Everything at one moment.
+struct Report {
+    std::shared_ptr<const Config> config;
+    std::string file;
+    double upSeconds = 0;
+    uint64_t reloads = 0, reloadFailures = 0;
+    std::vector<ClassCounts> classes; ///< as in Config::classes
+    std::vector<QueueCounts> queues;  ///< as the threads
+    std::vector<size_t> flows;        ///< as the threads
+    bool conntrack = false;
+    std::vector<GaugeValue> gauges;
+};
+
+std::string Text(const Report &);
+/// https://prometheus.io/docs/specs/om/open_metrics_spec/
+std::string OpenMetrics(const Report &);
+
+/// The kernel's own counts of a queue. \param table the content of /proc/net/netfilter/nfnetlink_queue
+void ReadKernelCounts(const std::string &table, uint32_t number, QueueCounts &);
+
+} // namespace msfrs::edge
+
+#endif
