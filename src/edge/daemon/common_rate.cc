@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/common_rate.h"
 
-#include <algorithm>
-
 namespace msfrs::edge {
 
 void CommonRate::Share::tell(const size_t cls, const uint32_t flows)
@@ -23,12 +21,11 @@ void CommonRate::Share::clear()
 double CommonRate::Share::of(const std::vector<double> &weights) const
 {
     double mine = 0, all = 0;
-    for (size_t c = 0; c < std::min(weights.size(), told_.size()); ++c) {
-        // Others may have told less in the meantime than is here.
-        const auto flows = std::max(common_.flows_[c].load(std::memory_order_relaxed), told_[c]);
+    for (size_t c = 0; c < weights.size(); ++c) {
+        const auto flows = common_.flows_[c].load(std::memory_order_relaxed);
         if (flows == 0)
             continue;
-        mine += weights[c] * told_[c] / flows;
+        mine += c < told_.size() ? weights[c] * told_[c] / flows : 0;
         all += weights[c];
     }
     return all > 0 && mine > 0 ? mine / all : 1;

@@ -48,12 +48,14 @@ struct Control::Connection {
             return;
         auto *const in = bufferevent_get_input(client);
         const std::unique_ptr<char, void (*)(void *)> line(evbuffer_readln(in, nullptr, EVBUFFER_EOL_CRLF), std::free);
-        if (!line && evbuffer_get_length(in) <= MostCommand)
-            return; // there is more to come
+        if (!line) {
+            if (evbuffer_get_length(in) > MostCommand)
+                control.close(client);
+            return; // otherwise there is more to come
+        }
         answered = true;
         bufferevent_disable(client, EV_READ);
-        const auto text = line ? control.answer_(line.get()) : "a command has at most " + std::to_string(MostCommand) +
-            " characters\n";
+        const auto text = control.answer_(line.get());
         // writable() is called once all of it was sent.
         bufferevent_write(client, text.data(), text.size());
     }

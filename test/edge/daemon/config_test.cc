@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/config.h"
+
+#include "support/plugins.h"
+
+#include <gtest/gtest.h>
+#include <sstream>
+
+namespace msfrs::test {
+namespace {
+
+using namespace edge;
+
+Config Read(const std::string &text)
+{
+    std::istringstream in(text);
+    return ReadConfig(in, "edge.conf", PluginDir());
+}
+
+std::string Refused(const std::string &text)
+{
+    try {
+        Read(text);
+    } catch (const RuleError &e) {
+        return e.what();
+    }
+    return "accepted";
+}
+
+const std::string Least = "link rate=1Mbit\nqueue number=3\n";
+
+TEST(EdgeConfig, Defaults)
+{
+    const auto c = Read(Least);
+    EXPECT_EQ(c.link.rate, 1'000'000);
+    EXPECT_EQ(c.link.mtu, 1500);
+    EXPECT_EQ(c.queue.number, 3u);
+    EXPECT_EQ(c.queue.threads, 1u);
+    EXPECT_TRUE(c.queue.failOpen);
+    EXPECT_STREQ(c.scheduler.plugin->ops().name, "fifo");
+    EXPECT_FALSE(c.aqm.plugin);
+    EXPECT_EQ(c.limit, 1000u);
+    EXPECT_EQ(c.flow.by, FlowBy::Connection);
+    ASSERT_EQ(c.classes.size(), 1u);
+    EXPECT_EQ(c.defaultClass, 0u);
+    EXPECT_FALSE(c.markShift);
+    EXPECT_EQ(c.user, "nobody");
+    EXPECT_FALSE(c.gso());
+}
+
+TEST(EdgeConfig, Everything)
+{
+    const auto c = Read("# an uplink\n"
+                        "link rate=2.5Gbit overhead=38B mtu=1492B burst=3KB\n"
+                        "queue number=10 threads=4 gso=auto fail-open=off conntrack=off buffer=1MB\n"
+                        "scheduler drr quantum=3000\naqm faba limit=100 bucket=tree\nlimit 200\n"
+                        "flow host ipv6-prefix=64\ninside 198.18.0.0/16 2001:db8::/32\n"
+                        "class staff weight=3 # interior\n"
+                        "class web weight=0.5 parent=staff aggregate=on\nclass rest default=on\n"
+                        "classify web from=198.18.1.1-198.18.1.9 protocol=tcp to-port=443 length=0-600 dscp=ef "
+                        "kind=request\n"
+                        "mark shift=24\ncontrol /run/msfrs/edge.sock\nuser daemon\n");
+    EXPECT_EQ(c.link.rate, 2'500'000'000);
+    EXPECT_EQ(c.link.burst, 3072);
+    EXPECT_EQ(c.queue.threads, 4u);
+    EXPECT_TRUE(c.gso());
+    EXPECT_FALSE(c.queue.failOpen);
+    EXPECT_EQ(c.aqmText, "faba limit=100 bucket=tree");
+    EXPECT_EQ(c.flow.inside.size(), 2u);
+    ASSERT_EQ(c.classes.size(), 3u);
+    EXPECT_TRUE(c.classes[0].interior);
+    EXPECT_EQ(c.classes[1].parent, "staff");
+    EXPECT_EQ(c.defaultClass, 2u);
+    ASSERT_EQ(c.classify.size(), 1u);
+    EXPECT_EQ(c.classify[0].cls, 1u);
+    EXPECT_EQ(c.classify[0].dscp, 46);
+    EXPECT_EQ(c.classify[0].length.last, 600u);
+    EXPECT_EQ(c.classify[0].kind, ClassifyLine::Kind::Request);
+    EXPECT_EQ(c.markShift, 24u);
+}
+
+struct Mistake {
+    const char *text, *says;
+};
+
+class Mistakes : public testing::TestWithParam<Mistake> {};
+
+TEST_P(Mistakes, NameLineValueAndWhatIsAllowed) { EXPECT_EQ(Refused(Least + GetParam().text), GetParam().says); }
+
+INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
+    Mistake{"link rate=2Mbit\n", "edge.conf:3: \"link\": line 1 has it already"},
+    Mistake{"limit\n", "edge.conf:3: something is missing; wanted is: limit PACKETS"},
+    Mistake{"limit 0\n", "edge.conf:3: limit 0: allowed are 1 to 60000 packets"},
+    Mistake{"limit 5 6\n", "edge.conf:3: \"6\" is too much; wanted is: limit PACKETS"},
+    Mistake{"flow user\n", "edge.conf:3: flow user: allowed are connection, src, dst and host"},
+    Mistake{"flow src ipv6-prefix=0\n", "edge.conf:3: ipv6-prefix=0: allowed are 1 to 128"},
+    Mistake{"flow host\n", "edge.conf: flow host needs to know who is a host: inside NETWORK..."},
+    Mistake{"inside 198.18.0.1/16\n", "edge.conf:3: inside=198.18.0.1/16: has bits set beyond its length of 16"},
+    Mistake{"scheduler\n", "edge.conf:3: something is missing; wanted is: scheduler NAME [PARAMETER=VALUE]..."},
+    Mistake{"scheduler drr quantum=0\n", "edge.conf:3: drr parameter quantum=0 is not allowed: wanted is a whole number "
+                                         "from 1 to 1000000000 bytes"},
+    Mistake{"scheduler drr fast\n", "edge.conf:3: \"fast\": wanted is PARAMETER=VALUE"},
+    Mistake{"class a weight=0\n", "edge.conf:3: weight=0: allowed are 0.001 to 1000000"},
+    Mistake{"class a\nclass a\n", "edge.conf:4: class a: there is one of that name"},
+    Mistake{"class a/b\n", "edge.conf:3: class \"a/b\": a name has letters, digits, '-', '_' and '.', at most 32"},
+    Mistake{"class a\nclass b\n", "edge.conf: of several classes one is for what no line classifies: default=on is "
+                                  "missing; classes are a and b"},
+    Mistake{"class a default=on\nclass b default=on\n", "edge.conf:4: default=on: class a is the default already"},
+    Mistake{"class b parent=a\n", "edge.conf:3: parent=a: a parent is declared before the classes below it; no class "
+                                  "was declared yet"},
+    Mistake{"class a default=on\nclass b parent=a\n", "edge.conf:3: class a has classes below it, so it cannot be the "
+                                                      "default"},
+    Mistake{"class a\nclass b parent=a default=on\nclassify a\n",
+            "edge.conf:3: class a has classes below it, so it cannot have packets of its own: classify names a class "
+            "below it"},
+    Mistake{"classify a\n", "edge.conf:3: classify a: there is no such class; no class was declared yet"},
+    Mistake{"class a\nclassify a kind=big\n", "edge.conf:4: kind=big: allowed are any, ack and request"},
+    Mistake{"class a\nclassify a length=9-1\n", "edge.conf:4: length=9-1: the range ends before it begins"},
+    Mistake{"class a\nclassify a port=1\n", "edge.conf:4: field \"port\": unknown; the fields are from, to, protocol, "
+                                            "from-port, to-port, length, dscp and kind"},
+    Mistake{"mark shift=25\n", "edge.conf:3: shift=25: allowed are 0 to 24"},
+    Mistake{"control edge.sock\n", "edge.conf:3: control edge.sock: wanted is a path from '/' on of at most 107 "
+                                   "characters"},
+    Mistake{"rules /nowhere\n", "edge.conf:3: /nowhere: cannot be opened: No such file or directory"},
+    Mistake{"aqm faba limit=2000\n", "edge.conf: faba: limit=2000 would never be reached: the host queues 1000 packets "
+                                     "at most; allowed are 1 to 1000, or 0 for just that"}));
+
+TEST(EdgeConfig, AnUnknownKeywordIsAnsweredWithThoseThatThereAre)
+{
+    EXPECT_EQ(Refused(Least + "limt 5\n").find("edge.conf:3: \"limt\": unknown; a line begins with link, queue, "), 0u);
+}
+
+TEST(EdgeConfig, WhatMustBeThere)
+{
+    EXPECT_EQ(Refused("queue number=1\n"),
+              "edge.conf: a line is missing: link rate=RATE [overhead=SIZE] [mtu=SIZE] [burst=SIZE]");
+    EXPECT_EQ(Refused("link rate=none\n").substr(0, 46), "edge.conf: a line is missing: queue number=N [");
+    EXPECT_EQ(Refused("link\n"), "edge.conf:1: rate is missing: a link has a rate, or rate=none");
+    EXPECT_EQ(Refused("link rate=1bit\n"), "edge.conf:1: rate=1bit: allowed are 1kbit to 1000Gbit, and none");
+    EXPECT_EQ(Refused("queue number=65535 threads=2\n"),
+              "edge.conf:1: number=65535: with 2 threads the last queue would be beyond 65535");
+    EXPECT_EQ(Refused("queue number=1 gso=yes\n"), "edge.conf:1: gso=yes: allowed are auto, on and off");
+    EXPECT_EQ(Refused("queue threads=2\n"),
+              "edge.conf:1: number is missing: the number that the NFQUEUE rule names");
+}
+
+TEST(EdgeConfig, WhatAReloadCannotChange)
+{
+    const auto now = Read(Least);
+    EXPECT_EQ(NeedsRestart(now, Read(Least + "limit 5\nscheduler drr\naqm red\nclass z\n")), "");
+    EXPECT_NE(NeedsRestart(now, Read("link rate=1Mbit\nqueue number=4\n")), "");
+    EXPECT_NE(NeedsRestart(now, Read("link rate=1Gbit\nqueue number=3\n")), ""); // segments stay together
+    EXPECT_EQ(NeedsRestart(now, Read(Least + "user daemon\n")),
+              "user daemon: a restart is needed for that, a reload leaves it as it was");
+}
+
+TEST(EdgeConfig, AnotherKindOfPluginIsRefused)
+{
+    EXPECT_NE(Refused(Least + "scheduler faba\n").find("faba.so is an AQM, wanted is a scheduler"), std::string::npos);
+    EXPECT_EQ(Refused(Least + "aqm nosuch\n").find("edge.conf:3: no AQM 'nosuch'"), 0u);
+}
+
+} // namespace
+} // namespace msfrs::test
