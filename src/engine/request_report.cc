@@ -23,6 +23,7 @@ std::vector<ClassReport> RequestScheduler::classes() const
         r.inFlight = slot.cls->in_service;
         r.requests = s.requests;
         r.bytes = s.bytes;
+        r.excess = s.excess;
         r.quanta = s.quanta;
         r.refusedPerUser = s.perUser;
         r.refusedTotal = s.total;

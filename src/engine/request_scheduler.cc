@@ -268,10 +268,15 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
 {
     auto &self = *impl_;
     auto &slot = self.slots.at(cls);
-    self.meter->payload(bytes);
-    slot.stats->bytes += static_cast<uint64_t>(bytes);
-    self.engine->chargeFlow(self.engine->flow(*slot.cls, user), bytes, now);
+    assert(bytes >= 0);
+    countExcess(bytes);
+    slot.stats->excess += static_cast<uint64_t>(bytes);
+    // Whoever sends packets to addresses that do not exist must not fill the memory.
+    const bool room = self.engine->flows() < MostUsers || self.engine->knownFlow(*slot.cls, user);
+    self.engine->chargeFlow(self.engine->flow(*slot.cls, room ? user : OtherUsers), bytes, now);
 }
+
+void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }
 
 msfrs_time RequestScheduler::tick(const msfrs_time now)
 {

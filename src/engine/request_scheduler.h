@@ -91,6 +91,7 @@ struct ClassReport {
     uint32_t users = 0, queued = 0, paused = 0, inFlight = 0;
     uint64_t requests = 0, bytes = 0, quanta = 0, refusedPerUser = 0, refusedTotal = 0, refusedAdmission = 0,
              expired = 0;
+    uint64_t excess = 0;              ///< bytes that no request caused; not in `bytes`
     double service = 0;               ///< SC_i
     double waitP50 = 0, waitP95 = 0, waitP99 = 0; ///< of the last five to ten minutes, first grants only
     uint64_t waitCount = 0;           ///< how many waits there have been in all
@@ -148,8 +149,15 @@ public:
     /// The owner object changed (a tunnel took over from a forwarder).
     void changeOwner(Request &, RequestOwner &);
 
-    /// Bytes for a user of a class that no request caused (paper, section 6 (2)).
+    /// `bytes` >= 0 of packets, headers included, that no request caused came for a user of a class (paper,
+    /// section 6 (2)). Somebody who has nothing here now finds it charged when the next request comes. While
+    /// there are as many as MostUsers, another one's bytes are those of a user of the class called OtherUsers.
     void chargeExcess(uint32_t cls, std::string_view user, int64_t bytes, msfrs_time now);
+    static constexpr size_t MostUsers = 65536;      ///< beyond whom chargeExcess() makes no new ones
+    static constexpr const char *OtherUsers = "(others)";
+
+    /// The same for a receiver of no class: the utilisation alone counts them (section 6 (3)).
+    void countExcess(int64_t bytes);
 
     /// Updates the window when an interval is over, expires what waited too long, releases what may go.
     /// \returns when it wants to be called next; at most one window interval away

@@ -23,7 +23,7 @@ struct ClassStats {
     explicit ClassStats(std::string n): name(std::move(n)) {}
 
     std::string name;
-    uint64_t requests = 0, bytes = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
+    uint64_t requests = 0, bytes = 0, excess = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
     uint32_t paused = 0;
     WaitHistogram waits;
 };

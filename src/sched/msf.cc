@@ -20,6 +20,11 @@
 ///                back from a pause, say with the next page, through at once, and a class whose requests are all
 ///                under way for a moment does not lose its turn. It goes down to nothing over a pause of `lag_time`:
 ///                who has been away for long, or was never here, is owed nothing. (0: MSFQ's rule.)
+///   debt         bytes of a user of weight 1: what comes for a user without an item (section 6, excessive traffic) puts
+///                class and user no further ahead of V than this and what the reserve allows. While such bytes come
+///                faster than a share, the debt stays as it is and the user gets nothing else; when they end, the user
+///                comes back after the debt, however long they came. (The paper has no bound, and wake=paper none here:
+///                there, who was idle owes nothing.)
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
 /// yet, of a class that is not ahead of the least served one by more than `ahead`, in bytes of a user of weight 1, and of
 /// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes. Under backlog all
@@ -32,6 +37,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <vector>
 
@@ -87,6 +93,7 @@ struct Instance {
     int64_t userAhead;                              ///< bytes of any user
     double lagTime;                                 ///< ns
     msfrs_time now;                                 ///< of the latest call
+    int64_t debt;                                   ///< bytes of a user of weight 1
     double *virtualTime;                            ///< V
     std::vector<ClassState *> all;
     msfrs::Heap<ClassState, ClassTraits<0>> queued; ///< classes with a backlog
@@ -108,14 +115,21 @@ void Settle(Instance &self, msfrs_flow &f)
     self.active.settle(cls, f.cls->users > 0);
 }
 
+constexpr double NoBound = std::numeric_limits<double>::infinity();
+
 /// Equation (1). A refund may exceed what the user count of the moment makes of it: no counter goes below 0.
-void Spend(Instance &self, msfrs_flow &f, const int64_t amount)
+/// \param classMost \param userMost which the amount takes the counter no further than
+void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const double classMost = NoBound,
+           const double userMost = NoBound)
 {
     auto &flow = StateOf(&f);
     auto &cls = StateOf(f.cls);
     const auto bytes = static_cast<double>(amount);
-    *f.cls->service = std::max(0.0, cls.service() + bytes / cls.share());
-    flow.service = std::max(0.0, flow.service + bytes / f.weight);
+    const auto add = [](const double counter, const double service, const double most) {
+        return std::max(0.0, std::min(counter + service, std::max(counter, most)));
+    };
+    *f.cls->service = add(cls.service(), bytes / cls.share(), classMost);
+    flow.service = add(flow.service, bytes / f.weight, userMost);
     if (self.queued.empty())
         *self.virtualTime = std::max(*self.virtualTime, cls.service());
     if (cls.queued.empty())
@@ -152,6 +166,7 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->userAhead = params[3].i;
     self->lag = params[4].i;
     self->lagTime = params[5].d * 1e9;
+    self->debt = params[6].i;
     self->virtualTime = host->virtual_time;
     return 0;
 }
@@ -323,11 +338,29 @@ void Removed(void *const inst, msfrs_item *const i, const msfrs_time now, msfrs_
     Settle(Self(inst), *i->flow);
 }
 
-void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t resource, const int64_t amount,
-             msfrs_time)
+void Charged(void *const inst, msfrs_flow *const f, msfrs_item *const i, const uint32_t resource, const int64_t amount,
+             const msfrs_time now)
 {
-    if (resource == 0)
-        Spend(Self(inst), *f, amount);
+    auto &self = Self(inst);
+    if (resource != 0)
+        return;
+    if (i || self.wake == Paper) {
+        Spend(self, *f, amount);
+        return;
+    }
+    self.now = now;
+    auto &flow = StateOf(f);
+    auto &cls = StateOf(f->cls);
+    // Who is idle starts where a request would have found it: what stays within the share of somebody who asks for
+    // nothing else is no debt.
+    if (f->cls->backlog == 0)
+        *f->cls->service = std::max(cls.service(), Waking(self, cls));
+    if (f->backlog == 0)
+        flow.service = std::max(flow.service, Waking(self, flow));
+    // Nothing holds these bytes back, so nothing but this bound keeps the counters from running away.
+    const auto debt = static_cast<double>(self.debt);
+    Spend(self, *f, amount, *self.virtualTime + static_cast<double>(self.ahead) + debt,
+          cls.userTime + (static_cast<double>(self.userAhead) + debt * f->cls->weight) / f->weight);
 }
 
 void Done(void *const inst, msfrs_item *const i, const msfrs_time now)
@@ -350,6 +383,8 @@ const msfrs_param Params[] = {
     {"user_ahead", MSFRS_INT, "bytes", "262144", 0, 1e9, nullptr, "how far ahead a user of a class may be for that"},
     {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
     {"lag_time", MSFRS_REAL, "s", "30", 0, 1e6, nullptr, "pause over which that goes down to nothing"},
+    {"debt", MSFRS_INT, "bytes", "1048576", 0, 1e9, nullptr,
+     "how far bytes that no request caused put a user of weight 1 ahead, beyond what the reserve allows"},
 };
 
 const msfrs_gauge GaugeTable[] = {

@@ -51,8 +51,8 @@ Meter::Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, const 
 
 double Meter::total()
 {
-    const double paid = static_cast<double>(payload_) * (1.0 + overhead_);
-    payload_ = 0;
+    const double paid = static_cast<double>(payload_) * (1.0 + overhead_) + static_cast<double>(packets_);
+    payload_ = packets_ = 0;
     metered_ = false;
     if (!counter_)
         return total_ += paid;

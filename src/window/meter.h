@@ -33,7 +33,10 @@ public:
     /// \param overhead share added to payload bytes, 0..1
     Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, double overhead, Log log);
 
+    /// `bytes` of responses were read.
     void payload(int64_t bytes) { payload_ += bytes; }
+    /// `bytes` of packets, headers included, passed beside the responses.
+    void packets(int64_t bytes) { packets_ += bytes; }
     /// Bytes since the meter was made; never goes back. Reads the counter.
     double total();
     /// Whether the last total() was the counter's word.
@@ -44,7 +47,7 @@ private:
     std::string name_;
     double overhead_;
     Log log_;
-    int64_t payload_ = 0; ///< since the last total()
+    int64_t payload_ = 0, packets_ = 0; ///< since the last total()
     double total_ = 0;
     std::optional<uint64_t> last_;
     bool metered_ = false, complained_ = false;

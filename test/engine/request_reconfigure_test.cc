@@ -251,7 +251,7 @@ TEST_F(ReconfigureTest, TheInterfaceChanges)
     config.interface = "";
     config.overhead = 0;
     reconfigure();
-    s->chargeExcess(0, "u", 500'000, clock.now());
+    s->countExcess(500'000);
     clock.advance(Second);
     s->tick(clock.now());
     EXPECT_FALSE(s->window().metered);

@@ -218,20 +218,6 @@ TEST_F(RequestSchedulerTest, AnotherOwnerTakesOver)
     EXPECT_EQ(granted(), "a heir");
 }
 
-TEST_F(RequestSchedulerTest, ExcessIsChargedToItsUserAndClass)
-{
-    start(1);
-    auto &a = hold(1, "v", "a");
-    hold(0, "u", "gold");
-    hold(1, "v", "bronze");
-    s->chargeExcess(0, "u", 5000, clock.now());
-    EXPECT_EQ(report("gold").bytes, 5000u);
-    EXPECT_EQ(s->topUsers(1).at(0).name, "u");
-    EXPECT_EQ(s->topUsers(1).at(0).bytes, 5000u);
-    done(a);
-    EXPECT_EQ(granted(), "a bronze") << "gold is ahead by what its POP3 traffic took";
-}
-
 TEST_F(RequestSchedulerTest, TraceTellsWhyARequestWasHeld)
 {
     start(1);

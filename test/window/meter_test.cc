@@ -46,6 +46,22 @@ TEST_F(MeterTest, PayloadWithOverheadWhereThereIsNoInterface)
     EXPECT_TRUE(host.log().empty());
 }
 
+TEST_F(MeterTest, PacketsAreCountedWithTheirHeadersAlready)
+{
+    make(nullptr);
+    meter->payload(400);
+    meter->packets(1500);
+    EXPECT_EQ(more(), 2000);
+    EXPECT_EQ(more(), 0) << "bytes were counted twice";
+
+    FakeInterface eth("eth9");
+    make(FakeInterface::Open("eth9"));
+    more();
+    eth.bytes = *eth.bytes + 700;
+    meter->packets(1500);
+    EXPECT_EQ(more(), 700) << "the interface has seen them itself";
+}
+
 TEST_F(MeterTest, CounterCountsFromTheStartAndPayloadPlaysNoPart)
 {
     FakeInterface eth("eth9");
