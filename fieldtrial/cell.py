@@ -50,6 +50,7 @@ class CellSpec:
     distance: str = 'auto'
     keep: bool = False           #: copy everything that the daemons wrote
     delayline: str = None
+    isp: str = 'tbf'             #: what makes the link slow, see bottleneck
     six_every: int = 4           #: every so many users have IPv6 only; 0: none
     tls_share: float = 0.0       #: share of the requests that are made with TLS
     hosts: str = 'namespaces'    #: what they are made of, see fabrics
@@ -76,7 +77,7 @@ def run(spec):
     with fabrics.new(spec.hosts) as fabric, \
             World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, rtts_ms=spec.rtts_ms, users=spec.users.values(),
                weights=spec.weights, distance=spec.distance, delayline=spec.delayline,
-               tls=spec.tls_share > 0, fabric=fabric) as world, \
+               tls=spec.tls_share > 0, fabric=fabric, isp=spec.isp) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         world.start_names()
@@ -181,7 +182,8 @@ def _finish(spec, world, directory, program, control):
         'users': {user.name: user.cls for user in world.users}, 'seed': spec.seed,
         't_start': spec.warmup_s, 't_stop': spec.duration_s, 'drain_s': spec.drain_s, 'frame_overhead': 0,
         'versions': versions.of_world(world, program), 'squid_program': str(program),
-        'squid_is_stock': program != spec.squid, 'distance': world.distance.name, 'congestion_control': control,
+        'squid_is_stock': program != spec.squid, 'distance': world.distance.name,
+        'bottleneck': world.bottleneck.name, 'congestion_control': control,
         'tcp': {host.role: tcp_counters(host) for host in (world.gateway, *world.farms)},
         'squid_conf': (world.squid_directory() / 'squid.conf').read_text()}
     (directory / 'stat.json').write_text(json.dumps(stat, indent=1) + '\n')

@@ -25,7 +25,8 @@ def cells_of(conditions, options, directory):
                 seed=condition.seed, duration_s=condition.duration_s, warmup_s=condition.warmup_s,
                 drain_s=condition.drain_s, squid=options.squid, stock_squid=options.stock_squid, sizes=options.sizes,
                 distance=options.delay, keep=options.keep, delayline=options.delayline,
-                six_every=options.ipv6_every, tls_share=options.tls_share, hosts=options.hosts), condition.lanes))
+                six_every=options.ipv6_every, tls_share=options.tls_share, hosts=options.hosts,
+                isp=options.isp), condition.lanes))
     return made
 
 

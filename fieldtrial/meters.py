@@ -11,8 +11,8 @@ import threading
 import time
 
 from .errors import TrialError
-from .netlink import Qdisc, ReceivedBytes
-from .world import ACCESS, FORWARD_PORT, WAN
+from .netlink import ReceivedBytes
+from .world import FORWARD_PORT, WAN
 
 #: One sample of mgr:msfrs' window history, as the report prints it:
 #: `    - {ago: 0.4, outstanding: 7, limit: 7.31, utilisation: 0.9812, full: true}`
@@ -75,12 +75,12 @@ class LinkMeter(Meter):
 
     def __init__(self, path, t0, world):
         self._received = ReceivedBytes(world.gateway, WAN)
-        self._qdisc = Qdisc(world.isp, ACCESS)
-        self._start = self._received.read(), self._qdisc.read()
+        self._queue = world.bottleneck.reader()
+        self._start = self._received.read(), self._queue.read()
         super().__init__(path, t0)
 
     def sample(self):
-        received, stats = self._received.read(), self._qdisc.read()
+        received, stats = self._received.read(), self._queue.read()
         start_received, start = self._start
         self.row(received - start_received, stats.backlog_bytes, stats.drops - start.drops,
                  stats.sent_bytes - start.sent_bytes, stats.sent_packets - start.sent_packets)
@@ -88,7 +88,7 @@ class LinkMeter(Meter):
     def __exit__(self, *args):
         super().__exit__(*args)
         self._received.close()
-        self._qdisc.close()
+        self._queue.close()
 
 
 class SquidMeter(Meter):

@@ -5,7 +5,7 @@ import os
 import pathlib
 import textwrap
 
-from . import fabrics, workloads
+from . import bottleneck, fabrics, workloads
 from .arms import ARMS
 from .load.workload import ParameterError
 from .world import DEFAULT_RTTS, DEFAULT_WEIGHTS, ROOT
@@ -149,6 +149,8 @@ def parser():
                       help='of the requests, made with TLS; Squid splices it (default 0, as in the paper)')
     link.add_argument('--delay', choices=('auto', 'netem', 'delayline'), default='auto',
                       help='what makes the distance; auto: netem where the kernel has it, the delay line where not')
+    link.add_argument('--isp', choices=bottleneck.NAMES, default=bottleneck.NAMES[0],
+                      help='what makes the link slow: the kernel\'s token bucket, or msfrs-edge (default tbf)')
     how = made.add_argument_group('how')
     how.add_argument('--squid-series', choices=('6', '7'), default='6', help='which Squid is built and run (default 6)')
     how.add_argument('--squid', metavar='FILE', help='the patched Squid (default: as built)')
@@ -183,6 +185,8 @@ def read(argv):
         options.parameters.setdefault(workload, {})[name] = value
     if options.hosts != fabrics.NAMES[0] and options.lanes not in (None, 1):
         made.error(f'--lanes {options.lanes}: there is one set of {options.hosts}, so one cell runs at a time')
+    if options.hosts != fabrics.NAMES[0] and options.isp == 'edge':
+        made.error(f'--isp edge: msfrs-edge is not in the {options.hosts}; there it is --isp tbf')
     options.lanes = 1 if options.hosts != fabrics.NAMES[0] else options.lanes or 3 * (os.cpu_count() or 1)
     suffix = '' if options.squid_series == '6' else f'-{options.squid_series}'
     options.squid = os.path.abspath(options.squid or ROOT / f'build/install{suffix}/sbin/squid')

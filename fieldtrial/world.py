@@ -21,7 +21,7 @@ import sys
 import time
 
 from . import addresses as plan
-from . import delay, shaping
+from . import bottleneck, delay, shaping
 from .errors import TrialError
 from .host import HostError
 from .load.sizes import GRID_LOW as SMALLEST
@@ -53,11 +53,13 @@ class World(Scenario):
     rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the mean
     round-trip time. users: how many in each class. weights: class name to weight, in order. directory: where daemons
     keep their files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'.
-    tls: whether port 443 is intercepted too.
+    tls: whether port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's
+    path.
     """
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4), weights=None,
-                 directory=None, distance='auto', delayline=None, fabric=None, tls=False):
+                 directory=None, distance='auto', delayline=None, fabric=None, tls=False,
+                 isp='tbf', edge=None):
         super().__init__()
         self.rate_bps = rate_bps
         self.weights = dict(weights or DEFAULT_WEIGHTS)
@@ -73,6 +75,9 @@ class World(Scenario):
         self._fabric = fabric
         self.gateway = self.isp = self.farm = self.users_host = None
         self.farms = {}        #: hosts of servers, and the servers on each
+        self._isp = isp
+        self._edge = str(edge or ROOT / 'build/install/sbin/msfrs-edge')
+        self.bottleneck = None #: the object that makes the link slow
         self.distance = None   #: the object that makes the delays
         self.certificates = []   #: of the servers, once started
 
@@ -94,7 +99,9 @@ class World(Scenario):
         self.distance = delay.choose(self._distance, self.isp, self._delayline)
         self._stack.callback(self.distance.close)
         self.distance.connect(fabric, self.isp, self.farms, self.directory)
-        shaping.bottleneck(self.isp, ACCESS, self.rate_bps, self.buffer_bytes)
+        link = self.isp, ACCESS, self.rate_bps, self.buffer_bytes
+        self.bottleneck = bottleneck.Edge(self, *link, self._edge) if self._isp == 'edge' else \
+            bottleneck.TokenBucket(*link)
 
     def _farms(self, fabric):
         """{host: its servers}. Where a fabric has one place for the near and one for the far, each has its own."""
@@ -233,8 +240,9 @@ class World(Scenario):
                              f'{header.get("Via", "none")}; expected were 200 and a Via with gateway.test')
 
     def check(self):
-        """Raises TrialError if the delay line has ended."""
+        """Raises TrialError if the delay line has ended, or the bottleneck."""
         self.distance.check()
+        self.bottleneck.check()
 
     def congestion_control(self, host):
         """Names of the congestion controls that established connections of a host use, from `ss`."""

@@ -11,22 +11,18 @@ All data goes from left to right, so that what is queued is queued in front of o
         with Wire(link.receivers_host, 'eth0') as wire:
             flows.run(link, [Flow(link.senders[0], link.receivers[0])], seconds=5)
 """
-import os
 import pathlib
-import re
-import subprocess
 from dataclasses import dataclass
 
 from .. import addresses as plan
 from .. import delay
-from ..errors import TrialError
 from ..netns import NetnsFabric
 from ..scenario import Scenario
-from ..world import ROOT, SYSCTLS
+from ..world import SYSCTLS
+from . import daemon
 
 OUT = 'out0'
 NEAR4, NEAR6 = '198.19.0.1', '2001:2:0:8000::1'     #: of the router, towards senders that are a cable away
-SCRIPT = ROOT / 'conf/iptables/msfrs-edge-iptables'
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ class EdgeLink(Scenario):
         self.senders = plan.servers([rtt or 0 for rtt in rtts_ms])
         self.receivers = plan.users(['all'], (receivers,))
         self._near, self._mtu = near, mtu
-        self._prefix = pathlib.Path(prefix or ROOT / 'build/install')
+        self._prefix = pathlib.Path(prefix or daemon.ROOT / 'build/install')
         self.distance = None
         self.senders_host = self.router = self.receivers_host = None
 
@@ -89,16 +85,10 @@ class EdgeLink(Scenario):
             lines += [f'addr add {receiver.v4}/16 dev eth0', f'addr add {receiver.v6}/49 dev eth0 nodad']
         self.receivers_host.batch(lines + [f'route add default via {plan.GATEWAY_IN4} congctl cubic',
                                            f'route add ::/0 via {plan.GATEWAY_IN6} congctl cubic'])
-        self.distance = Cable() if self._near else delay.choose('auto', self.router, str(self.program('msfrs-delayline')))
+        self.distance = Cable() if self._near else \
+            delay.choose('auto', self.router, str(self._prefix / 'sbin/msfrs-delayline'))
         self._stack.callback(self.distance.close)
         self.distance.connect(fabric, self.router, {self.senders_host: self.senders}, self.directory)
-
-    def program(self, name):
-        """Path of an installed daemon. Raises TrialError if it is not there."""
-        path = self._prefix / 'sbin' / name
-        if not os.access(path, os.X_OK):
-            raise TrialError(f'{path}: no program there; build and install it with `make install` at the top')
-        return path
 
     def sender(self, v4=None, v6=None):
         """A sender with addresses of its own choice. Only where the senders are a cable away."""
@@ -122,36 +112,13 @@ class EdgeLink(Scenario):
 
     def take(self, queues='0'):
         """Hands what leaves by out0 to a queue, or to FIRST-LAST."""
-        self.script('up', '--link', f'{OUT}={queues}')
+        daemon.rules(self.router, 'up', '--link', f'{OUT}={queues}')
 
-    def script(self, command, *options):
-        """Runs msfrs-edge-iptables on the router; what it says."""
-        return self.router.run(SCRIPT, command, '--config', 'none', *options)
-
-    def start_edge(self, conf, prefix=(), **lines):
-        """msfrs-edge on the router with a configuration: a path, or its text. `lines` replace the lines of these
-        keywords, or are added: `link='rate=10Mbit'`. prefix: words before its command line. Its Daemon, once it reads
-        its queue."""
-        text, path = conf, self.directory / 'edge.conf'
-        if isinstance(conf, pathlib.Path):
-            text = conf.read_text(encoding='utf-8')
-            # What a file names is beside it.
-            lines = {word: conf.parent / name for word, name in re.findall('(?m)^(rules) (.+)', text)} | lines
-        path.write_text(with_lines(text, control=self.directory / 'edge.socket', **lines), encoding='utf-8')
-        edge = self.start(self.router, [*prefix, str(self.program('msfrs-edge')), str(path)], 'edge.log',
-                          command='msfrs-edge', stdout=subprocess.PIPE)
-        if edge.stdout.readline() != b'ready\n':
-            edge.wait(5)
-            edge.check()
-        return edge
+    def start_edge(self, conf, **how):
+        """msfrs-edge on the router; see daemon.start."""
+        return daemon.start(self, self.router, self._prefix / 'sbin/msfrs-edge', conf, **how)
 
     def queues(self):
         """Numbers of the queues that somebody on the router reads."""
         with self.router.open('/proc/thread-self/net/netfilter/nfnetlink_queue') as file:
             return [int(line.split()[0]) for line in file]
-
-
-def with_lines(text, **lines):
-    """A configuration with other values for these keywords; None leaves a keyword out."""
-    kept = [line for line in text.splitlines() if line.split(maxsplit=1)[:1] not in [[word] for word in lines]]
-    return '\n'.join(kept + [f'{word} {value}' for word, value in lines.items() if value is not None]) + '\n'

@@ -17,7 +17,7 @@ import pytest
 from fieldtrial import arms, cell, delay, meters, netlink, netns, plan, squidconf
 from fieldtrial.errors import TrialError
 from fieldtrial.load import sizes
-from fieldtrial.world import ACCESS, ROOT, WAN, World
+from fieldtrial.world import ROOT, WAN, World
 
 PATCHED = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
 STOCK = ROOT / 'build/install-stock/sbin/squid'
@@ -29,8 +29,14 @@ SMALL, BIG = sizes.nearest(1024), sizes.nearest(400_000)
 
 @pytest.fixture(scope='module')
 def world():
+    with started() as made:
+        yield made
+
+
+@contextlib.contextmanager
+def started(**how):
     """A world of three servers at 4 Mbit/s with names, origin and Squid."""
-    with World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 2)) as made:
+    with World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 2), **how) as made:
         made.start_names()
         made.start_origin()
         made.squid = made.start_squid(squidconf.stock(made), SQUID)
@@ -70,8 +76,18 @@ def test_users_are_intercepted_with_their_own_addresses(world, family):
 
 
 def test_link_carries_its_rate_and_queues_no_more_than_its_buffer(world):
+    carries_its_rate_and_queues_no_more_than_its_buffer(world)
+
+
+def test_msfrs_edge_is_a_bottleneck_just_as_well():
+    with started(isp='edge') as made:
+        carries_its_rate_and_queues_no_more_than_its_buffer(made)
+        made.check()
+
+
+def carries_its_rate_and_queues_no_more_than_its_buffer(world):
     """A download saturates the bottleneck; counted at the gateway over two seconds in the middle of it."""
-    queue, received = netlink.Qdisc(world.isp, ACCESS), netlink.ReceivedBytes(world.gateway, WAN)
+    queue, received = world.bottleneck.reader(), netlink.ReceivedBytes(world.gateway, WAN)
     done = []
     size = sizes.nearest(BIG * 3)
     loads = [threading.Thread(target=lambda user=user: done.append(world.fetch(user, world.servers[0], size)))
@@ -91,6 +107,7 @@ def test_link_carries_its_rate_and_queues_no_more_than_its_buffer(world):
     assert 0.95 * 4e6 < rate < 1.03 * 4e6
     assert 0 < deepest <= world.buffer_bytes
     assert controls == [{'cubic'}] * 3
+    assert 0.9 < queue.read().sent_bytes / received.read() < 1.1
     queue.close()
     received.close()
 

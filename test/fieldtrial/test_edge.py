@@ -6,8 +6,9 @@ import struct
 import pytest
 
 from fieldtrial.edge import live
+from fieldtrial.edge.daemon import with_lines
 from fieldtrial.edge.flows import Flow
-from fieldtrial.edge.link import End, with_lines
+from fieldtrial.edge.link import End
 from fieldtrial.edge.wire import parse
 
 PORTS = struct.pack('!HH', 1024, 80)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What makes the access link slow at the ISP's end, and what it says of its queue: the kernel's token bucket, or
+msfrs-edge with conf/edge/isp.conf. The same to everybody else."""
+from . import shaping
+from .edge import daemon
+from .netlink import Qdisc, QdiscStats
+
+NAMES = ('tbf', 'edge')
+#: Bytes of a frame before the IP header.
+ETHERNET = 14
+
+
+class TokenBucket:
+    """See shaping.bottleneck."""
+
+    name = 'token bucket'
+
+    def __init__(self, host, interface, rate_bps, buffer_bytes):
+        shaping.bottleneck(host, interface, rate_bps, buffer_bytes)
+        self._host, self._interface = host, interface
+
+    def reader(self):
+        """An object whose `read()` gives QdiscStats; to be closed."""
+        return Qdisc(self._host, self._interface)
+
+    def check(self):
+        """Raises TrialError if it is no longer there."""
+
+
+class Edge:
+    """msfrs-edge, and its rules; the buffer is as many full frames as `buffer_bytes` have room for."""
+
+    name = 'msfrs-edge'
+
+    def __init__(self, scenario, host, interface, rate_bps, buffer_bytes, program):
+        packets = max(2, buffer_bytes // shaping.FRAME)
+        self._daemon = daemon.start(
+            scenario, host, program, daemon.CONF / 'isp.conf',
+            link=f'rate={rate_bps:.0f}bit overhead={ETHERNET}B burst={2 * shaping.FRAME}B', limit=max(1000, packets),
+            aqm=f'droptail mode=bytes packet={shaping.FRAME - ETHERNET} limit={packets}')
+        daemon.rules(host, 'up', '--link', f'{interface}=0')
+
+    def reader(self):
+        """See TokenBucket."""
+        return EdgeReader(self._daemon.control)
+
+    def check(self):
+        """See TokenBucket."""
+        self._daemon.check()
+
+
+class EdgeReader:
+    """Counters of msfrs-edge, as a queueing discipline would count: whole frames."""
+
+    def __init__(self, control):
+        self._control = control
+
+    def read(self):
+        """QdiscStats now."""
+        found = daemon.totals(self._control)
+        sent, queued = found['passed_packets_total'], found['queued_packets']
+        return QdiscStats(round(found['passed_bytes_total'] + ETHERNET * sent), round(sent), round(queued),
+                          round(found['queued_bytes'] + ETHERNET * queued), round(found['dropped_packets_total']))
+
+    def close(self):
+        pass

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrs-edge on a host: its configuration, its rules, and what it counts."""
+import os
+import pathlib
+import re
+import socket
+import subprocess
+
+from ..errors import TrialError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / 'conf/iptables/msfrs-edge-iptables'
+CONF = ROOT / 'conf/edge'
+#: Seconds in which an answer on the control socket must come.
+PATIENCE = 10.0
+SAMPLE = re.compile(r'^msfrs_edge_(\w+)(\{.*\})? (\S+)$', re.MULTILINE)
+
+
+def start(scenario, host, program, conf, prefix=(), **lines):
+    """Starts it with a configuration: a path, or its text. `lines` replace the lines of these keywords, or are added:
+    `link='rate=10Mbit'`. prefix: words before its command line. Its Daemon, once it reads its queue; `control` is the
+    path of its socket. Raises TrialError if it does not start."""
+    if not os.access(program, os.X_OK):
+        raise TrialError(f'{program}: no program there; build and install it with `make install` at the top')
+    text, path = conf, scenario.directory / 'edge.conf'
+    lines = {'control': scenario.directory / 'edge.socket'} | lines
+    if isinstance(conf, pathlib.Path):
+        text = conf.read_text(encoding='utf-8')
+        # What a file names is beside it.
+        lines = {word: conf.parent / name for word, name in re.findall('(?m)^(rules) (.+)', text)} | lines
+    path.write_text(with_lines(text, **lines), encoding='utf-8')
+    edge = scenario.start(host, [*prefix, str(program), str(path)], 'edge.log', command='msfrs-edge',
+                          stdout=subprocess.PIPE)
+    edge.control = lines['control']
+    if edge.stdout.readline() != b'ready\n':
+        edge.wait(5)
+        edge.check()
+    return edge
+
+
+def with_lines(text, **lines):
+    """A configuration with other values for these keywords; None leaves a keyword out."""
+    kept = [line for line in text.splitlines() if line.split(maxsplit=1)[:1] not in [[word] for word in lines]]
+    return '\n'.join(kept + [f'{word} {value}' for word, value in lines.items() if value is not None]) + '\n'
+
+
+def rules(host, command, *options):
+    """Runs msfrs-edge-iptables on a host; what it says."""
+    return host.run(SCRIPT, command, '--config', 'none', *options)
+
+
+def ask(control, command):
+    """What a running msfrs-edge answers on its control socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(PATIENCE)
+        client.connect(str(control))
+        client.sendall(f'{command}\n'.encode())
+        said = b''
+        while piece := client.recv(1 << 16):
+            said += piece
+    return said.decode()
+
+
+def totals(control):
+    """Its metrics by name without `msfrs_edge_`, each the sum over all labels."""
+    found = {}
+    for name, _, value in SAMPLE.findall(ask(control, 'metrics')):
+        found[name] = found.get(name, 0) + float(value)
+    return found
