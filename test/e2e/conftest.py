@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from background import Loop  # noqa: E402 (needs the path above)
+from fieldtrial.edge.link import EdgeLink  # noqa: E402
 from fieldtrial.netns import NetnsFabric, sweep, temporary_directory  # noqa: E402
 from fieldtrial.world import World  # noqa: E402
 from gateway import Gateway  # noqa: E402
@@ -33,6 +34,7 @@ def pytest_configure(config):
         raise pytest.UsageError('the end-to-end tests make network namespaces: run them as root')
     config.addinivalue_line('markers', 'sanitized: worth running against a Squid built with the sanitizers as well')
     config.addinivalue_line('markers', 'link(**world): the world of slow_link, see there')
+    config.addinivalue_line('markers', 'edge_link(**link): the EdgeLink of edge_link')
     # Squid frees little when it exits, on purpose, and its Ip::Address frees an addrinfo by a different size than it
     # was made with. What else the sanitizers find must end it, and be seen.
     os.environ.setdefault('ASAN_OPTIONS', 'detect_leaks=0:new_delete_type_mismatch=0:abort_on_error=1')
@@ -61,6 +63,14 @@ def fabric():
 def site(fabric):
     """A client, a gateway and a server, IPv4 and IPv6, routed (see site_in_namespaces)."""
     return Site(fabric)
+
+
+@pytest.fixture
+def edge_link(request):
+    """A link with a router for msfrs-edge, which is not started yet. The marker `edge_link` has its parameters."""
+    marker = request.node.get_closest_marker('edge_link')
+    with EdgeLink(**(marker.kwargs if marker else {})) as link:
+        yield link
 
 
 @pytest.fixture(scope='session')

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""FABA's shares under real traffic: TCP beside constant-rate UDP, weights of classes, and a tree of classes.
+
+The scheduler is fifo throughout: whatever is shared fairly is the AQM's doing.
+"""
+import pytest
+
+from fieldtrial.edge.flows import Flow
+from shares import rates
+
+BUFFER = 'limit 100'
+CONF = '''
+link rate=10Mbit overhead=14B
+queue number=0
+limit 100
+scheduler fifo
+flow connection
+'''
+
+
+@pytest.mark.edge_link(rtts_ms=(20,) * 2)
+@pytest.mark.parametrize('aqm, least, most', (
+    # Its fair share is 1 Mbit/s, of which the paper's FABA lets it have little more (figure 10). A buffer that holds
+    # nobody lets it have nearly all of its 5 Mbit/s, and RED no less than half of them.
+    ('faba', 0.6e6, 1.7e6),
+    ('sfed', 0.6e6, 1.7e6),
+    ('droptail', 3.0e6, 5.2e6),
+))
+def test_unresponsive_flow_beside_nine_of_tcp(edge_link, aqm, least, most):
+    edge_link.start_edge(CONF, aqm=aqm)
+    edge_link.take()
+    near, far = edge_link.senders
+    udp = Flow(far, edge_link.receivers[0], rate_bps=5e6)
+    tcp = Flow(near, edge_link.receivers[0], streams=9)
+    had, _ = rates(edge_link, [udp, tcp], measured=6)
+    assert least < had[0] < most, had
+    assert sum(had) > 0.85 * 10e6, had
+
+
+@pytest.mark.edge_link(rtts_ms=(20,) * 2)
+def test_weights_of_classes(edge_link):
+    """A class of weight 3 and one of weight 1, of which the light one sends all that the link has, and listens to
+    nobody. Flows of one weight would get it 5 Mbit/s of 10, and a plain buffer nearly all."""
+    edge_link.start_edge(CONF + '''
+class heavy weight=3
+class light weight=1 default=on
+classify heavy protocol=tcp
+''', aqm='faba bucket=class')
+    edge_link.take()
+    near, far = edge_link.senders
+    udp = Flow(far, edge_link.receivers[0], rate_bps=9e6)
+    tcp = Flow(near, edge_link.receivers[0], streams=6)
+    had, _ = rates(edge_link, [udp, tcp], measured=6)
+    assert 1.7e6 < had[0] < 3.5e6, had       # 2.5 Mbit/s
+    assert had[1] > 0.6 * 10e6, had          # 7.5 Mbit/s
+
+
+@pytest.mark.edge_link(rtts_ms=(20,) * 3)
+def test_tree_of_classes(edge_link):
+    """Figure 18 in small: a quarter to what listens to nobody, and of the rest a third to one class of TCP, two thirds
+    to another, though both have as many connections."""
+    edge_link.start_edge(CONF + '''
+class adaptive weight=3
+class light weight=1 parent=adaptive
+class bulk weight=2 parent=adaptive
+class cbr weight=1 default=on
+classify light protocol=tcp from=198.19.1.1
+classify bulk protocol=tcp from=198.19.1.2
+''', aqm='faba bucket=tree')
+    edge_link.take()
+    light, bulk, cbr = (Flow(sender, edge_link.receivers[0], **how) for sender, how in
+                        zip(edge_link.senders, ({'streams': 4}, {'streams': 4}, {'rate_bps': 9e6})))
+    had, _ = rates(edge_link, [light, bulk, cbr], measured=6)
+    # Without the tree 4 + 4 + 1 flows of one weight: 1.1 Mbit/s for cbr; with three classes of one level and these
+    # weights as they stand, 1, 2 and 1: 2.5 and light as much.
+    assert 1.7e6 < had[2] < 3.5e6, had       # 2.5 Mbit/s
+    assert 1.4 < had[1] / had[0] < 2.9, had  # 5 to 2.5 Mbit/s

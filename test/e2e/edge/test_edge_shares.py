@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Order and shares of every scheduler under real TCP: classes by weight, and within them hosts whatever their number of
+connections.
+
+Nobody loses a packet: every connection has the same small window, and all windows fit into the buffer. What a
+connection does not have of the link is then waiting in the queue, and the shares are the scheduler's alone.
+"""
+import pytest
+
+from fieldtrial.edge.flows import Flow
+from shares import rates
+
+CONF = '''
+link rate=8Mbit overhead=14B
+queue number=0
+limit 1000
+flow src
+class gold weight=3
+class bronze weight=1 default=on
+classify gold from=198.19.1.1-198.19.1.2
+classify gold from=2001:2:0:8001::1-2001:2:0:8001::2
+'''
+WINDOW = 32768
+
+#: Of gold against bronze, and of gold's first host, with three connections, against the second, with one. fifo gives
+#: to connections alike, 4 to 4 and 3 to 1; class weights are 3:1; weights of users, of whom gold has two, make 6:1.
+#: diffserv has one queue a class. So each of the four pairs of ratios is wrong for all others.
+EXPECTED = {'fifo': (1, 3), 'drr': (3, 1), 'sfq': (3, 1), 'msfq': (3, 1), 'drr share=user': (6, 1),
+            'msfq share=user': (6, 1), 'msf': (6, 1), 'diffserv': (3, 3)}
+#: Between neighbouring ratios (1 and 3, 3 and 6) is a factor of 2 at least; half of it, on either side, would be 1.41.
+NEAR = 1.25
+
+
+def near(found, wanted):
+    return wanted / NEAR < found < wanted * NEAR
+
+
+@pytest.mark.edge_link(rtts_ms=(None,) * 3)
+@pytest.mark.parametrize('scheduler, family', [*((name, 4) for name in EXPECTED), ('drr', 6)])
+def test_classes_share_by_weight_and_hosts_alike(edge_link, scheduler, family):
+    edge_link.start_edge(CONF, scheduler=scheduler)
+    edge_link.take()
+    first, second, third = edge_link.senders
+    flows = [Flow(host, edge_link.receivers[0], streams=streams, window=WINDOW, family=family)
+             for host, streams in ((first, 3), (second, 1), (third, 4))]
+    had, _ = rates(edge_link, flows)
+    classes, hosts = EXPECTED[scheduler]
+    assert near((had[0] + had[1]) / had[2], classes), had
+    assert near(had[0] / had[1], hosts), had
+    # The link was full, and not more than full: what is counted here lacks 14 bytes a packet.
+    assert 0.9 * 8e6 < sum(had) < 1.01 * 8e6, had

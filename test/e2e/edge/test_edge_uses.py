@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The ready configurations, each as it stands in conf/edge; only the control socket is elsewhere."""
+import contextlib
+import statistics
+import time
+
+import pytest
+
+from fieldtrial.edge.daemon import CONF
+from fieldtrial.edge.flows import Flow, running
+from fieldtrial.edge.probe import Probe, send_for
+from fieldtrial.edge.wire import Wire
+from site_in_namespaces import connection, listener
+from shares import WARM_UP, rates
+
+#: Of a frame; what is counted here begins with the IP header.
+ETHERNET = 14
+UPLINK = 9.5e6
+
+
+@pytest.mark.parametrize('selfish', ('six connections', 'a flood'))
+def test_uplink_hosts_have_the_same_share(edge_link, selfish):
+    """By connections the selfish host would have 6/7 of the link; its flood would leave the other next to nothing."""
+    edge_link.start_edge(CONF / 'uplink.conf')
+    edge_link.take()
+    modest, greedy = edge_link.sender('10.1.0.1'), edge_link.sender('10.1.0.2')
+    how = {'streams': 6} if selfish == 'six connections' else {'rate_bps': 20e6}
+    had, _ = rates(edge_link, [Flow(greedy, edge_link.receivers[0], **how), Flow(modest, edge_link.receivers[0])])
+    assert had[1] > 0.38 * UPLINK, had
+    assert had[0] > 0.38 * UPLINK, had
+
+
+def test_uplink_hosts_of_ipv6_are_networks(edge_link):
+    """A host's second address gets it nothing: of three addresses with a connection each, the two of one /64 would have
+    two thirds."""
+    edge_link.start_edge(CONF / 'uplink.conf')
+    edge_link.take()
+    flows = [Flow(edge_link.sender(v6=address), edge_link.receivers[0], family=6)
+             for address in ('fd00:0:0:1::1', 'fd00:0:0:1::2', 'fd00:0:0:2::1')]
+    had, _ = rates(edge_link, flows)
+    assert 0.38 < had[2] / sum(had) < 0.60, had
+
+
+def test_uplink_requests_pass_what_is_uploaded(edge_link):
+    """How long a small request is under way, its connection included, beside an upload that keeps the queue long. What
+    goes to a port that no line names waits behind the upload, for 100 ms and more."""
+    edge_link.start_edge(CONF / 'uplink-requests.conf')
+    edge_link.take()
+    host, there = edge_link.sender('10.1.0.1'), edge_link.receivers[0]
+    with Wire(edge_link.receivers_host, 'eth0') as wire, contextlib.ExitStack() as stack:
+        servers = {port: stack.enter_context(listener(edge_link.receivers_host, 4, port)) for port in (80, 443, 8080)}
+        probes = [stack.enter_context(Probe(edge_link, host.v4, there.v4, port)) for port in (53, 5300)]
+        stack.enter_context(running(edge_link, [Flow(host, there, streams=4)], 30))
+        send_for([], WARM_UP)
+        took = {port: [] for port in servers}
+        for _ in range(9):
+            for port, server in servers.items():
+                took[port].append(request(edge_link, there.v4, port, server))
+            send_for(probes, 0.1)
+    took = {port: statistics.median(times) for port, times in took.items()}
+    assert took[8080] > 0.05 and max(took[80], took[443]) < took[8080] / 3, took
+    dns, other = (probe.median_delay(wire) for probe in probes)
+    assert dns < other / 3, (dns, other)
+
+
+def request(link, address, port, server):
+    """Seconds until a server has one."""
+    before = time.monotonic()
+    with connection(link.senders_host, 4, address, port) as client:
+        client.sendall(b'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')
+        accepted, _ = server.accept()
+        with accepted:
+            accepted.recv(4096)
+    return time.monotonic() - before
+
+
+@pytest.mark.edge_link(rtts_ms=(154,))
+def test_isp_is_the_bottleneck_of_the_trial(edge_link):
+    """2 Mbit/s behind 57,000 bytes of buffer, 228 ms, and a way of 77 ms. A link without buffer or one with the whole
+    1000 packets would delay by 0 or 4,000 ms; without distance, 77 ms are missing."""
+    edge_link.start_edge(CONF / 'isp.conf')
+    edge_link.take()
+    sender, receiver = edge_link.senders[0], edge_link.receivers[0]
+    flood = Flow(sender, receiver, rate_bps=3e6, packet=1486)
+    with Wire(edge_link.receivers_host, 'eth0') as wire, Probe(edge_link, sender.v4, receiver.v4, 9) as probe, \
+            running(edge_link, [flood], 15):
+        send_for([], 2)
+        start = time.monotonic()
+        send_for([probe], 4)
+        rate = wire.rate_bps(flood, start, start + 4)
+    # The probes, 50 a second of 128 bytes and a frame's header, are on the link as well where they find room.
+    assert 0.94 * 2e6 < rate * 1500 / 1486 < 1.01 * 2e6
+    assert 0.25 < probe.median_delay(wire) < 0.35
+
+
+def test_diffserv_polices_and_marks(edge_link):
+    """diffserv.rules: voice is let through at 2 Mbit/s, whoever sends it, and each rule's mark is on the wire; a mark
+    from outside is not."""
+    edge_link.start_edge(CONF / 'diffserv.conf')
+    edge_link.take()
+    there = edge_link.receivers[0]
+    phone = edge_link.sender('198.18.10.5', '2001:db8:10::5')
+    staff = edge_link.sender('198.18.20.7', '2001:db8:20::7')
+    store = edge_link.receiver('198.19.1.7')
+    voice = [Flow(phone, there, rate_bps=4e6, packet=228, family=family, port=port)
+             for family, port in ((4, 16384), (6, 32767))]
+    marked = {'af11': (10, Flow(edge_link.senders[0], there, port=22, window=16384)),
+              'af21': (18, Flow(staff, there, port=443, window=16384)),
+              'af21 of IPv6': (18, Flow(staff, there, family=6, port=443, window=16384)),
+              'af41': (34, Flow(edge_link.senders[0], store, port=873, window=16384)),
+              'none': (0, Flow(edge_link.senders[0], there, rate_bps=1e6, tos=46 << 2)),
+              'none of IPv6': (0, Flow(edge_link.senders[0], there, rate_bps=1e6, family=6, tos=46 << 2))}
+    had, wire = rates(edge_link, voice + [flow for _, flow in marked.values()])
+    for flow, rate in zip(voice, had):
+        assert {packet.dscp for packet in wire.of(flow)} == {46}
+        assert 0.93 * 2e6 < rate < 1.03 * 2e6, had      # unpoliced: 4 Mbit/s
+    found = {name: {packet.dscp for packet in wire.of(flow)} for name, (_, flow) in marked.items()}
+    assert found == {name: {dscp} for name, (dscp, _) in marked.items()}
+
+
+def test_diffserv_the_higher_class_waits_less(edge_link):
+    """Voice beside more best effort than the link has: in one queue both would wait for the whole buffer."""
+    edge_link.start_edge(CONF / 'diffserv.conf')
+    edge_link.take()
+    edge_link.sender('198.18.10.5')
+    there = edge_link.receivers[0]
+    with Wire(edge_link.receivers_host, 'eth0') as wire, Probe(edge_link, '198.18.10.5', there.v4, 16400) as voice, \
+            Probe(edge_link, edge_link.senders[0].v4, there.v4, 9) as other, \
+            running(edge_link, [Flow(edge_link.senders[0], there, rate_bps=25e6)], 15):
+        send_for([], 1)
+        send_for([voice, other], 3)
+    assert voice.median_delay(wire) < other.median_delay(wire) / 4
+    assert len(voice.delays(wire)) > 50
