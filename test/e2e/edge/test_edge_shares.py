@@ -35,6 +35,20 @@ def near(found, wanted):
     return wanted / NEAR < found < wanted * NEAR
 
 
+@pytest.mark.edge_link(rtts_ms=(None,) * 8)
+def test_several_threads_share_the_link(edge_link):
+    """Four queues, by addresses, have one link together: with a rate for each, or all of it for each, it would carry a
+    quarter or more than it has."""
+    edge_link.start_edge(CONF.replace('number=0', 'number=0 threads=4'), scheduler='drr')
+    edge_link.take('0-3')
+    flows = [Flow(host, edge_link.receivers[0], window=WINDOW) for host in edge_link.senders]
+    had, _ = rates(edge_link, flows)
+    assert 0.9 * 8e6 < sum(had) < 1.01 * 8e6, had
+    busy = [line for line in edge_link.router.run('cat', '/proc/net/netfilter/nfnetlink_queue').splitlines()
+            if int(line.split()[7]) > 100]       # the number of the last packet
+    assert len(busy) >= 2       # all eight in one has a chance of 1 in 16,384
+
+
 @pytest.mark.edge_link(rtts_ms=(None,) * 3)
 @pytest.mark.parametrize('scheduler, family', [*((name, 4) for name in EXPECTED), ('drr', 6)])
 def test_classes_share_by_weight_and_hosts_alike(edge_link, scheduler, family):
