@@ -6,8 +6,10 @@ import time
 
 import pytest
 
+from fieldtrial.addresses import GATEWAY_IN4
 from fieldtrial.edge.daemon import CONF
 from fieldtrial.edge.flows import Flow, running
+from fieldtrial.edge.link import OUT
 from fieldtrial.edge.probe import Probe, send_for
 from fieldtrial.edge.wire import Wire
 from site_in_namespaces import connection, listener
@@ -18,14 +20,19 @@ ETHERNET = 14
 UPLINK = 9.5e6
 
 
-@pytest.mark.parametrize('selfish', ('six connections', 'a flood'))
-def test_uplink_hosts_have_the_same_share(edge_link, selfish):
-    """By connections the selfish host would have 6/7 of the link; its flood would leave the other next to nothing."""
+@pytest.mark.parametrize('selfish, translated', (('six connections', False), ('a flood', False),
+                                                 ('six connections', True)))
+def test_uplink_hosts_have_the_same_share(edge_link, selfish, translated):
+    """By connections the selfish host would have 6/7 of the link; its flood would leave the other next to nothing. And
+    if msfrs-edge saw the addresses behind NAT, both would be one host."""
     edge_link.start_edge(CONF / 'uplink.conf')
     edge_link.take()
     modest, greedy = edge_link.sender('10.1.0.1'), edge_link.sender('10.1.0.2')
+    if translated:
+        edge_link.router.run('iptables', '-t', 'nat', '-A', 'POSTROUTING', '-o', OUT, '-j', 'MASQUERADE')
     how = {'streams': 6} if selfish == 'six connections' else {'rate_bps': 20e6}
-    had, _ = rates(edge_link, [Flow(greedy, edge_link.receivers[0], **how), Flow(modest, edge_link.receivers[0])])
+    had, wire = rates(edge_link, [Flow(greedy, edge_link.receivers[0], **how), Flow(modest, edge_link.receivers[0])])
+    assert ({packet.source for packet in wire.packets} == {GATEWAY_IN4}) == translated
     assert had[1] > 0.38 * UPLINK, had
     assert had[0] > 0.38 * UPLINK, had
 
