@@ -20,7 +20,7 @@ using Bytes = std::vector<uint8_t>;
 inline Bytes Udp(const Bytes &payload, const uint16_t flow = 1, const edge::Family family = edge::Family::V4)
 {
     const size_t header = family == edge::Family::V4 ? 20 : 40;
-    Bytes b(header + 8);
+    Bytes b(header + 8 + payload.size());
     const auto put = [&](const size_t at, const size_t value) {
         b[at] = static_cast<uint8_t>(value >> 8);
         b[at + 1] = static_cast<uint8_t>(value);
@@ -47,7 +47,7 @@ inline Bytes Udp(const Bytes &payload, const uint16_t flow = 1, const edge::Fami
     put(header, flow);
     put(header + 2, 53);
     put(header + 4, 8 + payload.size());
-    b.insert(b.end(), payload.begin(), payload.end());
+    std::copy(payload.begin(), payload.end(), b.begin() + static_cast<long>(header + 8));
     return b;
 }
 
