@@ -16,13 +16,17 @@
 
 namespace msfrs {
 
-/// Nanoseconds of the monotonic clock.
-inline int64_t MonotonicNow()
+inline int64_t NanosecondsOf(const clockid_t clock)
 {
     timespec at{};
-    clock_gettime(CLOCK_MONOTONIC, &at);
+    clock_gettime(clock, &at);
     return int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec;
 }
+
+/// Nanoseconds of the monotonic clock.
+inline int64_t MonotonicNow() { return NanosecondsOf(CLOCK_MONOTONIC); }
+/// Nanoseconds of processor time that the calling thread has had.
+inline int64_t ThreadTime() { return NanosecondsOf(CLOCK_THREAD_CPUTIME_ID); }
 
 using EventBase = std::unique_ptr<event_base, void (*)(event_base *)>;
 

@@ -10,6 +10,7 @@
 
 #include "edge/daemon/flow_key.h"
 #include "edge/fields.h"
+#include "edge/functions/cpu_stage.h"
 #include "edge/rules.h"
 #include "engine/engine.h"
 
@@ -53,6 +54,7 @@ struct ClassConfig {
     double weight = 1;
     bool aggregate = false;   ///< its flows are one, where a plugin treats flows apart
     bool interior = false;    ///< others name it as their parent
+    std::optional<size_t> function; ///< that its packets go through: index into CpuConfig::functions
     std::string where;
 };
 
@@ -74,6 +76,7 @@ struct Config {
     QueueConfig queue;
     Engine::Part scheduler, aqm; ///< aqm: its plugin may be null
     std::string schedulerText, aqmText;
+    CpuConfig cpu;               ///< without functions it is no resource
     uint32_t limit = 1000;       ///< packets that wait, at most
     FlowRule flow;
     std::vector<ClassConfig> classes; ///< no class is before its parent

@@ -45,7 +45,8 @@ std::unique_ptr<Schedule> Daemon::newSchedule(const std::shared_ptr<const Config
                                                              if (level < 2)
                                                                  log(text);
                                                          },
-                                                         [random] { return (*random)(); }});
+                                                         [random] { return (*random)(); }},
+                                      ThreadTime);
 }
 
 NfQueue::Options Daemon::optionsOf(const uint32_t thread) const
@@ -54,6 +55,7 @@ NfQueue::Options Daemon::optionsOf(const uint32_t thread) const
     options.number = config_->queue.number + thread;
     options.length = Worker::queueLength(*config_);
     options.buffer = config_->queue.buffer;
+    options.copy = config_->cpu.functions.empty() ? NfQueue::Headers : NfQueue::Whole;
     options.gso = config_->gso();
     options.failOpen = config_->queue.failOpen;
     options.conntrack = config_->queue.conntrack;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/keywords.h"
 
+#include "edge/daemon/function_keywords.h"
 #include "edge/daemon/schedule.h"
 #include "edge/pacer.h"
 
@@ -147,11 +148,13 @@ void ReadClass(Line &line, Config &config, const Surroundings &)
         line.refuse("class " + c.name + ": there is one of that name");
     if (config.classes.size() == MostClasses)
         line.refuse("more than " + std::to_string(MostClasses) + " classes");
-    const auto fields = line.fields({"weight", "parent", "aggregate", "default"});
+    const auto fields = line.fields({"weight", "parent", "aggregate", "default", "function"});
     if (const auto f = fields.find("weight"))
         c.weight = f->weight();
     if (const auto f = fields.find("aggregate"))
         c.aggregate = f->onOff();
+    if (const auto f = fields.find("function"))
+        c.function = FunctionOf(*f, config);
     if (const auto f = fields.find("parent")) {
         const auto parent = ClassNamed(config, f->value);
         if (parent == config.classes.size())
@@ -234,7 +237,9 @@ const Keyword Keywords[] = {
     {"limit", "limit PACKETS", false, ReadLimit},
     {"flow", "flow connection|src|dst|host [ipv6-prefix=BITS]", false, ReadFlow},
     {"inside", "inside NETWORK...", true, ReadInside},
-    {"class", "class NAME [weight=W] [parent=NAME] [aggregate=on] [default=on]", true, ReadClass},
+    {"cpu", "cpu share=PERCENT", false, ReadCpu},
+    {"function", "function NAME alpha=US beta=US [passes=N] [flows=N] [cache=SIZE]", true, ReadFunction},
+    {"class", "class NAME [weight=W] [parent=NAME] [aggregate=on] [default=on] [function=NAME]", true, ReadClass},
     {"classify", "classify CLASS [from=] [to=] [protocol=] [from-port=] [to-port=] [length=] [dscp=] [kind=]", true,
      ReadClassify},
     {"rules", "rules FILE", false, ReadRulesFile},
@@ -256,6 +261,23 @@ void AddPerHopClasses(Config &config)
     }
     if (config.defaultClass == NoClass)
         config.defaultClass = ClassNamed(config, PerHopClasses[static_cast<size_t>(PerHop::Be)].name);
+}
+
+/// Schedulers that weigh bytes against time need the link's rate; it is written down once.
+void GiveLinkRate(Config &config, const std::string &file)
+{
+    const auto &plugin = config.scheduler.plugin->ops();
+    for (uint32_t n = 0; n < plugin.n_params; ++n) {
+        const auto &param = plugin.params[n];
+        if (std::string_view(param.name) != "rate" || config.schedulerText.find(" rate=") != std::string::npos)
+            continue;
+        const auto rate = static_cast<double>(config.link.rate);
+        if (rate < param.min || rate > param.max)
+            throw RuleError(file + ": scheduler " + plugin.name + " weighs bytes by the link's rate, which is " +
+                            (config.link.rate ? "too high" : "none") + ": give link rate=RATE, or scheduler " +
+                            plugin.name + " rate=BITS");
+        config.scheduler.params[n].i = config.link.rate;
+    }
 }
 
 void CheckClasses(Config &config, const std::string &file)
@@ -342,6 +364,8 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
     if (config.rules)
         AddPerHopClasses(config);
     CheckClasses(config, file);
+    CheckFunctions(config, file);
+    GiveLinkRate(config, file);
     Schedule::Check(config, file);
 }
 

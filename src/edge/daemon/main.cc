@@ -2,9 +2,12 @@
 /// \file
 /// msfrs-edge: schedules the packets that rules of iptables send to NFQUEUE.
 #include "edge/daemon/daemon.h"
+#include "edge/functions/calibrate.h"
 
 #include <cstdio>
 #include <getopt.h>
+#include <iostream>
+#include <random>
 
 namespace msfrs::edge {
 
@@ -14,11 +17,13 @@ constexpr const char *Usage =
     R"(Usage: msfrs-edge [--plugins DIR] FILE
        msfrs-edge --check FILE
        msfrs-edge --ask status|metrics|reload FILE
+       msfrs-edge --calibrate
 Schedules packets that rules of iptables send to NFQUEUE, as the configuration FILE says (docs/edge.md).
 
   --check         only say what is wrong with FILE, if anything
   --ask COMMAND   what a running msfrs-edge says on its control socket: figures for people (status) or as OpenMetrics
                   (metrics); or has it read FILE again (reload)
+  --calibrate     measure how long middlebox functions take here, and print it as lines of configuration
   --plugins DIR   where schedulers and AQMs are, if not where they were installed
   --help          this text
 
@@ -33,14 +38,15 @@ public:
 
 struct Options {
     std::string file, plugins, ask;
-    bool check = false, help = false;
+    bool check = false, calibrate = false, help = false;
 };
 
 Options ParseOptions(const int argc, char **const argv)
 {
-    enum { Check = 1, AskIt, Plugins, Help };
+    enum { Check = 1, AskIt, Calibration, Plugins, Help };
     static const option known[] = {{"check", no_argument, nullptr, Check},
                                    {"ask", required_argument, nullptr, AskIt},
+                                   {"calibrate", no_argument, nullptr, Calibration},
                                    {"plugins", required_argument, nullptr, Plugins},
                                    {"help", no_argument, nullptr, Help},
                                    {nullptr, 0, nullptr, 0}};
@@ -50,6 +56,8 @@ Options ParseOptions(const int argc, char **const argv)
             options.check = true;
         else if (found == AskIt)
             options.ask = optarg;
+        else if (found == Calibration)
+            options.calibrate = true;
         else if (found == Plugins)
             options.plugins = optarg;
         else if (found == Help)
@@ -57,7 +65,9 @@ Options ParseOptions(const int argc, char **const argv)
         else
             throw UsageError("see msfrs-edge --help");
     }
-    if (!options.help && optind + 1 != argc)
+    if (options.calibrate && optind != argc)
+        throw UsageError("--calibrate goes without a configuration file; see msfrs-edge --help");
+    if (!options.help && !options.calibrate && optind + 1 != argc)
         throw UsageError("one configuration file is wanted; see msfrs-edge --help");
     if (optind < argc)
         options.file = argv[optind];
@@ -68,6 +78,11 @@ void Log(const std::string &text) { std::fprintf(stderr, "msfrs-edge: %s\n", tex
 
 int Run(const Options &options)
 {
+    if (options.calibrate) {
+        FunctionOptions functions;
+        functions.random = std::mt19937_64(std::random_device()());
+        return Calibrate(std::cout, functions, ThreadTime);
+    }
     if (options.check) {
         ReadConfig(options.file, options.plugins);
         return 0;

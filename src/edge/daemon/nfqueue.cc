@@ -20,7 +20,6 @@ namespace msfrs::edge {
 namespace {
 
 constexpr size_t Attributes = 1024; ///< of a packet, besides its bytes
-constexpr size_t Slot = NfQueue::Copy + Attributes;
 constexpr size_t MostVerdictBytes = 32768; ///< sent at a time
 
 /// "NFQUEUE 3"
@@ -104,7 +103,7 @@ std::optional<FlowKey> OriginIn(const nlattr *const conntrack)
 } // namespace
 
 struct NfQueue::Buffers {
-    alignas(nlmsghdr) char bytes[Batch][Slot];
+    std::vector<char> bytes;
     iovec parts[Batch];
     mmsghdr messages[Batch];
     FlowKey origins[Batch];
@@ -117,8 +116,10 @@ NfQueue::NfQueue(const Options &options):
 {
     if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
         Explain(number_, errno);
+    const size_t slot = NLMSG_ALIGN(options.copy + Attributes); // each begins as aligned as the first
+    buffers_->bytes.resize(Batch * slot);
     for (size_t n = 0; n < Batch; ++n) {
-        buffers_->parts[n] = {buffers_->bytes[n], Slot};
+        buffers_->parts[n] = {&buffers_->bytes[n * slot], slot};
         buffers_->messages[n].msg_hdr = {nullptr, 0, &buffers_->parts[n], 1, nullptr, 0, 0};
     }
     arrivals_.reserve(Batch);
@@ -139,7 +140,7 @@ void NfQueue::configure(const Options &options)
     alignas(nlmsghdr) char message[256];
     auto *header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
     nfq_nlmsg_cfg_put_cmd(header, AF_UNSPEC, NFQNL_CFG_CMD_BIND);
-    nfq_nlmsg_cfg_put_params(header, NFQNL_COPY_PACKET, Copy);
+    nfq_nlmsg_cfg_put_params(header, NFQNL_COPY_PACKET, static_cast<int>(options.copy));
     nfq_nlmsg_cfg_put_qmaxlen(header, options.length);
     const uint32_t flags = (options.gso ? NFQA_CFG_F_GSO : 0u) | (options.failOpen ? NFQA_CFG_F_FAIL_OPEN : 0u);
     mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(flags));
@@ -188,7 +189,7 @@ const std::vector<Arrival> &NfQueue::read(bool &more)
         return arrivals_;
     }
     for (int n = 0; n < got; ++n)
-        parse(buffers_->bytes[n], buffers_->messages[n].msg_len);
+        parse(static_cast<const char *>(buffers_->parts[n].iov_base), buffers_->messages[n].msg_len);
     return arrivals_;
 }
 

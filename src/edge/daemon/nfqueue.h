@@ -2,7 +2,7 @@
 /// \file
 /// One NFQUEUE of the kernel: packets' headers come, verdicts go.
 ///
-/// Packets stay in the kernel, and only `Copy` bytes of each are read. A payload in a verdict would replace the whole
+/// Packets stay in the kernel, and only the headers of each are read, unless functions want all of it. A payload in a verdict would replace the whole
 /// packet (the kernel cuts it to the payload's length), so that marking through it would take copying whole packets
 /// both ways; verdicts carry a firewall mark instead, and a rule of iptables in mangle POSTROUTING writes the bits.
 #ifndef MSFRS_EDGE_DAEMON_NFQUEUE_H
@@ -25,10 +25,12 @@ public:
         uint32_t number = 0;
         uint32_t length = 2048;     ///< packets that the kernel holds for us
         uint32_t buffer = 8u << 20; ///< bytes of headers that wait to be read, the kernel's own included
+        uint32_t copy = Headers;    ///< bytes that are read of a packet
         bool gso = false, failOpen = true, conntrack = true;
     };
 
-    static constexpr size_t Copy = 256; ///< bytes of a packet: IPv6 with a few extensions, and TCP
+    static constexpr uint32_t Headers = 256; ///< bytes: IPv6 with a few extensions, and TCP
+    static constexpr uint32_t Whole = 65535; ///< bytes that the longest packet has
     static constexpr size_t Batch = 64; ///< packets that are read at a time
 
     /// From here on the kernel queues to us. \throws SystemError with what to do about it

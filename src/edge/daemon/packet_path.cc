@@ -56,7 +56,11 @@ PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *co
 {
 }
 
-PacketPath::~PacketPath() = default;
+PacketPath::~PacketPath()
+{
+    for (auto *const item : processed_) // the engine wants what is in service to end
+        schedule_->engine().done(*item, item->enqueued);
+}
 
 Held &PacketPath::hold()
 {
@@ -89,6 +93,8 @@ void PacketPath::read(const Arrival &a, Held &h)
         return;
     }
     t.readable = true;
+    if (schedule_->cpu())
+        h.bytes.assign(a.data, a.data + a.captured);
     t.key = *key;
     t.origin = a.origin ? *a.origin : *key;
     t.dscp = static_cast<uint8_t>(DscpOf(a.data));
@@ -160,15 +166,15 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
         return;
     }
     auto &engine = schedule_->engine();
-    if (engine.totals().queued.items == 0)
+    if (engine.totals().queued.items == 0 && !schedule_->cpu())
         pacer_.wake(now);
-    const int64_t cost[MSFRS_RESOURCES] = {onLink(h)};
+    const auto cost = schedule_->costOf(h.traits, h.cls, onLink(h));
     // What cannot be marked on the way out is not to be marked, but dropped.
     uint32_t flags = 0;
     if (config.markShift && h.traits.ecn != NotCapable)
         flags = MSFRS_ECN_CAPABLE;
     msfrs_item *item = nullptr;
-    switch (engine.offer(schedule_->flowOf(h.traits, h.cls), cost, &h, now, item, victim_, flags)) {
+    switch (engine.offer(schedule_->flowOf(h.traits, h.cls), cost.data(), &h, now, item, victim_, flags)) {
     case Engine::Offer::Dropped: return lose(h);
     case Engine::Offer::Queued: break;
     case Engine::Offer::Marked:
@@ -180,21 +186,78 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
 
 void PacketPath::service(const msfrs_time now)
 {
-    auto &engine = schedule_->engine();
     retry_.reset();
     if (!share_.alone())
         takeShare();
+    if (schedule_->cpu())
+        serviceBoth(now);
+    else
+        serviceLink(now);
+    if (!share_.alone() && schedule_->engine().totals().queued.items == 0)
+        share_.clear();
+}
+
+void PacketPath::serviceLink(const msfrs_time now)
+{
+    auto &engine = schedule_->engine();
     while (engine.totals().queued.items && pacer_.ready(now)) {
-        msfrs_time wake = now + 1;
-        auto *const item = engine.pick(now, MSFRS_PICK_ANY, wake);
-        if (!item) {
-            retry_ = std::max(wake, now + 1);
+        if (auto *const item = pick(now))
+            release(*item, now);
+        else
+            return;
+    }
+}
+
+msfrs_item *PacketPath::pick(const msfrs_time now)
+{
+    msfrs_time wake = now + 1;
+    auto *const item = schedule_->engine().pick(now, MSFRS_PICK_ANY, wake);
+    if (!item)
+        retry_ = std::max(wake, now + 1);
+    return item;
+}
+
+/// Packets visit the processor, then the link. What either was idle for because of the other is not made up for.
+void PacketPath::serviceBoth(const msfrs_time now)
+{
+    auto &engine = schedule_->engine();
+    auto &cpu = *schedule_->cpu();
+    for (;;) {
+        releaseProcessed(now, true);
+        if (engine.totals().queued.items == 0 || processed_.size() >= MostProcessed) {
+            processorIdle_ = true;
             return;
         }
+        if (processorIdle_)
+            cpu.wake(now);
+        processorIdle_ = false;
+        if (!cpu.ready(now))
+            return;
+        auto *const item = pick(now);
+        if (!item)
+            return;
+        if (processed_.empty())
+            pacer_.wake(now);
+        process(*item, now);
+        processed_.push_back(item);
+    }
+}
+
+void PacketPath::process(msfrs_item &item, const msfrs_time now)
+{
+    auto &h = *static_cast<Held *>(item.host);
+    if (const auto function = schedule_->config().classes[h.cls].function; function && h.traits.readable)
+        schedule_->cpu()->process(*function, {{h.bytes.data(), h.bytes.size()}, h.traits.key}, now);
+    h.bytes = {}; // they are not needed any more
+}
+
+void PacketPath::releaseProcessed(const msfrs_time now, const bool paced)
+{
+    while (!processed_.empty() && (!paced || pacer_.ready(now))) {
+        auto *const item = processed_.front();
+        processed_.pop_front();
         release(*item, now);
     }
-    if (!share_.alone() && engine.totals().queued.items == 0)
-        share_.clear();
 }
 
 void PacketPath::release(msfrs_item &item, const msfrs_time now)
@@ -228,13 +291,20 @@ void PacketPath::takeShare()
 
 std::optional<msfrs_time> PacketPath::next() const
 {
-    if (schedule_->engine().totals().queued.items == 0)
+    const bool queued = schedule_->engine().totals().queued.items != 0;
+    const auto *const cpu = schedule_->cpu();
+    if (cpu && !processed_.empty()) {
+        const bool room = queued && processed_.size() < MostProcessed;
+        return room ? std::min(pacer_.next(), retry_ ? *retry_ : cpu->next()) : pacer_.next();
+    }
+    if (!queued)
         return {};
-    return retry_ ? *retry_ : pacer_.next();
+    return retry_ ? *retry_ : cpu ? cpu->next() : pacer_.next();
 }
 
 void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
 {
+    releaseProcessed(now, false); // a few; they have been picked
     std::vector<Held *> waiting;
     for (const auto *const c : schedule_->engine().classes()) {
         schedule_->engine().eachFlow(*c, [&](const NamedFlow &f) {
@@ -252,8 +322,8 @@ void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
     pacer_.configure(link.rate, link.burst);
     for (auto *const h : waiting) {
         h->cls = schedule_->classOf(h->traits);
-        const int64_t cost[MSFRS_RESOURCES] = {onLink(*h)};
-        schedule_->engine().adopt(schedule_->flowOf(h->traits, h->cls), cost, h, now, 0, false);
+        const auto cost = schedule_->costOf(h->traits, h->cls, onLink(*h));
+        schedule_->engine().adopt(schedule_->flowOf(h->traits, h->cls), cost.data(), h, now, 0, false);
         // The class it now waits in has it on its books, from the beginning.
         counts_[h->cls].offered.add(h->traits.length);
     }
@@ -283,6 +353,7 @@ void PacketPath::flush(const msfrs_time now)
 {
     auto &engine = schedule_->engine();
     auto at = now;
+    releaseProcessed(now, false);
     while (engine.totals().queued.items) {
         msfrs_time wake = at + 1;
         if (auto *const item = engine.pick(at, MSFRS_PICK_ANY, wake))

@@ -124,6 +124,11 @@ void Worker::report(Report &r, const size_t n) const
     const auto &schedule = path_.schedule();
     const auto &engine = schedule.engine();
     r.flows[n] = engine.flows();
+    if (const auto *const cpu = schedule.cpu()) {
+        const auto &functions = schedule.config().cpu.functions;
+        for (size_t f = 0; f < functions.size(); ++f)
+            r.functions.push_back({functions[f].kind->name, n, cpu->use(f), cpu->function(f).counts()});
+    }
     const auto add = [&](const char *const kind, const msfrs_plugin *const plugin, const std::vector<double> &values,
                          const size_t cls) {
         for (size_t g = 0; g < values.size(); ++g)

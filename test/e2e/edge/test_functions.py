@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Middlebox functions: real processor time and link time, shared between real flows."""
+import re
+import subprocess
+import time
+
+import pytest
+
+from background import wait_until
+from edge_daemon import PROGRAM, iperf, iperf_server
+from site_in_namespaces import SERVER
+
+LARGE, SMALL = 5201, 5202       # ports
+PAYLOAD = {LARGE: 1200, SMALL: 100}
+HEADERS = 28                    # of IPv4 and UDP
+RATE, SHARE = 20e6, 0.25        # of the link, bit/s; of a processor
+#: How long a small packet is to keep the processor's share busy: somewhat less than a large one the link (491 us).
+WANTED_US = 300
+
+CONFIGURATION = f'''
+link rate={RATE:.0f}bit
+queue number=7
+scheduler {{scheduler}}
+# Each flow has a part of the buffer: who sends more must not keep the other out of it.
+aqm fred
+limit 2000
+cpu share={100 * SHARE:g}%
+function forward {{forward}}
+function encrypt {{encrypt}}
+class large function=forward
+class small function=encrypt
+class rest default=on
+classify large protocol=udp to-port={LARGE}
+classify small protocol=udp to-port={SMALL}
+'''
+
+
+@pytest.fixture(scope='module')
+def calibrated():
+    """What --calibrate says of this machine: the lines of configuration, and alpha and beta of each."""
+    said = subprocess.run([PROGRAM, '--calibrate'], capture_output=True, text=True, timeout=60, check=True).stdout
+    lines = dict(re.findall(r'^function (\w+) +(alpha=[\d.]+ +beta=[\d.]+)', said, re.M))
+    assert set(lines) == {'forward', 'monitor', 'redundancy', 'encrypt'}
+    return {name: (text, *map(float, re.findall(r'=([\d.]+)', text))) for name, text in lines.items()}
+
+
+def test_calibration_stands_beside_the_papers_figures(calibrated):
+    for name, (_, alpha, beta) in calibrated.items():
+        assert alpha * 1500 + beta > 0, name
+
+
+def packets(host):
+    """Packets of each flow that have come to the server."""
+    said = host.run('iptables', '-nvxL', 'INPUT')
+    return {port: int(re.search(rf'^ *(\d+) .*dpt:{port}', said, re.M)[1]) for port in PAYLOAD}
+
+
+@pytest.mark.parametrize('scheduler', ('drfq', 'atfq', 'drr'))
+def test_dominant_shares(site, edge, calibrated, scheduler):
+    """A flow of large packets, which need the link, and one of small ones that are encrypted until they need the
+    processor as much. Both send more than they can have."""
+    length = {port: HEADERS + payload for port, payload in PAYLOAD.items()}
+    text, alpha, beta = calibrated['encrypt']
+    one_pass = alpha * length[SMALL] + beta
+    passes = round(WANTED_US * SHARE / one_pass)
+    needs = {LARGE: 8e6 * length[LARGE] / RATE, SMALL: passes * one_pass / SHARE}   # us of the dominant resource
+    for port in PAYLOAD:
+        site.server.run('iptables', '-A', 'INPUT', '-p', 'udp', '--dport', str(port))
+
+    with edge(CONFIGURATION.format(scheduler=scheduler, forward=calibrated['forward'][0],
+                                   encrypt=f'{text} passes={passes}')), \
+            iperf_server(site.server, LARGE), iperf_server(site.server, SMALL):
+        clients = [iperf(site.client, SERVER[4], '-u', '-l', payload, '-b', 8 * payload * rate, seconds=8, port=port)
+                   for (port, payload), rate in zip(PAYLOAD.items(), (3000, 5500))]
+        try:
+            wait_until(lambda: min(packets(site.server).values()) > 300, 'both flows pass')
+            before = packets(site.server)
+            time.sleep(3)
+            after = packets(site.server)
+        finally:
+            for client in clients:
+                client.kill()
+                client.communicate()
+    had = {port: (after[port] - before[port]) * needs[port] for port in PAYLOAD}
+    if scheduler == 'drr':
+        assert had[SMALL] > 2 * had[LARGE], 'equal bytes are no equal shares'
+    else:
+        assert had[SMALL] == pytest.approx(had[LARGE], rel=0.1)
