@@ -84,6 +84,14 @@ public:
         set(!at ? 0 : *at > 0 ? *at : 1);
     }
 
+    /// Calls once between the two times, at one that is set already if that will do: to set the clock's interrupt
+    /// costs microseconds where the processor is a virtual one.
+    void armBetween(const int64_t first, const int64_t last)
+    {
+        if (!at_ || *at_ < first || *at_ > last)
+            arm(last);
+    }
+
 private:
     void set(const int64_t at)
     {
