@@ -151,6 +151,16 @@ def judge(one, two, buffers):
     return said
 
 
+def why_missed(one, buffers):
+    """Where FRED, not FABA, comes out best: what the two FREDs let the UDP flow have. Sentences."""
+    names = list(BUFFERS)
+    for name in buffers:
+        if {('fred', name), ('faba', name)} <= one.keys() and one['fred', name][1] > one['faba', name][1]:
+            paper = RATE - TABLE1['fred'][names.index(name)] * RATE * (FLOWS - 1) / FLOWS
+            yield (f'buffer {name}: FRED holds the UDP flow at {one["fred", name][0] / 1e6:.2f} Mbit/s, FABA at '
+                   f'{one["faba", name][0] / 1e6:.2f}; the FRED of the paper let it have {paper / 1e6:.2f}')
+
+
 def _arguments(argv):
     parser = argparse.ArgumentParser(prog='fieldtrial.edge', description=__doc__.split('\n\n', maxsplit=1)[0])
     parser.add_argument('--lanes', type=int, choices=range(1, 9), default=min(3, os.cpu_count() or 1),
@@ -199,4 +209,6 @@ def main(argv=None):
     claims = judge(one, two, buffers)
     for held, sentence in claims:
         print(f'{"holds " if held else "MISSED"}  {sentence}')
+    for sentence in why_missed(one, buffers):
+        print(f'        {sentence}')
     return 0 if all(held for held, _ in claims) else 1

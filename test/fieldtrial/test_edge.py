@@ -90,6 +90,7 @@ def test_verdicts_of_the_live_table():
     assert all(held for held, _ in live.judge(paper, two, buffers))
     wrong = {('fred' if aqm == 'faba' else 'faba' if aqm == 'fred' else aqm, name): rates
              for (aqm, name), rates in paper.items()}
+    assert not list(live.why_missed(paper, buffers)) and len(list(live.why_missed(wrong, buffers))) == len(buffers)
     assert not any(held for held, said in live.judge(wrong, two, buffers) if 'RED <' in said)
     assert not any(held for held, said in live.judge(paper, {'faba': two['fred'], 'fred': two['faba']}, buffers)
                    if 'FRED' in said and 'buffer' not in said)
