@@ -24,9 +24,11 @@ WINDOW = 32768
 
 #: Of gold against bronze, and of gold's first host, with three connections, against the second, with one. fifo gives
 #: to connections alike, 4 to 4 and 3 to 1; class weights are 3:1; weights of users, of whom gold has two, make 6:1.
-#: diffserv has one queue a class. So each of the four pairs of ratios is wrong for all others.
+#: drfq and atfq, whose packets here need the link alone, give to flows by the weight of their class. diffserv has one
+#: queue a class. So each of the four pairs of ratios is wrong for all others.
 EXPECTED = {'fifo': (1, 3), 'drr': (3, 1), 'sfq': (3, 1), 'msfq': (3, 1), 'drr share=user': (6, 1),
-            'msfq share=user': (6, 1), 'msf': (6, 1), 'diffserv': (3, 3)}
+            'msfq share=user': (6, 1), 'msf': (6, 1), 'diffserv': (3, 3), 'drfq rate=8000000': (6, 1),
+            'atfq rate=8000000': (6, 1)}
 #: Between neighbouring ratios (1 and 3, 3 and 6) is a factor of 2 at least; half of it, on either side, would be 1.41.
 NEAR = 1.25
 
