@@ -7,7 +7,7 @@ import time
 import pytest
 
 from background import wait_until
-from edge_daemon import PROGRAM, iperf, iperf_server
+from edge_daemon import PLUGINS, PROGRAM, ROOT, iperf, iperf_server
 from site_in_namespaces import SERVER
 
 LARGE, SMALL = 5201, 5202       # ports
@@ -47,6 +47,10 @@ def calibrated():
 def test_calibration_stands_beside_the_papers_figures(calibrated):
     for name, (_, alpha, beta) in calibrated.items():
         assert alpha * 1500 + beta > 0, name
+
+
+def test_the_ready_configuration_is_taken():
+    subprocess.run([PROGRAM, '--plugins', PLUGINS, '--check', ROOT / 'conf/edge/middlebox.conf'], check=True)
 
 
 def packets(host):
