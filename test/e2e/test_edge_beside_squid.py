@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Figure 13 of the MSF-RS paper: Squid and msfrs-edge on one gateway whose uplink is a bottleneck, too. While a user
+uploads, what the others fetch through Squid must not wait for it: every request and every acknowledgement goes up."""
+import contextlib
+import statistics
+import time
+import types
+
+import pytest
+
+from fieldtrial.edge import daemon, flows
+from fieldtrial.load import sizes
+from fieldtrial.world import ROOT, WAN, World
+from gateway import Gateway
+
+#: What a gateway without either does: one queue, 50 packets or 1.2 s of it.
+PLAIN = 'queue number=0\nscheduler fifo\naqm droptail\nlimit 50\n'
+UPLINK = 'rate=500kbit overhead=14B'
+SMALL = sizes.nearest(4096)
+
+
+@pytest.fixture(scope='module')
+def world(installed, certificates):
+    with World(rate_bps=4e6, rtts_ms=(20,), users=(1, 1, 1)) as made:
+        made.start_names()
+        made.start_origin()
+        made.start_squid(Gateway(made, installed, certificates.gateway).configuration(), installed.program)
+        yield made
+
+
+def fetch_seconds(world, conf, count=9):
+    """Seconds of each of some fetches of a small object beside an upload that has filled the uplink."""
+    uploader, user = world.users[-1], world.users[0]
+    ends = types.SimpleNamespace(senders_host=world.users_host, receivers_host=world.farm)
+    with contextlib.ExitStack() as stack:
+        edge = stack.enter_context(daemon.start(world, world.gateway, ROOT / 'build/install/sbin/msfrs-edge', conf,
+                                                link=UPLINK))
+        stack.callback(daemon.rules, world.gateway, 'down')
+        daemon.rules(world.gateway, 'up', '--link', f'{WAN}=0')
+        stack.enter_context(flows.running(ends, [flows.Flow(uploader, world.servers[0], streams=2)], 60))
+        end = time.monotonic() + 30
+        while daemon.totals(edge.control)['passed_bytes_total'] < 500e3 / 8 * 3:     # three seconds of upload
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        took = []
+        for _ in range(count):
+            before = time.monotonic()
+            status, size, _ = world.fetch(user, world.servers[0], SMALL)
+            assert (status, size) == (200, SMALL)
+            took.append(time.monotonic() - before)
+        return took
+
+
+@pytest.fixture(scope='module')
+def plain_seconds(world):
+    return statistics.median(fetch_seconds(world, PLAIN))
+
+
+@pytest.mark.parametrize('name', ('uplink', 'uplink-requests'))
+def test_an_upload_holds_nobody_up(world, plain_seconds, name):
+    """With one queue for all, a request waits for most of a second. In either use it has next to nothing before it: a
+    packet of 24 ms, and Squid's own work; a quarter leaves room for a busy machine."""
+    assert plain_seconds > 0.3
+    assert statistics.median(fetch_seconds(world, daemon.CONF / f'{name}.conf')) < plain_seconds / 4
