@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The trial's small internet with one arm at its gateway, kept up until it is stopped; the load is somebody else's.
+
+    python3 -m fieldtrial.live [OPTION...]     options of ./trial; of arms, rates and buffers the first is taken
+
+Once everything answers, live.json in the agents' directory says who the users and servers are, for who makes the load;
+it is gone when the world is. Exit codes: 0 stopped by a signal, 1 a fault (one sentence), 2 a wrong option.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import sys
+import time
+
+from . import agent, arms, fabrics, options, plan, preflight, stopping
+from .errors import Stopped, TrialError
+from .world import World
+
+#: Where the load reads who is there.
+STATE = pathlib.Path(agent.DIRECTORY) / 'live.json'
+RATE_BPS, BUFFER_BDP, ARM = 2e6, 1.5, 'msfrs'
+
+
+def state_of(world, arm):
+    """What live.json says."""
+    return {'version': 1, 'arm': arm.name, 'rate_bps': world.rate_bps, 'weights': world.weights,
+            'users': [{'name': user.name, 'class': user.cls, 'v4': user.v4, 'v6': user.v6} for user in world.users],
+            'servers': [{'name': server.name, 'group': server.group, 'rtt_ms': server.rtt_ms, 'v4': server.v4,
+                         'v6': server.v6} for server in world.servers]}
+
+
+@contextlib.contextmanager
+def _announced(state):
+    new = STATE.with_suffix('.new')
+    new.write_text(json.dumps(state, indent=1) + '\n')
+    os.replace(new, STATE)
+    try:
+        yield
+    finally:
+        STATE.unlink(missing_ok=True)
+
+
+def run(chosen):
+    """Until a signal (Stopped) or a fault (TrialError)."""
+    preflight.check(chosen)
+    arm = arms.get((chosen.arms or (ARM,))[0])
+    rate_bps = (chosen.rates or (RATE_BPS,))[0]
+    usual = plan.Condition('backlogged', (), 0, 0, rate_bps=rate_bps)
+    users = chosen.users or usual.population(chosen.weights).values()
+    with fabrics.new(chosen.hosts) as fabric, \
+            World(rate_bps=rate_bps, buffer_bdp=(chosen.buffers or (BUFFER_BDP,))[0], rtts_ms=chosen.rtts, users=users,
+                  weights=chosen.weights, distance=chosen.delay, delayline=chosen.delayline, fabric=fabric) as world:
+        daemons = [world.start_names(), *world.start_origin()]
+        arm.prepare(world)
+        program = chosen.squid if arm.scheduled else chosen.stock_squid
+        daemons.append(world.start_squid(arm.configuration(world), program))
+        world.try_out()
+        with _announced(state_of(world, arm)):
+            print(f'live: {arm.title}; {len(world.users)} users, {len(world.servers)} servers, '
+                  f'{rate_bps / 1e6:g} Mbit/s; until stopped', flush=True)
+            while True:
+                time.sleep(1.0)
+                world.check()
+                for daemon in daemons:
+                    daemon.check()
+
+
+def main(argv=None):
+    """The program; its exit code."""
+    chosen = options.read(sys.argv[1:] if argv is None else argv)
+    try:
+        with stopping.by_signals():
+            run(chosen)
+    except TrialError as error:
+        print(f'live: {error}', file=sys.stderr)
+        return 1
+    except Stopped:
+        print('live: stopped, and everything taken down')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
