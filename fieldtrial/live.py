@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The trial's small internet with one arm at its gateway, kept up until it is stopped; the load is somebody else's.
 
-    python3 -m fieldtrial.live [OPTION...]     options of ./trial; of arms, rates and buffers the first is taken
+    python3 -m fieldtrial.live [--parent] [OPTION...]
+
+OPTIONs are those of ./trial; of arms, rates and buffers the first is taken. With --parent (it comes first) the gateway
+asks a cache at the provider, see parent.
 
 Once everything answers, live.json in the agents' directory says who the users and servers are, for who makes the load;
 it is gone when the world is. Exit codes: 0 stopped by a signal, 1 a fault (one sentence), 2 a wrong option.
@@ -13,7 +16,7 @@ import pathlib
 import sys
 import time
 
-from . import agent, arms, fabrics, options, plan, preflight, stopping
+from . import agent, arms, fabrics, options, parent, plan, preflight, stopping
 from .errors import Stopped, TrialError
 from .world import World
 
@@ -41,8 +44,9 @@ def _announced(state):
         STATE.unlink(missing_ok=True)
 
 
-def run(chosen):
+def run(chosen, with_parent=False):
     """Until a signal (Stopped) or a fault (TrialError)."""
+    STATE.unlink(missing_ok=True)   # of one that was killed
     preflight.check(chosen)
     arm = arms.get((chosen.arms or (ARM,))[0])
     rate_bps = (chosen.rates or (RATE_BPS,))[0]
@@ -53,8 +57,11 @@ def run(chosen):
                   weights=chosen.weights, distance=chosen.delay, delayline=chosen.delayline, fabric=fabric) as world:
         daemons = [world.start_names(), *world.start_origin()]
         arm.prepare(world)
-        program = chosen.squid if arm.scheduled else chosen.stock_squid
-        daemons.append(world.start_squid(arm.configuration(world), program))
+        conf, program = arm.configuration(world), chosen.squid if arm.scheduled else chosen.stock_squid
+        if with_parent:
+            daemons += parent.start(world, fabric, chosen.stock_squid)
+            conf += parent.DIRECTIVES
+        daemons.append(world.start_squid(conf, program))
         world.try_out()
         with _announced(state_of(world, arm)):
             print(f'live: {arm.title}; {len(world.users)} users, {len(world.servers)} servers, '
@@ -68,10 +75,12 @@ def run(chosen):
 
 def main(argv=None):
     """The program; its exit code."""
-    chosen = options.read(sys.argv[1:] if argv is None else argv)
+    argv = sys.argv[1:] if argv is None else argv
+    with_parent = argv[:1] == ['--parent']
+    chosen = options.read(argv[with_parent:])
     try:
         with stopping.by_signals():
-            run(chosen)
+            run(chosen, with_parent)
     except TrialError as error:
         print(f'live: {error}', file=sys.stderr)
         return 1

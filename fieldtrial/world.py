@@ -134,14 +134,17 @@ class World(Scenario):
 
     # What the hosts run.
 
-    def start_names(self):
-        """dnsmasq on the gateway: answers for the servers' names, knows nothing else."""
+    def start_names(self, host=None):
+        """dnsmasq, on the gateway (for the users as well) or for another host alone: answers for the servers' names,
+        knows nothing else."""
+        inside = [] if host else [f'--listen-address={plan.GATEWAY_IN4}']
+        host = host or self.gateway
         records = [f'--host-record={server.name},{server.v4},{server.v6},3600' for server in self.servers]
-        daemon = self.start(self.gateway, [
+        daemon = self.start(host, [
             'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--no-poll',
             '--local=/test/', '--pid-file=', '--user=nobody', '--log-facility=-', '--bind-interfaces',
-            '--listen-address=127.0.0.1', f'--listen-address={plan.GATEWAY_IN4}', *records], 'dnsmasq.log')
-        daemon.wait_until(lambda: listens(self.gateway, 53), 'listening on port 53')
+            '--listen-address=127.0.0.1', *inside, *records], f'dnsmasq-{host.role}.log')
+        daemon.wait_until(lambda: listens(host, 53), 'listening on port 53')
         return daemon
 
     def start_origin(self):
