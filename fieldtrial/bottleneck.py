@@ -39,6 +39,7 @@ class Edge:
             link=f'rate={rate_bps:.0f}bit overhead={ETHERNET}B burst={2 * shaping.FRAME}B', limit=max(1000, packets),
             aqm=f'droptail mode=bytes packet={shaping.FRAME - ETHERNET} limit={packets}')
         daemon.rules(host, 'up', '--link', f'{interface}=0')
+        scenario.when_left(daemon.rules, host, 'down')
 
     def reader(self):
         """See TokenBucket."""

@@ -185,8 +185,6 @@ def read(argv):
         options.parameters.setdefault(workload, {})[name] = value
     if options.hosts != fabrics.NAMES[0] and options.lanes not in (None, 1):
         made.error(f'--lanes {options.lanes}: there is one set of {options.hosts}, so one cell runs at a time')
-    if options.hosts != fabrics.NAMES[0] and options.isp == 'edge':
-        made.error(f'--isp edge: msfrs-edge is not in the {options.hosts}; there it is --isp tbf')
     options.lanes = 1 if options.hosts != fabrics.NAMES[0] else options.lanes or 3 * (os.cpu_count() or 1)
     suffix = '' if options.squid_series == '6' else f'-{options.squid_series}'
     options.squid = os.path.abspath(options.squid or ROOT / f'build/install{suffix}/sbin/squid')

@@ -26,6 +26,10 @@ class Scenario:
     def _build(self):
         raise NotImplementedError
 
+    def when_left(self, what, *arguments, **named):
+        """Calls `what` when the scenario goes, before what was there already: for what hosts keep that outlive it."""
+        self._stack.callback(what, *arguments, **named)
+
     def start(self, host, argv, log, **how):
         """A daemon that is stopped when the scenario goes; `log` is a file name in its directory."""
         return self._stack.enter_context(Daemon(host, argv, self.directory / log, **how))

@@ -216,7 +216,7 @@ class World(Scenario):
         script = ROOT / 'conf/iptables/msfrs-iptables'
         self.gateway.run(script, 'up', '--config', 'none', '--inside', LAN, *(options or usual))
         if self._lasting:
-            self._stack.callback(self.gateway.run, script, 'down', check=False)
+            self.when_left(self.gateway.run, script, 'down', check=False)
 
     def fetch(self, user, server, size, *, family=4, timeout=60.0):
         """One request of a user to a server through whatever is in between: (HTTP status, body bytes, header fields).

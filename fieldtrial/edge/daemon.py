@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrs-edge on a host: its configuration, its rules, and what it counts."""
-import os
 import pathlib
 import re
 import socket
 import subprocess
 
 from ..errors import TrialError
+from ..host import HostError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / 'conf/iptables/msfrs-edge-iptables'
@@ -20,7 +20,7 @@ def start(scenario, host, program, conf, prefix=(), **lines):
     """Starts it with a configuration: a path, or its text. `lines` replace the lines of these keywords, or are added:
     `link='rate=10Mbit'`. prefix: words before its command line. Its Daemon, once it reads its queue; `control` is the
     path of its socket. Raises TrialError if it does not start."""
-    if not os.access(program, os.X_OK):
+    if not _succeeds(host, 'test', '-x', program):
         raise TrialError(f'{program}: no program there; build and install it with `make install` at the top')
     text, path = conf, scenario.directory / 'edge.conf'
     lines = {'control': scenario.directory / 'edge.socket'} | lines
@@ -29,7 +29,7 @@ def start(scenario, host, program, conf, prefix=(), **lines):
         # What a file names is beside it.
         lines = {word: conf.parent / name for word, name in re.findall('(?m)^(rules) (.+)', text)} | lines
     path.write_text(with_lines(text, **lines), encoding='utf-8')
-    edge = scenario.start(host, [*_ahead(), *prefix, str(program), str(path)], 'edge.log', command='msfrs-edge',
+    edge = scenario.start(host, [*_ahead(host), *prefix, str(program), str(path)], 'edge.log', command='msfrs-edge',
                           stdout=subprocess.PIPE)
     edge.control = lines['control']
     if edge.stdout.readline() != b'ready\n':
@@ -38,10 +38,18 @@ def start(scenario, host, program, conf, prefix=(), **lines):
     return edge
 
 
-def _ahead():
+def _succeeds(host, *command):
+    try:
+        host.run(*command)
+    except HostError:
+        return False
+    return True
+
+
+def _ahead(host):
     """As its unit has it, it does not wait for others' turn on the processor; where that is permitted."""
     first = ['chrt', '--rr', '1']
-    return first if subprocess.run([*first, 'true'], stderr=subprocess.DEVNULL, check=False).returncode == 0 else []
+    return first if _succeeds(host, *first, 'true') else []
 
 
 def with_lines(text, **lines):
