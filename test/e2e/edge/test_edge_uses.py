@@ -120,7 +120,8 @@ def test_diffserv_polices_and_marks(edge_link):
     had, wire = rates(edge_link, voice + [flow for _, flow in marked.values()])
     for flow, rate in zip(voice, had):
         assert {packet.dscp for packet in wire.of(flow)} == {46}
-        assert 0.93 * 2e6 < rate < 1.03 * 2e6, had      # unpoliced: 4 Mbit/s
+        # Unpoliced 4 Mbit/s. What a sender that stalls for more than the bucket's 24 ms did not use is lost.
+        assert 0.75 * 2e6 < rate < 1.03 * 2e6, had
     found = {name: {packet.dscp for packet in wire.of(flow)} for name, (_, flow) in marked.items()}
     assert found == {name: {dscp} for name, (dscp, _) in marked.items()}
 
