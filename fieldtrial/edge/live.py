@@ -11,13 +11,15 @@ plugins' defaults, which are the paper's. Of table 2 it gives neither rate nor b
 add up to, and the buffer here is one product of the mean round-trip time.
 """
 import argparse
-import concurrent.futures
 import dataclasses
+import multiprocessing
 import os
+import signal
 import sys
 import time
 
-from ..errors import TrialError
+from .. import stopping
+from ..errors import Stopped, TrialError
 from ..netns import sweep
 from .flows import Flow, running
 from .link import EdgeLink
@@ -87,6 +89,17 @@ def measure(cell):
             end = start + cell.seconds
             time.sleep(end - time.monotonic())
         return [wire.rate_bps(flow, start, end) for flow in flows]
+
+
+def _in_order():
+    """In a process of the pool: a signal ends it by way of all that takes things down."""
+    def end(signum, _frame):
+        for each in stopping.SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        sys.exit(128 + signum)
+
+    for each in stopping.SIGNALS:
+        signal.signal(each, end)
 
 
 def fairness(rates):
@@ -196,11 +209,14 @@ def main(argv=None):
     total = sum(cell.warm_up + cell.seconds + 1.5 for cell in cells.values()) / arguments.lanes
     print(f'{len(cells)} cells in {arguments.lanes} lanes: some {total / 60:.1f} minutes', flush=True)
     try:
-        with concurrent.futures.ProcessPoolExecutor(arguments.lanes) as pool:
-            results = dict(zip(cells, pool.map(measure, cells.values())))
+        # Leaving the pool, by a signal too, sends all that still runs SIGTERM and waits for its end.
+        with stopping.by_signals(), multiprocessing.Pool(arguments.lanes, _in_order) as pool:
+            results = dict(zip(cells, pool.map(measure, cells.values(), chunksize=1)))
     except TrialError as error:
         print(f'fieldtrial.edge: {error}', file=sys.stderr)
         return 2
+    except Stopped as stop:
+        return 128 + stop.signum
     one = {key[1:]: rates for key, rates in results.items() if key[0] == 1}
     two = {key[1]: rates for key, rates in results.items() if key[0] == 2}
     print_table1(one, buffers)
