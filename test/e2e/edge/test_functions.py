@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Middlebox functions: real processor time and link time, shared between real flows."""
+import random
 import re
+import socket
 import subprocess
 import time
 
@@ -8,7 +10,7 @@ import pytest
 
 from background import wait_until
 from edge_daemon import PLUGINS, PROGRAM, ROOT, iperf, iperf_server
-from site_in_namespaces import SERVER
+from site_in_namespaces import AF, SERVER
 
 LARGE, SMALL = 5201, 5202       # ports
 PAYLOAD = {LARGE: 1200, SMALL: 100}
@@ -90,3 +92,32 @@ def test_dominant_shares(site, edge, calibrated, scheduler):
         assert had[SMALL] > 2 * had[LARGE], 'equal bytes are no equal shares'
     else:
         assert had[SMALL] == pytest.approx(had[LARGE], rel=0.1)
+
+
+def test_functions_tell_what_they_took(site, edge, calibrated, tmp_path):
+    """Packets whose payload comes twice, in the OpenMetrics of a running daemon."""
+    text = f'''
+link rate=100Mbit
+queue number=7
+scheduler drfq
+function redundancy {calibrated['redundancy'][0]}
+class all function=redundancy
+control {tmp_path}/control
+'''
+    tmp_path.chmod(0o777)       # the socket is removed by the user that the daemon becomes
+    with site.client.inside():
+        client = socket.socket(AF[4], socket.SOCK_DGRAM)
+    with client, edge(text) as daemon:
+        for number in [*range(20), *range(20)]:
+            client.sendto(random.Random(number).randbytes(1000), (SERVER[4], 9))
+
+        def figures():
+            said = site.gateway.run(*daemon.command('--ask', 'metrics'))
+            of_all = re.findall(r'^msfrs_edge_function_(\w+)_total{function="redundancy",queue="7"} (.*)$', said, re.M)
+            own = re.findall(r'^msfrs_edge_function_found_total{.*name="(\w+)"} (.*)$', said, re.M)
+            return {name: float(value) for name, value in of_all + own}
+        wait_until(lambda: figures()['packets'] >= 40, figures)
+        found = figures()
+    assert found['bytes'] >= 40 * 1028
+    assert found['redundant_bytes'] >= 20 * 1000
+    assert found['processor_seconds'] > 0 and found['estimated_seconds'] > 0
