@@ -103,8 +103,8 @@ def main():
     if table.missed:
         print(f'\n{len(table.missed)} of the targets are missed.')
     if FULL in table.missed:
-        print('"Nothing done" is what the kernel takes to hand every packet to a program and to take it back. Where that '
-              'is\nbelow the target, no program can reach it; packets that the kernel has joined share it.')
+        print('"Nothing done" is what the kernel takes to hand every packet to a program and to take it back. Where\n'
+              'that is below the target, no program can reach it; packets that the kernel has joined share it.')
     return 0
 
 
