@@ -65,14 +65,8 @@ class Flow:
 
     @property
     def goodput_bps(self):
-        """Payload that arrived, by the receiver's count; the sum of the streams."""
-        return self.result['end']['sum' if self.udp else 'sum_received']['bits_per_second'] * (
-            1 - self.lost if self.udp else 1)
-
-    @property
-    def lost(self):
-        """Share of UDP packets that did not arrive."""
-        return self.result['end']['sum']['lost_percent'] / 100
+        """Payload of TCP that arrived, by the receiver's count; the sum of the streams."""
+        return self.result['end']['sum_received']['bits_per_second']
 
     @property
     def retransmits(self):
