@@ -39,8 +39,8 @@ void CpuStage::process(const size_t function, const FunctionInput &in, const int
     pacer_.sent(std::min<int64_t>(took, 100'000'000), now);
     ++work.use.packets;
     work.use.bytes += in.packet.length;
-    work.use.measured += took;
-    work.use.estimated += int64_t{work.passes} * work.time.estimate(in.packet.length) / 10;
+    work.use.measured += static_cast<uint64_t>(took);
+    work.use.estimated += uint64_t{work.passes} * static_cast<uint64_t>(work.time.estimate(in.packet.length)) / 10;
 }
 
 } // namespace msfrs::edge

@@ -41,7 +41,7 @@ struct CpuConfig {
 /// What packets have had of a function.
 struct FunctionUse {
     uint64_t packets = 0, bytes = 0;
-    int64_t estimated = 0, measured = 0; ///< ns of processor time
+    uint64_t estimated = 0, measured = 0; ///< ns of processor time; with absurd estimates the sum may wrap
 };
 
 class CpuStage {

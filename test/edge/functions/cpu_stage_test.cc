@@ -65,8 +65,8 @@ TEST_F(CpuStageTest, CountsWhatWasEstimatedAndWhatItTook)
     const auto &use = stage->use(0);
     EXPECT_EQ(use.packets, 3u);
     EXPECT_EQ(use.bytes, 3000u);
-    EXPECT_EQ(use.estimated, 3 * 2 * 15 * Us) << "two passes of 0.01 * 1000 + 5 us";
-    EXPECT_EQ(use.measured, 3 * PassTime);
+    EXPECT_EQ(use.estimated, uint64_t{3 * 2 * 15 * Us}) << "two passes of 0.01 * 1000 + 5 us";
+    EXPECT_EQ(use.measured, uint64_t{3 * PassTime});
     EXPECT_EQ(Count(stage->function(0), "forwarded_packets"), 6u) << "each packet is really processed, twice";
     EXPECT_EQ(stage->use(1).packets, 0u);
 }
@@ -83,7 +83,7 @@ TEST_F(CpuStageTest, AProcessorClockThatGoesBackCostsNothing)
     config.functions = {{FindFunction("monitor"), {0, 1}, 1, {}}};
     stage = std::make_unique<CpuStage>(config, Options().random, [this] { return cpu -= PassTime; }, 0);
     process(0, 0);
-    EXPECT_EQ(stage->use(0).measured, 0);
+    EXPECT_EQ(stage->use(0).measured, 0u);
     EXPECT_TRUE(stage->ready(0));
 }
 

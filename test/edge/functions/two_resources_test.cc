@@ -110,7 +110,7 @@ TEST(TwoResources, EveryPacketIsReallyProcessedBeforeItIsSent)
         const auto &use = cpu.use(flow - 1u);
         EXPECT_GE(static_cast<double>(use.packets), box.passed(flow));
         EXPECT_LE(static_cast<double>(use.packets), box.passed(flow) + 4) << "a few are ahead of the link";
-        EXPECT_EQ(use.measured, static_cast<int64_t>(use.packets) * FunctionTime);
+        EXPECT_EQ(use.measured, use.packets * uint64_t{FunctionTime});
     }
     EXPECT_EQ(Count(cpu.function(0), "encrypted_packets"), cpu.use(0).packets);
     EXPECT_EQ(Count(cpu.function(1), "forwarded_packets"), cpu.use(1).packets);
