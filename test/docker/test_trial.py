@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The trial in containers, by docker/run, with the engine at DOCKER_HOST and images that are there: its verdict, its exit
-codes, what it says when something is wrong, and that nothing is left of it. `./check --docker` starts such an engine."""
+"""The trial in containers, by docker/run, with the engine at DOCKER_HOST and images that are there: its verdict, its
+exit codes, what it says when something is wrong, and that nothing is left of it. `./check --docker` starts an engine."""
 import os
 import pathlib
 import re
