@@ -4,6 +4,7 @@ exit codes, what it says when something is wrong, and that nothing is left of it
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import time
 
@@ -25,10 +26,10 @@ def leftovers():
     return docker('ps', '-a', *ours) + docker('network', 'ls', *ours) + docker('volume', 'ls', *ours)
 
 
-def start(*options, extra=None):
-    """docker/run trial, on its way; `extra`: a file that changes compose.yaml."""
-    environment = dict(os.environ, COMPOSE_FILE=f'compose.yaml:{extra}' if extra else 'compose.yaml')
-    return subprocess.Popen([ROOT / 'docker/run', '--no-build', 'trial', *options], env=environment, text=True,
+def start(*options, extra=None, what='trial', **environment):
+    """docker/run, on its way; `extra`: a file that changes compose.yaml."""
+    environment = os.environ | environment | {'COMPOSE_FILE': f'compose.yaml:{extra}' if extra else 'compose.yaml'}
+    return subprocess.Popen([ROOT / 'docker/run', '--no-build', what, *options], env=environment, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
@@ -65,6 +66,35 @@ def test_without_net_admin_that_is_said(tmp_path):
     code, said = finish(start(*SHORT, '--seconds', '20', extra=extra), 200)
     assert code == 1
     assert 'gw: its container may not set up its network; it takes the capability NET_ADMIN' in said
+
+
+def test_a_port_that_is_taken_is_said():
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        port = str(server.getsockname()[1])
+        code, said = finish(start(what='live', LOCUST_PORT=port), 60)
+    assert code == 1
+    assert f'docker/run: port {port} of 127.0.0.1 is taken; set LOCUST_PORT in docker/.env to another' in said
+    code, said = finish(start(what='live', PROMETHEUS_PORT='x'), 60)
+    assert code == 1
+    assert "docker/run: PROMETHEUS_PORT is 'x': allowed are 1 to 65535 (docker/.env)" in said
+
+
+def test_an_old_compose_is_said(tmp_path):
+    for name, answer in (('docker', 'exit 1'), ('docker-compose', 'echo 1.21.0')):
+        (tmp_path / name).write_text(f'#!/bin/sh\n{answer}\n')
+        (tmp_path / name).chmod(0o755)
+    process = start(PATH=f'{tmp_path}:{os.environ["PATH"]}')
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said == ('docker/run: docker-compose 1.21.0 is too old for profiles and health conditions; 1.29 or Compose v2 '
+                    'is needed\n')
+
+
+def test_without_an_engine_that_is_said(tmp_path):
+    process = start(DOCKER_HOST=f'unix://{tmp_path}/nobody.sock')
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said.startswith(f'docker/run: no Docker engine answers at unix://{tmp_path}/nobody.sock; start one')
 
 
 def test_a_service_that_dies_midway_ends_the_trial():
