@@ -183,6 +183,7 @@ class ContainerFabric:
     """The containers of the project as hosts. One scenario at a time: it begins and ends by resetting them."""
 
     places = ('domestic', 'overseas')   #: see NetnsFabric
+    given = ('users', 'gw', 'isp', *places)
     probe = 'isp'
     lasting = True
 

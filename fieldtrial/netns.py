@@ -112,6 +112,7 @@ class NetnsFabric:
     """Makes hosts and wires, and removes them all on `close`. Usable with `with`."""
 
     places = ('farm',)   #: where servers may be: the roles of their hosts
+    given = ()           #: roles of hosts that somebody else has made
     probe = 'probe'      #: the role of a host for trying out what the kernel can
     lasting = False      #: whether hosts outlive a scenario, and have to be as they were
 

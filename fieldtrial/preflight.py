@@ -45,6 +45,8 @@ def _check_machine(squid):
 @contextlib.contextmanager
 def _probe(hosts):
     with fabrics.new(hosts) as fabric:
+        for role in fabric.given:
+            fabric.host(role)
         host = fabric.host(fabric.probe)
         try:
             yield host

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The trial in containers, by docker/run, with the engine at DOCKER_HOST and images that are there: its verdict, its
-exit codes, what it says when something is wrong, and that nothing is left of it. `./check --docker` starts an engine."""
+exit codes, what it says when something is wrong, and that nothing is left of it. `./check --docker` has an engine."""
 import os
 import pathlib
 import re
@@ -86,8 +86,8 @@ def test_an_old_compose_is_said(tmp_path):
     process = start(PATH=f'{tmp_path}:{os.environ["PATH"]}')
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert said == ('docker/run: docker-compose 1.21.0 is too old for profiles and health conditions; 1.29 or Compose v2 '
-                    'is needed\n')
+    assert said == ('docker/run: docker-compose 1.21.0 is too old for profiles and health conditions; 1.29 or '
+                    'Compose v2 is needed\n')
 
 
 def test_without_an_engine_that_is_said(tmp_path):
