@@ -74,9 +74,12 @@ def full():
     ]
 
 
-def quick():
+def quick(lanes):
     """The most important ones, short: for a first look, with wide confidence intervals. The order is that of
-    importance, because a machine with few processors gets through fewer of them."""
+    importance, because a machine with few processors gets through fewer of them; with one lane, two arms of the first
+    are all there is time for."""
+    if lanes == 1:
+        return [Condition('backlogged', ('stock', 'msfrs'), 110, 45)]
     return [
         Condition('backlogged', ALL, 110, 45),
         Condition('pages', CHIEF, 110, 45),
@@ -95,7 +98,7 @@ def chosen(options):
     Without rates, buffers, parameters or workloads it is full() or quick(), less the arms that were not asked for.
     With any of these it is every combination of them, with the times of the plan's condition of that workload.
     """
-    base = quick() if options.quick else full()
+    base = quick(options.lanes) if options.quick else full()
     if any(asked is not None for asked in (options.rates, options.buffers, options.workloads)) or options.parameters:
         base = list(_combined(base, options))
     conditions = []

@@ -29,14 +29,14 @@ def test_full_run_has_what_the_targets_need():
 
 
 def test_cbr_is_measured_over_whole_periods():
-    for condition in plan.full() + plan.quick():
+    for condition in plan.full() + plan.quick(6):
         if condition.workload == 'cbr':
             assert condition.warmup_s % 40 == 0
             assert (condition.duration_s - condition.warmup_s) % 80 == 0
 
 
 def test_labels_are_unique_and_good_for_a_directory():
-    for conditions in (plan.full(), plan.quick(), chosen('--seed', '1,2', '--set', 'url-list.list=/a/b')):
+    for conditions in (plan.full(), plan.quick(6), plan.quick(1), chosen('--seed', '1,2', '--set', 'url-list.list=/a/b')):
         labels = [condition.label() for condition in conditions]
         assert len(set(labels)) == len(labels)
         assert not any(set(label) & set('/ \n') for label in labels)
@@ -48,7 +48,7 @@ def test_quick_fits_into_six_minutes_with_any_number_of_lanes(lanes):
     kept, dropped = cli.fitting(plan.chosen(asked), asked, cli.QUICK_S)
     assert kept, 'nothing at all fits'
     assert cli.seconds_of(cli.cells_of(kept, asked, None), lanes) <= cli.QUICK_S
-    assert {condition.label() for condition in kept + dropped} == {condition.label() for condition in plan.quick()}
+    assert {condition.label() for condition in kept + dropped} == {condition.label() for condition in plan.quick(lanes)}
 
 
 def test_full_run_on_two_processors_takes_at_most_75_minutes():
