@@ -13,6 +13,8 @@
 #include "msfrs/Classify.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
+#include "msfrs/Excess.h"
+#include "msfrs/forward.h"
 #include "sbuf/Stream.h"
 #include "SquidConfig.h"
 #if USE_AUTH
@@ -113,6 +115,13 @@ MacKey(const HttpRequest &request)
 #endif
 }
 
+/// how many leading bits of an IPv6 address make a user
+unsigned
+PrefixOfUsers()
+{
+    return Config.msfrs.user ? Config.msfrs.user->prefix6 : 128;
+}
+
 SBuf
 User(const HttpRequest &request)
 {
@@ -123,7 +132,7 @@ User(const HttpRequest &request)
     else if (rule && rule->kind == Msfrs::UserKey::Mac)
         key = MacKey(request);
     if (key.isEmpty())
-        key = SourceKey(ClientAddress(request), rule ? rule->prefix6 : 128);
+        key = SourceKey(ClientAddress(request), PrefixOfUsers());
     return key;
 }
 
@@ -139,18 +148,10 @@ DefaultClass()
 }
 
 uint32_t
-ClassOf(HttpRequest * const request, const AccessLogEntryPointer &al)
+ClassOf(ACLFilledChecklist &ch)
 {
     if (!Config.msfrs.access)
         return DefaultClass();
-
-    ACLFilledChecklist ch(nullptr, request);
-#if __has_include("acl/Node.h") // Squid 7
-    ch.updateAle(al);
-#else
-    ch.al = al;
-#endif
-    ch.syncAle(request, nullptr);
 
     // A class that is not for this request. Lists are short: a set would cost more than it saves.
     std::vector<uint32_t> denied;
@@ -166,16 +167,52 @@ ClassOf(HttpRequest * const request, const AccessLogEntryPointer &al)
     return DefaultClass();
 }
 
+/// Without a request, ACLs that need one say so in cache.log. Here that is known, and would be said for every address.
+class QuietAcls
+{
+public:
+    QuietAcls(): level_(Debug::Levels[Section]) { Debug::Levels[Section] = std::min(level_, DBG_CRITICAL); }
+    ~QuietAcls() { Debug::Levels[Section] = level_; }
+
+    QuietAcls(QuietAcls &&) = delete; // no copying or moving of any kind
+
+private:
+    static constexpr int Section = 28; ///< Access Control
+    const int level_;
+};
+
 } // namespace
+
+Msfrs::Party
+Msfrs::Classify(const Ip::Address &address)
+{
+    const QuietAcls quiet;
+    ACLFilledChecklist ch(nullptr, nullptr);
+    ch.src_addr = address;
+    Party party;
+    party.cls = ClassOf(ch);
+    party.user = SourceKey(address, PrefixOfUsers());
+    debugs(97, 5, "class " << (*Config.msfrs.classes)[party.cls]->name << " user " << party.user);
+    return party;
+}
 
 Msfrs::Party
 Msfrs::Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
 {
     assert(request);
     Party party;
-    party.cls = ClassOf(request, al);
+    ACLFilledChecklist ch(nullptr, request);
+#if __has_include("acl/Node.h") // Squid 7
+    ch.updateAle(al);
+#else
+    ch.al = al;
+#endif
+    ch.syncAle(request, nullptr);
+    party.cls = ClassOf(ch);
     party.user = User(*request);
     debugs(97, 5, "class " << (*Config.msfrs.classes)[party.cls]->name << " user " << party.user);
+    if (const auto excess = TheExcessPort())
+        excess->acquaintances.note(ClientAddress(*request), party);
     return party;
 }
 

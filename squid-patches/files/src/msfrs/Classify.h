@@ -12,6 +12,11 @@
 
 class HttpRequest;
 
+namespace Ip
+{
+class Address;
+}
+
 namespace Msfrs
 {
 
@@ -20,6 +25,9 @@ struct Party {
     uint32_t cls = 0; ///< index into Config.msfrs.classes and RequestConfig::classes
     SBuf user; ///< the key of the user within the class, at most 128 bytes
 };
+
+/// The same for what comes to an address without a request. An ACL that needs one does not match.
+Party Classify(const Ip::Address &);
 
 /// Finds the class by msfrs_access (first line that matches; the default class otherwise) and the user by
 /// msfrs_user. Only to be called while Config.msfrs.on().

@@ -5,6 +5,7 @@
 #include "squid.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
+#include "SquidConfig.h"
 
 #include "engine/request_scheduler.h"
 
@@ -137,6 +138,9 @@ Msfrs::Configuration::checkPresence() const
     if (!interface.empty() && !if_nametoindex(interface.c_str()))
         link->place.warn("there is no interface " + interface +
                          " now; until there is, the bytes of responses are counted instead");
+    if (excess && Config.workers > 1)
+        excess->place.warn("the socket is not made with " + std::to_string(Config.workers) +
+                           " workers, of which each schedules alone; use workers 1");
 }
 
 void

@@ -27,6 +27,7 @@ class AccessLine;
 class UserKey;
 class Queue;
 class PluginLine;
+class ExcessSocket;
 
 using ClassLines = std::vector<ClassLine *>;
 using AccessLines = std::vector<AccessLine *>;
@@ -56,6 +57,7 @@ public:
     Queue *queue = nullptr;
     PluginLine *arbiter = nullptr;
     PluginLine *admission = nullptr;
+    ExcessSocket *excess = nullptr;
 
 private:
     void checkClasses() const;

@@ -12,6 +12,8 @@
 #include "msfrs/Directives.h"
 #include "Store.h"
 
+#include <sys/un.h>
+
 #include <memory>
 
 namespace
@@ -259,6 +261,22 @@ Msfrs::PluginLine::print(std::ostream &os) const
         os << ' ' << key << '=' << value;
 }
 
+Msfrs::ExcessSocket::ExcessSocket(ConfigParser &):
+    path(Word(place, "the path of a socket"))
+{
+    const auto longest = sizeof(sockaddr_un::sun_path) - 1;
+    if (path[0] != '/' || path.back() == '/' || path.size() > longest)
+        place.refuse(path + " is not allowed; give an absolute path of at most " + std::to_string(longest) +
+                     " characters, as in /run/msfrs/excess.sock");
+    RefuseMore(place);
+}
+
+void
+Msfrs::ExcessSocket::print(std::ostream &os) const
+{
+    os << path;
+}
+
 /* directives that may be given once */
 
 namespace Configuration
@@ -279,6 +297,7 @@ MSFRS_COMPONENT(Quantum)
 MSFRS_COMPONENT(UserKey)
 MSFRS_COMPONENT(Queue)
 MSFRS_COMPONENT(PluginLine)
+MSFRS_COMPONENT(ExcessSocket)
 
 #undef MSFRS_COMPONENT
 

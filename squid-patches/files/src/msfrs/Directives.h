@@ -138,6 +138,16 @@ public:
     std::vector<Option> settings; ///< checked by Configuration::check() against the plugin's own table
 };
 
+/// msfrs_excess PATH
+class ExcessSocket: public Directive
+{
+public:
+    explicit ExcessSocket(ConfigParser &);
+    void print(std::ostream &) const override;
+
+    std::string path;
+};
+
 } // namespace Msfrs
 
 #endif /* SQUID_SRC_MSFRS_DIRECTIVES_H */

@@ -4,6 +4,7 @@
 
 #include "squid.h"
 #include "globals.h"
+#include "msfrs/Excess.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/Report.h"
 #include "tools.h"
@@ -69,6 +70,12 @@ public:
         sample("", "", value);
     }
 
+    void counter(const char *name, const char *unit, const char *help, const uint64_t value)
+    {
+        family(name, "counter", unit, help);
+        sample("_total", "", std::to_string(value));
+    }
+
 private:
     std::ostream &os_;
     std::string common_;
@@ -113,6 +120,9 @@ const ClassFamily ClassFamilies[] = {
     },
     {   "msfrs_class_received_bytes", "counter", "bytes", "Bytes of responses that were received.",
         [](const msfrs::ClassReport &c) { return std::to_string(c.bytes); }
+    },
+    {   "msfrs_class_excess_bytes", "counter", "bytes", "Bytes that no request caused, as told to msfrs_excess.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.excess); }
     },
     {   "msfrs_class_quanta", "counter", nullptr, "Quanta of responses that were begun.",
         [](const msfrs::ClassReport &c) { return std::to_string(c.quanta); }
@@ -185,6 +195,11 @@ Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
                      Fixed(window.outstanding, 0));
         writer.gauge("msfrs_window_limit_responses", nullptr, "W+: responses that may be under way.",
                      Fixed(window.limit, 6));
+        const auto &excess = TheExcessCounts();
+        writer.counter("msfrs_excess_lines", nullptr, "Lines that msfrs_excess took.", excess.lines);
+        writer.counter("msfrs_excess_refused_lines", nullptr, "Lines that msfrs_excess refused.", excess.refused);
+        writer.counter("msfrs_excess_no_class_bytes", "bytes", "Bytes of receivers that are of no class.",
+                       excess.noClass);
         PrintClasses(writer, classes);
         PrintRefusals(writer, classes);
         PrintWaits(writer, classes);

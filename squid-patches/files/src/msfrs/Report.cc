@@ -13,6 +13,7 @@
 #include "mgr/Filler.h"
 #include "mgr/Registration.h"
 #include "mgr/Request.h"
+#include "msfrs/Excess.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/Report.h"
 #include "Store.h"
@@ -181,6 +182,19 @@ PrintWindow(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::W
 }
 
 void
+PrintExcess(std::ostream &os)
+{
+    const auto port = Msfrs::TheExcessPort();
+    const auto &counts = Msfrs::TheExcessCounts();
+    os << "excess: # what was reported to msfrs_excess\n"
+       "  socket: " << (port ? Quoted(port->path()) : "null") << "\n"
+       "  lines: " << counts.lines << "\n"
+       "  bytes: " << counts.bytes << " # charged to classes\n"
+       "  no_class_bytes: " << counts.noClass << "\n"
+       "  refused_lines: " << counts.refused << '\n';
+}
+
+void
 PrintClass(std::ostream &os, const msfrs::ClassReport &c, const bool isDefault)
 {
     os << "  - name: " << Quoted(c.name) << "\n"
@@ -192,6 +206,7 @@ PrintClass(std::ostream &os, const msfrs::ClassReport &c, const bool isDefault)
        "    in_flight: " << c.inFlight << "\n"
        "    requests: " << c.requests << "\n"
        "    bytes: " << c.bytes << "\n"
+       "    excess: " << c.excess << "\n"
        "    quanta: " << c.quanta << "\n"
        "    service: " << Fixed(c.service, 0) << "\n"
        "    waits: " << c.waitCount << "\n"
@@ -220,6 +235,7 @@ Msfrs::PrintReport(std::ostream &os, const Gateway * const gateway)
     const auto window = scheduler->window();
     PrintLink(os, config, window);
     PrintWindow(os, config, window, Gateway::Now()*1e-9);
+    PrintExcess(os);
     os << "quantum: " << config.quantum << " # 0: none\n"
        "max_wait: " << Fixed(config.maxWait*1e-9, 3) << "\n"
        "max_per_user: " << config.maxPerUser << "\n"
@@ -227,6 +243,7 @@ Msfrs::PrintReport(std::ostream &os, const Gateway * const gateway)
        "arbiter: " << Plugin(config.arbiter) << "\n"
        "admission: " << Plugin(config.admission) << "\n"
        "# users: who have a request queued or in service. service: the service counter, bytes by weight and user.\n"
+       "# excess: bytes that no request caused, in addition to bytes.\n"
        "# wait_*: from the arrival of a request to its first release, over the last five to ten minutes.\n"
        "classes:\n";
     size_t index = 0;

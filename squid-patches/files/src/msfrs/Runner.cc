@@ -4,6 +4,7 @@
 
 #include "squid.h"
 #include "base/RunnersRegistry.h"
+#include "msfrs/Excess.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/Report.h"
 #include "tools.h"
@@ -29,22 +30,28 @@ void
 Msfrs::GatewayRr::useConfig()
 {
     RegisterReports(); // everywhere: the coordinator must know them to ask the workers
-    if (IamWorkerProcess())
+    if (IamWorkerProcess()) {
         Gateway::Configure();
+        ExcessPort::Configure();
+    }
 }
 
 void
 Msfrs::GatewayRr::syncConfig()
 {
-    if (IamWorkerProcess())
+    if (IamWorkerProcess()) {
         Gateway::Configure();
+        ExcessPort::Configure();
+    }
 }
 
 void
 Msfrs::GatewayRr::endingShutdown()
 {
     // not before: requests that wait may still be served during shutdown_lifetime
-    if (IamWorkerProcess())
+    if (IamWorkerProcess()) {
+        ExcessPort::Shutdown();
         Gateway::Shutdown();
+    }
 }
 

@@ -11,6 +11,7 @@
 namespace Msfrs
 {
 
+class ExcessPort;
 class Gateway;
 class Ticket;
 class Verdict;
@@ -19,6 +20,9 @@ using TicketPointer = RefCount<Ticket>;
 
 /// The scheduling of this process; nil while msfrs is off.
 Gateway *TheGateway();
+
+/// Where this process is told of excessive traffic; nil without msfrs_excess.
+ExcessPort *TheExcessPort();
 
 } // namespace Msfrs
 

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "comm.h"
+#include "comm/Loops.h"
+#include "debug/Stream.h"
+#include "event.h"
+#include "fatal.h"
+#include "fd.h"
+#include "fde.h"
+#include "globals.h"
+#include "ip/Address.h"
+#include "msfrs/Directives.h"
+#include "msfrs/Excess.h"
+#include "msfrs/Gateway.h"
+#include "SquidConfig.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace
+{
+
+/// A request tells more than an address, but users change, and so do ACLs like time.
+constexpr int RememberRequest = 600; // seconds
+constexpr int RememberAddress = 60; // seconds
+
+/// Others get a turn after that many datagrams.
+constexpr int DatagramsAtOnce = 16;
+
+/// In a line; more than any link brings between two reports.
+constexpr int64_t MostBytes = 10'000'000'000;
+
+constexpr msfrs_time LogRefusalsEvery = 60'000'000'000;
+
+Msfrs::ExcessPort *ThisPort = nullptr;
+Msfrs::ExcessCounts Counts;
+
+SBuf
+Key(const Ip::Address &address)
+{
+    in6_addr bits;
+    address.getInAddr(bits);
+    return SBuf(reinterpret_cast<const char *>(bits.s6_addr), sizeof(bits.s6_addr));
+}
+
+/// \returns whether the text is an address
+bool
+ParseAddress(const std::string_view text, Ip::Address &address)
+{
+    std::array<char, INET6_ADDRSTRLEN> buf;
+    if (text.size() >= buf.size())
+        return false;
+    *std::copy(text.begin(), text.end(), buf.begin()) = '\0';
+    in_addr four;
+    in6_addr six;
+    if (inet_pton(AF_INET, buf.data(), &four) == 1)
+        address = four;
+    else if (inet_pton(AF_INET6, buf.data(), &six) == 1)
+        address = six;
+    else
+        return false;
+    return true;
+}
+
+sockaddr_un
+SocketAddress(const std::string &path)
+{
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    assert(path.size() < sizeof(address.sun_path));
+    path.copy(address.sun_path, path.size());
+    return address;
+}
+
+[[noreturn]] void
+Fail(const std::string &path, const int error)
+{
+    const auto hint = (error == ENOENT || error == EACCES) ? "; its directory must be there, and the user that Squid runs "
+                      "as (cache_effective_user) must be allowed to write to it" : "";
+    throw msfrs::ConfigError("cannot make the socket " + path + ": " + xstrerr(error) + hint);
+}
+
+/// Refuses the name of a socket that is not just left over.
+void
+CheckLeftOver(const std::string &path, const sockaddr_un &address)
+{
+    const auto probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe < 0)
+        Fail(path, errno);
+    const auto answered = connect(probe, reinterpret_cast<const sockaddr *>(&address), sizeof(address)) == 0;
+    const auto error = errno;
+    close(probe);
+    if (answered)
+        throw msfrs::ConfigError("the socket " + path + " is in use by another process; give another path");
+    if (error != ECONNREFUSED)
+        throw msfrs::ConfigError("the socket " + path + " is there already and cannot be tried: " + xstrerr(error) +
+                                 "; remove it, or give another path");
+}
+
+} // namespace
+
+/* Msfrs::Acquaintances */
+
+void
+Msfrs::Acquaintances::note(const Ip::Address &address, const Party &party)
+{
+    parties_.add(Key(address), party, RememberRequest);
+}
+
+const Msfrs::Party &
+Msfrs::Acquaintances::find(const Ip::Address &address)
+{
+    const auto key = Key(address);
+    if (const auto known = parties_.get(key))
+        return *known;
+    latest_ = Classify(address);
+    parties_.add(key, latest_, RememberAddress);
+    return latest_;
+}
+
+void
+Msfrs::Acquaintances::forget()
+{
+    parties_.setMemLimit(0);
+    parties_.setMemLimit(Capacity);
+}
+
+/* Msfrs::ExcessPort */
+
+Msfrs::ExcessPort *
+Msfrs::TheExcessPort()
+{
+    return ThisPort;
+}
+
+const Msfrs::ExcessCounts &
+Msfrs::TheExcessCounts()
+{
+    return Counts;
+}
+
+void
+Msfrs::ExcessPort::Configure()
+{
+    const auto line = Config.msfrs.excess;
+    const auto wanted = TheGateway() && line && Config.workers <= 1;
+    if (ThisPort)
+        ThisPort->acquaintances.forget(); // classes may have changed
+    if (wanted && ThisPort && ThisPort->path() == line->path)
+        return;
+    Shutdown();
+    if (!wanted)
+        return;
+    try {
+        ThisPort = new ExcessPort(line->path);
+    } catch (const msfrs::ConfigError &e) {
+        const auto what = line->place.where() + ": msfrs_excess: " + e.what();
+        if (!reconfiguring)
+            fatalf("msfrs: %s", what.c_str());
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: " << what <<
+               "; until the next reconfiguration, excessive traffic is not charged");
+    }
+}
+
+void
+Msfrs::ExcessPort::Shutdown()
+{
+    delete ThisPort;
+    ThisPort = nullptr;
+}
+
+Msfrs::ExcessPort::ExcessPort(const std::string &path):
+    path_(path)
+{
+    fd_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd_ < 0)
+        Fail(path_, errno);
+    try {
+        bind();
+    } catch (...) {
+        close(fd_);
+        throw;
+    }
+    fd_open(fd_, FD_MSGHDR, "msfrs_excess");
+    fd_table[fd_].sock_family = AF_UNIX;
+    fd_table[fd_].flags.nonblocking = true;
+    // At startup, nothing can be awaited yet: comm_init() comes after useConfig().
+    eventAdd("Msfrs::ExcessPort::Await", &ExcessPort::Await, this, 0.0, 0, false);
+}
+
+Msfrs::ExcessPort::~ExcessPort()
+{
+    struct stat file;
+    if (lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_)
+        unlink(path_.c_str());
+    if (eventFind(&ExcessPort::Await, this))
+        eventDelete(&ExcessPort::Await, this);
+    comm_close(fd_);
+}
+
+/// Gives the socket its name, which a Squid that ended badly may have left behind.
+void
+Msfrs::ExcessPort::bind()
+{
+    const auto address = SocketAddress(path_);
+    struct stat file;
+    if (lstat(path_.c_str(), &file) == 0) {
+        if (!S_ISSOCK(file.st_mode))
+            throw msfrs::ConfigError("the file " + path_ + " is no socket; remove it, or give another path");
+        CheckLeftOver(path_, address);
+        if (unlink(path_.c_str()) != 0)
+            Fail(path_, errno);
+    }
+    // The mode of an unnamed socket, less the umask, becomes that of its name: it is never there with a wider one.
+    if (fchmod(fd_, 0660) != 0 || ::bind(fd_, reinterpret_cast<const sockaddr *>(&address), sizeof(address)) != 0 ||
+            chmod(path_.c_str(), 0660) != 0 || lstat(path_.c_str(), &file) != 0)
+        Fail(path_, errno);
+    device_ = file.st_dev;
+    inode_ = file.st_ino;
+}
+
+void
+Msfrs::ExcessPort::await()
+{
+    Comm::SetSelect(fd_, COMM_SELECT_READ, &ExcessPort::NoteReadable, this, 0);
+}
+
+void
+Msfrs::ExcessPort::Await(void * const port)
+{
+    static_cast<ExcessPort *>(port)->await();
+}
+
+void
+Msfrs::ExcessPort::NoteReadable(int, void * const port)
+{
+    static_cast<ExcessPort *>(port)->read();
+}
+
+void
+Msfrs::ExcessPort::read()
+{
+    await();
+    std::array<char, LongestDatagram> buf;
+    for (int n = 0; n < DatagramsAtOnce; ++n) {
+        const auto size = recv(fd_, buf.data(), buf.size(), MSG_TRUNC);
+        if (size < 0) {
+            const auto savedErrno = errno;
+            if (!ignoreErrno(savedErrno))
+                debugs(97, DBG_IMPORTANT, "ERROR: msfrs: reading from " << path_ << ": " << xstrerr(savedErrno));
+            return;
+        }
+        if (static_cast<size_t>(size) > buf.size())
+            refuse(std::string_view(buf.data(), 40), "the datagram has " + std::to_string(size) +
+                   " bytes; give at most " + std::to_string(LongestDatagram));
+        else
+            take(std::string_view(buf.data(), size));
+    }
+}
+
+void
+Msfrs::ExcessPort::take(std::string_view datagram)
+{
+    // While there is no scheduler, nobody is charged for anything.
+    const auto gateway = TheGateway();
+    if (!gateway)
+        return;
+    gateway->attempt("msfrs_excess", [this, datagram](auto &scheduler, const auto now) mutable {
+        while (!datagram.empty()) {
+            const auto end = datagram.find('\n');
+            takeLine(datagram.substr(0, end), scheduler, now);
+            datagram.remove_prefix(end == std::string_view::npos ? datagram.size() : end + 1);
+        }
+    });
+}
+
+/// ADDRESS BYTES
+void
+Msfrs::ExcessPort::takeLine(const std::string_view line, msfrs::RequestScheduler &scheduler, const msfrs_time now)
+{
+    const auto blank = line.find(' ');
+    if (blank == std::string_view::npos)
+        return refuse(line, "it is not of the form ADDRESS BYTES");
+
+    const auto digits = line.substr(blank + 1);
+    int64_t bytes = -1;
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
+    if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size() || bytes < 0 || bytes > MostBytes)
+        return refuse(line, "give the bytes as a whole number from 0 to " + std::to_string(MostBytes));
+
+    const auto receiver = line.substr(0, blank);
+    Ip::Address address;
+    if (receiver == "-") {
+        Counts.noClass += bytes;
+        scheduler.countExcess(bytes);
+    } else if (ParseAddress(receiver, address)) {
+        const auto &party = acquaintances.find(address);
+        Counts.bytes += bytes;
+        const auto &config = scheduler.config(); // an older one if the latest was refused
+        const auto cls = party.cls < config.classes.size() ? party.cls : config.defaultClass;
+        scheduler.chargeExcess(cls, std::string_view(party.user.rawContent(), party.user.length()), bytes, now);
+    } else {
+        return refuse(line, "give an IPv4 or IPv6 address, or - for a receiver of no class");
+    }
+    ++Counts.lines;
+}
+
+/// Counts a mistake of the sender for the log, which gets a line a minute at most.
+void
+Msfrs::ExcessPort::refuse(const std::string_view what, const std::string &why)
+{
+    ++Counts.refused;
+    ++refusals_;
+    const auto now = Gateway::Now();
+    if (refusalsLogged_ >= 0 && now - refusalsLogged_ < LogRefusalsEvery)
+        return;
+    std::string shown(what.substr(0, 64));
+    for (auto &c: shown) {
+        if (c < 0x20 || c >= 0x7F)
+            c = '?';
+    }
+    debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_ << (refusals_ == 1 ? " line" : " lines") <<
+           " refused at " << path_ << (refusalsLogged_ < 0 ? "" : " since the last line like this") <<
+           ", the latest '" << shown << "': " << why);
+    refusalsLogged_ = now;
+    refusals_ = 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_EXCESS_H
+#define SQUID_SRC_MSFRS_EXCESS_H
+
+#include <utility> // base/ClpMap.h uses it without asking
+
+#include "base/ClpMap.h"
+#include "msfrs/Classify.h"
+#include "sbuf/Algorithms.h"
+#include "sbuf/SBuf.h"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace Ip
+{
+class Address;
+}
+
+namespace msfrs
+{
+class RequestScheduler;
+}
+
+namespace Msfrs
+{
+
+/// What came in through ExcessPort since Squid started.
+struct ExcessCounts {
+    uint64_t lines = 0; ///< accepted
+    uint64_t bytes = 0; ///< charged to a class
+    uint64_t noClass = 0; ///< bytes for receivers of no class
+    uint64_t refused = 0; ///< lines that are not as they should be, and datagrams that are too long
+};
+
+inline uint64_t
+MemoryUsedBy(const Party &party)
+{
+    return sizeof(party) + party.user.length();
+}
+
+/// Remembers as whom a client address was scheduled: what else comes for the address is charged to the same class and
+/// user, even if these depend on more than the address. Bounded; forgets who has not been seen longest.
+class Acquaintances
+{
+public:
+    /// a request of this client
+    void note(const Ip::Address &, const Party &);
+
+    /// Its latest request's class and user; without one, what msfrs_access and msfrs_user make of the address alone.
+    /// \returns something that is valid until the next call
+    const Party &find(const Ip::Address &);
+
+    /// classes have changed
+    void forget();
+
+private:
+    static constexpr uint64_t Capacity = 16*1024*1024; ///< bytes, some 60,000 addresses
+
+    ClpMap<SBuf, Party, MemoryUsedBy> parties_{Capacity}; ///< by the 16 bytes of an address
+    Party latest_; ///< what find() returned
+};
+
+/// Takes reports of excessive traffic (MSF-RS paper, section 6): bytes of the downlink that no request of ours caused.
+/// A unix datagram socket; every line of a datagram is "ADDRESS BYTES", or "- BYTES" for a receiver of no class. See
+/// msfrs_excess in squid.conf.documented.
+class ExcessPort
+{
+public:
+    /// the longest datagram that is taken
+    static constexpr size_t LongestDatagram = 8192;
+
+    /// Makes, moves or ends the socket of this process as msfrs_excess says. To be called after Gateway::Configure().
+    /// Dies if the socket cannot be made at startup; goes on without it later.
+    static void Configure();
+
+    /// Ends it. Before Gateway::Shutdown().
+    static void Shutdown();
+
+    /// Makes the socket, with the rights of Squid's effective user and group.
+    /// \param path absolute
+    /// \throws msfrs::ConfigError saying why this cannot be
+    explicit ExcessPort(const std::string &path);
+    ~ExcessPort();
+
+    ExcessPort(ExcessPort &&) = delete; // no copying or moving of any kind
+
+    const std::string &path() const { return path_; }
+
+    Acquaintances acquaintances;
+
+private:
+    void bind();
+    void await();
+    void read();
+    void take(std::string_view datagram);
+    void takeLine(std::string_view line, msfrs::RequestScheduler &, int64_t now);
+    void refuse(std::string_view what, const std::string &why);
+    static void Await(void *);
+    static void NoteReadable(int, void *);
+
+    std::string path_;
+    int fd_ = -1;
+    dev_t device_ = 0; ///< of our file; somebody else may have put another in its place
+    ino_t inode_ = 0;
+
+    uint64_t refusals_ = 0; ///< since the last line about them
+    int64_t refusalsLogged_ = -1; ///< when that was, as Gateway::Now(); negative: never
+};
+
+const ExcessCounts &TheExcessCounts();
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_EXCESS_H */
+
