@@ -69,6 +69,13 @@ struct ClassifyLine {
     Kind kind = Kind::Any;
 };
 
+/// Telling Squid of what comes beside it: see Excess.
+struct ExcessConfig {
+    std::string socket; ///< path of Squid's; empty: nobody is told
+    msfrs_time interval = 100'000'000; ///< ns between two reports
+    std::string where;  ///< the line it is from
+};
+
 constexpr size_t NoClass = SIZE_MAX;
 
 struct Config {
@@ -86,6 +93,7 @@ struct Config {
     std::shared_ptr<const std::vector<Rule>> rules; ///< null: no conditioner
     std::optional<unsigned> markShift;              ///< where in the firewall mark the code points go; nothing: nowhere
     std::string control;                            ///< path of the control socket; empty: none
+    ExcessConfig excess;
     std::string user = "nobody";
 
     /// Whether segments of TCP stay together.

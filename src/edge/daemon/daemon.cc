@@ -22,7 +22,8 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
     file_(std::move(file)), pluginDir_(std::move(pluginDir)), log_(std::move(log)), base_(NewEventBase()),
     config_(std::make_shared<const Config>(ReadConfig(file_, pluginDir_))), rules_(TableOf(*config_)),
     conditioner_(rules_, config_->queue.threads), common_(config_->queue.threads),
-    kernelTable_(open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC))
+    kernelTable_(open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC)),
+    excessDue_(base_.get(), [this] { tellSquid(); })
 {
     const auto fail = [this](const std::string &why) {
         log_(why);
@@ -35,6 +36,16 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
     for (uint32_t n = 0; n < config_->queue.threads; ++n)
         workers_.push_back(
             std::make_unique<Worker>(optionsOf(n), newSchedule(config_), &conditioner_, common_, fail));
+    if (!config_->excess.socket.empty()) {
+        excess_ = std::make_unique<Excess>(config_->excess.socket, config_->flow);
+        for (const auto &worker : workers_) {
+            worker->observe([this, link = config_->link](const Held &h, msfrs_time) {
+                if (h.traits.readable)
+                    excess_->packet(h.traits.key,
+                                    static_cast<uint64_t>(PacketPath::onLink(link, h.traits.length, h.headers)));
+            });
+        }
+    }
     DropPrivileges(config_->user, Keep::NetAdmin); // which the kernel wants to see for every verdict
 }
 
@@ -73,10 +84,20 @@ bool Daemon::run(const std::function<void()> &ready)
         again(base_.get(), SIGHUP, EV_SIGNAL, hangUp);
     for (const auto &worker : workers_)
         worker->start();
+    if (excess_)
+        tellSquid();
     ready();
     event_base_dispatch(base_.get());
     workers_.clear(); // they let go what waits
+    if (excess_)
+        excess_->report();
     return !failed_;
+}
+
+void Daemon::tellSquid()
+{
+    excess_->report();
+    excessDue_.arm(MonotonicNow() + config_->excess.interval);
 }
 
 std::string Daemon::reload()
@@ -96,6 +117,8 @@ std::string Daemon::reload()
             auto &worker = *workers_[n];
             worker.ask([&worker, schedule = schedules[n]] { worker.replace(std::move(*schedule)); });
         }
+        if (excess_)
+            excess_->replace(next->flow);
         config_ = next;
         ++reloads_;
         return {};
@@ -121,6 +144,8 @@ Report Daemon::report()
     r.upSeconds = static_cast<double>(MonotonicNow() - start_) * 1e-9;
     r.reloads = reloads_;
     r.reloadFailures = refused_;
+    if (excess_)
+        r.excess = excess_->counts();
     r.classes.resize(config_->classes.size());
     r.queues.resize(workers_.size());
     r.flows.resize(workers_.size());

@@ -6,6 +6,7 @@
 
 #include "daemon/event.h"
 #include "edge/daemon/control.h"
+#include "edge/daemon/excess.h"
 #include "edge/daemon/report.h"
 #include "edge/daemon/worker.h"
 
@@ -37,6 +38,7 @@ private:
     std::unique_ptr<Schedule> newSchedule(const std::shared_ptr<const Config> &) const;
     NfQueue::Options optionsOf(uint32_t thread) const;
     std::string kernelTable() const;
+    void tellSquid();
 
     std::string file_, pluginDir_;
     Log log_;
@@ -49,6 +51,8 @@ private:
     uint64_t reloads_ = 0, refused_ = 0;
     Descriptor kernelTable_; ///< readable for root alone, so opened before that is over
     std::unique_ptr<Control> control_;
+    std::unique_ptr<Excess> excess_; ///< null: Squid is told nothing
+    Timer excessDue_;
     std::atomic<bool> failed_{false};
     std::vector<std::unique_ptr<Worker>> workers_;
 };

@@ -212,14 +212,35 @@ void ReadMark(Line &line, Config &config, const Surroundings &)
     config.markShift = static_cast<unsigned>(fields.need("shift", ": 0 to 24").number(0, 24));
 }
 
+void CheckSocketPath(const Line &line, const std::string &what, const std::string_view path)
+{
+    constexpr size_t Most = 107; // sun_path
+    if (path.empty() || path[0] != '/' || path.size() > Most)
+        line.refuse(what + Shown(path) + ": wanted is a path from '/' on of at most " + std::to_string(Most) +
+                    " characters");
+}
+
 void ReadControl(Line &line, Config &config, const Surroundings &)
 {
     config.control = line.need();
-    constexpr size_t Most = 107; // sun_path
-    if (config.control[0] != '/' || config.control.size() > Most)
-        line.refuse("control " + Shown(config.control) + ": wanted is a path from '/' on of at most " +
-                    std::to_string(Most) + " characters");
+    CheckSocketPath(line, "control ", config.control);
     line.end();
+}
+
+void ReadExcess(Line &line, Config &config, const Surroundings &)
+{
+    const auto fields = line.fields({"socket", "interval"});
+    auto &excess = config.excess;
+    excess.where = line.where;
+    excess.socket = fields.need("socket", ": the path that msfrs_excess has in squid.conf").value;
+    CheckSocketPath(line, "socket=", excess.socket);
+    if (const auto f = fields.find("interval")) {
+        const auto unit = f->value.find("ms");
+        const auto number = WholeNumber(f->value.substr(0, unit), 10'000);
+        if (!number || *number < 10 || unit == f->value.npos || unit + 2 != f->value.size())
+            f->refuse("allowed are 10ms to 10000ms");
+        excess.interval = int64_t{*number} * 1'000'000;
+    }
 }
 
 void ReadUser(Line &line, Config &config, const Surroundings &)
@@ -245,6 +266,7 @@ const Keyword Keywords[] = {
     {"rules", "rules FILE", false, ReadRulesFile},
     {"mark", "mark shift=BITS", false, ReadMark},
     {"control", "control PATH", false, ReadControl},
+    {"excess", "excess socket=PATH [interval=TIME]", false, ReadExcess},
     {"user", "user NAME", false, ReadUser},
 };
 
@@ -361,6 +383,8 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
     }
     if (config.flow.by == FlowBy::Host && config.flow.inside.empty())
         throw RuleError(file + ": flow host needs to know who is a host: " + FindKeyword("inside")->usage);
+    if (!config.excess.socket.empty() && config.flow.inside.empty())
+        throw RuleError(config.excess.where + ": excess needs to know who is a user: " + FindKeyword("inside")->usage);
     if (config.rules)
         AddPerHopClasses(config);
     CheckClasses(config, file);

@@ -49,6 +49,19 @@ constexpr UseName UseTotals[] = {
      "Processor time that they took."},
 };
 
+struct ExcessName {
+    const char *name;
+    uint64_t Excess::Counts::*count;
+    const char *help;
+};
+constexpr ExcessName ExcessTotals[] = {
+    {"bytes", &Excess::Counts::bytes, "Bytes of inside receivers that Squid was told of."},
+    {"outside_bytes", &Excess::Counts::outsideBytes, "Bytes of others that Squid was told of."},
+    {"datagrams", &Excess::Counts::datagrams, "Reports to Squid."},
+    {"waits", &Excess::Counts::waits, "Reports that waited because Squid was behind."},
+    {"lost_bytes", &Excess::Counts::lostBytes, "Bytes that nobody could be told of."},
+};
+
 std::string Milliseconds(const double seconds) { return Number(seconds * 1e3) + " ms"; }
 
 class Metric {
@@ -135,6 +148,15 @@ std::string Text(const Report &r)
             out << ", " << c.name << " " << r.queues[n].*c.count;
         out << "\n";
     }
+    if (r.excess) {
+        out << "excess " << config.excess.socket;
+        auto separator = ": ";
+        for (const auto &e : ExcessTotals) {
+            out << separator << e.name << " " << (*r.excess).*e.count;
+            separator = ", ";
+        }
+        out << "\n";
+    }
     for (size_t n = 0; n < r.classes.size(); ++n) {
         if (!Leaf(r, n))
             continue;
@@ -202,6 +224,11 @@ std::string OpenMetrics(const Report &r)
     Metric flows(out, "flows", "gauge", "Flows that are known, idle ones included.");
     for (size_t n = 0; n < r.flows.size(); ++n)
         flows.sample(queueLabel(n), static_cast<double>(r.flows[n]));
+    for (const auto &e : ExcessTotals) {
+        if (r.excess)
+            Metric(out, std::string("excess_") + e.name, "counter", e.help)
+                .sample("", static_cast<double>((*r.excess).*e.count), "_total");
+    }
     Metric gauges(out, "plugin", "gauge", "Gauges of the scheduler and the AQM.");
     for (const auto &g : r.gauges) {
         gauges.sample(queueLabel(g.queue) + "," + Label("plugin", g.plugin) + "," + Label("name", g.name) +

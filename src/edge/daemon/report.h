@@ -6,6 +6,7 @@
 
 #include "edge/daemon/config.h"
 #include "edge/daemon/counters.h"
+#include "edge/daemon/excess.h"
 
 #include <memory>
 #include <string>
@@ -42,6 +43,7 @@ struct Report {
     bool conntrack = false;
     std::vector<GaugeValue> gauges;
     std::vector<FunctionReport> functions;
+    std::optional<Excess::Counts> excess; ///< nothing: Squid is told nothing
 };
 
 std::string Text(const Report &);

@@ -27,6 +27,8 @@ public:
     ~Worker();
     Worker(const Worker &) = delete;
 
+    /// Before start(): called in the worker's thread for each packet that passes.
+    void observe(Observer observer) { path_.observe(std::move(observer)); }
     void start();
     /// Calls `what` in the worker's thread, and returns when it has. Not from that thread.
     /// \returns false: the worker has ended

@@ -59,7 +59,10 @@ TEST(EdgeConfig, Everything)
                         "class web weight=0.5 parent=staff aggregate=on\nclass rest default=on\n"
                         "classify web from=198.18.1.1-198.18.1.9 protocol=tcp to-port=443 length=0-600 dscp=ef "
                         "kind=request\n"
-                        "mark shift=24\ncontrol /run/msfrs/edge.sock\nuser daemon\n");
+                        "mark shift=24\ncontrol /run/msfrs/edge.sock\nuser daemon\n"
+                        "excess socket=/run/msfrs/excess.sock interval=250ms\n");
+    EXPECT_EQ(c.excess.socket, "/run/msfrs/excess.sock");
+    EXPECT_EQ(c.excess.interval, 250'000'000);
     EXPECT_EQ(c.link.rate, 2'500'000'000);
     EXPECT_EQ(c.link.burst, 3072);
     EXPECT_EQ(c.queue.threads, 4u);
@@ -121,6 +124,13 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"mark shift=25\n", "edge.conf:3: shift=25: allowed are 0 to 24"},
     Mistake{"control edge.sock\n", "edge.conf:3: control edge.sock: wanted is a path from '/' on of at most 107 "
                                    "characters"},
+    Mistake{"inside 198.18.0.0/16\nexcess interval=1ms\n",
+            "edge.conf:4: socket is missing: the path that msfrs_excess has in squid.conf"},
+    Mistake{"excess socket=/s\n", "edge.conf:3: excess needs to know who is a user: inside NETWORK..."},
+    Mistake{"excess socket=s\n", "edge.conf:3: socket=s: wanted is a path from '/' on of at most 107 characters"},
+    Mistake{"excess socket=/s interval=9ms\n", "edge.conf:3: interval=9ms: allowed are 10ms to 10000ms"},
+    Mistake{"excess socket=/s interval=100\n", "edge.conf:3: interval=100: allowed are 10ms to 10000ms"},
+    Mistake{"excess socket=/s interval=1mss\n", "edge.conf:3: interval=1mss: allowed are 10ms to 10000ms"},
     Mistake{"rules /nowhere\n", "edge.conf:3: /nowhere: cannot be opened: No such file or directory"},
     Mistake{"aqm faba limit=2000\n", "edge.conf: faba: limit=2000 would never be reached: the host queues 1000 packets "
                                      "at most; allowed are 1 to 1000, or 0 for just that"}));
@@ -150,6 +160,12 @@ TEST(EdgeConfig, WhatAReloadCannotChange)
     EXPECT_EQ(NeedsRestart(now, Read(Least + "limit 5\nscheduler drr\naqm red\nclass z\n")), "");
     EXPECT_NE(NeedsRestart(now, Read("link rate=1Mbit\nqueue number=4\n")), "");
     EXPECT_NE(NeedsRestart(now, Read("link rate=1Gbit\nqueue number=3\n")), ""); // segments stay together
+    const std::string told = Least + "inside 198.18.0.0/16\nexcess socket=/s\n";
+    EXPECT_EQ(NeedsRestart(now, Read(told)),
+              "edge.conf:4: another socket or interval: a restart is needed for that, a reload leaves it as it was");
+    EXPECT_EQ(NeedsRestart(Read(told), now),
+              "without excess: a restart is needed for that, a reload leaves it as it was");
+    EXPECT_EQ(NeedsRestart(Read(told), Read(told + "inside 198.19.0.0/16\n")), "");
     EXPECT_EQ(NeedsRestart(now, Read(Least + "user daemon\n")),
               "user daemon: a restart is needed for that, a reload leaves it as it was");
 }

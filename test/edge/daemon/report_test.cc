@@ -73,6 +73,20 @@ TEST(EdgeReport, AsOpenMetrics)
     EXPECT_EQ(text.substr(text.size() - 6), "# EOF\n");
 }
 
+TEST(EdgeReport, WhatSquidIsTold)
+{
+    auto r = Example();
+    EXPECT_EQ(Text(r).find("excess"), std::string::npos);
+    EXPECT_EQ(OpenMetrics(r).find("excess"), std::string::npos);
+    auto config = std::make_shared<Config>(*r.config);
+    config->excess.socket = "/s";
+    r.config = config;
+    r.excess = Excess::Counts{5, 4, 3, 2, 1};
+    const std::string words = "excess /s: bytes 5, outside_bytes 4, datagrams 3, waits 2, lost_bytes 1\n";
+    EXPECT_NE(Text(r).find(words), std::string::npos) << Text(r);
+    EXPECT_NE(OpenMetrics(r).find("msfrs_edge_excess_lost_bytes_total 1\n"), std::string::npos);
+}
+
 TEST(KernelCounts, AreThoseOfTheQueue)
 {
     QueueCounts counts;
