@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import shaping, squidconf
+from .edge import beside
 from .errors import TrialError
-from .world import LAN
+from .world import LAN, ROOT
 
 #: What HTB leaves free, so that its queue and not the ISP's is the bottleneck: as much as MSF-RS' U+ does.
 HTB_SHARE = 0.98
+EDGE = ROOT / 'build/install/sbin/msfrs-edge'
 
 
 @dataclass(frozen=True)
@@ -24,12 +26,18 @@ def _htb(world):
     shaping.htb(world.gateway, LAN, HTB_SHARE * world.rate_bps, world.users, world.weights)
 
 
+def _told(world):
+    beside.tell(world, LAN, EDGE, squidconf.excess_socket(world))
+
+
 ARMS = {arm.name: arm for arm in (
     Arm('stock', 'Squid as it comes', squidconf.stock),
     Arm('stock-pools', 'Squid with a delay pool for each class', squidconf.pools),
     Arm('stock-htb', 'Squid, and HTB at 98 % of the link behind it', squidconf.stock, prepare=_htb),
     Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.msfrs_paper, scheduled=True),
     Arm('msfrs', 'MSF-RS with its defaults', squidconf.msfrs, scheduled=True),
+    Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', squidconf.msfrs_told, scheduled=True,
+        prepare=_told),
     Arm('fifo', 'whole responses, in the order of arrival', squidconf.queueing('fifo'), scheduled=True),
     Arm('drr', 'whole responses, deficit round robin by class', squidconf.queueing('drr'), scheduled=True),
     Arm('msfq', 'whole responses, minimum starting tag by class', squidconf.queueing('msfq'), scheduled=True),

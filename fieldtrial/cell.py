@@ -141,10 +141,11 @@ def _beside(spec, workload, world, t0):
     """The daemons of the constant-rate streams that the workload wants beside it."""
     for number, stream in enumerate(workload.beside(spec.rate_bps), start=1):
         port, where = CBR_PORT + number - 1, world.directory / f'cbr{number}'   # copied by _keep_files
-        yield Daemon(world.users_host, [sys.executable, '-m', 'fieldtrial.cbr', 'recv', '--bind', addresses.SINK4,
+        receiver = addresses.SINK4 if stream.receiver is None else world.users[stream.receiver].v4
+        yield Daemon(world.users_host, [sys.executable, '-m', 'fieldtrial.cbr', 'recv', '--bind', receiver,
                                         '--port', str(port), '--csv', f'{where}-received.csv'], f'{where}-received.log',
                      command='CBR receiver', cwd=ROOT)
-        yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.cbr', 'send', '--to', addresses.SINK4,
+        yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.cbr', 'send', '--to', receiver,
                                   '--port', str(port), '--rate', f'{stream.rate_bps:.0f}', '--on', f'{stream.on_s:g}',
                                   '--off', f'{stream.off_s:g}', *(['--off-first'] if stream.off_first else []),
                                   '--duration', f'{spec.duration_s:g}', '--t0', f'{t0:.6f}',

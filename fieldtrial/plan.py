@@ -66,6 +66,7 @@ def full():
         Condition('backlogged', ALL, 180, 60, rate_bps=10e6),
         Condition('open', ALL, 320, 60, {'load': 0.85}, drain_s=30),
         Condition('unequal', (*NO_POOLS, *QUEUEING), 460, 60),
+        Condition('excess', ('msfrs', 'msfrs-edge'), 200, 60),
         Condition('phases', ALL, 400, 20),
         Condition('backlogged', NO_POOLS, 260, 60, buffer_bdp=10),
         *(Condition('cbr', SHAPERS, 240, 80, {'share': share}) for share in (0.2, 0.4, 0.6)),

@@ -66,6 +66,16 @@ def msfrs(world, *, extra=()):
     return stock(world) + '\n' + '\n'.join([*lines, *extra]) + '\n'
 
 
+def msfrs_told(world):
+    """The same, with the socket where msfrs-edge says what comes beside Squid."""
+    return msfrs(world, extra=(f'msfrs_excess {excess_socket(world)}',))
+
+
+def excess_socket(world):
+    """Where that is."""
+    return world.squid_directory() / 'excess.sock'
+
+
 #: The paper serves whole responses, and updates its window every five seconds.
 WHOLE_RESPONSES = ('msfrs_window target=98% interval=5s reserve=0', 'msfrs_quantum none')
 

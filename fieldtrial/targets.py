@@ -10,7 +10,7 @@ from fieldtrial.report.measures import SIZE_LABELS
 from fieldtrial.report.stats import StatsError
 from fieldtrial.report.wording import percent, seconds
 
-OURS, PAPER_ARM, STOCK, HTB = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb'
+OURS, PAPER_ARM, STOCK, HTB, EDGE = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge'
 DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay products is called deep
 
 
@@ -83,6 +83,14 @@ def phases_error(measures):
     farthest = max((stats.worst(errors) for _, _, errors in phases), key=abs)
     words = ' | '.join(wording.ratios(ratios) for _, ratios, _ in phases)
     return Figure(abs(farthest), f'{words} ({wording.signed_percent(farthest, 2)})')
+
+
+def beside_error(measures):
+    """How far what the first user gets in all, by requests and beside, is from what others of its class get each."""
+    by_request, beside, fair = measures.with_beside()
+    error = (by_request + beside) / fair - 1
+    return Figure(abs(error), f'{percent(by_request / fair)} by request and '
+                              f'{percent(beside / fair)} beside ({wording.signed_percent(error)})')
 
 
 def utilisation(measures):
@@ -213,6 +221,7 @@ def _table_1(cell):
 
 
 SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
+BESIDE = 'Traffic beside Squid'
 PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
 
 _LOADS = _with('load', 0.85, 0.95, form=lambda load: f'load {load:g}')
@@ -245,6 +254,9 @@ TARGETS = (
     Target(CBR, 'utilisation', ('cbr',), utilisation, '>=', _table_1, _at_least,
            'The utilisation of the link under CBR', settings=_with(
                'share', 0.2, 0.4, 0.6, form=lambda share: f'CBR {share * 100:g} %')),
+    Target(BESIDE, 'with what comes beside Squid, a fair share', ('excess',), beside_error, '<=', 0.05, _within,
+           'What a user had who also received traffic beside Squid', arm=EDGE,
+           settings=(('one user of the first class', lambda cell: True),)),
     *_small_objects(),
     Target(OPEN, 'all objects, mean', ('open',), latency(_mean), '<=', 1.00, _at_most,
            'The mean latency of all objects', against=STOCK, settings=_LOADS),

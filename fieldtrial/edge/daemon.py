@@ -16,20 +16,20 @@ PATIENCE = 10.0
 SAMPLE = re.compile(r'^msfrs_edge_(\w+)(\{.*\})? (\S+)$', re.MULTILINE)
 
 
-def start(scenario, host, program, conf, prefix=(), **lines):
+def start(scenario, host, program, conf, prefix=(), name='edge', **lines):
     """Starts it with a configuration: a path, or its text. `lines` replace the lines of these keywords, or are added:
-    `link='rate=10Mbit'`. prefix: words before its command line. Its Daemon, once it reads its queue; `control` is the
-    path of its socket. Raises TrialError if it does not start."""
+    `link='rate=10Mbit'`. prefix: words before its command line. name: of its files. Its Daemon, once it reads its queue;
+    `control` is the path of its socket. Raises TrialError if it does not start."""
     if not _succeeds(host, 'test', '-x', program):
         raise TrialError(f'{program}: no program there; build and install it with `make install` at the top')
-    text, path = conf, scenario.directory / 'edge.conf'
-    lines = {'control': scenario.directory / 'edge.socket'} | lines
+    text, path = conf, scenario.directory / f'{name}.conf'
+    lines = {'control': scenario.directory / f'{name}.socket'} | lines
     if isinstance(conf, pathlib.Path):
         text = conf.read_text(encoding='utf-8')
         # What a file names is beside it.
-        lines = {word: conf.parent / name for word, name in re.findall('(?m)^(rules) (.+)', text)} | lines
+        lines = {word: conf.parent / other for word, other in re.findall('(?m)^(rules) (.+)', text)} | lines
     path.write_text(with_lines(text, **lines), encoding='utf-8')
-    edge = scenario.start(host, [*_ahead(host), *prefix, str(program), str(path)], 'edge.log', command='msfrs-edge',
+    edge = scenario.start(host, [*_ahead(host), *prefix, str(program), str(path)], f'{name}.log', command='msfrs-edge',
                           stdout=subprocess.PIPE)
     edge.control = lines['control']
     if edge.stdout.readline() != b'ready\n':

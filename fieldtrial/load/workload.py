@@ -83,11 +83,13 @@ def _text(value):
 
 @dataclasses.dataclass(frozen=True)
 class CbrStream:
-    """UDP at a constant rate beside the workload: `rate_bps` of frames, on for `on_s`, off for `off_s`, and so on."""
+    """UDP at a constant rate beside the workload: `rate_bps` of frames, on for `on_s`, off for `off_s`, and so on.
+    receiver: the number of the user that it goes to; None: to an address behind the gateway that no user has."""
     rate_bps: float
     on_s: float
     off_s: float
     off_first: bool
+    receiver: int = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from fieldtrial.errors import TrialError
 
 STAT = 'stat.json'
 TEXT = {'user', 'class', 'server', 'outcome', 'page', 'kind', 'scheme'}
-MAY_BE_EMPTY = {'t_first_byte'}
+MAY_BE_EMPTY = {'t_first_byte', 'delay_mean_ms', 'delay_max_ms'}
 
 COLUMNS = {
     'link.csv': ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'),
@@ -25,6 +25,7 @@ COLUMNS = {
     'requests.csv': ('t_start', 't_first_byte', 't_end', 'user', 'class', 'size', 'bytes', 'outcome'),
     'pages.csv': ('t_start', 't_end', 'user', 'class', 'outcome'),
     'bytes.csv': ('t',),
+    'cbr1-received.csv': ('t', 'bytes'),
 }
 CUMULATIVE = {'link.csv': ('rx_bytes', 'drops', 'sent_bytes', 'sent_packets'), 'squid.csv': ('cpu_s',)}
 
@@ -130,6 +131,7 @@ class Cell:
     requests: dict = None
     pages: dict = None
     received: dict = None
+    beside: dict = None     # each second's bytes of a constant-rate stream
     repeated: bool = False  # whether the run has it with other seeds too
 
     @property
@@ -206,7 +208,8 @@ def read_cell(directory):
         sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
         link=table('link.csv'), squid=table('squid.csv', False),
         window=table('window.csv', False), requests=table('requests.csv'),
-        pages=table('pages.csv', False), received=table('bytes.csv', False))
+        pages=table('pages.csv', False), received=table('bytes.csv', False),
+        beside=table('cbr1-received.csv', False))
     if cell.window is not None and len(cell.window['t']) == 0:
         cell.window = None
     if cell.pages is not None and len(cell.pages['t_start']) == 0:

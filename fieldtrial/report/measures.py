@@ -14,7 +14,7 @@ KB = 1024
 SIZES = {'small': (0, 16 * KB), 'medium': (16 * KB, 64 * KB), 'large': (64 * KB, float('inf'))}
 SIZE_LABELS = {'small': 'up to 16 kB', 'medium': '16 to 64 kB', 'large': 'over 64 kB'}
 
-SATURATED = ('backlogged', 'unequal', 'phases', 'cbr')
+SATURATED = ('backlogged', 'unequal', 'phases', 'cbr', 'excess')
 FAILED = ('refused', 'error')
 BLOCK_S = 5.0
 
@@ -83,6 +83,24 @@ class Measures:
             total[self.cell.users[user]] += amount
         return total
 
+    def beside_bytes(self):
+        """Bytes of frames that the constant-rate stream brought."""
+        if self.cell.beside is None:
+            raise StatsError('the run recorded no constant-rate stream')
+        begun = self.cell.beside['t']
+        return float(self.cell.beside['bytes'][(begun >= self.cell.start) & (begun < self.cell.stop)].sum())
+
+    def with_beside(self):
+        """(bytes of the first user by requests, bytes that it received beside them, mean bytes of the others of its
+        class)."""
+        received = self.user_bytes()
+        first, *_ = self.cell.users
+        others = [amount for user, amount in received.items()
+                  if user != first and self.cell.users[user] == self.cell.users[first]]
+        if not others or not sum(others):
+            raise StatsError(f'no other user of {self.cell.users[first]} received anything')
+        return received[first], self.beside_bytes(), sum(others) / len(others)
+
     def payload_bytes(self):
         """Body bytes received by all users."""
         return sum(self.class_bytes().values())
@@ -144,8 +162,8 @@ class Measures:
 
     def goodput_share(self):
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
-        if self.cell.workload == 'cbr':
-            raise StatsError('traffic of no user shared the link')
+        if self.cell.workload in ('cbr', 'excess'):
+            raise StatsError('traffic of no request shared the link')
         carried = self.link_bytes()
         if carried <= 0:
             raise StatsError('the link carried nothing')

@@ -6,7 +6,7 @@ from fieldtrial.report import table as text
 from fieldtrial.report.html import (arm_key, chip, class_key, element, grid, join, link, listing, paragraph, section,
                                     table)
 
-THROUGHPUT = ('backlogged', 'unequal', 'phases', 'cbr')
+THROUGHPUT = ('backlogged', 'unequal', 'phases', 'cbr', 'excess')
 LATENCY = ('backlogged', 'unequal', 'open', 'url-list')
 QUEUE = ('backlogged', 'pages', 'open')
 

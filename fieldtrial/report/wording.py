@@ -11,6 +11,7 @@ ARMS = {
     'stock-htb': 'HTB behind Squid',
     'msfrs-paper': 'MSF-RS (paper)',
     'msfrs': 'MSF-RS',
+    'msfrs-edge': 'MSF-RS told by msfrs-edge',
     'fifo': 'FIFO on requests',
     'drr': 'DRR on requests',
     'msfq': 'MSFQ on requests',
@@ -23,6 +24,7 @@ WORKLOADS = {
     'pages': 'Page loads',
     'open': 'Open arrivals',
     'cbr': 'On/off CBR beside',
+    'excess': 'One user served beside Squid',
     'url-list': 'URL list',
 }
 

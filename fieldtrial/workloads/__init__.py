@@ -5,7 +5,7 @@ import importlib
 from ..load.workload import CbrStream, Parameter, ParameterError, Phase, Workload   # noqa: F401, for those who ask
 
 _MODULES = {'backlogged': 'backlogged', 'unequal': 'unequal', 'phases': 'phases', 'pages': 'pages',
-            'open': 'open', 'cbr': 'cbr', 'url-list': 'url_list'}
+            'open': 'open', 'cbr': 'cbr', 'excess': 'excess', 'url-list': 'url_list'}
 
 
 def names():

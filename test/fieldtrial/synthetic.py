@@ -53,8 +53,9 @@ def _steps(stop, step):
 
 
 def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds=60.0, warm_up=10.0, counts=(4, 4, 4),
-              seed=1, pages=False, exact=True, phases=None, **parameters):
-    """Writes one cell: `warm_up` s that are not measured and `seconds` that are. `exact` writes bytes.csv."""
+              seed=1, pages=False, exact=True, phases=None, beside_bps=None, less_bps=0.0, **parameters):
+    """Writes one cell: `warm_up` s that are not measured and `seconds` that are. `exact` writes bytes.csv. beside_bps: of
+    a stream to the first user; less_bps: so much less it gets by requests."""
     directory.mkdir(parents=True)
     stop, users = warm_up + seconds, users_of(counts)
     chance = random.Random(f'{seed} {arm.name} {workload}')
@@ -70,7 +71,10 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
         write_csv(directory / 'window.csv', ('t', 'w', 'wplus', 'u'),
                   [(t, 6 + chance.randint(-1, 1), 6 + (t > stop / 2), arm.utilisation) for t in _steps(stop, 5.0)])
     if exact:
-        _write_bytes(directory, arm, users, rate_bps, stop, phases)
+        _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps)
+    if beside_bps is not None:
+        write_csv(directory / 'cbr1-received.csv', ('t', 'packets', 'bytes', 'lost', 'delay_mean_ms'),
+                  [(t, 1, beside_bps / 8, 0, '') for t in _steps(stop - 1, 1)])
     _write_requests(directory, arm, users, stop, chance)
     if pages:
         _write_pages(directory, arm, users, stop, chance)
@@ -97,7 +101,7 @@ def _write_link(directory, arm, rate_bps, stop):
     write_csv(directory / 'link.csv', ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'), rows)
 
 
-def _write_bytes(directory, arm, users, rate_bps, stop, phases):
+def _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps):
     total, rows = dict.fromkeys(users, 0.0), []
     step = 0.5
     for t in _steps(stop, step):
@@ -107,6 +111,7 @@ def _write_bytes(directory, arm, users, rate_bps, stop, phases):
         weight = {user: arm.shares[users[user]] for user in active}
         for user in active:
             total[user] += GOODPUT * arm.utilisation * rate_bps / 8 * step * weight[user] / sum(weight.values())
+        total[next(iter(users))] -= less_bps / 8 * step
     write_csv(directory / 'bytes.csv', ('t', *users), rows)
 
 

@@ -23,7 +23,7 @@ def test_full_run_has_what_the_targets_need():
     for buffer in (1.5, 10):
         assert {'stock', 'stock-htb', 'msfrs'} <= found['pages', 2e6, buffer]
     assert {'stock', 'msfrs'} <= found['backlogged', 2e6, 10]
-    assert {'unequal', 'phases', 'cbr', 'open'} <= {workload for workload, _, _ in found}
+    assert {'unequal', 'phases', 'cbr', 'open', 'excess'} <= {workload for workload, _, _ in found}
     assert {condition.parameters['share'] for condition in plan.full() if condition.workload == 'cbr'} == {.2, .4, .6}
     assert {condition.parameters['load'] for condition in plan.full() if condition.workload == 'open'} == {.85, .95}
 
@@ -115,7 +115,7 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--rates', '0'], "argument --rates: '0': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
-     "argument --arms: 'fast' is unknown; there are stock, stock-pools, stock-htb, msfrs-paper, msfrs, fifo, drr, msfq"),
+     "argument --arms: 'fast' is unknown; there are stock, stock-pools, stock-htb, msfrs-paper, msfrs, msfrs-edge, fifo, drr, msfq"),
     (['--users', '4,4'], '--users has 2 numbers for 3 classes (gold, silver, bronze)'),
     (['--weights', 'gold=4,gold=2'], "argument --weights: 'gold=4,gold=2': wanted are 1 to 7 classes, each once"),
     (['--weights', 'gold=0'], "argument --weights: 'gold=0': wanted is NAME=WEIGHT, the name in small letters and "

@@ -178,7 +178,8 @@ class Terminal(io.StringIO):
 
 def test_what_was_not_run_is_one_paragraph(written):
     text = written[1].getvalue()
-    assert "Not in this run\n  utilisation (CBR 20 %, CBR 60 %)\n" in text
+    assert ('Not in this run\n  utilisation (CBR 20 %, CBR 60 %); with what comes beside Squid, a fair share (one user of '
+            'the\n  first class)\n\n') in text
 
 
 def test_repeated_seeds_are_told_apart(tmp_path):

@@ -73,6 +73,24 @@ def test_cbr_is_held_against_table_1(full):
     assert here.outcome == verdict.REACHED
 
 
+@pytest.mark.parametrize('less, outcome, words', [
+    (200e3, verdict.REACHED, '24.1 % by request and 75.9 % beside (0.0 %)'),
+    (190e3, verdict.REACHED, '27.9 % by request and 75.9 % beside (+3.8 %)'),
+    (0.0, verdict.MISSED, '100.0 % by request and 75.9 % beside (+75.9 %)'),
+    (230e3, verdict.MISSED, '12.7 % by request and 75.9 % beside (-11.4 %)')])
+def test_what_comes_beside_squid_is_part_of_the_share(tmp_path, less, outcome, words):
+    edge = synthetic.Arm('msfrs-edge', shares=(4, 2, 1), utilisation=0.981)
+    judgement = judged(tmp_path, edge, workload='excess', beside_bps=200e3, less_bps=less, share=0.1)
+    found = row(judgement, 'with what comes beside Squid, a fair share')
+    assert (found.measured, found.outcome) == (words, outcome)
+
+
+def test_a_stream_that_was_not_recorded_is_no_share_of_nothing(tmp_path):
+    found = row(judged(tmp_path, synthetic.Arm('msfrs-edge'), workload='excess', share=0.1),
+                'with what comes beside Squid, a fair share')
+    assert found.sentence == 'Not measured: the run recorded no constant-rate stream.'
+
+
 def test_other_rates_are_judged_too(tmp_path):
     verdicts = judged(tmp_path, synthetic.OURS, rate_bps=5e6)
     assert row(verdicts, 'throughput ratio', '5 Mbit/s').outcome == verdict.REACHED

@@ -26,7 +26,7 @@ def sequence(outcome, user):
 
 
 def test_every_workload_is_complete():
-    assert workloads.names() == ['backlogged', 'unequal', 'phases', 'pages', 'open', 'cbr', 'url-list']
+    assert workloads.names() == ['backlogged', 'unequal', 'phases', 'pages', 'open', 'cbr', 'excess', 'url-list']
     for name in workloads.names():
         workload = workloads.get(name)
         assert workload.name == name and workload.summary
@@ -121,7 +121,13 @@ def test_phases(tmp_path):
 def test_cbr_declares_its_stream():
     stream, = workloads.get('cbr')({'share': 0.6, 'period_s': 80}).beside(2_000_000)
     assert (stream.rate_bps, stream.on_s, stream.off_s, stream.off_first) == (1_200_000, 80, 80, True)
+    assert stream.receiver is None
     assert workloads.get('backlogged')().beside(2_000_000) == ()
+
+
+def test_excess_declares_a_stream_to_the_first_user():
+    stream, = workloads.get('excess')({'share': 0.05}).beside(2_000_000)
+    assert (stream.rate_bps, stream.off_s, stream.receiver) == (100_000, 0, 0)
 
 
 def test_pages(tmp_path):
