@@ -12,6 +12,9 @@ import time
 
 import pytest
 
+from fieldtrial.arms import EDGE
+from fieldtrial.edge import beside, daemon
+from fieldtrial.world import LAN
 from gateway import SOON
 from test_reports import samples, scrape
 from test_shares import MEASURED, WARM_UP, assert_shares, near
@@ -210,6 +213,37 @@ def test_what_belongs_to_others_is_left_alone(link, reporter, make, words):
     assert reporter.counts()['socket'] is None
     assert link.users.get(link.of('gold')[0]).wait().good
     (link.gateway.directory / 'cache.log').write_text(log.replace(said[0], ''))     # this one was wanted
+
+
+def datagrams(link, *receivers, count=20, size=500):
+    """From a server to ports where nobody listens, whatever ICMP says of that."""
+    for receiver in receivers:
+        family = socket.AF_INET6 if ':' in receiver else socket.AF_INET
+        with link.world.farm.inside():
+            sender = socket.socket(family, socket.SOCK_DGRAM)
+        for _ in range(count):
+            sender.sendto(bytes(size), (receiver, 9))
+        sender.close()
+
+
+def test_msfrs_edge_tells_what_passes_beside_squid_and_nothing_else(link, reporter):
+    gateway, gold, bronze = link.gateway, link.of('gold')[0], link.of('bronze')[0]
+    edge = beside.tell(link.world, LAN, EDGE, reporter.path)
+    gateway.intercept_tls()
+    fetches = [link.users.get(gold, via=via, family=family, size=50_000)
+               for via in ('proxy', 'intercept', 'tls') for family in (4, 6)]
+    assert all(fetch.wait().good for fetch in fetches), fetches
+    datagrams(link, gold.v4, gold.v6, bronze.v4)
+    wanted = {'gold': 20 * (500 + 20 + 8) + 20 * (500 + 40 + 8), 'silver': 0, 'bronze': 20 * (500 + 20 + 8)}
+    gateway.wait_until(lambda: excess(gateway) == wanted, lambda: f'{wanted}: {excess(gateway)}')
+    counted = daemon.totals(edge.control)
+    assert counted['excess_bytes_total'] == sum(wanted.values()) and counted['excess_lost_bytes_total'] == 0
+    gateway.reconfigure(SOON)       # nobody listens any more
+    datagrams(link, gold.v4, count=1)
+    gateway.wait_until(lambda: daemon.totals(edge.control)['excess_lost_bytes_total'] == 528, 'it is lost')
+    gateway.reconfigure(SOON, reporter.line)
+    datagrams(link, gold.v4, count=1)
+    gateway.wait_until(lambda: excess(gateway)['gold'] == wanted['gold'] + 528, 'it goes on')
 
 
 def test_a_user_gets_that_much_less_through_squid(link, reporter):
