@@ -86,15 +86,20 @@ Field::AddressRange OneAddress(const Field &f, const std::string_view text)
 
 } // namespace
 
-std::string Shown(const std::string_view text)
+std::string Printable(const std::string_view text)
 {
-    constexpr size_t Most = 60;
-    std::string shown(text.substr(0, Most));
+    std::string shown(text);
     for (auto &c : shown) {
         if (c < ' ' || c > '~')
             c = '?';
     }
-    return text.size() > Most ? shown + "..." : shown;
+    return shown;
+}
+
+std::string Shown(const std::string_view text)
+{
+    constexpr size_t Most = 60;
+    return Printable(text.substr(0, Most)) + (text.size() > Most ? "..." : "");
 }
 
 std::string_view NextWord(std::string_view &line)

@@ -25,6 +25,8 @@ public:
 
 constexpr size_t MostLineLength = 1024;
 
+/// What a terminal can show of a text; '?' stands for the rest.
+std::string Printable(std::string_view text);
 /// As much of a value as a message can show.
 std::string Shown(std::string_view text);
 /// The next word of a line, taken off it; empty at its end.

@@ -215,7 +215,7 @@ void ReadMark(Line &line, Config &config, const Surroundings &)
 void CheckSocketPath(const Line &line, const std::string &what, const std::string_view path)
 {
     constexpr size_t Most = 107; // sun_path
-    if (path.empty() || path[0] != '/' || path.size() > Most)
+    if (path.empty() || path[0] != '/' || path.size() > Most || Printable(path) != path)
         line.refuse(what + Shown(path) + ": wanted is a path from '/' on of at most " + std::to_string(Most) +
                     " characters");
 }
@@ -246,6 +246,9 @@ void ReadExcess(Line &line, Config &config, const Surroundings &)
 void ReadUser(Line &line, Config &config, const Surroundings &)
 {
     config.user = line.need();
+    if (!GoodName(config.user))
+        line.refuse("user " + Shown(config.user) + ": a name has letters, digits, '-', '_' and '.', at most " +
+                    std::to_string(MostNameLength));
     line.end();
 }
 

@@ -22,7 +22,10 @@ struct Line {
     Fields fields(std::vector<const char *> names);
     /// Refuses anything that is left.
     void end();
-    [[noreturn]] void refuse(const std::string &what) const { throw RuleError(where + ": " + what); }
+    [[noreturn]] void refuse(const std::string &what) const 
+    {
+        throw RuleError(where + ": " + Printable(what)); // a plugin's name, or a path, may be in it
+    }
 };
 
 /// Where the configuration is read from.

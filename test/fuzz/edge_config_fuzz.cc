@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The configuration of msfrs-edge. Whatever the file is, it is refused with its name, in characters that a terminal can
+/// show, or gives a configuration within its ranges, whose classes a packet finds its way to.
+#include "edge/daemon/schedule.h"
+#include "require.h"
+
+#include <filesystem>
+#include <sstream>
+#include <string_view>
+
+namespace {
+
+/// The fuzzer counts coverage in every module it has seen: none may be unloaded.
+std::vector<msfrs::PluginPtr> AllPlugins()
+{
+    std::vector<msfrs::PluginPtr> all;
+    for (const auto &entry : std::filesystem::directory_iterator(FUZZ_PLUGIN_DIR)) {
+        for (const auto kind : {MSFRS_SCHED, MSFRS_AQM}) {
+            try {
+                if (entry.path().extension() == ".so")
+                    all.push_back(msfrs::LoadPlugin(entry.path().stem(), kind, FUZZ_PLUGIN_DIR));
+            } catch (const msfrs::ConfigError &) { // of another kind, or a library
+            }
+        }
+    }
+    return all;
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+{
+    using namespace msfrs::edge;
+    static const auto kept = AllPlugins();
+    const std::string text(reinterpret_cast<const char *>(data), size);
+    // Files and shared objects of the system are no input: with a directory that is not there, no plugin is found but
+    // those that a path names.
+    if (text.find('/') != text.npos && (text.find("rules") != text.npos || text.find("scheduler") != text.npos ||
+                                        text.find("aqm") != text.npos))
+        return 0;
+    std::istringstream in(text);
+    Config config;
+    try {
+        config = ReadConfig(in, "fuzzed", FUZZ_PLUGIN_DIR);
+    } catch (const RuleError &error) {
+        const std::string_view message(error.what());
+        Require(message.substr(0, 6) == "fuzzed" && message.size() < 4000);
+        for (const char c : message)
+            Require(c >= ' ' && c <= '~');
+        return 0;
+    }
+    Require(config.limit >= 1 && config.limit <= MostLimit && config.defaultClass < config.classes.size());
+    Require(!config.classes[config.defaultClass].interior && config.queue.number + config.queue.threads <= 65536);
+    const Schedule schedule(std::make_shared<const Config>(config),
+                            {[](int, const std::string &) {}, [] { return uint64_t{0}; }});
+    Traits traits;
+    traits.readable = true;
+    Require(!config.classes[schedule.classOf(traits)].interior);
+    return 0;
+}
