@@ -48,6 +48,8 @@ public:
     void drop(uint32_t id) override { add(id, false, nullptr); }
     /// Sends the verdicts that have gathered. \throws SystemError
     void flush();
+    /// Whether the kernel had no memory for verdicts: flush() is to be called again.
+    bool pending() const { return !verdicts_.empty(); }
 
     /// Packets that the kernel holds for us at most.
     void setLength(uint32_t);
@@ -64,6 +66,7 @@ private:
     void configure(const Options &);
     int command(char *message);
     void add(uint32_t id, bool pass, const uint32_t *mark);
+    void join();
     void parse(const char *, size_t);
     void parsePacket(const void *message);
     void parseError(const void *message);
@@ -73,6 +76,9 @@ private:
     std::unique_ptr<Buffers> buffers_;
     std::vector<Arrival> arrivals_;
     std::vector<char> verdicts_;
+    size_t held_ = 0;     ///< packets that were read and have no verdict yet
+    bool plain_ = true;   ///< all of verdicts_ just accept, in the order of arrival
+    uint32_t latest_ = 0; ///< packet of the latest of verdicts_
     uint64_t overruns_ = 0, gone_ = 0;
     bool conntrack_ = false;
     uint32_t sequence_ = 0;

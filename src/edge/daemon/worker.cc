@@ -91,7 +91,9 @@ void Worker::settle()
     // A timer for each packet of a fast link would cost more than all else. What the pacer is woken late by it makes up
     // for; where nothing waits, an early call does no harm.
     constexpr msfrs_time Late = 100'000;
-    if (const auto next = path_.next())
+    if (queue_.pending())
+        timer_.arm(now + 10 * Late);
+    else if (const auto next = path_.next())
         timer_.armBetween(*next, std::max(*next, now + Late));
 }
 

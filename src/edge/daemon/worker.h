@@ -47,7 +47,6 @@ public:
 private:
     void run();
     void take();
-    void give(msfrs_time now);
     void answer();
     void settle();
     void guard(void (Worker::*what)());
