@@ -9,6 +9,10 @@ import signal
 import subprocess
 import time
 
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from site_in_namespaces import sh
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
 PROGRAM = BUILD / 'msfrs-edge'
@@ -62,6 +66,16 @@ class EdgeDaemon:
             raise
         assert said[0] == ''
         return process.returncode, said[1]
+
+    def ask(self, what):
+        """What the running daemon says on its control socket."""
+        return sh(self.host, *self.command('--ask', what))
+
+    def metrics(self):
+        """Its counters: {(name, labels as a sorted tuple): value}."""
+        families = text_string_to_metric_families(self.ask('metrics').stdout)
+        return {(sample.name.removeprefix('msfrs_edge_'), *sorted(sample.labels.items())): sample.value
+                for family in families for sample in family.samples}
 
     def signal(self, number):
         self.process.send_signal(number)

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrs-edge started, reloaded, stopped, killed and stalled while packets go through it; and what it says."""
+import contextlib
+import os
+import random
+import re
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from background import wait_until
+from edge_daemon import PATIENCE, queue_rule
+from site_in_namespaces import ANY, SERVER, sh
+
+CONFIGURATION = '''
+link rate=20Mbit
+queue number=7 {queue}
+scheduler {scheduler}
+limit {limit}
+{more}
+control {control}
+'''
+
+
+SO_RCVBUFFORCE = 33     # asm-generic/socket.h; not in Python's socket module
+
+
+@pytest.fixture
+def made(edge, tmp_path):
+    """Makes a daemon; keyword arguments replace what its configuration has."""
+    def text(**how):
+        return CONFIGURATION.format(**{'queue': '', 'scheduler': 'drr', 'limit': 5000, 'more': '',
+                                       'control': tmp_path / 'sock', **how})
+
+    def make(**how):
+        daemon = edge(text(**how))
+        daemon.again = lambda **other: daemon.configure(text(**other))
+        return daemon
+    return make
+
+
+class Stream:
+    """Numbered datagrams at a steady pace from the client to the server, in threads of their own."""
+
+    def __init__(self, site, per_second, size=400):
+        self.sent, self.seen = 0, []
+        self._size, self._gap = size, 1 / per_second
+        self._running = True
+        with site.server.inside():
+            self._in = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        # A busy machine may let the receiver wait: nothing must be lost for that.
+        self._in.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
+        self._in.bind((ANY[4], 7000))
+        self._in.settimeout(0.1)
+        with site.client.inside():
+            self._out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._out.connect((SERVER[4], 7000))
+        self._threads = [threading.Thread(target=work) for work in (self._send, self._receive)]
+
+    def _send(self):
+        due = time.monotonic()
+        while self._running:
+            self._out.send(self.sent.to_bytes(8, 'big').ljust(self._size, b'.'))
+            self.sent += 1
+            due += self._gap
+            time.sleep(max(0, due - time.monotonic()))
+
+    def _receive(self):
+        quiet = 0
+        while self._running or quiet < 10:      # a second without a packet: all that was under way has come
+            try:
+                self.seen.append(int.from_bytes(self._in.recv(2048)[:8], 'big'))
+                quiet = 0
+            except TimeoutError:
+                quiet += 1
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        wait_until(lambda: len(self.seen) > 20, 'the first datagrams')
+        return self
+
+    def __exit__(self, *_):
+        self._running = False
+        for thread in self._threads:
+            thread.join()
+        self._in.close()
+        self._out.close()
+
+
+def test_reloads_under_load_lose_nothing_and_keep_the_order(site, made):
+    daemon = made()
+    # 2,000 packets of 400 bytes a second are a third of the link at 20 Mbit/s, and more than all of it at 5.
+    with daemon, Stream(site, 2000) as stream:
+        for scheduler, rate in (('sfq', 5), ('fifo', 30), ('drr quantum=600', 4), ('msfq', 50)):
+            daemon.again(scheduler=scheduler)
+            text = daemon.file.read_text().replace('20Mbit', f'{rate}Mbit')
+            daemon.configure(text)
+            assert daemon.ask('reload').stdout == 'reloaded\n'
+            time.sleep(0.4)
+        reloads = daemon.metrics()[('reloads_total',)]
+    assert reloads == 4
+    assert stream.seen == list(range(stream.sent))
+
+
+def test_hang_up_reloads_and_a_mistake_leaves_all_as_it_was(site, made):
+    daemon = made()
+    with daemon, Stream(site, 500) as stream:
+        daemon.again(scheduler='sfq')
+        daemon.signal(signal.SIGHUP)
+        wait_until(lambda: daemon.metrics()[('reloads_total',)] == 1, 'the reload')
+        daemon.again(scheduler='drr quantum=0')
+        refused = sh(site.gateway, *daemon.command('--ask', 'reload'))
+        daemon.again(queue='fail-open=off')
+        restart = daemon.ask('reload')
+        daemon.again()
+        status = daemon.ask('status').stdout
+    # The program that asks reads the file, too, to find the socket.
+    assert refused.returncode == 2 and 'drr parameter quantum=0 is not allowed' in refused.stderr
+    assert restart.returncode == 1 and 'a restart is needed for that' in restart.stdout
+    assert 'scheduler sfq' in status
+    assert '1 reloads, 1 refused' in status
+    assert stream.seen == list(range(stream.sent))
+
+
+def test_a_clean_end_and_a_new_start_under_load_lose_nothing(site, made):
+    daemon = made()
+    with Stream(site, 1000) as stream:
+        for _ in range(3):
+            daemon.start()
+            daemon.configure(daemon.file.read_text().replace('20Mbit', '3Mbit'))    # what waits is let go at the end
+            daemon.ask('reload')
+            time.sleep(0.5)
+            assert 'configuration' not in daemon.end()
+            daemon.again()
+        assert 'queue' not in site.gateway.run('cat', '/proc/net/netfilter/nfnetlink_queue')
+    assert sorted(stream.seen) == list(range(stream.sent))
+
+
+def test_killed_and_restarted_under_load_traffic_flows_on(site, made):
+    daemon = made(limit=50)
+    with Stream(site, 1000) as stream:
+        daemon.start()
+        time.sleep(0.3)
+        daemon.kill()
+        at = len(stream.seen)
+        wait_until(lambda: len(stream.seen) > at + 300, 'packets without the daemon')     # --queue-bypass
+        daemon.start()          # the socket it left behind is no hindrance
+        passed = ('passed_packets_total', ('class', 'all'))
+        wait_until(lambda: daemon.metrics()[passed] > 100, 'packets through the new one')
+        daemon.end()
+    # What waited in the queue died with it, at most.
+    assert stream.sent - len(stream.seen) <= 50
+
+
+def test_an_overrun_is_counted_and_recovered_from(site, made):
+    # A buffer of few packets, and a daemon that does not read: the kernel lets pass what it cannot hand over.
+    daemon = made(queue='buffer=16KB')
+    with daemon, Stream(site, 2000) as stream:
+        daemon.signal(signal.SIGSTOP)
+        at = stream.sent
+        wait_until(lambda: stream.sent > at + 1000, 'packets for a daemon that does not read')
+        daemon.signal(signal.SIGCONT)
+        passed = ('passed_packets_total', ('class', 'all'))
+        wait_until(lambda: daemon.metrics()[('overruns_total', ('queue', '7'))] > 0, 'the overrun to be counted')
+        before = daemon.metrics()
+        assert before[('offered_packets_total', ('class', 'all'))] < stream.sent - 500      # it never saw the others
+        wait_until(lambda: daemon.metrics()[passed] > before[passed] + 500, 'packets after it')
+        after = daemon.metrics()
+        assert after[('offered_packets_total', ('class', 'all'))] - after[('queued_packets', ('class', 'all'))] == \
+            after[passed]
+    assert sorted(stream.seen) == list(range(stream.sent))      # fail-open
+
+
+def test_a_full_queue_drops_what_its_limit_says(site, made):
+    daemon = made(limit=20)
+    daemon.configure(daemon.file.read_text().replace('20Mbit', '1Mbit'))
+    with daemon, Stream(site, 1000) as stream:
+        time.sleep(1)
+        found = daemon.metrics()
+    cls = ('class', 'all')
+    assert 0 < found[('queued_packets', cls)] <= 20
+    assert found[('offered_packets_total', cls)] == sum(
+        found[(name, cls)] for name in ('dropped_packets_total', 'passed_packets_total', 'queued_packets'))
+    assert len(stream.seen) < stream.sent * 0.6
+    assert stream.seen == sorted(stream.seen)
+
+
+def test_malformed_packets_harm_nobody(site, made):
+    daemon = made(more='class a\nclass b default=on\nclassify a protocol=tcp kind=ack')
+    dice = random.Random(4)
+    with daemon, Stream(site, 200) as stream:
+        with site.client.inside():
+            raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        with raw:
+            for number in range(500):
+                payload = dice.randbytes(dice.randrange(60))
+                head = bytes((0x45, 0)) + (20 + len(payload)).to_bytes(2, 'big') + bytes(
+                    (0, number & 255, dice.choice((0, 0x20, 1)), dice.randrange(8), 64, dice.randrange(256), 0, 0))
+                with contextlib.suppress(OSError):
+                    raw.sendto(head + bytes(4) + socket.inet_aton(SERVER[4]) + payload, (SERVER[4], 0))
+        wait_until(lambda: len(stream.seen) > 100, 'datagrams beside them')
+        assert daemon.metrics()[('passed_packets_total', ('class', 'b'))] > 400
+    assert stream.seen == list(range(stream.sent))
+
+
+def test_it_gives_up_all_rights_but_one(site, made):
+    with made() as daemon:
+        pid = daemon.process.pid
+        with open(f'/proc/{pid}/status') as file:
+            status = dict(re.findall(r'(\w+):\t(.*)', file.read()))
+        assert set(status['Uid'].split()) == {'65534'} and status['Groups'].strip() == ''
+        assert int(status['CapPrm'], 16) == int(status['CapEff'], 16) == 1 << 12        # CAP_NET_ADMIN
+        assert status['NoNewPrivs'] == '1'
+
+
+def without_right(*command):
+    return ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin', *command]
+
+
+def test_what_is_missing_is_said_in_a_sentence(site, made):
+    daemon = made()
+    assert daemon.refused(prefix=without_right()) == (
+        1, 'msfrs-edge: NFQUEUE 7 cannot be had: that takes CAP_NET_ADMIN; start as root, or with '
+           'AmbientCapabilities=CAP_NET_ADMIN\n')
+    with daemon:
+        other = made(control=str(daemon.file.parent / 'other'))
+        assert other.refused() == (
+            1, 'msfrs-edge: NFQUEUE 7 cannot be had: another process has it; give each its own number, or end the '
+               'other (/proc/net/netfilter/nfnetlink_queue lists them)\n')
+        same = made()
+        code, said = same.refused()
+        assert code == 1 and said.endswith('sock: another msfrs-edge listens there\n')
+    daemon.configure('link rate=1\n')
+    assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}:1: rate=1: a number with a unit is wanted: bit, kbit, '
+                                   'Mbit, Gbit (for example 2Mbit)\n')
+    daemon.configure('link rate=1Mbit\nqueue number=7\nuser nosuchuser\n')
+    assert daemon.refused() == (1, 'msfrs-edge: user "nosuchuser": there is none of that name\n')
+    daemon.file.unlink()
+    assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}: cannot be opened: No such file or directory\n')
+
+
+def test_check_says_what_is_wrong_or_nothing(site, made):
+    daemon = made()
+    done = sh(site.gateway, *daemon.command('--check'))
+    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
+    daemon.again(more='flow host')
+    done = sh(site.gateway, *daemon.command('--check'))
+    assert (done.returncode, done.stdout) == (2, '')
+    assert done.stderr == f'msfrs-edge: {daemon.file}: flow host needs to know who is a host: inside NETWORK...\n'
+
+
+def test_several_queues_keep_one_rate(site, made):
+    queue_rule(site.gateway, '-D')
+    queue_rule(site.gateway, '-A', balance='7:8')
+    # The kernel spreads packets by their addresses.
+    targets = [f'198.18.2.{last}' for last in range(20, 32)]
+    site.server.batch(f'address add {address}/24 dev eth0' for address in targets)
+    daemon = made(queue='threads=2', limit=300)
+    daemon.configure(daemon.file.read_text().replace('20Mbit', '8Mbit'))
+    with site.server.inside():
+        sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sink.bind((ANY[4], 7100))
+    done = threading.Event()
+
+    def flood():
+        with site.client.inside():
+            flows = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in targets]
+        for flow, address in zip(flows, targets):
+            flow.connect((address, 7100))
+        while not done.is_set():
+            for flow in flows:
+                flow.send(bytes(972))
+            time.sleep(0.005)
+    thread = threading.Thread(target=flood)
+    with sink, daemon:
+        thread.start()
+        try:
+            queued = [('flows', ('queue', str(number))) for number in (7, 8)]
+            wait_until(lambda: all(daemon.metrics()[name] > 0 for name in queued), 'flows in both queues')
+            passed = ('passed_bytes_total', ('class', 'all'))
+            wait_until(lambda: daemon.metrics()[('dropped_packets_total', ('class', 'all'))] > 100, 'full queues')
+            first, begin = daemon.metrics()[passed], time.monotonic()
+            time.sleep(2)
+            last, end = daemon.metrics()[passed], time.monotonic()
+        finally:
+            done.set()
+            thread.join(PATIENCE)
+    assert 8 * (last - first) / (end - begin) == pytest.approx(8e6, rel=0.05)
+
+
+def test_no_trace_is_left(site, made):
+    with made() as daemon:
+        assert os.path.exists(daemon.file.parent / 'sock')
+        assert site.gateway.run('cat', '/proc/net/netfilter/nfnetlink_queue').split()[0] == '7'
+    assert site.gateway.run('cat', '/proc/net/netfilter/nfnetlink_queue') == ''
