@@ -4,6 +4,7 @@
 /// a constant delay that depends on their addresses; for kernels without netem, and for tests.
 #include "daemon/event.h"
 #include "daemon/privileges.h"
+#include "daemon/program.h"
 #include "delayline/delay_queue.h"
 #include "delayline/delay_table.h"
 #include "delayline/tun_device.h"
@@ -40,11 +41,6 @@ holds for its source (from), its destination (to) or either; if none does, it is
 printed on standard output when the interfaces are there; they still have to be set up. SIGUSR1 prints counters on
 standard error, SIGTERM and SIGINT end the program, which prints them too.
 )";
-
-class UsageError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
 
 struct Options {
     std::vector<std::string> tuns;
@@ -229,21 +225,12 @@ int Run(const Options &options)
 int main(int argc, char **argv)
 {
     using namespace msfrs::delayline;
-    try {
+    return msfrs::ExitCodeOf<TableError>("msfrs-delayline", [&] {
         const auto options = ParseOptions(argc, argv);
         if (options.help) {
             std::fputs(Usage, stdout);
             return 0;
         }
         return Run(options);
-    } catch (const UsageError &error) {
-        std::fprintf(stderr, "msfrs-delayline: %s\n", error.what());
-        return 2;
-    } catch (const TableError &error) {
-        std::fprintf(stderr, "msfrs-delayline: %s\n", error.what());
-        return 2;
-    } catch (const std::exception &error) {
-        std::fprintf(stderr, "msfrs-delayline: %s\n", error.what());
-        return 1;
-    }
+    });
 }

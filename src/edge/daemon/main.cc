@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// msfrs-edge: schedules the packets that rules of iptables send to NFQUEUE.
+#include "daemon/program.h"
 #include "edge/daemon/daemon.h"
 #include "edge/functions/calibrate.h"
 
@@ -30,11 +31,6 @@ Schedules packets that rules of iptables send to NFQUEUE, as the configuration F
 "ready" is printed on standard output once packets can come. SIGHUP has FILE read again, SIGTERM and
 SIGINT let go what waits, and end the program.
 )";
-
-class UsageError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
 
 struct Options {
     std::string file, plugins, ask;
@@ -109,21 +105,12 @@ int Run(const Options &options)
 int main(int argc, char **argv)
 {
     using namespace msfrs::edge;
-    try {
+    return msfrs::ExitCodeOf<RuleError>("msfrs-edge", [&] {
         const auto options = ParseOptions(argc, argv);
         if (options.help) {
             std::fputs(Usage, stdout);
             return 0;
         }
         return Run(options);
-    } catch (const UsageError &error) {
-        Log(error.what());
-        return 2;
-    } catch (const RuleError &error) {
-        Log(error.what());
-        return 2;
-    } catch (const std::exception &error) {
-        Log(error.what());
-        return 1;
-    }
+    });
 }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// How our programs end.
+#ifndef MSFRS_DAEMON_PROGRAM_H
+#define MSFRS_DAEMON_PROGRAM_H
+
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+
+namespace msfrs {
+
+/// The program was called in a way that it does not know.
+class UsageError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Runs a program, and says on standard error what it threw.
+/// \tparam Mistake what it throws when its user has to change a file, beside UsageError
+/// \returns its exit code: what run() returned, 2 after a mistake of its user, 1 after anything else
+template <class Mistake, class Run>
+int ExitCodeOf(const char *const name, const Run &run)
+{
+    const auto fail = [name](const std::exception &error, const int code) {
+        std::fprintf(stderr, "%s: %s\n", name, error.what());
+        return code;
+    };
+    try {
+        return run();
+    } catch (const UsageError &error) {
+        return fail(error, 2);
+    } catch (const Mistake &error) {
+        return fail(error, 2);
+    } catch (const std::exception &error) {
+        return fail(error, 1);
+    }
+}
+
+} // namespace msfrs
+
+#endif
