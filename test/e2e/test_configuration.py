@@ -36,7 +36,8 @@ ALL = ('msfrs on',
        'msfrs_user src6/56',
        'msfrs_queue max_wait=1.5min max_per_user=16 max_queued=1000',
        'msfrs_arbiter msf users=fifo wake=paper ahead=32768',
-       'msfrs_admission none')
+       'msfrs_admission none',
+       f'msfrs_excess /dev/shm/msfrs-e2e-{os.getpid()}.sock')
 
 
 class Squid:
