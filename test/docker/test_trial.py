@@ -97,6 +97,33 @@ def test_without_an_engine_that_is_said(tmp_path):
     assert said.startswith(f'docker/run: no Docker engine answers at unix://{tmp_path}/nobody.sock; start one')
 
 
+def inside(service, program):
+    """What a line of Python prints in the container of a service, once it succeeds."""
+    end = time.monotonic() + 120
+    while True:
+        container = docker('ps', '-q', '--filter', f'label=com.docker.compose.service={service}').strip()
+        done = subprocess.run(['docker', 'exec', container or 'none', '/usr/bin/python3', '-c', program], text=True,
+                              capture_output=True, check=False, timeout=60)
+        if done.returncode == 0:
+            return done.stdout
+        assert time.monotonic() < end, done.stderr
+        time.sleep(1)
+
+
+@pytest.mark.parametrize('what', ['live', 'peers'])
+def test_live_has_load_and_metrics_until_it_is_stopped(what):
+    process = start('--rates', '2', what=what)
+    get = 'import json, urllib.request as u; answer = json.load(u.urlopen("http://127.0.0.1:{}")); '
+    inside('locust', get.format('8089/stats/requests') +
+           'assert answer["total_rps"] > 0 and answer["fail_ratio"] == 0 and answer["user_count"] == 12')
+    inside('gateway', get.format('9090/api/v1/query?query=up') +
+           'assert [each["value"][1] for each in answer["data"]["result"]] == ["1"]')
+    process.terminate()
+    code, said = finish(process, 120)
+    assert code == 143
+    assert 'live: stopped, and everything taken down' in said
+
+
 def test_a_service_that_dies_midway_ends_the_trial():
     process = start(*SHORT, '--seconds', '60')
     end = time.monotonic() + 120

@@ -36,7 +36,8 @@ def test_cbr_is_measured_over_whole_periods():
 
 
 def test_labels_are_unique_and_good_for_a_directory():
-    for conditions in (plan.full(), plan.quick(6), plan.quick(1), chosen('--seed', '1,2', '--set', 'url-list.list=/a/b')):
+    for conditions in (plan.full(), plan.quick(6), plan.quick(1),
+                       chosen('--seed', '1,2', '--set', 'url-list.list=/a/b')):
         labels = [condition.label() for condition in conditions]
         assert len(set(labels)) == len(labels)
         assert not any(set(label) & set('/ \n') for label in labels)
