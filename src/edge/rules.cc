@@ -36,8 +36,8 @@ Rule ParseRule(std::string_view line, const std::string &where)
 {
     const auto name = NextWord(line);
     if (!GoodName(name))
-        throw RuleError(where + ": name \"" + Shown(name) + "\": a rule begins with its name: letters, digits, '-', '_' and '.', "
-                      "at most " + std::to_string(MostNameLength));
+        throw RuleError(where + ": name \"" + Shown(name) + "\": a rule begins with its name: letters, digits, '-', '_' "
+                        "and '.', at most " + std::to_string(MostNameLength));
     const Fields fields(where, {"from", "to", "protocol", "from-port", "to-port", "rate", "depth", "mark"}, line);
     const auto mark = fields.need("mark", "; allowed are " + CodePointNames());
     return {std::string(name), fields.match(), PoliceOf(fields), CodePointNamed(mark)};

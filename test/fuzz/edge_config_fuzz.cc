@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The configuration of msfrs-edge. Whatever the file is, it is refused with its name, in characters that a terminal can
-/// show, or gives a configuration within its ranges, whose classes a packet finds its way to.
+/// The configuration of msfrs-edge. Whatever the file is, it is refused with its name, in characters that a terminal
+/// can show, or gives a configuration within its ranges, whose classes a packet finds its way to.
 #include "edge/daemon/schedule.h"
 #include "require.h"
 

@@ -60,7 +60,8 @@ std::string NeedsRestart(const Config &now, const Config &next)
     if (now.control != next.control)
         return "control " + next.control + how;
     if (now.excess.socket != next.excess.socket || now.excess.interval != next.excess.interval)
-        return (next.excess.where.empty() ? "without excess" : next.excess.where + ": another socket or interval") + how;
+        return (next.excess.where.empty() ? "without excess" : next.excess.where + ": another socket or interval") +
+            how;
     if (now.user != next.user)
         return "user " + next.user + how;
     return {};

@@ -91,8 +91,8 @@ void Control::accept()
     const int fd = accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    auto *const client = connections_.size() < MostConnections ? bufferevent_socket_new(base_, fd, BEV_OPT_CLOSE_ON_FREE)
-                                                               : nullptr;
+    const bool room = connections_.size() < MostConnections;
+    auto *const client = room ? bufferevent_socket_new(base_, fd, BEV_OPT_CLOSE_ON_FREE) : nullptr;
     if (!client) {
         ::close(fd);
         return;

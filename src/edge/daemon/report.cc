@@ -32,7 +32,8 @@ constexpr CountName QueueTotals[] = {
     {"gone", &QueueCounts::gone, "Verdicts for packets that the kernel no longer had."},
     {"unreadable", &QueueCounts::unreadable, "Packets without an IP header that could be read."},
     {"kernel_full", &QueueCounts::kernelDropped, "Packets dropped by the kernel, its queue being full; likewise."},
-    {"socket_full", &QueueCounts::userDropped, "Packets dropped by the kernel, the socket being full; with fail-open they pass, uncounted."},
+    {"socket_full", &QueueCounts::userDropped,
+     "Packets dropped by the kernel, the socket being full; with fail-open they pass, uncounted."},
 };
 
 struct UseName {

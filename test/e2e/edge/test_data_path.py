@@ -28,7 +28,8 @@ def traffic(site, family, rate, *options):
 
 
 @pytest.mark.parametrize('family', (4, 6))
-@pytest.mark.parametrize('rate, scheduler, aqm', ((10, 'drr', 'aqm faba'), (50, 'sfq', 'aqm droptail'), (5, 'fifo', '')))
+@pytest.mark.parametrize('rate, scheduler, aqm', ((10, 'drr', 'aqm faba'), (50, 'sfq', 'aqm droptail'),
+                                                  (5, 'fifo', '')))
 def test_tcp_goes_at_the_configured_rate(site, edge, rate, scheduler, aqm, family):
     with edge(CONFIGURATION.format(rate=rate, scheduler=scheduler, aqm=aqm)), \
             traffic(site, family, rate, '-C', 'cubic', '-P', 4):
@@ -48,7 +49,8 @@ def test_a_flood_goes_at_the_configured_rate(site, edge, rate):
 
 @pytest.mark.parametrize('gso', ('on', 'off', 'auto'))
 def test_segments_stay_together_or_are_cut_before(site, edge, gso, tmp_path):
-    for host, interface in ((site.client, 'eth0'), (site.gateway, 'in0'), (site.gateway, 'out0'), (site.server, 'eth0')):
+    for host, interface in ((site.client, 'eth0'), (site.gateway, 'in0'), (site.gateway, 'out0'),
+                            (site.server, 'eth0')):
         host.run('ethtool', '-K', interface, 'tso', 'on', 'gso', 'on', 'gro', 'on')
     text = CONFIGURATION.format(rate=100, scheduler='drr', aqm=f'control {tmp_path}/sock')
     with edge(text.replace('number=7', f'number=7 gso={gso}')) as daemon, traffic(site, 4, 100, '-C', 'cubic'):

@@ -100,8 +100,8 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"flow host\n", "edge.conf: flow host needs to know who is a host: inside NETWORK..."},
     Mistake{"inside 198.18.0.1/16\n", "edge.conf:3: inside=198.18.0.1/16: has bits set beyond its length of 16"},
     Mistake{"scheduler\n", "edge.conf:3: something is missing; wanted is: scheduler NAME [PARAMETER=VALUE]..."},
-    Mistake{"scheduler drr quantum=0\n", "edge.conf:3: drr parameter quantum=0 is not allowed: wanted is a whole number "
-                                         "from 1 to 1000000000 bytes"},
+    Mistake{"scheduler drr quantum=0\n", "edge.conf:3: drr parameter quantum=0 is not allowed: wanted is a whole "
+                                         "number from 1 to 1000000000 bytes"},
     Mistake{"scheduler drr fast\n", "edge.conf:3: \"fast\": wanted is PARAMETER=VALUE"},
     Mistake{"class a weight=0\n", "edge.conf:3: weight=0: allowed are 0.001 to 1000000"},
     Mistake{"class a\nclass a\n", "edge.conf:4: class a: there is one of that name"},

@@ -67,7 +67,8 @@ TEST(EdgeReport, AsOpenMetrics)
          {"# TYPE msfrs_edge_offered_packets counter\n", "msfrs_edge_offered_packets_total{class=\"gold\"} 3\n",
           "msfrs_edge_queued_bytes{class=\"gold\"} 1500\n", "msfrs_edge_overruns_total{queue=\"7\"} 5\n",
           "msfrs_edge_wait_seconds_bucket{class=\"gold\",le=\"0.004096\"} 1\n",
-          "msfrs_edge_wait_seconds_bucket{class=\"gold\",le=\"+Inf\"} 1\n", "msfrs_edge_wait_seconds_sum{class=\"gold\"} 0.003\n",
+          "msfrs_edge_wait_seconds_bucket{class=\"gold\",le=\"+Inf\"} 1\n",
+          "msfrs_edge_wait_seconds_sum{class=\"gold\"} 0.003\n",
           "msfrs_edge_plugin{queue=\"7\",plugin=\"scheduler\",name=\"deficit\",class=\"gold\"} 40\n"})
         EXPECT_NE(text.find(line), std::string::npos) << line << text;
     EXPECT_EQ(text.substr(text.size() - 6), "# EOF\n");
@@ -90,7 +91,8 @@ TEST(EdgeReport, WhatSquidIsTold)
 TEST(KernelCounts, AreThoseOfTheQueue)
 {
     QueueCounts counts;
-    ReadKernelCounts("    7  26247   181 2   256    11    22     3881  1\n    8  1 2 3 4 5 6 7 1\nnonsense\n", 7, counts);
+    ReadKernelCounts("    7  26247   181 2   256    11    22     3881  1\n    8  1 2 3 4 5 6 7 1\nnonsense\n", 7,
+                     counts);
     EXPECT_EQ(counts.kernelDropped, 11u);
     EXPECT_EQ(counts.userDropped, 22u);
     ReadKernelCounts("", 7, counts);
