@@ -258,9 +258,11 @@ void NfQueue::add(const uint32_t id, const bool pass, const uint32_t *const mark
     nfq_nlmsg_verdict_put(header, static_cast<int>(id), pass ? NF_ACCEPT : NF_DROP);
     if (mark)
         nfq_nlmsg_verdict_put_mark(header, *mark);
+    const auto carried = mark ? std::optional<uint32_t>(*mark) : std::nullopt;
     // Numbers go up, and around.
-    plain_ = plain_ && pass && !mark && (verdicts_.empty() || static_cast<int32_t>(id - latest_) > 0);
+    alike_ = pass && (verdicts_.empty() || (alike_ && carried == mark_ && static_cast<int32_t>(id - latest_) > 0));
     latest_ = id;
+    mark_ = carried;
     held_ -= held_ > 0;
     verdicts_.insert(verdicts_.end(), message, message + header->nlmsg_len); // a multiple of 4, as the next one wants
     if (verdicts_.size() >= MostVerdictBytes)
@@ -273,17 +275,18 @@ void NfQueue::join()
     alignas(nlmsghdr) char message[128];
     auto *const header = nfq_nlmsg_put(message, NFQNL_MSG_VERDICT_BATCH, number_);
     nfq_nlmsg_verdict_put(header, static_cast<int>(latest_), NF_ACCEPT);
+    if (mark_)
+        nfq_nlmsg_verdict_put_mark(header, *mark_);
     verdicts_.assign(message, message + header->nlmsg_len);
 }
 
 void NfQueue::flush()
 {
-    if (plain_ && held_ == 0 && !verdicts_.empty())
+    if (alike_ && held_ == 0 && !verdicts_.empty())
         join();
     while (!verdicts_.empty()) {
         if (mnl_socket_sendto(socket_.get(), verdicts_.data(), verdicts_.size()) >= 0) {
             verdicts_.clear();
-            plain_ = true;
         } else if (errno == ENOBUFS || errno == ENOMEM || errno == EAGAIN) {
             return; // with the next ones
         } else if (errno != EINTR) {

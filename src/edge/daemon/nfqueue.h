@@ -13,6 +13,7 @@
 #include "edge/daemon/packet_path.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,8 +79,9 @@ private:
     std::vector<Arrival> arrivals_;
     std::vector<char> verdicts_;
     size_t held_ = 0;     ///< packets that were read and have no verdict yet
-    bool plain_ = true;   ///< all of verdicts_ just accept, in the order of arrival
+    bool alike_ = true;   ///< all of verdicts_ accept, with the same mark, in the order of arrival
     uint32_t latest_ = 0; ///< packet of the latest of verdicts_
+    std::optional<uint32_t> mark_; ///< of that packet; nothing: it keeps its own
     uint64_t overruns_ = 0, gone_ = 0;
     bool conntrack_ = false;
     uint32_t sequence_ = 0;
