@@ -3,6 +3,7 @@
 (cache_peer), beyond the narrow link. What MSF-RS schedules then are requests to a peer."""
 import signal
 
+from . import squidconf
 from .addresses import GATEWAY_OUT4, GATEWAY_OUT6
 from .processes import listens
 from .world import FORWARD_PORT, SYSCTLS
@@ -25,13 +26,7 @@ acl gateway src {customers}
 http_access allow gateway
 http_access deny all
 cache_mem 32 MB
-cache_effective_user proxy
-cache_log {directory}/cache.log
-access_log stdio:{directory}/access.log squid
-pid_filename {directory}/squid.pid
-coredump_dir {directory}
-shutdown_lifetime 1 second
-'''
+{files}'''
 
 
 def start(world, fabric, program):
@@ -45,7 +40,7 @@ def start(world, fabric, program):
     directory = world.directory / 'parent'
     host.run('install', '-d', '-o', 'proxy', '-g', 'proxy', '-m', '2775', directory)
     conf = world.directory / 'parent.conf'
-    conf.write_text(CONFIGURATION.format(port=FORWARD_PORT, directory=directory,
+    conf.write_text(CONFIGURATION.format(port=FORWARD_PORT, files=squidconf.files(directory),
                                          customers=f'{GATEWAY_OUT4} {GATEWAY_OUT6}'))
     squid = world.start(host, [str(program), '-N', '-n', 'parent', '-f', str(conf)], 'parent.out',
                         command='the parent cache', stop_signal=signal.SIGINT)

@@ -15,6 +15,18 @@ ssl_bump splice all
 '''
 
 
+def files(directory):
+    """What every Squid of a world keeps in its directory, and as whom it runs."""
+    return f'''\
+cache_effective_user proxy
+cache_log {directory}/cache.log
+access_log stdio:{directory}/access.log squid
+pid_filename {directory}/squid.pid
+coredump_dir {directory}
+shutdown_lifetime 1 second
+'''
+
+
 def stock(world):
     """Squid as it comes; the cache is off, as in the paper, so that every byte crosses the link."""
     directory = world.squid_directory()
@@ -35,13 +47,7 @@ http_access deny all
 
 cache deny all
 cache_mem 8 MB
-cache_effective_user proxy
-cache_log {directory}/cache.log
-access_log stdio:{directory}/access.log squid
-pid_filename {directory}/squid.pid
-coredump_dir {directory}
-shutdown_lifetime 1 second
-'''
+{files(directory)}'''
 
 
 def pools(world):
