@@ -42,6 +42,9 @@ def pytest_configure(config):
     # A thousand users and their servers in one process.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65536), most))
+    # A shell without job control has what it starts in the background ignore SIGINT, and so would all that we start.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # The default action would end the process without running any fixture's clean-up.
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _interrupt)
