@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
-#include <array>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <utility>
@@ -14,16 +13,9 @@ namespace {
 
 std::string Text(const Address &address, const Family family)
 {
-    std::array<unsigned char, 16> bytes{};
-    const bool four = family == Family::V4;
-    const size_t size = four ? 4 : 16;
-    for (size_t n = 0; n < size; ++n) {
-        const size_t place = size - 1 - n; // from the end
-        bytes[place] = static_cast<unsigned char>(n < 8 ? address.low >> (8 * n) : address.high >> (8 * (n - 8)));
-    }
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    inet_ntop(four ? AF_INET : AF_INET6, bytes.data(), text.data(), text.size());
-    return text.data();
+    FlowName name;
+    name.add(address, family);
+    return FlowText(name.view());
 }
 
 } // namespace
