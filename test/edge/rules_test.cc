@@ -2,6 +2,7 @@
 #include "edge/rules.h"
 
 #include "edge/classifier.h"
+#include "support/refused.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -20,12 +21,7 @@ std::vector<Rule> Read(const std::string &text)
 
 std::string Refused(const std::string &text)
 {
-    try {
-        Read(text);
-    } catch (const RuleError &e) {
-        return e.what();
-    }
-    return "accepted";
+    return RefusalOf([&] { Read(text); });
 }
 
 TEST(Rules, AllFields)
@@ -193,18 +189,9 @@ TEST(Rules, AreBounded)
 
 TEST(Rules, FilesThatCannotBeRead)
 {
-    try {
-        ReadRules(TEST_DATA_DIR "/edge/none.rules");
-        ADD_FAILURE() << "accepted";
-    } catch (const RuleError &e) {
-        EXPECT_EQ(std::string(e.what()), TEST_DATA_DIR "/edge/none.rules: cannot be opened: No such file or directory");
-    }
-    try {
-        ReadRules(TEST_DATA_DIR);
-        ADD_FAILURE() << "accepted";
-    } catch (const RuleError &e) {
-        EXPECT_EQ(std::string(e.what()), TEST_DATA_DIR ": cannot be read");
-    }
+    EXPECT_EQ(RefusalOf([] { ReadRules(TEST_DATA_DIR "/edge/none.rules"); }),
+              TEST_DATA_DIR "/edge/none.rules: cannot be opened: No such file or directory");
+    EXPECT_EQ(RefusalOf([] { ReadRules(TEST_DATA_DIR); }), TEST_DATA_DIR ": cannot be read");
 }
 
 TEST(Rules, TheExampleIsWhatItsCommentsSay)

@@ -2,6 +2,7 @@
 #include "edge/daemon/config.h"
 
 #include "support/plugins.h"
+#include "support/refused.h"
 
 #include <gtest/gtest.h>
 #include <sstream>
@@ -19,12 +20,7 @@ Config Read(const std::string &text)
 
 std::string Refused(const std::string &text)
 {
-    try {
-        Read(text);
-    } catch (const RuleError &e) {
-        return e.what();
-    }
-    return "accepted";
+    return RefusalOf([&] { Read(text); });
 }
 
 const std::string Least = "link rate=1Mbit\nqueue number=3\n";
