@@ -232,6 +232,10 @@ double Waking(const Instance &self, const FlowState &f)
            Lag(self, f.flow->in_service > 0 ? self.now : f.idleSince) * (cls.weight / f.flow->weight);
 }
 
+/// A class or a user without a queue comes back.
+void Wake(const Instance &self, ClassState &c) { *c.cls->service = std::max(c.service(), Waking(self, c)); }
+void Wake(const Instance &self, FlowState &f) { f.service = std::max(f.service, Waking(self, f)); }
+
 /// Whoever would wake like a newcomer.
 int FlowForgettable(void *const inst, const msfrs_flow *const f)
 {
@@ -266,12 +270,12 @@ void Enqueued(void *const inst, msfrs_item *const i, const msfrs_time now)
     const bool classWasIdle = classQueueWasEmpty && f.cls->users == 1 && f.cls->in_service == 0 && i->attained == 0;
     if (self.wake == Virtual) {
         if (classQueueWasEmpty)
-            *f.cls->service = std::max(*f.cls->service, Waking(self, cls));
+            Wake(self, cls);
     } else if (classWasIdle) {
         WakeAsInPaper(self, cls);
     }
     if (f.backlog == 1)
-        flow.service = std::max(flow.service, Waking(self, flow));
+        Wake(self, flow);
     Settle(self, f);
 }
 
@@ -354,9 +358,9 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *const i, const u
     // Who is idle starts where a request would have found it: what stays within the share of somebody who asks for
     // nothing else is no debt.
     if (f->cls->backlog == 0)
-        *f->cls->service = std::max(cls.service(), Waking(self, cls));
+        Wake(self, cls);
     if (f->backlog == 0)
-        flow.service = std::max(flow.service, Waking(self, flow));
+        Wake(self, flow);
     // Nothing holds these bytes back, so nothing but this bound keeps the counters from running away.
     const auto debt = static_cast<double>(self.debt);
     Spend(self, *f, amount, *self.virtualTime + static_cast<double>(self.ahead) + debt,
