@@ -39,10 +39,9 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
     if (!config_->excess.socket.empty()) {
         excess_ = std::make_unique<Excess>(config_->excess.socket, config_->flow);
         for (const auto &worker : workers_) {
-            worker->observe([this, link = config_->link](const Held &h, msfrs_time) {
+            worker->observe([this](const Held &h, const int64_t onLink) {
                 if (h.traits.readable)
-                    excess_->packet(h.traits.key,
-                                    static_cast<uint64_t>(PacketPath::onLink(link, h.traits.length, h.headers)));
+                    excess_->packet(h.traits.key, static_cast<uint64_t>(onLink));
             });
         }
     }

@@ -268,7 +268,7 @@ void PacketPath::release(msfrs_item &item, const msfrs_time now)
     counts.passed.add(h.traits.length);
     counts.waits.add(now - h.since);
     if (observer_)
-        observer_(h, now);
+        observer_(h, item.est[0]);
     if (h.remark)
         verdicts_.accept(h.id, h.mark);
     else

@@ -55,7 +55,8 @@ public:
 };
 
 /// Told of each packet that passes, before its verdict.
-using Observer = std::function<void(const Held &, msfrs_time now)>;
+/// \param onLink bytes that it is on the link
+using Observer = std::function<void(const Held &, int64_t onLink)>;
 
 /// The bits of the firewall mark that the iptables rules turn into those of the IP header: from `mark shift=` on,
 /// lowest first, 6 of the code point, 1 that says that they are to be set, 1 that says congestion experienced.

@@ -320,7 +320,7 @@ TEST(PacketPath, AnObserverSeesWhatPasses)
 {
     PathUnderTest t(Slow + "limit 2\n");
     uint64_t bytes = 0;
-    t.path.observe([&](const Held &h, msfrs_time) { bytes += h.traits.length; });
+    t.path.observe([&](const Held &h, int64_t) { bytes += h.traits.length; });
     for (int n = 0; n < 5; ++n)
         t.arrive({});
     t.run(Second);
