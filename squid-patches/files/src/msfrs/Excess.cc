@@ -39,8 +39,6 @@ constexpr int DatagramsAtOnce = 16;
 /// In a line; more than any link brings between two reports.
 constexpr int64_t MostBytes = 10'000'000'000;
 
-constexpr msfrs_time LogRefusalsEvery = 60'000'000'000;
-
 Msfrs::ExcessPort *ThisPort = nullptr;
 Msfrs::ExcessCounts Counts;
 
@@ -319,18 +317,13 @@ void
 Msfrs::ExcessPort::refuse(const std::string_view what, const std::string &why)
 {
     ++Counts.refused;
-    ++refusals_;
-    const auto now = Gateway::Now();
-    if (refusalsLogged_ >= 0 && now - refusalsLogged_ < LogRefusalsEvery)
+    if (!refusals_.count(Gateway::Now()))
         return;
     std::string shown(what.substr(0, 64));
     for (auto &c: shown) {
         if (c < 0x20 || c >= 0x7F)
             c = '?';
     }
-    debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_ << (refusals_ == 1 ? " line" : " lines") <<
-           " refused at " << path_ << (refusalsLogged_ < 0 ? "" : " since the last line like this") <<
-           ", the latest '" << shown << "': " << why);
-    refusalsLogged_ = now;
-    refusals_ = 0;
+    debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_.summary("line", " at " + path_) << ", the latest '" <<
+           shown << "': " << why);
 }

@@ -9,6 +9,7 @@
 
 #include "base/ClpMap.h"
 #include "msfrs/Classify.h"
+#include "msfrs/RefusalLog.h"
 #include "sbuf/Algorithms.h"
 #include "sbuf/SBuf.h"
 
@@ -110,8 +111,7 @@ private:
     dev_t device_ = 0; ///< of our file; somebody else may have put another in its place
     ino_t inode_ = 0;
 
-    uint64_t refusals_ = 0; ///< since the last line about them
-    int64_t refusalsLogged_ = -1; ///< when that was, as Gateway::Now(); negative: never
+    RefusalLog refusals_; ///< of lines
 };
 
 const ExcessCounts &TheExcessCounts();

@@ -46,7 +46,6 @@ Msfrs::Gateway *ThisGateway = nullptr;
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
 constexpr msfrs_time CheckBatchesEvery = Second;
-constexpr msfrs_time LogRefusalsEvery = 60 * Second;
 
 void
 Log(const int level, const std::string &message)
@@ -291,15 +290,9 @@ Msfrs::Gateway::keepTime()
 void
 Msfrs::Gateway::noteRefusal(const char * const reason, const Party &party)
 {
-    ++refusals_;
-    const auto now = Now();
-    if (refusalsLogged_ >= 0 && now - refusalsLogged_ < LogRefusalsEvery)
-        return;
-    debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_ << (refusals_ == 1 ? " request" : " requests") <<
-           " refused" << (refusalsLogged_ < 0 ? "" : " since the last line like this") << ", the latest of user " <<
-           party.user << ": " << reason);
-    refusalsLogged_ = now;
-    refusals_ = 0;
+    if (refusals_.count(Now()))
+        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_.summary("request", "") << ", the latest of user " <<
+               party.user << ": " << reason);
 }
 
 int

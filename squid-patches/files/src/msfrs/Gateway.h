@@ -9,6 +9,7 @@
 #include "engine/request_scheduler.h"
 #include "msfrs/forward.h"
 #include "msfrs/ReadBatch.h"
+#include "msfrs/RefusalLog.h"
 
 #include <cstdint>
 #include <exception>
@@ -108,8 +109,7 @@ private:
     msfrs_time nextCheck_ = 0; ///< of batches_, while there are any
     msfrs_time nextTick_ = 0;
 
-    uint64_t refusals_ = 0; ///< since the last line about them
-    msfrs_time refusalsLogged_ = -1; ///< when that was; negative: never
+    RefusalLog refusals_; ///< of requests
 };
 
 template <class Job>

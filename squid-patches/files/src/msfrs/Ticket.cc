@@ -288,10 +288,8 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     thaw(server, frozen_[0]);
     thaw(client, frozen_[1]);
 
-    if (!scheduled_ || restArrived_) {
-        batch_.stop();
+    if (!scheduled_ || restArrived_)
         return true;
-    }
 
     if (Gateway::NearBy(*server)) {
         leave();
