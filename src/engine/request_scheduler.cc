@@ -215,6 +215,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     if (self.config.quantum == 0 || r.quantumLeft > 0)
         return true;
     if (self.engine->totals().queued.items == 0) {
+        r.undisturbed += self.config.quantum;
         r.quantumLeft = self.config.quantum;
         ++r.quanta;
         ++r.stats->quanta;
@@ -222,6 +223,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     }
     self.rate.returned();
     r.waitingSince = now;
+    r.undisturbed = 0;
     self.change(r, Request::State::Paused);
     self.engine->requeue(*r.item, NoEstimate, now);
     if (self.pumping)
@@ -317,6 +319,21 @@ int RequestScheduler::receiveBuffer() const
     // What the link carries in one round trip, and room for the quantum in service.
     const double product = BandwidthDelay(c);
     return static_cast<int>(std::min(std::max(product, static_cast<double>(c.quantum)), 16.0 * 1024 * 1024));
+}
+
+int RequestScheduler::receiveBufferShare() const
+{
+    const auto &c = impl_->config;
+    if (c.quantum == 0)
+        return 0;
+    const auto share = 1.25 * BandwidthDelay(c) / std::max<double>(impl_->rate.window().outstanding, 1);
+    const auto least = static_cast<double>(c.quantum) / 2;
+    return static_cast<int>(std::min(std::max(share, least), static_cast<double>(receiveBuffer())));
+}
+
+int RequestScheduler::receiveBuffer(const Request &r) const
+{
+    return r.undisturbed >= Undisturbed ? receiveBuffer() : receiveBufferShare();
 }
 
 uint32_t RequestScheduler::classIndex(const std::string_view name) const

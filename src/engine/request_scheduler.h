@@ -167,9 +167,17 @@ public:
     /// forward: tick() is then due. 0: no such wish.
     msfrs_time wakeAt() const;
 
-    /// Receive buffer that a server connection should be bounded to, in bytes: what one response may have
-    /// on its way; 0 while quanta are off.
+    /// Receive buffer that the connection to a server should be bounded to, in bytes: what one response may have on
+    /// its way; 0 while quanta are off. This is the most, for one that has the link to itself: C rtt.
     int receiveBuffer() const;
+
+    /// The same for one more among those in service: its share of 5/4 C rtt, so that all together neither leave the
+    /// link idle nor overflow a short queue before it. At least half a quantum, at most receiveBuffer().
+    int receiveBufferShare() const;
+
+    /// The same for one in service: receiveBufferShare(), and receiveBuffer() once it has gone on for 64 KB without
+    /// anybody waiting.
+    int receiveBuffer(const Request &) const;
 
     std::vector<ClassReport> classes() const;
     std::vector<UserReport> topUsers(size_t most) const;

@@ -15,6 +15,7 @@
 
 namespace msfrs {
 
+constexpr int64_t Undisturbed = 65536; ///< bytes: who got so much while nobody waited seems to be alone on the link
 constexpr int64_t NoEstimate[MSFRS_RESOURCES] = {}; ///< nobody knows what a request will cost
 
 inline double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
@@ -41,6 +42,7 @@ public:
     msfrs_time waitingSince;          ///< of the current wait
     msfrs_time firstWait = -1, totalWait = 0;
     int64_t quantumLeft = 0, bytes = 0;
+    int64_t undisturbed = 0;          ///< bytes of quanta that ended while nobody waited, since the last that did not
     uint32_t quanta = 0, w = 0;
     double wplus = 0;
     std::list<Request *>::iterator place; ///< in the list of its state

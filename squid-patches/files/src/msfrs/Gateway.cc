@@ -21,6 +21,8 @@
 #include <chrono>
 #include <climits>
 #include <fstream>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -315,16 +317,12 @@ Msfrs::Gateway::ReceiveBufferFor(const Comm::Connection &conn)
     const auto scheduler = ThisGateway ? ThisGateway->scheduler() : nullptr;
     if (!scheduler || NearBy(conn))
         return 0;
-    const int64_t most = scheduler->receiveBuffer();
-    // One that has the link to itself must be able to fill it. Among others, it gets what it may have per turn, and so
-    // much more that ArrivalWatch can tell whether a whole quantum has arrived.
-    const auto alone = ThisGateway->tickets_.size() <= 1;
-    const auto size = SocketOption(alone ? most : std::min(most, scheduler->config().quantum / 4 * 5));
+    const auto size = SocketOption(scheduler->receiveBufferShare());
     return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
 }
 
 void
-Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn)
+Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn, const msfrs::Request &request)
 {
     if (!scheduler_ || conn.rcvbuf <= 0)
         return; // somebody else's business
@@ -333,14 +331,22 @@ Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn)
     int64_t most = 65535;
     while (most < conn.rcvbuf)
         most *= 2;
-    const auto size = SocketOption(std::min<int64_t>(scheduler_->receiveBuffer(), most));
-    if (size <= conn.rcvbuf)
-        return;
+    const auto size = SocketOption(std::min<int64_t>(scheduler_->receiveBuffer(request), most));
+    if (size <= conn.rcvbuf / 4 * 5)
+        return; // not worth two system calls; and what the kernel has announced is not taken back
     conn.rcvbuf = size;
     if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) != 0) {
         const auto savedErrno = errno;
         debugs(97, 3, "cannot set SO_RCVBUF of " << conn << ": " << xstrerr(savedErrno));
     }
+#if defined(TCP_WINDOW_CLAMP)
+    // Linux holds the window to what the first buffer allowed. From now on the buffer alone is to bound it.
+    const int unbounded = INT_MAX / 2;
+    if (setsockopt(conn.fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &unbounded, sizeof(unbounded)) != 0) {
+        const auto savedErrno = errno;
+        debugs(97, 3, "cannot set TCP_WINDOW_CLAMP of " << conn << ": " << xstrerr(savedErrno));
+    }
+#endif
 }
 
 /// warns if the kernel gives less than what a response that is alone should have

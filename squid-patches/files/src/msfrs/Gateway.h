@@ -87,8 +87,8 @@ public:
     /// \returns what Retry-After should say, seconds
     int retryAfter() const;
 
-    /// Lets a server that has been alone on the link for a while have more on its way to us.
-    void widenReceiveBuffer(Comm::Connection &);
+    /// Lets a server have more on its way to us, if there is room now for more of this response.
+    void widenReceiveBuffer(Comm::Connection &, const msfrs::Request &);
 
 private:
     void change(const msfrs::RequestConfig &);

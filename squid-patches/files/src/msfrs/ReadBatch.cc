@@ -15,7 +15,7 @@
 namespace
 {
 
-/// Three segments. Of a receive buffer for a quantum and a quarter, so much may wait and the sender still goes on.
+/// Three segments. Of a receive buffer for half a quantum, so much may wait and the sender still goes on.
 constexpr int BatchBytes = 4096;
 
 } // namespace

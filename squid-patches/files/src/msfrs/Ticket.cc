@@ -23,9 +23,6 @@
 namespace
 {
 
-/// A response that has got that many bytes without a pause seems to be alone on the link.
-constexpr int64_t AloneAfter = 65536;
-
 /// what people and logs are told about a verdict
 struct Wording {
     const char *word; ///< for access.log; nil: no refusal
@@ -273,7 +270,7 @@ Msfrs::Ticket::charge(const int64_t bytes)
 {
     if (!scheduled_ || bytes <= 0)
         return;
-    sincePause_ += bytes;
+    inQuantum_ += bytes;
     batch_.noteRead(bytes);
     const auto gateway = TheGateway();
     gateway->attempt("charge", [&](auto &scheduler, const auto now) {
@@ -299,20 +296,22 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     if (served_) {
         auto more = true, contended = false;
         TheGateway()->attempt("readMore", [&](auto &scheduler, const auto now) {
+            const auto another = resumed_ || inQuantum_ >= scheduler.config().quantum;
             if (resumed_) // what came during the pause has had its time on the link
                 scheduler.allowMore(*scheduled_, ArrivalWatch::Arrived(*server));
             resumed_ = false;
             more = scheduler.readMore(*scheduled_, now);
             contended = scheduler.contended();
+            if (more && another) {
+                inQuantum_ = 0;
+                TheGateway()->widenReceiveBuffer(*server, *scheduled_);
+            }
         });
         if (more) {
-            if (sincePause_ > AloneAfter)
-                TheGateway()->widenReceiveBuffer(*server);
             batch_.prepare(server, rest, contended);
             return true;
         }
         served_ = false;
-        sincePause_ = 0;
         batch_.stop();
         debugs(97, 5, "pause " << server);
         if (rest > 0)
