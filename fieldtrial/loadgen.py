@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The load generator: makes the requests of all users of a run, from their own addresses, and writes down each of them.
+"""The load generator: makes the requests of users of a run, from their own addresses, and writes down each of them.
 
     python3 -m fieldtrial.loadgen SPEC.json
 
-runs in the users' network. SPEC.json says who the users and servers are and which workload to run (load/spec.py);
-requests.csv, pages.csv, bytes.csv (load/records.py) and meta.json are the result. All times are seconds since t0,
-which meta.json gives on CLOCK_MONOTONIC. SIGTERM and SIGINT end a run early: what is in flight is then recorded as
-unfinished.
+runs in the users' network. SPEC.json says who the users and servers are and which workload to run (load/spec.py). Where
+users are in several networks, each has a generator of its own: all draw the same load from the seed, and `mine` in the
+spec names the users whose part of it this one makes; load/merge.py puts together what they wrote.
+
+requests.csv, pages.csv, bytes.csv (load/records.py) and meta.json are the result. Times are seconds since t0, which
+meta.json gives on CLOCK_MONOTONIC. SIGTERM and SIGINT end a run early: what is in flight is then unfinished.
 """
 import argparse
 import asyncio
@@ -87,7 +89,7 @@ async def _run(spec):
     drawn = offers.Offers(spec, clients.reachable)
     offered = spec.workload.prepare(drawn)
     t0 = _start(spec, loop)
-    recorder = records.Records(spec.out, spec.users)
+    recorder = records.Records(spec.out, spec.mine)
     run = running.Run(drawn, clients, recorder, loop, t0)
     meta = {'spec': specs.as_json(spec), 't0_monotonic': t0, 't0_unix': time.time() + t0 - loop.time(),
             'offered': offered, 'phases': [dataclasses.asdict(phase) for phase in spec.workload.phases(spec)]}

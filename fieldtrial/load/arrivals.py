@@ -62,8 +62,9 @@ def offered(arrivals, rate_bps, duration_s):
 
 
 async def play(run, arrivals):
-    """Makes the requests at their times and waits for all answers."""
+    """Makes this generator's part of the requests at their times and waits for all answers."""
+    mine = set(run.spec.mine)
     async with asyncio.TaskGroup() as tasks:
-        for arrival in arrivals:
+        for arrival in (each for each in arrivals if each.user in mine):
             await run.sleep_until(arrival.t)
             tasks.create_task(run.fetch(arrival.user, arrival.offer, path=arrival.path, wanted_at=arrival.t))

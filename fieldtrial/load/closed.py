@@ -13,9 +13,10 @@ PARAMETERS = (
 
 
 async def run(run, inflight, think_s, phases, kind='object'):
-    """All users make requests in the phases that name their class, until these are over and the answers are in."""
+    """This generator's users make requests in the phases that name their class, until these are over and the answers
+    are in."""
     async with asyncio.TaskGroup() as tasks:
-        for user in run.spec.users:
+        for user in run.spec.mine:
             offers = run.offers.of(user, kind)
             own = [phase for phase in phases if user.cls in phase.classes]
             for slot in range(inflight):

@@ -41,6 +41,7 @@ class Spec:
     rate_bps: float
     classes: tuple
     users: tuple
+    mine: tuple        # those whose requests this generator makes; what they offer is drawn with all of them
     servers: tuple
     sizes: object
     tls_share: float
@@ -79,12 +80,13 @@ def parse(data, source='spec'):
         name, count = collections.Counter(thing.name for thing in things).most_common(1)[0]
         if count > 1:
             raise SpecError(f'{source}: {key}: name "{name}" is used twice; each must be another')
+    mine = _mine(top, users)
     tls_share = top.number('tls_share', low=0.0, high=1.0, default=0.0)
     spec = Spec(
         workload=_workload(top), seed=top.whole('seed', low=0),
         duration_s=top.number('duration_s', low=0.1, high=86_400.0),
         drain_s=top.number('drain_s', low=0.0, high=3_600.0, default=0.0),
-        rate_bps=rate, classes=classes, users=users, servers=servers, sizes=_sizes(top, rate),
+        rate_bps=rate, classes=classes, users=users, mine=mine, servers=servers, sizes=_sizes(top, rate),
         tls_share=tls_share, tls_ca=top.text('tls_ca', default=''),
         port=top.whole('port', low=1, high=65_535, default=80),
         tls_port=top.whole('tls_port', low=1, high=65_535, default=443),
@@ -99,7 +101,8 @@ def parse(data, source='spec'):
 
 def as_json(spec):
     """The Spec as JSON types, for meta.json."""
-    fields = dataclasses.asdict(dataclasses.replace(spec, workload=None, sizes=None))
+    fields = dataclasses.asdict(dataclasses.replace(spec, workload=None, sizes=None, mine=()))
+    del fields['mine']   # the run is the same, whoever makes which part of it
     for user in fields['users']:
         user['class'] = user.pop('cls')
     fields.update(workload=spec.workload.name, parameters=spec.workload.values, sizes=spec.sizes.summary())
@@ -125,6 +128,15 @@ def _user(item, classes):
         item.refuse('class', user.cls, 'one of ' + ', '.join(classes))
     item.done()
     return user
+
+
+def _mine(top, users):
+    """The users named by `mine`, in the order of all; all of them where it is left out."""
+    names = top.items('mine', lambda item: item.word(), most=MOST_USERS, default=())
+    unknown = set(names) - {user.name for user in users}
+    if unknown:
+        top.refuse('mine', sorted(unknown)[0], 'the name of one of the users')
+    return tuple(user for user in users if not names or user.name in names)
 
 
 def _server(item):

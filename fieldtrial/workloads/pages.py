@@ -29,7 +29,7 @@ class Pages(Workload):
     async def run(self, run):
         """See Workload."""
         async with asyncio.TaskGroup() as tasks:
-            for user in run.spec.users:
+            for user in run.spec.mine:
                 tasks.create_task(self._browse(run, user))
             if self.values['background']:
                 tasks.create_task(closed.run(run, self.values['background'], 0.0, self.phases(run.spec), 'background'))

@@ -123,7 +123,7 @@ class Outcome:
     async def _run(self, loop):
         drawn = offers.Offers(self.spec, self.clients.reachable)
         self.offered = self.spec.workload.prepare(drawn)
-        recorder = records.Records(self.spec.out, self.spec.users)
+        recorder = records.Records(self.spec.out, self.spec.mine)
         self.run = running.Run(drawn, self.clients, recorder, loop, loop.time())
         work = asyncio.ensure_future(self.spec.workload.run(self.run))
         await asyncio.wait([work], timeout=self.spec.duration_s + self.spec.drain_s)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Users in several groups, a load generator each: who is where, that the load does not depend on it, and one set of
+records out of what all of them write."""
+import csv
+import json
+
+import pytest
+
+from fieldtrial import addresses, groups, workloads
+from fieldtrial.load import merge, spec as specs
+from fieldtrial.load.strict import SpecError
+from simulated import Answer, Outcome, data
+
+CLASSES = ['gold', 'silver', 'bronze']
+
+
+def names(dealt):
+    return [' '.join(user.name for user in users) for users in dealt]
+
+
+@pytest.mark.parametrize('count, expected', [
+    (1, ['gold-1 gold-2 silver-1 silver-2 bronze-1 bronze-2']),
+    (2, ['gold-1 gold-2 silver-1 silver-2', 'bronze-1 bronze-2']),
+    (3, ['gold-1 gold-2', 'silver-1 silver-2', 'bronze-1 bronze-2']),
+    (5, ['gold-1 gold-2', 'silver-1', 'silver-2', 'bronze-1', 'bronze-2']),
+    (9, ['gold-1', 'gold-2', '', 'silver-1', 'silver-2', '', 'bronze-1', 'bronze-2', '']),
+])
+def test_classes_are_kept_apart_as_far_as_there_are_groups(count, expected):
+    assert names(groups.by_class(addresses.users(CLASSES, (2, 2, 2)), count)) == expected
+
+
+@pytest.mark.parametrize('count, expected', [
+    (2, ['gold-1 gold-3 silver-1 bronze-1', 'gold-2 silver-2 bronze-2']),
+    (3, ['gold-1 gold-3 silver-1 bronze-1', 'gold-2 silver-2 bronze-2', '']),
+])
+def test_dealt_evenly_each_group_has_all_classes(count, expected):
+    assert names(groups.evenly(addresses.users(CLASSES, (3, 2, 2)), count)) == expected
+
+
+@pytest.mark.parametrize('deal', [groups.by_class, groups.evenly])
+@pytest.mark.parametrize('count', range(1, 12))
+def test_everybody_is_somewhere_and_nobody_twice(deal, count):
+    users = addresses.users(CLASSES, (24, 4, 1))
+    dealt = deal(users, count)
+    assert len(dealt) == count and dealt[0]
+    assert sorted(user.name for group in dealt for user in group) == sorted(user.name for user in users)
+
+
+def answer(user, server, size):
+    """Some are slow, some fail: what a user waits for, and so what it asks for next, depends on that."""
+    return Answer(wait=0.05 + size % 7 / 20 + server.rtt_ms / 1e3, transfer=size / 1e6,
+                  status=503 if size % 11 == 5 and user.cls == 'silver' else 200)
+
+
+def run(directory, mine=(), **how):
+    directory.mkdir(parents=True)
+    return Outcome(directory, answer, **({'mine': list(mine)} if mine else {}), **how)
+
+
+def read(path):
+    with open(path, encoding='utf-8', newline='') as file:
+        return list(csv.DictReader(file))
+
+
+def in_order(rows):
+    return sorted(tuple(row.items()) for row in rows)
+
+
+@pytest.fixture(name='url_list')
+def _url_list(tmp_path):
+    path = tmp_path / 'urls'
+    path.write_text(''.join(f'http://h{number % 5}.example/{number} {1000 * number}\n' for number in range(40)))
+    return {'list': str(path)}
+
+
+@pytest.mark.parametrize('count', [2, 3, 6])
+@pytest.mark.parametrize('workload', workloads.names())
+def test_the_load_is_the_same_however_many_groups_there_are(tmp_path, workload, count, url_list):
+    """Who wants what, when, from whom; open arrivals as well as closed loops, whose answers take as long as ever."""
+    how = {'workload': workload, 'parameters': url_list if workload == 'url-list' else {}, 'duration_s': 30,
+           'drain_s': 60, 'tls_share': 0.0}
+    whole = run(tmp_path / 'whole', **how)
+    parts = [run(tmp_path / f'part{number}', [user.name for user in users], **how)
+             for number, users in enumerate(groups.by_class(whole.spec.users, count))]
+    assert len(whole.requests) > 50
+    for part in parts:
+        assert part.offered == whole.offered and part.requests
+    assert in_order(row for part in parts for row in part.requests) == in_order(whole.requests)
+    assert in_order(row for part in parts for row in part.pages) == in_order(whole.pages)
+
+
+def test_whose_requests_are_made_is_checked(tmp_path):
+    assert [user.name for user in specs.parse(data(tmp_path, mine=['gold-2'])).mine] == ['gold-2']
+    with pytest.raises(SpecError, match='spec: mine: "lead-1" is not the name of one of the users'):
+        specs.parse(data(tmp_path, mine=['gold-1', 'lead-1']))
+    with pytest.raises(SpecError, match=r'spec: mine: \[\] is not a list of 1 to'):
+        specs.parse(data(tmp_path, mine=[]))
+
+
+def written(directory, rows=(), samples=(), users=('a',), **meta):
+    """A part, as a load generator leaves it."""
+    directory.mkdir()
+    (directory / 'requests.csv').write_text('t_end,user\n' + ''.join(f'{row}\n' for row in rows))
+    (directory / 'pages.csv').write_text('t_start,t_end,user\n')
+    (directory / 'bytes.csv').write_text(','.join(['t', *users]) + '\n' + ''.join(f'{row}\n' for row in samples))
+    found = {'spec': {'seed': 1}, 'requests': {'ok': 1}, 'pages': {}, 'payload_bytes': {}, 'errors': {},
+             'most_in_flight': 1, 'cpu_s': 0.5, 'memory_kb': 10, 'stopped': None, 't_end': 1.0} | meta
+    (directory / 'meta.json').write_text(json.dumps(found))
+    return directory
+
+
+def test_parts_become_one_set_of_records(tmp_path):
+    parts = [written(tmp_path / 'one', ['0.9,a', '10.5,a'], ['0.0,0', '0.5,100', '1.0,200', '1.2,200'],
+                     payload_bytes={'gold': 200}, requests={'ok': 2}, errors={'x': 1}),
+             written(tmp_path / 'two', ['1.0,b', '9.5,c'], ['0.01,0,7', '0.51,100,7'], users=('b', 'c'), t_end=2.5,
+                     payload_bytes={'gold': 5, 'bronze': 0}, requests={'ok': 1, 'error': 1}, stopped='SIGTERM')]
+    merge.merge(parts, tmp_path)
+    # In order of time, not of text.
+    assert (tmp_path / 'requests.csv').read_text() == 't_end,user\n0.9,a\n1.0,b\n9.5,c\n10.5,a\n'
+    assert (tmp_path / 'pages.csv').read_text() == 't_start,t_end,user\n'
+    # The rows of who lasted longest; the others' bytes at that moment; what they had at their end stays.
+    assert (tmp_path / 'bytes.csv').read_text() == ('t,a,b,c\n0.0,0,0,7\n0.5,100,98,7\n1.0,200,100,7\n'
+                                                    '1.2,200,100,7\n')
+    meta = json.loads((tmp_path / 'meta.json').read_text())
+    assert meta == {'spec': {'seed': 1}, 'requests': {'ok': 3, 'error': 1}, 'pages': {}, 'errors': {'x': 1},
+                    'payload_bytes': {'gold': 205, 'bronze': 0}, 'most_in_flight': 2, 'cpu_s': 1.0, 'memory_kb': 20,
+                    'stopped': 'SIGTERM', 't_end': 2.5}
+
+
+def test_one_part_is_the_whole(tmp_path):
+    part = written(tmp_path / 'one', ['0.9,a'], ['0.0,0'])
+    merge.merge([part], tmp_path)
+    for path in part.iterdir():
+        assert (tmp_path / path.name).read_text() == path.read_text()
