@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 LAN4, LAN6 = '198.18.0.0/16', '2001:2::/49'
 GATEWAY_IN4, GATEWAY_IN6 = '198.18.0.1', '2001:2::1'
+NAMES4, NAMES6 = '198.18.0.2', '2001:2::2'   #: of the name server, where it is a host of its own
 SINK4, SINK6 = '198.18.0.9', '2001:2::9'   #: behind the gateway, of no class
 GATEWAY_OUT4, GATEWAY_OUT6 = '198.19.255.2', '2001:2:0:ffff::2'
 ISP4, ISP6 = '198.19.255.1', '2001:2:0:ffff::1'

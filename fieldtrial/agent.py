@@ -2,15 +2,19 @@
 """What runs in each container of the trial: does there what the trial asks for, over a unix socket, with no more rights
 than the container has.
 
-    python3 -m fieldtrial.agent ROLE           serves DIRECTORY/ROLE.sock until SIGTERM
-    python3 -m fieldtrial.agent --check ROLE   for health checks: exit code 0 if it answers and nothing has failed
+    python3 -m fieldtrial.agent ROLE            serves DIRECTORY/ROLE.sock until SIGTERM
+    python3 -m fieldtrial.agent --group KIND    the same as the first of KIND-1, KIND-2, ... that is free
+    python3 -m fieldtrial.agent --check ...     for health checks: exit code 0 if it answers and nothing has failed
 
 A connection carries one request (messages.py). A process that is started lives as long as its connection: whoever
 asked for it and dies does not leave it behind. Files and sockets are opened here and handed over open.
 """
 import argparse
 import contextlib
+import fcntl
+import itertools
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -57,8 +61,8 @@ class Agent:
                     os.close(file)
 
     def do_check(self, connection, _files):
-        """Whether all is well."""
-        messages.send(connection, {'failed': self.failed})
+        """Whether all is well, and on which machine."""
+        messages.send(connection, {'failed': self.failed, 'machine': socket.gethostname()})
 
     def do_run(self, connection, _files, argv, input=None, timeout=30.0, cwd=None):
         """A command to its end."""
@@ -158,17 +162,57 @@ def ask(role, message, files=(), timeout=None):
     return connection
 
 
-def _check(role):
+def group_roles(kind):
+    """The roles KIND-1, KIND-2, ... that agents play, or have played without ending in order."""
+    names = os.listdir(DIRECTORY) if os.path.isdir(DIRECTORY) else ()
+    matches = (re.fullmatch(rf'{kind}-([1-9][0-9]*)\.sock', name) for name in names)
+    return tuple(f'{kind}-{number}' for number in sorted(int(match[1]) for match in matches if match))
+
+
+def claim(kind):
+    """(the first role KIND-1, KIND-2, ... that nobody else holds, the open file that holds it). Its lock goes with the
+    process, so the next container takes the place of one that was killed."""
+    for number in itertools.count(1):
+        role = f'{kind}-{number}'
+        file = open(f'{DIRECTORY}/{role}.lock', 'w', encoding='ascii')
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return role, file
+        except BlockingIOError:
+            file.close()
+
+
+def _asked(role):
+    """(what the agent answers to a check, or None; why)."""
     try:
         with ask(role, {'do': 'check'}, timeout=5.0) as connection:
-            answer, _ = messages.receive(connection)
+            return messages.receive(connection)[0], 'no answer'
     except OSError as error:
-        print(f'{path_of(role)}: {error}')
-        return 1
+        return None, f'{path_of(role)}: {error}'
+
+
+def _check(role):
+    return _report(*_asked(role))
+
+
+def _check_group(kind):
+    """That of this machine, whichever it is."""
+    answers = (_asked(role)[0] for role in group_roles(kind))
+    return _report(next((answer for answer in answers if answer and answer['machine'] == socket.gethostname()), None),
+                   f'{DIRECTORY}: no agent of {kind} of this container answers')
+
+
+def _report(answer, why):
     if answer is None or answer['failed']:
-        print('; '.join(answer['failed']) if answer else 'no answer')
+        print('; '.join(answer['failed']) if answer else why)
         return 1
     return 0
+
+
+def _serve_group(kind):
+    role, lock = claim(kind)
+    with lock:
+        return _serve(role)
 
 
 def _serve(role):
@@ -189,6 +233,8 @@ def _serve(role):
     while not over.wait(3600):
         pass
     listener.close()
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
     agent.stop()
     return 0
 
@@ -197,9 +243,11 @@ def main(argv=None):
     """The program; its exit code."""
     parser = argparse.ArgumentParser(prog='fieldtrial.agent', description=__doc__.split('\n\n', maxsplit=1)[0])
     parser.add_argument('--check', action='store_true', help='ask the one that runs whether all is well, and end')
-    parser.add_argument('role', help='which host of the trial this is')
+    parser.add_argument('--group', action='store_true', help='it is one of several that are alike')
+    parser.add_argument('role', help='which host of the trial this is, or with --group of which kind')
     arguments = parser.parse_args(argv)
-    return (_check if arguments.check else _serve)(arguments.role)
+    return {(False, False): _serve, (False, True): _serve_group, (True, False): _check,
+            (True, True): _check_group}[arguments.check, arguments.group](arguments.role)
 
 
 if __name__ == '__main__':

@@ -4,7 +4,7 @@ fault in one leaves the others alone.
 
     python3 -m fieldtrial.cell SPEC.json
 
-Writes requests.csv, pages.csv, bytes.csv (by the load generator), link.csv, squid.csv, window.csv and stat.json into
+Writes requests.csv, pages.csv, bytes.csv (by the load generators), link.csv, squid.csv, window.csv and stat.json into
 the directory that the spec names, beside the daemons' configurations and logs.
 """
 import contextlib
@@ -15,14 +15,12 @@ import shutil
 import sys
 import time
 
-from . import addresses, arms, fabrics, stopping, versions, workloads
+from . import addresses, arms, fabrics, generators, stopping, versions, workloads
 from .errors import Stopped, TrialError
 from .meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
 from .processes import Daemon
 from .world import ROOT, World
 
-#: From "load generator started" to t0: it has to read its spec and import its modules, on a busy machine too.
-LEAD_S = 4.0
 CBR_PORT = 9
 
 
@@ -58,7 +56,7 @@ class CellSpec:
     @property
     def total_s(self):
         """How long it takes, about."""
-        return self.duration_s + self.drain_s + LEAD_S + 5.0
+        return self.duration_s + self.drain_s + generators.LEAD_S + 5.0
 
     def store(self, path):
         pathlib.Path(path).write_text(json.dumps(dataclasses.asdict(self), indent=1) + '\n')
@@ -80,16 +78,13 @@ def run(spec):
                tls=spec.tls_share > 0, fabric=fabric, isp=spec.isp) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
-        world.start_names()
+        names = world.start_names()
         origins = world.start_origin()
         arm.prepare(world)
         squid = world.start_squid(arm.configuration(world), program)
         world.try_out()
-        load_directory = world.directory / 'load'   # where the users' host sees it
-        load_directory.mkdir()
-        t0 = time.monotonic() + LEAD_S
-        load_spec = world.directory / 'load.json'
-        load_spec.write_text(json.dumps(_load_spec(spec, world, load_directory, t0), indent=1) + '\n')
+        loads = generators.Generators(world, directory)
+        t0 = time.monotonic() + loads.lead_s
         with contextlib.ExitStack() as stack:
             meters = [LinkMeter(directory / 'link.csv', t0, world), SquidMeter(directory / 'squid.csv', t0, squid)]
             if arm.scheduled:
@@ -98,10 +93,9 @@ def run(spec):
                 stack.enter_context(meter)
             for daemon in _beside(spec, workload, world, t0):
                 stack.enter_context(daemon)
-            load = stack.enter_context(Daemon(
-                world.users_host, [sys.executable, '-m', 'fieldtrial.loadgen', str(load_spec)],
-                directory / 'loadgen.log', command='load generator', cwd=ROOT))
-            control = _watch(spec, world, load, (squid, *origins), t0)
+            stack.enter_context(loads.started(_load_spec(spec, world, t0)))
+            control = _watch(spec, world, loads, (names, squid, *origins), t0)
+        loads.merge()
         for meter in meters:
             if meter.failure:
                 raise TrialError(f'{type(meter).__name__}: {meter.failure}')
@@ -114,20 +108,20 @@ def _keep_files(spec, world, directory):
     """Configurations and logs into the cell's directory, whatever became of the cell; the world's own goes with it."""
     if spec.keep:
         shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True)
-    for pattern in ('*.log', '*.txt', 'load.json', 'load/*', 'squid/squid.conf', 'squid/*.log', 'squid/squid.out',
-                    'cbr*'):
+    for pattern in ('*.log', '*.txt', 'load*.json', 'squid/squid.conf', 'squid/*.log', 'squid/squid.out', 'cbr*'):
         for path in world.directory.glob(pattern):
             shutil.copyfile(path, directory / path.name)
 
 
-def _load_spec(spec, world, directory, t0):
+def _load_spec(spec, world, t0):
+    """What all load generators are told alike."""
     users = []
     for number, user in enumerate(world.users, start=1):
         six_only = spec.six_every and number % spec.six_every == 0
         users.append({'name': user.name, 'class': user.cls, 'addresses': [user.v6] if six_only else user.addresses})
     made = {'version': 1, 'workload': spec.workload, 'parameters': spec.parameters, 'seed': spec.seed,
             'duration_s': spec.duration_s, 'drain_s': spec.drain_s, 'rate_bps': spec.rate_bps,
-            'classes': list(spec.weights), 'users': users, 't0_monotonic': t0, 'out': str(directory),
+            'classes': list(spec.weights), 'users': users, 't0_monotonic': t0,
             'servers': [{'name': server.name, 'addresses': server.addresses, 'group': server.group,
                          'rtt_ms': server.rtt_ms} for server in world.servers]}
     if spec.sizes:
@@ -142,9 +136,10 @@ def _beside(spec, workload, world, t0):
     for number, stream in enumerate(workload.beside(spec.rate_bps), start=1):
         port, where = CBR_PORT + number - 1, world.directory / f'cbr{number}'   # copied by _keep_files
         receiver = addresses.SINK4 if stream.receiver is None else world.users[stream.receiver].v4
-        yield Daemon(world.users_host, [sys.executable, '-m', 'fieldtrial.cbr', 'recv', '--bind', receiver,
-                                        '--port', str(port), '--csv', f'{where}-received.csv'], f'{where}-received.log',
-                     command='CBR receiver', cwd=ROOT)
+        host = world.users_host if stream.receiver is None else world.host_of(world.users[stream.receiver])
+        yield Daemon(host, [sys.executable, '-m', 'fieldtrial.cbr', 'recv', '--bind', receiver, '--port', str(port),
+                            '--csv', f'{where}-received.csv'], f'{where}-received.log', command='CBR receiver',
+                     cwd=ROOT)
         yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.cbr', 'send', '--to', receiver,
                                   '--port', str(port), '--rate', f'{stream.rate_bps:.0f}', '--on', f'{stream.on_s:g}',
                                   '--off', f'{stream.off_s:g}', *(['--off-first'] if stream.off_first else []),
@@ -152,25 +147,23 @@ def _beside(spec, workload, world, t0):
                                   '--csv', f'{where}-sent.csv'], f'{where}-sent.log', command='CBR sender', cwd=ROOT)
 
 
-def _watch(spec, world, load, daemons, t0):
-    """Waits for the load generator's end while everything else runs; the congestion controls seen on the way."""
+def _watch(spec, world, loads, daemons, t0):
+    """Waits for the load generators' end while everything else runs; the congestion controls seen on the way."""
     seen, look_at = {}, t0 + spec.duration_s / 2
     give_up = t0 + spec.duration_s + spec.drain_s + 60.0
-    while load.wait(1.0) is None:
+    while not loads.wait(1.0):
         world.check()
         for daemon in daemons:
             daemon.check()
         if time.monotonic() > look_at:
             look_at = float('inf')
             seen = {host.role: sorted(world.congestion_control(host))
-                    for host in (world.users_host, world.gateway, *world.farms)}
+                    for host in (*world.groups, world.gateway, *world.farms)}
             others = {role: names for role, names in seen.items() if set(names) - {'cubic'}}
             if others:
                 raise TrialError(f'congestion control must be cubic everywhere, and is {others}')
         if time.monotonic() > give_up:
-            raise TrialError(f'the load generator has not ended 60 s after its time; {load.last_words()}')
-    if load.poll() != 0:
-        load.check()
+            raise TrialError(f'the load has not ended 60 s after its time; {loads.last_words()}')
     return seen
 
 
@@ -181,6 +174,7 @@ def _finish(spec, world, directory, program, control):
         'rate_bps': spec.rate_bps, 'rtts_ms': list(spec.rtts_ms), 'buffer_bdp': spec.buffer_bdp,
         'buffer_bytes': world.buffer_bytes, 'weights': spec.weights,
         'users': {user.name: user.cls for user in world.users}, 'seed': spec.seed,
+        'groups': {host.role: [user.name for user in users] for host, users in world.groups.items()},
         't_start': spec.warmup_s, 't_stop': spec.duration_s, 'drain_s': spec.drain_s, 'frame_overhead': 0,
         'versions': versions.of_world(world, program), 'squid_program': str(program),
         'squid_is_stock': program != spec.squid, 'distance': world.distance.name,

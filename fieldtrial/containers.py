@@ -116,7 +116,7 @@ class Host(host.Host):
     def reset(self):
         """What an earlier scenario left: cables, routes, and what the kernel has learned about its TCP connections."""
         for link in json.loads(self.run('ip', '-j', '-d', 'link')):
-            if link.get('linkinfo', {}).get('info_kind') in ('vxlan', 'tun'):
+            if link.get('linkinfo', {}).get('info_kind') in ('vxlan', 'tun', 'bridge'):
                 self.run('ip', 'link', 'del', link['ifname'], check=False)
         for family in ('-4', '-6'):
             for rule in json.loads(self.run('ip', family, '-j', 'rule')):
@@ -183,13 +183,20 @@ class ContainerFabric:
     """The containers of the project as hosts. One scenario at a time: it begins and ends by resetting them."""
 
     places = ('domestic', 'overseas')   #: see NetnsFabric
-    given = ('users', 'gw', 'isp', *places)
+    names = 'names'
     probe = 'isp'
     lasting = True
 
     def __init__(self):
         self._hosts = []
         self._number = itertools.count(1)
+        #: See NetnsFabric: as many as there are containers of users. Who waits for them is sure to find one.
+        self.groups = agent.group_roles('users') or ('users-1',)
+
+    @property
+    def given(self):
+        """See NetnsFabric."""
+        return (*self.groups, 'gw', 'isp', self.names, *self.places)
 
     def __enter__(self):
         return self

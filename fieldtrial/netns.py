@@ -111,6 +111,8 @@ def _setns(fd, what):
 class NetnsFabric:
     """Makes hosts and wires, and removes them all on `close`. Usable with `with`."""
 
+    groups = ('users',)  #: roles of the hosts that users may be on
+    names = None         #: the role of the name server's host; None: it is on the gateway
     places = ('farm',)   #: where servers may be: the roles of their hosts
     given = ()           #: roles of hosts that somebody else has made
     probe = 'probe'      #: the role of a host for trying out what the kernel can

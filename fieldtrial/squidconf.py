@@ -37,7 +37,7 @@ def stock(world):
 http_port {FORWARD_PORT}
 http_port {INTERCEPT_PORT} intercept
 {tls}visible_hostname gateway.test
-dns_nameservers 127.0.0.1
+dns_nameservers {world.nameserver}
 
 {classes}
 acl users src {LAN4} {LAN6}

@@ -4,6 +4,9 @@
     users --- lan0 | gw | wan0 === acc0 | isp | --- delay --- | farm
     own addresses   Squid      C, drop-tail                     servers with their own round-trip times
 
+Users may be on several hosts (groups), which a switch at lan0 brings together, and so may the name server be beside
+them; how many there are is the fabric's affair.
+
 Nothing here knows what a host is made of; see `netns` for one way. No host has a route to anything outside.
 
     with World(rate_bps=2e6, users=(4, 4, 4)) as world:
@@ -21,9 +24,10 @@ import sys
 import time
 
 from . import addresses as plan
-from . import bottleneck, delay, shaping
+from . import bottleneck, delay, groups, lan, names, shaping
 from .errors import TrialError
 from .host import HostError
+from .lan import LAN
 from .load.sizes import GRID_LOW as SMALLEST
 from .netns import NetnsFabric
 from .processes import listens
@@ -36,7 +40,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 FORWARD_PORT, INTERCEPT_PORT, INTERCEPT_TLS_PORT = 3128, 3129, 3130
 NO_SQUID = '{}: no Squid there; build it with squid-patches/build, or name another with --squid'
-LAN, WAN, ACCESS, HOME = 'lan0', 'wan0', 'acc0', 'home0'
+WAN, ACCESS = 'wan0', 'acc0'
 
 #: Linux's own defaults, said aloud: a machine that was tuned runs the same trial.
 SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.conf.all.rp_filter=0',
@@ -54,12 +58,12 @@ class World(Scenario):
     round-trip time. users: how many in each class. weights: class name to weight, in order. directory: where daemons
     keep their files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'.
     tls: whether port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's
-    path.
+    path. deal: one of `groups`, who of the users goes where when the fabric has several hosts for them.
     """
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4), weights=None,
                  directory=None, distance='auto', delayline=None, fabric=None, tls=False,
-                 isp='tbf', edge=None):
+                 isp='tbf', edge=None, deal=groups.by_class):
         super().__init__()
         self.rate_bps = rate_bps
         self.weights = dict(weights or DEFAULT_WEIGHTS)
@@ -73,7 +77,10 @@ class World(Scenario):
         self._distance = distance
         self._delayline = str(delayline or ROOT / 'build/install/sbin/msfrs-delayline')
         self._fabric = fabric
-        self.gateway = self.isp = self.farm = self.users_host = None
+        self._deal = deal
+        self.gateway = self.isp = self.farm = self.users_host = self.names_host = None
+        self._named = False    # whether the users have a name server
+        self.groups = {}       #: hosts of users, and the users on each; users_host is the first
         self.farms = {}        #: hosts of servers, and the servers on each
         self._isp = isp
         self._edge = str(edge or ROOT / 'build/install/sbin/msfrs-edge')
@@ -87,14 +94,21 @@ class World(Scenario):
         if self._wanted is None:
             self._wanted = self._stack.enter_context(fabric.directory())
         self.directory = pathlib.Path(self._wanted).resolve()
-        self.users_host, self.gateway, self.isp = (fabric.host(role) for role in ('users', 'gw', 'isp'))
+        self.groups = self._groups(fabric)
+        self.users_host = next(iter(self.groups))
+        self.gateway, self.isp = fabric.host('gw'), fabric.host('isp')
+        self.names_host = fabric.host(fabric.names) if fabric.names else self.gateway
         self.farms = self._farms(fabric)
         self.farm = next(iter(self.farms))
-        for host in (self.users_host, self.gateway, self.isp, *self.farms):
+        for host in dict.fromkeys((*self.groups, self.names_host, self.gateway, self.isp, *self.farms)):
             host.set_kernel(SYSCTLS)
-        fabric.wire(self.gateway, LAN, self.users_host, HOME)
+        inside = {host: [(user.v4, user.v6) for user in users] for host, users in self.groups.items()}
+        inside[self.users_host].append((plan.SINK4, plan.SINK6))
+        if self.names_host is not self.gateway:
+            inside[self.names_host] = [(plan.NAMES4, plan.NAMES6)]
+        lan.connect(fabric, self.gateway, list(inside))
         fabric.wire(self.isp, ACCESS, self.gateway, WAN)
-        self._address_lan()
+        lan.address(self.gateway, inside)
         self._address_access()
         self.distance = delay.choose(self._distance, self.isp, self._delayline)
         self._stack.callback(self.distance.close)
@@ -103,26 +117,21 @@ class World(Scenario):
         self.bottleneck = bottleneck.Edge(self, *link, self._edge) if self._isp == 'edge' else \
             bottleneck.TokenBucket(*link)
 
+    def _groups(self, fabric):
+        """{host: its users}; groups that have none are left alone."""
+        dealt = zip(fabric.groups, self._deal(self.users, len(fabric.groups)))
+        return {fabric.host(role): users for role, users in dealt if users}
+
+    def host_of(self, user):
+        """The host that a user is on."""
+        return next(host for host, users in self.groups.items() if user in users)
+
     def _farms(self, fabric):
         """{host: its servers}. Where a fabric has one place for the near and one for the far, each has its own."""
         if len(fabric.places) == 1:
             return {fabric.host(fabric.places[0]): self.servers}
         found = {place: [server for server in self.servers if server.group == place] for place in fabric.places}
         return {fabric.host(place): servers for place, servers in found.items() if servers}
-
-    def _address_lan(self):
-        self.gateway.batch([
-            f'addr add {plan.GATEWAY_IN4}/16 dev {LAN} noprefixroute',
-            f'addr add {plan.GATEWAY_IN6}/49 dev {LAN} nodad noprefixroute',
-            f'route add {plan.LAN4} dev {LAN} scope link src {plan.GATEWAY_IN4} congctl cubic',
-            f'route add {plan.LAN6} dev {LAN} congctl cubic'])
-        lines = []
-        for v4, v6 in [(plan.SINK4, plan.SINK6)] + [(user.v4, user.v6) for user in self.users]:
-            lines += [f'addr add {v4}/32 dev {HOME}', f'addr add {v6}/128 dev {HOME} nodad']
-        lines += [f'route add {plan.LAN4} dev {HOME}', f'route add {plan.LAN6} dev {HOME}',
-                  f'route add default via {plan.GATEWAY_IN4} congctl cubic',
-                  f'route add default via {plan.GATEWAY_IN6} congctl cubic']
-        self.users_host.batch(lines)
 
     def _address_access(self):
         self.gateway.batch([
@@ -135,10 +144,11 @@ class World(Scenario):
     # What the hosts run.
 
     def start_names(self, host=None):
-        """dnsmasq, on the gateway (for the users as well) or for another host alone: answers for the servers' names,
+        """dnsmasq, for users and gateway (see `nameserver`) or for another host alone: answers for the servers' names,
         knows nothing else."""
-        inside = [] if host else [f'--listen-address={plan.GATEWAY_IN4}']
-        host = host or self.gateway
+        inside = [] if host else [f'--listen-address={self._inside_names}']
+        self._named = self._named or not host
+        host = host or self.names_host
         records = [f'--host-record={server.name},{server.v4},{server.v6},3600' for server in self.servers]
         daemon = self.start(host, [
             'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--no-poll',
@@ -146,6 +156,15 @@ class World(Scenario):
             '--listen-address=127.0.0.1', *inside, *records], f'dnsmasq-{host.role}.log')
         daemon.wait_until(lambda: listens(host, 53), 'listening on port 53')
         return daemon
+
+    @property
+    def _inside_names(self):
+        return plan.GATEWAY_IN4 if self.names_host is self.gateway else plan.NAMES4
+
+    @property
+    def nameserver(self):
+        """Whom Squid asks for names."""
+        return '127.0.0.1' if self.names_host is self.gateway else plan.NAMES4
 
     def start_origin(self):
         """nginx on the servers; those of one host are one process, and differ by address and distance. A list."""
@@ -223,16 +242,21 @@ class World(Scenario):
         Raises OSError or HTTPException."""
         address, source = (server.v4, user.v4) if family == 4 else (server.v6, user.v6)
         connection = http.client.HTTPConnection(address, 80)
-        connection.sock = self.users_host.socket(socket.AF_INET if family == 4 else socket.AF_INET6, socket.SOCK_STREAM,
-                                                 source=source, peer=(address, 80), timeout=timeout)
+        connection.sock = self.host_of(user).socket(
+            socket.AF_INET if family == 4 else socket.AF_INET6, socket.SOCK_STREAM, source=source, peer=(address, 80),
+            timeout=timeout)
         with contextlib.closing(connection):
             connection.request('GET', f'/b/{size}/{user.name}-{time.monotonic_ns()}', headers={'Host': server.name})
             answer = connection.getresponse()
             return answer.status, len(answer.read()), dict(answer.getheaders())
 
     def try_out(self):
-        """One request from end to end. Raises TrialError if it is not answered, or not by way of Squid: better than to
-        find out from the records."""
+        """A server's name and one request from end to end. Raises TrialError if the name is not known to every group,
+        or the request is not answered, or not by way of Squid: better than to find out from the records."""
+        for host, users in self.groups.items() if self._named else ():
+            found = names.look_up(host, users[0].v4, self._inside_names, self.servers[0].name)
+            if found != self.servers[0].v4:
+                raise TrialError(f'{self.servers[0].name} is {self.servers[0].v4}, and {users[0].v4} was told {found}')
         user, server = self.users[0], self.servers[0]
         try:
             status, _, header = self.fetch(user, server, SMALLEST, timeout=20.0)

@@ -126,6 +126,27 @@ def test_manager_answers_from_inside(world):
     assert 'Squid Object Cache: Version' in meters.manager_report(world, 'info')
 
 
+class Offices(netns.NetnsFabric):
+    """Users on three hosts, and a name server of its own, as the containers have it."""
+
+    groups = ('users1', 'users2', 'users3')
+    names = 'names'
+
+
+@pytest.mark.parametrize('bridged', ['0', '1'])
+def test_groups_of_users_behind_a_switch(bridged):
+    """The same whether the kernel hands bridged frames to iptables or not."""
+    with Offices() as fabric, World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 2), fabric=fabric) as world:
+        world.gateway.set_kernel([f'net.bridge.bridge-nf-call-{name}={bridged}' for name in ('iptables', 'ip6tables')])
+        assert [host.role for host in world.groups] == ['users1', 'users2', 'users3']
+        world.start_names()
+        world.start_origin()
+        world.start_squid(squidconf.stock(world), SQUID)
+        world.try_out()
+        for family in (4, 6):
+            test_users_are_intercepted_with_their_own_addresses(world, family)
+
+
 def test_a_path_that_does_not_work_is_said_before_the_load(fabric):
     with World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 1), fabric=fabric) as world:
         with pytest.raises(TrialError, match='first request from 198.18.16.1 to 198.19.1.1 failed'):
@@ -229,7 +250,7 @@ def test_leftovers_of_a_killed_owner_are_swept_and_a_living_ones_are_not():
 
 
 def run_cell(tmp_path, arm, workload='backlogged', **parameters):
-    """A cell of eight seconds; its directory and its rows."""
+    """A cell of eight seconds; what stat.json says, and its tables."""
     spec = cell.CellSpec(
         name='short', directory=str(tmp_path), arm=arm, workload=workload, parameters=parameters, rate_bps=4e6,
         buffer_bdp=1.5, rtts_ms=RTTS, users={'gold': 2, 'silver': 2, 'bronze': 2},
@@ -260,6 +281,21 @@ def test_a_cell_of_each_arm_leaves_whole_records(tmp_path, arm):
     assert float(tables['squid'][-1]['cpu_s']) > 0 and float(tables['squid'][-1]['rss_kb']) > 1000
     if arms.get(arm).scheduled:
         assert tables['window'] and all(float(row['wplus']) >= 1 for row in tables['window'])
+
+
+def test_a_cell_with_groups_of_users_leaves_the_same_records(tmp_path, monkeypatch):
+    monkeypatch.setattr(cell.fabrics, 'new', lambda _: Offices())
+    stat, tables = run_cell(tmp_path, 'msfrs', 'excess')
+    users = [f'{name}-{number}' for name in ('gold', 'silver', 'bronze') for number in (1, 2)]
+    assert stat['groups'] == {'users1': users[:2], 'users2': users[2:4], 'users3': users[4:]}
+    assert set(tables['bytes'][-1]) == {'t', *users}
+    ended = [float(row['t_end']) for row in tables['requests']]
+    assert ended == sorted(ended) and {row['user'] for row in tables['requests']} == set(users)
+    meta = json.loads((tmp_path / 'meta.json').read_text())
+    assert sum(meta['requests'].values()) == len(ended)
+    assert sum(meta['payload_bytes'].values()) == sum(int(tables['bytes'][-1][user]) for user in users)
+    assert set(stat['congestion_control']) == {'users1', 'users2', 'users3', 'gw', 'farm'}
+    assert (tmp_path / 'cbr1-received.csv').stat().st_size > 100
 
 
 def test_a_cell_that_cannot_run_says_why_and_leaves_nothing(tmp_path):

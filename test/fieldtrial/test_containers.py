@@ -137,6 +137,35 @@ def test_a_kernel_setting_that_is_wrong_is_named(host):
         host.set_kernel(['kernel.ostype=Minix'])
 
 
+@contextlib.contextmanager
+def group(directory, machine):
+    """An agent of a group on a machine of this name, once it says which role it has."""
+    with subprocess.Popen(['unshare', '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', machine, sys.executable, '-m',
+                           'fieldtrial.agent', '--group', 'users'], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, 'MSFRS_HOSTS': str(directory)}) as process:
+        yield process, process.stdout.readline().removesuffix(': ready\n')
+        process.terminate()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='names machines, which takes root')
+def test_each_group_takes_the_first_role_that_is_free(tmp_path, monkeypatch):
+    monkeypatch.setattr(agent, 'DIRECTORY', str(tmp_path))
+    monkeypatch.setattr(socket, 'gethostname', lambda: 'third')
+    assert containers.ContainerFabric().groups == ('users-1',), 'the one that is waited for'
+    with group(tmp_path, 'first') as (_, first), group(tmp_path, 'second') as (second, role):
+        assert (first, role) == ('users-1', 'users-2')
+        assert agent.main(['--check', '--group', 'users']) == 1
+        second.kill()    # its socket stays, its lock does not
+        second.wait()
+        assert containers.ContainerFabric().groups == ('users-1', 'users-2')
+        with group(tmp_path, 'third') as (_, third):
+            assert third == 'users-2'
+            assert agent.main(['--check', '--group', 'users']) == 0
+            assert containers.ContainerFabric().given == ('users-1', 'users-2', 'gw', 'isp', 'names', 'domestic',
+                                                          'overseas')
+    assert agent.group_roles('users') == (), 'who ends in order leaves no socket'
+
+
 def test_a_container_that_does_not_run_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(agent, 'DIRECTORY', str(tmp_path))
     monkeypatch.setattr(containers, 'START_S', 0.0)

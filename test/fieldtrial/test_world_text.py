@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from fieldtrial import addresses, arms, delay, meters, netns, processes, shaping, squidconf
+from fieldtrial import addresses, arms, delay, lan, meters, netns, processes, shaping, squidconf
 from fieldtrial.world import DEFAULT_RTTS
 
 V4 = ipaddress.ip_network('198.18.0.0/15')
@@ -67,6 +67,7 @@ def test_impossible_populations(counts, words):
 @pytest.fixture
 def world(tmp_path):
     return types.SimpleNamespace(weights={'gold': 4, 'silver': 2, 'bronze': 1}, rate_bps=2e6, tls=False,
+                                 nameserver='127.0.0.1',
                                  users=addresses.users(CLASSES, (24, 4, 4)), squid_directory=lambda: tmp_path)
 
 
@@ -95,6 +96,8 @@ def test_msfrs_names_classes_link_and_default(world):
 
 class Recorder:
     """A host that writes down what it is told to run."""
+
+    role = 'gw'
 
     def __init__(self, refuse=False):
         self.lines, self._refuse = [], refuse
@@ -129,7 +132,8 @@ def test_bottleneck_in_the_words_of_tc():
 
 @pytest.mark.parametrize('what, words', [
     (lambda host: shaping.bottleneck(host, 'acc0', 2e6, 1), 'sch_tbf'),
-    (lambda host: shaping.htb(host, 'lan0', 2e6, addresses.users(['a'], [1]), {'a': 1}), 'sch_htb and cls_u32')])
+    (lambda host: shaping.htb(host, 'lan0', 2e6, addresses.users(['a'], [1]), {'a': 1}), 'sch_htb and cls_u32'),
+    (lambda host: lan.connect(None, host, [1, 2]), 'gw: no switch between 2 hosts; it takes the kernel module bridge')])
 def test_a_kernel_without_the_qdisc_is_named(what, words):
     with pytest.raises(Exception, match=words):
         what(Recorder(refuse=True))
