@@ -2,7 +2,9 @@
 """The load of the profile `live`: Locust users, of the classes of the trial, each from an address of its own, who load
 objects of the paper's sizes from all servers. How many there are is changed on Locust's page.
 
-Settings, from docker/.env: LIVE_WAIT_S, a user's longest pause between two objects in seconds.
+The same file is for the master, which has the page, and for its workers, one in each group of users, which make the
+load from that group's addresses. Environment: MSFRS_GROUP, a worker's group; LIVE_WAIT_S (docker/.env), a user's
+longest pause between two objects in seconds.
 """
 import itertools
 import json
@@ -11,15 +13,21 @@ import pathlib
 import random
 import time
 
+import locust.runners
 import requests.adapters
-from locust import HttpUser, between, task
+from locust import HttpUser, between, events, task
 
 from fieldtrial.load import sizes
 
 STATE = pathlib.Path(os.environ.get('MSFRS_HOSTS', '/run/msfrs')) / 'live.json'
+GROUP = os.environ.get('MSFRS_GROUP')
 WAIT_S = float(os.environ.get('LIVE_WAIT_S', '1'))
 if not 0 <= WAIT_S <= 3600:
     raise SystemExit(f'LIVE_WAIT_S is {WAIT_S:g}: allowed are 0 to 3600 seconds (docker/.env)')
+
+# Debian's package does not know its own version, and a master takes a worker that tells none for one of old; this is
+# what workers in other languages tell.
+locust.runners.__version__ = locust.runners.__version__ or -1
 
 while not STATE.exists():   # the world is still being built
     time.sleep(0.5)
@@ -40,8 +48,9 @@ class FromAddress(requests.adapters.HTTPAdapter):
 
 
 def user_class(name):
-    """The Locust users of one class of the trial. When there are more of them than addresses, these are shared."""
-    addresses = itertools.cycle([user['v4'] for user in WORLD['users'] if user['class'] == name])
+    """The Locust users of one class of the trial. When there are more of them here than addresses, these are shared."""
+    addresses = itertools.cycle([user['v4'] for user in WORLD['users']
+                                 if user['class'] == name and user['group'] == GROUP])
 
     class Member(HttpUser):
         """One user."""
@@ -68,3 +77,9 @@ def user_class(name):
 
 for _name in WORLD['weights']:
     globals()[_name.capitalize()] = user_class(_name)
+
+
+@events.init.add_listener
+def _(environment, **_how):
+    """The master begins when all groups are there."""
+    environment.parsed_options.expect_workers = len(WORLD['groups'])

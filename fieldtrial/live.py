@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The trial's small internet with one arm at its gateway, kept up until it is stopped; the load is somebody else's.
 
-    python3 -m fieldtrial.live [--parent] [OPTION...]
+    python3 -m fieldtrial.live [--parent] [--locust MASTER] [OPTION...]
 
-OPTIONs are those of ./trial; of arms, rates and buffers the first is taken. With --parent (it comes first) the gateway
-asks a cache at the provider, see parent.
+OPTIONs are those of ./trial; of arms, rates and buffers the first is taken. With --parent the gateway asks a cache at
+the provider, see parent. With --locust each group of users runs a worker of Locust, whose master is on the host MASTER
+(docker/locustfile.py); users are dealt so that every group has all classes, since a master asks any of its workers for
+a user of any class.
 
 Once everything answers, live.json in the agents' directory says who the users and servers are, for who makes the load;
 it is gone when the world is. Exit codes: 0 stopped by a signal, 1 a fault (one sentence), 2 a wrong option.
 """
+import argparse
 import contextlib
 import json
 import os
@@ -16,19 +19,22 @@ import pathlib
 import sys
 import time
 
-from . import agent, arms, fabrics, options, parent, plan, preflight, stopping
+from . import agent, arms, fabrics, groups, options, parent, plan, preflight, stopping
 from .errors import Stopped, TrialError
-from .world import World
+from .world import ROOT, World
 
 #: Where the load reads who is there.
 STATE = pathlib.Path(agent.DIRECTORY) / 'live.json'
 RATE_BPS, BUFFER_BDP, ARM = 2e6, 1.5, 'msfrs'
+LOCUSTFILE = 'docker/locustfile.py'
 
 
 def state_of(world, arm):
     """What live.json says."""
     return {'version': 1, 'arm': arm.name, 'rate_bps': world.rate_bps, 'weights': world.weights,
-            'users': [{'name': user.name, 'class': user.cls, 'v4': user.v4, 'v6': user.v6} for user in world.users],
+            'groups': [host.role for host in world.groups],
+            'users': [{'name': user.name, 'class': user.cls, 'group': host.role, 'v4': user.v4, 'v6': user.v6}
+                      for host, users in world.groups.items() for user in users],
             'servers': [{'name': server.name, 'group': server.group, 'rtt_ms': server.rtt_ms, 'v4': server.v4,
                          'v6': server.v6} for server in world.servers]}
 
@@ -44,7 +50,14 @@ def _announced(state):
         STATE.unlink(missing_ok=True)
 
 
-def run(chosen, with_parent=False):
+def start_workers(world, master):
+    """A worker of Locust on each host of users."""
+    return [world.start(host, ['env', f'MSFRS_GROUP={host.role}', '/usr/bin/python3', '-m', 'locust', '-f', LOCUSTFILE,
+                               '--worker', '--master-host', master], f'locust-{host.role}.log', cwd=ROOT,
+                        command=f'Locust of {host.role}') for host in world.groups]
+
+
+def run(chosen, with_parent=False, locust=None):
     """Until a signal (Stopped) or a fault (TrialError)."""
     STATE.unlink(missing_ok=True)   # of one that was killed
     preflight.check(chosen)
@@ -54,7 +67,8 @@ def run(chosen, with_parent=False):
     users = chosen.users or usual.population(chosen.weights).values()
     with fabrics.new(chosen.hosts) as fabric, \
             World(rate_bps=rate_bps, buffer_bdp=(chosen.buffers or (BUFFER_BDP,))[0], rtts_ms=chosen.rtts, users=users,
-                  weights=chosen.weights, distance=chosen.delay, delayline=chosen.delayline, fabric=fabric) as world:
+                  weights=chosen.weights, distance=chosen.delay, delayline=chosen.delayline, fabric=fabric,
+                  deal=groups.evenly) as world:
         daemons = [world.start_names(), *world.start_origin()]
         arm.prepare(world)
         conf, program = arm.configuration(world), chosen.squid if arm.scheduled else chosen.stock_squid
@@ -64,6 +78,8 @@ def run(chosen, with_parent=False):
         daemons.append(world.start_squid(conf, program))
         world.try_out()
         with _announced(state_of(world, arm)):
+            if locust:
+                daemons += start_workers(world, locust)
             print(f'live: {arm.title}; {len(world.users)} users, {len(world.servers)} servers, '
                   f'{rate_bps / 1e6:g} Mbit/s; until stopped', flush=True)
             while True:
@@ -76,11 +92,14 @@ def run(chosen, with_parent=False):
 def main(argv=None):
     """The program; its exit code."""
     argv = sys.argv[1:] if argv is None else argv
-    with_parent = argv[:1] == ['--parent']
-    chosen = options.read(argv[with_parent:])
+    own = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    own.add_argument('--parent', action='store_true')
+    own.add_argument('--locust', metavar='MASTER')
+    mine, others = own.parse_known_args(argv)
+    chosen = options.read(others)
     try:
         with stopping.by_signals():
-            run(chosen, with_parent)
+            run(chosen, mine.parent, mine.locust)
     except TrialError as error:
         print(f'live: {error}', file=sys.stderr)
         return 1
