@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The trial in containers, by docker/run, with the engine at DOCKER_HOST and images that are there: its verdict, its
 exit codes, what it says when something is wrong, and that nothing is left of it. `./check --docker` has an engine."""
+import csv
+import json
 import os
 import pathlib
 import re
@@ -10,7 +12,11 @@ import time
 
 import pytest
 
+from fieldtrial import delay, netns
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+REPORTS = ROOT / 'build/trial-docker'
+LISTS = ROOT / 'docker/lists'
 SHORT = ('--arms', 'stock,msfrs', '--workloads', 'backlogged', '--rates', '2')
 
 pytestmark = pytest.mark.skipif('DOCKER_HOST' not in os.environ, reason='needs an engine: ./check --docker')
@@ -41,7 +47,18 @@ def finish(process, timeout):
     return process.returncode, said
 
 
+def cells():
+    """{arm: directory} of the last run's cells."""
+    run = sorted(REPORTS.iterdir())[-1]
+    return {stat(path.parent)['arm']: path.parent for path in run.glob('*/stat.json')}
+
+
+def stat(cell):
+    return json.loads((cell / 'stat.json').read_text())
+
+
 def test_a_short_trial_ends_with_its_verdict():
+    """With three groups of users, as docker/.env says."""
     code, said = finish(start(*SHORT, '--seconds', '60'), 400)
     assert 'FAILED' not in said
     missed = re.search(r'(\d+) of (\d+) measured targets reached, (\d+) missed', said)
@@ -49,9 +66,53 @@ def test_a_short_trial_ends_with_its_verdict():
     # What holds however short the cells are.
     for target in ('utilisation, backlogged', 'drops per MB', 'requests refused or failed'):
         assert re.search(rf'{target}.*\n.*\bok  ', said), target
-    run = sorted((ROOT / 'build/trial-docker').iterdir())[-1]
-    assert (run / 'report.html').stat().st_size > 10_000
-    assert len(list(run.glob('*/requests.csv'))) == 2
+    found = cells()
+    assert (found['msfrs'].parent / 'report.html').stat().st_size > 10_000
+    for cell in found.values():
+        members = stat(cell)['groups']
+        assert [{name.split('-')[0] for name in members[f'users-{number}']} for number in (1, 2, 3)] == [
+            {'gold'}, {'silver'}, {'bronze'}]
+        assert {row['user'] for row in requests(cell)} == {name for group in members.values() for name in group}
+
+
+def requests(cell):
+    with open(cell / 'requests.csv', newline='', encoding='utf-8') as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_load_is_the_same_for_two_groups_and_for_three():
+    """Open arrivals of a list of one's own, under an ISP that is msfrs-edge."""
+    path = LISTS / f'test-{os.getpid()}.list'
+    path.write_text(''.join(f'http://h{number}.example/ {3000 * number}\n' for number in range(1, 12)))
+    offered = []
+    try:
+        for count in (2, 3):
+            code, said = finish(start(
+                '--arms', 'msfrs', '--workloads', 'url-list', '--set', f'url-list.list=/lists/{path.name}',
+                '--isp', 'edge', '--rates', '2', '--seconds', '20', USER_GROUPS=str(count)), 200)
+            assert code in (0, 3, 4) and 'FAILED' not in said
+            cell = cells()['msfrs']
+            assert list(stat(cell)['groups']) == [f'users-{number + 1}' for number in range(count)]
+            assert stat(cell)['bottleneck'] == 'msfrs-edge'
+            offered.append(sorted((row['t_start'], row['user'], row['server'], row['size']) for row in requests(cell)))
+    finally:
+        path.unlink()
+    assert len(offered[0]) > 50 and offered[0] == offered[1]
+
+
+def test_a_number_of_groups_that_cannot_be_is_refused():
+    code, said = finish(start(USER_GROUPS='0'), 60)
+    assert code == 1
+    assert "docker/run: USER_GROUPS is '0': allowed are 1 to 99 groups of users (docker/.env)" in said
+
+
+def test_without_netem_that_is_said():
+    """Where the kernel has it, it is used."""
+    with netns.NetnsFabric() as fabric:
+        there = delay.has_netem(fabric.host('probe'))
+    code, said = finish(start(*SHORT, '--seconds', '20', '--delay', 'netem'), 200)
+    assert (code != 1) == there
+    assert ('trial: this kernel has no netem (sch_netem); use the delay line: --delay delayline' in said) != there
 
 
 def test_a_wrong_option_is_refused():
@@ -125,7 +186,9 @@ def test_live_has_load_and_metrics_until_it_is_stopped(what):
     assert 'ended by itself' not in said
 
 
-def test_a_service_that_dies_midway_ends_the_trial():
+@pytest.mark.parametrize('service', ['overseas', 'names', 'users'])
+def test_a_service_that_dies_midway_ends_the_trial(service):
+    """Of several groups of users, one."""
     process = start(*SHORT, '--seconds', '60')
     end = time.monotonic() + 120
     name = None
@@ -133,7 +196,7 @@ def test_a_service_that_dies_midway_ends_the_trial():
         time.sleep(0.5)
         name = docker('ps', '-q', '--filter', 'label=com.docker.compose.service=trial').strip()
     time.sleep(10)    # the first cell is under way
-    docker('kill', docker('ps', '-q', '--filter', 'label=com.docker.compose.service=overseas').strip())
+    docker('kill', docker('ps', '-q', '--filter', f'label=com.docker.compose.service={service}').split()[0])
     code, said = finish(process, 200)
     assert code not in (0, 3)
-    assert 'the container of overseas ended by itself with exit code 137' in said
+    assert f'the container of {service} ended by itself with exit code 137' in said
