@@ -172,7 +172,8 @@ public:
     int receiveBuffer() const;
 
     /// The same for one more among those in service: its share of 5/4 C rtt, so that all together neither leave the
-    /// link idle nor overflow a short queue before it. At least half a quantum, at most receiveBuffer().
+    /// link idle nor overflow a short queue before it. At least half a quantum, and 8 KB if a whole one is more; at most
+    /// receiveBuffer().
     int receiveBufferShare() const;
 
     /// The same for one in service: receiveBufferShare(), and receiveBuffer() once it has gone on for 64 KB without

@@ -433,6 +433,12 @@ TEST_F(RequestSchedulerTest, ReceiveBuffersTogetherHoldABandwidthDelayProductAnd
     for (int n = 9; n <= 20; ++n)
         hold(0, "u", std::to_string(n));
     EXPECT_EQ(s->receiveBufferShare(), 8192) << "at least half a quantum";
+    config.quantum = 4096;
+    s->reconfigure(config, clock.now());
+    EXPECT_EQ(s->receiveBufferShare(), 93'750 / 20);
+    config.rtt = 1 * Ms;
+    s->reconfigure(config, clock.now());
+    EXPECT_EQ(s->receiveBufferShare(), 4096) << "a few segments";
     config.quantum = 0;
     s->reconfigure(config, clock.now());
     EXPECT_EQ(s->receiveBufferShare(), 0);
