@@ -136,8 +136,13 @@ class Offices(netns.NetnsFabric):
 @pytest.mark.parametrize('bridged', ['0', '1'])
 def test_groups_of_users_behind_a_switch(bridged):
     """The same whether the kernel hands bridged frames to iptables or not."""
+    able = os.path.exists('/proc/sys/net/bridge')   # br_netfilter
+    if bridged == '1' and not able:
+        pytest.skip('this kernel hands no bridged frames to iptables')
     with Offices() as fabric, World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 2), fabric=fabric) as world:
-        world.gateway.set_kernel([f'net.bridge.bridge-nf-call-{name}={bridged}' for name in ('iptables', 'ip6tables')])
+        if able:
+            world.gateway.set_kernel([f'net.bridge.bridge-nf-call-{name}={bridged}'
+                                      for name in ('iptables', 'ip6tables')])
         assert [host.role for host in world.groups] == ['users1', 'users2', 'users3']
         world.start_names()
         world.start_origin()
