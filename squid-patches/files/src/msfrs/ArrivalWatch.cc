@@ -10,7 +10,7 @@
 #include "CommCalls.h"
 #include "fde.h"
 #include "msfrs/ArrivalWatch.h"
-#include "msfrs/LowWater.h"
+#include "msfrs/SocketOptions.h"
 #include "msfrs/Ticket.h"
 
 #include <climits>

@@ -12,18 +12,15 @@
 #include "globals.h"
 #include "msfrs/Classify.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/SocketOptions.h"
 #include "msfrs/Ticket.h"
 #include "SquidConfig.h"
 #include "tools.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <fstream>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace
@@ -335,18 +332,7 @@ Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn, const msfrs::Request 
     if (size <= conn.rcvbuf / 4 * 5)
         return; // not worth two system calls; and what the kernel has announced is not taken back
     conn.rcvbuf = size;
-    if (setsockopt(conn.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) != 0) {
-        const auto savedErrno = errno;
-        debugs(97, 3, "cannot set SO_RCVBUF of " << conn << ": " << xstrerr(savedErrno));
-    }
-#if defined(TCP_WINDOW_CLAMP)
-    // Linux holds the window to what the first buffer allowed. From now on the buffer alone is to bound it.
-    const int unbounded = INT_MAX / 2;
-    if (setsockopt(conn.fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, &unbounded, sizeof(unbounded)) != 0) {
-        const auto savedErrno = errno;
-        debugs(97, 3, "cannot set TCP_WINDOW_CLAMP of " << conn << ": " << xstrerr(savedErrno));
-    }
-#endif
+    SetReceiveBuffer(conn, size);
 }
 
 /// warns if the kernel gives less than what a response that is alone should have

@@ -7,8 +7,8 @@
 #include "comm/Connection.h"
 #include "fde.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/LowWater.h"
 #include "msfrs/ReadBatch.h"
+#include "msfrs/SocketOptions.h"
 
 #include <algorithm>
 

@@ -296,13 +296,13 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     if (served_) {
         auto more = true, contended = false;
         TheGateway()->attempt("readMore", [&](auto &scheduler, const auto now) {
-            const auto another = resumed_ || inQuantum_ >= scheduler.config().quantum;
             if (resumed_) // what came during the pause has had its time on the link
                 scheduler.allowMore(*scheduled_, ArrivalWatch::Arrived(*server));
             resumed_ = false;
             more = scheduler.readMore(*scheduled_, now);
             contended = scheduler.contended();
-            if (more && another) {
+            if (more && (quantumBegins_ || inQuantum_ >= scheduler.config().quantum)) {
+                quantumBegins_ = false;
                 inQuantum_ = 0;
                 TheGateway()->widenReceiveBuffer(*server, *scheduled_);
             }
@@ -382,6 +382,7 @@ void
 Msfrs::Ticket::granted()
 {
     served_ = true;
+    quantumBegins_ = true;
     resumed_ = resume_ != nullptr;
     conclude(Verdict::Kind::released);
     resume();

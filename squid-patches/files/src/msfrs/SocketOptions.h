@@ -2,8 +2,8 @@
 
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
-#ifndef SQUID_SRC_MSFRS_LOWWATER_H
-#define SQUID_SRC_MSFRS_LOWWATER_H
+#ifndef SQUID_SRC_MSFRS_SOCKETOPTIONS_H
+#define SQUID_SRC_MSFRS_SOCKETOPTIONS_H
 
 #include "comm/forward.h"
 
@@ -17,7 +17,10 @@ void SetLowWater(const Comm::Connection &, int bytes);
 /// \returns how many the kernel will wait for, or zero
 int LowWater(const Comm::Connection &);
 
+/// Gives a connection that is there another SO_RCVBUF, and lets that alone bound its window.
+void SetReceiveBuffer(const Comm::Connection &, int bytes);
+
 } // namespace Msfrs
 
-#endif /* SQUID_SRC_MSFRS_LOWWATER_H */
+#endif /* SQUID_SRC_MSFRS_SOCKETOPTIONS_H */
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "comm/Connection.h"
+#include "debug/Stream.h"
+#include "msfrs/SocketOptions.h"
+
+#include <cerrno>
+#include <climits>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+static void
+Set(const Comm::Connection &conn, const int level, const int option, const char * const name, const int value)
+{
+    if (setsockopt(conn.fd, level, option, &value, sizeof(value)) != 0) {
+        const auto savedErrno = errno;
+        debugs(97, 3, "cannot set " << name << " of " << conn << ": " << xstrerr(savedErrno));
+    }
+}
+
+void
+Msfrs::SetLowWater(const Comm::Connection &conn, const int bytes)
+{
+    Set(conn, SOL_SOCKET, SO_RCVLOWAT, "SO_RCVLOWAT", bytes);
+}
+
+int
+Msfrs::LowWater(const Comm::Connection &conn)
+{
+    int bytes = 0;
+    socklen_t length = sizeof(bytes);
+    return getsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, &length) == 0 ? bytes : 0;
+}
+
+void
+Msfrs::SetReceiveBuffer(const Comm::Connection &conn, const int bytes)
+{
+    Set(conn, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", bytes);
+#if defined(TCP_WINDOW_CLAMP)
+    // Linux holds the window to what the first buffer allowed.
+    Set(conn, IPPROTO_TCP, TCP_WINDOW_CLAMP, "TCP_WINDOW_CLAMP", INT_MAX / 2);
+#endif
+}
+
