@@ -326,7 +326,7 @@ int RequestScheduler::receiveBufferShare() const
     const auto &c = impl_->config;
     if (c.quantum == 0)
         return 0;
-    const auto share = 1.25 * BandwidthDelay(c) / std::max<double>(impl_->rate.window().outstanding, 1);
+    const auto share = 1.125 * BandwidthDelay(c) / std::max<double>(impl_->rate.window().outstanding, 1);
     const auto least = std::max(c.quantum / 2, std::min<int64_t>(c.quantum, 8192)); // TCP wants some segments
     return static_cast<int>(std::min(std::max(share, static_cast<double>(least)), static_cast<double>(receiveBuffer())));
 }

@@ -171,7 +171,7 @@ public:
     /// its way; 0 while quanta are off. This is the most, for one that has the link to itself: C rtt.
     int receiveBuffer() const;
 
-    /// The same for one more among those in service: its share of 5/4 C rtt, so that all together neither leave the
+    /// The same for one more among those in service: its share of 9/8 C rtt, so that all together neither leave the
     /// link idle nor overflow a short queue before it. At least half a quantum, and 8 KB if a whole one is more; at most
     /// receiveBuffer().
     int receiveBufferShare() const;
