@@ -301,7 +301,8 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
             resumed_ = false;
             more = scheduler.readMore(*scheduled_, now);
             contended = scheduler.contended();
-            if (more && (quantumBegins_ || inQuantum_ >= scheduler.config().quantum)) {
+            // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be
+            if (more && inQuantum_ > 0 && (quantumBegins_ || inQuantum_ >= scheduler.config().quantum)) {
                 quantumBegins_ = false;
                 inQuantum_ = 0;
                 TheGateway()->widenReceiveBuffer(*server, *scheduled_);
@@ -383,6 +384,7 @@ Msfrs::Ticket::granted()
 {
     served_ = true;
     quantumBegins_ = true;
+    inQuantum_ = 0;
     resumed_ = resume_ != nullptr;
     conclude(Verdict::Kind::released);
     resume();
