@@ -270,7 +270,7 @@ Msfrs::Ticket::charge(const int64_t bytes)
 {
     if (!scheduled_ || bytes <= 0)
         return;
-    inQuantum_ += bytes;
+    untilWidening_ -= bytes;
     batch_.noteRead(bytes);
     const auto gateway = TheGateway();
     gateway->attempt("charge", [&](auto &scheduler, const auto now) {
@@ -302,9 +302,8 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
             more = scheduler.readMore(*scheduled_, now);
             contended = scheduler.contended();
             // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be
-            if (more && inQuantum_ > 0 && (quantumBegins_ || inQuantum_ >= scheduler.config().quantum)) {
-                quantumBegins_ = false;
-                inQuantum_ = 0;
+            if (more && untilWidening_ <= 0) {
+                untilWidening_ = std::max<int64_t>(scheduler.config().quantum, 1);
                 TheGateway()->widenReceiveBuffer(*server, *scheduled_);
             }
         });
@@ -383,8 +382,7 @@ void
 Msfrs::Ticket::granted()
 {
     served_ = true;
-    quantumBegins_ = true;
-    inQuantum_ = 0;
+    untilWidening_ = 1;
     resumed_ = resume_ != nullptr;
     conclude(Verdict::Kind::released);
     resume();

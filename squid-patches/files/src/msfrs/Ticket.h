@@ -134,8 +134,7 @@ private:
     ReadBatch batch_;                 ///< of what is read between pauses
     bool restArrived_ = false;        ///< nothing is left that the scheduler could hold back
     bool resumed_ = false;            ///< granted after a pause, and not asked yet whether we may read
-    bool quantumBegins_ = true;       ///< granted, and nothing read yet
-    int64_t inQuantum_ = 0;           ///< bytes charged since then, or since another quantum went on
+    int64_t untilWidening_ = 1;       ///< bytes to read before the receive buffer is looked at: the first of a quantum
 };
 
 } // namespace Msfrs
