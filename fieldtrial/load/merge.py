@@ -24,8 +24,8 @@ def merge(parts, out):
     for name in EVENTS:
         (header, *_), rows = zip(*(_read(part / name) for part in parts))
         at = header.index(ENDED)
-        _write(out / name, header, sorted((row for part in rows for row in part), key=lambda row: float(row[at])))
-    _write(out / SAMPLES, *_samples([_read(part / SAMPLES) for part in parts]))
+        write_csv(out / name, header, sorted((row for part in rows for row in part), key=lambda row: float(row[at])))
+    write_csv(out / SAMPLES, *_samples([_read(part / SAMPLES) for part in parts]))
     meta = _meta([json.loads((part / META).read_text(encoding='utf-8')) for part in parts])
     (out / META).write_text(json.dumps(meta, indent=1) + '\n', encoding='utf-8')
 
@@ -37,7 +37,8 @@ def _read(path):
     return header, rows
 
 
-def _write(path, header, rows):
+def write_csv(path, header, rows):
+    """A CSV file as the load generator makes it."""
     with open(path, 'w', encoding='utf-8', newline='') as file:
         writer = csv.writer(file, lineterminator='\n')
         writer.writerow(header)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes run directories with known figures, in the files that a real run writes. Not a simulation of anything: link,
 queue, drops, CPU and each user's bytes grow linearly, latencies are lognormal with a given mean."""
-import csv
 import json
 import math
 import random
+
+from fieldtrial.load.merge import write_csv
 
 WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
 SIZES = (4_000, 12_000, 30_000, 60_000, 200_000)
@@ -33,14 +34,6 @@ ARMS = (STOCK, HTB, PAPER, OURS)
 
 GOODPUT = 0.94
 PACKET = 1000       # bytes, so that n drops per MB are n per 1000 packets
-
-
-def write_csv(path, header, rows):
-    """A CSV file as csv.writer makes it."""
-    with open(path, 'w', newline='', encoding='utf-8') as stream:
-        writer = csv.writer(stream, lineterminator='\n')
-        writer.writerow(header)
-        writer.writerows(rows)
 
 
 def users_of(counts):
