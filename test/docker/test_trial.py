@@ -71,14 +71,13 @@ def stat(cell):
 
 def test_a_short_trial_ends_with_its_verdict(start):
     """With three groups of users, as docker/.env says."""
-    code, said = finish(start(*SHORT, '--seconds', '40'), 300)
+    code, said = finish(start(*SHORT, '--seconds', '60'), 400)
     assert 'FAILED' not in said
     missed = re.search(r'(\d+) of (\d+) measured targets reached, (\d+) missed', said)
     assert code == (3 if int(missed[3]) else 0) and int(missed[2]) >= 10
-    # What holds however short the cells are, and however busy the machine is.
-    for target in ('drops per MB', 'requests refused or failed'):
+    # What holds however short the cells are.
+    for target in ('utilisation, backlogged', 'drops per MB', 'requests refused or failed'):
         assert re.search(rf'{target}.*\n.*\bok  ', said), target
-    assert float(re.search(r'utilisation, backlogged.*\n.*?BDP +([0-9.]+) %', said)[1]) > 95
     found = cells()
     assert (found['msfrs'].parent / 'report.html').stat().st_size > 10_000
     for cell in found.values():
