@@ -78,6 +78,7 @@ def run(spec):
                tls=spec.tls_share > 0, fabric=fabric, isp=spec.isp) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
+        tcp = {host: tcp_counters(host) for host in (world.gateway, *world.farms)}   # containers have a past
         names = world.start_names()
         origins = world.start_origin()
         arm.prepare(world)
@@ -101,7 +102,7 @@ def run(spec):
                 raise TrialError(f'{type(meter).__name__}: {meter.failure}')
         if arm.scheduled:
             (directory / 'manager.yaml').write_text(meters[-1].report)
-        _finish(spec, world, directory, program, control)
+        _finish(spec, world, directory, program, control, tcp)
 
 
 def _keep_files(spec, world, directory):
@@ -167,7 +168,7 @@ def _watch(spec, world, loads, daemons, t0):
     return seen
 
 
-def _finish(spec, world, directory, program, control):
+def _finish(spec, world, directory, program, control, tcp):
     stat = {
         'version': 1, 'arm': spec.arm, 'workload': spec.workload,
         'parameters': workloads.get(spec.workload)(spec.parameters).values,
@@ -179,7 +180,7 @@ def _finish(spec, world, directory, program, control):
         'versions': versions.of_world(world, program), 'squid_program': str(program),
         'squid_is_stock': program != spec.squid, 'distance': world.distance.name,
         'bottleneck': world.bottleneck.name, 'congestion_control': control,
-        'tcp': {host.role: tcp_counters(host) for host in (world.gateway, *world.farms)},
+        'tcp': {host.role: tcp_counters(host, before) for host, before in tcp.items()},
         'squid_conf': (world.squid_directory() / 'squid.conf').read_text()}
     (directory / 'stat.json').write_text(json.dumps(stat, indent=1) + '\n')
 

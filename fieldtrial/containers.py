@@ -185,6 +185,7 @@ class ContainerFabric:
     places = ('domestic', 'overseas')   #: see NetnsFabric
     names = 'names'
     probe = 'isp'
+    uncounted = 14       #: a VXLAN counts what is left of a frame without its Ethernet header
     lasting = True
 
     def __init__(self):

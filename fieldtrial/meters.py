@@ -145,8 +145,9 @@ def window_history(report):
     return samples
 
 
-def tcp_counters(host):
-    """The kernel's TCP counters of a host since it was made, those that are not zero: {name as nstat has it: count}."""
+def tcp_counters(host, before=None):
+    """The kernel's TCP counters of a host since it was made, or since they were `before`, those that are not zero:
+    {name as nstat has it: count}."""
     found = {}
     lines = []
     for name in ('snmp', 'netstat'):
@@ -155,9 +156,9 @@ def tcp_counters(host):
     for names, values in zip(lines[::2], lines[1::2]):
         group, names = names.split(':')
         if group in ('Tcp', 'TcpExt'):
-            found.update((group + name, int(value)) for name, value in zip(names.split(), values.split()[1:])
-                         if value != '0')
-    return found
+            found.update((group + name, int(value)) for name, value in zip(names.split(), values.split()[1:]))
+    grown = {name: value - (before or {}).get(name, 0) for name, value in found.items()}
+    return {name: value for name, value in grown.items() if value}
 
 
 def manager_report(world, action, timeout=5.0):

@@ -116,6 +116,7 @@ class NetnsFabric:
     places = ('farm',)   #: where servers may be: the roles of their hosts
     given = ()           #: roles of hosts that somebody else has made
     probe = 'probe'      #: the role of a host for trying out what the kernel can
+    uncounted = 0        #: bytes of a frame that the receive counters of interfaces leave out
     lasting = False      #: whether hosts outlive a scenario, and have to be as they were
 
     def __init__(self, label=None):

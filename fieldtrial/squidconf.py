@@ -64,7 +64,8 @@ def pools(world):
 
 def msfrs(world, *, extra=()):
     """MSF-RS with its defaults; `extra` are further directives."""
-    lines = ['msfrs on', f'msfrs_link rate={world.rate_bps / 1000:.0f}kbit interface={WAN}']
+    overhead = f' packet_overhead={world.packet_overhead}' if world.packet_overhead else ''
+    lines = ['msfrs on', f'msfrs_link rate={world.rate_bps / 1000:.0f}kbit interface={WAN}{overhead}']
     last = list(world.weights)[-1]
     for name, weight in world.weights.items():
         lines.append(f'msfrs_class {name} weight={weight:g}' + (' default' if name == last else ''))

@@ -78,6 +78,7 @@ class World(Scenario):
         self._delayline = str(delayline or ROOT / 'build/install/sbin/msfrs-delayline')
         self._fabric = fabric
         self._deal = deal
+        self.packet_overhead = 0   #: bytes of a packet on the link that WAN's receive counter leaves out
         self.gateway = self.isp = self.farm = self.users_host = self.names_host = None
         self._named = False    # whether the users have a name server
         self.groups = {}       #: hosts of users, and the users on each; users_host is the first
@@ -91,6 +92,7 @@ class World(Scenario):
     def _build(self):
         fabric = self._fabric or self._stack.enter_context(NetnsFabric())
         self._lasting = fabric.lasting
+        self.packet_overhead = fabric.uncounted
         if self._wanted is None:
             self._wanted = self._stack.enter_context(fabric.directory())
         self.directory = pathlib.Path(self._wanted).resolve()

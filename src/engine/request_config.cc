@@ -24,6 +24,7 @@ void CheckRequestConfig(const RequestConfig &c)
     const auto positive = [](const double v) { return v > 0 && std::isfinite(v); };
     Require(positive(c.rate), "link rate", c.rate, "a rate above 0 bit/s");
     Require(c.overhead >= 0 && c.overhead <= 1, "link overhead", c.overhead, "a share from 0 to 1");
+    Require(c.packetOverhead <= 256, "overhead of a packet", c.packetOverhead, "0 to 256 bytes");
     Require(c.rtt > 0, "round trip time", static_cast<double>(c.rtt), "a time above 0 ns");
     Require(c.window.target > 0 && c.window.target < 1, "window target", c.window.target,
             "a share above 0 and below 1");

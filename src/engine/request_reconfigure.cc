@@ -79,7 +79,8 @@ void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time n
     }
     // Everything that may throw comes before anything is changed.
     auto engine = keepEngine ? nullptr : self.makeEngine(next);
-    const bool sameMeter = self.config.interface == next.interface && self.config.overhead == next.overhead;
+    const bool sameMeter = self.config.interface == next.interface && self.config.overhead == next.overhead &&
+                           self.config.packetOverhead == next.packetOverhead;
     auto meter = sameMeter ? nullptr : self.makeMeter(next);
 
     if (engine) {
@@ -107,6 +108,7 @@ void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time n
     }
     self.config = next;
     self.rate.configure(WindowOf(next));
+    self.doubted = false;
     self.pump(now);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdio>
 
 namespace msfrs {
 
@@ -12,6 +13,7 @@ namespace {
 constexpr size_t HistoryLength = 120;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
+constexpr double Doubtful = 8; ///< times W0+; users of one site have needed up to 2.3, in containers 3
 
 } // namespace
 
@@ -46,7 +48,7 @@ std::unique_ptr<Meter> RequestScheduler::Impl::makeMeter(const RequestConfig &c)
 {
     auto counter = c.interface.empty() ? nullptr
                                        : (host.openCounter ? host.openCounter : OpenSysfsCounter)(c.interface);
-    return std::make_unique<Meter>(std::move(counter), c.interface, c.overhead, host.log);
+    return std::make_unique<Meter>(std::move(counter), c.interface, c.overhead, c.packetOverhead, host.log);
 }
 
 /// The request holds a place in the window from here on.
@@ -280,6 +282,23 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }
 
+void RequestScheduler::Impl::doubtRate()
+{
+    const auto &params = rate.params();
+    const double times = rate.window().limit / params.initial;
+    const bool busy = rate.fullShare() > 0.5 && rate.utilisation() > 0.8; // slow servers may need any number of places
+    if (doubted || config.quantum == 0 || times < Doubtful || !busy || rate.utilisation() >= params.target)
+        return;
+    doubted = true;
+    char text[400];
+    std::snprintf(text, sizeof(text),
+                  "the window has grown to %.0f responses, %.0f times what the link's rate and round trip come to, and "
+                  "the link is still at %.1f %% of its rate: it may carry less than its rate, its interface may not "
+                  "count all of each packet (packet overhead), or round trips may be longer than said",
+                  rate.window().limit, times, 100 * rate.utilisation());
+    host.log(1, text);
+}
+
 msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;
@@ -290,6 +309,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
                                     self.rate.utilisation(), self.rate.fullShare()});
             if (self.history.size() > HistoryLength)
                 self.history.pop_front();
+            self.doubtRate();
         }
     }
     if (now >= self.nextForget) {

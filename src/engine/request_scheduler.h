@@ -60,6 +60,7 @@ struct RequestConfig {
     double rate = 0;                  ///< C in bit/s, > 0
     std::string interface;            ///< whose receive counter measures U; empty: payload with overhead
     double overhead = 0.06;           ///< share added to payload bytes when there is no interface, 0..1
+    uint32_t packetOverhead = 0;      ///< bytes of each packet that the interface's counter leaves out, 0..256
     msfrs_time rtt = 300'000'000;     ///< ns, > 0: up to this round trip one response alone can fill the link
     WindowParams window;
     int64_t quantum = 16384;          ///< bytes, 0: none (a response is served in one piece)

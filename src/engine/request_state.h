@@ -102,6 +102,8 @@ struct RequestScheduler::Impl {
     void refuse(Request &, msfrs_time now, msfrs_reason);
     void pump(msfrs_time now);
     void expire(msfrs_time now);
+    /// A rate that the link cannot reach lets W+ grow for ever: who can mend it is told, once.
+    void doubtRate();
 
     RequestConfig config;
     RequestHost host;
@@ -117,6 +119,7 @@ struct RequestScheduler::Impl {
     Request *asking = nullptr;                    ///< the one whose readMore() pumps
     bool answered = false;                        ///< whether it was granted
     bool pumping = false;
+    bool doubted = false;                         ///< whether doubtRate() has spoken since the configuration was read
 };
 
 } // namespace msfrs

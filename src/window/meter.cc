@@ -12,14 +12,20 @@ namespace {
 
 class SysfsCounter final : public InterfaceCounter {
 public:
-    explicit SysfsCounter(const std::string &interface):
-        path_("/sys/class/net/" + interface + "/statistics/rx_bytes") {}
+    explicit SysfsCounter(const std::string &interface): directory_("/sys/class/net/" + interface + "/statistics/") {}
 
+    std::optional<Received> read() override
+    {
+        const auto bytes = number("rx_bytes"), packets = number("rx_packets");
+        return bytes && packets ? std::optional<Received>({*bytes, *packets}) : std::nullopt;
+    }
+
+private:
     // Opened for every read, once an interval: an open file would keep answering for an interface that has gone
     // and come back under the same name.
-    std::optional<uint64_t> read() override
+    std::optional<uint64_t> number(const char *const name) const
     {
-        const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+        const int fd = open((directory_ + name).c_str(), O_RDONLY | O_CLOEXEC);
         if (fd < 0)
             return {};
         char text[32];
@@ -31,8 +37,7 @@ public:
         return std::strtoull(text, nullptr, 10);
     }
 
-private:
-    std::string path_;
+    std::string directory_;
 };
 
 } // namespace
@@ -42,8 +47,10 @@ std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface)
     return std::make_unique<SysfsCounter>(interface);
 }
 
-Meter::Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, const double overhead, Log log):
-    counter_(std::move(counter)), name_(std::move(name)), overhead_(overhead), log_(std::move(log))
+Meter::Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, const double overhead,
+             const uint32_t packetOverhead, Log log):
+    counter_(std::move(counter)), name_(std::move(name)), overhead_(overhead), packetOverhead_(packetOverhead),
+    log_(std::move(log))
 {
     if (counter_)
         last_ = counter_->read();
@@ -70,10 +77,11 @@ double Meter::total()
         complained_ = false;
     }
     // No earlier reading, or a counter that started anew: what came since then is unknown to the counter.
-    if (!before || *last_ < *before)
+    if (!before || last_->bytes < before->bytes || last_->packets < before->packets)
         return total_ += paid;
     metered_ = true;
-    return total_ += static_cast<double>(*last_ - *before);
+    return total_ += static_cast<double>(last_->bytes - before->bytes) +
+                     static_cast<double>(last_->packets - before->packets) * packetOverhead_;
 }
 
 } // namespace msfrs

@@ -13,15 +13,21 @@
 
 namespace msfrs {
 
-/// Reads a growing count of bytes.
+/// What an interface received since some fixed time.
+struct Received {
+    uint64_t bytes = 0;
+    uint64_t packets = 0;
+};
+
+/// Reads growing counts.
 class InterfaceCounter {
 public:
     virtual ~InterfaceCounter() = default;
-    /// \returns bytes received since some fixed time, or nothing when the interface is gone
-    virtual std::optional<uint64_t> read() = 0;
+    /// \returns nothing when the interface is gone
+    virtual std::optional<Received> read() = 0;
 };
 
-/// The kernel's receive counter of an interface.
+/// The kernel's receive counters of an interface.
 std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface);
 
 /// Bytes on the link. The first failure of the counter is logged, and payload takes over until the counter
@@ -31,7 +37,9 @@ public:
     using Log = std::function<void(int level, const std::string &)>;
     /// \param counter may be null: payload only
     /// \param overhead share added to payload bytes, 0..1
-    Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, double overhead, Log log);
+    /// \param packetOverhead bytes of each packet that the link carries and the counter leaves out
+    Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, double overhead, uint32_t packetOverhead,
+          Log log);
 
     /// `bytes` of responses were read.
     void payload(int64_t bytes) { payload_ += bytes; }
@@ -46,10 +54,11 @@ private:
     std::unique_ptr<InterfaceCounter> counter_;
     std::string name_;
     double overhead_;
+    uint32_t packetOverhead_;
     Log log_;
     int64_t payload_ = 0, packets_ = 0; ///< since the last total()
     double total_ = 0;
-    std::optional<uint64_t> last_;
+    std::optional<Received> last_;
     bool metered_ = false, complained_ = false;
 };
 

@@ -24,7 +24,7 @@ GOOD = ('msfrs on', 'msfrs_link rate=20Mbit', 'msfrs_class gold weight=4', 'msfr
         'msfrs_access gold allow office')
 #: Every directive, every option, and no value that is a default.
 ALL = ('msfrs on',
-       'msfrs_link rate=0.5Gbit interface=lo overhead=5.5% rtt=0.2s',
+       'msfrs_link rate=0.5Gbit interface=lo overhead=5.5% packet_overhead=34 rtt=0.2s',
        'msfrs_window target=99.9% interval=500ms growth=1.5 reserve=75%',
        'msfrs_quantum 48 KB',
        'msfrs_class gold weight=4',
@@ -151,7 +151,8 @@ def test_every_option_reaches_the_scheduler(squid):
     squid.start(*ALL)
     report = yaml.safe_load(squid.page('msfrs')[1])
     link, window = report['link'], report['window']
-    assert (link['rate'], link['interface'], link['overhead'], link['rtt']) == (500e6, 'lo', 0.055, 0.2)
+    assert [link[name] for name in ('rate', 'interface', 'overhead', 'packet_overhead', 'rtt')] == [
+        500e6, 'lo', 0.055, 34, 0.2]
     assert [window[name] for name in ('target', 'interval', 'growth', 'reserve')] == [0.999, 0.5, 1.5, 0.75]
     assert [report[name] for name in ('quantum', 'max_wait', 'max_per_user', 'max_queued')] == [49152, 90, 16, 1000]
     assert (report['arbiter'], report['admission']) == ('msf users=fifo wake=paper ahead=32768', 'none')

@@ -33,6 +33,8 @@ TEST_F(ConfigTest, TellsTheValueAndWhatIsAllowed)
     EXPECT_EQ(refused([=](auto &c) { c.rate = inf; }), "link rate inf is not allowed: wanted is a rate above 0 bit/s");
     EXPECT_EQ(refused([](auto &c) { c.overhead = 1.5; }),
               "link overhead 1.5 is not allowed: wanted is a share from 0 to 1");
+    EXPECT_EQ(refused([](auto &c) { c.packetOverhead = 257; }),
+              "overhead of a packet 257 is not allowed: wanted is 0 to 256 bytes");
     EXPECT_EQ(refused([](auto &c) { c.rtt = 0; }), "round trip time 0 is not allowed: wanted is a time above 0 ns");
     for (double target : {0.0, 1.0, nan}) {
         EXPECT_EQ(refused([=](auto &c) { c.window.target = target; }).find("window target "), 0u);

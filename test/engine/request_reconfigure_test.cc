@@ -248,6 +248,14 @@ TEST_F(ReconfigureTest, TheInterfaceChanges)
     s->tick(clock.now());
     EXPECT_TRUE(s->window().metered);
     EXPECT_NEAR(s->window().utilisation, 0.25, 1e-6) << "no jump from one counter to the other";
+    config.packetOverhead = 100;
+    reconfigure();
+    eth1.bytes = *eth1.bytes + 250'000;
+    eth1.packets += 1000;
+    clock.advance(Second);
+    s->tick(clock.now());
+    EXPECT_NEAR(s->window().utilisation, 0.35, 1e-6);
+    config.packetOverhead = 0;
     config.interface = "";
     config.overhead = 0;
     reconfigure();

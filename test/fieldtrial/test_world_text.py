@@ -67,7 +67,7 @@ def test_impossible_populations(counts, words):
 @pytest.fixture
 def world(tmp_path):
     return types.SimpleNamespace(weights={'gold': 4, 'silver': 2, 'bronze': 1}, rate_bps=2e6, tls=False,
-                                 nameserver='127.0.0.1',
+                                 nameserver='127.0.0.1', packet_overhead=0,
                                  users=addresses.users(CLASSES, (24, 4, 4)), squid_directory=lambda: tmp_path)
 
 
@@ -92,6 +92,8 @@ def test_msfrs_names_classes_link_and_default(world):
         'msfrs_class gold weight=4', 'msfrs_class silver weight=2', 'msfrs_class bronze weight=1 default']
     assert 'msfrs_access silver allow silver' in lines
     assert not any(line.startswith(('msfrs_window', 'msfrs_quantum')) for line in lines), 'defaults must be defaults'
+    world.packet_overhead = 14
+    assert 'msfrs_link rate=2000kbit interface=wan0 packet_overhead=14' in squidconf.msfrs(world).splitlines()
 
 
 class Recorder:

@@ -27,6 +27,7 @@ public:
 
     const std::string &name() const { return name_; }
     std::optional<uint64_t> bytes = 0; ///< nothing: the interface is gone
+    uint64_t packets = 0;
     int reads = 0;
 
 private:

@@ -54,13 +54,14 @@ class FakeCounter final : public InterfaceCounter {
 public:
     explicit FakeCounter(std::string name): name_(std::move(name)) {}
 
-    std::optional<uint64_t> read() override
+    std::optional<Received> read() override
     {
         const auto found = Interfaces().find(name_);
         if (found == Interfaces().end())
             return {};
+        const auto &interface = *found->second;
         ++found->second->reads;
-        return found->second->bytes;
+        return interface.bytes ? std::optional<Received>({*interface.bytes, interface.packets}) : std::nullopt;
     }
 
 private:

@@ -128,8 +128,11 @@ void LinkSim::pass(const msfrs_time until)
     each_ += each;
     carried_ += each * static_cast<double>(due_.size()) + std::min(cbr_, rate_) * bytesPerBit;
     clock_.set(until);
-    if (interface_)
-        interface_->bytes = static_cast<uint64_t>(carried_);
+    if (interface_) {
+        interface_->packets = static_cast<uint64_t>(carried_ / static_cast<double>(options_.packet));
+        interface_->bytes = static_cast<uint64_t>(carried_) -
+                            interface_->packets * static_cast<uint64_t>(options_.uncounted);
+    }
 }
 
 void LinkSim::setCbr(const double rate) { cbr_ = rate; }

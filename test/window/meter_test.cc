@@ -14,9 +14,9 @@ using test::Host;
 
 class MeterTest : public ::testing::Test {
 protected:
-    void make(std::unique_ptr<InterfaceCounter> counter)
+    void make(std::unique_ptr<InterfaceCounter> counter, const uint32_t packetOverhead = 0)
     {
-        meter.emplace(std::move(counter), "eth9", 0.25, host.engine().log);
+        meter.emplace(std::move(counter), "eth9", 0.25, packetOverhead, host.engine().log);
     }
 
     /// Bytes since the last call.
@@ -152,6 +152,25 @@ TEST_F(MeterTest, NeverGoesBackWhateverTheCounterDoes)
         ASSERT_GE(total, before);
         before = total;
     }
+}
+
+TEST_F(MeterTest, PacketsBringWhatTheCounterLeavesOut)
+{
+    FakeInterface eth("eth9");
+    eth.bytes = 5000;
+    eth.packets = 40;
+    make(FakeInterface::Open("eth9"), 22);
+    EXPECT_EQ(more(), 0) << "what came before";
+    eth.bytes = 5000 + 3000;
+    eth.packets = 40 + 2;
+    EXPECT_EQ(more(), 3044);
+    eth.bytes = 100;
+    eth.packets = 1;
+    meter->payload(400);
+    EXPECT_EQ(more(), 500) << "started anew: payload, with its own overhead";
+    meter->packets(700);
+    eth.packets = 2;
+    EXPECT_EQ(more(), 22);
 }
 
 TEST_F(MeterTest, CountsBeyond32Bits)

@@ -165,6 +165,7 @@ Msfrs::Configuration::requestConfig() const
         config.rate = link->options.number("rate", config.rate);
         config.interface = link->options.text("interface");
         config.overhead = link->options.number("overhead", config.overhead);
+        config.packetOverhead = static_cast<uint32_t>(link->options.number("packet_overhead", config.packetOverhead));
         config.rtt = static_cast<msfrs_time>(link->options.number("rtt", config.rtt));
     }
     if (window) {

@@ -88,6 +88,7 @@ Msfrs::Link::Link(ConfigParser &parser):
     {"rate", Spec::Rate, 8e3, 400e9, "20Mbit"},
     {"interface", Spec::Interface, 0, 0, "eth1"},
     {"overhead", Spec::Percent, 0, 1, "6%"},
+    {"packet_overhead", Spec::Count, 0, 256, "14"},
     {"rtt", Spec::Time, 1e6, 10e9, "300ms"}
 })
 {

@@ -38,7 +38,7 @@ public:
     bool on = false;
 };
 
-/// msfrs_link rate= [interface=] [overhead=] [rtt=]
+/// msfrs_link rate= [interface=] [overhead=] [packet_overhead=] [rtt=]
 class Link: public Directive
 {
 public:

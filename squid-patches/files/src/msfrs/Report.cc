@@ -157,6 +157,7 @@ PrintLink(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::Win
        "  # whether the interface's counter says how much of the link is used; the bytes of responses do otherwise\n"
        "  metered: " << (window.metered ? "true" : "false") << "\n"
        "  overhead: " << Fixed(config.overhead, 4) << "\n"
+       "  packet_overhead: " << config.packetOverhead << "\n"
        "  rtt: " << Fixed(config.rtt*1e-9, 3) << '\n';
 }
 
