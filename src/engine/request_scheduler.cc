@@ -296,7 +296,7 @@ void RequestScheduler::Impl::doubtRate()
                   "the link is still at %.1f %% of its rate: it may carry less than its rate, its interface may not "
                   "count all of each packet (packet overhead), or round trips may be longer than said",
                   rate.window().limit, times, 100 * rate.utilisation());
-    host.log(1, text);
+    host.log(0, text);
 }
 
 msfrs_time RequestScheduler::tick(const msfrs_time now)

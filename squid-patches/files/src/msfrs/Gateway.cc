@@ -8,6 +8,7 @@
 #include "debug/Messages.h"
 #include "debug/Stream.h"
 #include "event.h"
+#include "fde.h"
 #include "fatal.h"
 #include "globals.h"
 #include "msfrs/Classify.h"
@@ -45,6 +46,7 @@ Msfrs::Gateway *ThisGateway = nullptr;
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
 constexpr msfrs_time CheckBatchesEvery = Second;
+constexpr uint32_t SampleEvery = 4; ///< two system calls
 
 void
 Log(const int level, const std::string &message)
@@ -301,11 +303,11 @@ Msfrs::Gateway::retryAfter() const
     return std::max<msfrs_time>((config_.maxWait + Second - 1) / Second, 1);
 }
 
-/// Linux doubles SO_RCVBUF and announces some 5/8 of that.
-static int
-SocketOption(const int64_t bound)
+/// \returns the SO_RCVBUF for a window of so many bytes: Linux doubles it
+int
+Msfrs::Gateway::socketOption(const int64_t window) const
 {
-    return static_cast<int>(std::min<int64_t>(bound, INT_MAX) / 5 * 4);
+    return static_cast<int>(std::min<int64_t>(bufferShare_.bufferFor(window) / 2, INT_MAX / 2));
 }
 
 int
@@ -314,7 +316,7 @@ Msfrs::Gateway::ReceiveBufferFor(const Comm::Connection &conn)
     const auto scheduler = ThisGateway ? ThisGateway->scheduler() : nullptr;
     if (!scheduler || NearBy(conn))
         return 0;
-    const auto size = SocketOption(scheduler->receiveBufferShare());
+    const auto size = ThisGateway->socketOption(scheduler->receiveBufferShare());
     return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
 }
 
@@ -328,7 +330,10 @@ Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn, const msfrs::Request 
     int64_t most = 65535;
     while (most < conn.rcvbuf)
         most *= 2;
-    const auto size = SocketOption(std::min<int64_t>(scheduler_->receiveBuffer(request), most));
+    // The kernel guesses until some packets have come.
+    if (fd_table[conn.fd].bytes_read > scheduler_->config().quantum && quanta_++ % SampleEvery == 0)
+        bufferShare_.seen(LargestWindow(conn), ReceiveBuffer(conn));
+    const auto size = socketOption(std::min<int64_t>(scheduler_->receiveBuffer(request), most));
     if (size <= conn.rcvbuf / 4 * 5)
         return; // not worth two system calls; and what the kernel has announced is not taken back
     conn.rcvbuf = size;
@@ -339,7 +344,7 @@ Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn, const msfrs::Request 
 void
 Msfrs::Gateway::checkReceiveBuffer() const
 {
-    const auto wanted = SocketOption(scheduler_->receiveBuffer());
+    const auto wanted = socketOption(scheduler_->receiveBuffer());
     std::ifstream file("/proc/sys/net/core/rmem_max");
     int64_t most = 0;
     if (file >> most && most < wanted)

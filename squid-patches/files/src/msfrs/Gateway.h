@@ -10,6 +10,7 @@
 #include "msfrs/forward.h"
 #include "msfrs/ReadBatch.h"
 #include "msfrs/RefusalLog.h"
+#include "window/buffer_share.h"
 
 #include <cstdint>
 #include <exception>
@@ -95,6 +96,7 @@ private:
     void start();
     void failed(const char *what, const char *why) noexcept;
     void releaseAll();
+    int socketOption(int64_t window) const;
     void checkReceiveBuffer() const;
     void tick();
     void checkBatches();
@@ -108,6 +110,9 @@ private:
     ReadBatch::List batches_;
     msfrs_time nextCheck_ = 0; ///< of batches_, while there are any
     msfrs_time nextTick_ = 0;
+
+    msfrs::BufferShare bufferShare_; ///< of connections to servers
+    uint32_t quanta_ = 0; ///< that looked at a receive buffer
 
     RefusalLog refusals_; ///< of requests
 };

@@ -28,12 +28,36 @@ Msfrs::SetLowWater(const Comm::Connection &conn, const int bytes)
     Set(conn, SOL_SOCKET, SO_RCVLOWAT, "SO_RCVLOWAT", bytes);
 }
 
+static int
+Get(const Comm::Connection &conn, const int option)
+{
+    int value = 0;
+    socklen_t length = sizeof(value);
+    return getsockopt(conn.fd, SOL_SOCKET, option, &value, &length) == 0 ? value : 0;
+}
+
 int
 Msfrs::LowWater(const Comm::Connection &conn)
 {
-    int bytes = 0;
-    socklen_t length = sizeof(bytes);
-    return getsockopt(conn.fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, &length) == 0 ? bytes : 0;
+    return Get(conn, SO_RCVLOWAT);
+}
+
+int
+Msfrs::ReceiveBuffer(const Comm::Connection &conn)
+{
+    return Get(conn, SO_RCVBUF);
+}
+
+int
+Msfrs::LargestWindow(const Comm::Connection &conn)
+{
+#if defined(TCP_INFO)
+    struct tcp_info info = {};
+    socklen_t length = sizeof(info);
+    if (getsockopt(conn.fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0)
+        return static_cast<int>(info.tcpi_rcv_ssthresh);
+#endif
+    return 0;
 }
 
 void

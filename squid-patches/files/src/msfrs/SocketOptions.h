@@ -17,6 +17,12 @@ void SetLowWater(const Comm::Connection &, int bytes);
 /// \returns how many the kernel will wait for, or zero
 int LowWater(const Comm::Connection &);
 
+/// \returns the receive buffer of a connection in bytes as the kernel counts, or zero
+int ReceiveBuffer(const Comm::Connection &);
+
+/// \returns how much of it the kernel would offer as a window by now, bytes, or zero where it does not say
+int LargestWindow(const Comm::Connection &);
+
 /// Gives a connection that is there another SO_RCVBUF, and lets that alone bound its window.
 void SetReceiveBuffer(const Comm::Connection &, int bytes);
 
