@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import bench, netns, plan, preflight, stopping
+from . import bench, netns, plan, preflight, stopping, workloads
 from .cell import CellSpec
 from .errors import Stopped, TrialError
 from .options import read
@@ -64,6 +64,8 @@ def _conditions(options):
     conditions = plan.chosen(options)
     if not conditions or not any(condition.arms for condition in conditions):
         raise TrialError('the options leave nothing to run: see ./trial --plan')
+    for condition in conditions:
+        workloads.get(condition.workload)(condition.parameters).check()
     if options.quick and options.seconds is None:
         conditions, dropped = fitting(conditions, options, QUICK_S)
         for condition in dropped:

@@ -118,6 +118,9 @@ class Workload:
         self.values = {name: parameter.read(values[name], where) if values and name in values else parameter.default
                        for name, parameter in known.items()}
 
+    def check(self):
+        """Raises TrialError if something that the parameters name is not there or cannot be used."""
+
     def population(self, classes, per_class):
         """How many users each class should have: {class: users}. `classes`: names, the first is the paper's class 1."""
         return {name: per_class for name in classes}

@@ -30,6 +30,10 @@ class UrlList(Open):
         Parameter('cache', 'yes/no', False, '', 'let the origin call its answers cacheable, so that repeated URLs may '
                   'be hits'))
 
+    def check(self):
+        """See Workload."""
+        read_list(self.values['list'])
+
     def wanted(self, offers):
         """See Open."""
         entries = read_list(self.values['list'])

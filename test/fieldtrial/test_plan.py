@@ -135,6 +135,17 @@ def test_wrong_options_are_refused_with_what_is_allowed(argv, words, capsys):
     assert capsys.readouterr().err.rstrip().endswith(f'./trial: error: {words}')
 
 
+def test_a_list_that_is_not_there_is_said_before_anything_runs(tmp_path, capsys):
+    """And one that cannot be read as a list."""
+    path = tmp_path / 'my.list'
+    for said in (' No such file or directory', "1: 'x' is not a size from 0 to 128000000 bytes"):
+        assert cli.main(['--plan', '--workloads', 'url-list', '--set', f'url-list.list={path}']) == 1
+        assert capsys.readouterr().err == f'trial: {path}:{said}\n'
+        path.write_text('http://h.test/ x\n')
+    path.write_text('http://h.test/ 3000\n')
+    assert cli.main(['--plan', '--workloads', 'url-list', '--set', f'url-list.list={path}']) == 0
+
+
 def test_lanes_follow_the_processors(monkeypatch):
     monkeypatch.setattr(os, 'cpu_count', lambda: 4)
     assert options.read([]).lanes == 12
