@@ -46,7 +46,7 @@ Msfrs::Gateway *ThisGateway = nullptr;
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
 constexpr msfrs_time CheckBatchesEvery = Second;
-constexpr uint32_t SampleEvery = 4; ///< two system calls
+constexpr uint32_t SampleFirst = 64, SampleEvery = 16; ///< quanta; a sample takes two system calls
 
 void
 Log(const int level, const std::string &message)
@@ -331,7 +331,8 @@ Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn, const msfrs::Request 
     while (most < conn.rcvbuf)
         most *= 2;
     // The kernel guesses until some packets have come.
-    if (fd_table[conn.fd].bytes_read > scheduler_->config().quantum && quanta_++ % SampleEvery == 0)
+    if (fd_table[conn.fd].bytes_read > scheduler_->config().quantum &&
+            (++quanta_ < SampleFirst || quanta_ % SampleEvery == 0))
         bufferShare_.seen(LargestWindow(conn), ReceiveBuffer(conn));
     const auto size = socketOption(std::min<int64_t>(scheduler_->receiveBuffer(request), most));
     if (size <= conn.rcvbuf / 4 * 5)
