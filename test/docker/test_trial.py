@@ -72,7 +72,7 @@ def stat(cell):
 def test_a_short_trial_ends_with_its_verdict(start):
     """With three groups of users, as docker/.env says."""
     code, said = finish(start(*SHORT, '--seconds', '60'), 400)
-    assert 'FAILED' not in said
+    assert 'FAILED' not in said and 'unhealthy' not in said
     missed = re.search(r'(\d+) of (\d+) measured targets reached, (\d+) missed', said)
     assert code == (3 if int(missed[3]) else 0) and int(missed[2]) >= 10
     # What holds however short the cells are.
@@ -139,6 +139,16 @@ def test_without_net_admin_that_is_said(start, tmp_path):
     code, said = finish(start(*SHORT, '--seconds', '20', extra=extra), 200)
     assert code == 1
     assert 'gw: its container may not set up its network; it takes the capability NET_ADMIN' in said
+
+
+def test_what_a_health_check_said_is_said(start, tmp_path):
+    extra = tmp_path / 'unhealthy.yaml'
+    extra.write_text('services: {isp: {healthcheck: {test: [CMD, ls, /nowhere], interval: 1s, retries: 1}}}\n')
+    code, said = finish(start(*SHORT, '--seconds', '20', extra=extra), 120)
+    assert code == 1
+    assert ("docker/run: the container of isp was found unhealthy: ls: cannot access '/nowhere': No such file or "
+            'directory\n') in said
+    assert 'reports are in' not in said
 
 
 def test_a_port_that_is_taken_is_said(start):
