@@ -219,10 +219,8 @@ def test_live_has_load_and_metrics_until_it_is_stopped(start, what):
     assert 'ended by itself' not in said
 
 
-@pytest.mark.parametrize('service', ['overseas', 'names', 'users'])
-def test_a_service_that_dies_midway_ends_the_trial(start, service):
-    """Of several groups of users, one."""
-    process = start(*SHORT, '--seconds', '60')
+def kill_midway(process, service):
+    """(exit code, what was said) of a run in which the container of a service is killed; of several, one."""
     end = time.monotonic() + 120
     name = None
     while not name and time.monotonic() < end:
@@ -231,5 +229,19 @@ def test_a_service_that_dies_midway_ends_the_trial(start, service):
     time.sleep(10)    # the first cell is under way
     docker('kill', docker('ps', '-q', '--filter', f'label=com.docker.compose.service={service}').split()[0])
     code, said = finish(process, 200)
-    assert code not in (0, 3)
     assert f'the container of {service} ended by itself with exit code 137' in said
+    return code, said
+
+
+@pytest.mark.parametrize('service', ['overseas', 'names', 'users'])
+def test_a_service_that_dies_midway_ends_the_trial(start, service):
+    code, said = kill_midway(start(*SHORT, '--seconds', '60'), service)
+    assert code not in (0, 3) and 'unhealthy' not in said
+
+
+def test_the_exit_code_is_that_of_a_trial_that_was_stopped(start, tmp_path):
+    """Not 0, although it was stopped before it noticed that a host is gone."""
+    extra = tmp_path / 'blind.yaml'
+    extra.write_text('services: {trial: {entrypoint: [sh, -c, "sleep 100"]}}\n')
+    code, _ = kill_midway(start(extra=extra), 'names')
+    assert code == 143
