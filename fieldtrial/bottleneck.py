@@ -4,10 +4,9 @@ msfrs-edge with conf/edge/isp.conf. The same to everybody else."""
 from . import shaping
 from .edge import daemon
 from .netlink import Qdisc, QdiscStats
+from .shaping import ETHERNET
 
 NAMES = ('tbf', 'edge')
-#: Bytes of a frame before the IP header.
-ETHERNET = 14
 
 
 class TokenBucket:

@@ -25,6 +25,7 @@ from . import agent, host, messages
 from .errors import TrialError
 from .host import HostError
 from .netns import whole_packets
+from .shaping import ETHERNET
 
 #: For messages: where a person finds what to change.
 COMPOSE = 'docker/compose.yaml'
@@ -185,7 +186,7 @@ class ContainerFabric:
     places = ('domestic', 'overseas')   #: see NetnsFabric
     names = 'names'
     probe = 'isp'
-    uncounted = 14       #: a VXLAN counts what is left of a frame without its Ethernet header
+    uncounted = ETHERNET   #: a VXLAN's counters leave it out
     lasting = True
 
     def __init__(self):

@@ -5,6 +5,8 @@ from .host import HostError
 
 #: A full Ethernet frame without its checksum: what a qdisc counts for 1500 bytes of IP.
 FRAME = 1514
+#: Bytes of a frame before the IP header.
+ETHERNET = 14
 
 
 def bdp_bytes(rate_bps, rtt_ms):

@@ -12,11 +12,11 @@ import pathlib
 import time
 
 from fieldtrial.netns import HostError, NetnsFabric
+from fieldtrial.shaping import ETHERNET
 
 SOURCE, INSIDE, OUTSIDE, SINK = '198.18.1.2', '198.18.1.1', '198.18.2.1', '198.18.2.2'
 #: Packets to here leave by out0 and end at the sink's interface: the next hop's address is nobody's.
 NOBODY, NOBODY_MAC, FLOOD = '198.18.2.3', '02:00:00:00:00:01', '198.19.0.'
-ETHERNET = 14
 IPTABLES = pathlib.Path(__file__).resolve().parents[3] / 'conf/iptables/msfrs-edge-iptables'
 PATIENCE_S = 10.0
 

@@ -15,8 +15,6 @@ from fieldtrial.edge.wire import Wire
 from site_in_namespaces import connection, listener
 from shares import WARM_UP, rates
 
-#: Of a frame; what is counted here begins with the IP header.
-ETHERNET = 14
 UPLINK = 9.5e6
 
 
