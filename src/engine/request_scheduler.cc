@@ -13,7 +13,7 @@ namespace {
 constexpr size_t HistoryLength = 120;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
-constexpr double Doubtful = 8; ///< times W0+; users of one site have needed up to 2.3, in containers 3
+constexpr double Doubtful = 8; ///< times W0+; backlogs have needed up to 2.3
 
 } // namespace
 

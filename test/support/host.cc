@@ -59,8 +59,8 @@ public:
         const auto found = Interfaces().find(name_);
         if (found == Interfaces().end())
             return {};
-        const auto &interface = *found->second;
-        ++found->second->reads;
+        auto &interface = *found->second;
+        ++interface.reads;
         return interface.bytes ? std::optional<Received>({*interface.bytes, interface.packets}) : std::nullopt;
     }
 
