@@ -75,7 +75,7 @@ def run(spec):
     with fabrics.new(spec.hosts) as fabric, \
             World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, rtts_ms=spec.rtts_ms, users=spec.users.values(),
                weights=spec.weights, distance=spec.distance, delayline=spec.delayline,
-               tls=spec.tls_share > 0, fabric=fabric, isp=spec.isp) as world, \
+               tls=spec.tls_share > 0 or workload.tunnels(), fabric=fabric, isp=spec.isp) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         tcp = {host: tcp_counters(host) for host in (world.gateway, *world.farms)}   # containers have a past
@@ -108,7 +108,9 @@ def run(spec):
 def _keep_files(spec, world, directory):
     """Configurations and logs into the cell's directory, whatever became of the cell; the world's own goes with it."""
     if spec.keep:
-        shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True)
+        # Not what the origin serves: gigabytes of nothing, and sparse only where they are.
+        shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns('content'))
     for pattern in ('*.log', '*.txt', 'load*.json', 'squid/squid.conf', 'squid/*.log', 'squid/squid.out', 'cbr*'):
         for path in world.directory.glob(pattern):
             shutil.copyfile(path, directory / path.name)
@@ -127,7 +129,7 @@ def _load_spec(spec, world, t0):
                          'rtt_ms': server.rtt_ms} for server in world.servers]}
     if spec.sizes:
         made['sizes'] = spec.sizes
-    if spec.tls_share:
+    if world.tls:
         made.update(tls_share=spec.tls_share, tls_ca=str(world.certificate()))
     return made
 

@@ -38,7 +38,7 @@ def main(argv=None):
     """The program; its exit code: 0 done or stopped, 2 spec refused."""
     arguments = _arguments(argv)
     if arguments.list:
-        print('\n'.join(f'{name:12}{workloads.get(name).summary}' for name in workloads.names()))
+        print('\n'.join(f'{name:18}{workloads.get(name).summary}' for name in workloads.names()))
         return 0
     try:
         spec = specs.load(arguments.spec)
@@ -160,7 +160,7 @@ def _totals(run):
     return {'requests': dict(run.records.outcomes), 'pages': dict(run.records.pages),
             'payload_bytes': dict(run.records.by_class()), 'most_in_flight': run.most_in_flight,
             'errors': dict(run.errors), 'cpu_s': round(used.ru_utime + used.ru_stime, 3),
-            'memory_kb': used.ru_maxrss}
+            'memory_kb': used.ru_maxrss, 'tunnels': dict(run.tunnels)}
 
 
 def _write_meta(directory, meta):

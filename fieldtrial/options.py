@@ -113,8 +113,8 @@ def parser():
         description='Runs the field trial: real users\' requests through real Squids over a slow link, all in network '
                     'namespaces of\nits own, and judges what they got. Needs root. Builds what is missing first.',
         epilog=EPILOG.format(
-            arms='\n'.join(f'  {arm.name:13}{arm.title}' for arm in ARMS.values()),
-            workloads='\n'.join(f'  {name:13}{workloads.get(name).summary}\n' + '\n'.join(
+            arms='\n'.join(f'  {arm.name:18}{arm.title}' for arm in ARMS.values()),
+            workloads='\n'.join(f'  {name:18}{workloads.get(name).summary}\n' + '\n'.join(
                 textwrap.indent(parameter.describe(), '      ') for parameter in workloads.get(name).parameters)
                 for name in workloads.names())))
     what = made.add_argument_group('what is run')

@@ -5,10 +5,12 @@
 
 writes nginx's configuration, a certificate for the names, and a file for each size of the grid (load/sizes.py) to DIR.
 The files are sparse: they take no room, and nothing on the way compresses. /b/ says "no-store"; /c/ is cacheable.
+Over TLS it speaks HTTP/2 with those who offer it, and never closes a connection because nothing is said on it.
 Started as root, nginx gives up its rights in the worker that answers; DIR must be reachable for everyone.
 """
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,24 +46,31 @@ http {{
     fastcgi_temp_path {directory}/tmp;
     uwsgi_temp_path {directory}/tmp;
     scgi_temp_path {directory}/tmp;
+    root {directory}/content;
     server {{
-{listen}
+{listen}{locations}
+    }}
+    server {{
+{listen_tls}
         ssl_certificate {directory}/tls.crt;
         ssl_certificate_key {directory}/tls.key;
         ssl_protocols TLSv1.2 TLSv1.3;
-        root {directory}/content;
-        location ~ "^/b/([0-9]+)/" {{
-            add_header Cache-Control "no-store";
-            try_files /$1 =404;
-        }}
-        location ~ "^/c/([0-9]+)/" {{
-            add_header Cache-Control "public, max-age=86400";
-            try_files /$1 =404;
-        }}
-        location / {{ return 404; }}
+        keepalive_timeout 24h;{locations}
     }}
 }}
 '''
+LOCATIONS = '''
+        location ~ "^/b/([0-9]+)/" {
+            add_header Cache-Control "no-store";
+            try_files /$1 =404;
+        }
+        location ~ "^/c/([0-9]+)/" {
+            add_header Cache-Control "public, max-age=86400";
+            try_files /$1 =404;
+        }
+        location / { return 404; }'''
+#: From this version on HTTP/2 is a directive; before it, a word of `listen`, which later versions warn of.
+HTTP2_DIRECTIVE = (1, 25, 1)
 
 
 class OriginError(TrialError):
@@ -114,13 +123,26 @@ class Origin:
 
     def _configuration(self):
         user = f'user {USER} {GROUP};\n' if os.geteuid() == 0 else ''
-        listen = []
+        listen, listen_tls = [], []
+        directive = self._version() >= HTTP2_DIRECTIVE
+        word = '' if directive else ' http2'
         for address in self.addresses:
             shown = f'[{address}]' if ':' in address else address
             only = ' ipv6only=on' if ':' in address else ''
-            listen += [f'        listen {shown}:{self.ports[0]} backlog=4096{only};',
-                       f'        listen {shown}:{self.ports[1]} ssl backlog=4096{only};']
-        return CONFIGURATION.format(user=user, directory=self.directory, listen='\n'.join(listen))
+            listen.append(f'        listen {shown}:{self.ports[0]} backlog=4096{only};')
+            listen_tls.append(f'        listen {shown}:{self.ports[1]} ssl{word} backlog=4096{only};')
+        if directive:
+            listen_tls.append('        http2 on;')
+        return CONFIGURATION.format(user=user, directory=self.directory, listen='\n'.join(listen),
+                                    listen_tls='\n'.join(listen_tls), locations=LOCATIONS)
+
+    def _version(self):
+        """That of nginx, three numbers."""
+        said = _run([self.binary, '-v'])
+        match = re.search(r'nginx/(\d+)\.(\d+)\.(\d+)', said)
+        if not match:
+            raise OriginError(f'{self.binary} -v: no version in {said!r}')
+        return tuple(map(int, match.groups()))
 
     def _check_reachable(self):
         path = self.directory
@@ -147,6 +169,7 @@ def _run(argv):
         raise OriginError(f'{argv[0]}: {error}') from None
     if done.returncode:
         raise OriginError(f'exit code {done.returncode} from: {" ".join(argv)}\n  {done.stderr.strip()}')
+    return done.stdout + done.stderr
 
 
 def main(argv=None):

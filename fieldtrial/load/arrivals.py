@@ -61,10 +61,12 @@ def offered(arrivals, rate_bps, duration_s):
             'overhead': round(wire / payload - 1, 6), 'load': round(wire * 8 / rate_bps / duration_s, 6)}
 
 
-async def play(run, arrivals):
-    """Makes this generator's part of the requests at their times and waits for all answers."""
+async def play(run, arrivals, via=None):
+    """Makes this generator's part of the requests at their times and waits for all answers. `via` as for
+    Run.fetch."""
     mine = set(run.spec.mine)
     async with asyncio.TaskGroup() as tasks:
         for arrival in (each for each in arrivals if each.user in mine):
             await run.sleep_until(arrival.t)
-            tasks.create_task(run.fetch(arrival.user, arrival.offer, path=arrival.path, wanted_at=arrival.t))
+            tasks.create_task(run.fetch(arrival.user, arrival.offer, path=arrival.path, wanted_at=arrival.t,
+                                        via=via))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HTTP for many users in one process: each has source addresses and kept-open connections of its own.
+"""HTTP/1 for many users in one process: each has source addresses and kept-open connections of its own. HTTP/2 is in
+http2.
 
 Requests are plain (origin form, no proxy): the gateway intercepts them. Bodies are read in pieces and dropped. Never
 more than one request waits on a connection, and a user's connections are not limited here: the workload says how many
@@ -14,6 +15,7 @@ import ssl
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
+from . import http2
 from .strict import SpecError
 
 #: Connections idle for longer are closed by the client, before nginx (75 s) or Squid (120 s) close them: no request
@@ -67,8 +69,11 @@ class Clients:
     def __init__(self, spec, addresses):
         """addresses: {server name: addresses}. Raises SpecError if a user can reach no server."""
         self._spec, self._sessions, self._table = spec, {}, _Table(addresses)
+        self._addresses = addresses
         self._families = {name: {family_of(address) for address in known} for name, known in addresses.items()}
         self._tls = ssl.create_default_context(cafile=spec.tls_ca) if spec.tls_share else None
+        #: http2.Tunnels; None where the workload has none.
+        self.tunnels = http2.Tunnels(spec, self._road) if spec.workload.tunnels() else None
         for user in spec.users:
             if not self.reachable(user):
                 kinds = ', '.join(sorted({f'IPv{ipaddress.ip_address(a).version}' for a in user.addresses}))
@@ -79,16 +84,23 @@ class Clients:
         own = {family_of(address) for address in user.addresses}
         return [server for server in self._spec.servers if own & self._families[server.name]]
 
-    def get(self, user, server, path, tls):
-        """The request, as a context manager of aiohttp: entering it waits for the response's header."""
+    def _road(self, user, server):
+        """The addresses (from, to) between a user and a server."""
         source = next(address for address in user.addresses if family_of(address) in self._families[server.name])
+        return source, next(address for address in self._addresses[server.name]
+                            if family_of(address) == family_of(source))
+
+    def get(self, user, server, path, via):
+        """The request, one of run.WAYS, as a context manager of aiohttp: entering it waits for the response's header."""
+        if via == 'h2':
+            return self.tunnels.get(user, server, path)
+        source, _ = self._road(user, server)
         session = self._sessions.get((user.name, source))
         if session is None:
             session = self._sessions[user.name, source] = self._session(source)
-        scheme, port = ('https', self._spec.tls_port) if tls else ('http', self._spec.port)
-        usual = {'http': 80, 'https': 443}[scheme]
+        port, usual = {'http': (self._spec.port, 80), 'https': (self._spec.tls_port, 443)}[via]
         where = server.name if port == usual else f'{server.name}:{port}'
-        return session.get(f'{scheme}://{where}{path}', allow_redirects=False)
+        return session.get(f'{via}://{where}{path}', allow_redirects=False)
 
     def _session(self, source):
         connector = aiohttp.TCPConnector(
@@ -100,5 +112,7 @@ class Clients:
 
     async def close(self):
         """Closes every connection."""
+        if self.tunnels:
+            await self.tunnels.close()
         for session in self._sessions.values():
             await session.close()

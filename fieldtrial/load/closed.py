@@ -12,25 +12,25 @@ PARAMETERS = (
 )
 
 
-async def run(run, inflight, think_s, phases, kind='object'):
+async def run(run, inflight, think_s, phases, kind='object', via=lambda slot: None):
     """This generator's users make requests in the phases that name their class, until these are over and the answers
-    are in."""
+    are in. via: function from the number of a slot to how its requests go (see Run.fetch)."""
     async with asyncio.TaskGroup() as tasks:
         for user in run.spec.mine:
             offers = run.offers.of(user, kind)
             own = [phase for phase in phases if user.cls in phase.classes]
             for slot in range(inflight):
                 think = run.offers.random('think', kind, user.name, slot)
-                tasks.create_task(_slot(run, user, offers, think, think_s, own, kind))
+                tasks.create_task(_slot(run, user, offers, think, think_s, own, kind, via(slot)))
 
 
-async def _slot(run, user, offers, think, think_s, phases, kind):
+async def _slot(run, user, offers, think, think_s, phases, kind, via):
     for phase in phases:
         await run.sleep_until(phase.t_start)
         if think_s:     # otherwise all would ask at the same instant
             await asyncio.sleep(think.expovariate(1.0 / think_s))
         while run.now() < phase.t_end:
-            request = await run.fetch(user, next(offers), kind)
+            request = await run.fetch(user, next(offers), kind, via=via)
             if request.outcome != 'ok':
                 await asyncio.sleep(PAUSE_AFTER_FAILURE_S)
             elif think_s:

@@ -18,7 +18,7 @@ class Request:
     user: object
     server: object
     size: int
-    tls: bool
+    via: str            #: one of run.WAYS
     kind: str
     page: str
     t_start: float
@@ -60,7 +60,7 @@ class Records:
         self._requests.writerow((
             f'{request.t_start:.6f}', first, f'{request.t_end:.6f}', request.user.name, request.user.cls,
             request.server.name, f'{request.server.rtt_ms:g}', request.size, request.got, request.status,
-            request.outcome, request.page, request.kind, 'https' if request.tls else 'http'))
+            request.outcome, request.page, request.kind, request.via))
         self.outcomes[request.outcome] += 1
 
     def received(self, request, count):

@@ -13,6 +13,8 @@ MOST_IN_FLIGHT = 4_000
 #: otherwise a dead gateway would be asked thousands of times per second.
 PAUSE_AFTER_FAILURE_S = 1.0
 MOST_ERROR_TEXTS = 50
+#: How a request may go: HTTP/1 in plain or over TLS, on connections of its own; HTTP/2 on the user's tunnel to the server.
+WAYS = ('http', 'https', 'h2')
 
 
 class Run:
@@ -28,6 +30,11 @@ class Run:
         self.in_flight = self.most_in_flight = 0
         self.errors = collections.Counter()    #: texts of what went wrong, at most MOST_ERROR_TEXTS different ones
 
+    @property
+    def tunnels(self):
+        """Counts of tunnels: opened, failed and lost; empty where the workload has none."""
+        return self._clients.tunnels.counts if self._clients.tunnels else {}
+
     def now(self):
         """Seconds since t0."""
         return self._loop.time() - self.t0
@@ -36,13 +43,14 @@ class Run:
         """Waits until `when`, seconds since t0."""
         await asyncio.sleep(max(0.0, when - self.now()))
 
-    async def fetch(self, user, offer, kind='object', page='', path=None, wanted_at=None):
+    async def fetch(self, user, offer, kind='object', page='', path=None, wanted_at=None, via=None):
         """Makes one request and reads the whole answer; its record. Cancelled, it is recorded as unfinished.
 
         path: what to ask for; by default one that is never asked for again, so that no cache can answer.
         wanted_at: when the user wanted it, if that is not now: latency counts from there.
+        via: one of WAYS; by default HTTP/1, over TLS if the offer says so.
         """
-        request = records.Request(user, offer.server, offer.size, offer.tls, kind, page,
+        request = records.Request(user, offer.server, offer.size, via or ('https' if offer.tls else 'http'), kind, page,
                                   self.now() if wanted_at is None else wanted_at)
         path = path or f'/b/{offer.size}/{user.name}-{next(self._serial)}'
         self.in_flight += 1
@@ -63,8 +71,17 @@ class Run:
             self.records.request(request)
         return request
 
+    async def open_tunnel(self, user, server):
+        """One more tunnel of a user, on which nobody asks for anything; the caller closes it. None, and it is counted
+        under `errors`, where it cannot be opened."""
+        try:
+            return await self._clients.tunnels.open(user, server)
+        except self._failures as error:
+            self._count(f'idle tunnel: {type(error).__name__}: {error}')
+            return None
+
     async def _read(self, request, path):
-        async with self._clients.get(request.user, request.server, path, request.tls) as response:
+        async with self._clients.get(request.user, request.server, path, request.via) as response:
             request.t_first_byte = self.now()
             request.status = response.status
             while piece := await response.content.readany():
@@ -80,6 +97,9 @@ class Run:
 
     def _error(self, request, text):
         request.outcome = 'error'
+        self._count(text)
+
+    def _count(self, text):
         text = text[:200]
         if text not in self.errors and len(self.errors) >= MOST_ERROR_TEXTS:
             text = 'others'

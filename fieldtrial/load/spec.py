@@ -92,8 +92,9 @@ def parse(data, source='spec'):
         tls_port=top.whole('tls_port', low=1, high=65_535, default=443),
         t0_monotonic=top.number('t0_monotonic', low=0.0, default=0.0), out=top.text('out'))
     top.done()
-    if tls_share and not os.path.isfile(spec.tls_ca):
-        top.refuse('tls_ca', spec.tls_ca, 'a file with the certificate of the servers (needed with tls_share > 0)')
+    if (tls_share or spec.workload.tunnels()) and not os.path.isfile(spec.tls_ca):
+        top.refuse('tls_ca', spec.tls_ca, 'a file with the certificate of the servers (needed with tls_share > 0, and for '
+                   'workloads over HTTP/2)')
     if not os.path.isdir(spec.out):
         top.refuse('out', spec.out, 'a directory')
     return spec

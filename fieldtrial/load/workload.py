@@ -107,6 +107,7 @@ class Workload:
     name = ''                #: as in the spec and on the command line
     summary = ''             #: one line
     parameters = ()          #: of Parameter
+    via = None               #: how its requests go, see load.run.Run.fetch
 
     def __init__(self, values=None, where=''):
         """values: {name: value}; what is missing takes its default. Raises ParameterError."""
@@ -128,6 +129,10 @@ class Workload:
     def beside(self, _rate_bps):
         """The CbrStreams to run beside on a link of `_rate_bps`."""
         return ()
+
+    def tunnels(self):
+        """Whether requests go over kept tunnels, which takes TLS on the whole way."""
+        return self.via == 'h2'
 
     def phases(self, spec):
         """The run's phases, in order, without gaps."""

@@ -14,7 +14,7 @@ KB = 1024
 SIZES = {'small': (0, 16 * KB), 'medium': (16 * KB, 64 * KB), 'large': (64 * KB, float('inf'))}
 SIZE_LABELS = {'small': 'up to 16 kB', 'medium': '16 to 64 kB', 'large': 'over 64 kB'}
 
-SATURATED = ('backlogged', 'unequal', 'phases', 'cbr', 'excess')
+SATURATED = ('backlogged', 'https-backlogged', 'unequal', 'phases', 'cbr', 'excess')
 FAILED = ('refused', 'error')
 BLOCK_S = 5.0
 

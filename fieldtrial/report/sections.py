@@ -3,12 +3,13 @@
 from fieldtrial import verdict
 from fieldtrial.report import figures, wording
 from fieldtrial.report import table as text
+from fieldtrial.report.measures import SATURATED
 from fieldtrial.report.html import (arm_key, chip, class_key, element, grid, join, link, listing, paragraph, section,
                                     table)
 
-THROUGHPUT = ('backlogged', 'unequal', 'phases', 'cbr', 'excess')
-LATENCY = ('backlogged', 'unequal', 'open', 'url-list')
-QUEUE = ('backlogged', 'pages', 'open')
+THROUGHPUT = SATURATED
+LATENCY = ('https-backlogged', 'https-open', 'backlogged', 'unequal', 'open', 'url-list')
+QUEUE = ('https-backlogged', 'https-pages', 'https-open', 'backlogged', 'pages', 'open')
 
 
 def _cell(group):

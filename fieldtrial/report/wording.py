@@ -18,6 +18,9 @@ ARMS = {
 }
 
 WORKLOADS = {
+    'https-backlogged': 'Backlogged over kept tunnels',
+    'https-pages': 'Page loads over kept tunnels',
+    'https-open': 'Open arrivals over kept tunnels',
     'backlogged': 'Backlogged',
     'unequal': 'Unequal users',
     'phases': 'Class phases',
@@ -125,6 +128,8 @@ def setting(cell):
         words.append(f"CBR {parameters['share'] * 100:g} %")
     if 'period_s' in parameters:
         words.append(f"every {parameters['period_s']:g} s")
+    if 'idle' in parameters:
+        words.append(f"{parameters['idle']:g} idle tunnels a user" if parameters['idle'] else 'no idle tunnels')
     words.append(buffer(cell))
     if cell.repeated:
         words.append(f'seed {cell.seed}')

@@ -4,8 +4,9 @@ import importlib
 
 from ..load.workload import CbrStream, Parameter, ParameterError, Phase, Workload   # noqa: F401, for those who ask
 
-_MODULES = {'backlogged': 'backlogged', 'unequal': 'unequal', 'phases': 'phases', 'pages': 'pages',
-            'open': 'open', 'cbr': 'cbr', 'excess': 'excess', 'url-list': 'url_list'}
+_MODULES = {'https-backlogged': 'https_backlogged', 'https-pages': 'https_pages', 'https-open': 'https_open',
+            'backlogged': 'backlogged', 'unequal': 'unequal', 'phases': 'phases', 'pages': 'pages', 'open': 'open',
+            'cbr': 'cbr', 'excess': 'excess', 'url-list': 'url_list'}
 
 
 def names():

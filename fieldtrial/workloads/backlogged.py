@@ -16,7 +16,8 @@ class Backlogged(Workload):
 
     async def run(self, run):
         """See Workload."""
-        await closed.run(run, self.values['inflight'], self.values['think_s'], self.phases(run.spec))
+        await closed.run(run, self.values['inflight'], self.values['think_s'], self.phases(run.spec),
+                         via=lambda _slot: self.via)
 
 
 WORKLOAD = Backlogged

@@ -33,7 +33,7 @@ class Open(Workload):
 
     async def run(self, run):
         """See Workload."""
-        await arrivals.play(run, self._arrivals)
+        await arrivals.play(run, self._arrivals, self.via)
 
 
 WORKLOAD = Open

@@ -32,7 +32,8 @@ class Pages(Workload):
             for user in run.spec.mine:
                 tasks.create_task(self._browse(run, user))
             if self.values['background']:
-                tasks.create_task(closed.run(run, self.values['background'], 0.0, self.phases(run.spec), 'background'))
+                tasks.create_task(closed.run(run, self.values['background'], 0.0, self.phases(run.spec), 'background',
+                                             lambda _slot: self.via))
 
     async def _browse(self, run, user):
         pages, think_s = run.offers.pages(user, self.values['objects']), self.values['think_s']
@@ -52,10 +53,10 @@ class Pages(Workload):
 
         async def connection():
             for offer in rest:      # shared: each connection takes the next object that nobody has asked for
-                requests.append(await run.fetch(user, offer, 'object', page))
+                requests.append(await run.fetch(user, offer, 'object', page, via=self.via))
 
         try:
-            requests.append(await run.fetch(user, offers[0], 'document', page))
+            requests.append(await run.fetch(user, offers[0], 'document', page, via=self.via))
             if requests[0].outcome == 'ok':
                 async with asyncio.TaskGroup() as tasks:
                     for _ in range(self.values['connections']):

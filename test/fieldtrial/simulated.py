@@ -5,6 +5,7 @@ import asyncio
 import collections
 import selectors
 
+from fieldtrial import workloads
 from fieldtrial.load import offers, records, run as running, spec as specs
 
 
@@ -59,13 +60,40 @@ class Clients:
         self.now = collections.Counter()       #: requests in flight, by user
         self.most = collections.Counter()      #: the most that were
         self.asked = []                        #: (user, server, path) of every request
+        self.ways = collections.Counter()      #: requests by way (run.WAYS)
+        self.tunnels = Tunnels()
 
     def reachable(self, _user):
         return self._spec.servers
 
-    def get(self, user, server, path, _tls):
+    def get(self, user, server, path, via):
         self.asked.append((user.name, server.name, path))
+        self.ways[via] += 1
         return _Exchange(self, user, self._answer(user, server, int(path.split('/')[2])), int(path.split('/')[2]))
+
+
+class Tunnels:
+    """Stands for load.http2.Tunnels, for those that nobody uses: which there were, and from when to when."""
+
+    def __init__(self):
+        self.counts = collections.Counter()
+        self.idle = []      #: [user, server, when opened, when closed]
+        self.refuse = lambda number: False    #: by the tunnel's number: cannot be opened
+
+    async def open(self, user, server):
+        now = asyncio.get_running_loop().time
+        if self.refuse(len(self.idle)):
+            self.counts['failed'] += 1
+            raise ConnectionRefusedError('no')
+        self.counts['opened'] += 1
+        row = [user.name, server.name, now(), None]
+        self.idle.append(row)
+        return _Idle(lambda: row.__setitem__(3, now()))
+
+
+class _Idle:
+    def __init__(self, close):
+        self.close = close
 
 
 class _Exchange:
@@ -99,6 +127,8 @@ class _Exchange:
 def data(out, workload='backlogged', counts=(2, 2, 2), **more):
     """A spec as JSON: classes gold, silver and bronze with so many users, two servers."""
     classes = ['gold', 'silver', 'bronze']
+    if workload in workloads.names() and workloads.get(workload)().tunnels():
+        more.setdefault('tls_ca', __file__)     # some file
     return {'version': 1, 'workload': workload, 'seed': 7, 'duration_s': 20, 'rate_bps': 2_000_000, 'classes': classes,
             'users': [{'name': f'{name}-{number + 1}', 'class': name, 'addresses': [f'198.18.{place}.{number + 1}']}
                       for place, (name, count) in enumerate(zip(classes, counts)) for number in range(count)],
@@ -110,9 +140,10 @@ def data(out, workload='backlogged', counts=(2, 2, 2), **more):
 class Outcome:
     """A run that is over: its spec, the run, the clients, and `requests` and `pages` as lists of dictionaries."""
 
-    def __init__(self, out, answer=lambda *_: Answer(), **more):
+    def __init__(self, out, answer=lambda *_: Answer(), clients=lambda made: None, **more):
         self.spec = specs.parse(data(out, **more))
         self.clients = Clients(self.spec, answer)
+        clients(self.clients)
         loop = Loop()
         try:
             loop.run_until_complete(self._run(loop))

@@ -8,7 +8,7 @@ from fieldtrial.load import sizes, spec as specs
 from fieldtrial.load.strict import SpecError
 from simulated import data
 
-KINDS = 'backlogged, unequal, phases, pages, open, cbr, excess, url-list'
+KINDS = 'https-backlogged, https-pages, https-open, backlogged, unequal, phases, pages, open, cbr, excess, url-list'
 WRONG = [
     ({'version': 2}, 'version: 2 is not 1'),
     ({'wordload': 'open'}, 'wordload: no such key'),
@@ -51,7 +51,11 @@ WRONG = [
      'sizes.size: 1 is not a number of at least 64 and at most 1.28e+08'),
     ({'sizes': {'distribution': 'lognormal', 'mean': 3}}, 'sizes.mean: no such key'),
     ({'tls_share': 0.5},
-     'tls_ca: "" is not a file with the certificate of the servers (needed with tls_share > 0)'),
+     'tls_ca: "" is not a file with the certificate of the servers (needed with tls_share > 0, and for workloads over '
+     'HTTP/2)'),
+    ({'workload': 'https-open', 'tls_ca': '/none'},
+     'tls_ca: "/none" is not a file with the certificate of the servers (needed with tls_share > 0, and for workloads '
+     'over HTTP/2)'),
     ({'port': 0}, 'port: 0 is not a number of at least 1 and at most 65535'),
 ]
 

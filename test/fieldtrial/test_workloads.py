@@ -10,7 +10,7 @@ import pytest
 
 from fieldtrial import workloads
 from fieldtrial.errors import TrialError
-from fieldtrial.load import arrivals, offers, run as running, sizes, spec as specs
+from fieldtrial.load import arrivals, idle, offers, run as running, sizes, spec as specs
 from simulated import Answer, Clients, Outcome, data
 
 
@@ -26,7 +26,8 @@ def sequence(outcome, user):
 
 
 def test_every_workload_is_complete():
-    assert workloads.names() == ['backlogged', 'unequal', 'phases', 'pages', 'open', 'cbr', 'excess', 'url-list']
+    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'backlogged', 'unequal', 'phases',
+                                 'pages', 'open', 'cbr', 'excess', 'url-list']
     for name in workloads.names():
         workload = workloads.get(name)
         assert workload.name == name and workload.summary
@@ -176,6 +177,51 @@ def test_pages_with_background(tmp_path):
     background = [row for row in outcome.requests if row['kind'] == 'background']
     assert len(background) == 6 * 2 * 100 and {row['page'] for row in background} == {''}
     assert any(row['kind'] == 'document' for row in outcome.requests)
+
+
+@pytest.mark.parametrize('workload', ['backlogged', 'open', 'pages'])
+def test_over_https_the_same_is_asked_for_on_tunnels(tmp_path, workload):
+    outcomes = []
+    for name in (workload, f'https-{workload}'):
+        (tmp_path / name).mkdir()
+        outcomes.append(Outcome(tmp_path / name, workload=name, drain_s=5))
+    plain, https = outcomes
+    assert set(plain.clients.ways) == {'http'} and set(https.clients.ways) == {'h2'}
+    assert {row['scheme'] for row in plain.requests} == {'http'} and {row['scheme'] for row in https.requests} == {'h2'}
+    assert {row['outcome'] for row in https.requests} == {'ok'}
+    assert https.offered == plain.offered
+    for user in plain.spec.users:
+        a, b = sequence(plain, user.name), sequence(https, user.name)
+        assert len(a) > 10 and a[:len(b)] == b[:len(a)]
+
+
+def test_a_page_over_https_asks_for_all_its_objects_at_once(tmp_path):
+    outcome = Outcome(tmp_path, workload='https-pages', duration_s=200, drain_s=50)
+    assert outcome.clients.most == {user.name: 11 for user in outcome.spec.users}
+    assert len(outcome.pages) > 100
+    for page in outcome.pages:      # the document, then eleven at once
+        assert float(page['t_end']) - float(page['t_start']) == pytest.approx(0.4, abs=1e-5)
+
+
+def test_idle_tunnels_stay_open_for_the_whole_run(tmp_path):
+    outcome = Outcome(tmp_path, workload='https-pages', drain_s=50)
+    held = outcome.clients.tunnels.idle
+    assert collections.Counter(user for user, *_ in held) == {user.name: 20 for user in outcome.spec.users}
+    assert collections.Counter(server for _, server, *_ in held) == {'s01.test': 60, 's02.test': 60}
+    assert all(0 <= opened <= idle.OPENING_S and closed == 20.0 for *_, opened, closed in held)
+    (tmp_path / 'none').mkdir()
+    none = Outcome(tmp_path / 'none', workload='https-pages', drain_s=50, parameters={'idle': 0})
+    assert none.clients.tunnels.idle == []
+    assert [row['t_start'] for row in none.requests] == [row['t_start'] for row in outcome.requests]
+
+
+def test_an_idle_tunnel_that_cannot_be_opened_is_counted(tmp_path):
+    def clients(made):
+        made.tunnels.refuse = lambda number: number >= 7
+    outcome = Outcome(tmp_path, workload='https-pages', drain_s=50, clients=clients)
+    assert dict(outcome.run.errors) == {'idle tunnel: ConnectionRefusedError: no': 113}
+    assert dict(outcome.run.tunnels) == {'opened': 7, 'failed': 113}
+    assert {row['outcome'] for row in outcome.requests} == {'ok'}
 
 
 @pytest.mark.parametrize('load', [0.5, 0.95])
