@@ -60,6 +60,7 @@ WindowParams WindowOf(const RequestConfig &c)
     if (c.quantum > 0) {
         w.memory = 5 * w.interval;
         w.early = 0.9;
+        w.queue = 30'000'000;
         w.initial = std::max(1.0, BandwidthDelay(c) / static_cast<double>(c.quantum));
     }
     return w;

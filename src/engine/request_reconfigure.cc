@@ -31,18 +31,20 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
                          known == old.end() ? std::make_shared<ClassStats>(cls.name) : known->second.second});
     }
     const double virtualTime = *ledger.virtualTime();
-    const auto move = [&](Request &r) {
-        const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
+    const auto joinClass = [&](Request &r, const char *const name) {
         size_t to = c.defaultClass;
         for (size_t n = 0; n < c.classes.size(); ++n) {
-            if (c.classes[n].name == flow.cls->name)
+            if (c.classes[n].name == name)
                 to = n;
         }
-        if (r.state == Request::State::Paused) {
-            --r.stats->paused;
-            ++fresh[to].stats->paused;
-        }
+        count(r, -1);
         r.stats = fresh[to].stats;
+        count(r, 1);
+        return to;
+    };
+    const auto move = [&](Request &r) {
+        const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
+        const auto to = joinClass(r, flow.cls->name);
         const bool inService = r.state == Request::State::Served;
         const auto past = r.item;
         r.item = next->adopt(next->flow(*fresh[to].cls, flow.name()), NoEstimate, &r, now, past->attained, inService);
@@ -57,6 +59,8 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
     std::sort(all.begin(), all.end(), [](const Request *a, const Request *b) { return a->item->seq < b->item->seq; });
     for (const auto r : all)
         move(*r);
+    for (const auto r : resting)
+        r->cls = fresh[joinClass(*r, r->cls->name)].cls;
     // To the new plugin every move was an idle class that woke: what that made of the counters is undone, and
     // setWeight() has it look at them again.
     *ledger.virtualTime() = virtualTime;

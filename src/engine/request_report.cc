@@ -21,6 +21,8 @@ std::vector<ClassReport> RequestScheduler::classes() const
         r.queued = slot.cls->backlog - s.paused;
         r.paused = s.paused;
         r.inFlight = slot.cls->in_service;
+        r.resting = s.resting;
+        r.exchanges = s.exchanges;
         r.requests = s.requests;
         r.bytes = s.bytes;
         r.excess = s.excess;
@@ -62,6 +64,11 @@ WindowReport RequestScheduler::window() const
     r.outstanding = self.rate.window().outstanding;
     r.limit = self.rate.window().limit;
     r.utilisation = self.rate.utilisation();
+    r.change = WindowChangeText(self.rate.lastChange());
+    const auto now = static_cast<msfrs_time>(self.history.empty() ? 0 : self.history.back().at * 1e9);
+    if (const auto queue = self.path.queue(now))
+        r.queue = Seconds(*queue);
+    r.base = Seconds(self.path.meanBase(now));
     r.metered = self.meter->metered();
     r.history.assign(self.history.begin(), self.history.end());
     return r;
@@ -74,6 +81,8 @@ RequestScheduler::Trace RequestScheduler::trace(const Request &r, const msfrs_ti
     t.firstWait = r.firstWait;
     const bool waits = r.state == Request::State::Queued || r.state == Request::State::Paused;
     t.totalWait = r.totalWait + (waits ? std::max<msfrs_time>(now - r.waitingSince, 0) : 0);
+    t.exchangeWait = r.exchangeWait;
+    t.exchanges = r.exchanges;
     t.quanta = r.quanta;
     t.w = r.w;
     t.wplus = r.wplus;

@@ -61,11 +61,14 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     r.quantumLeft = config.quantum;
     ++r.quanta;
     ++r.stats->quanta;
+    if (r.item->attained == 0)
+        r.stats->waits.add(wait, now);
     if (r.firstWait < 0) {
         r.firstWait = wait;
         r.w = rate.window().outstanding;
         r.wplus = rate.window().limit;
-        r.stats->waits.add(wait, now);
+    } else if (r.item->attained == 0) {
+        r.exchangeWait += wait;
     }
     if (&r == asking)
         answered = true;    // readMore() answers directly
@@ -103,11 +106,16 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
         rate.setFull(full, now, meter->total());
 }
 
-/// Who waited for a first grant too long is refused; who was paused too long goes on regardless of the window.
+/// Who waited for the very first grant too long is refused; who was served before goes on regardless of the window.
 void RequestScheduler::Impl::expire(const msfrs_time now)
 {
     while (!waiting.empty() && now - waiting.front()->waitingSince >= config.maxWait) {
         auto &r = *waiting.front();
+        if (r.firstWait >= 0) {
+            engine->pickThis(*r.item, now);
+            grant(r, now);
+            continue;
+        }
         engine->remove(*r.item, now, MSFRS_EXPIRED);
         ++r.stats->expired;
         refuse(r, now, MSFRS_EXPIRED);
@@ -119,6 +127,25 @@ void RequestScheduler::Impl::expire(const msfrs_time now)
     }
 }
 
+void RequestScheduler::Impl::restSilent(const msfrs_time now)
+{
+    if (now < nextSilence || config.quantum == 0) // without quanta it is the paper: a place is held to the end
+        return;
+    nextSilence = now + SilenceEvery;
+    for (auto next = served.begin(); next != served.end();) {
+        auto &r = **next++;
+        if (!r.owner->silent(now))
+            continue;
+        const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
+        r.cls = flow.cls;
+        r.user = flow.name();
+        engine->done(*r.item, now);
+        r.item = nullptr;
+        rate.returned();
+        change(r, Request::State::Resting);
+    }
+}
+
 RequestScheduler::RequestScheduler(const RequestConfig &config, const RequestHost &host, const msfrs_time now):
     impl_(std::make_unique<Impl>(config, host, now)) {}
 
@@ -127,7 +154,7 @@ RequestScheduler::~RequestScheduler()
     // The engine frees what is queued by itself.
     for (const auto r : impl_->served)
         impl_->engine->done(*r->item, 0);
-    for (const auto list : {&impl_->waiting, &impl_->paused, &impl_->served, &impl_->refused}) {
+    for (const auto list : {&impl_->waiting, &impl_->paused, &impl_->served, &impl_->resting, &impl_->refused}) {
         for (const auto r : *list)
             delete r;
     }
@@ -156,9 +183,9 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     Request *victim = nullptr;
     const auto mayDrop = [&victim](const msfrs_item &item) {
         const auto r = static_cast<Request *>(item.host);
-        if (r->state == Request::State::Queued)
+        if (r->state == Request::State::Queued && r->firstWait < 0)
             victim = r;
-        return r == victim; // a paused response is half delivered: it stays
+        return r == victim; // a paused response is half delivered, and nobody could be told about a later exchange
     };
     if (self.engine->offer(flow, NoEstimate, request.get(), now, request->item, mayDrop) == Engine::Offer::Dropped) {
         ++slot.stats->admission;
@@ -207,6 +234,8 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
         r.quantumLeft -= bytes;
     } else if (r.item) {
         self.engine->chargeFlow(*r.item->flow, bytes, now);
+    } else if (r.state == Request::State::Resting) {
+        self.engine->chargeFlow(self.engine->flow(*r.cls, r.user), bytes, now);
     }
 }
 
@@ -228,13 +257,31 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     r.undisturbed = 0;
     self.change(r, Request::State::Paused);
     self.engine->requeue(*r.item, NoEstimate, now);
-    if (self.pumping)
+    return self.goOn(r, now);
+}
+
+/// \returns whether a request that has just been queued may go on at once
+bool RequestScheduler::Impl::goOn(Request &r, const msfrs_time now)
+{
+    if (pumping)
         return false; // asked from inside granted(): the pump that called it goes on for this one too
-    self.asking = &r;
-    self.answered = false;
-    self.pump(now);
-    self.asking = nullptr;
-    return self.answered;
+    asking = &r;
+    answered = false;
+    pump(now);
+    asking = nullptr;
+    return answered;
+}
+
+bool RequestScheduler::again(Request &r, const msfrs_time now)
+{
+    auto &self = *impl_;
+    assert(r.state == Request::State::Resting);
+    r.item = self.engine->adopt(self.engine->flow(*r.cls, r.user), NoEstimate, &r, now, 0, false);
+    r.waitingSince = now;
+    ++r.exchanges;
+    ++r.stats->exchanges;
+    self.change(r, Request::State::Queued);
+    return self.goOn(r, now);
 }
 
 void RequestScheduler::allowMore(Request &r, const int64_t bytes)
@@ -254,7 +301,7 @@ void RequestScheduler::done(Request *const r, const msfrs_time now)
         self.answered = false;
     }
     self.leave(*r);
-    if (r->state == Request::State::Refused)
+    if (!r->item)
         return;
     if (r->state == Request::State::Served) {
         self.rate.returned();
@@ -282,6 +329,12 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }
 
+void RequestScheduler::seenRoundTrip(const uint64_t server, const msfrs_time rtt, const msfrs_time least,
+                                     const msfrs_time now)
+{
+    impl_->path.seen(server, rtt, least, now);
+}
+
 void RequestScheduler::Impl::doubtRate()
 {
     const auto &params = rate.params();
@@ -302,8 +355,10 @@ void RequestScheduler::Impl::doubtRate()
 msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;
+    self.rate.sample();
     if (self.rate.due(now)) {
-        if (self.rate.update(now, self.meter->total(), self.config.rate)) {
+        const PathState path = {self.path.queue(now), self.path.meanBase(now)};
+        if (self.rate.update(now, self.meter->total(), self.config.rate, path)) {
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.outstanding), window.limit,
                                     self.rate.utilisation(), self.rate.fullShare()});
@@ -316,12 +371,13 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         self.engine->forgetIdleFlows(now - ForgetAfter, now - 10 * ForgetAfter);
         self.nextForget = now + ForgetEvery;
     }
+    self.restSilent(now);
     self.expire(now);
     self.pump(now);
 
     msfrs_time next = self.rate.nextUpdate();
-    if (self.wakeAt > now)
-        next = std::min(next, self.wakeAt);
+    if (const auto wake = wakeAt(); wake > now)
+        next = std::min(next, wake);
     for (const auto list : {&self.waiting, &self.paused}) {
         if (!list->empty())
             next = std::min(next, list->front()->waitingSince + self.config.maxWait);
@@ -329,7 +385,13 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     return std::max(next, now + 1);
 }
 
-msfrs_time RequestScheduler::wakeAt() const { return impl_->wakeAt; }
+msfrs_time RequestScheduler::wakeAt() const
+{
+    const auto &self = *impl_;
+    if (self.served.empty() || self.config.quantum == 0)
+        return self.wakeAt;
+    return self.wakeAt ? std::min(self.wakeAt, self.nextSilence) : self.nextSilence;
+}
 
 int RequestScheduler::receiveBuffer() const
 {

@@ -5,12 +5,16 @@
 /// States of a request:
 ///
 ///     hold() -> QUEUED -> granted -> SERVED -> (quantum used up, others wait) -> PAUSED -> granted -> SERVED ...
-///                 |                    |                                           |
-///                 +--------------------+------------------ done() ----------------+
+///                 ^                    |
+///                 |                    +-----> (its server is silent) -> RESTING
+///                 +------------------------------- again() -----------------+
 ///
-/// Invariants: a request holds a place in the window exactly while it is SERVED; RequestOwner::granted() is
-/// called once for every way into SERVED except the one that readMore() answers directly; done() may come in
-/// any state, once, and frees everything.
+/// A connection that is kept open is one request with many *exchanges*: each has a wait of its own, as a fresh item.
+///
+/// Invariants: a request holds a place in the window exactly while it is SERVED, and has an item in the engine exactly
+/// while it is QUEUED, SERVED or PAUSED; RequestOwner::granted() is called once for every way into SERVED except those
+/// that readMore() and again() answer directly; done() may come in any state, once, and frees everything. Who has been
+/// served once is never refused.
 #ifndef MSFRS_ENGINE_REQUEST_SCHEDULER_H
 #define MSFRS_ENGINE_REQUEST_SCHEDULER_H
 
@@ -38,10 +42,13 @@ public:
     /// call to the scheduler except the owner's own readMore() and done(); must not throw.
     virtual void granted() = 0;
     /// The request waited longer than max_wait and was taken out of its queue; answer the client and call done().
-    /// Never called for a paused response: that one is granted when it has waited too long.
+    /// Never called for a paused response or a later exchange: those are granted when they have waited too long.
     virtual void expired() = 0;
     /// The same for a request that the admission control dropped after all, for another's sake.
     virtual void dropped() { expired(); }
+    /// Whether the server has fallen silent, so that the place is better had by another; asked some 40 times a second
+    /// while SERVED. After true the request is RESTING. Must not call the scheduler; must not throw.
+    virtual bool silent(msfrs_time now) { return static_cast<void>(now), false; }
 };
 
 struct ClassConfig {
@@ -90,11 +97,13 @@ struct ClassReport {
     std::string name;
     double weight = 0;
     uint32_t users = 0, queued = 0, paused = 0, inFlight = 0;
+    uint32_t resting = 0;             ///< open, without a place: their servers are silent
+    uint64_t exchanges = 0;           ///< beyond the first of each request; not in `requests`
     uint64_t requests = 0, bytes = 0, quanta = 0, refusedPerUser = 0, refusedTotal = 0, refusedAdmission = 0,
              expired = 0;
     uint64_t excess = 0;              ///< bytes that no request caused; not in `bytes`
     double service = 0;               ///< SC_i
-    double waitP50 = 0, waitP95 = 0, waitP99 = 0; ///< of the last five to ten minutes, first grants only
+    double waitP50 = 0, waitP95 = 0, waitP99 = 0; ///< of the last five to ten minutes; first grants of exchanges only
     uint64_t waitCount = 0;           ///< how many waits there have been in all
     double waitSum = 0;
 };
@@ -107,6 +116,9 @@ struct UserReport {
 
 struct WindowReport {
     double outstanding = 0, limit = 0, utilisation = 0; ///< W, W+, U of the last interval
+    std::string change;               ///< why W+ was changed last
+    double queue = -1, base = 0;      ///< s: what the queue at the provider adds to round trips (negative: not known), and
+                                      ///< their mean without it
     bool metered = false;             ///< whether U comes from the interface counter
     struct Sample { double at, w, wplus, u, full; }; ///< s of the host's clock; W; W+; U; share of time full
     std::vector<Sample> history;      ///< latest last, at most 120
@@ -141,6 +153,9 @@ public:
     /// quantum that has just begun. Only called while SERVED.
     void allowMore(Request &, int64_t bytes);
 
+    /// A new exchange of a request that is RESTING. \returns whether it may go on at once; else granted() will be called.
+    bool again(Request &, msfrs_time now);
+
     /// Whether anybody waits for service.
     bool contended() const;
 
@@ -160,12 +175,16 @@ public:
     /// The same for a receiver of no class: the utilisation alone counts them (section 6 (3)).
     void countExcess(int64_t bytes);
 
+    /// A connection to a server has seen a round trip of `rtt` ns > 0 lately, and of `least` > 0 at best.
+    /// \param server a key of its address
+    void seenRoundTrip(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
+
     /// Updates the window when an interval is over, expires what waited too long, releases what may go.
     /// \returns when it wants to be called next; at most one window interval away
     msfrs_time tick(msfrs_time now);
 
-    /// When the arbiter wants to be asked again although nothing has changed, which any call may have brought
-    /// forward: tick() is then due. 0: no such wish.
+    /// When tick() is due although nothing has changed, which any call may have brought forward: the arbiter wants to
+    /// be asked again, or servers may have fallen silent. 0: no such wish.
     msfrs_time wakeAt() const;
 
     /// Receive buffer that the connection to a server should be bounded to, in bytes: what one response may have on
@@ -191,7 +210,9 @@ public:
     struct Trace {
         std::string className;
         msfrs_time firstWait = 0;  ///< ns between hold() and the first grant; -1: not granted
-        msfrs_time totalWait = 0;  ///< the same plus all pauses
+        msfrs_time totalWait = 0;  ///< the same plus all pauses and the waits of later exchanges
+        msfrs_time exchangeWait = 0; ///< ns that later exchanges waited for their first grants
+        uint32_t exchanges = 1;    ///< begun, the first one included
         uint32_t quanta = 0;       ///< quanta begun
         uint32_t w = 0;            ///< W right after the first grant
         double wplus = 0;          ///< W+ then

@@ -9,12 +9,14 @@
 #include "engine/request_config.h"
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
+#include "window/queue_estimate.h"
 
 #include <deque>
 #include <list>
 
 namespace msfrs {
 
+constexpr msfrs_time SilenceEvery = 25'000'000; ///< how often servers in service are asked whether they are silent
 constexpr int64_t Undisturbed = 65536; ///< bytes: who got so much while nobody waited seems to be alone on the link
 constexpr int64_t NoEstimate[MSFRS_RESOURCES] = {}; ///< nobody knows what a request will cost
 
@@ -24,23 +26,26 @@ struct ClassStats {
     explicit ClassStats(std::string n): name(std::move(n)) {}
 
     std::string name;
-    uint64_t requests = 0, bytes = 0, excess = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
-    uint32_t paused = 0;
+    uint64_t requests = 0, exchanges = 0, bytes = 0, excess = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
+    uint32_t paused = 0, resting = 0;
     WaitHistogram waits;
 };
 
 class Request {
 public:
-    enum class State { Queued, Served, Paused, Refused };
+    enum class State { Queued, Served, Paused, Resting, Refused };
 
     Request(RequestOwner &o, const msfrs_time now): owner(&o), waitingSince(now) {}
 
     RequestOwner *owner;
-    msfrs_item *item = nullptr;       ///< null only when Refused
+    msfrs_item *item = nullptr;       ///< null only when Resting or Refused
     std::shared_ptr<ClassStats> stats;
     State state = State::Queued;
     msfrs_time waitingSince;          ///< of the current wait
-    msfrs_time firstWait = -1, totalWait = 0;
+    msfrs_time firstWait = -1, totalWait = 0, exchangeWait = 0;
+    uint32_t exchanges = 1;
+    msfrs_class *cls = nullptr;       ///< valid while Resting
+    std::string user;                 ///< likewise: its flow may be forgotten meanwhile
     int64_t quantumLeft = 0, bytes = 0;
     int64_t undisturbed = 0;          ///< bytes of quanta that ended while nobody waited, since the last that did not
     uint32_t quanta = 0, w = 0;
@@ -73,6 +78,7 @@ struct RequestScheduler::Impl {
         case Request::State::Queued: return waiting;
         case Request::State::Paused: return paused;
         case Request::State::Served: return served;
+        case Request::State::Resting: return resting;
         case Request::State::Refused: break;
         }
         return refused;
@@ -86,15 +92,23 @@ struct RequestScheduler::Impl {
     void change(Request &r, const Request::State state)
     {
         auto &from = listOf(r);
-        r.stats->paused -= r.state == Request::State::Paused;
+        count(r, -1);
         r.state = state;
-        r.stats->paused += r.state == Request::State::Paused;
+        count(r, 1);
         auto &to = listOf(r);
         to.splice(to.end(), from, r.place); // r.place stays valid
     }
+    /// counts a request among those of its state, or takes it out (by = -1)
+    static void count(const Request &r, const int by)
+    {
+        if (r.state == Request::State::Paused)
+            r.stats->paused += static_cast<uint32_t>(by);
+        else if (r.state == Request::State::Resting)
+            r.stats->resting += static_cast<uint32_t>(by);
+    }
     void leave(Request &r)
     {
-        r.stats->paused -= r.state == Request::State::Paused;
+        count(r, -1);
         listOf(r).erase(r.place);
     }
 
@@ -102,6 +116,9 @@ struct RequestScheduler::Impl {
     void refuse(Request &, msfrs_time now, msfrs_reason);
     void pump(msfrs_time now);
     void expire(msfrs_time now);
+    /// Takes their places from those whose servers are silent.
+    void restSilent(msfrs_time now);
+    bool goOn(Request &, msfrs_time now);
     /// A rate that the link cannot reach lets W+ grow for ever: who can mend it is told, once.
     void doubtRate();
 
@@ -111,12 +128,14 @@ struct RequestScheduler::Impl {
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;
     RateController rate;
+    QueueEstimate path;
     std::vector<Slot> slots;                      ///< by index into config.classes
-    std::list<Request *> waiting, paused, served, refused; ///< each in the order in which they entered
+    std::list<Request *> waiting, paused, served, resting, refused; ///< each in the order in which they entered
     std::deque<WindowReport::Sample> history;
     msfrs_time nextForget = 0;
+    msfrs_time nextSilence = 0;                   ///< when restSilent() looks again, while anybody is served
     msfrs_time wakeAt = 0;                        ///< when the arbiter wants to be asked again; 0: no wish
-    Request *asking = nullptr;                    ///< the one whose readMore() pumps
+    Request *asking = nullptr;                    ///< the one whose readMore() or again() pumps
     bool answered = false;                        ///< whether it was granted
     bool pumping = false;
     bool doubted = false;                         ///< whether doubtRate() has spoken since the configuration was read

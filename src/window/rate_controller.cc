@@ -10,12 +10,30 @@ namespace {
 /// More than any gateway has connections: keeps W+ finite while nothing answers.
 constexpr double MostOutstanding = 1 << 20;
 
+constexpr msfrs_time FullMemory = 5'000'000'000; ///< ns of a full link before W+ is tried a little smaller
+constexpr double FullStep = 0.98;                ///< by so much
+constexpr double LeastStep = 0.7;                ///< no further down in one interval: round trips are old news
+constexpr msfrs_time IdleMemory = 10'000'000'000;
+constexpr double NearlyIdle = 0.5;
+
 /// U_m, equation (2): share of C that so many bytes in so much time are.
 double Utilisation(const double bytes, const msfrs_time time, const double rate)
 {
     return std::max(bytes, 0.0) * 8.0 / (rate * static_cast<double>(time) * 1e-9);
 }
 } // namespace
+
+const char *WindowChangeText(const WindowChange why)
+{
+    switch (why) {
+    case WindowChange::None: return "none yet";
+    case WindowChange::LinkNotFull: return "the link was not full while requests waited";
+    case WindowChange::QueueAtProvider: return "a queue stood at the provider";
+    case WindowChange::LinkFull: return "the link was full; fewer may do";
+    case WindowChange::Idle: return "the link was nearly idle";
+    }
+    return "";
+}
 
 RateController::RateController(const WindowParams &params, LedgerWindow &window, const msfrs_time now,
                                const double total):
@@ -78,14 +96,52 @@ void RateController::recompute(const msfrs_time now, const double total, const d
     const double factor = u * params_.growth > params_.target                     // min{U+/U_m, K}, also for U_m = 0
                               ? params_.target / u
                               : params_.growth;
-    window_.limit = std::clamp(window_.limit * factor, 1.0, MostOutstanding);     // (3)
+    if (factor > 1 || params_.queue == 0)                                         // the way down is lower()'s
+        change(window_.limit * factor, WindowChange::LinkNotFull);                // (3)
     fullTime_ = 0;
     fullBytes_ = 0;
     sinceRecomputed_ = now;
     sinceRecomputedTotal_ = total;
 }
 
-bool RateController::update(const msfrs_time now, const double total, const double rate)
+void RateController::change(const double limit, const WindowChange why)
+{
+    const double next = std::clamp(limit, 1.0, MostOutstanding);
+    if (next != window_.limit)
+        lastChange_ = why;
+    window_.limit = next;
+}
+
+void RateController::lower(const msfrs_time elapsed, const PathState &path)
+{
+    if (params_.queue == 0)
+        return;
+    const double mean = outstandingSamples_ ? outstandingSum_ / outstandingSamples_ : window_.outstanding;
+    const double inUse = std::max(1.0, std::min(window_.limit, mean));
+    const double full = (1 + params_.target) / 2; // half of what U may miss
+    const double nearly = 1 - 3 * (1 - params_.target); // packets make U of one interval uneven
+
+    if (utilisation_ < nearly)
+        fullFor_ = 0;
+    fullForBytes_ = (fullFor_ ? fullForBytes_ : 0) + utilisation_ * static_cast<double>(elapsed);
+    fullFor_ += utilisation_ >= nearly ? elapsed : 0;
+    idleFor_ = utilisation_ < NearlyIdle && fullShare_ == 0 ? idleFor_ + elapsed : 0;
+
+    if (fullFor_ && path.queue && *path.queue > params_.queue) {
+        const auto wanted = static_cast<double>(path.base + params_.queue);
+        const auto found = static_cast<double>(path.base + *path.queue);
+        change(inUse * std::max(wanted / found, LeastStep), WindowChange::QueueAtProvider);
+        fullFor_ = 0;
+    } else if (fullFor_ >= FullMemory) {
+        if (fullForBytes_ >= full * static_cast<double>(fullFor_))
+            change(inUse * FullStep, WindowChange::LinkFull);
+        fullFor_ = 0;
+    } else if (idleFor_ >= IdleMemory) {
+        change(window_.limit + (params_.initial - window_.limit) / 10, WindowChange::Idle);
+    }
+}
+
+bool RateController::update(const msfrs_time now, const double total, const double rate, const PathState &path)
 {
     const auto elapsed = now - start_;
     if (elapsed <= 0) {
@@ -98,6 +154,9 @@ bool RateController::update(const msfrs_time now, const double total, const doub
     utilisation_ = Utilisation(total - startTotal_, elapsed, rate);
     fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
     recompute(now, total, rate);
+    lower(elapsed, path);
+    outstandingSum_ = 0;
+    outstandingSamples_ = 0;
     intervalFull_ = 0;
     start_ = now;
     startTotal_ = total;

@@ -13,11 +13,19 @@
 /// Since U cannot exceed 1, (3) takes 2 % off W+ at most but may double it: a noisy U drives W+ up. So `memory` gathers
 /// full time over several intervals, while `early` lets W+ grow at once when the link is plainly not full. Neither is
 /// in the paper, whose T is long; both are off by default.
+///
+/// The way down. Once W+ exceeds what is asked for, nobody waits, (3) is silent and the window holds nothing back. So with
+/// `queue` W+ also comes down whenever the link is full, whether or not anybody waits: from what is in service, if that
+/// is less than W+. Where the round trips to servers show a queue at the provider of more than `queue`, it comes down
+/// by what is too much on the way; otherwise slowly, until U is just below full, so that W+ is the smallest that fills
+/// the link. While the link is nearly idle W+ goes back to W0+. Not in the paper; off by default.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
 #include "engine/ledger.h"
 #include "plugin/msfrs_plugin.h"
+
+#include <optional>
 
 namespace msfrs {
 
@@ -30,6 +38,17 @@ struct WindowParams {
     msfrs_time memory = 0;              ///< ns, full time that is gathered before W+ is recomputed; 0: half an interval
     double early = 0;                   ///< share of U+ below which W+ grows without waiting for `memory`; 0: never
     double initial = 1.0;               ///< W0+, >= 1
+    msfrs_time queue = 0;               ///< ns, what may stand at the provider; 0: W+ does not come down by that
+};
+
+/// Why W+ was changed last.
+enum class WindowChange { None, LinkNotFull, QueueAtProvider, LinkFull, Idle };
+const char *WindowChangeText(WindowChange);
+
+/// What connections to servers see, ns.
+struct PathState {
+    std::optional<msfrs_time> queue;    ///< what the queue at the provider adds to their round trips
+    msfrs_time base = 0;                ///< their mean round trip without it; 0: not known
 };
 
 class RateController {
@@ -60,18 +79,24 @@ public:
     /// \param total bytes the link has carried since some fixed time
     /// \param rate C in bit/s
     /// \returns whether an interval ended
-    bool update(msfrs_time now, double total, double rate);
+    bool update(msfrs_time now, double total, double rate, const PathState &path = {});
+
+    /// Notes how many are outstanding, for their mean over an interval.
+    void sample() { outstandingSum_ += window_.outstanding; ++outstandingSamples_; }
 
     double utilisation() const { return utilisation_; } ///< of the whole last interval, share of C
     double fullShare() const { return fullShare_; }     ///< share of the last interval in which it was full
     const WindowParams &params() const { return params_; }
     const LedgerWindow &window() const { return window_; }
+    WindowChange lastChange() const { return lastChange_; }
 
 private:
     WindowParams params_;
     LedgerWindow &window_;
     void accountFull(msfrs_time now, double total);
     void recompute(msfrs_time now, double total, double rate);
+    void lower(msfrs_time elapsed, const PathState &);
+    void change(double limit, WindowChange);
 
     msfrs_time start_;                ///< of the current interval
     double startTotal_;               ///< what the link had carried then
@@ -84,6 +109,12 @@ private:
     double sinceRecomputedTotal_;     ///< what the link had carried then
     msfrs_time intervalFull_ = 0;     ///< full in the current interval
     double utilisation_ = 0, fullShare_ = 0;
+    double outstandingSum_ = 0;       ///< of samples in the current interval
+    uint32_t outstandingSamples_ = 0;
+    msfrs_time fullFor_ = 0;          ///< intervals in a row in which the link was full
+    double fullForBytes_ = 0;         ///< U times time over them, ns
+    msfrs_time idleFor_ = 0;          ///< intervals in a row in which the link was nearly idle
+    WindowChange lastChange_ = WindowChange::None;
 };
 
 } // namespace msfrs

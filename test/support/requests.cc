@@ -27,6 +27,16 @@ void TestOwner::expired()
         test_.done(*this);
 }
 
+bool TestOwner::silent(msfrs_time)
+{
+    EXPECT_TRUE(served) << name << " was asked for silence while it was not served";
+    if (isSilent) {
+        resting = true;
+        served = false;
+    }
+    return isSilent;
+}
+
 RequestTest::~RequestTest()
 {
     if (!s)
@@ -77,6 +87,20 @@ bool RequestTest::read(TestOwner &o, const int64_t bytes)
     return more;
 }
 
+void RequestTest::charge(TestOwner &o, const int64_t bytes) { s->charge(*o.request, bytes, clock.now()); }
+
+bool RequestTest::again(TestOwner &o)
+{
+    o.resting = false;
+    o.inReadMore = true; // answered directly, as there
+    const bool now = s->again(*o.request, clock.now());
+    o.inReadMore = false;
+    o.served = now;
+    if (now)
+        granted_ += (granted_.empty() ? "" : " ") + o.name;
+    return now;
+}
+
 void RequestTest::done(TestOwner &o)
 {
     o.ended = true;
@@ -112,7 +136,7 @@ void RequestTest::check()
     size_t served = 0, waiting = 0;
     for (const auto &o : owners) {
         served += o.served;
-        waiting += o.request && !o.ended && !o.served && o.expiries == 0;
+        waiting += o.request && !o.ended && !o.served && !o.resting && o.expiries == 0;
     }
     size_t inFlight = 0, queued = 0;
     for (const auto &c : s->classes()) {

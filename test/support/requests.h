@@ -23,10 +23,12 @@ public:
     TestOwner(RequestTest &test, std::string n): name(std::move(n)), test_(test) {}
     void granted() override;
     void expired() override;
+    bool silent(msfrs_time now) override;
 
     std::string name;
     Request *request = nullptr;
-    bool served = false, ended = false;
+    bool served = false, resting = false, ended = false;
+    bool isSilent = false;   ///< what silent() says
     int grants = 0, expiries = 0;
     Refusal refusal = Refusal::None;
     /// Run by granted() and expired(); without one of the latter, expired() calls done().
@@ -59,6 +61,9 @@ protected:
     TestOwner &adopt(uint32_t cls, const std::string &user, const std::string &name);
     /// bytes arrive; \returns whether it may read on
     bool read(TestOwner &, int64_t bytes);
+    void charge(TestOwner &, int64_t bytes);
+    /// A new exchange; \returns whether it goes on at once.
+    bool again(TestOwner &);
     void done(TestOwner &);
     /// Time passes, with ticks as the scheduler wants them.
     void pass(msfrs_time time);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "window/queue_estimate.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace msfrs {
+
+namespace {
+constexpr msfrs_time Second = 1'000'000'000;
+constexpr msfrs_time BaseLasts = 60 * Second; ///< and as long again
+constexpr msfrs_time SampleLasts = 2 * Second;
+constexpr size_t Enough = 4;
+constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
+} // namespace
+
+QueueEstimate::Base &QueueEstimate::baseOf(const uint64_t server, const msfrs_time now)
+{
+    const auto known = bases_.find(server);
+    if (known != bases_.end()) {
+        auto &base = known->second;
+        if (now - base.since >= 2 * BaseLasts || now < base.since)
+            base = {Never, Never, now};
+        else if (now - base.since >= BaseLasts)
+            base = {Never, base.now, base.since + BaseLasts};
+        return base;
+    }
+    if (bases_.size() >= MostServers) { // whoever was not seen for longest goes
+        const auto older = [](const auto &a, const auto &b) { return a.second.since < b.second.since; };
+        bases_.erase(std::min_element(bases_.begin(), bases_.end(), older));
+    }
+    return bases_.emplace(server, Base{Never, Never, now}).first->second;
+}
+
+void QueueEstimate::seen(const uint64_t server, const msfrs_time rtt, const msfrs_time least, const msfrs_time now)
+{
+    auto &base = baseOf(server, now);
+    base.now = std::min({base.now, rtt, least});
+    samples_.push_back({now, base.least(), std::max<msfrs_time>(rtt - base.least(), 0)});
+    if (samples_.size() > MostSamples)
+        samples_.pop_front();
+}
+
+std::optional<msfrs_time> QueueEstimate::queue(const msfrs_time now) const
+{
+    std::vector<msfrs_time> queues;
+    for (const auto &sample : samples_) {
+        if (now - sample.at <= SampleLasts && sample.at <= now)
+            queues.push_back(sample.queue);
+    }
+    if (queues.size() < Enough)
+        return std::nullopt;
+    const auto quartile = queues.begin() + static_cast<std::ptrdiff_t>(queues.size() / 4);
+    std::nth_element(queues.begin(), quartile, queues.end());
+    return *quartile;
+}
+
+msfrs_time QueueEstimate::meanBase(const msfrs_time now) const
+{
+    msfrs_time sum = 0, count = 0;
+    for (const auto &sample : samples_) {
+        if (now - sample.at <= SampleLasts && sample.at <= now) {
+            sum += sample.base;
+            ++count;
+        }
+    }
+    return count ? sum / count : 0;
+}
+
+} // namespace msfrs

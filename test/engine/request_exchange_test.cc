@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Requests with several exchanges: connections that are kept open and mostly silent.
+#include "support/requests.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace msfrs {
+namespace {
+
+using namespace test;
+
+class ExchangesTest : public RequestTest {
+protected:
+    /// Its server falls silent, and the scheduler notices.
+    void rest(TestOwner &owner)
+    {
+        owner.isSilent = true;
+        pass(50'000'000);
+        owner.isSilent = false;
+        EXPECT_FALSE(owner.served);
+    }
+};
+
+TEST_F(ExchangesTest, ASilentServerGivesItsPlaceBack)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    auto &b = hold(1, "v", "b");
+    EXPECT_EQ(granted(), "a");
+    rest(a);
+    EXPECT_EQ(granted(), "b");
+    EXPECT_EQ(report("gold").resting, 1u);
+    EXPECT_EQ(report("gold").users, 0u) << "its user asks for nothing now";
+    EXPECT_EQ(report("gold").inFlight, 0u);
+    rest(b);
+    EXPECT_EQ(s->window().outstanding, 0);
+}
+
+TEST_F(ExchangesTest, ANewExchangeWaitsForItsTurnAsAFreshItem)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    rest(a);
+    auto &b = hold(1, "v", "b");
+    EXPECT_EQ(granted(), "a b");
+    EXPECT_FALSE(again(a));
+    EXPECT_EQ(report("gold").queued, 1u);
+    EXPECT_EQ(report("gold").exchanges, 1u);
+    EXPECT_EQ(report("gold").requests, 1u) << "it is the same request";
+    clock.advance(Second);
+    done(b);
+    EXPECT_EQ(granted(), "a");
+    const auto trace = s->trace(*a.request, clock.now());
+    EXPECT_EQ(trace.exchanges, 2u);
+    EXPECT_EQ(trace.exchangeWait, Second);
+    EXPECT_EQ(trace.firstWait, 0);
+    EXPECT_EQ(trace.totalWait, Second);
+}
+
+TEST_F(ExchangesTest, ItGoesOnAtOnceWhereThereIsRoom)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    rest(a);
+    EXPECT_TRUE(again(a)) << "answered directly, not by granted()";
+    EXPECT_EQ(a.grants, 1);
+    EXPECT_EQ(s->window().outstanding, 1);
+}
+
+TEST_F(ExchangesTest, WhatItsServerSaysUnaskedIsChargedToItsUser)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    read(a, 100);
+    rest(a);
+    charge(a, 900);
+    EXPECT_EQ(report("gold").bytes, 1000u);
+    EXPECT_EQ(s->topUsers(1).at(0).bytes, 1000u);
+    EXPECT_EQ(s->trace(*a.request, clock.now()).bytes, 1000);
+}
+
+TEST_F(ExchangesTest, ALaterExchangeIsNeverRefused)
+{
+    config.maxPerUser = 1;
+    config.maxQueued = 1;
+    start(1);
+    auto &a = hold(0, "u", "a");
+    rest(a);
+    auto &other = hold(1, "v", "other");
+    hold(0, "u", "b");
+    EXPECT_FALSE(again(a)) << "beyond both limits, it waits all the same";
+    EXPECT_EQ(report("gold").queued, 2u);
+    clock.advance(config.maxWait);
+    pass(0);
+    EXPECT_EQ(owners[2].expiries, 1);
+    EXPECT_EQ(a.expiries, 0);
+    EXPECT_TRUE(a.served) << "regardless of the window, which is full";
+    EXPECT_TRUE(other.served);
+    EXPECT_EQ(s->window().outstanding, 2);
+}
+
+TEST_F(ExchangesTest, TheAdmissionControlDropsNoLaterExchange)
+{
+    config.admission = {"choke", {{"min", "1"}, {"max", "3"}, {"weight", "1"}, {"limit", "100"}}};
+    start(1);
+    auto &a = hold(0, "u", "a");
+    rest(a);
+    hold(1, "v", "other");
+    EXPECT_FALSE(again(a));
+    for (int n = 0; n < 50; ++n)
+        hold(0, "u", "u" + std::to_string(n));
+    EXPECT_EQ(a.expiries, 0);
+    EXPECT_NE(a.request, nullptr);
+}
+
+TEST_F(ExchangesTest, ItMayEndInEveryState)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    auto &b = hold(0, "u", "b");
+    rest(a);
+    rest(b);
+    auto &other = hold(1, "v", "other");
+    EXPECT_FALSE(again(a));
+    done(b); // RESTING
+    done(a); // QUEUED again
+    done(other);
+    EXPECT_EQ(s->window().outstanding, 0);
+    EXPECT_EQ(report("gold").resting, 0u);
+    EXPECT_EQ(report("gold").queued, 0u);
+}
+
+TEST_F(ExchangesTest, ARestingRequestOutlivesItsUsersFlowAndItsClass)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    read(a, 10);
+    rest(a);
+    for (int n = 0; n < 100; ++n)
+        pass(20 * Second);
+    EXPECT_TRUE(s->topUsers(10).empty()) << "its user is forgotten meanwhile";
+    charge(a, 5);
+    config.classes = {{"bronze", 1}};
+    config.defaultClass = 0;
+    s->reconfigure(config, clock.now());
+    EXPECT_EQ(report("bronze").resting, 1u);
+    EXPECT_TRUE(again(a));
+    EXPECT_EQ(report("bronze").users, 1u);
+    done(a);
+}
+
+TEST_F(ExchangesTest, WithoutQuantaAPlaceIsHeldToTheEnd)
+{
+    config.quantum = 0;
+    start(1);
+    auto &a = hold(0, "u", "a");
+    a.isSilent = true;
+    pass(10 * Second);
+    EXPECT_TRUE(a.served) << "as in the paper";
+}
+
+TEST_F(ExchangesTest, NoPlaceIsLostOverManyRandomEnds)
+{
+    config.window.reserve = 0.5;
+    start(4);
+    auto random = [engine = std::mt19937_64(11)](const uint64_t below) mutable { return engine() % below; };
+    std::vector<TestOwner *> open;
+    for (int n = 0; n < 50'000; ++n) {
+        if (open.size() < 40 && random(3) == 0) {
+            auto &owner = hold(static_cast<uint32_t>(random(2)), "u" + std::to_string(random(9)), "r");
+            if (owner.request)
+                open.push_back(&owner);
+        }
+        if (open.empty())
+            continue;
+        const auto at = random(open.size());
+        auto &owner = *open[at];
+        switch (random(5)) {
+        case 0:
+            done(owner);
+            open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
+            break;
+        case 1:
+            owner.isSilent = true;
+            pass(30'000'000);
+            owner.isSilent = false;
+            break;
+        case 2:
+            if (owner.resting)
+                again(owner);
+            break;
+        default:
+            if (owner.served)
+                read(owner, static_cast<int64_t>(random(2000)));
+        }
+    }
+    for (const auto owner : open)
+        done(*owner);
+    EXPECT_EQ(s->window().outstanding, 0);
+    for (const auto name : {"gold", "bronze"}) {
+        const auto cls = report(name);
+        EXPECT_EQ(cls.resting + cls.queued + cls.paused + cls.inFlight + cls.users, 0u) << name;
+    }
+}
+
+} // namespace
+} // namespace msfrs
