@@ -15,6 +15,7 @@
 
 #include <climits>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 namespace
 {
@@ -23,16 +24,17 @@ namespace
 class ArrivalDialer: public CallDialer, public CommDialerParamsT<CommIoCbParams>
 {
 public:
-    explicit ArrivalDialer(const Msfrs::TicketPointer &ticket):
+    ArrivalDialer(const Msfrs::TicketPointer &ticket, void (Msfrs::Ticket::*note)()):
         CommDialerParamsT<CommIoCbParams>(CommIoCbParams(nullptr)),
-        ticket_(ticket)
+        ticket_(ticket),
+        note_(note)
     {}
 
     bool canDial(AsyncCall &) { return true; }
     void dial(AsyncCall &)
     {
         if (params.flag != Comm::ERR_CLOSING)
-            ticket_->noteRestArrived();
+            (ticket_.getRaw()->*note_)();
     }
     void print(std::ostream &os) const override
     {
@@ -43,6 +45,7 @@ public:
 
 private:
     const Msfrs::TicketPointer ticket_;
+    void (Msfrs::Ticket::* const note_)();
 };
 
 } // namespace
@@ -55,7 +58,8 @@ Msfrs::ArrivalWatch::Arrived(const Comm::Connection &conn)
 }
 
 void
-Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, Ticket &ticket)
+Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, Ticket &ticket,
+                           void (Ticket::* const note)())
 {
     stop();
     if (!Comm::IsConnOpen(conn) || fd_table[conn->fd].closing() || Comm::MonitorsRead(conn->fd))
@@ -70,8 +74,15 @@ Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t by
         stop();
         return;
     }
-    reader_ = asyncCall(97, 5, "Msfrs::Ticket::noteRestArrived", ArrivalDialer(&ticket));
+    reader_ = asyncCall(97, 5, "Msfrs::ArrivalWatch", ArrivalDialer(&ticket, note));
     Comm::Read(conn_, reader_);
+}
+
+bool
+Msfrs::ArrivalWatch::peek() const
+{
+    char byte = 0;
+    return Comm::IsConnOpen(conn_) && recv(conn_->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 void

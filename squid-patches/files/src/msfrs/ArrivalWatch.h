@@ -21,9 +21,12 @@ public:
     /// \returns bytes that wait in the kernel to be read
     static int64_t Arrived(const Comm::Connection &);
 
-    /// Calls ticket.noteRestArrived() when `bytes` (positive) or the end of the stream wait in the kernel. Does
-    /// nothing if its receive buffer may be too small for that.
-    void start(const Comm::ConnectionPointer &, int64_t bytes, Ticket &);
+    /// Calls the ticket's method when `bytes` (positive) or the end of the stream wait in the kernel. Does nothing if
+    /// its receive buffer may be too small for that.
+    void start(const Comm::ConnectionPointer &, int64_t bytes, Ticket &, void (Ticket::*note)());
+
+    /// \returns whether there is anything to read on the connection before its end
+    bool peek() const;
 
     /// The connection may be read by others again.
     void stop();

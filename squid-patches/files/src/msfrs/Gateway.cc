@@ -22,6 +22,8 @@
 #include <chrono>
 #include <climits>
 #include <fstream>
+#include <functional>
+#include <string_view>
 #include <unistd.h>
 
 namespace
@@ -46,6 +48,7 @@ Msfrs::Gateway *ThisGateway = nullptr;
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
 constexpr msfrs_time CheckBatchesEvery = Second;
+constexpr msfrs_time LookEvery = Second / 50; ///< at connections, each a system call
 constexpr uint32_t SampleFirst = 64, SampleEvery = 16; ///< quanta; a sample takes two system calls
 
 void
@@ -59,6 +62,14 @@ Seed()
 {
     std::random_device device;
     return (static_cast<uint64_t>(device()) << 32) | device();
+}
+
+uint64_t
+KeyOf(const Ip::Address &address)
+{
+    struct in6_addr bytes;
+    address.getInAddr(bytes);
+    return std::hash<std::string_view>()({reinterpret_cast<const char *>(&bytes), sizeof(bytes)});
 }
 
 /// What one of several workers may use. Every worker schedules alone: it gets its part of the rate and has to
@@ -321,6 +332,18 @@ Msfrs::Gateway::ReceiveBufferFor(const Comm::Connection &conn)
 }
 
 void
+Msfrs::Gateway::lookAtPath(const Comm::Connection &conn, const msfrs_time now)
+{
+    if (!scheduler_ || now < nextLook_)
+        return;
+    const auto path = Path(conn);
+    if (path.latest <= 0)
+        return;
+    nextLook_ = now + LookEvery;
+    scheduler_->seenRoundTrip(KeyOf(conn.remote), path.latest, path.least, now);
+}
+
+void
 Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn, const msfrs::Request &request)
 {
     if (!scheduler_ || conn.rcvbuf <= 0)
@@ -333,7 +356,7 @@ Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn, const msfrs::Request 
     // The kernel guesses until some packets have come.
     if (fd_table[conn.fd].bytes_read > scheduler_->config().quantum &&
             (++quanta_ < SampleFirst || quanta_ % SampleEvery == 0))
-        bufferShare_.seen(LargestWindow(conn), ReceiveBuffer(conn));
+        bufferShare_.seen(Path(conn).window, ReceiveBuffer(conn));
     const auto size = socketOption(std::min<int64_t>(scheduler_->receiveBuffer(request), most));
     if (size <= conn.rcvbuf / 4 * 5)
         return; // not worth two system calls; and what the kernel has announced is not taken back

@@ -88,6 +88,9 @@ public:
     /// \returns what Retry-After should say, seconds
     int retryAfter() const;
 
+    /// Looks from time to time at how long the round trips of those in service are.
+    void lookAtPath(const Comm::Connection &, msfrs_time now);
+
     /// Lets a server have more on its way to us, if there is room now for more of this response.
     void widenReceiveBuffer(Comm::Connection &, const msfrs::Request &);
 
@@ -112,6 +115,7 @@ private:
     msfrs_time nextTick_ = 0;
 
     msfrs::BufferShare bufferShare_; ///< of connections to servers
+    msfrs_time nextLook_ = 0; ///< at a connection's round trip
     uint32_t quanta_ = 0; ///< that looked at a receive buffer
 
     RefusalLog refusals_; ///< of requests

@@ -27,6 +27,8 @@ struct LogTrace {
     int64_t totalWait = 0; ///< ns, the same plus all pauses
     int64_t bytes = 0; ///< what was charged
     uint32_t quanta = 0; ///< quanta begun
+    uint32_t exchanges = 1; ///< begun, the first one included
+    int64_t exchangeWait = 0; ///< ns that those after the first waited before they began
     uint32_t window = 0; ///< W right after the first release
     double limit = 0; ///< W+ then
 };

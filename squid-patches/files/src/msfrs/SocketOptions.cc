@@ -7,10 +7,12 @@
 #include "debug/Stream.h"
 #include "msfrs/SocketOptions.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstddef>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
 #include <sys/socket.h>
 
 static void
@@ -48,16 +50,24 @@ Msfrs::ReceiveBuffer(const Comm::Connection &conn)
     return Get(conn, SO_RCVBUF);
 }
 
-int
-Msfrs::LargestWindow(const Comm::Connection &conn)
+Msfrs::PathInfo
+Msfrs::Path(const Comm::Connection &conn)
 {
+    PathInfo path;
 #if defined(TCP_INFO)
     struct tcp_info info = {};
     socklen_t length = sizeof(info);
-    if (getsockopt(conn.fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0)
-        return static_cast<int>(info.tcpi_rcv_ssthresh);
+    if (getsockopt(conn.fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+        return path;
+    constexpr int64_t Us = 1000; // ns
+    path.window = info.tcpi_rcv_ssthresh;
+    path.srtt = info.tcpi_rtt * Us;
+    path.latest = (info.tcpi_rcv_rtt > 0 ? std::min(info.tcpi_rcv_rtt, info.tcpi_rtt) : info.tcpi_rtt) * Us;
+    // where the kernel is older than its field the length is shorter
+    const auto known = length >= offsetof(tcp_info, tcpi_min_rtt) + sizeof(info.tcpi_min_rtt);
+    path.least = (known && info.tcpi_min_rtt > 0) ? std::min(info.tcpi_min_rtt, info.tcpi_rtt) * Us : path.srtt;
 #endif
-    return 0;
+    return path;
 }
 
 void

@@ -7,6 +7,8 @@
 
 #include "comm/forward.h"
 
+#include <cstdint>
+
 namespace Msfrs
 {
 
@@ -20,8 +22,14 @@ int LowWater(const Comm::Connection &);
 /// \returns the receive buffer of a connection in bytes as the kernel counts, or zero
 int ReceiveBuffer(const Comm::Connection &);
 
-/// \returns how much of it the kernel would offer as a window by now, bytes, or zero where it does not say
-int LargestWindow(const Comm::Connection &);
+/// What the kernel knows of a connection; zeros where it does not say.
+struct PathInfo {
+    int64_t window = 0; ///< how much of its receive buffer the kernel would offer as a window by now, bytes
+    int64_t srtt = 0; ///< smoothed round trip of what we sent, ns
+    int64_t latest = 0; ///< the round trip as of late, ns: of what was received, or of what we sent if that is less
+    int64_t least = 0; ///< the least of some minutes, ns
+};
+PathInfo Path(const Comm::Connection &);
 
 /// Gives a connection that is there another SO_RCVBUF, and lets that alone bound its window.
 void SetReceiveBuffer(const Comm::Connection &, int bytes);

@@ -8,12 +8,10 @@
 #include "base/TextException.h"
 #include "comm/Connection.h"
 #include "debug/Stream.h"
-#include "error/Detail.h"
-#include "errorpage.h"
 #include "fde.h"
 #include "globals.h"
-#include "http/StatusCode.h"
 #include "HttpRequest.h"
+#include "msfrs/SocketOptions.h"
 #include "msfrs/Ticket.h"
 #include "time/gadgets.h"
 
@@ -22,48 +20,6 @@
 
 namespace
 {
-
-/// what people and logs are told about a verdict
-struct Wording {
-    const char *word; ///< for access.log; nil: no refusal
-    const char *sentence; ///< for the client and cache.log
-};
-
-const Wording &
-WordingOf(const Msfrs::Verdict::Kind kind)
-{
-    using Kind = Msfrs::Verdict::Kind;
-    static const Wording released = {nullptr, ""};
-    static const Wording queueOfUserFull = {
-        "MSFRS_USER_QUEUE_FULL", "Too many requests of yours are already waiting for their turn."
-    };
-    static const Wording queueFull = {
-        "MSFRS_QUEUE_FULL", "Too many requests of all users are waiting for their turn."
-    };
-    static const Wording notAdmitted = {
-        "MSFRS_NOT_ADMITTED", "The connection to the Internet is too busy to take another request."
-    };
-    static const Wording waitedTooLong = {
-        "MSFRS_WAITED_TOO_LONG", "The request has waited for its turn as long as requests may wait here."
-    };
-    static const Wording shuttingDown = {"MSFRS_SHUTTING_DOWN", "This gateway is shutting down."};
-
-    switch (kind) {
-    case Kind::queueOfUserFull:
-        return queueOfUserFull;
-    case Kind::queueFull:
-        return queueFull;
-    case Kind::notAdmitted:
-        return notAdmitted;
-    case Kind::waitedTooLong:
-        return waitedTooLong;
-    case Kind::shuttingDown:
-        return shuttingDown;
-    case Kind::released:
-        break;
-    }
-    return released;
-}
 
 Msfrs::Verdict::Kind
 KindOf(const msfrs::Refusal why)
@@ -82,6 +38,9 @@ KindOf(const msfrs::Refusal why)
     return Kind::released;
 }
 
+/// how long what a server said may wait for its client before its place is better had by another
+constexpr msfrs_time UnreadFor = 1'000'000'000;
+
 std::string_view
 View(const SBuf &buf)
 {
@@ -89,39 +48,6 @@ View(const SBuf &buf)
 }
 
 } // namespace
-
-/* Msfrs::Verdict */
-
-const char *
-Msfrs::Verdict::refusal() const
-{
-    return WordingOf(kind).word;
-}
-
-ErrorState *
-Msfrs::Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &al) const
-{
-    if (!refusal())
-        return nullptr;
-    const auto type = (kind == Kind::shuttingDown) ? ERR_SHUTTING_DOWN : ERR_MSFRS_QUEUE;
-    const auto error = new ErrorState(type, Http::scServiceUnavailable, request, al);
-    error->detailError(MakeNamedErrorDetail(refusal()));
-    if (type == ERR_MSFRS_QUEUE) {
-        error->err_msg = xstrdup(WordingOf(kind).sentence);
-        if (const auto gateway = TheGateway())
-            error->retryAfter = gateway->retryAfter();
-    }
-    return error;
-}
-
-std::ostream &
-Msfrs::operator <<(std::ostream &os, const Verdict &verdict)
-{
-    const auto refusal = verdict.refusal();
-    return os << (refusal ? refusal : "released");
-}
-
-/* Msfrs::Ticket */
 
 Msfrs::Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, const void * const holder):
     request_(request),
@@ -174,19 +100,20 @@ Msfrs::Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al
         return nullptr;
 
     auto why = msfrs::Refusal::None;
-    const auto joined = ticket->join("hold", [&](auto &scheduler, const auto now) {
+    const auto joined = ticket->join("hold", State::waiting, [&](auto &scheduler, const auto now) {
         return scheduler.hold(*ticket, ticket->party_.cls, View(ticket->party_.user), now, why);
     });
     if (!joined)
         return nullptr;
+    if (!ticket->scheduled_)
+        ticket->state_ = State::refused;
 
     debugs(97, 3, "class " << ticket->party_.cls << " user " << ticket->party_.user <<
-           (!ticket->scheduled_ ? " refused " : ticket->served_ ? " released " : " waits ") << request->url);
+           (!ticket->scheduled_ ? " refused " : ticket->held() ? " waits " : " released ") << request->url);
     ticket->report();
-    if (ticket->served_)
+    if (!ticket->held())
         return ticket; // without a wait
 
-    ticket->held_ = true;
     ticket->callback_ = callback;
     const auto gateway = TheGateway();
     if (ticket->scheduled_)
@@ -210,20 +137,22 @@ Msfrs::Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer 
     if (!ticket)
         return nullptr;
 
-    ticket->served_ = true;
-    const auto joined = ticket->join("adopt", [&](auto &scheduler, const auto now) {
+    const auto joined = ticket->join("adopt", State::served, [&](auto &scheduler, const auto now) {
+        ticket->exchange_.begin(now);
         return scheduler.adopt(*ticket, ticket->party_.cls, View(ticket->party_.user), now);
     });
     return joined ? ticket : nullptr;
 }
 
 /// makes us known to the scheduler
+/// \param state which granted() may change before we return
 /// \param job returns the scheduled request or nil
 /// \returns whether the scheduler did its part
 template <class Job>
 bool
-Msfrs::Ticket::join(const char * const what, const Job job)
+Msfrs::Ticket::join(const char * const what, const State state, const Job job)
 {
+    state_ = state;
     const auto gateway = TheGateway();
     const auto joined = gateway->attempt(what, [&](auto &scheduler, const auto now) {
         scheduled_ = job(scheduler, now);
@@ -232,6 +161,8 @@ Msfrs::Ticket::join(const char * const what, const Job job)
         place_ = gateway->enlist(*this);
         request_->msfrsTicket = this;
     }
+    if (!joined)
+        state_ = State::free;
     return joined;
 }
 
@@ -240,6 +171,7 @@ void
 Msfrs::Ticket::leave()
 {
     batch_.stop();
+    state_ = State::free;
     if (!scheduled_)
         return;
     report();
@@ -266,10 +198,11 @@ Msfrs::Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<Con
 }
 
 void
-Msfrs::Ticket::charge(const int64_t bytes)
+Msfrs::Ticket::charge(const int64_t bytes, const char * const data)
 {
     if (!scheduled_ || bytes <= 0)
         return;
+    exchange_.serverSays(data, static_cast<size_t>(bytes), Gateway::Now());
     untilWidening_ -= bytes;
     batch_.noteRead(bytes);
     const auto gateway = TheGateway();
@@ -285,7 +218,7 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     thaw(server, frozen_[0]);
     thaw(client, frozen_[1]);
 
-    if (!scheduled_ || restArrived_)
+    if (!scheduled_ || state_ == State::arrived)
         return true;
 
     if (Gateway::NearBy(*server)) {
@@ -293,34 +226,99 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
         return true;
     }
 
-    if (served_) {
-        auto more = true, contended = false;
-        TheGateway()->attempt("readMore", [&](auto &scheduler, const auto now) {
-            if (resumed_) // what came during the pause has had its time on the link
-                scheduler.allowMore(*scheduled_, ArrivalWatch::Arrived(*server));
-            resumed_ = false;
-            more = scheduler.readMore(*scheduled_, now);
-            contended = scheduler.contended();
-            // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be
-            if (more && untilWidening_ <= 0) {
-                untilWidening_ = std::max<int64_t>(scheduler.config().quantum, 1);
-                TheGateway()->widenReceiveBuffer(*server, *scheduled_);
-            }
-        });
-        if (more) {
-            batch_.prepare(server, rest, contended);
-            return true;
-        }
-        served_ = false;
-        batch_.stop();
-        debugs(97, 5, "pause " << server);
-        if (rest > 0)
-            arrivals_.start(server, rest, *this);
-    }
+    server_ = server;
+    if (goOn(server, rest))
+        return true;
 
     freeze(server, frozen_[0]);
     freeze(client, frozen_[1]);
     return false;
+}
+
+/// \returns whether it is our turn, or we need none
+bool
+Msfrs::Ticket::goOn(const Comm::ConnectionPointer &server, const int64_t rest)
+{
+    if (state_ == State::silent || state_ == State::asking) {
+        if (exchange_.mayGoOnUnasked(Gateway::Now()))
+            return true;
+        return state_ == State::silent && ask();
+    }
+    if (state_ != State::served)
+        return false;
+
+    // probably the end, which takes no time on the link
+    if (exchange_.mayBeComplete() && ArrivalWatch::Arrived(*server) == 0)
+        return true;
+
+    auto more = true, contended = false;
+    TheGateway()->attempt("readMore", [&](auto &scheduler, const auto now) {
+        if (afterPause_) // what came during the pause has had its time on the link
+            scheduler.allowMore(*scheduled_, ArrivalWatch::Arrived(*server));
+        afterPause_ = false;
+        more = scheduler.readMore(*scheduled_, now);
+        contended = scheduler.contended();
+        // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be
+        if (more && untilWidening_ <= 0) {
+            untilWidening_ = std::max<int64_t>(scheduler.config().quantum, 1);
+            TheGateway()->widenReceiveBuffer(*server, *scheduled_);
+            TheGateway()->lookAtPath(*server, now);
+        }
+    });
+    if (more) {
+        batch_.prepare(server, rest, contended);
+        return true;
+    }
+    if (state_ == State::served) // and not released by a scheduler that failed
+        state_ = State::paused;
+    batch_.stop();
+    debugs(97, 5, "pause " << server);
+    if (rest > 0)
+        arrivals_.start(server, rest, *this, &Ticket::noteRestArrived);
+    return false;
+}
+
+bool
+Msfrs::Ticket::maySend(const char * const data, const size_t size)
+{
+    if (!scheduled_)
+        return true;
+    if (exchange_.clientSays(data, size, Gateway::Now()))
+        return true;
+    return state_ != State::asking && ask();
+}
+
+void
+Msfrs::Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client)
+{
+    debugs(97, 5, "hold what was said by " << client);
+    send_ = call;
+    clientWords_.start(client, 1, *this, &Ticket::noteClientReadable);
+}
+
+/// begins a new exchange
+/// \returns whether it may go on at once
+bool
+Msfrs::Ticket::ask()
+{
+    if (state_ != State::silent)
+        return true; // the exchange and the scheduler disagree: nobody is kept waiting for that
+    const auto gateway = TheGateway();
+    state_ = State::asking;
+    auto now = true;
+    gateway->attempt("again", [&](auto &scheduler, const auto time) {
+        now = scheduler.again(*scheduled_, time);
+        if (now)
+            exchange_.begin(time);
+    });
+    if (now && state_ == State::asking) {
+        state_ = State::served;
+        untilWidening_ = 1;
+    } else if (!now) {
+        gateway->noteWait();
+    }
+    report();
+    return now;
 }
 
 /// stops a timeout, as the peer is not to blame for our pause
@@ -362,6 +360,8 @@ Msfrs::Ticket::finish(const void * const holder)
     callback_.release();
     ClientWatch::Stop(watch_);
     resume(); // nobody should wait, but if somebody does, for nothing
+    send();
+    server_ = nullptr;
     if (request_->msfrsTicket == this)
         request_->msfrsTicket = nullptr;
     request_ = nullptr;
@@ -373,19 +373,46 @@ Msfrs::Ticket::release()
 {
     batch_.stop();
     scheduled_ = nullptr;
-    served_ = true;
+    state_ = State::free;
     conclude(shutting_down ? Verdict::Kind::shuttingDown : Verdict::Kind::released);
     resume();
+    send();
 }
 
 void
 Msfrs::Ticket::granted()
 {
-    served_ = true;
+    const auto now = Gateway::Now();
+    if (state_ == State::paused || state_ == State::arrived)
+        exchange_.resume(now);
+    else
+        exchange_.begin(now);
+    if (state_ != State::arrived)
+        state_ = State::served;
     untilWidening_ = 1;
-    resumed_ = resume_ != nullptr;
+    afterPause_ = resume_ != nullptr;
     conclude(Verdict::Kind::released);
     resume();
+    send();
+}
+
+bool
+Msfrs::Ticket::silent(const msfrs_time now)
+{
+    if (state_ != State::served || exchange_.silentAt(srtt_) > now)
+        return false;
+    if (Comm::IsConnOpen(server_)) {
+        srtt_ = Path(*server_).srtt;
+        const auto since = exchange_.silentAt(srtt_);
+        // What waits in the kernel has been said. A client that does not take it is not waited for either.
+        if (since > now || (ArrivalWatch::Arrived(*server_) > 0 && now - since < UnreadFor))
+            return false;
+    }
+    debugs(97, 5, "silence of " << server_);
+    batch_.stop();
+    exchange_.end();
+    state_ = State::silent;
+    return true;
 }
 
 void
@@ -393,8 +420,18 @@ Msfrs::Ticket::noteRestArrived()
 {
     if (!resume_)
         return; // our turn has come at the same time
-    restArrived_ = true;
+    state_ = State::arrived;
     resume();
+}
+
+void
+Msfrs::Ticket::noteClientReadable()
+{
+    // More words wait behind those that we hold back. Then nobody looks at the client until it is their turn.
+    if (!send_ || clientWords_.peek())
+        return;
+    debugs(97, 3, "the client has left; its last words go on");
+    send();
 }
 
 void
@@ -419,12 +456,14 @@ Msfrs::Ticket::conclude(const Verdict::Kind kind)
     watch_ = nullptr;
     callback_.answer().kind = kind;
     ScheduleCallHere(callback_.release());
-    if (const auto word = WordingOf(kind).word) {
-        if (al_)
-            al_->msfrs.refusal = word;
-        if (const auto gateway = TheGateway())
-            gateway->noteRefusal(WordingOf(kind).sentence, party_);
-    }
+    const Verdict verdict = {kind};
+    if (!verdict.refusal())
+        return;
+    state_ = State::refused;
+    if (al_)
+        al_->msfrs.refusal = verdict.refusal();
+    if (const auto gateway = TheGateway())
+        gateway->noteRefusal(verdict.sentence(), party_);
 }
 
 /// ends a pause, if there is one
@@ -436,6 +475,18 @@ Msfrs::Ticket::resume()
         return;
     const auto call = resume_;
     resume_ = nullptr;
+    ScheduleCallHere(call);
+}
+
+/// lets go what the client said, if it was held back
+void
+Msfrs::Ticket::send()
+{
+    clientWords_.stop();
+    if (!send_)
+        return;
+    const auto call = send_;
+    send_ = nullptr;
     ScheduleCallHere(call);
 }
 
@@ -453,6 +504,8 @@ Msfrs::Ticket::report() const noexcept
         log.totalWait = trace.totalWait;
         log.bytes = trace.bytes;
         log.quanta = trace.quanta;
+        log.exchanges = trace.exchanges;
+        log.exchangeWait = trace.exchangeWait;
         log.window = trace.w;
         log.limit = trace.wplus;
     });

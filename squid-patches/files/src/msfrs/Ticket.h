@@ -8,41 +8,36 @@
 #include "base/AsyncCallbacks.h"
 #include "base/RefCount.h"
 #include "comm/forward.h"
-#include "error/forward.h"
-#include "http/forward.h"
-#include "log/forward.h"
+#include "exchange/exchange.h"
 #include "msfrs/ArrivalWatch.h"
 #include "msfrs/Classify.h"
 #include "msfrs/ClientWatch.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/ReadBatch.h"
+#include "msfrs/Verdict.h"
 
 #include <array>
-#include <iosfwd>
 
 namespace Msfrs
 {
 
-/// How a wait in the queue ended.
-class Verdict
-{
-public:
-    enum class Kind { released, queueOfUserFull, queueFull, notAdmitted, waitedTooLong, shuttingDown };
-
-    /// \returns nil if the transaction may go on, otherwise what to tell the client
-    ErrorState *error(HttpRequest *, const AccessLogEntryPointer &) const;
-
-    /// \returns nil if the transaction may go on, otherwise a word for access.log
-    const char *refusal() const;
-
-    Kind kind = Kind::released;
-};
-
-std::ostream &operator <<(std::ostream &, const Verdict &);
-
 /// The scheduling of one transaction, from the hold before its forwarding starts to the last byte read from
 /// its server. Who forwards the transaction (FwdState or TunnelStateData) holds the ticket; the scheduler holds
-/// it by reference. Without a scheduler, all that a ticket says is "go on".
+/// it by reference.
+///
+///     Hold() --> WAITING ----> SERVED <------------- granted -----------+
+///                   |          |  ^ |                                   |
+///                refused       |  | +- quantum over, others wait -> PAUSED --- the rest has arrived --> ARRIVED
+///                   v          |  |
+///                REFUSED       |  +----------------- granted -------- ASKING
+///                              +- server silent -> SILENT                |
+///                                                    +-- anybody speaks -+
+///     any --> FREE: the scheduler does not know us (any more), and everything may go on
+///
+/// Invariants: only SERVED and, after a late grant, ARRIVED have a place in the window. Only in PAUSED and ASKING is the
+/// server not read. Only in ASKING are words of a tunnel's client held back: its exchange is over, and what it says next
+/// needs a turn. Whoever waits for us has left a call: callback_ in WAITING, resume_ for reading the server, send_ for
+/// sending on what the client said.
 class Ticket: public RefCountable, private msfrs::RequestOwner
 {
     MEMPROXY_CLASS(Msfrs::Ticket);
@@ -66,13 +61,14 @@ public:
     ~Ticket() override;
 
     /// whether the transaction has to wait for the callback that Hold() got
-    bool held() const { return held_; }
+    bool held() const { return state_ == State::waiting || state_ == State::refused; }
 
     /// While we are held(): notices if the client of a tunnel, or of a connection that is peeked at, leaves.
     void watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &);
 
     /// bytes were read from the server
-    void charge(int64_t bytes);
+    /// \param data the bytes, if they are a tunnel's
+    void charge(int64_t bytes, const char *data = nullptr);
 
     /// Whether the server may be read. If not, resumeBy() must tell how to resume. While that lasts, timeouts of
     /// the connections do not run.
@@ -80,6 +76,11 @@ public:
     /// \param client for tunnels only: a client that gets nothing because of us
     bool mayRead(const Comm::ConnectionPointer &server, int64_t rest, const Comm::ConnectionPointer &client = nullptr);
     void resumeBy(const AsyncCallPointer &call) { resume_ = call; }
+
+    /// Whether what the client of a tunnel said may go on to the server. If not, sendBy() must tell how to send it,
+    /// and nobody may read the client until then.
+    bool maySend(const char *data, size_t size);
+    void sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client);
 
     /// Nothing more will come from the server. Does nothing if the ticket has gone to another holder.
     void finish(const void *holder);
@@ -90,10 +91,15 @@ public:
     /// While paused: all that is still to be read, or as much as ever will be, waits in the kernel.
     void noteRestArrived();
 
+    /// While its words are held back, the client has said more, or has left.
+    void noteClientReadable();
+
     /// updates what access.log can say about this transaction
     void report() const noexcept;
 
 private:
+    enum class State { waiting, refused, served, paused, arrived, silent, asking, free };
+
     Ticket(HttpRequest *, const AccessLogEntryPointer &, const void *holder);
 
     /// a connection whose timeout does not run, and how many seconds it had left
@@ -104,10 +110,13 @@ private:
 
     static Pointer Make(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
                         const void *holder);
-    template <class Job> bool join(const char *what, Job job);
+    template <class Job> bool join(const char *what, State, Job job);
     void leave();
     void conclude(Verdict::Kind);
+    bool goOn(const Comm::ConnectionPointer &server, int64_t rest);
+    bool ask();
     void resume();
+    void send();
     void freeze(const Comm::ConnectionPointer &, Frozen &);
     void thaw(const Comm::ConnectionPointer &, Frozen &);
 
@@ -115,25 +124,29 @@ private:
     void granted() override;
     void expired() override;
     void dropped() override;
+    bool silent(msfrs_time now) override;
 
     HttpRequestPointer request_;
     AccessLogEntryPointer al_;
     const void *holder_;
 
     Party party_;
-    msfrs::Request *scheduled_ = nullptr; ///< nil once the scheduler has forgotten us
+    State state_ = State::free;
+    msfrs::Request *scheduled_ = nullptr; ///< nil once the scheduler has forgotten us, or before it knows us
     Gateway::Tickets::iterator place_;    ///< among the gateway's; valid while scheduled_
-    bool served_ = false;                 ///< released, and not paused
-    bool held_ = false;                   ///< the callback was or will be called
+    msfrs::Exchange exchange_;
 
-    AsyncCallback<Verdict> callback_; ///< set while held
-    ClientWatch::Pointer watch_;      ///< set while held, after watch()
-    AsyncCallPointer resume_;         ///< set while paused
+    AsyncCallback<Verdict> callback_;
+    AsyncCallPointer resume_;
+    AsyncCallPointer send_;
+    ClientWatch::Pointer watch_;      ///< of a client in WAITING, after watch()
+    ArrivalWatch clientWords_;        ///< on while send_ waits, until the client says more
+    ArrivalWatch arrivals_;           ///< on while PAUSED, if the rest is small
     std::array<Frozen, 2> frozen_;    ///< of the server's connection and of the client's
-    ArrivalWatch arrivals_;           ///< on while paused, if the rest is small
+    Comm::ConnectionPointer server_;  ///< as of the latest mayRead()
+    msfrs_time srtt_ = 0;             ///< to the server, when that was last asked; 0: not known
     ReadBatch batch_;                 ///< of what is read between pauses
-    bool restArrived_ = false;        ///< nothing is left that the scheduler could hold back
-    bool resumed_ = false;            ///< granted after a pause, and not asked yet whether we may read
+    bool afterPause_ = false;         ///< SERVED after a pause, and not asked yet whether we may read
     int64_t untilWidening_ = 1;       ///< bytes to read before the receive buffer is looked at: the first of a quantum
 };
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_VERDICT_H
+#define SQUID_SRC_MSFRS_VERDICT_H
+
+#include "error/forward.h"
+#include "http/forward.h"
+#include "log/forward.h"
+
+#include <iosfwd>
+
+namespace Msfrs
+{
+
+/// How a wait in the queue ended.
+class Verdict
+{
+public:
+    enum class Kind { released, queueOfUserFull, queueFull, notAdmitted, waitedTooLong, shuttingDown };
+
+    /// \returns nil if the transaction may go on, otherwise what to tell the client
+    ErrorState *error(HttpRequest *, const AccessLogEntryPointer &) const;
+
+    /// \returns nil if the transaction may go on, otherwise a word for access.log
+    const char *refusal() const;
+
+    /// what clients and cache.log are told about a refusal
+    const char *sentence() const;
+
+    Kind kind = Kind::released;
+};
+
+std::ostream &operator <<(std::ostream &, const Verdict &);
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_VERDICT_H */
+
