@@ -357,7 +357,9 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     auto &self = *impl_;
     self.rate.sample();
     if (self.rate.due(now)) {
-        const PathState path = {self.path.queue(now), self.path.meanBase(now)};
+        PathState path = {self.path.queue(now), self.path.meanBase(now), 0};
+        if (path.base > 0 && self.config.quantum > 0)
+            path.places = 2 * (1 + self.product(path.base) / static_cast<double>(self.config.quantum));
         if (self.rate.update(now, self.meter->total(), self.config.rate, path)) {
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.outstanding), window.limit,
@@ -403,20 +405,32 @@ int RequestScheduler::receiveBuffer() const
     return static_cast<int>(std::min(std::max(product, static_cast<double>(c.quantum)), 16.0 * 1024 * 1024));
 }
 
-int RequestScheduler::receiveBufferShare() const
+/// C R in bytes, R being what a response's round trip comes to with what may stand at the provider.
+double RequestScheduler::Impl::product(const msfrs_time base) const
+{
+    const auto round = base > 0 ? std::min(base + rate.params().queue, config.rtt) : config.rtt;
+    return BandwidthDelay(config) * static_cast<double>(round) / static_cast<double>(config.rtt);
+}
+
+int RequestScheduler::receiveBufferShare(const msfrs_time base) const
 {
     const auto &c = impl_->config;
     if (c.quantum == 0)
         return 0;
-    const auto share = 1.125 * BandwidthDelay(c) / std::max<double>(impl_->rate.window().outstanding, 1);
+    const auto share = 1.125 * impl_->product(base) / std::max<double>(impl_->rate.window().outstanding, 1);
     const auto least = std::max(c.quantum / 2, std::min<int64_t>(c.quantum, 8192)); // TCP wants some segments
     return static_cast<int>(std::min(std::max(share, static_cast<double>(least)), static_cast<double>(receiveBuffer())));
 }
 
-int RequestScheduler::receiveBuffer(const Request &r) const
+int RequestScheduler::receiveBuffer(const Request &r, const msfrs_time base) const
 {
-    return r.undisturbed >= Undisturbed ? receiveBuffer() : receiveBufferShare();
+    const auto share = receiveBufferShare(base);
+    if (share == 0 || r.undisturbed < Undisturbed)
+        return share;
+    return std::max(share, static_cast<int>(std::min(impl_->product(base), static_cast<double>(receiveBuffer()))));
 }
+
+msfrs_time RequestScheduler::baseRoundTrip(const uint64_t server) const { return impl_->path.base(server); }
 
 uint32_t RequestScheduler::classIndex(const std::string_view name) const
 {

@@ -191,14 +191,18 @@ public:
     /// its way; 0 while quanta are off. This is the most, for one that has the link to itself: C rtt.
     int receiveBuffer() const;
 
-    /// The same for one more among those in service: its share of 9/8 C rtt, so that all together neither leave the
-    /// link idle nor overflow a short queue before it. At least half a quantum, and 8 KB if a whole one is more; at most
-    /// receiveBuffer().
-    int receiveBufferShare() const;
+    /// The same for one more among those in service: its share of 9/8 C R, so that all together neither leave the link
+    /// idle nor overflow a short queue before it. R is the round trip of its own server and what may stand at the
+    /// provider. At least half a quantum, and 8 KB if a whole one is more; at most receiveBuffer().
+    /// \param base round trip to the server without a queue, ns; 0: not known, R is then rtt
+    int receiveBufferShare(msfrs_time base = 0) const;
 
-    /// The same for one in service: receiveBufferShare(), and receiveBuffer() once it has gone on for 64 KB without
-    /// anybody waiting.
-    int receiveBuffer(const Request &) const;
+    /// The same for one in service: receiveBufferShare(), and C R once it has gone on for 64 KB without anybody waiting.
+    int receiveBuffer(const Request &, msfrs_time base = 0) const;
+
+    /// The round trip to a server without a queue as connections have seen it, ns; 0: not known.
+    /// \param server a key of its address
+    msfrs_time baseRoundTrip(uint64_t server) const;
 
     std::vector<ClassReport> classes() const;
     std::vector<UserReport> topUsers(size_t most) const;

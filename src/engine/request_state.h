@@ -119,6 +119,7 @@ struct RequestScheduler::Impl {
     /// Takes their places from those whose servers are silent.
     void restSilent(msfrs_time now);
     bool goOn(Request &, msfrs_time now);
+    double product(msfrs_time base) const;
     /// A rate that the link cannot reach lets W+ grow for ever: who can mend it is told, once.
     void doubtRate();
 

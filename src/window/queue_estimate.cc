@@ -56,6 +56,12 @@ std::optional<msfrs_time> QueueEstimate::queue(const msfrs_time now) const
     return *quartile;
 }
 
+msfrs_time QueueEstimate::base(const uint64_t server) const
+{
+    const auto known = bases_.find(server);
+    return known == bases_.end() ? 0 : known->second.least();
+}
+
 msfrs_time QueueEstimate::meanBase(const msfrs_time now) const
 {
     msfrs_time sum = 0, count = 0;

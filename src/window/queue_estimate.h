@@ -28,6 +28,9 @@ public:
     /// The mean of the bases of what was seen in the last two seconds, ns; 0: nothing was.
     msfrs_time meanBase(msfrs_time now) const;
 
+    /// The least round trip to a server of the last minute or two, ns; 0: not known.
+    msfrs_time base(uint64_t server) const;
+
     static constexpr size_t MostServers = 1024, MostSamples = 256;
 
 private:

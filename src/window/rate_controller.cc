@@ -12,6 +12,7 @@ constexpr double MostOutstanding = 1 << 20;
 
 constexpr msfrs_time FullMemory = 5'000'000'000; ///< ns of a full link before W+ is tried a little smaller
 constexpr double FullStep = 0.98;                ///< by so much
+constexpr double FastStep = 0.8;                 ///< in one interval, while there are more than do by round trips
 constexpr double LeastStep = 0.7;                ///< no further down in one interval: round trips are old news
 constexpr msfrs_time IdleMemory = 10'000'000'000;
 constexpr double NearlyIdle = 0.5;
@@ -29,6 +30,7 @@ const char *WindowChangeText(const WindowChange why)
     case WindowChange::None: return "none yet";
     case WindowChange::LinkNotFull: return "the link was not full while requests waited";
     case WindowChange::QueueAtProvider: return "a queue stood at the provider";
+    case WindowChange::NobodyWaits: return "the link was full and nobody waited";
     case WindowChange::LinkFull: return "the link was full; fewer may do";
     case WindowChange::Idle: return "the link was nearly idle";
     }
@@ -127,7 +129,11 @@ void RateController::lower(const msfrs_time elapsed, const PathState &path)
     fullFor_ += utilisation_ >= nearly ? elapsed : 0;
     idleFor_ = utilisation_ < NearlyIdle && fullShare_ == 0 ? idleFor_ + elapsed : 0;
 
-    if (fullFor_ && path.queue && *path.queue > params_.queue) {
+    const bool standing = path.queue && *path.queue > params_.queue;
+    if (fullFor_ && path.places > 0 && inUse > path.places && (standing || fullShare_ < 0.5)) {
+        change(std::max(path.places, inUse * FastStep), standing ? WindowChange::QueueAtProvider : WindowChange::NobodyWaits);
+        fullFor_ = 0;
+    } else if (fullFor_ && standing) {
         const auto wanted = static_cast<double>(path.base + params_.queue);
         const auto found = static_cast<double>(path.base + *path.queue);
         change(inUse * std::max(wanted / found, LeastStep), WindowChange::QueueAtProvider);

@@ -16,9 +16,10 @@
 ///
 /// The way down. Once W+ exceeds what is asked for, nobody waits, (3) is silent and the window holds nothing back. So with
 /// `queue` W+ also comes down whenever the link is full, whether or not anybody waits: from what is in service, if that
-/// is less than W+. Where the round trips to servers show a queue at the provider of more than `queue`, it comes down
-/// by what is too much on the way; otherwise slowly, until U is just below full, so that W+ is the smallest that fills
-/// the link. While the link is nearly idle W+ goes back to W0+. Not in the paper; off by default.
+/// is less than W+. Where nobody waits, or the round trips to servers show a queue at the provider of more than `queue`,
+/// it comes down fast to what does by these round trips, and below that by what is too much on the way; otherwise
+/// slowly, until U is just below full, so that W+ is the smallest that fills the link. While the link is nearly idle W+
+/// goes back to W0+. Not in the paper; off by default.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
@@ -42,13 +43,14 @@ struct WindowParams {
 };
 
 /// Why W+ was changed last.
-enum class WindowChange { None, LinkNotFull, QueueAtProvider, LinkFull, Idle };
+enum class WindowChange { None, LinkNotFull, QueueAtProvider, NobodyWaits, LinkFull, Idle };
 const char *WindowChangeText(WindowChange);
 
 /// What connections to servers see, ns.
 struct PathState {
     std::optional<msfrs_time> queue;    ///< what the queue at the provider adds to their round trips
     msfrs_time base = 0;                ///< their mean round trip without it; 0: not known
+    double places = 0;                  ///< that do by that round trip, with room to spare; 0: not known
 };
 
 class RateController {

@@ -327,7 +327,7 @@ Msfrs::Gateway::ReceiveBufferFor(const Comm::Connection &conn)
     const auto scheduler = ThisGateway ? ThisGateway->scheduler() : nullptr;
     if (!scheduler || NearBy(conn))
         return 0;
-    const auto size = ThisGateway->socketOption(scheduler->receiveBufferShare());
+    const auto size = ThisGateway->socketOption(scheduler->receiveBufferShare(scheduler->baseRoundTrip(KeyOf(conn.remote))));
     return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
 }
 
@@ -344,24 +344,33 @@ Msfrs::Gateway::lookAtPath(const Comm::Connection &conn, const msfrs_time now)
 }
 
 void
-Msfrs::Gateway::widenReceiveBuffer(Comm::Connection &conn, const msfrs::Request &request)
+Msfrs::Gateway::fitWindow(Comm::Connection &conn, const msfrs::Request &request, int64_t &window)
 {
     if (!scheduler_ || conn.rcvbuf <= 0)
         return; // somebody else's business
+
+    // The kernel guesses until some packets have come.
+    if (fd_table[conn.fd].bytes_read > scheduler_->config().quantum &&
+            (++quanta_ < SampleFirst || quanta_ % SampleEvery == 0)) {
+        const auto offered = Path(conn).window;
+        if (offered < window) // and not what we have bounded it to
+            bufferShare_.seen(offered, ReceiveBuffer(conn));
+    }
 
     // The window scale was derived from the first buffer, in steps of 64 KB times a power of two.
     int64_t most = 65535;
     while (most < conn.rcvbuf)
         most *= 2;
-    // The kernel guesses until some packets have come.
-    if (fd_table[conn.fd].bytes_read > scheduler_->config().quantum &&
-            (++quanta_ < SampleFirst || quanta_ % SampleEvery == 0))
-        bufferShare_.seen(Path(conn).window, ReceiveBuffer(conn));
-    const auto size = socketOption(std::min<int64_t>(scheduler_->receiveBuffer(request), most));
-    if (size <= conn.rcvbuf / 4 * 5)
-        return; // not worth two system calls; and what the kernel has announced is not taken back
-    conn.rcvbuf = size;
-    SetReceiveBuffer(conn, size);
+    const auto wanted = std::min<int64_t>(scheduler_->receiveBuffer(request, scheduler_->baseRoundTrip(KeyOf(conn.remote))), most);
+    if (wanted <= window / 4 * 5 && wanted >= window / 4 * 3)
+        return; // not worth the system calls
+    window = wanted;
+    const auto size = socketOption(wanted);
+    if (size > conn.rcvbuf) { // a smaller one might drop what is under way
+        conn.rcvbuf = size;
+        SetReceiveBuffer(conn, size);
+    }
+    SetWindowClamp(conn, static_cast<int>(wanted));
 }
 
 /// warns if the kernel gives less than what a response that is alone should have

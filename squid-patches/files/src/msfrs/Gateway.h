@@ -91,8 +91,9 @@ public:
     /// Looks from time to time at how long the round trips of those in service are.
     void lookAtPath(const Comm::Connection &, msfrs_time now);
 
-    /// Lets a server have more on its way to us, if there is room now for more of this response.
-    void widenReceiveBuffer(Comm::Connection &, const msfrs::Request &);
+    /// Lets a server have as much on its way to us as there is room now for this response.
+    /// \param window what it was bounded to before, bytes; 0: not known
+    void fitWindow(Comm::Connection &, const msfrs::Request &, int64_t &window);
 
 private:
     void change(const msfrs::RequestConfig &);

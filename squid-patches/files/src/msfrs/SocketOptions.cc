@@ -74,9 +74,16 @@ void
 Msfrs::SetReceiveBuffer(const Comm::Connection &conn, const int bytes)
 {
     Set(conn, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", bytes);
+}
+
+void
+Msfrs::SetWindowClamp(const Comm::Connection &conn, const int bytes)
+{
 #if defined(TCP_WINDOW_CLAMP)
-    // Linux holds the window to what the first buffer allowed.
-    Set(conn, IPPROTO_TCP, TCP_WINDOW_CLAMP, "TCP_WINDOW_CLAMP", INT_MAX / 2);
+    Set(conn, IPPROTO_TCP, TCP_WINDOW_CLAMP, "TCP_WINDOW_CLAMP", bytes);
+#else
+    (void)conn;
+    (void)bytes;
 #endif
 }
 

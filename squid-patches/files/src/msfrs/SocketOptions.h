@@ -31,8 +31,12 @@ struct PathInfo {
 };
 PathInfo Path(const Comm::Connection &);
 
-/// Gives a connection that is there another SO_RCVBUF, and lets that alone bound its window.
+/// Gives a connection that is there another SO_RCVBUF.
 void SetReceiveBuffer(const Comm::Connection &, int bytes);
+
+/// Bounds the window of a connection that is there. What has been announced is not taken back: a window that becomes
+/// smaller does so as it is used.
+void SetWindowClamp(const Comm::Connection &, int bytes);
 
 } // namespace Msfrs
 

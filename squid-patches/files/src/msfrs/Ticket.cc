@@ -203,7 +203,7 @@ Msfrs::Ticket::charge(const int64_t bytes, const char * const data)
     if (!scheduled_ || bytes <= 0)
         return;
     exchange_.serverSays(data, static_cast<size_t>(bytes), Gateway::Now());
-    untilWidening_ -= bytes;
+    untilFitting_ -= bytes;
     batch_.noteRead(bytes);
     const auto gateway = TheGateway();
     gateway->attempt("charge", [&](auto &scheduler, const auto now) {
@@ -259,10 +259,10 @@ Msfrs::Ticket::goOn(const Comm::ConnectionPointer &server, const int64_t rest)
         more = scheduler.readMore(*scheduled_, now);
         contended = scheduler.contended();
         // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be
-        if (more && untilWidening_ <= 0) {
-            untilWidening_ = std::max<int64_t>(scheduler.config().quantum, 1);
-            TheGateway()->widenReceiveBuffer(*server, *scheduled_);
+        if (more && untilFitting_ <= 0) {
+            untilFitting_ = std::max<int64_t>(scheduler.config().quantum, 1);
             TheGateway()->lookAtPath(*server, now);
+            TheGateway()->fitWindow(*server, *scheduled_, window_);
         }
     });
     if (more) {
@@ -313,7 +313,7 @@ Msfrs::Ticket::ask()
     });
     if (now && state_ == State::asking) {
         state_ = State::served;
-        untilWidening_ = 1;
+        untilFitting_ = 1;
     } else if (!now) {
         gateway->noteWait();
     }
@@ -389,7 +389,7 @@ Msfrs::Ticket::granted()
         exchange_.begin(now);
     if (state_ != State::arrived)
         state_ = State::served;
-    untilWidening_ = 1;
+    untilFitting_ = 1;
     afterPause_ = resume_ != nullptr;
     conclude(Verdict::Kind::released);
     resume();

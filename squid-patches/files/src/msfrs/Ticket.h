@@ -147,7 +147,8 @@ private:
     msfrs_time srtt_ = 0;             ///< to the server, when that was last asked; 0: not known
     ReadBatch batch_;                 ///< of what is read between pauses
     bool afterPause_ = false;         ///< SERVED after a pause, and not asked yet whether we may read
-    int64_t untilWidening_ = 1;       ///< bytes to read before the receive buffer is looked at: the first of a quantum
+    int64_t untilFitting_ = 1;        ///< bytes to read before the window is looked at: the first of a quantum
+    int64_t window_ = 0;              ///< what the server may have on its way, bytes; 0: not looked at yet
 };
 
 } // namespace Msfrs
