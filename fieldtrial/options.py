@@ -118,7 +118,7 @@ def parser():
                 textwrap.indent(parameter.describe(), '      ') for parameter in workloads.get(name).parameters)
                 for name in workloads.names())))
     what = made.add_argument_group('what is run')
-    what.add_argument('--quick', action='store_true', help='a first look, within six minutes after the build')
+    what.add_argument('--quick', action='store_true', help='a first look, within ten minutes after the build')
     what.add_argument('--plan', action='store_true', help='show what would be run, and end')
     what.add_argument('--arms', type=_names(list(ARMS)), metavar='ARM,...', help='only these (default: the plan\'s)')
     what.add_argument('--workloads', type=_names(workloads.names()), metavar='NAME,...', help='only these')

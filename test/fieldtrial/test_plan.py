@@ -23,6 +23,14 @@ def test_full_run_has_what_the_targets_need():
     for buffer in (1.5, 10):
         assert {'stock', 'stock-htb', 'msfrs'} <= found['pages', 2e6, buffer]
     assert {'stock', 'msfrs'} <= found['backlogged', 2e6, 10]
+    assert {'stock', 'stock-htb', 'msfrs'} <= found['https-pages', 2e6, 4]
+    for rate in (2e6, 10e6, 100e6):
+        for buffer in (1.5, 10):
+            assert {'stock', 'msfrs'} <= found['https-backlogged', rate, buffer]
+    assert {'stock', 'stock-htb', 'msfrs'} <= found['disturbed', 2e6, 1.5] & found['https-open', 2e6, 1.5]
+    assert {condition.parameters.get('idle', 20) for condition in plan.full()
+            if condition.workload == 'https-pages'} == {0, 20}
+    assert {condition.rtts_ms[0] for condition in plan.full() if condition.rtts_ms} == {2.0, 200.0}
     assert {'unequal', 'phases', 'cbr', 'open', 'excess'} <= {workload for workload, _, _ in found}
     assert {condition.parameters['share'] for condition in plan.full() if condition.workload == 'cbr'} == {.2, .4, .6}
     assert {condition.parameters['load'] for condition in plan.full() if condition.workload == 'open'} == {.85, .95}
@@ -44,17 +52,18 @@ def test_labels_are_unique_and_good_for_a_directory():
 
 
 @pytest.mark.parametrize('lanes', [1, 2, 3, 4, 6, 12])
-def test_quick_fits_into_six_minutes_with_any_number_of_lanes(lanes):
+def test_quick_fits_into_ten_minutes_with_any_number_of_lanes(lanes):
     asked = options.read(['--quick', '--lanes', str(lanes)])
     kept, dropped = cli.fitting(plan.chosen(asked), asked, cli.QUICK_S)
     assert kept, 'nothing at all fits'
-    assert cli.seconds_of(cli.cells_of(kept, asked, None), lanes) <= cli.QUICK_S
+    assert cli.seconds_of(cli.cells_of(kept, asked, None), lanes) <= cli.QUICK_S < 600
+    assert {'https-pages', 'disturbed'} <= {condition.workload for condition in kept if 'msfrs' in condition.arms}
     assert {condition.label() for condition in kept + dropped} == {condition.label() for condition in plan.quick(lanes)}
 
 
-def test_full_run_on_two_processors_takes_at_most_75_minutes():
+def test_full_run_on_two_processors_takes_at_most_105_minutes():
     asked = options.read(['--lanes', '6'])
-    assert cli.seconds_of(cli.cells_of(plan.chosen(asked), asked, None), 6) < 75 * 60
+    assert cli.seconds_of(cli.cells_of(plan.chosen(asked), asked, None), 6) < 105 * 60
 
 
 @pytest.mark.parametrize('cells, lanes, seconds', [
