@@ -43,8 +43,8 @@ class CellSpec:
     duration_s: float            #: in which requests start
     warmup_s: float              #: not measured, but recorded
     drain_s: float               #: waited for what is still in flight
-    squid: str                   #: program for the arms that schedule
-    stock_squid: str             #: program for those that do not
+    squid: str                   #: program for the arms that need the patched one
+    stock_squid: str             #: program for the others
     sizes: dict = None
     distance: str = 'auto'
     keep: bool = False           #: copy everything that the daemons wrote
@@ -72,7 +72,7 @@ def run(spec):
     directory = pathlib.Path(spec.directory)
     arm = arms.get(spec.arm)
     workload = workloads.get(spec.workload)(spec.parameters)
-    program = spec.squid if arm.scheduled else spec.stock_squid
+    program = spec.squid if arm.scheduled or arm.patched else spec.stock_squid
     with fabrics.new(spec.hosts) as fabric, \
             World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, buffer_rtt_ms=spec.buffer_rtt_ms,
                rtts_ms=spec.rtts_ms, users=spec.users.values(),

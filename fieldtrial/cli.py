@@ -87,7 +87,8 @@ def _run(options, argv):
     cells = cells_of(conditions, options, directory)
     print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))}; results in {directory}')
     if options.stock_squid == options.squid:
-        print('there is no unpatched Squid of this series: the stock arms run the patched one with msfrs off')
+        why = 'with --quick' if options.quick else 'there is no unpatched Squid of this series:'
+        print(f'{why} the stock arms run the patched one with msfrs off')
     runner = Runner(cells, directory, options.lanes, meta_of(options, argv, conditions))
     stopped = None
     try:

@@ -11,7 +11,7 @@ from fieldtrial.report.stats import StatsError
 from fieldtrial.report.wording import percent, seconds
 from fieldtrial.workloads.disturbed import LABELS as DISTURBANCES
 
-OURS, PAPER_ARM, STOCK, HTB, EDGE = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge'
+OURS, PAPER_ARM, STOCK, HTB, EDGE, OFF = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge', 'off'
 DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay products is called deep
 
 
@@ -195,6 +195,17 @@ def of_both(value, form):
     return measure
 
 
+def alike(value, form):
+    """Figure of two arms: how far a figure of one is from that of the other, as a share of it."""
+    def measure(ours, other):
+        if not other.cell.unpatched:
+            raise StatsError('the stock Squid of this run is the patched one')
+        mine, theirs = value(ours), value(other)
+        apart = mine / theirs - 1
+        return Figure(abs(apart), f'{wording.signed_percent(apart)} ({form(mine)} / {form(theirs)})')
+    return measure
+
+
 def first_class(weights):
     """The class with the greatest weight."""
     return max(weights, key=weights.get)
@@ -244,7 +255,7 @@ def _table_1(cell):
     return found[0]
 
 
-TUNNELS, DISTURBED = 'Over kept tunnels', 'After a disturbance'
+TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched, and off'
 SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
 BESIDE = 'Traffic beside Squid'
 PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
@@ -278,6 +289,10 @@ def _drops(measures):
     return measures.drops_per_mb()
 
 
+def _cpu(value):
+    return f'{wording.number(value)} s/GB'
+
+
 def _per_megabyte(value):
     return f'{wording.number(value)}/MB'
 
@@ -304,6 +319,16 @@ def _over_tunnels():
                  'The utilisation of the link', settings=_SATURATED)
 
 
+def _off_is_stock():
+    """That the patched Squid may stand for the unpatched one; judged where a run has both."""
+    for name, value, form in (('mean latency', lambda m: m.sample().mean(), seconds),
+                              ('utilisation', lambda m: m.utilisation(), percent),
+                              ('CPU seconds per byte', lambda m: m.cpu_per_gb(), _cpu)):
+        yield Target(SAME, f'{name}, off against unpatched', ('https-backlogged', 'https-open', 'backlogged', 'open'),
+                     alike(value, form), '<=', 0.05, _within, f'The {name} of the patched Squid with msfrs off',
+                     against=STOCK, arm=OFF)
+
+
 def _after_disturbances():
     for label in DISTURBANCES.values():
         yield Target(DISTURBED, f'throughput ratio after: {label}', ('disturbed',), recovery_error(label), '<=', 0.03,
@@ -325,6 +350,7 @@ def _small_objects():
 TARGETS = (
     *_over_tunnels(),
     *_after_disturbances(),
+    *_off_is_stock(),
     Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, '<=', 0.02, _within,
            "The ratio of the classes' throughput", settings=_RATES),
     Target(SHARING, 'ratio per user', ('unequal',), weights_error, '<=', 0.02, _within,
@@ -361,7 +387,7 @@ TARGETS = (
            'The number of packets dropped per megabyte', against=STOCK,
            settings=(('saturated, or pages', lambda cell: True),)),
     Target(COST, 'CPU seconds per byte', ('backlogged',),
-           of_both(lambda m: m.cpu_per_gb(), lambda cpu: f'{wording.number(cpu)} s/GB'), '<=', 0.75, _at_most,
+           of_both(lambda m: m.cpu_per_gb(), _cpu), '<=', 0.75, _at_most,
            "Squid's CPU time for the same bytes", against=STOCK, settings=_RATES),
 )
 

@@ -7,6 +7,7 @@ from fieldtrial.report.stats import StatsError
 
 ARMS = {
     'stock': 'stock Squid',
+    'off': 'msfrs off',
     'stock-pools': 'delay pools',
     'stock-htb': 'HTB behind Squid',
     'msfrs-paper': 'MSF-RS (paper)',

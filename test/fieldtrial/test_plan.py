@@ -125,7 +125,7 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--rates', '0'], "argument --rates: '0': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
-     "argument --arms: 'fast' is unknown; there are stock, stock-pools, stock-htb, msfrs-paper, msfrs, msfrs-edge, fifo, drr, msfq"),
+     "argument --arms: 'fast' is unknown; there are stock, off, stock-pools, stock-htb, msfrs-paper, msfrs, msfrs-edge, fifo, drr, msfq"),
     (['--users', '4,4'], '--users has 2 numbers for 3 classes (gold, silver, bronze)'),
     (['--weights', 'gold=4,gold=2'], "argument --weights: 'gold=4,gold=2': wanted are 1 to 7 classes, each once"),
     (['--weights', 'gold=0'], "argument --weights: 'gold=0': wanted is NAME=WEIGHT, the name in small letters and "
@@ -153,6 +153,38 @@ def test_a_list_that_is_not_there_is_said_before_anything_runs(tmp_path, capsys)
         path.write_text('http://h.test/ x\n')
     path.write_text('http://h.test/ 3000\n')
     assert cli.main(['--plan', '--workloads', 'url-list', '--set', f'url-list.list={path}']) == 0
+
+
+def test_a_first_look_compares_with_the_patched_squid_off(monkeypatch, tmp_path):
+    """Which halves what is compiled; the whole plan takes the unpatched one, where it is built."""
+    monkeypatch.setattr(options, 'ROOT', tmp_path)
+    stock = tmp_path / 'build/install-stock/sbin/squid'
+    stock.parent.mkdir(parents=True)
+    assert options.read([]).stock_squid == options.read([]).squid
+    stock.touch()
+    assert options.read([]).stock_squid == str(stock)
+    assert options.read(['--quick']).stock_squid == options.read(['--quick']).squid
+    assert options.read(['--quick', '--stock-squid', '/x']).stock_squid == '/x'
+
+
+def test_isp_edge_refuses_a_rate_that_changes(capsys):
+    assert cli.main(['--plan', '--workloads', 'disturbed', '--isp', 'edge']) == 1
+    assert capsys.readouterr().err == (
+        'trial: workload disturbed: the rate of --isp edge cannot be changed under way; leave that out with --set '
+        'disturbed.rate_s=0, or take --isp tbf\n')
+    assert cli.main(['--plan', '--workloads', 'disturbed', '--isp', 'edge', '--set', 'disturbed.rate_s=0']) == 0
+
+
+def test_a_cell_too_short_for_any_disturbance_is_refused(capsys):
+    assert cli.main(['--plan', '--workloads', 'disturbed', '--seconds', '60']) == 1
+    assert 'no disturbance fits into 60 s' in capsys.readouterr().err
+
+
+def test_near_servers_do_not_make_the_buffer_small():
+    asked = options.read([])
+    cells = {spec.name: spec for spec, _ in cli.cells_of(plan.chosen(asked), asked, None)}
+    near = next(spec for spec in cells.values() if set(spec.rtts_ms) == {2.0})
+    assert near.buffer_rtt_ms == pytest.approx(154) and '2ms' in near.name
 
 
 def test_lanes_follow_the_processors(monkeypatch):

@@ -105,6 +105,20 @@ def test_only_the_ten_seconds_from_ten_seconds_after_count(tmp_path):
     assert max(map(abs, errors.values())) < 1e-6
 
 
+@pytest.mark.parametrize('cpu, unpatched, outcome, words', [
+    (62.0, True, verdict.REACHED, '+3.3 % (62.0 s/GB / 60.0 s/GB)'),
+    (64.0, True, verdict.MISSED, '+6.7 % (64.0 s/GB / 60.0 s/GB)'),
+    (56.0, True, verdict.MISSED, '-6.7 % (56.0 s/GB / 60.0 s/GB)'),
+    (60.0, False, verdict.UNMEASURED, '-')])
+def test_whether_off_is_as_unpatched(tmp_path, cpu, unpatched, outcome, words):
+    for arm in (synthetic.STOCK, synthetic.Arm('off', cpu_per_gb=cpu)):
+        synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'backlogged')
+    groups = groups_of(tmp_path / 'run')
+    groups[0]['stock'].cell.unpatched = unpatched
+    found = row(verdict.judge(groups), 'CPU seconds per byte, off against unpatched')
+    assert (found.outcome, found.measured) == (outcome, words)
+
+
 def test_settings_that_the_run_has_not_are_not_measured(full):
     absent = row(full, 'utilisation', 'CBR 60 %')
     assert absent.outcome == verdict.UNMEASURED
