@@ -77,6 +77,26 @@ def test_without_samples_of_bytes_they_are_estimated(cell):
     assert any('estimated' in note for note in table.notes({'msfrs': measures}))
 
 
+def test_tunnels_that_did_not_last_are_said(cell):
+    path = cell / 'meta.json'
+    meta = json.loads(path.read_text())
+    for counts, said in (({'opened': 9}, False), ({'opened': 9, 'lost': 2}, True), ({'failed': 1}, True)):
+        path.write_text(json.dumps(meta | {'tunnels': counts}))
+        found = [note for note in table.notes({'msfrs': measures_of(cell)}) if note.startswith('tunnels')]
+        assert bool(found) == said, found
+    assert found == ['tunnels lost before their time, or not opened: MSF-RS 0 lost, 1 failed']
+
+
+def test_ratios_after_disturbances_are_shown_for_every_arm(tmp_path):
+    group = {}
+    for arm in (synthetic.STOCK, synthetic.OURS):
+        synthetic.make_cell(tmp_path / arm.name, arm, 'disturbed', phases=synthetic.disturbances(70.0))
+        group[arm.name] = measures_of(tmp_path / arm.name)
+    assert [note for note in table.notes(group) if 'after' in note] == [
+        f'per user, 10 to 20 s after: {what}: stock Squid 1.00:1.00:1, MSF-RS 4.00:2.00:1'
+        for what in ('lower rate', 'link down')]
+
+
 def test_phases_leave_out_their_start(tmp_path):
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'phases', phases=synthetic.four_phases(70.0))
     measures = measures_of(tmp_path / 'cell')
