@@ -36,7 +36,6 @@ class CellSpec:
     rate_bps: float
     buffer_bdp: float
     rtts_ms: tuple
-    buffer_rtt_ms: float         #: that a bandwidth-delay product of the buffer is reckoned with
     users: dict                  #: class to number of users, in order of weight
     weights: dict                #: class to weight
     seed: int
@@ -45,6 +44,7 @@ class CellSpec:
     drain_s: float               #: waited for what is still in flight
     squid: str                   #: program for the arms that need the patched one
     stock_squid: str             #: program for the others
+    buffer_rtt_ms: float = None  #: that a bandwidth-delay product of the buffer is reckoned with; None: the servers' mean
     sizes: dict = None
     distance: str = 'auto'
     keep: bool = False           #: copy everything that the daemons wrote
