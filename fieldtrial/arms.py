@@ -18,7 +18,8 @@ class Arm:
     name: str
     title: str
     configuration: Callable             #: World -> text of squid.conf
-    scheduled: bool = False             #: whether it needs the patched Squid, and has a window to record
+    scheduled: bool = False             #: whether it has a window to record
+    patched: bool = False               #: whether it needs the patched Squid all the same
     prepare: Callable = lambda world: None   #: done to the world before Squid starts
 
 
@@ -32,6 +33,7 @@ def _told(world):
 
 ARMS = {arm.name: arm for arm in (
     Arm('stock', 'Squid as it comes', squidconf.stock),
+    Arm('off', 'the patched Squid, with msfrs off', squidconf.stock, patched=True),
     Arm('stock-pools', 'Squid with a delay pool for each class', squidconf.pools),
     Arm('stock-htb', 'Squid, and HTB at 98 % of the link behind it', squidconf.stock, prepare=_htb),
     Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.msfrs_paper, scheduled=True),

@@ -3,6 +3,7 @@
 msfrs-edge with conf/edge/isp.conf. The same to everybody else."""
 from . import shaping
 from .edge import daemon
+from .errors import TrialError
 from .netlink import Qdisc, QdiscStats
 from .shaping import ETHERNET
 
@@ -16,11 +17,15 @@ class TokenBucket:
 
     def __init__(self, host, interface, rate_bps, buffer_bytes):
         shaping.bottleneck(host, interface, rate_bps, buffer_bytes)
-        self._host, self._interface = host, interface
+        self._host, self._interface, self._buffer_bytes = host, interface, buffer_bytes
 
     def reader(self):
         """An object whose `read()` gives QdiscStats; to be closed."""
         return Qdisc(self._host, self._interface)
+
+    def set_rate(self, rate_bps):
+        """From now on; what waits goes on waiting. Raises TrialError."""
+        shaping.bottleneck(self._host, self._interface, rate_bps, self._buffer_bytes, 'change')
 
     def check(self):
         """Raises TrialError if it is no longer there."""
@@ -39,6 +44,10 @@ class Edge:
             aqm=f'droptail mode=bytes packet={shaping.FRAME - ETHERNET} limit={packets}')
         daemon.rules(host, 'up', '--link', f'{interface}=0')
         scenario.when_left(daemon.rules, host, 'down')
+
+    def set_rate(self, rate_bps):
+        """See TokenBucket."""
+        raise TrialError('the rate of --isp edge cannot be changed under way')
 
     def reader(self):
         """See TokenBucket."""

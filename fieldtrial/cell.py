@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 
-from . import addresses, arms, fabrics, generators, stopping, versions, workloads
+from . import addresses, arms, disturb, fabrics, generators, stopping, versions, workloads
 from .errors import Stopped, TrialError
 from .meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
 from .processes import Daemon
@@ -42,8 +42,9 @@ class CellSpec:
     duration_s: float            #: in which requests start
     warmup_s: float              #: not measured, but recorded
     drain_s: float               #: waited for what is still in flight
-    squid: str                   #: program for the arms that schedule
-    stock_squid: str             #: program for those that do not
+    squid: str                   #: program for the arms that need the patched one
+    stock_squid: str             #: program for the others
+    buffer_rtt_ms: float = None  #: that a bandwidth-delay product of the buffer is reckoned with; None: the servers' mean
     sizes: dict = None
     distance: str = 'auto'
     keep: bool = False           #: copy everything that the daemons wrote
@@ -71,16 +72,18 @@ def run(spec):
     directory = pathlib.Path(spec.directory)
     arm = arms.get(spec.arm)
     workload = workloads.get(spec.workload)(spec.parameters)
-    program = spec.squid if arm.scheduled else spec.stock_squid
+    program = spec.squid if arm.scheduled or arm.patched else spec.stock_squid
     with fabrics.new(spec.hosts) as fabric, \
-            World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, rtts_ms=spec.rtts_ms, users=spec.users.values(),
+            World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, buffer_rtt_ms=spec.buffer_rtt_ms,
+               rtts_ms=spec.rtts_ms, users=spec.users.values(),
                weights=spec.weights, distance=spec.distance, delayline=spec.delayline,
                tls=spec.tls_share > 0 or workload.tunnels(), fabric=fabric, isp=spec.isp) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         tcp = {host: tcp_counters(host) for host in (world.gateway, *world.farms)}   # containers have a past
         names = world.start_names()
-        origins = world.start_origin()
+        disturbances = workload.disturbances(spec.duration_s)
+        origins = world.start_origin(stalling=any(each.kind == 'stall' for each in disturbances))
         arm.prepare(world)
         squid = world.start_squid(arm.configuration(world), program)
         world.try_out()
@@ -92,10 +95,11 @@ def run(spec):
                 meters.append(WindowMeter(directory / 'window.csv', t0, world))
             for meter in meters:
                 stack.enter_context(meter)
+            disturber = stack.enter_context(disturb.Disturber(world, disturbances, t0))
             for daemon in _beside(spec, workload, world, t0):
                 stack.enter_context(daemon)
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
-            control = _watch(spec, world, loads, (names, squid, *origins), t0)
+            control = _watch(spec, world, loads, (names, squid, *origins, disturber), t0)
         loads.merge()
         for meter in meters:
             if meter.failure:
@@ -136,7 +140,7 @@ def _load_spec(spec, world, t0):
 
 def _beside(spec, workload, world, t0):
     """The daemons of the constant-rate streams that the workload wants beside it."""
-    for number, stream in enumerate(workload.beside(spec.rate_bps), start=1):
+    for number, stream in enumerate(workload.beside(spec.rate_bps, spec.duration_s), start=1):
         port, where = CBR_PORT + number - 1, world.directory / f'cbr{number}'   # copied by _keep_files
         receiver = addresses.SINK4 if stream.receiver is None else world.users[stream.receiver].v4
         host = world.users_host if stream.receiver is None else world.host_of(world.users[stream.receiver])
@@ -146,7 +150,7 @@ def _beside(spec, workload, world, t0):
         yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.cbr', 'send', '--to', receiver,
                                   '--port', str(port), '--rate', f'{stream.rate_bps:.0f}', '--on', f'{stream.on_s:g}',
                                   '--off', f'{stream.off_s:g}', *(['--off-first'] if stream.off_first else []),
-                                  '--duration', f'{spec.duration_s:g}', '--t0', f'{t0:.6f}',
+                                  '--duration', f'{stream.until_s or spec.duration_s:g}', '--t0', f'{t0:.6f}',
                                   '--csv', f'{where}-sent.csv'], f'{where}-sent.log', command='CBR sender', cwd=ROOT)
 
 

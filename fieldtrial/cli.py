@@ -9,7 +9,7 @@ from .errors import Stopped, TrialError
 from .options import read
 from .runner import AROUND_S, Runner, meta_of, minutes, new_directory
 
-QUICK_S = 330.0     #: what --quick may take for its cells; the report has the rest of the six minutes
+QUICK_S = 560.0     #: what --quick may take for its cells; the report has the rest of the ten minutes
 
 
 def cells_of(conditions, options, directory):
@@ -21,7 +21,7 @@ def cells_of(conditions, options, directory):
             made.append((CellSpec(
                 name=name, directory=str(directory / name) if directory else name, arm=arm, workload=condition.workload,
                 parameters=condition.parameters, rate_bps=condition.rate_bps, buffer_bdp=condition.buffer_bdp,
-                rtts_ms=options.rtts, users=condition.population(options.weights), weights=options.weights,
+                rtts_ms=condition.rtts_ms or options.rtts, buffer_rtt_ms=sum(options.rtts) / len(options.rtts), users=condition.population(options.weights), weights=options.weights,
                 seed=condition.seed, duration_s=condition.duration_s, warmup_s=condition.warmup_s,
                 drain_s=condition.drain_s, squid=options.squid, stock_squid=options.stock_squid, sizes=options.sizes,
                 distance=options.delay, keep=options.keep, delayline=options.delayline,
@@ -65,11 +65,16 @@ def _conditions(options):
     if not conditions or not any(condition.arms for condition in conditions):
         raise TrialError('the options leave nothing to run: see ./trial --plan')
     for condition in conditions:
-        workloads.get(condition.workload)(condition.parameters).check()
+        workload = workloads.get(condition.workload)(condition.parameters)
+        workload.check()
+        disturbances = workload.disturbances(condition.duration_s)     # refused where none fits
+        if options.isp == 'edge' and any(each.kind == 'rate' for each in disturbances):
+            raise TrialError(f'workload {condition.workload}: the rate of --isp edge cannot be changed under way; leave '
+                             f'that out with --set {condition.workload}.rate_s=0, or take --isp tbf')
     if options.quick and options.seconds is None:
         conditions, dropped = fitting(conditions, options, QUICK_S)
         for condition in dropped:
-            print(f'left out, since six minutes are too short for it with {options.lanes} lanes: {condition.label()}')
+            print(f'left out, since ten minutes are too short for it with {options.lanes} lanes: {condition.label()}')
     return conditions
 
 
@@ -82,7 +87,8 @@ def _run(options, argv):
     cells = cells_of(conditions, options, directory)
     print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))}; results in {directory}')
     if options.stock_squid == options.squid:
-        print('there is no unpatched Squid of this series: the stock arms run the patched one with msfrs off')
+        why = 'with --quick' if options.quick else 'there is no unpatched Squid of this series:'
+        print(f'{why} the stock arms run the patched one with msfrs off')
     runner = Runner(cells, directory, options.lanes, meta_of(options, argv, conditions))
     stopped = None
     try:

@@ -118,7 +118,7 @@ def parser():
                 textwrap.indent(parameter.describe(), '      ') for parameter in workloads.get(name).parameters)
                 for name in workloads.names())))
     what = made.add_argument_group('what is run')
-    what.add_argument('--quick', action='store_true', help='a first look, within six minutes after the build')
+    what.add_argument('--quick', action='store_true', help='a first look, within ten minutes after the build')
     what.add_argument('--plan', action='store_true', help='show what would be run, and end')
     what.add_argument('--arms', type=_names(list(ARMS)), metavar='ARM,...', help='only these (default: the plan\'s)')
     what.add_argument('--workloads', type=_names(workloads.names()), metavar='NAME,...', help='only these')
@@ -154,8 +154,8 @@ def parser():
     how = made.add_argument_group('how')
     how.add_argument('--squid-series', choices=('6', '7'), default='6', help='which Squid is built and run (default 6)')
     how.add_argument('--squid', metavar='FILE', help='the patched Squid (default: as built)')
-    how.add_argument('--stock-squid', metavar='FILE', help='the unpatched one (default: as built; if there is none, '
-                     'the patched one with msfrs off, and the report says so)')
+    how.add_argument('--stock-squid', metavar='FILE', help='the unpatched one (default: as built; with '
+                     '--quick, and if there is none, the patched one with msfrs off, and the report says so)')
     how.add_argument('--lanes', type=_number('a whole number', 1, 64, int), metavar='N',
                      help='how many 2 Mbit/s cells run at a time; a 10 Mbit/s one takes two (default: three for each '
                           'processor)')
@@ -189,7 +189,8 @@ def read(argv):
     suffix = '' if options.squid_series == '6' else f'-{options.squid_series}'
     options.squid = os.path.abspath(options.squid or ROOT / f'build/install{suffix}/sbin/squid')
     stock = ROOT / f'build/install{suffix}-stock/sbin/squid'
-    options.stock_squid = os.path.abspath(options.stock_squid or (stock if stock.exists() else options.squid))
+    unpatched = stock.exists() and not options.quick
+    options.stock_squid = os.path.abspath(options.stock_squid or (stock if unpatched else options.squid))
     # In the images it is installed where Squid is.
     options.delayline = str(ROOT / 'build/install/sbin/msfrs-delayline' if options.hosts == fabrics.NAMES[0]
                             else pathlib.Path(options.squid).with_name('msfrs-delayline'))

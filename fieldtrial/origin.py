@@ -55,6 +55,8 @@ http {{
         ssl_certificate {directory}/tls.crt;
         ssl_certificate_key {directory}/tls.key;
         ssl_protocols TLSv1.2 TLSv1.3;
+        # The first of these holds until a connection has made a request, the second from then on.
+        client_header_timeout 24h;
         keepalive_timeout 24h;{locations}
     }}
 }}

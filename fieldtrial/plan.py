@@ -11,6 +11,9 @@ QUEUEING = ('fifo', 'drr', 'msfq')
 NO_POOLS = ('stock', 'stock-htb', 'msfrs-paper', 'msfrs')
 SHAPERS = ('stock-htb', 'msfrs-paper', 'msfrs')
 CHIEF = ('stock', 'stock-htb', 'msfrs')
+MAIN = ('stock', 'msfrs')
+#: All disturbances of the workload, and the time after the last one in which shares are judged.
+DISTURBED_S = 265
 
 #: A link of this rate takes one lane; a faster one, with more packets to move, as many more as it is faster.
 LANE_BPS = 4e6
@@ -32,6 +35,7 @@ class Condition:
     drain_s: float = 0.0
     seed: int = 1
     users: tuple = None         #: per class; None: as many as the rate wants
+    rtts_ms: tuple = None       #: of the servers; None: those that the options say
 
     @property
     def lanes(self):
@@ -48,6 +52,10 @@ class Condition:
     def label(self):
         """Short and unique among the conditions of a run; good for a directory's name."""
         said = ''.join(f'-{name}{value}' for name, value in sorted(self.parameters.items()))
+        if self.users:
+            said += '-u' + '+'.join(map(str, self.users))
+        if self.rtts_ms:
+            said += f'-{min(self.rtts_ms):g}ms' if len(set(self.rtts_ms)) == 1 else '-rtts'
         return f'{self.workload}{said}-{self.rate_bps / 1e6:g}M-{self.buffer_bdp:g}bdp-s{self.seed}'.replace('/', '_')
 
 
@@ -59,37 +67,54 @@ def full():
     200 s against 24 gold users are two quanta, and nobody could tell a wrong share from a late object.
     """
     return [
+        Condition('https-pages', ALL, 320, 60, buffer_bdp=4),
+        Condition('https-pages', CHIEF, 320, 60, {'idle': 0}, buffer_bdp=4),
+        Condition('https-backlogged', ALL, 220, 60),
+        Condition('disturbed', CHIEF, DISTURBED_S, 40),
+        Condition('https-open', CHIEF, 320, 60, {'load': 0.95}, drain_s=30),
+        Condition('https-backlogged', CHIEF, 220, 60, buffer_bdp=10),
+        Condition('https-backlogged', CHIEF, 180, 60, rate_bps=10e6),
+        Condition('https-backlogged', MAIN, 180, 60, rate_bps=10e6, buffer_bdp=10),
+        Condition('disturbed', MAIN, DISTURBED_S, 40, rate_bps=10e6),
+        Condition('https-backlogged', MAIN, 100, 40, rate_bps=100e6, users=(40, 40, 40)),
+        Condition('https-backlogged', MAIN, 100, 40, rate_bps=100e6, buffer_bdp=10, users=(40, 40, 40)),
+        Condition('https-backlogged', MAIN, 460, 60, users=(24, 4, 4)),
+        Condition('https-backlogged', MAIN, 180, 60, rtts_ms=12 * (200.0,)),
+        Condition('https-backlogged', MAIN, 180, 60, rate_bps=10e6, users=(2, 2, 2), rtts_ms=12 * (2.0,)),
         Condition('backlogged', (*ALL, *QUEUEING), 260, 60),
         Condition('open', ALL, 320, 60, {'load': 0.95}, drain_s=30),
         Condition('pages', ALL, 320, 60),
-        Condition('pages', NO_POOLS, 320, 60, buffer_bdp=10),
-        Condition('backlogged', ALL, 180, 60, rate_bps=10e6),
+        Condition('pages', CHIEF, 320, 60, buffer_bdp=10),
+        Condition('backlogged', CHIEF, 180, 60, rate_bps=10e6),
         Condition('open', ALL, 320, 60, {'load': 0.85}, drain_s=30),
-        Condition('unequal', (*NO_POOLS, *QUEUEING), 460, 60),
+        Condition('unequal', CHIEF, 460, 60),
         Condition('excess', ('msfrs', 'msfrs-edge'), 200, 60),
-        Condition('phases', ALL, 400, 20),
-        Condition('backlogged', NO_POOLS, 260, 60, buffer_bdp=10),
+        Condition('phases', NO_POOLS, 400, 20),
+        Condition('backlogged', CHIEF, 260, 60, buffer_bdp=10),
         *(Condition('cbr', SHAPERS, 240, 80, {'share': share}) for share in (0.2, 0.4, 0.6)),
-        *(Condition('open', NO_POOLS, 320, 60, {'load': load}, buffer_bdp=10, drain_s=30) for load in (0.85, 0.95)),
-        *(Condition('open', NO_POOLS, 220, 60, {'load': load}, rate_bps=10e6, drain_s=20) for load in (0.85, 0.95)),
+        *(Condition('open', CHIEF, 320, 60, {'load': load}, buffer_bdp=10, drain_s=30) for load in (0.85, 0.95)),
+        *(Condition('open', CHIEF, 220, 60, {'load': load}, rate_bps=10e6, drain_s=20) for load in (0.85, 0.95)),
     ]
 
 
 def quick(lanes):
     """The most important ones, short: for a first look, with wide confidence intervals. The order is that of
-    importance, because a machine with few processors gets through fewer of them; with one lane, two arms of the first
-    are all there is time for."""
+    importance, because a machine with few processors gets through fewer of them; with one lane the first two are all
+    there is time for, and not all of their arms."""
+    pages, disturbed = (Condition('https-pages', CHIEF, 110, 45, buffer_bdp=4),
+                        Condition('disturbed', MAIN, DISTURBED_S, 40))
     if lanes == 1:
-        return [Condition('backlogged', ('stock', 'msfrs'), 110, 45)]
+        return [dataclasses.replace(pages, arms=MAIN), dataclasses.replace(disturbed, arms=('msfrs',))]
     return [
-        Condition('backlogged', ALL, 110, 45),
-        Condition('pages', CHIEF, 110, 45),
-        Condition('open', CHIEF, 110, 45, {'load': 0.95}, drain_s=10),
+        dataclasses.replace(pages, duration_s=170.0, warmup_s=50.0) if lanes > 2 else pages,
+        disturbed,
+        Condition('https-backlogged', CHIEF, 110, 45),
+        Condition('backlogged', CHIEF, 110, 45),
+        Condition('https-open', CHIEF, 110, 45, {'load': 0.95}, drain_s=10),
         Condition('unequal', ('msfrs',), 100, 25),
         Condition('phases', ('msfrs',), 120, 10),
         Condition('cbr', ('msfrs',), 120, 40, {'share': 0.4}),
-        Condition('backlogged', ('stock', 'msfrs'), 70, 25, buffer_bdp=10),
-        Condition('backlogged', ('stock', 'msfrs'), 50, 20, rate_bps=10e6),
+        Condition('https-backlogged', MAIN, 70, 25, rate_bps=10e6),
     ]
 
 

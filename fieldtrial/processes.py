@@ -76,6 +76,10 @@ class Daemon:
             self.stdout.close()
         return self.poll()
 
+    def signal_group(self, signum):
+        """Sends a signal to it and to what it has started in its session."""
+        self._host.run('sh', '-c', f'kill -s {signal.Signals(signum).name.removeprefix("SIG")} -- -{self.pid}')
+
     def usage(self):
         """(CPU seconds in user and kernel mode, resident kB) since its start; None once it has ended."""
         try:

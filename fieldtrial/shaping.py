@@ -14,13 +14,14 @@ def bdp_bytes(rate_bps, rtt_ms):
     return rate_bps * rtt_ms / 8000
 
 
-def bottleneck(host, interface, rate_bps, buffer_bytes):
+def bottleneck(host, interface, rate_bps, buffer_bytes, verb='replace'):
     """Rate-limits what leaves `interface` to `rate_bps`; at most `buffer_bytes` wait, what exceeds that is dropped.
 
-    The bucket holds two frames: enough to make up for a late timer, too little for a burst to matter.
+    The bucket holds two frames: enough to make up for a late timer, too little for a burst to matter. verb: 'change'
+    keeps what waits and the counters.
     """
     try:
-        host.run('tc', 'qdisc', 'replace', 'dev', interface, 'root', 'tbf', 'rate', f'{rate_bps:.0f}bit',
+        host.run('tc', 'qdisc', verb, 'dev', interface, 'root', 'tbf', 'rate', f'{rate_bps:.0f}bit',
                  'burst', str(2 * FRAME), 'limit', f'{max(buffer_bytes, 2 * FRAME):.0f}')
     except HostError as error:
         raise TrialError(f'no token bucket for the bottleneck; it takes the kernel module sch_tbf:\n{error}') from None

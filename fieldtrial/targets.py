@@ -9,8 +9,9 @@ from fieldtrial.report import stats, wording
 from fieldtrial.report.measures import SIZE_LABELS
 from fieldtrial.report.stats import StatsError
 from fieldtrial.report.wording import percent, seconds
+from fieldtrial.workloads.disturbed import LABELS as DISTURBANCES
 
-OURS, PAPER_ARM, STOCK, HTB, EDGE = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge'
+OURS, PAPER_ARM, STOCK, HTB, EDGE, OFF = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge', 'off'
 DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay products is called deep
 
 
@@ -73,6 +74,24 @@ def weights_error(measures):
     ratios, errors = measures.ratios()
     farthest = stats.worst(errors)
     return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)})')
+
+
+def recovery_error(disturbance):
+    """The same in the ten seconds from ten seconds after the end of a disturbance."""
+    def measure(measures):
+        found = measures.recoveries()
+        if disturbance not in found:
+            raise StatsError('the run had no such disturbance')
+        ratios, errors = found[disturbance]
+        farthest = stats.worst(errors)
+        return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)})')
+    return measure
+
+
+def queue_delay(measures):
+    """Mean delay in the ISP's queue, ms: what its packets take beyond the base round-trip time."""
+    value = measures.queue_mean_ms()
+    return Figure(value, f'{wording.number(value)} ms')
 
 
 def phases_error(measures):
@@ -176,9 +195,25 @@ def of_both(value, form):
     return measure
 
 
+def alike(value, form):
+    """Figure of two arms: how far a figure of one is from that of the other, as a share of it."""
+    def measure(ours, other):
+        if not other.cell.unpatched:
+            raise StatsError('the stock Squid of this run is the patched one')
+        mine, theirs = value(ours), value(other)
+        apart = mine / theirs - 1
+        return Figure(abs(apart), f'{wording.signed_percent(apart)} ({form(mine)} / {form(theirs)})')
+    return measure
+
+
 def first_class(weights):
     """The class with the greatest weight."""
     return max(weights, key=weights.get)
+
+
+def all_classes(_weights):
+    """All of them."""
+    return None
 
 
 # --- the targets -----------------------------------------------------------------------------------------------------
@@ -220,6 +255,7 @@ def _table_1(cell):
     return found[0]
 
 
+TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched, and off'
 SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
 BESIDE = 'Traffic beside Squid'
 PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
@@ -229,6 +265,76 @@ _RATES = _at_rates(2e6, 10e6)
 _UNEQUAL = (('24 users in class 1', lambda cell: cell.users_of(first_class(cell.weights)) == 24),)
 _PHASES = (('four phases', lambda cell: True),)
 _MEAN_P95 = (('mean', _mean), ('p95', _p95))
+
+
+_SATURATED = tuple((f'{rate_words}, {buffer_words}', lambda cell, a=is_rate, b=is_buffer: a(cell) and b(cell))
+                   for rate_words, is_rate in _at_rates(2e6, 10e6, 100e6)
+                   for buffer_words, is_buffer in _buffers(1.5, 10.0))
+_IDLE = (('20 idle tunnels a user', lambda cell: cell.parameters.get('idle') == 20),
+         ('no idle tunnels', lambda cell: cell.parameters.get('idle') == 0))
+_LOAD_95 = _with('load', 0.95, form=lambda load: f'load {load:g}')
+_TUNNEL_RATIOS = (*_RATES, *_UNEQUAL, *((f'servers at {rtt:g} ms', lambda cell, rtt=rtt: set(cell.rtts_ms) == {rtt})
+                                       for rtt in (2.0, 200.0)))
+
+
+def _mean_queue(measures):
+    return measures.queue_mean_ms()
+
+
+def _milliseconds(value):
+    return f'{wording.number(value)} ms'
+
+
+def _drops(measures):
+    return measures.drops_per_mb()
+
+
+def _cpu(value):
+    return f'{wording.number(value)} s/GB'
+
+
+def _per_megabyte(value):
+    return f'{wording.number(value)}/MB'
+
+
+def _over_tunnels():
+    """What today's traffic must have: https-backlogged, https-pages, https-open."""
+    yield Target(TUNNELS, 'throughput ratio, kept tunnels', ('https-backlogged',), weights_error, '<=', 0.03, _within,
+                 "The ratio of the classes' throughput", settings=_TUNNEL_RATIOS)
+    for name, against, limit in (('{first}', STOCK, 0.60), ('{first}', HTB, 0.85), ('all pages', STOCK, 1.00)):
+        yield Target(TUNNELS, f'{name} against {"stock" if against == STOCK else "HTB"}, kept tunnels', ('https-pages',),
+                     pages(_mean, first_class if name == '{first}' else all_classes), '<=', limit, _at_most,
+                     f'The mean page load of {name}', against=against, settings=_IDLE)
+    yield Target(TUNNELS, 'mean delay in the queue, pages', ('https-pages',), of_both(_mean_queue, _milliseconds), '<=',
+                 0.50, _at_most, "The mean delay in the ISP's queue", against=STOCK, settings=_IDLE)
+    yield Target(TUNNELS, 'drops per MB, pages', ('https-pages',), of_both(_drops, _per_megabyte), '<=', 0.10, _at_most,
+                 'The number of packets dropped per megabyte', against=STOCK, settings=_IDLE)
+    for name, which, limit in (('{first}', first_class, 0.40), ('all objects', None, 0.85)):
+        yield Target(TUNNELS, f'{name}, open arrivals, mean', ('https-open',), latency(_mean, which), '<=', limit,
+                     _at_most, f'The mean latency of {name}', against=STOCK, settings=_LOAD_95)
+    saturated = ('https-backlogged', 'backlogged')
+    yield Target(QUEUE, 'mean delay, saturated', saturated, queue_delay, '<=', 60.0, lambda ms: f'at most {ms:g} ms',
+                 "The mean delay in the ISP's queue", settings=_SATURATED)
+    yield Target(QUEUE, 'utilisation, saturated', saturated, utilisation, '>=', 0.985, _at_least,
+                 'The utilisation of the link', settings=_SATURATED)
+
+
+def _off_is_stock():
+    """That the patched Squid may stand for the unpatched one; judged where a run has both."""
+    for name, value, form in (('mean latency', lambda m: m.sample().mean(), seconds),
+                              ('utilisation', lambda m: m.utilisation(), percent),
+                              ('CPU seconds per byte', lambda m: m.cpu_per_gb(), _cpu)):
+        yield Target(SAME, f'{name}, off against unpatched', ('https-backlogged', 'https-open', 'backlogged', 'open'),
+                     alike(value, form), '<=', 0.05, _within, f'The {name} of the patched Squid with msfrs off',
+                     against=STOCK, arm=OFF)
+
+
+def _after_disturbances():
+    for label in DISTURBANCES.values():
+        yield Target(DISTURBED, f'throughput ratio after: {label}', ('disturbed',), recovery_error(label), '<=', 0.03,
+                     _within, "The ratio of the classes' throughput 10 to 20 s after the disturbance",
+                     settings=((label, lambda cell: True),), only=lambda cell, label=label: label in {
+                         phase.get('after') for phase in cell.phases})
 
 
 def _small_objects():
@@ -242,6 +348,9 @@ def _small_objects():
 
 
 TARGETS = (
+    *_over_tunnels(),
+    *_after_disturbances(),
+    *_off_is_stock(),
     Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, '<=', 0.02, _within,
            "The ratio of the classes' throughput", settings=_RATES),
     Target(SHARING, 'ratio per user', ('unequal',), weights_error, '<=', 0.02, _within,
@@ -270,15 +379,15 @@ TARGETS = (
     Target(PAGES, '{first} against HTB', ('pages',), pages(_mean, first_class), '<=', 0.90, _at_most,
            'The mean page load of {first}', against=HTB, settings=_buffers(1.5, 10.0)),
     Target(QUEUE, 'mean delay, deep buffer', ('backlogged', 'pages'),
-           of_both(lambda m: m.queue_mean_ms(), lambda ms: f'{wording.number(ms)} ms'), '<=', 0.50, _at_most,
+           of_both(_mean_queue, _milliseconds), '<=', 0.50, _at_most,
            "The mean delay in the ISP's queue", against=STOCK, only=_deep,
            settings=((f'ISP buffer of at least {DEEP_BDP:g} BDP', _deep),)),
     Target(QUEUE, 'drops per MB', ('backlogged', 'pages'),
-           of_both(lambda m: m.drops_per_mb(), lambda drops: f'{wording.number(drops)}/MB'), '<=', 1 / 3, _at_most,
+           of_both(_drops, _per_megabyte), '<=', 1 / 3, _at_most,
            'The number of packets dropped per megabyte', against=STOCK,
            settings=(('saturated, or pages', lambda cell: True),)),
     Target(COST, 'CPU seconds per byte', ('backlogged',),
-           of_both(lambda m: m.cpu_per_gb(), lambda cpu: f'{wording.number(cpu)} s/GB'), '<=', 0.75, _at_most,
+           of_both(lambda m: m.cpu_per_gb(), _cpu), '<=', 0.75, _at_most,
            "Squid's CPU time for the same bytes", against=STOCK, settings=_RATES),
 )
 

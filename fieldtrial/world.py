@@ -54,14 +54,14 @@ SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.
 class World(Scenario):
     """Built by entering, taken down by leaving, whatever happened in between.
 
-    rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the mean
-    round-trip time. users: how many in each class. weights: class name to weight, in order. directory: where daemons
+    rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the round-
+    trip time `buffer_rtt_ms`, by default the servers' mean: who has near servers alone has no other provider for that. users: how many in each class. weights: class name to weight, in order. directory: where daemons
     keep their files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'.
     tls: whether port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's
     path. deal: one of `groups`, who of the users goes where when the fabric has several hosts for them.
     """
 
-    def __init__(self, *, rate_bps, buffer_bdp=1.5, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4), weights=None,
+    def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4), weights=None,
                  directory=None, distance='auto', delayline=None, fabric=None, tls=False,
                  isp='tbf', edge=None, deal=groups.by_class):
         super().__init__()
@@ -72,7 +72,7 @@ class World(Scenario):
         self.mean_rtt_ms = sum(rtts_ms) / len(rtts_ms)
         self.buffer_bdp = buffer_bdp
         self.tls = tls
-        self.buffer_bytes = round(buffer_bdp * shaping.bdp_bytes(rate_bps, self.mean_rtt_ms))
+        self.buffer_bytes = round(buffer_bdp * shaping.bdp_bytes(rate_bps, buffer_rtt_ms or self.mean_rtt_ms))
         self._wanted = directory
         self._distance = distance
         self._delayline = str(delayline or ROOT / 'build/install/sbin/msfrs-delayline')
@@ -88,6 +88,7 @@ class World(Scenario):
         self.bottleneck = None #: the object that makes the link slow
         self.distance = None   #: the object that makes the delays
         self.certificates = []   #: of the servers, once started
+        self.stalling = []       #: the daemons of those servers that can be made to stall, see start_origin
 
     def _build(self):
         fabric = self._fabric or self._stack.enter_context(NetnsFabric())
@@ -168,18 +169,31 @@ class World(Scenario):
         """Whom Squid asks for names."""
         return '127.0.0.1' if self.names_host is self.gateway else plan.NAMES4
 
-    def start_origin(self):
-        """nginx on the servers; those of one host are one process, and differ by address and distance. A list."""
+    def start_origin(self, *, stalling=False):
+        """nginx on the servers; those of one host are one process, and differ by address and distance. A list. With
+        `stalling` every fourth server is another process than the others, so that these can be stopped alone."""
+        if not stalling:
+            return [self._start_nginx(host, servers, host.role) for host, servers in self.farms.items()]
         daemons = []
         for host, servers in self.farms.items():
-            directory = self.directory / f'origin-{host.role}'
-            names = (word for server in servers for word in ('--name', server.name))
-            daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.origin', '--directory', str(directory), *names,
-                                       '--run'], f'nginx-{host.role}.log', command='nginx', cwd=ROOT)
-            daemon.wait_until(lambda on=host: listens(on, 80) and listens(on, 443), 'listening on ports 80 and 443')
-            self.certificates.append(directory / 'tls.crt')
-            daemons.append(daemon)
-        return daemons
+            some, others = servers[::4], [server for number, server in enumerate(servers) if number % 4]
+            self.stalling.append(self._start_nginx(host, some, f'{host.role}-stalling', alone=True))
+            if others:
+                daemons.append(self._start_nginx(host, others, host.role, alone=True))
+        return [*daemons, *self.stalling]
+
+    def _start_nginx(self, host, servers, label, *, alone=False):
+        """`alone`: on the addresses of these servers, not on all that the host has."""
+        directory = self.directory / f'origin-{label}'
+        names = [word for server in servers for word in ('--name', server.name)]
+        if alone:
+            names += [word for server in servers for address in server.addresses for word in ('--address', address)]
+        daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.origin', '--directory', str(directory), *names,
+                                   '--run'], f'nginx-{label}.log', command='nginx', cwd=ROOT)
+        # Written when it listens, on whatever addresses.
+        daemon.wait_until((directory / 'nginx.pid').exists, 'listening on ports 80 and 443')
+        self.certificates.append(directory / 'tls.crt')
+        return daemon
 
     def certificate(self):
         """The file with the servers' certificates, for those who verify them."""

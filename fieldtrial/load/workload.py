@@ -84,21 +84,40 @@ def _text(value):
 @dataclasses.dataclass(frozen=True)
 class CbrStream:
     """UDP at a constant rate beside the workload: `rate_bps` of frames, on for `on_s`, off for `off_s`, and so on.
-    receiver: the number of the user that it goes to; None: to an address behind the gateway that no user has."""
+    receiver: the number of the user that it goes to; None: to an address behind the gateway that no user has.
+    until_s: when it ends for good; None: with the run."""
     rate_bps: float
     on_s: float
     off_s: float
     off_first: bool
     receiver: int = None
+    until_s: float = None
+
+
+#: Shares are right again so long after the end of a disturbance, and are measured from then until RECOVERED_S after it.
+SETTLED_S, RECOVERED_S = 10.0, 20.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Disturbance:
+    """Something that goes wrong from t_start to t_end (s since t0): `kind` says what, `value` how much, in the unit that
+    the kind has; `label` is for people."""
+    kind: str
+    label: str
+    t_start: float
+    t_end: float
+    value: float
 
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A stretch of the run in which the same classes make requests."""
+    """A stretch of the run in which the same classes make requests. after: the label of the Disturbance that ended when
+    it began, if one did."""
     t_start: float
     t_end: float
     classes: tuple
     label: str
+    after: str = ''
 
 
 class Workload:
@@ -126,8 +145,12 @@ class Workload:
         """How many users each class should have: {class: users}. `classes`: names, the first is the paper's class 1."""
         return {name: per_class for name in classes}
 
-    def beside(self, _rate_bps):
-        """The CbrStreams to run beside on a link of `_rate_bps`."""
+    def beside(self, _rate_bps, _duration_s):
+        """The CbrStreams to run beside on a link of `_rate_bps` in a run of `_duration_s`."""
+        return ()
+
+    def disturbances(self, _duration_s):
+        """The Disturbances of a run of `_duration_s`, in order, no two at a time."""
         return ()
 
     def tunnels(self):

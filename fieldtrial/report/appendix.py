@@ -21,7 +21,8 @@ METHOD = (
      'way. Goodput is the bytes of bodies that users received over the same bytes on the link.'),
     ('Throughput ratio', 'Bytes of bodies per user of a class, over those of a user of the class with the least '
      'weight. The error is that ratio over the ratio of the weights, less 1; the class that is farthest off counts. Of '
-     'a phase, the first tenth (5 to 20 s) is not measured: answers of the classes before are still arriving.'),
+     'a phase, the first tenth (5 to 20 s) is not measured: answers of the classes before are still arriving. After a disturbance the ten seconds from ten seconds after its '
+     'end are measured.'),
     ("ISP's queue", "Backlog of the ISP's queue, sampled every 100 ms, over C. Means and percentiles are over time."),
     ('CPU', 'User and system time of the Squid processes for a gigabyte (10^9 bytes) of bodies delivered.'),
     ('Confidence', f'95 % intervals come from resampling blocks of {BLOCK_S:g} s of the run (300 draws), because '
@@ -70,7 +71,7 @@ def parameters(run, groups):
     confs = {}
     for cell in run.cells:
         confs.setdefault(cell.arm, cell.squid_conf)
-    stock = sorted({PROGRAMS[cell.unpatched] for cell in run.cells if not cell.arm.startswith('msfrs')})
+    stock = sorted({PROGRAMS[cell.unpatched] for cell in run.cells if cell.arm.startswith('stock')})
     shown = [element('details', join([element('summary', f'squid.conf of {wording.arm(arm)} (first cell)'),
                                       element('pre', text)])) for arm, text in confs.items() if text]
     return section(
@@ -79,7 +80,7 @@ def parameters(run, groups):
                'Seed'], rows),
         paragraph('Round-trip times of the servers, ms: ',
                   '; '.join(_value([f'{rtt:.0f}' for rtt in each]) for each in rtts)),
-        paragraph(f'Squid of the arms without MSF-RS: {", ".join(stock)}.') if stock else None,
+        paragraph(f'Squid of the stock arms: {", ".join(stock)}.') if stock else None,
         *shown, table(['Part', 'Version'], _versions(run)))
 
 

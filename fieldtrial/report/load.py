@@ -125,6 +125,7 @@ class Cell:
     unpatched: bool = None  # whether Squid was the unpatched program; None: not recorded
     sizes: dict = field(default_factory=dict)
     phases: list = field(default_factory=list)
+    tunnels: dict = field(default_factory=dict)     # counts: opened, failed, lost before their time
     link: dict = None
     squid: dict = None
     window: dict = None
@@ -206,6 +207,7 @@ def read_cell(directory):
         rtts_ms=tuple(stat.get('rtts_ms') or ()), versions=stat.get('versions') or {},
         squid_conf=stat.get('squid_conf') or '', unpatched=stat.get('squid_is_stock'),
         sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
+        tunnels=meta.get('tunnels') or {},
         link=table('link.csv'), squid=table('squid.csv', False),
         window=table('window.csv', False), requests=table('requests.csv'),
         pages=table('pages.csv', False), received=table('bytes.csv', False),

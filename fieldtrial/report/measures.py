@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from fieldtrial.load.workload import RECOVERED_S, SETTLED_S
 from fieldtrial.report import stats
 from fieldtrial.report.stats import StatsError
 
@@ -14,7 +15,7 @@ KB = 1024
 SIZES = {'small': (0, 16 * KB), 'medium': (16 * KB, 64 * KB), 'large': (64 * KB, float('inf'))}
 SIZE_LABELS = {'small': 'up to 16 kB', 'medium': '16 to 64 kB', 'large': 'over 64 kB'}
 
-SATURATED = ('backlogged', 'https-backlogged', 'unequal', 'phases', 'cbr', 'excess')
+SATURATED = ('backlogged', 'https-backlogged', 'unequal', 'phases', 'cbr', 'excess', 'disturbed')
 FAILED = ('refused', 'error')
 BLOCK_S = 5.0
 
@@ -144,6 +145,11 @@ class Measures:
         return [(label, *self.ratios(start, stop, classes))
                 for label, start, stop, classes in self.phases() if len(classes) > 1]
 
+    def recoveries(self):
+        """{disturbance: (ratios, errors)} of ten seconds, from ten seconds after the end of each disturbance."""
+        return {phase['after']: self.ratios(phase['t_start'] + SETTLED_S, phase['t_start'] + RECOVERED_S)
+                for phase in self.cell.phases if phase.get('after')}
+
     # --- the ISP's link ----------------------------------------------------------------------------------------------
 
     def _link(self, column, start=None, stop=None):
@@ -162,7 +168,7 @@ class Measures:
 
     def goodput_share(self):
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
-        if self.cell.workload in ('cbr', 'excess'):
+        if self.cell.workload in ('cbr', 'excess', 'disturbed'):
             raise StatsError('traffic of no request shared the link')
         carried = self.link_bytes()
         if carried <= 0:

@@ -63,7 +63,7 @@ def notes(group):
     def of_arms(words):
         return ', '.join(f'{wording.arm(arm)} {word}' for arm, word in words.items())
 
-    failed, cut, phases, estimated = {}, {}, {}, {}
+    failed, cut, phases, estimated, found, tunnels = {}, {}, {}, {}, {}, {}
     for arm, measures in group.items():
         share, _ = wording.attempt(measures.failed_share)
         if share:
@@ -76,7 +76,16 @@ def notes(group):
                                 measures.phase_ratios)
         if not measures.exact_bytes:
             estimated[arm] = ''
-    for words, text in ((phases, 'per user in each phase'), (failed, 'requests refused or failed'),
+        broken = {word: measures.cell.tunnels.get(word, 0) for word in ('lost', 'failed')}
+        if any(broken.values()):
+            tunnels[arm] = ', '.join(f'{count} {word}' for word, count in broken.items())
+        for disturbance in {phase['after']: None for phase in measures.cell.phases if phase.get('after')}:
+            found.setdefault(disturbance, {})[arm] = shown(lambda pairs: wording.ratios(pairs[disturbance][0]),
+                                                           measures.recoveries)
+    for words, text in ((phases, 'per user in each phase'),
+                        *((words, f'per user, 10 to 20 s after: {disturbance}') for disturbance, words in found.items()),
+                        (failed, 'requests refused or failed'),
+                        (tunnels, 'tunnels lost before their time, or not opened'),
                         (cut, 'requests unfinished at the end'),
                         (estimated, 'no samples of received bytes, throughput estimated from whole requests')):
         if words:

@@ -7,6 +7,7 @@ from fieldtrial.report.stats import StatsError
 
 ARMS = {
     'stock': 'stock Squid',
+    'off': 'msfrs off',
     'stock-pools': 'delay pools',
     'stock-htb': 'HTB behind Squid',
     'msfrs-paper': 'MSF-RS (paper)',
@@ -21,6 +22,7 @@ WORKLOADS = {
     'https-backlogged': 'Backlogged over kept tunnels',
     'https-pages': 'Page loads over kept tunnels',
     'https-open': 'Open arrivals over kept tunnels',
+    'disturbed': 'Disturbed',
     'backlogged': 'Backlogged',
     'unequal': 'Unequal users',
     'phases': 'Class phases',
@@ -130,6 +132,8 @@ def setting(cell):
         words.append(f"every {parameters['period_s']:g} s")
     if 'idle' in parameters:
         words.append(f"{parameters['idle']:g} idle tunnels a user" if parameters['idle'] else 'no idle tunnels')
+    if len(set(cell.rtts_ms)) == 1:
+        words.append(f'servers at {cell.rtts_ms[0]:g} ms')
     words.append(buffer(cell))
     if cell.repeated:
         words.append(f'seed {cell.seed}')

@@ -18,7 +18,7 @@ class Cbr(Backlogged):
                   high=0.95),
         Parameter('period_s', 'number', 40.0, 's', 'length of each off and each on period', low=1.0, high=3600.0))
 
-    def beside(self, rate_bps):
+    def beside(self, rate_bps, _duration_s):
         """See Workload."""
         period = self.values['period_s']
         return (CbrStream(self.values['share'] * rate_bps, period, period, off_first=True),)

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from fieldtrial import arms, cell, delay, meters, netlink, netns, plan, squidconf
+from fieldtrial import arms, cell, delay, disturb, meters, netlink, netns, plan, squidconf
 from fieldtrial.errors import TrialError
 from fieldtrial.load import sizes
 from fieldtrial.world import ROOT, WAN, World
@@ -286,6 +286,50 @@ def test_a_cell_of_each_arm_leaves_whole_records(tmp_path, arm):
     assert float(tables['squid'][-1]['cpu_s']) > 0 and float(tables['squid'][-1]['rss_kb']) > 1000
     if arms.get(arm).scheduled:
         assert tables['window'] and all(float(row['wplus']) >= 1 for row in tables['window'])
+
+
+@pytest.mark.parametrize('arm', ['stock', 'off', 'stock-pools', 'stock-htb', 'msfrs'])
+def test_a_cell_over_kept_tunnels(tmp_path, arm):
+    """Spliced alike in every arm: users see the servers' own certificates, or nothing would be ok."""
+    stat, tables = run_cell(tmp_path, arm, 'https-pages', idle=3, think_s=0.5)
+    assert 'ssl_bump splice all' in stat['squid_conf']
+    assert {row['scheme'] for row in tables['requests']} == {'h2'}
+    outcomes = [row['outcome'] for row in tables['requests']]
+    assert 'ok' in outcomes and set(outcomes) <= {'ok', 'unfinished'}
+    assert any(row['outcome'] == 'ok' for row in tables['pages'])
+    tunnels = json.loads((tmp_path / 'meta.json').read_text())['tunnels']
+    pairs = {(row['user'], row['server']) for row in tables['requests']}
+    assert set(tunnels) == {'opened'} and 6 * 3 + 1 <= tunnels['opened'] <= 6 * 3 + len(pairs)
+
+
+def test_what_goes_wrong_goes_wrong_and_is_right_again_afterwards():
+    with World(rate_bps=4e6, rtts_ms=(12.0, 20.0, 28.0, 36.0, 44.0), users=(1, 1, 1)) as made:
+        made.start_names()
+        made.start_origin(stalling=True)
+        made.start_squid(squidconf.stock(made), SQUID)
+        user, servers = made.users[0], made.servers
+
+        def answers(server, family=4):
+            try:
+                return made.fetch(user, server, SMALL, family=family, timeout=2.0)[0] == 200
+            except OSError:
+                return False
+
+        assert all(answers(server, family) for server in servers for family in (4, 6))
+        with disturb.EFFECTS['stall'](made, 0.0):
+            assert [answers(server) for server in servers] == [False, True, True, True, False]
+        assert all(answers(server) for server in servers)
+        with disturb.EFFECTS['down'](made, 0.0):
+            assert not answers(servers[0]) and not answers(servers[0], 6)
+        assert answers(servers[0]) and answers(servers[0], 6)
+        queue = made.bottleneck.reader()
+        with contextlib.closing(queue):
+            before = queue.read().sent_bytes
+            for share, shown in ((0.5, 'rate 2Mbit'), (0.25, 'rate 1Mbit')):
+                with disturb.EFFECTS['rate'](made, share):
+                    assert shown in made.isp.run('tc', 'qdisc', 'show', 'dev', 'acc0')
+            assert 'rate 4Mbit' in made.isp.run('tc', 'qdisc', 'show', 'dev', 'acc0')
+            assert queue.read().sent_bytes >= before > 0
 
 
 def test_a_cell_with_groups_of_users_leaves_the_same_records(tmp_path, monkeypatch):

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes run directories with known figures, in the files that a real run writes. Not a simulation of anything: link,
 queue, drops, CPU and each user's bytes grow linearly, latencies are lognormal with a given mean."""
+import dataclasses
 import json
 import math
 import random
+import types
 
+from fieldtrial import workloads
 from fieldtrial.load.merge import write_csv
 
 WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
@@ -26,8 +29,8 @@ class Arm:
 STOCK = Arm('stock')
 HTB = Arm('stock-htb', shares=(3.6, 1.9, 1), utilisation=0.985, queue_ms=140, latency_s=(2.5, 3.0, 3.4),
           page_s=(8.5, 10.0, 12.0), cpu_per_gb=55.0)
-OURS = Arm('msfrs', shares=(4, 2, 1), utilisation=0.981, queue_ms=60, drops_per_mb=5.0, cpu_per_gb=42.0,
-           latency_s=(0.4, 0.6, 0.9), page_s=(6.8, 8.5, 11.5), window=True)
+OURS = Arm('msfrs', shares=(4, 2, 1), utilisation=0.986, queue_ms=58, drops_per_mb=3.5, cpu_per_gb=42.0,
+           latency_s=(0.4, 0.6, 0.9), page_s=(6.2, 8.5, 11.5), window=True)
 PAPER = Arm('msfrs-paper', shares=(4.1, 2.05, 1), utilisation=0.974, queue_ms=90, drops_per_mb=12.0, cpu_per_gb=43.0,
             latency_s=(4.0, 5.0, 7.0), page_s=(9.0, 10.0, 12.0), window=True)
 ARMS = (STOCK, HTB, PAPER, OURS)
@@ -153,6 +156,14 @@ def four_phases(stop):
             for number, (on, label) in enumerate(zip(active, labels))]
 
 
+def disturbances(stop):
+    """The phases of a run in which the link is slower for a while, and then down."""
+    workload = workloads.get('disturbed')({'first_s': 15, 'rate_s': 5, 'calm_s': 20, 'down_s': 3, 'cbr_s': 0,
+                                           'stall_s': 0, 'tunnels_s': 0})
+    spec = types.SimpleNamespace(duration_s=stop, classes=list(WEIGHTS))
+    return [dataclasses.asdict(phase) for phase in workload.phases(spec)]
+
+
 def make_run(directory, arms=ARMS, seconds=60.0, full=True):
     """Writes a run: `full` has every workload, otherwise backlogged at 2 Mbit/s alone."""
     directory.mkdir(parents=True)
@@ -173,3 +184,7 @@ def make_run(directory, arms=ARMS, seconds=60.0, full=True):
         for buffer_bdp in (1.5, 10.0):
             cell(f'pages-{buffer_bdp}', 'pages', pages=True, buffer_bdp=buffer_bdp, objects=12)
         cell('cbr-40', 'cbr', share=0.4, period_s=40.0)
+        cell('https-backlogged-2', 'https-backlogged', inflight=4)
+        cell('https-pages', 'https-pages', pages=True, buffer_bdp=4.0, objects=12, idle=20)
+        cell('https-open', 'https-open', load=0.95)
+        cell('disturbed', 'disturbed', phases=disturbances(seconds + 10.0), inflight=4)

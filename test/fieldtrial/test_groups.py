@@ -77,7 +77,9 @@ def _url_list(tmp_path):
 @pytest.mark.parametrize('workload', workloads.names())
 def test_the_load_is_the_same_however_many_groups_there_are(tmp_path, workload, count, url_list):
     """Who wants what, when, from whom; open arrivals as well as closed loops, whose answers take as long as ever."""
-    how = {'workload': workload, 'parameters': url_list if workload == 'url-list' else {}, 'duration_s': 30,
+    disturbed = {'first_s': 3, 'rate_s': 0, 'down_s': 0, 'cbr_s': 0, 'stall_s': 0, 'tunnels_s': 5}
+    parameters = {'url-list': url_list, 'disturbed': disturbed}.get(workload, {})
+    how = {'workload': workload, 'parameters': parameters, 'duration_s': 30,
            'drain_s': 60, 'tls_share': 0.0}
     whole = run(tmp_path / 'whole', **how)
     parts = [run(tmp_path / f'part{number}', [user.name for user in users], **how)

@@ -84,7 +84,8 @@ def test_open_run_gets_every_byte(tmp_path, origin):
         assert int(received[-1][name]) == got == meta['payload_bytes'].get(name, 0)
         assert [int(row[name]) for row in received] == sorted(int(row[name]) for row in received)
     assert abs(meta['t0_monotonic'] - time.monotonic()) < 600 and abs(meta['t0_unix'] - time.time()) < 600
-    assert meta['phases'] == [{'t_start': 0.0, 't_end': 0.5, 'classes': ['gold', 'silver', 'bronze'], 'label': 'all'}]
+    assert meta['phases'] == [{'t_start': 0.0, 't_end': 0.5, 'classes': ['gold', 'silver', 'bronze'], 'label': 'all',
+                               'after': ''}]
 
 
 def test_the_same_seed_offers_the_same(tmp_path, origin):

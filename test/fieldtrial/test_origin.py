@@ -49,6 +49,24 @@ def test_response_header_is_about_what_the_load_counts(served):
     assert abs(length - sizes.RESPONSE_HEADER) <= 8
 
 
+@pytest.mark.parametrize('version, word, directive', [('1.22.1', True, False), ('1.25.0', True, False),
+                                                      ('1.25.1', False, True), ('1.26.3', False, True)])
+def test_http2_is_said_as_each_version_wants_it(served, monkeypatch, version, word, directive):
+    monkeypatch.setattr(origin, '_run', lambda argv: f'nginx version: nginx/{version}\n')
+    text = served._configuration()
+    assert (' ssl http2 backlog' in text, 'http2 on;' in text) == (word, directive)
+    plain, tls = text.split('server {')[1:]
+    assert 'http2' not in plain and 'ssl' not in plain
+    # A tunnel on which nobody has asked for anything yet, and one on which somebody has, must stay for hours.
+    assert 'client_header_timeout 24h;' in tls and 'keepalive_timeout 24h;' in tls
+
+
+def test_a_version_that_is_none_is_said(served, monkeypatch):
+    monkeypatch.setattr(origin, '_run', lambda argv: 'something else')
+    with pytest.raises(origin.OriginError, match="nginx -v: no version in 'something else'"):
+        served._configuration()
+
+
 def test_tls_with_the_certificate_of_the_names(served):
     trust = ssl.create_default_context(cafile=served.certificate)
     for name in served.names:

@@ -77,6 +77,26 @@ def test_without_samples_of_bytes_they_are_estimated(cell):
     assert any('estimated' in note for note in table.notes({'msfrs': measures}))
 
 
+def test_tunnels_that_did_not_last_are_said(cell):
+    path = cell / 'meta.json'
+    meta = json.loads(path.read_text())
+    for counts, said in (({'opened': 9}, False), ({'opened': 9, 'lost': 2}, True), ({'failed': 1}, True)):
+        path.write_text(json.dumps(meta | {'tunnels': counts}))
+        found = [note for note in table.notes({'msfrs': measures_of(cell)}) if note.startswith('tunnels')]
+        assert bool(found) == said, found
+    assert found == ['tunnels lost before their time, or not opened: MSF-RS 0 lost, 1 failed']
+
+
+def test_ratios_after_disturbances_are_shown_for_every_arm(tmp_path):
+    group = {}
+    for arm in (synthetic.STOCK, synthetic.OURS):
+        synthetic.make_cell(tmp_path / arm.name, arm, 'disturbed', phases=synthetic.disturbances(70.0))
+        group[arm.name] = measures_of(tmp_path / arm.name)
+    assert [note for note in table.notes(group) if 'after' in note] == [
+        f'per user, 10 to 20 s after: {what}: stock Squid 1.00:1.00:1, MSF-RS 4.00:2.00:1'
+        for what in ('lower rate', 'link down')]
+
+
 def test_phases_leave_out_their_start(tmp_path):
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'phases', phases=synthetic.four_phases(70.0))
     measures = measures_of(tmp_path / 'cell')
@@ -114,7 +134,7 @@ def replace(path, old, new):
      'link.csv:1: no column backlog_bytes; found t, rx_bytes, backlog, drops, sent_bytes, '
      'sent_packets'),
     ('squid.csv', '\n0.5,', '\n0.5,1,', 'squid.csv:3: 4 fields; the header has 3'),
-    ('squid.csv', '\n0.0,0.0,', '\n0.0,9.0,', 'squid.csv:3: cpu_s falls from 9 to 0.00484124; it must never do so'),
+    ('squid.csv', '\n0.0,0.0,', '\n0.0,9.0,', 'squid.csv:3: cpu_s falls from 9 to 0.00486591; it must never do so'),
     ('squid.csv', '\n0.0,0.0,', '\n0.0,nan,', 'squid.csv:2: cpu_s is not a finite number'),
     ('stat.json', '"rate_bps": 2000000.0', '"rate_bps": "fast"',
      "stat.json: rate_bps is 'fast'; a number of at least 1 is needed"),
@@ -163,8 +183,8 @@ def test_the_table_fits_a_terminal_of_100_columns(written):
 def test_the_table_shows_each_condition_and_the_verdict(written):
     text = written[1].getvalue()
     assert text.count('stock Squid ') >= 9
-    assert re.search(r'^MSF-RS +4\.00:2\.00:1 +98\.1 +94\.0 ', text, re.M)
-    assert re.search(r'^MSF-RS +- +98\.1 +94\.0 ', text, re.M)        # phases have no ratio over all classes
+    assert re.search(r'^MSF-RS +4\.00:2\.00:1 +98\.6 +94\.0 ', text, re.M)
+    assert re.search(r'^MSF-RS +- +98\.6 +94\.0 ', text, re.M)        # phases have no ratio over all classes
     assert 'CBR beside\n  utilisation: at least 97.91 % (MSF-RS)\n  ok       2 Mbit/s, CBR 40 %' in text
     assert re.search(r'^\d+ of \d+ measured targets reached, \d+ missed, \d+ not measured$', text, re.M)
 
@@ -178,8 +198,12 @@ class Terminal(io.StringIO):
 
 def test_what_was_not_run_is_one_paragraph(written):
     text = written[1].getvalue()
-    assert ('Not in this run\n  utilisation (CBR 20 %, CBR 60 %); with what comes beside Squid, a fair share (one user of '
-            'the\n  first class)\n\n') in text
+    absent = ' '.join(re.search(r'Not in this run\n((?:  .*\n)+)\n', text)[1].split())
+    assert 'throughput ratio, kept tunnels (10 Mbit/s, 24 users in class 1, servers at 2 ms, servers at 200 ms); ' in absent
+    assert 'gold against stock, kept tunnels (no idle tunnels); ' in absent
+    assert 'throughput ratio after: CBR burst (CBR burst); ' in absent
+    assert absent.endswith('; utilisation (CBR 20 %, CBR 60 %); with what comes beside Squid, a fair share (one user of '
+                           'the first class)')
 
 
 def test_repeated_seeds_are_told_apart(tmp_path):

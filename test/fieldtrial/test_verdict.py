@@ -43,7 +43,7 @@ def test_ratio_and_utilisation_that_are_reached(full):
     assert row(full, 'throughput ratio', '10 Mbit/s').measured == '4.00:2.00:1 (0.00 %)'
     assert row(full, 'ratio per user').measured == '4.00:2.00:1 (0.00 %)'
     assert row(full, 'ratio in every phase').measured.startswith('4.00:2.00:1 | 2.00:1 | 4.00:2.00:1')
-    assert row(full, 'utilisation, class phases').measured == '98.10 %'
+    assert row(full, 'utilisation, class phases').measured == '98.60 %'
 
 
 def test_ratio_that_is_missed_is_said_in_words(tmp_path):
@@ -58,6 +58,65 @@ def test_ratio_that_is_missed_is_said_in_words(tmp_path):
 def test_utilisation_is_judged_on_both_sides_of_the_limit(tmp_path, used, outcome):
     arm = synthetic.Arm('msfrs', shares=(4, 2, 1), utilisation=used)
     assert row(judged(tmp_path, arm), 'utilisation, backlogged', 'buffer').outcome == outcome
+
+
+def test_traffic_over_tunnels_is_judged(full):
+    assert row(full, 'throughput ratio, kept tunnels', '2 Mbit/s').outcome == verdict.REACHED
+    for name, wanted in (('gold against stock', '60 %'), ('gold against HTB', '85 %'),
+                         ('all pages against stock', '100 %')):
+        found = row(full, f'{name}, kept tunnels', '20 idle tunnels a user')
+        assert (found.outcome, found.wanted) == (verdict.REACHED, f'at most {wanted}')
+    assert row(full, 'drops per MB, pages', '20 idle').wanted == 'at most 10 %'
+    assert row(full, 'gold, open arrivals, mean', 'load 0.95').wanted == 'at most 40 %'
+    assert row(full, 'all objects, open arrivals, mean', 'load 0.95').wanted == 'at most 85 %'
+    assert row(full, 'utilisation, saturated', 'Backlogged over kept tunnels: 2 Mbit/s').wanted == 'at least 98.50 %'
+
+
+@pytest.mark.parametrize('queue_ms, outcome', [(59, verdict.REACHED), (61, verdict.MISSED)])
+def test_the_queue_of_a_full_link_is_judged_in_milliseconds(tmp_path, queue_ms, outcome):
+    arm = synthetic.Arm('msfrs', shares=(4, 2, 1), queue_ms=queue_ms)
+    found = row(judged(tmp_path, arm, workload='https-backlogged'), 'mean delay, saturated', ': 2 Mbit/s')
+    assert (found.outcome, found.wanted) == (outcome, 'at most 60 ms')
+
+
+@pytest.mark.parametrize('shares, outcome', [((4.1, 2, 1), verdict.REACHED), ((4.2, 2, 1), verdict.MISSED)])
+def test_shares_after_each_disturbance_are_judged(tmp_path, shares, outcome):
+    arm = synthetic.Arm('msfrs', shares=shares)
+    judgement = judged(tmp_path, arm, workload='disturbed', phases=synthetic.disturbances(70.0))
+    for disturbance in ('lower rate', 'link down'):
+        found = row(judgement, f'throughput ratio after: {disturbance}')
+        assert (found.outcome, found.wanted) == (outcome, 'within 3 %')
+        assert found.measured.startswith(f'{shares[0]:.2f}:2.00:1')
+    assert row(judgement, 'throughput ratio after: CBR burst').sentence == 'Not measured: this run has no such cell.'
+
+
+def test_only_the_ten_seconds_from_ten_seconds_after_count(tmp_path):
+    """Shares are wrong before and after, and right in between."""
+    directory = synthetic.make_cell(tmp_path / 'cell', synthetic.STOCK, 'disturbed',
+                                    phases=synthetic.disturbances(70.0))
+    cell = load.read_cell(tmp_path / 'cell')
+    begin = next(phase['t_start'] for phase in cell.phases if phase['after'] == 'lower rate')
+    times = cell.received['t']
+    for user, name in cell.users.items():
+        weight = cell.weights[name]
+        cell.received[user] = times * 1000.0 + (times - begin - 10).clip(0, 10) * 1000.0 * (weight - 1)
+    ratios, errors = Measures(cell).recoveries()['lower rate']
+    assert ratios == pytest.approx({'gold': 4, 'silver': 2, 'bronze': 1}), directory
+    assert max(map(abs, errors.values())) < 1e-6
+
+
+@pytest.mark.parametrize('cpu, unpatched, outcome, words', [
+    (62.0, True, verdict.REACHED, '+3.3 % (62.0 s/GB / 60.0 s/GB)'),
+    (64.0, True, verdict.MISSED, '+6.7 % (64.0 s/GB / 60.0 s/GB)'),
+    (56.0, True, verdict.MISSED, '-6.7 % (56.0 s/GB / 60.0 s/GB)'),
+    (60.0, False, verdict.UNMEASURED, '-')])
+def test_whether_off_is_as_unpatched(tmp_path, cpu, unpatched, outcome, words):
+    for arm in (synthetic.STOCK, synthetic.Arm('off', cpu_per_gb=cpu)):
+        synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'backlogged')
+    groups = groups_of(tmp_path / 'run')
+    groups[0]['stock'].cell.unpatched = unpatched
+    found = row(verdict.judge(groups), 'CPU seconds per byte, off against unpatched')
+    assert (found.outcome, found.measured) == (outcome, words)
 
 
 def test_settings_that_the_run_has_not_are_not_measured(full):
@@ -110,8 +169,8 @@ def test_arms_of_other_conditions_are_not_compared(tmp_path):
 
 def test_cpu_queue_and_drops_are_ratios(full):
     assert row(full, 'CPU seconds per byte', '10 Mbit/s').measured == '70.0 % (42.0 s/GB / 60.0 s/GB)'
-    assert row(full, 'mean delay, deep buffer', '10 BDP').measured == '37.5 % (60.0 ms / 160 ms)'
-    assert row(full, 'drops per MB', 'Page loads: 2 Mbit/s, ISP buffer 10 BDP').measured == '12.5 % (5.00/MB / 40.0/MB)'
+    assert row(full, 'mean delay, deep buffer', '10 BDP').measured == '36.2 % (58.0 ms / 160 ms)'
+    assert row(full, 'drops per MB', 'Page loads: 2 Mbit/s, ISP buffer 10 BDP').measured == '8.8 % (3.50/MB / 40.0/MB)'
 
 
 def test_a_shallow_buffer_is_not_judged_for_its_queue(tmp_path):
@@ -201,7 +260,7 @@ def test_bench_rows(tmp_path):
 def test_the_papers_claim_is_a_finding(full):
     found = row(full, 'mean latency saved against stock')
     assert found.outcome == verdict.FINDING
-    assert len(full.savings) == 2 * 9       # paper's and our arm under nine conditions
+    assert len(full.savings) == 2 * 13      # paper's and our arm under thirteen conditions
     saving = next(each for each in full.savings if each.cell.arm == 'msfrs' and each.cell.workload == 'open')
     mine, stock = saving.figures['all'].text.split('(')[1].rstrip(')').split(' / ')
     assert saving.share == pytest.approx(1 - float(mine.split()[0]) / float(stock.split()[0]), abs=0.01)

@@ -26,8 +26,8 @@ def sequence(outcome, user):
 
 
 def test_every_workload_is_complete():
-    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'backlogged', 'unequal', 'phases',
-                                 'pages', 'open', 'cbr', 'excess', 'url-list']
+    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'backlogged', 'unequal',
+                                 'phases', 'pages', 'open', 'cbr', 'excess', 'url-list']
     for name in workloads.names():
         workload = workloads.get(name)
         assert workload.name == name and workload.summary
@@ -120,14 +120,14 @@ def test_phases(tmp_path):
 
 
 def test_cbr_declares_its_stream():
-    stream, = workloads.get('cbr')({'share': 0.6, 'period_s': 80}).beside(2_000_000)
+    stream, = workloads.get('cbr')({'share': 0.6, 'period_s': 80}).beside(2_000_000, 240)
     assert (stream.rate_bps, stream.on_s, stream.off_s, stream.off_first) == (1_200_000, 80, 80, True)
     assert stream.receiver is None
-    assert workloads.get('backlogged')().beside(2_000_000) == ()
+    assert workloads.get('backlogged')().beside(2_000_000, 240) == ()
 
 
 def test_excess_declares_a_stream_to_the_first_user():
-    stream, = workloads.get('excess')({'share': 0.05}).beside(2_000_000)
+    stream, = workloads.get('excess')({'share': 0.05}).beside(2_000_000, 240)
     assert (stream.rate_bps, stream.off_s, stream.receiver) == (100_000, 0, 0)
 
 
@@ -222,6 +222,46 @@ def test_an_idle_tunnel_that_cannot_be_opened_is_counted(tmp_path):
     assert dict(outcome.run.errors) == {'idle tunnel: ConnectionRefusedError: no': 113}
     assert dict(outcome.run.tunnels) == {'opened': 7, 'failed': 113}
     assert {row['outcome'] for row in outcome.requests} == {'ok'}
+
+
+def test_disturbances_come_one_after_the_other_with_time_to_recover():
+    workload = workloads.get('disturbed')()
+    every = workload.disturbances(1000)
+    assert [each.kind for each in every] == ['rate', 'down', 'cbr', 'stall', 'tunnels']
+    assert [(each.t_start, each.t_end) for each in every] == [(50, 80), (105, 113), (138, 158), (183, 198), (223, 243)]
+    assert [each.value for each in every] == [0.5, 0.0, 0.5, 0.0, 200]
+    assert workload.disturbances(263) == every and workload.disturbances(262) == every[:4]
+    fewer = workloads.get('disturbed')({'rate_s': 0, 'stall_s': 0, 'calm_s': 100, 'first_s': 20}).disturbances(1000)
+    assert [(each.kind, each.t_start) for each in fewer] == [('down', 20), ('cbr', 128), ('tunnels', 248)]
+    with pytest.raises(TrialError, match=r'^workload disturbed: no disturbance fits into 60 s; the first begins at 50 s '):
+        workload.disturbances(60)
+    stream, = workload.beside(2_000_000, 263)
+    assert (stream.rate_bps, stream.off_s, stream.on_s, stream.until_s) == (1_000_000, 138, 20, 158)
+
+
+def test_disturbed_says_in_its_phases_what_is_judged(tmp_path):
+    spec = specs.parse(data(tmp_path, workload='disturbed', duration_s=120))
+    phases = spec.workload.phases(spec)
+    assert [(phase.t_start, phase.t_end, phase.label, phase.after) for phase in phases] == [
+        (0, 50, 'before', ''), (50, 80, 'lower rate', ''), (80, 120, 'after lower rate', 'lower rate')]
+    assert {phase.classes for phase in phases} == {spec.classes}
+
+
+@pytest.mark.parametrize('http2, ways', [(1.0, {'h2': 4}), (0.5, {'h2': 2, 'http': 2}), (0.0, {'http': 4})])
+def test_disturbed_is_saturated_all_the_time(tmp_path, http2, ways):
+    outcome = Outcome(tmp_path, workload='disturbed', duration_s=40,
+                      parameters={'http2': http2, 'first_s': 5, 'rate_s': 10})
+    assert outcome.clients.most == {user.name: 4 for user in outcome.spec.users}
+    assert len(outcome.requests) == 6 * 4 * 200     # 0.2 s each, and no pause between phases
+    assert {way: count / 1200 for way, count in outcome.clients.ways.items()} == ways
+
+
+def test_disturbed_opens_so_many_idle_tunnels_in_all(tmp_path):
+    parameters = {'tunnels': 20, 'first_s': 5, **dict.fromkeys(('rate_s', 'down_s', 'cbr_s', 'stall_s'), 0)}
+    outcome = Outcome(tmp_path, workload='disturbed', duration_s=60, parameters=parameters)
+    held = outcome.clients.tunnels.idle
+    assert sorted(collections.Counter(user for user, *_ in held).values()) == [3, 3, 3, 3, 4, 4]
+    assert all(4.999 < opened <= 5 + idle.OPENING_S and closed == pytest.approx(25) for *_, opened, closed in held)
 
 
 @pytest.mark.parametrize('load', [0.5, 0.95])

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is done to a world, and that it is undone: with a world that only writes down what it is told."""
+import signal
+import threading
+import time
+import types
+
+import pytest
+
+from fieldtrial import bottleneck, cell, disturb
+from fieldtrial.errors import TrialError
+from fieldtrial.load.workload import Disturbance
+
+
+class World:
+    """Writes down."""
+
+    rate_bps = 2e6
+
+    def __init__(self, fail=None):
+        self.done, self._fail = [], fail
+        self.bottleneck = types.SimpleNamespace(set_rate=lambda rate: self._do('rate', rate))
+        self.isp = types.SimpleNamespace(run=lambda *words: self._do(*words))
+        self.stalling = [types.SimpleNamespace(signal_group=lambda signum, name=name: self._do(name, signum))
+                         for name in ('near', 'far')]
+
+    def _do(self, *words):
+        self.done.append(words)
+        if words == self._fail:
+            raise TrialError('no')
+
+
+UNDONE = {
+    'rate': (0.5, [('rate', 1e6)], [('rate', 2e6)]),
+    'down': (0.0, [('ip', '-4', 'rule', 'add', 'pref', 10, 'blackhole'), ('ip', '-6', 'rule', 'add', 'pref', 10, 'blackhole')],
+             [('ip', '-6', 'rule', 'del', 'pref', 10), ('ip', '-4', 'rule', 'del', 'pref', 10)]),
+    'stall': (0.0, [('near', signal.SIGSTOP), ('far', signal.SIGSTOP)],
+              [('far', signal.SIGCONT), ('near', signal.SIGCONT)]),
+}
+
+
+def until(ready):
+    end = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < end
+        threading.Event().wait(0.002)
+
+
+@pytest.mark.parametrize('kind', UNDONE)
+def test_done_in_its_time_and_undone(kind):
+    value, done, undone = UNDONE[kind]
+    world = World()
+    with disturb.Disturber(world, [Disturbance(kind, '', 0.0, 0.05, value)], time.monotonic()) as disturber:
+        until(lambda: len(world.done) == len(done) + len(undone))
+        disturber.check()
+    assert world.done == done + undone
+
+
+@pytest.mark.parametrize('kind', UNDONE)
+def test_undone_when_the_cell_ends_before_its_time(kind):
+    value, done, undone = UNDONE[kind]
+    world = World()
+    with disturb.Disturber(world, [Disturbance(kind, '', 0.0, 3600.0, value)], time.monotonic()):
+        until(lambda: len(world.done) == len(done))
+    assert world.done == done + undone
+
+
+def test_what_was_half_done_is_undone_and_said():
+    value, done, _ = UNDONE['down']
+    world = World(fail=done[1])
+    with disturb.Disturber(world, [Disturbance('down', '', 0.0, 3600.0, value)], time.monotonic()) as disturber:
+        until(lambda: disturber.failure)
+        with pytest.raises(TrialError, match='^no$'):
+            disturber.check()
+    assert world.done == done + [('ip', '-4', 'rule', 'del', 'pref', 10)]
+
+
+def test_nothing_before_its_time_and_nothing_of_what_the_load_does():
+    world = World()
+    disturbances = [Disturbance('tunnels', '', 0.0, 3600.0, 200), Disturbance('rate', '', 3600.0, 3700.0, 0.5)]
+    with disturb.Disturber(world, disturbances, time.monotonic()):
+        pass
+    assert world.done == []
+
+
+def test_the_rate_of_the_edge_cannot_be_changed():
+    with pytest.raises(TrialError, match='^the rate of --isp edge cannot be changed under way$'):
+        bottleneck.Edge.set_rate(None, 1e6)
+
+
+def test_a_burst_ends_for_good(tmp_path, monkeypatch):
+    """Its sender is told when, or it would begin again."""
+    told = []
+    monkeypatch.setattr(cell, 'Daemon', lambda _host, argv, *_, **__: told.append(argv))
+    world = types.SimpleNamespace(directory=tmp_path, users_host=None, farm=None)
+    workload = cell.workloads.get('disturbed')()
+    list(cell._beside(types.SimpleNamespace(rate_bps=2e6, duration_s=400.0), workload, world, 5.0))
+    sender = told[1]
+    assert sender[sender.index('--duration') + 1] == '158' and '--off-first' in sender
