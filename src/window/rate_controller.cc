@@ -12,7 +12,8 @@ constexpr double MostOutstanding = 1 << 20;
 
 constexpr msfrs_time FullMemory = 5'000'000'000; ///< ns of a full link before W+ is tried a little smaller
 constexpr double FullStep = 0.98;                ///< by so much
-constexpr double FastStep = 0.8;                 ///< in one interval, while there are more than do by round trips
+constexpr msfrs_time FastMemory = 2'000'000'000; ///< the same while there are more than do by round trips
+constexpr double FastStep = 0.7;                 ///< in one interval, while there are more than do by round trips
 constexpr double LeastStep = 0.7;                ///< no further down in one interval: round trips are old news
 constexpr msfrs_time IdleMemory = 10'000'000'000;
 constexpr double NearlyIdle = 0.5;
@@ -130,8 +131,13 @@ void RateController::lower(const msfrs_time elapsed, const PathState &path)
     idleFor_ = utilisation_ < NearlyIdle && fullShare_ == 0 ? idleFor_ + elapsed : 0;
 
     const bool standing = path.queue && *path.queue > params_.queue;
-    if (fullFor_ && path.places > 0 && inUse > path.places && (standing || fullShare_ < 0.5)) {
-        change(std::max(path.places, inUse * FastStep), standing ? WindowChange::QueueAtProvider : WindowChange::NobodyWaits);
+    const bool plenty = path.places > 0 && inUse > path.places;
+    const bool carriesAll = fullForBytes_ >= full * static_cast<double>(fullFor_);
+    if (fullFor_ && plenty && (standing || fullShare_ < 0.5 || (fullFor_ >= FastMemory && carriesAll))) {
+        const auto why = standing           ? WindowChange::QueueAtProvider
+                         : fullShare_ < 0.5 ? WindowChange::NobodyWaits
+                                            : WindowChange::LinkFull;
+        change(std::max(path.places, inUse * FastStep), why);
         fullFor_ = 0;
     } else if (fullFor_ && standing) {
         const auto wanted = static_cast<double>(path.base + params_.queue);
@@ -139,7 +145,7 @@ void RateController::lower(const msfrs_time elapsed, const PathState &path)
         change(inUse * std::max(wanted / found, LeastStep), WindowChange::QueueAtProvider);
         fullFor_ = 0;
     } else if (fullFor_ >= FullMemory) {
-        if (fullForBytes_ >= full * static_cast<double>(fullFor_))
+        if (carriesAll)
             change(inUse * FullStep, WindowChange::LinkFull);
         fullFor_ = 0;
     } else if (idleFor_ >= IdleMemory) {
