@@ -60,7 +60,9 @@ WindowParams WindowOf(const RequestConfig &c)
     if (c.quantum > 0) {
         w.memory = 5 * w.interval;
         w.early = 0.9;
-        w.queue = 30'000'000;
+        // A quantum alone makes a queue on a slow link.
+        const double quantum = 0.75 * static_cast<double>(c.quantum) * 8 / c.rate;
+        w.queue = std::max<msfrs_time>(30'000'000, static_cast<msfrs_time>(std::min(quantum, 1.0) * 1e9));
         w.initial = std::max(1.0, BandwidthDelay(c) / static_cast<double>(c.quantum));
     }
     return w;

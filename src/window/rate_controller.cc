@@ -14,7 +14,8 @@ constexpr msfrs_time FullMemory = 5'000'000'000; ///< ns of a full link before W
 constexpr double FullStep = 0.98;                ///< by so much
 constexpr msfrs_time FastMemory = 2'000'000'000; ///< the same while there are more than do by round trips
 constexpr double FastStep = 0.7;                 ///< in one interval, while there are more than do by round trips
-constexpr double LeastStep = 0.7;                ///< no further down in one interval: round trips are old news
+constexpr double GentleStep = 0.9;               ///< in one interval, below that, while a long queue stands
+constexpr double LongQueue = 2;                  ///< times `queue`
 constexpr msfrs_time IdleMemory = 10'000'000'000;
 constexpr double NearlyIdle = 0.5;
 
@@ -84,7 +85,7 @@ void RateController::rebase(const msfrs_time now, const double total)
     startTotal_ = fullSinceTotal_ = sinceRecomputedTotal_ = total;
 }
 
-void RateController::recompute(const msfrs_time now, const double total, const double rate)
+void RateController::recompute(const msfrs_time now, const double total, const double rate, const PathState &path)
 {
     // The link answers a round trip after the window has filled: what it carried over the whole time keeps that
     // ramp from looking like room to spare.
@@ -93,13 +94,16 @@ void RateController::recompute(const msfrs_time now, const double total, const d
                              : 0.0;
     const double u = std::max(Utilisation(fullBytes_, fullTime_, rate), whole);   // U_m
     const bool enough = params_.memory > 0 ? fullTime_ >= params_.memory : fullTime_ * 2 >= params_.interval;
-    const bool early = fullTime_ * 2 >= params_.interval && u < params_.early * params_.target;
+    // No queue at the provider, and so no doubt that there is room.
+    const bool room = path.queue && *path.queue * 2 < params_.queue;
+    const bool early = fullTime_ * 2 >= params_.interval && u < (room ? 1 : params_.early) * params_.target;
     if (!enough && !early)
         return;
     const double factor = u * params_.growth > params_.target                     // min{U+/U_m, K}, also for U_m = 0
                               ? params_.target / u
                               : params_.growth;
-    if (factor > 1 || params_.queue == 0)                                         // the way down is lower()'s
+    // The way down is lower()'s. Where a queue stands the link carries what it can, whatever share of C that is.
+    if (params_.queue == 0 || (factor > 1 && !(path.queue && *path.queue > params_.queue)))
         change(window_.limit * factor, WindowChange::LinkNotFull);                // (3)
     fullTime_ = 0;
     fullBytes_ = 0;
@@ -133,16 +137,14 @@ void RateController::lower(const msfrs_time elapsed, const PathState &path)
     const bool standing = path.queue && *path.queue > params_.queue;
     const bool plenty = path.places > 0 && inUse > path.places;
     const bool carriesAll = fullForBytes_ >= full * static_cast<double>(fullFor_);
-    if (fullFor_ && plenty && (standing || fullShare_ < 0.5 || (fullFor_ >= FastMemory && carriesAll))) {
+    if (plenty && (standing || (fullFor_ && fullShare_ < 0.5) || (fullFor_ >= FastMemory && carriesAll))) {
         const auto why = standing           ? WindowChange::QueueAtProvider
                          : fullShare_ < 0.5 ? WindowChange::NobodyWaits
                                             : WindowChange::LinkFull;
         change(std::max(path.places, inUse * FastStep), why);
         fullFor_ = 0;
-    } else if (fullFor_ && standing) {
-        const auto wanted = static_cast<double>(path.base + params_.queue);
-        const auto found = static_cast<double>(path.base + *path.queue);
-        change(inUse * std::max(wanted / found, LeastStep), WindowChange::QueueAtProvider);
+    } else if (standing && static_cast<double>(*path.queue) > LongQueue * static_cast<double>(params_.queue)) {
+        change(inUse * GentleStep, WindowChange::QueueAtProvider);
         fullFor_ = 0;
     } else if (fullFor_ >= FullMemory) {
         if (carriesAll)
@@ -165,7 +167,7 @@ bool RateController::update(const msfrs_time now, const double total, const doub
         accountFull(now, total);
     utilisation_ = Utilisation(total - startTotal_, elapsed, rate);
     fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
-    recompute(now, total, rate);
+    recompute(now, total, rate, path);
     lower(elapsed, path);
     outstandingSum_ = 0;
     outstandingSamples_ = 0;

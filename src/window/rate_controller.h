@@ -96,7 +96,7 @@ private:
     WindowParams params_;
     LedgerWindow &window_;
     void accountFull(msfrs_time now, double total);
-    void recompute(msfrs_time now, double total, double rate);
+    void recompute(msfrs_time now, double total, double rate, const PathState &);
     void lower(msfrs_time elapsed, const PathState &);
     void change(double limit, WindowChange);
 
