@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "plugin/loader.h"
+#include "plugin/shared_object.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
+#include <memory>
 #include <unistd.h>
 
 #ifndef MSFRS_PLUGINDIR
@@ -88,30 +89,28 @@ void Check(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind
         throw ConfigError("plugin " + path + " lacks a name, a table or an operation that its kind must have");
 }
 
-class SharedObject final : public Plugin {
+class Loaded final : public Plugin {
 public:
-    SharedObject(void *const handle, const msfrs_plugin &p, std::string path):
-        handle_(handle), plugin_(p), path_(std::move(path)) {}
-    ~SharedObject() override { dlclose(handle_); }
+    /// \param object null for what is linked in
+    Loaded(std::unique_ptr<const SharedObject> object, const msfrs_plugin &p, std::string path):
+        object_(std::move(object)), plugin_(p), path_(std::move(path)) {}
     const msfrs_plugin &ops() const override { return plugin_; }
     const std::string &path() const override { return path_; }
 
 private:
-    void *handle_;
+    std::unique_ptr<const SharedObject> object_;
     const msfrs_plugin &plugin_;
     std::string path_;
 };
 
-class LinkedIn final : public Plugin {
-public:
-    explicit LinkedIn(const msfrs_plugin &p): plugin_(p), path_(std::string("(linked in) ") + p.name) {}
-    const msfrs_plugin &ops() const override { return plugin_; }
-    const std::string &path() const override { return path_; }
-
-private:
-    const msfrs_plugin &plugin_;
-    std::string path_;
-};
+std::unique_ptr<const SharedObject> Open(const std::string &path)
+{
+    try {
+        return std::make_unique<const SharedObject>(path);
+    } catch (const std::runtime_error &e) {
+        throw ConfigError("plugin " + path + " cannot be loaded: " + e.what());
+    }
+}
 
 } // namespace
 
@@ -131,26 +130,18 @@ PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::
         throw ConfigError("no " + std::string(KindName(kind)) + " '" + name + "': " + path + ": " + reason +
                           (isPath ? "" : "; " + WhatIsThere(where)));
     }
-    dlerror();
-    void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-        throw ConfigError("plugin " + path + " cannot be loaded: " + dlerror());
-    const auto symbol = static_cast<const msfrs_plugin *>(dlsym(handle, MSFRS_SYMBOL));
-    try {
-        if (!symbol)
-            throw ConfigError("plugin " + path + " is not an msfrs plugin: it has no symbol '" MSFRS_SYMBOL "'");
-        Check(*symbol, path, kind);
-    } catch (...) {
-        dlclose(handle);
-        throw;
-    }
-    return std::make_shared<SharedObject>(handle, *symbol, path);
+    auto object = Open(path);
+    const auto descriptor = static_cast<const msfrs_plugin *>(object->symbol(MSFRS_SYMBOL));
+    if (!descriptor)
+        throw ConfigError("plugin " + path + " is not an msfrs plugin: it has no symbol '" MSFRS_SYMBOL "'");
+    Check(*descriptor, path, kind);
+    return std::make_shared<Loaded>(std::move(object), *descriptor, path);
 }
 
 PluginPtr WrapPlugin(const msfrs_plugin &p)
 {
     Check(p, p.name ? p.name : "(linked in)", static_cast<msfrs_kind>(p.kind));
-    return std::make_shared<LinkedIn>(p);
+    return std::make_shared<Loaded>(nullptr, p, std::string("(linked in) ") + p.name);
 }
 
 } // namespace msfrs

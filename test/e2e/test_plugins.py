@@ -81,6 +81,16 @@ def build_plugin(place, major=0, minor=0, kind='MSFRS_SCHED'):
     return path
 
 
+def copies_in_memory(path):
+    """Processes that have loaded this plugin, whatever its file holds now."""
+    def mapped(process):
+        try:
+            return f'/memfd:msfrs:{path} ' in (process / 'maps').read_text()
+        except OSError:
+            return False    # it has ended
+    return [int(process.name) for process in pathlib.Path('/proc').glob('[0-9]*') if mapped(process)]
+
+
 def compile_shared(path, text, *options):
     subprocess.run(['cc', '-shared', '-fPIC', '-w', f'-I{ROOT}/src', *options, '-xc', '-', '-o', str(path)], input=text,
                    text=True, check=True)
@@ -162,6 +172,37 @@ def test_warnings_do_not_stop_squid(slow_link):
     assert gateway.cache_log().count('there is no interface nosuch0 now') == 1
     assert slow_link.users.get(slow_link.of('gold')[0]).wait().good
     assert gateway.report()['link']['metered'] is False
+
+
+@pytest.mark.sanitized
+@pytest.mark.link(users=(1, 1, 1))
+def test_a_plugin_whose_file_is_overwritten_in_place(place, slow_link):
+    """Squid goes on with what it has loaded, and takes what is there when it is reconfigured, as its effective user."""
+    plugins = next(where / 'lib/msfrs' for where in (SQUID.parents[1], ROOT / 'build/install')
+                   if (where / 'lib/msfrs').is_dir())
+    path = place / 'other.so'
+    user = slow_link.of('gold')[0]
+
+    def served():
+        assert all(fetch.wait().good for fetch in [slow_link.users.get(user, size=30_000) for _ in range(6)])
+
+    def put(name):
+        with path.open('wb') as file:   # as cp does: the same inode, empty for a while
+            if copies_in_memory(path):
+                served()
+            file.write((plugins / f'{name}.so').read_bytes())
+
+    put('drr')
+    gateway = slow_link.gateway.start(f'msfrs_arbiter {path} share=user', 'msfrs_quantum 4 KB')
+    put('sfq')
+    served()
+    running = copies_in_memory(path)
+    assert running
+    gateway.reconfigure(f'msfrs_arbiter {path} divisor=1', 'msfrs_quantum 4 KB')    # a parameter of sfq alone
+    served()
+    assert gateway.report()['arbiter'] == f'{path} divisor=1'
+    assert copies_in_memory(path) == running
+    gateway.rest()
 
 
 @BOTH

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "engine/engine.h"
 #include "plugin/loader.h"
 #include "support/plugins.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace msfrs {
 namespace {
@@ -61,6 +64,100 @@ TEST(Loader, LoadsAPluginTwice)
     auto two = LoadPlugin("msf", MSFRS_SCHED, PluginDir());
     two.reset();
     EXPECT_STREQ(one->ops().name, "msf") << "unloaded with the first of two references";
+}
+
+/// A plugin in a directory of its own, whose file is replaced in place: the inode stays.
+class InPlace {
+public:
+    explicit InPlace(const std::string &name): file_(dir_.path() + "/plugin.so") { put(name); }
+    void put(const std::string &name)
+    {
+        std::ifstream from(PluginDir() + "/" + name + ".so", std::ios::binary);
+        std::ofstream(file_, std::ios::binary) << from.rdbuf();
+    }
+    void shorten() { std::ofstream(file_, std::ios::trunc | std::ios::binary); }
+    const std::string &file() const { return file_; }
+
+private:
+    Directory dir_;
+    std::string file_;
+};
+
+/// Runs code and reads constants of a plugin; with an order that says which it is.
+std::string Summary(const PluginPtr &plugin)
+{
+    LocalLedger ledger;
+    Engine engine({plugin, ParseParams(plugin->ops(), {})}, {}, Engine::Cost::Exact, 1, 0, ledger,
+                  {[](int, const std::string &) {}, [] { return uint64_t(1); }});
+    auto &c = *engine.addClass("c", 1);
+    const int64_t est[MSFRS_RESOURCES] = {1000};
+    msfrs_item *item;
+    for (const char *flow : {"a", "a", "b"})
+        engine.offer(engine.flow(c, flow), est, nullptr, 0, item);
+    std::string order = plugin->ops().name;
+    for (msfrs_time wake; (item = engine.pick(0, MSFRS_PICK_ANY, wake)); engine.done(*item, 0))
+        order += " " + static_cast<NamedFlow *>(item->flow)->name();
+    return order;
+}
+
+std::string Maps()
+{
+    std::ifstream maps("/proc/self/maps");
+    return {std::istreambuf_iterator<char>(maps), {}};
+}
+
+size_t OpenDescriptors()
+{
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(Loader, AFileOverwrittenInPlaceChangesNothingOfWhatIsLoaded)
+{
+    const auto descriptors = OpenDescriptors();
+    InPlace so("fifo");
+    auto before = LoadPlugin(so.file(), MSFRS_SCHED, "");
+    so.shorten(); // without a copy: SIGBUS
+    EXPECT_EQ(Summary(before), "fifo a a b");
+    so.put("sfq");
+    EXPECT_EQ(Summary(before), "fifo a a b");
+    auto after = LoadPlugin(so.file(), MSFRS_SCHED, "");
+    EXPECT_EQ(Summary(after), "sfq a b a") << "a reconfigured host takes what is there now";
+    EXPECT_EQ(Summary(before), "fifo a a b");
+    EXPECT_EQ(before->path(), so.file());
+    before.reset();
+    EXPECT_EQ(Summary(after), "sfq a b a");
+    after.reset();
+    for (int n = 0; n < 3; ++n) { // by the same descriptor's number each time
+        so.put(n % 2 ? "sfq" : "fifo");
+        EXPECT_EQ(Summary(LoadPlugin(so.file(), MSFRS_SCHED, "")), n % 2 ? "sfq a b a" : "fifo a a b");
+    }
+    EXPECT_EQ(OpenDescriptors(), descriptors);
+}
+
+TEST(Loader, TheMemoryOfAPluginIsNamedAfterItsFile)
+{
+    const InPlace so("fifo");
+    const auto plugin = LoadPlugin(so.file(), MSFRS_SCHED, "");
+    EXPECT_NE(Maps().find("msfrs:" + so.file()), std::string::npos) << Maps();
+}
+
+TEST(Loader, LoadsTheFileItselfWhereItCannotBeCopied)
+{
+    const InPlace so("fifo");
+    rlimit usual;
+    getrlimit(RLIMIT_FSIZE, &usual);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit nothing{0, usual.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &nothing); // the system has no memory for a copy, say
+    const auto descriptors = OpenDescriptors();
+    const auto plugin = LoadPlugin(so.file(), MSFRS_SCHED, "");
+    setrlimit(RLIMIT_FSIZE, &usual);
+    std::signal(SIGXFSZ, handler);
+    EXPECT_EQ(Summary(plugin), "fifo a a b");
+    EXPECT_EQ(Maps().find("msfrs:" + so.file()), std::string::npos);
+    EXPECT_NE(Maps().find(so.file()), std::string::npos);
+    EXPECT_EQ(OpenDescriptors(), descriptors);
 }
 
 TEST(Loader, MissingNamesWhatIsThere)
