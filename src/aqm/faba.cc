@@ -76,4 +76,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.2",
     sizeof(Plugin), sizeof(Plugin::ClassState), sizeof(Plugin::FlowState), 0,
     Plugin::Params, Plugin::ParamCount, Plugin::GaugeTable, Plugin::GaugeCount, nullptr, &Plugin::Ops,
+    sizeof(Plugin::Ops),
 };

@@ -9,8 +9,8 @@
 ///     sigma = sigma + q
 ///     while sigma >= q: the next child in the round gets its due; a bucket with L or more is deleted, x_j to sigma
 ///
-/// What a deletion brings to sigma is handed out in the same rounds. Each bucket is deleted at most once in them, so that
-/// a departure hands out no more than T ln(flows) tokens, and on average those that packets and new buckets took.
+/// What a deletion brings to sigma is handed out in the same rounds. Each bucket is deleted at most once in them, so
+/// that a departure hands out no more than T ln(flows) tokens, and on average those that packets and new buckets took.
 ///
 /// The due of a child is a packet's tokens times its weight over the mean weight: 1 for all where weights are equal, as
 /// in the paper; in byte mode a packet is the greater of the departed and a typical one, so that a small one starts no
@@ -93,4 +93,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.1",
     sizeof(Plugin), sizeof(Plugin::ClassState), sizeof(Plugin::FlowState), 0,
     Plugin::Params, Plugin::ParamCount, Plugin::GaugeTable, Plugin::GaugeCount, nullptr, &Plugin::Ops,
+    sizeof(Plugin::Ops),
 };

@@ -59,7 +59,27 @@ bool ValidName(const std::string &name)
     });
 }
 
-void Check(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind)
+/// What a minor of the ABI had: where the descriptor and the tables of operations ended.
+struct Sizes {
+    size_t plugin, sched, aqm;
+};
+constexpr Sizes SizesOf[] = {
+    {offsetof(msfrs_plugin, ops_size), offsetof(msfrs_sched_ops, gauges) + sizeof(msfrs_sched_ops::gauges),
+     offsetof(msfrs_aqm_ops, gauges) + sizeof(msfrs_aqm_ops::gauges)},
+    {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)},
+};
+static_assert(sizeof(SizesOf) / sizeof(*SizesOf) == MSFRS_ABI_MINOR + 1);
+
+/// Bytes of the table of operations. \param p of a size and a kind that were checked
+size_t OpsSize(const msfrs_plugin &p)
+{
+    if (p.abi_minor > 0)
+        return p.ops_size;
+    return p.kind == MSFRS_SCHED ? SizesOf[0].sched : SizesOf[0].aqm;
+}
+
+/// Whether all can be read that the plugin says it has.
+void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind)
 {
     const auto version = [](const unsigned major, const unsigned minor) {
         return std::to_string(major) + "." + std::to_string(minor);
@@ -71,37 +91,67 @@ void Check(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind
                           ", wanted is ABI " + version(MSFRS_ABI_MAJOR, 0) + " to " +
                           version(MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR) + "; rebuild it");
     }
-    if (p.size < sizeof(msfrs_plugin)) {
-        throw ConfigError("plugin " + path + " has a descriptor of " + std::to_string(p.size) + " bytes, wanted are " +
-                          std::to_string(sizeof(msfrs_plugin)));
-    }
+    const auto refuseSize = [&](const char *const what, const size_t found, const size_t wanted) {
+        throw ConfigError("plugin " + path + " has a " + what + " of " + std::to_string(found) + " bytes, ABI " +
+                          version(p.abi_major, p.abi_minor) + " has " + std::to_string(wanted));
+    };
+    const auto &had = SizesOf[p.abi_minor];
+    if (p.size < had.plugin)
+        refuseSize("descriptor", p.size, had.plugin);
     if (kind != MSFRS_SCHED && kind != MSFRS_AQM) {
         throw ConfigError("plugin " + path + " is of unknown kind " + std::to_string(kind) +
                           ", allowed are 1 (scheduler) and 2 (AQM)");
     }
     if (p.kind != static_cast<uint32_t>(kind))
         throw ConfigError("plugin " + path + " is " + WithArticle(p.kind) + ", wanted is " + WithArticle(kind));
+    const auto ops = kind == MSFRS_SCHED ? had.sched : had.aqm;
+    if (OpsSize(p) < ops)
+        refuseSize("table of operations (ops_size)", OpsSize(p), ops);
+}
+
+/// A plugin as this ABI has it, whatever minor it was built for: what that did not have is 0 or NULL.
+class Loaded final : public Plugin {
+public:
+    /// \param object null for what is linked in
+    Loaded(std::unique_ptr<const SharedObject> object, const msfrs_plugin &p, std::string path):
+        object_(std::move(object)), path_(std::move(path))
+    {
+        std::memcpy(&plugin_, &p, SizesOf[p.abi_minor].plugin);
+        if (p.kind == MSFRS_SCHED && p.sched) {
+            std::memcpy(&sched_, p.sched, SizesOf[p.abi_minor].sched);
+            plugin_.sched = &sched_;
+        } else if (p.kind == MSFRS_AQM && p.aqm) {
+            std::memcpy(&aqm_, p.aqm, SizesOf[p.abi_minor].aqm);
+            plugin_.aqm = &aqm_;
+        }
+        plugin_.size = sizeof(plugin_);
+        plugin_.ops_size = p.kind == MSFRS_SCHED ? sizeof(sched_) : sizeof(aqm_);
+    }
+    const msfrs_plugin &ops() const override { return plugin_; }
+    const std::string &path() const override { return path_; }
+
+private:
+    std::unique_ptr<const SharedObject> object_;
+    msfrs_sched_ops sched_{};
+    msfrs_aqm_ops aqm_{};
+    msfrs_plugin plugin_{};
+    std::string path_;
+};
+
+PluginPtr Take(std::unique_ptr<const SharedObject> object, const msfrs_plugin &descriptor, const std::string &path,
+               const msfrs_kind kind)
+{
+    CheckAbi(descriptor, path, kind);
+    auto plugin = std::make_shared<Loaded>(std::move(object), descriptor, path);
+    const auto &p = plugin->ops();
     const bool complete = p.name && p.summary && p.paper && (p.params || !p.n_params) && (p.gauges || !p.n_gauges) &&
                           (kind == MSFRS_AQM ? p.aqm && p.aqm->admit
                                              : p.sched && p.sched->enqueued && p.sched->pick && p.sched->picked &&
                                                    p.sched->removed);
     if (!complete)
         throw ConfigError("plugin " + path + " lacks a name, a table or an operation that its kind must have");
+    return plugin;
 }
-
-class Loaded final : public Plugin {
-public:
-    /// \param object null for what is linked in
-    Loaded(std::unique_ptr<const SharedObject> object, const msfrs_plugin &p, std::string path):
-        object_(std::move(object)), plugin_(p), path_(std::move(path)) {}
-    const msfrs_plugin &ops() const override { return plugin_; }
-    const std::string &path() const override { return path_; }
-
-private:
-    std::unique_ptr<const SharedObject> object_;
-    const msfrs_plugin &plugin_;
-    std::string path_;
-};
 
 std::unique_ptr<const SharedObject> Open(const std::string &path)
 {
@@ -134,14 +184,12 @@ PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::
     const auto descriptor = static_cast<const msfrs_plugin *>(object->symbol(MSFRS_SYMBOL));
     if (!descriptor)
         throw ConfigError("plugin " + path + " is not an msfrs plugin: it has no symbol '" MSFRS_SYMBOL "'");
-    Check(*descriptor, path, kind);
-    return std::make_shared<Loaded>(std::move(object), *descriptor, path);
+    return Take(std::move(object), *descriptor, path, kind);
 }
 
 PluginPtr WrapPlugin(const msfrs_plugin &p)
 {
-    Check(p, p.name ? p.name : "(linked in)", static_cast<msfrs_kind>(p.kind));
-    return std::make_shared<Loaded>(nullptr, p, std::string("(linked in) ") + p.name);
+    return Take(nullptr, p, std::string("(linked in) ") + (p.name ? p.name : ""), static_cast<msfrs_kind>(p.kind));
 }
 
 } // namespace msfrs

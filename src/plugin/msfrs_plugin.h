@@ -24,9 +24,13 @@
  * among the children of one parent. Only a plugin with MSFRS_HIERARCHY is told of interior classes; to the others
  * the leaves are all there is.
  *
- * Compatibility: a plugin loads if its `abi_major` equals the host's, its `abi_minor` is not greater, and its
- * struct size is not smaller than what that minor had. Fields are only ever added at the end of `msfrs_plugin`
- * and of the two operation tables, each addition with a new minor.
+ * Compatibility: a plugin loads if its `abi_major` equals the host's and its `abi_minor` is not greater: what an older
+ * minor did not have yet counts as 0 or NULL. So within a major fields are only ever added, at the end: of
+ * `msfrs_plugin` and the two tables of operations, each addition with a new minor, and their sizes (`size`, `ops_size`)
+ * say where they end; and of what the host makes (`msfrs_host`, `msfrs_class`, `msfrs_flow`, `msfrs_item`,
+ * `msfrs_queue_view`), which a plugin has by a pointer alone. The rows of parameters and gauges stay as they are.
+ *
+ *     1.1   msfrs_plugin::ops_size; before it both tables ended with `gauges`
  */
 #ifndef MSFRS_PLUGIN_H
 #define MSFRS_PLUGIN_H
@@ -40,7 +44,7 @@ extern "C" {
 
 #define MSFRS_PLUGIN_MAGIC 0x4d534652u /* "MSFR" */
 #define MSFRS_ABI_MAJOR 1
-#define MSFRS_ABI_MINOR 0
+#define MSFRS_ABI_MINOR 1
 #define MSFRS_RESOURCES 4  /**< cost dimensions of an item; 0 is always bytes on the link */
 #define MSFRS_SYMBOL "msfrs_plugin" /**< the one exported symbol */
 
@@ -261,6 +265,7 @@ struct msfrs_plugin {
     const struct msfrs_gauge *gauges;  uint32_t n_gauges;
     const struct msfrs_sched_ops *sched; /**< for MSFRS_SCHED, otherwise NULL */
     const struct msfrs_aqm_ops *aqm;     /**< for MSFRS_AQM, otherwise NULL */
+    uint32_t ops_size;    /**< since 1.1: sizeof(struct msfrs_sched_ops) or sizeof(struct msfrs_aqm_ops) */
 };
 
 #ifdef __cplusplus

@@ -2,11 +2,12 @@
 /// \file
 /// A shared object that stays as it was when it was loaded, whatever becomes of its file.
 ///
-/// The dynamic linker maps a file: who writes over it (cp, rsync --inplace) changes the code of every process that has
-/// loaded it, and who shortens it ends them with SIGBUS. So what is loaded is a copy in memory (memfd_create(2)), sealed
-/// against changes. It needs no directory to write to, and no mount that allows execution. It costs the size of the file
-/// in memory and a descriptor, for each object and process. /proc/PID/maps calls it "/memfd:msfrs:PATH (deleted)";
-/// debuggers and sanitizers find its symbols by the name that the dynamic linker has for it, /proc/PID/fd/N.
+/// The dynamic linker maps a file: who writes over it (cp, rsync --inplace) changes the code of every process that
+/// has loaded it, and who shortens it ends them with SIGBUS. So what is loaded is a copy in memory (memfd_create(2)),
+/// sealed against changes. It needs no directory to write to, and no mount that allows execution. It costs the size of
+/// the file in memory and a descriptor, for each object and process. /proc/PID/maps calls it
+/// "/memfd:msfrs:PATH (deleted)"; debuggers and sanitizers find its symbols by the name that the dynamic linker has
+/// for it, /proc/PID/fd/N.
 ///
 /// Where the system does not let such a copy be made or run (no /proc, a filter of system calls, SELinux), or what the
 /// object needs is looked for beside it ($ORIGIN), the file itself is loaded. It must then be replaced by renaming

@@ -398,5 +398,6 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "atfq", "active time fairness queueing: equal active time, in the order that wastes least of the resources",
     "Zhang et al., ATFQ: a fair and efficient packet scheduling method in multi-resource environments (2015)",
     sizeof(Instance), 0, sizeof(FlowState), sizeof(ItemState),
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), &Ops, nullptr,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
+    &Ops, nullptr, sizeof(Ops),
 };

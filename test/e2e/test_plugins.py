@@ -71,6 +71,7 @@ static const struct msfrs_aqm_ops aqm = { .admit = (void *)admit };
 __attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = {
     .magic = MSFRS_PLUGIN_MAGIC, .abi_major = MSFRS_ABI_MAJOR + MAJOR, .abi_minor = MSFRS_ABI_MINOR + MINOR,
     .size = sizeof(struct msfrs_plugin), .kind = KIND, .name = "other", .summary = "none", .paper = "none", .aqm = &aqm,
+    .ops_size = sizeof(aqm),
 };
 '''
 
