@@ -31,25 +31,36 @@ std::string WithArticle(const uint32_t kind)
     return (kind == MSFRS_AQM ? "an " : "a ") + std::string(KindName(kind));
 }
 
+/// The names of the plugins in `dir`, sorted.
+/// \throws ConfigError: it cannot be read
+std::vector<std::string> NamesIn(const std::string &dir)
+{
+    DIR *const d = opendir(dir.c_str());
+    if (!d)
+        throw ConfigError("the plugin directory " + dir + " cannot be read: " + std::strerror(errno));
+    std::vector<std::string> names;
+    while (const dirent *const entry = readdir(d)) {
+        const std::string file = entry->d_name;
+        if (file.size() > 3 && file.compare(file.size() - 3, 3, ".so") == 0)
+            names.push_back(file.substr(0, file.size() - 3));
+    }
+    closedir(d);
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
 /// The plugins in `dir`, for a message; the directory is part of the answer.
 std::string WhatIsThere(const std::string &dir)
 {
-    std::vector<std::string> names;
-    if (DIR *const d = opendir(dir.c_str())) {
-        while (const dirent *const entry = readdir(d)) {
-            const std::string file = entry->d_name;
-            if (file.size() > 3 && file.compare(file.size() - 3, 3, ".so") == 0)
-                names.push_back(file.substr(0, file.size() - 3));
-        }
-        closedir(d);
-    } else {
-        return "the plugin directory " + dir + " cannot be read: " + std::strerror(errno);
+    try {
+        const auto names = NamesIn(dir);
+        std::string text = dir + " has:";
+        for (const auto &name : names)
+            text += " " + name;
+        return names.empty() ? dir + " has no plugins" : text;
+    } catch (const ConfigError &e) {
+        return e.what();
     }
-    std::sort(names.begin(), names.end());
-    std::string text = dir + " has:";
-    for (const auto &name : names)
-        text += " " + name;
-    return names.empty() ? dir + " has no plugins" : text;
 }
 
 bool ValidName(const std::string &name)
@@ -162,6 +173,13 @@ std::unique_ptr<const SharedObject> Open(const std::string &path)
     }
 }
 
+const msfrs_plugin &DescriptorOf(const SharedObject &object, const std::string &path)
+{
+    if (const auto descriptor = static_cast<const msfrs_plugin *>(object.symbol(MSFRS_SYMBOL)))
+        return *descriptor;
+    throw ConfigError("plugin " + path + " is not an msfrs plugin: it has no symbol '" MSFRS_SYMBOL "'");
+}
+
 } // namespace
 
 std::string DefaultPluginDir() { return MSFRS_PLUGINDIR; }
@@ -181,10 +199,28 @@ PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::
                           (isPath ? "" : "; " + WhatIsThere(where)));
     }
     auto object = Open(path);
-    const auto descriptor = static_cast<const msfrs_plugin *>(object->symbol(MSFRS_SYMBOL));
-    if (!descriptor)
-        throw ConfigError("plugin " + path + " is not an msfrs plugin: it has no symbol '" MSFRS_SYMBOL "'");
-    return Take(std::move(object), *descriptor, path, kind);
+    const auto &descriptor = DescriptorOf(*object, path);
+    return Take(std::move(object), descriptor, path, kind);
+}
+
+std::string DescribePlugins(const std::string &dir)
+{
+    const auto where = dir.empty() ? DefaultPluginDir() : dir;
+    std::string sections[2] = {"Schedulers in " + where + ":\n", "AQMs in " + where + ":\n"}, others;
+    for (const auto &name : NamesIn(where)) {
+        const auto path = where + "/" + name + ".so";
+        try {
+            auto object = Open(path);
+            const auto &descriptor = DescriptorOf(*object, path);
+            const auto kind = static_cast<msfrs_kind>(descriptor.kind);
+            const auto plugin = Take(std::move(object), descriptor, path, kind);
+            const auto &p = plugin->ops();
+            sections[kind == MSFRS_AQM] += "\n" + name + ": " + p.summary + "\n  " + p.paper + "\n" + DescribeParams(p);
+        } catch (const ConfigError &e) {
+            others += std::string("\n") + e.what() + "\n";
+        }
+    }
+    return sections[0] + "\n" + sections[1] + others;
 }
 
 PluginPtr WrapPlugin(const msfrs_plugin &p)

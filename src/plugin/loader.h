@@ -43,6 +43,14 @@ PluginPtr LoadPlugin(const std::string &name, msfrs_kind kind, const std::string
 /// The same checks for a plugin that is linked in; for tests.
 PluginPtr WrapPlugin(const msfrs_plugin &);
 
+/// All plugins of a directory with their parameters, for people: name, default, what is allowed in which unit, meaning.
+/// What is no plugin is listed with the reason.
+/// \throws ConfigError: the directory cannot be read
+std::string DescribePlugins(const std::string &dir);
+
+/// The parameters of a plugin, a line each.
+std::string DescribeParams(const msfrs_plugin &);
+
 /// Where installed plugins are.
 std::string DefaultPluginDir();
 

@@ -3,6 +3,7 @@
 #include "plugin/loader.h"
 #include "support/plugins.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
@@ -241,6 +242,28 @@ TEST(Loader, AnotherKind)
 TEST(Loader, LacksAnOperation)
 {
     EXPECT_EQ(Refusal("no-admit"), " lacks a name, a table or an operation that its kind must have");
+}
+
+TEST(DescribePlugins, NamesWhatThereIsWithParametersAndWhatIsNone)
+{
+    Directory dir;
+    for (const std::string name : {"fifo", "atfq", "choke"})
+        std::filesystem::copy(PluginDir() + "/" + name + ".so", dir.path() + "/" + name + ".so");
+    dir.add("text.so", "no shared object");
+    const auto text = DescribePlugins(dir.path());
+    const auto at = [&](const std::string &words) {
+        EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+        return text.find(words);
+    };
+    const size_t order[] = {
+        at("Schedulers in " + dir.path() + ":\n\natfq: active time fairness"),
+        at("    packets=20       a whole number from 1 to 4096 packets        x, the packets of a loop"),
+        at("    flow_order=off   on or off                                    end a loop before"),
+        at("\nfifo: "), at("    no parameters\n"), at("AQMs in " + dir.path() + ":\n\nchoke: "),
+        at("\nplugin " + dir.path() + "/text.so cannot be loaded: "),
+    };
+    EXPECT_TRUE(std::is_sorted(std::begin(order), std::end(order))) << text;
+    EXPECT_THROW(DescribePlugins(dir.path() + "/not"), ConfigError);
 }
 
 /// A scheduler with everything that a scheduler must have.
