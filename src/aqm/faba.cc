@@ -22,6 +22,11 @@
 /// sigma is never moved beyond 0. Heights are looked up anew after every deletion. An interior node that is drawn does
 /// the same with its own sigma and its own Q.
 ///
+/// The random number that names a bucket is taken from the host four draws before it is used, so that the bucket which
+/// it will most likely name can be fetched (aqm/weighted_set.h). A node's first four are the same whatever the seed,
+/// and a host that begins to give other numbers sees them used from the fifth draw on. Each draw is uniform over the
+/// children that are there when it is made, also if they have changed since its number was taken.
+///
 /// Buckets visited for a departure are 1 to 1.6 on average. They are more where buckets come and go all the time while
 /// little is queued, since each moves its whole height: measured 2.7 for 300 flows in bursts of 10 before a buffer of
 /// 200, and up to 8 in a tree with a class that does not use its share. The paper's section 5.2 has the same proviso.
