@@ -257,7 +257,7 @@ def test_check_says_what_is_wrong_or_nothing(site, made):
 def test_plugins_are_listed_with_their_parameters():
     """Every plugin of the build, with what its table says."""
     done = subprocess.run([PROGRAM, '--plugins', PLUGINS], capture_output=True, text=True, check=True)
-    for name in (path.stem for path in PLUGINS.glob('*.so')):
+    for name in (path.stem for path in PLUGINS.glob('*.so') if not path.name.startswith('lib')):
         assert re.search(rf'^{name}: \S', done.stdout, re.MULTILINE), done.stdout
     assert re.search('^ +quantum=1514 +a whole number from 1 to 1000000000 bytes  +what a weight', done.stdout,
                      re.MULTILINE), done.stdout
