@@ -14,6 +14,7 @@ import pytest
 
 from background import wait_until
 from edge_daemon import PATIENCE, PLUGINS, PROGRAM, queue_rule
+from fieldtrial.world import ROOT
 from site_in_namespaces import ANY, SERVER, sh
 
 CONFIGURATION = '''
@@ -257,7 +258,7 @@ def test_check_says_what_is_wrong_or_nothing(site, made):
 def test_plugins_are_listed_with_their_parameters():
     """Every plugin of the build, with what its table says."""
     done = subprocess.run([PROGRAM, '--plugins', PLUGINS], capture_output=True, text=True, check=True)
-    for name in (path.stem for path in PLUGINS.glob('*.so') if not path.name.startswith('lib')):
+    for name in (path.stem for folder in ('sched', 'aqm') for path in (ROOT / 'src' / folder).glob('*.am')):
         assert re.search(rf'^{name}: \S', done.stdout, re.MULTILINE), done.stdout
     assert re.search('^ +quantum=1514 +a whole number from 1 to 1000000000 bytes  +what a weight', done.stdout,
                      re.MULTILINE), done.stdout
