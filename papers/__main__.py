@@ -43,7 +43,7 @@ def main() -> int:
         began = time.monotonic()
         for figure in module.figures(Context(args.build.resolve(), args.quick)):
             path = figure.draw(out)
-            say(f"\n{'PASS' if figure.meets else 'FAIL'}: {figure.title}")
+            say(f"\n{figure.verdict}: {figure.title}")
             say(table(figure.rows))
             if figure.note:
                 say(textwrap.fill(figure.note, 110, initial_indent="  ", subsequent_indent="  "))

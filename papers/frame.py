@@ -20,7 +20,8 @@ class Row:
     paper:  as printed in the paper, or read off its text
     ours:   measured
     within: how far ours may be from the paper's, in `unit`; 0: exactly equal (to 1e-9 of it)
-    bound:  "" or "most" or "least": the paper's number is a bound, and ours may be anything below or above it
+    bound:  "" or "most" or "least": the paper's number is a bound, and ours may be anything below or above it.
+            "shown": ours is a timing of this machine; it stands beside the paper's and decides nothing
     why:    a sentence for the reader where the two differ for a known reason
     """
 
@@ -38,6 +39,8 @@ class Row:
 
     @property
     def meets(self) -> bool:
+        if self.bound == "shown":
+            return True
         allowed = max(self.within, abs(self.paper) * 1e-9)
         if self.bound == "most":
             return self.difference <= allowed
@@ -71,6 +74,13 @@ class Figure:
     @property
     def meets(self) -> bool:
         return all(row.meets for row in self.rows)
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL, or SHOWN where no row decides anything."""
+        if all(row.bound == "shown" for row in self.rows):
+            return "SHOWN"
+        return "PASS" if self.meets else "FAIL"
 
     def draw(self, folder: Path) -> Path | None:
         """Writes folder/key.png."""
@@ -112,15 +122,15 @@ def number(value: float) -> str:
 
 def table(rows: Iterable[Row]) -> str:
     """Rows as aligned text: what, the paper's, ours, difference, verdict."""
-    sign = {"most": "<= ", "least": ">= ", "": ""}
+    sign = {"most": "<= ", "least": ">= "}
     cells = [("", "paper", "ours", "difference", "")]
     for row in rows:
-        verdict = "ok" if row.meets else "OFF"
+        verdict = "shown" if row.bound == "shown" else "ok" if row.meets else "OFF"
         if not row.bound and row.within:
             verdict += f" (within {number(row.within)})"
         unit = f" {row.unit}" if row.unit else ""
         difference = number(row.difference)
-        cells.append((row.what, f"{sign[row.bound]}{number(row.paper)}{unit}", f"{number(row.ours)}{unit}",
+        cells.append((row.what, f"{sign.get(row.bound, '')}{number(row.paper)}{unit}", f"{number(row.ours)}{unit}",
                       difference if difference.startswith("-") else f"+{difference}",
                       verdict + (f"; {row.why}" if row.why else "")))
     widths = [max(len(line[n]) for line in cells) for n in range(4)]

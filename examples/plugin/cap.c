@@ -59,4 +59,5 @@ __attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = 
     .inst_size = sizeof(struct cap),
     .params = params, .n_params = sizeof(params) / sizeof(*params),
     .aqm = &ops,
+    .ops_size = sizeof(ops),
 };

@@ -135,4 +135,5 @@ __attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = 
     .params = params, .n_params = sizeof(params) / sizeof(*params),
     .gauges = gauge_table, .n_gauges = sizeof(gauge_table) / sizeof(*gauge_table),
     .sched = &ops,
+    .ops_size = sizeof(ops),
 };

@@ -71,5 +71,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "choke", "RED that also drops an arrival together with a queued packet of its flow",
     "Pan, Prabhakar, Psounis, CHOKe, a stateless active queue management scheme (2000)",
     sizeof(Instance), 0, 0, 0,
-    Params, sizeof(Params) / sizeof(*Params), &msfrs::AverageGauge, 1, nullptr, &Ops,
+    Params, sizeof(Params) / sizeof(*Params), &msfrs::AverageGauge, 1, nullptr, &Ops, sizeof(Ops),
 };

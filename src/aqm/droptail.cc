@@ -29,5 +29,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, 0,
     "droptail", "drops what does not fit into the buffer", "textbook; the buffer of a router without an AQM",
     sizeof(msfrs::Buffer), 0, 0, 0,
-    Params, sizeof(Params) / sizeof(*Params), nullptr, 0, nullptr, &Ops,
+    Params, sizeof(Params) / sizeof(*Params), nullptr, 0, nullptr, &Ops, sizeof(Ops),
 };

@@ -10,13 +10,22 @@
 ///     beta = floor(|sigma| / (p max(Q, 1))) + 1 times: a child at random, in proportion to its weight;
 ///         sigma > 0:  q tokens (or the rest of sigma) to it; a bucket with more than L is deleted, x_j to sigma
 ///         sigma < 0:  q tokens (or what sigma lacks) from it, if it has as many
+///         sigma = 0:  nothing, and the loop ends
+///
+/// The last line is where the paper is at odds with itself: its pseudocode takes a token wherever sigma is not above 0,
+/// its text only where tokens are lacking, sigma below 0. The text is followed. A token taken at 0 would lie unused in
+/// sigma until the next departure, and come from a bucket whose flow has done nothing.
 ///
 /// p is 1 or, in byte mode, the greater of q and a typical packet's bytes: were it q alone, a small packet that departs
 /// would start a walk over all the buckets to hand out in tiny pieces what a large one left.
 ///
-/// Departures: sigma = 0 ends the loop, where the paper's pseudocode would grab a token only to give it back the next
-/// time; sigma is never moved beyond 0. Heights are looked up anew after every deletion. An interior node that is
-/// drawn does the same with its own sigma and its own Q.
+/// sigma is never moved beyond 0. Heights are looked up anew after every deletion. An interior node that is drawn does
+/// the same with its own sigma and its own Q.
+///
+/// The random number that names a bucket is taken from the host four draws before it is used, so that the bucket which
+/// it will most likely name can be fetched (aqm/weighted_set.h). A node's first four are the same whatever the seed,
+/// and a host that begins to give other numbers sees them used from the fifth draw on. Each draw is uniform over the
+/// children that are there when it is made, also if they have changed since its number was taken.
 ///
 /// Buckets visited for a departure are 1 to 1.6 on average. They are more where buckets come and go all the time while
 /// little is queued, since each moves its whole height: measured 2.7 for 300 flows in bursts of 10 before a buffer of
@@ -72,4 +81,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.2",
     sizeof(Plugin), sizeof(Plugin::ClassState), sizeof(Plugin::FlowState), 0,
     Plugin::Params, Plugin::ParamCount, Plugin::GaugeTable, Plugin::GaugeCount, nullptr, &Plugin::Ops,
+    sizeof(Plugin::Ops),
 };

@@ -135,5 +135,6 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "fred", "flow random early drop: RED with each flow's share of the buffer in view",
     "Lin, Morris, Dynamics of random early detection (1997)",
     sizeof(Instance), 0, sizeof(FlowState), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), nullptr, &Ops,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
+    nullptr, &Ops, sizeof(Ops),
 };

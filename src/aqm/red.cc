@@ -51,5 +51,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "red", "random early detection: drops at random before the buffer is full",
     "Floyd, Jacobson, Random early detection gateways for congestion avoidance (1993)",
     sizeof(Red), 0, 0, 0,
-    Params, sizeof(Params) / sizeof(*Params), &msfrs::AverageGauge, 1, nullptr, &Ops,
+    Params, sizeof(Params) / sizeof(*Params), &msfrs::AverageGauge, 1, nullptr, &Ops, sizeof(Ops),
 };

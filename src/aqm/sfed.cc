@@ -9,6 +9,9 @@
 ///     sigma = sigma + q
 ///     while sigma >= q: the next child in the round gets its due; a bucket with L or more is deleted, x_j to sigma
 ///
+/// What a deletion brings to sigma is handed out in the same rounds. Each bucket is deleted at most once in them, so
+/// that a departure hands out no more than T ln(flows) tokens, and on average those that packets and new buckets took.
+///
 /// The due of a child is a packet's tokens times its weight over the mean weight: 1 for all where weights are equal, as
 /// in the paper; in byte mode a packet is the greater of the departed and a typical one, so that a small one starts no
 /// long round of tiny dues. Who could not be given all of it for want of sigma gets the rest next. sigma < 0 is not
@@ -27,10 +30,13 @@ public:
 
     void distribute(Node &n, const Tokens quantum, uint32_t)
     {
-        // A child that passes up what it was given could keep the round going for ever.
-        for (int64_t left = n.sigma / std::max(quantum, typical_) + n.children.size();
-             left > 0 && n.sigma >= quantum && !n.children.empty(); --left) {
-            auto &b = turn(n, std::max(quantum, typical_));
+        const Tokens packet = std::max(quantum, typical_);
+        // Children that all pass up what they are given, an interior node that is full and is due less than it can hand
+        // out, would keep the round going for ever. Rounding can leave them all at their heights.
+        for (uint32_t vain = 0; n.sigma >= quantum && vain <= n.children.size() && !n.children.empty();) {
+            const auto sigma = n.sigma;
+            const auto visited = picks;
+            auto &b = turn(n, packet);
             picks += b.node == nullptr;
             const Tokens amount = std::min(n.due, n.sigma);
             n.due -= amount;
@@ -45,6 +51,7 @@ public:
             } else if (b.node) {
                 gather(b);
             }
+            vain = n.sigma == sigma && picks == visited ? vain + 1 : 0;
         }
     }
 
@@ -86,4 +93,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.1",
     sizeof(Plugin), sizeof(Plugin::ClassState), sizeof(Plugin::FlowState), 0,
     Plugin::Params, Plugin::ParamCount, Plugin::GaugeTable, Plugin::GaugeCount, nullptr, &Plugin::Ops,
+    sizeof(Plugin::Ops),
 };

@@ -101,14 +101,6 @@ public:
     /// was ever seen.
     void forgetIdleFlows(msfrs_time before, msfrs_time anyway);
 
-    /// Something will soon be offered for this flow: a host that takes in several items at a time says so for all of
-    /// them first, so that they do not wait for memory one after the other.
-    void expect(const msfrs_flow &f) const
-    {
-        for (size_t at = 0; at < flowPool_.stride(); at += 64) // the plugins' states are behind it
-            __builtin_prefetch(reinterpret_cast<const char *>(&f) + at, 1);
-    }
-
     enum class Offer { Queued, Marked, Dropped };
     /// Offers an item of estimated cost est[0..resources-1].
     /// \param victim asked about a queued item that the AQM wants to drop too (CHOKe): false keeps it, after true

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "plugin/loader.h"
+#include "plugin/shared_object.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
+#include <memory>
 #include <unistd.h>
 
 #ifndef MSFRS_PLUGINDIR
@@ -30,25 +31,36 @@ std::string WithArticle(const uint32_t kind)
     return (kind == MSFRS_AQM ? "an " : "a ") + std::string(KindName(kind));
 }
 
+/// The names of the plugins in `dir`, sorted.
+/// \throws ConfigError: it cannot be read
+std::vector<std::string> NamesIn(const std::string &dir)
+{
+    DIR *const d = opendir(dir.c_str());
+    if (!d)
+        throw ConfigError("the plugin directory " + dir + " cannot be read: " + std::strerror(errno));
+    std::vector<std::string> names;
+    while (const dirent *const entry = readdir(d)) {
+        const std::string file = entry->d_name;
+        if (file.size() > 3 && file.compare(file.size() - 3, 3, ".so") == 0)
+            names.push_back(file.substr(0, file.size() - 3));
+    }
+    closedir(d);
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
 /// The plugins in `dir`, for a message; the directory is part of the answer.
 std::string WhatIsThere(const std::string &dir)
 {
-    std::vector<std::string> names;
-    if (DIR *const d = opendir(dir.c_str())) {
-        while (const dirent *const entry = readdir(d)) {
-            const std::string file = entry->d_name;
-            if (file.size() > 3 && file.compare(file.size() - 3, 3, ".so") == 0)
-                names.push_back(file.substr(0, file.size() - 3));
-        }
-        closedir(d);
-    } else {
-        return "the plugin directory " + dir + " cannot be read: " + std::strerror(errno);
+    try {
+        const auto names = NamesIn(dir);
+        std::string text = dir + " has:";
+        for (const auto &name : names)
+            text += " " + name;
+        return names.empty() ? dir + " has no plugins" : text;
+    } catch (const ConfigError &e) {
+        return e.what();
     }
-    std::sort(names.begin(), names.end());
-    std::string text = dir + " has:";
-    for (const auto &name : names)
-        text += " " + name;
-    return names.empty() ? dir + " has no plugins" : text;
 }
 
 bool ValidName(const std::string &name)
@@ -58,7 +70,27 @@ bool ValidName(const std::string &name)
     });
 }
 
-void Check(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind)
+/// What a minor of the ABI had: where the descriptor and the tables of operations ended.
+struct Sizes {
+    size_t plugin, sched, aqm;
+};
+constexpr Sizes SizesOf[] = {
+    {offsetof(msfrs_plugin, ops_size), offsetof(msfrs_sched_ops, gauges) + sizeof(msfrs_sched_ops::gauges),
+     offsetof(msfrs_aqm_ops, gauges) + sizeof(msfrs_aqm_ops::gauges)},
+    {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)},
+};
+static_assert(sizeof(SizesOf) / sizeof(*SizesOf) == MSFRS_ABI_MINOR + 1);
+
+/// Bytes of the table of operations. \param p of a size and a kind that were checked
+size_t OpsSize(const msfrs_plugin &p)
+{
+    if (p.abi_minor > 0)
+        return p.ops_size;
+    return p.kind == MSFRS_SCHED ? SizesOf[0].sched : SizesOf[0].aqm;
+}
+
+/// Whether all can be read that the plugin says it has.
+void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind)
 {
     const auto version = [](const unsigned major, const unsigned minor) {
         return std::to_string(major) + "." + std::to_string(minor);
@@ -70,48 +102,83 @@ void Check(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind
                           ", wanted is ABI " + version(MSFRS_ABI_MAJOR, 0) + " to " +
                           version(MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR) + "; rebuild it");
     }
-    if (p.size < sizeof(msfrs_plugin)) {
-        throw ConfigError("plugin " + path + " has a descriptor of " + std::to_string(p.size) + " bytes, wanted are " +
-                          std::to_string(sizeof(msfrs_plugin)));
-    }
+    const auto refuseSize = [&](const char *const what, const size_t found, const size_t wanted) {
+        throw ConfigError("plugin " + path + " has a " + what + " of " + std::to_string(found) + " bytes, ABI " +
+                          version(p.abi_major, p.abi_minor) + " has " + std::to_string(wanted));
+    };
+    const auto &had = SizesOf[p.abi_minor];
+    if (p.size < had.plugin)
+        refuseSize("descriptor", p.size, had.plugin);
     if (kind != MSFRS_SCHED && kind != MSFRS_AQM) {
         throw ConfigError("plugin " + path + " is of unknown kind " + std::to_string(kind) +
                           ", allowed are 1 (scheduler) and 2 (AQM)");
     }
     if (p.kind != static_cast<uint32_t>(kind))
         throw ConfigError("plugin " + path + " is " + WithArticle(p.kind) + ", wanted is " + WithArticle(kind));
+    const auto ops = kind == MSFRS_SCHED ? had.sched : had.aqm;
+    if (OpsSize(p) < ops)
+        refuseSize("table of operations (ops_size)", OpsSize(p), ops);
+}
+
+/// A plugin as this ABI has it, whatever minor it was built for: what that did not have is 0 or NULL.
+class Loaded final : public Plugin {
+public:
+    /// \param object null for what is linked in
+    Loaded(std::unique_ptr<const SharedObject> object, const msfrs_plugin &p, std::string path):
+        object_(std::move(object)), path_(std::move(path))
+    {
+        std::memcpy(&plugin_, &p, SizesOf[p.abi_minor].plugin);
+        if (p.kind == MSFRS_SCHED && p.sched) {
+            std::memcpy(&sched_, p.sched, SizesOf[p.abi_minor].sched);
+            plugin_.sched = &sched_;
+        } else if (p.kind == MSFRS_AQM && p.aqm) {
+            std::memcpy(&aqm_, p.aqm, SizesOf[p.abi_minor].aqm);
+            plugin_.aqm = &aqm_;
+        }
+        plugin_.size = sizeof(plugin_);
+        plugin_.ops_size = p.kind == MSFRS_SCHED ? sizeof(sched_) : sizeof(aqm_);
+    }
+    const msfrs_plugin &ops() const override { return plugin_; }
+    const std::string &path() const override { return path_; }
+
+private:
+    std::unique_ptr<const SharedObject> object_;
+    msfrs_sched_ops sched_{};
+    msfrs_aqm_ops aqm_{};
+    msfrs_plugin plugin_{};
+    std::string path_;
+};
+
+PluginPtr Take(std::unique_ptr<const SharedObject> object, const msfrs_plugin &descriptor, const std::string &path,
+               const msfrs_kind kind)
+{
+    CheckAbi(descriptor, path, kind);
+    auto plugin = std::make_shared<Loaded>(std::move(object), descriptor, path);
+    const auto &p = plugin->ops();
     const bool complete = p.name && p.summary && p.paper && (p.params || !p.n_params) && (p.gauges || !p.n_gauges) &&
                           (kind == MSFRS_AQM ? p.aqm && p.aqm->admit
                                              : p.sched && p.sched->enqueued && p.sched->pick && p.sched->picked &&
                                                    p.sched->removed);
     if (!complete)
         throw ConfigError("plugin " + path + " lacks a name, a table or an operation that its kind must have");
+    return plugin;
 }
 
-class SharedObject final : public Plugin {
-public:
-    SharedObject(void *const handle, const msfrs_plugin &p, std::string path):
-        handle_(handle), plugin_(p), path_(std::move(path)) {}
-    ~SharedObject() override { dlclose(handle_); }
-    const msfrs_plugin &ops() const override { return plugin_; }
-    const std::string &path() const override { return path_; }
+std::unique_ptr<const SharedObject> Open(const std::string &path)
+{
+    try {
+        return std::make_unique<const SharedObject>(path);
+    } catch (const std::runtime_error &e) {
+        throw ConfigError("plugin " + path + " cannot be loaded: " + e.what());
+    }
+}
 
-private:
-    void *handle_;
-    const msfrs_plugin &plugin_;
-    std::string path_;
-};
-
-class LinkedIn final : public Plugin {
-public:
-    explicit LinkedIn(const msfrs_plugin &p): plugin_(p), path_(std::string("(linked in) ") + p.name) {}
-    const msfrs_plugin &ops() const override { return plugin_; }
-    const std::string &path() const override { return path_; }
-
-private:
-    const msfrs_plugin &plugin_;
-    std::string path_;
-};
+const msfrs_plugin &DescriptorOf(const SharedObject &object, const std::string &path)
+{
+    if (const auto descriptor = static_cast<const msfrs_plugin *>(object.symbol(MSFRS_SYMBOL)))
+        return *descriptor;
+    throw ConfigError("plugin " + path + " is not an msfrs plugin: it has no symbol '" MSFRS_SYMBOL "'");
+}
 
 } // namespace
 
@@ -131,26 +198,34 @@ PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::
         throw ConfigError("no " + std::string(KindName(kind)) + " '" + name + "': " + path + ": " + reason +
                           (isPath ? "" : "; " + WhatIsThere(where)));
     }
-    dlerror();
-    void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-        throw ConfigError("plugin " + path + " cannot be loaded: " + dlerror());
-    const auto symbol = static_cast<const msfrs_plugin *>(dlsym(handle, MSFRS_SYMBOL));
-    try {
-        if (!symbol)
-            throw ConfigError("plugin " + path + " is not an msfrs plugin: it has no symbol '" MSFRS_SYMBOL "'");
-        Check(*symbol, path, kind);
-    } catch (...) {
-        dlclose(handle);
-        throw;
+    auto object = Open(path);
+    const auto &descriptor = DescriptorOf(*object, path);
+    return Take(std::move(object), descriptor, path, kind);
+}
+
+std::string DescribePlugins(const std::string &dir)
+{
+    const auto where = dir.empty() ? DefaultPluginDir() : dir;
+    std::string sections[2] = {"Schedulers in " + where + ":\n", "AQMs in " + where + ":\n"}, others;
+    for (const auto &name : NamesIn(where)) {
+        const auto path = where + "/" + name + ".so";
+        try {
+            auto object = Open(path);
+            const auto &descriptor = DescriptorOf(*object, path);
+            const auto kind = static_cast<msfrs_kind>(descriptor.kind);
+            const auto plugin = Take(std::move(object), descriptor, path, kind);
+            const auto &p = plugin->ops();
+            sections[kind == MSFRS_AQM] += "\n" + name + ": " + p.summary + "\n  " + p.paper + "\n" + DescribeParams(p);
+        } catch (const ConfigError &e) {
+            others += std::string("\n") + e.what() + "\n";
+        }
     }
-    return std::make_shared<SharedObject>(handle, *symbol, path);
+    return sections[0] + "\n" + sections[1] + others;
 }
 
 PluginPtr WrapPlugin(const msfrs_plugin &p)
 {
-    Check(p, p.name ? p.name : "(linked in)", static_cast<msfrs_kind>(p.kind));
-    return std::make_shared<LinkedIn>(p);
+    return Take(nullptr, p, std::string("(linked in) ") + (p.name ? p.name : ""), static_cast<msfrs_kind>(p.kind));
 }
 
 } // namespace msfrs

@@ -34,13 +34,22 @@ public:
 };
 using PluginPtr = std::shared_ptr<const Plugin>;
 
-/// Loads `name` of `kind` from `dir` (name.so), or from the file itself if name contains '/'.
+/// Loads `name` of `kind` from `dir` (name.so), or from the file itself if name contains '/'. What is loaded stays as
+/// it is if the file is overwritten, and the next call loads what the file holds then (plugin/shared_object.h).
 /// \throws ConfigError: not found (with the names that are there), not a plugin, another ABI (wanted and got),
 ///         another kind
 PluginPtr LoadPlugin(const std::string &name, msfrs_kind kind, const std::string &dir);
 
 /// The same checks for a plugin that is linked in; for tests.
 PluginPtr WrapPlugin(const msfrs_plugin &);
+
+/// All plugins of a directory with their parameters, for people: name, default, what is allowed in which unit, meaning.
+/// What is no plugin is listed with the reason.
+/// \throws ConfigError: the directory cannot be read
+std::string DescribePlugins(const std::string &dir);
+
+/// The parameters of a plugin, a line each.
+std::string DescribeParams(const msfrs_plugin &);
 
 /// Where installed plugins are.
 std::string DefaultPluginDir();

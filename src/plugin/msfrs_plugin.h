@@ -24,9 +24,13 @@
  * among the children of one parent. Only a plugin with MSFRS_HIERARCHY is told of interior classes; to the others
  * the leaves are all there is.
  *
- * Compatibility: a plugin loads if its `abi_major` equals the host's, its `abi_minor` is not greater, and its
- * struct size is not smaller than what that minor had. Fields are only ever added at the end of `msfrs_plugin`
- * and of the two operation tables, each addition with a new minor.
+ * Compatibility: a plugin loads if its `abi_major` equals the host's and its `abi_minor` is not greater: what an older
+ * minor did not have yet counts as 0 or NULL. So within a major fields are only ever added, at the end: of
+ * `msfrs_plugin` and the two tables of operations, each addition with a new minor, and their sizes (`size`, `ops_size`)
+ * say where they end; and of what the host makes (`msfrs_host`, `msfrs_class`, `msfrs_flow`, `msfrs_item`,
+ * `msfrs_queue_view`), which a plugin has by a pointer alone. The rows of parameters and gauges stay as they are.
+ *
+ *     1.1   msfrs_plugin::ops_size; before it both tables ended with `gauges`
  */
 #ifndef MSFRS_PLUGIN_H
 #define MSFRS_PLUGIN_H
@@ -40,11 +44,11 @@ extern "C" {
 
 #define MSFRS_PLUGIN_MAGIC 0x4d534652u /* "MSFR" */
 #define MSFRS_ABI_MAJOR 1
-#define MSFRS_ABI_MINOR 0
+#define MSFRS_ABI_MINOR 1
 #define MSFRS_RESOURCES 4  /**< cost dimensions of an item; 0 is always bytes on the link */
 #define MSFRS_SYMBOL "msfrs_plugin" /**< the one exported symbol */
 
-/** Nanoseconds of a monotonic clock of the host. Never negative, never goes back. */
+/** Nanoseconds of a monotonic clock of the host. Never negative, never goes back, but to 0 with MSFRS_SHUTDOWN. */
 typedef int64_t msfrs_time;
 
 /** What a plugin is. */
@@ -127,12 +131,14 @@ struct msfrs_item {
 /** What the host lends a plugin; valid from init to fini. */
 struct msfrs_host {
     void *ctx;
-    uint64_t (*random)(void *ctx);                             /**< uniform 64 bits from the host's seed */
+    uint64_t (*random)(void *ctx);                             /**< uniform 64 bits from the host's seed; may be
+                                                                    called as often as a decision needs, or beforehand
+                                                                    for one that is to come */
     void (*log)(void *ctx, int level, const char *message);    /**< level 0 important, 1 info, 2 debug */
     uint32_t resources;                                        /**< how many of est[] are in use, 1.. */
     double *virtual_time; /**< of the ledger, beside msfrs_class::service: shared by all workers */
     uint32_t exact;       /**< 1: estimates are exact, as of packets; 0: an item's cost is known afterwards */
-    uint32_t limit;       /**< the host's hard limit of queued items, 0: none */
+    uint32_t limit;       /**< the host's hard limit of queued items, 0: none; at it no AQM is asked */
 };
 
 enum msfrs_param_type { MSFRS_INT = 1, MSFRS_REAL, MSFRS_BOOL, MSFRS_CHOICE };
@@ -162,18 +168,32 @@ enum msfrs_pick {
 };
 
 /** Why an item leaves a queue without being picked. */
-enum msfrs_reason { MSFRS_GONE = 1, MSFRS_DROPPED = 2, MSFRS_EXPIRED = 3, MSFRS_SHUTDOWN = 4 };
+enum msfrs_reason {
+    MSFRS_GONE = 1,    /**< whoever asked for it is gone */
+    MSFRS_DROPPED = 2, /**< it is the victim of MSFRS_DROP_BOTH */
+    MSFRS_EXPIRED = 3, /**< it has waited for too long */
+    MSFRS_SHUTDOWN = 4 /**< the host ends; `now` is then 0, whatever it was before */
+};
 
 /**
- * A scheduler. Any pointer may be NULL where the default named in its comment serves.
+ * A scheduler. `enqueued`, `pick`, `picked` and `removed` must be there; any other may be NULL where the default
+ * named in its comment serves.
  * All calls come from one thread at a time per instance. No call may block or allocate without bound.
+ *
+ * The end of an instance, and its AQM's, in this order: `removed` of the scheduler, then of the AQM, for every item
+ * that is still queued (MSFRS_SHUTDOWN; none is in service any more, a host ends or takes away its items first); for
+ * each class, those added last first: `flow_removed` of both for each of its flows, then `class_removed` of both;
+ * `fini` of the scheduler, then of the AQM. Then the engine frees all states. What a host never added, or what
+ * refused to be added, is not removed either; an instance whose `init` failed has no `fini`.
  */
 struct msfrs_sched_ops {
-    /** Takes parameters. Returns 0, or -1 with a sentence in err (the default: nothing to set up). */
+    /** Takes parameters. Returns 0, or -1 with a sentence in err (default: nothing to set up). */
     int (*init)(void *inst, const struct msfrs_host *host, const union msfrs_value *params, char *err, size_t errlen);
+    /** Frees what init and the calls since have allocated (default: nothing). */
     void (*fini)(void *inst);
 
-    /** A class, a flow comes (state zeroed) or goes (empty, nothing in service). -1: out of memory. */
+    /** A class, a flow comes (state zeroed) or goes (empty, nothing in service). -1: out of memory. The weight of a
+     *  class may change while it has a backlog. (Default for all five: nothing; zeroed state is ready.) */
     int (*class_added)(void *inst, struct msfrs_class *c);
     void (*class_changed)(void *inst, struct msfrs_class *c, double old_weight);
     void (*class_removed)(void *inst, struct msfrs_class *c);
@@ -197,13 +217,14 @@ struct msfrs_sched_ops {
     /** The item left the queue unpicked; it was already taken out. */
     void (*removed)(void *inst, struct msfrs_item *i, msfrs_time now, enum msfrs_reason why);
     /** amount (may be negative at the end of an item) was used of a resource beyond the estimate.
-     *  item is NULL for traffic that no item caused but that belongs to the flow. */
+     *  item is NULL for traffic that no item caused but that belongs to the flow (default: ignored). */
     void (*charged)(void *inst, struct msfrs_flow *f, struct msfrs_item *i, uint32_t resource, int64_t amount,
                     msfrs_time now);
-    /** The item's service ended (not called when it comes back as a continuation). */
+    /** The item's service ended; not called when it comes back as a continuation (default: nothing). */
     void (*done)(void *inst, struct msfrs_item *i, msfrs_time now);
 
-    /** Fills out[] in the order of the gauge table; c is NULL for instance-wide gauges not of a class. */
+    /** Fills out[] in the order of the gauge table; c is NULL for instance-wide gauges not of a class. (Default: all
+     *  are 0.) */
     void (*gauges)(void *inst, const struct msfrs_class *c, double *out);
 };
 
@@ -224,6 +245,10 @@ enum msfrs_verdict { MSFRS_ACCEPT = 0, MSFRS_DROP = 1, MSFRS_MARK = 2, MSFRS_DRO
 /**
  * An active queue manager: decides whether an arriving item may queue. Every item that was admitted is told to
  * `dequeued` when it is first picked, or to `removed`; what the host takes in unasked and continuations never are.
+ * An item that `admit` has dropped is told to nobody again.
+ *
+ * `admit` must be there; any other may be NULL. What is called as in msfrs_sched_ops has the same meaning and default,
+ * and the same order at the end; an AQM without `dequeued` and `removed` does not hear what becomes of its items.
  */
 struct msfrs_aqm_ops {
     int (*init)(void *inst, const struct msfrs_host *host, const union msfrs_value *params, char *err, size_t errlen);
@@ -234,8 +259,11 @@ struct msfrs_aqm_ops {
     int (*flow_added)(void *inst, struct msfrs_flow *f);
     void (*flow_removed)(void *inst, struct msfrs_flow *f);
     /** MARK: only for an item that is MSFRS_ECN_CAPABLE (needs MSFRS_MAY_MARK); any other is dropped instead.
-     *  DROP_BOTH: the arriving item and *victim, a queued one (needs MSFRS_DROPS_QUEUED); `removed` then comes for
-     *  the victim, unless the host cannot lose it. q is as it was before the arrival. */
+     *  DROP_BOTH: the arriving item and *victim, a queued one (needs MSFRS_DROPS_QUEUED); the scheduler's and the
+     *  AQM's `removed` then come for the victim, with MSFRS_DROPPED, when admit has returned; unless the host cannot
+     *  lose it, when it stays and the arriving one is dropped alone. q is as it was before the arrival.
+     *  Not called while msfrs_host::limit items are queued: the host then drops the item itself, and the AQM does not
+     *  hear of it. */
     enum msfrs_verdict (*admit)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now,
                                 struct msfrs_item **victim);
     /** q is as it is without the item; the same below. */
@@ -261,6 +289,7 @@ struct msfrs_plugin {
     const struct msfrs_gauge *gauges;  uint32_t n_gauges;
     const struct msfrs_sched_ops *sched; /**< for MSFRS_SCHED, otherwise NULL */
     const struct msfrs_aqm_ops *aqm;     /**< for MSFRS_AQM, otherwise NULL */
+    uint32_t ops_size;    /**< since 1.1: sizeof(struct msfrs_sched_ops) or sizeof(struct msfrs_aqm_ops) */
 };
 
 #ifdef __cplusplus

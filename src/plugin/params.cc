@@ -4,9 +4,11 @@
 #include "plugin/loader.h"
 #include "plugin/number.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <iterator>
 
 namespace msfrs {
 
@@ -112,6 +114,25 @@ std::vector<msfrs_value> ParseParams(const msfrs_plugin &plugin, const std::vect
         }
     }
     return values;
+}
+
+std::string DescribeParams(const msfrs_plugin &plugin)
+{
+    std::vector<std::vector<std::string>> rows;
+    size_t widths[2] = {};
+    for (uint32_t n = 0; n < plugin.n_params; ++n) {
+        const auto &p = plugin.params[n];
+        rows.push_back({std::string(p.name) + "=" + (p.def ? p.def : ""), Allowed(p), p.help ? p.help : ""});
+        for (size_t c = 0; c < std::size(widths); ++c)
+            widths[c] = std::max(widths[c], rows.back()[c].size());
+    }
+    std::string text;
+    for (auto &row : rows) {
+        for (size_t c = 0; c < std::size(widths); ++c)
+            row[c].resize(widths[c], ' ');
+        text += "    " + row[0] + "  " + row[1] + "  " + row[2] + "\n";
+    }
+    return text.empty() ? "    no parameters\n" : text;
 }
 
 std::string PrintSettings(const std::vector<Setting> &settings)

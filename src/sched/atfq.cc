@@ -27,7 +27,8 @@
 ///     A = L(p,1) + ... + L(p,n-1) and B = L(p,2) + ... + L(p,n). Of the m-1 orders that are optimal for one term the
 ///     best for all is taken, or that of the timestamps if it is better: the optimum where one term decides, as in the
 ///     paper's (7) and (8).
-///   - A packet adds at least one unit of time, so that a flow of empty ones cannot go first for ever.
+///   - An empty packet, of no time on any resource, adds one unit of time, so that a flow of them cannot go first for
+///     ever. Any other adds what (3)-(5) say, be it 0: its time counts with the packets behind it.
 ///   - A packet that leaves the queue unserved gives its active time back; its loop is not ordered anew.
 ///
 /// Times are whole numbers of 10^-4 microseconds (multi_resource.h). Cost: O(x log flows + m x log x) a loop of x,
@@ -126,8 +127,9 @@ Stamp FinishOf(const Instance &self, FlowState &flow, const Times &times)
     const auto m = self.resources;
     if (!flow.started)
         return flow.floor;
-    const auto growth = flow.last.on[0] + Gap(flow.last, times, m) + times.sum(0, m) - flow.last.sum(0, m);
-    return std::max(flow.floor, flow.clock + ToStamp(std::max<Ticks>(growth, 1), PerTick(flow)));
+    const auto needs = times.sum(0, m);
+    const auto growth = needs ? flow.last.on[0] + Gap(flow.last, times, m) + needs - flow.last.sum(0, m) : 1;
+    return std::max(flow.floor, flow.clock + ToStamp(growth, PerTick(flow)));
 }
 
 /// Brings the flow's place among the waiting up to date after its next packet or its clock has changed.
@@ -396,5 +398,6 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "atfq", "active time fairness queueing: equal active time, in the order that wastes least of the resources",
     "Zhang et al., ATFQ: a fair and efficient packet scheduling method in multi-resource environments (2015)",
     sizeof(Instance), 0, sizeof(FlowState), sizeof(ItemState),
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), &Ops, nullptr,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
+    &Ops, nullptr, sizeof(Ops),
 };

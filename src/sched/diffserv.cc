@@ -188,5 +188,6 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "diffserv", "classes scanned from the heaviest, each as far as its credit goes",
     "Lin, Lin, Yang, Lin, DiffServ edge routers over network processors (2003), section Scheduler",
     sizeof(Instance), sizeof(ClassState), 0, sizeof(msfrs::ItemLinks),
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), &Ops, nullptr,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
+    &Ops, nullptr, sizeof(Ops),
 };

@@ -185,5 +185,6 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "drfq", "dominant resource fair queueing: equal time on the resource that each flow needs most",
     "Ghodsi et al., Multi-resource fair queueing for packet processing (2012)",
     sizeof(Instance), 0, sizeof(FlowState), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), &Ops, nullptr,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
+    &Ops, nullptr, sizeof(Ops),
 };

@@ -133,5 +133,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "drr", "deficit round robin between classes and, within a class, between flows",
     "Shreedhar, Varghese, Efficient fair queuing using deficit round-robin (1996)",
     sizeof(Instance), sizeof(ClassState), sizeof(FlowState), 0,
-    Params, sizeof(Params) / sizeof(*Params), &msfrs::DeficitGauge, 1, &Ops, nullptr,
+    Params, sizeof(Params) / sizeof(*Params), &msfrs::DeficitGauge, 1, &Ops, nullptr, sizeof(Ops),
 };

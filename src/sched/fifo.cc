@@ -41,5 +41,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_FLOW_ORDER,
     "fifo", "first come, first served", "textbook; the order of a gateway that does not schedule",
     sizeof(msfrs::ItemList), 0, 0, sizeof(msfrs::ItemLinks),
-    nullptr, 0, nullptr, 0, &Ops, nullptr,
+    nullptr, 0, nullptr, 0, &Ops, nullptr, sizeof(Ops),
 };

@@ -407,5 +407,6 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "msf", "minimum service first: the least served class, then user, goes next",
     "Tsao et al., On applying fair queuing discipline to schedule requests (2008), section 3.1",
     sizeof(Instance), sizeof(ClassState), sizeof(FlowState), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), &Ops, nullptr,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
+    &Ops, nullptr, sizeof(Ops),
 };

@@ -398,5 +398,6 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "msfq", "minimum starting-tag fair queueing between classes and, within a class, between flows",
     "Feng, Huang, Chu, A routing system using minimum starting-tag fair queueing; Chu, Hwang (1997)",
     sizeof(Instance), sizeof(ClassState), sizeof(FlowState), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), &Ops, nullptr,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
+    &Ops, nullptr, sizeof(Ops),
 };

@@ -186,5 +186,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "sfq", "stochastic fairness queueing: flows hashed into buckets that take turns, classes by weight",
     "McKenney, Stochastic fairness queueing (1991); Linux's sch_sfq",
     sizeof(Instance), sizeof(ClassState), sizeof(FlowState), sizeof(msfrs::ItemLinks),
-    Params, sizeof(Params) / sizeof(*Params), &msfrs::DeficitGauge, 1, &Ops, nullptr,
+    Params, sizeof(Params) / sizeof(*Params), &msfrs::DeficitGauge, 1, &Ops, nullptr, sizeof(Ops),
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a packet costs: offered, picked and done (enqueue + dequeue) through the engine on one core, every flow with
-/// a few packets queued all the time. Packets arrive for the flows in a random order that has nothing to do with the
-/// order of service, so that with many flows neither end finds its flow in the cache. Memory of a flow and of a queued
-/// packet is what malloc has given out. After the table: the targets, and how the time grows with the flows.
+/// What a packet costs: its flow looked up by name, offered, picked and done (enqueue + dequeue) through the engine
+/// on one core, as msfrs-edge does it, every flow with a few packets queued all the time. Packets arrive for the
+/// flows in a random order that has nothing to do with the order of service, so that with many flows neither end
+/// finds its flow in the cache. Memory of a flow and of a queued packet is what malloc has given out. After the
+/// table: the targets, and how the time grows with the flows.
 #include "frame.h"
 
 #include <algorithm>
@@ -22,7 +23,6 @@ using msfrs::bench::Load;
 
 constexpr size_t Depth = 2;   ///< packets queued for each flow at the start
 constexpr size_t Orders = 3;  ///< in which they arrive, in turn
-constexpr size_t Burst = 32; ///< packets that a host takes in at a time
 
 /// A scheduler and an AQM (or none) with their settings, and what a packet may cost with 100,000 flows.
 struct Row {
@@ -32,8 +32,8 @@ struct Row {
     const char *reason; ///< why it is not reached, where that is known
 };
 
-constexpr char Memory[] = "a packet and its flows are some nine cache lines, none of them in the cache; fetched ahead, "
-                          "each still costs about 10 ns of the memory's throughput";
+constexpr char Memory[] = "of so many flows neither the table of their names nor their packets are in the cache, and "
+                          "each line that is read says where the next is";
 constexpr char Heaps[] = "besides the packet's own cache lines its flow moves in two heaps, which fit the second-level "
                          "cache up to some 10,000 flows; beyond that the time grows faster than log N";
 
@@ -53,43 +53,40 @@ void Packets(benchmark::State &state, const Row &row)
     msfrs::Engine engine(Load(row.sched, MSFRS_SCHED), Load(row.aqm, MSFRS_AQM), msfrs::Engine::Cost::Exact, 1, 0,
                          ledger, {[](int, const std::string &) {}, [&] { return random(); }});
     auto &cls = *engine.addClass("all", 1);
-    std::vector<msfrs_flow *> flows(count);
-    std::vector<msfrs_flow *> orders; // several, so that a flow that is served has not just had an arrival
+    std::vector<std::string> names(count);
+    std::vector<std::string> orders; // several, so that a flow that is served has not just had an arrival
     std::vector<int64_t> sizes(4096);
     for (auto &size : sizes)
         size = 64 + static_cast<int64_t>(random() % 1437);
 
+    for (size_t n = 0; n < count; ++n)
+        names[n] = std::to_string(n);
     const auto empty = InUse();
     for (size_t n = 0; n < count; ++n)
-        flows[n] = &engine.flow(cls, std::to_string(n));
+        engine.flow(cls, names[n]);
     const auto withFlows = InUse();
     size_t next = 0;
     msfrs_time now = 0;
     for (size_t n = 0; n < Orders; ++n) {
-        std::shuffle(flows.begin(), flows.end(), random);
-        orders.insert(orders.end(), flows.begin(), flows.end());
+        std::shuffle(names.begin(), names.end(), random);
+        orders.insert(orders.end(), names.begin(), names.end());
     }
-    const auto ahead = [&](const size_t n) { return next + n < orders.size() ? next + n : next + n - orders.size(); };
     const auto arrive = [&] {
         msfrs_item *item;
-        engine.offer(*orders[next], &sizes[next % sizes.size()], nullptr, now, item);
-        next = ahead(1);
+        engine.offer(*engine.knownFlow(cls, orders[next]), &sizes[next % sizes.size()], nullptr, now, item);
+        next = next + 1 < orders.size() ? next + 1 : 0;
     };
     const auto beforePackets = InUse();
     for (size_t n = 0; n < Depth * count; ++n)
         arrive();
     const auto withPackets = InUse();
 
-    while (state.KeepRunningBatch(Burst)) {
-        for (size_t n = 0; n < Burst; ++n)
-            engine.expect(*orders[ahead(n)]);
-        for (size_t n = 0; n < Burst; ++n) {
-            arrive();
-            msfrs_time wakeAt = 0;
-            msfrs_item *const item = engine.pick(now, MSFRS_PICK_ANY, wakeAt);
-            engine.done(*item, now);
-            now += 12'000;
-        }
+    while (state.KeepRunning()) {
+        arrive();
+        msfrs_time wakeAt = 0;
+        msfrs_item *const item = engine.pick(now, MSFRS_PICK_ANY, wakeAt);
+        engine.done(*item, now);
+        now += 12'000;
     }
     const auto per = [](const size_t bytes, const uint64_t n) {
         return static_cast<double>(bytes) / static_cast<double>(n);

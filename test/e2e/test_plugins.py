@@ -71,6 +71,7 @@ static const struct msfrs_aqm_ops aqm = { .admit = (void *)admit };
 __attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = {
     .magic = MSFRS_PLUGIN_MAGIC, .abi_major = MSFRS_ABI_MAJOR + MAJOR, .abi_minor = MSFRS_ABI_MINOR + MINOR,
     .size = sizeof(struct msfrs_plugin), .kind = KIND, .name = "other", .summary = "none", .paper = "none", .aqm = &aqm,
+    .ops_size = sizeof(aqm),
 };
 '''
 
@@ -79,6 +80,16 @@ def build_plugin(place, major=0, minor=0, kind='MSFRS_SCHED'):
     path = place / 'other.so'
     compile_shared(path, PLUGIN, f'-DMAJOR={major}', f'-DMINOR={minor}', f'-DKIND={kind}')
     return path
+
+
+def copies_in_memory(path):
+    """Processes that have loaded this plugin, whatever its file holds now."""
+    def mapped(process):
+        try:
+            return f'/memfd:msfrs:{path} ' in (process / 'maps').read_text()
+        except OSError:
+            return False    # it has ended
+    return [int(process.name) for process in pathlib.Path('/proc').glob('[0-9]*') if mapped(process)]
 
 
 def compile_shared(path, text, *options):
@@ -162,6 +173,37 @@ def test_warnings_do_not_stop_squid(slow_link):
     assert gateway.cache_log().count('there is no interface nosuch0 now') == 1
     assert slow_link.users.get(slow_link.of('gold')[0]).wait().good
     assert gateway.report()['link']['metered'] is False
+
+
+@pytest.mark.sanitized
+@pytest.mark.link(users=(1, 1, 1))
+def test_a_plugin_whose_file_is_overwritten_in_place(place, slow_link):
+    """Squid goes on with what it has loaded, and takes what is there when it is reconfigured, as its effective user."""
+    plugins = next(where / 'lib/msfrs' for where in (SQUID.parents[1], ROOT / 'build/install')
+                   if (where / 'lib/msfrs').is_dir())
+    path = place / 'other.so'
+    user = slow_link.of('gold')[0]
+
+    def served():
+        assert all(fetch.wait().good for fetch in [slow_link.users.get(user, size=30_000) for _ in range(6)])
+
+    def put(name):
+        with path.open('wb') as file:   # as cp does: the same inode, empty for a while
+            if copies_in_memory(path):
+                served()
+            file.write((plugins / f'{name}.so').read_bytes())
+
+    put('drr')
+    gateway = slow_link.gateway.start(f'msfrs_arbiter {path} share=user', 'msfrs_quantum 4 KB')
+    put('sfq')
+    served()
+    running = copies_in_memory(path)
+    assert running
+    gateway.reconfigure(f'msfrs_arbiter {path} divisor=1', 'msfrs_quantum 4 KB')    # a parameter of sfq alone
+    served()
+    assert gateway.report()['arbiter'] == f'{path} divisor=1'
+    assert copies_in_memory(path) == running
+    gateway.rest()
 
 
 @BOTH

@@ -38,7 +38,7 @@ struct Ledgerman {
             Current()->charges.push_back(amount);
         };
         p = {MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(msfrs_plugin), MSFRS_SCHED, 0, "ledgerman",
-             "", "", 0, 0, 0, 0, nullptr, 0, nullptr, 0, &ops, nullptr};
+             "", "", 0, 0, 0, 0, nullptr, 0, nullptr, 0, &ops, nullptr, sizeof(ops)};
         return p;
     }
 

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from papers import __main__ as command
+from papers.figures import diffserv
 from papers.frame import Figure, Row, number, table
 
 
@@ -17,6 +18,7 @@ from papers.frame import Figure, Row, number, table
     (Row("x", "ms", 10, 10.1, bound="most"), False),
     (Row("x", "ms", 10, 11, bound="least"), True),
     (Row("x", "ms", 10, 9.9, bound="least"), False),
+    (Row("x", "ns", 10, 99, bound="shown"), True),
     (Row("x", "", 0, 0), True),
     (Row("x", "", 10, math.nan, within=5), False),
     (Row("x", "", 10, math.nan, bound="most"), False),
@@ -31,6 +33,22 @@ def test_a_figure_meets_the_paper_if_all_its_rows_do():
     good, bad = Row("good", "%", 1, 1), Row("bad", "%", 1, 2)
     assert Figure("a-1", "A", [good, good]).meets
     assert not Figure("a-1", "A", [good, bad]).meets
+
+
+def test_only_what_is_decided_has_a_verdict():
+    good, bad, timing = Row("good", "%", 1, 1), Row("bad", "%", 1, 2), Row("timing", "ns", 1, 2, bound="shown")
+    verdicts = [Figure("a-1", "A", rows).verdict for rows in ([timing], [good, timing], [bad, timing])]
+    assert verdicts == ["SHOWN", "PASS", "FAIL"]
+    assert table([timing]).split("\n")[1].split() == "timing 1 ns 2 ns +1 shown".split()
+
+
+# No row of these is a simulation: they time the machine, which other work slows down.
+@pytest.mark.parametrize("slower", [1, 10])
+def test_how_busy_the_machine_is_decides_nothing(slower):
+    def run(_what, rules):
+        return [[50 * rules**0.1, rules * (slower if rules > 128 else 1)]]  # ns: range matching, linear search
+
+    assert diffserv._rules(run).verdict == "SHOWN"
 
 
 def test_a_figure_without_rows_is_refused():

@@ -42,7 +42,7 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     sizeof(struct msfrs_plugin),
 #endif
     MSFRS_AQM, 0, "accept-all", "accepts everything", "none: a test", 0, 0, 0, 0,
-    nullptr, 0, nullptr, 0, nullptr, &Ops,
+    nullptr, 0, nullptr, 0, nullptr, &Ops, sizeof(Ops),
 };
 
 #endif

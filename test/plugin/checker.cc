@@ -261,5 +261,6 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, Flags,
     "checker", "first come, first served, and trusts nobody", "none: a test",
     sizeof(Instance), sizeof(ClassState), sizeof(FlowState), sizeof(ItemState),
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable), &Ops, nullptr,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
+    &Ops, nullptr, sizeof(Ops),
 };

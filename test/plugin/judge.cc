@@ -103,5 +103,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM,
     MSFRS_DROPS_QUEUED | MSFRS_MAY_MARK, "judge", "judges every n-th arrival", "none: a test",
     sizeof(Instance), 0, 0, sizeof(ItemState),
-    Params, sizeof(Params) / sizeof(*Params), nullptr, 0, nullptr, &Ops,
+    Params, sizeof(Params) / sizeof(*Params), nullptr, 0, nullptr, &Ops, sizeof(Ops),
 };

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "engine/engine.h"
 #include "plugin/loader.h"
 #include "support/plugins.h"
 
+#include <algorithm>
+#include <csignal>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace msfrs {
 namespace {
@@ -61,6 +69,100 @@ TEST(Loader, LoadsAPluginTwice)
     auto two = LoadPlugin("msf", MSFRS_SCHED, PluginDir());
     two.reset();
     EXPECT_STREQ(one->ops().name, "msf") << "unloaded with the first of two references";
+}
+
+/// A plugin in a directory of its own, whose file is replaced in place: the inode stays.
+class InPlace {
+public:
+    explicit InPlace(const std::string &name): file_(dir_.path() + "/plugin.so") { put(name); }
+    void put(const std::string &name)
+    {
+        std::ifstream from(PluginDir() + "/" + name + ".so", std::ios::binary);
+        std::ofstream(file_, std::ios::binary) << from.rdbuf();
+    }
+    void shorten() { std::ofstream(file_, std::ios::trunc | std::ios::binary); }
+    const std::string &file() const { return file_; }
+
+private:
+    Directory dir_;
+    std::string file_;
+};
+
+/// Runs code and reads constants of a plugin; with an order that says which it is.
+std::string Summary(const PluginPtr &plugin)
+{
+    LocalLedger ledger;
+    Engine engine({plugin, ParseParams(plugin->ops(), {})}, {}, Engine::Cost::Exact, 1, 0, ledger,
+                  {[](int, const std::string &) {}, [] { return uint64_t(1); }});
+    auto &c = *engine.addClass("c", 1);
+    const int64_t est[MSFRS_RESOURCES] = {1000};
+    msfrs_item *item;
+    for (const char *flow : {"a", "a", "b"})
+        engine.offer(engine.flow(c, flow), est, nullptr, 0, item);
+    std::string order = plugin->ops().name;
+    for (msfrs_time wake; (item = engine.pick(0, MSFRS_PICK_ANY, wake)); engine.done(*item, 0))
+        order += " " + static_cast<NamedFlow *>(item->flow)->name();
+    return order;
+}
+
+std::string Maps()
+{
+    std::ifstream maps("/proc/self/maps");
+    return {std::istreambuf_iterator<char>(maps), {}};
+}
+
+size_t OpenDescriptors()
+{
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(Loader, AFileOverwrittenInPlaceChangesNothingOfWhatIsLoaded)
+{
+    const auto descriptors = OpenDescriptors();
+    InPlace so("fifo");
+    auto before = LoadPlugin(so.file(), MSFRS_SCHED, "");
+    so.shorten(); // without a copy: SIGBUS
+    EXPECT_EQ(Summary(before), "fifo a a b");
+    so.put("sfq");
+    EXPECT_EQ(Summary(before), "fifo a a b");
+    auto after = LoadPlugin(so.file(), MSFRS_SCHED, "");
+    EXPECT_EQ(Summary(after), "sfq a b a") << "a reconfigured host takes what is there now";
+    EXPECT_EQ(Summary(before), "fifo a a b");
+    EXPECT_EQ(before->path(), so.file());
+    before.reset();
+    EXPECT_EQ(Summary(after), "sfq a b a");
+    after.reset();
+    for (int n = 0; n < 3; ++n) { // by the same descriptor's number each time
+        so.put(n % 2 ? "sfq" : "fifo");
+        EXPECT_EQ(Summary(LoadPlugin(so.file(), MSFRS_SCHED, "")), n % 2 ? "sfq a b a" : "fifo a a b");
+    }
+    EXPECT_EQ(OpenDescriptors(), descriptors);
+}
+
+TEST(Loader, TheMemoryOfAPluginIsNamedAfterItsFile)
+{
+    const InPlace so("fifo");
+    const auto plugin = LoadPlugin(so.file(), MSFRS_SCHED, "");
+    EXPECT_NE(Maps().find("msfrs:" + so.file()), std::string::npos) << Maps();
+}
+
+TEST(Loader, LoadsTheFileItselfWhereItCannotBeCopied)
+{
+    const InPlace so("fifo");
+    rlimit usual;
+    getrlimit(RLIMIT_FSIZE, &usual);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit nothing{0, usual.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &nothing); // the system has no memory for a copy, say
+    const auto descriptors = OpenDescriptors();
+    const auto plugin = LoadPlugin(so.file(), MSFRS_SCHED, "");
+    setrlimit(RLIMIT_FSIZE, &usual);
+    std::signal(SIGXFSZ, handler);
+    EXPECT_EQ(Summary(plugin), "fifo a a b");
+    EXPECT_EQ(Maps().find("msfrs:" + so.file()), std::string::npos);
+    EXPECT_NE(Maps().find(so.file()), std::string::npos);
+    EXPECT_EQ(OpenDescriptors(), descriptors);
 }
 
 TEST(Loader, MissingNamesWhatIsThere)
@@ -120,14 +222,14 @@ TEST(Loader, NotAPlugin)
 
 TEST(Loader, AnotherAbi)
 {
-    EXPECT_EQ(Refusal("other-major"), " was built for ABI 2.0, wanted is ABI 1.0 to 1.0; rebuild it");
-    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 1.1, wanted is ABI 1.0 to 1.0; rebuild it");
+    EXPECT_EQ(Refusal("other-major"), " was built for ABI 2.0, wanted is ABI 1.0 to 1.1; rebuild it");
+    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 1.2, wanted is ABI 1.0 to 1.1; rebuild it");
 }
 
 TEST(Loader, TruncatedDescriptor)
 {
     EXPECT_EQ(Refusal("truncated"),
-              " has a descriptor of 16 bytes, wanted are " + std::to_string(sizeof(msfrs_plugin)));
+              " has a descriptor of 16 bytes, ABI 1.1 has " + std::to_string(sizeof(msfrs_plugin)));
 }
 
 TEST(Loader, AnotherKind)
@@ -140,6 +242,28 @@ TEST(Loader, AnotherKind)
 TEST(Loader, LacksAnOperation)
 {
     EXPECT_EQ(Refusal("no-admit"), " lacks a name, a table or an operation that its kind must have");
+}
+
+TEST(DescribePlugins, NamesWhatThereIsWithParametersAndWhatIsNone)
+{
+    Directory dir;
+    for (const std::string name : {"fifo", "atfq", "choke"})
+        std::filesystem::copy(PluginDir() + "/" + name + ".so", dir.path() + "/" + name + ".so");
+    dir.add("text.so", "no shared object");
+    const auto text = DescribePlugins(dir.path());
+    const auto at = [&](const std::string &words) {
+        EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
+        return text.find(words);
+    };
+    const size_t order[] = {
+        at("Schedulers in " + dir.path() + ":\n\natfq: active time fairness"),
+        at("    packets=20       a whole number from 1 to 4096 packets        x, the packets of a loop"),
+        at("    flow_order=off   on or off                                    end a loop before"),
+        at("\nfifo: "), at("    no parameters\n"), at("AQMs in " + dir.path() + ":\n\nchoke: "),
+        at("\nplugin " + dir.path() + "/text.so cannot be loaded: "),
+    };
+    EXPECT_TRUE(std::is_sorted(std::begin(order), std::end(order))) << text;
+    EXPECT_THROW(DescribePlugins(dir.path() + "/not"), ConfigError);
 }
 
 /// A scheduler with everything that a scheduler must have.
@@ -159,6 +283,7 @@ msfrs_plugin Whole()
     p.name = "whole";
     p.summary = p.paper = "a test";
     p.sched = &ops;
+    p.ops_size = sizeof(ops);
     return p;
 }
 
@@ -176,16 +301,90 @@ TEST(WrapPlugin, TakesAWholeOneAndRefusesWhatLacksAPart)
     EXPECT_EQ(Wrapped(Whole()), "(linked in) whole");
     auto p = Whole();
     p.sched = nullptr;
-    EXPECT_EQ(Wrapped(p), "plugin whole lacks a name, a table or an operation that its kind must have");
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole lacks a name, a table or an operation that its kind must have");
     p = Whole();
     p.name = nullptr;
-    EXPECT_EQ(Wrapped(p), "plugin (linked in) lacks a name, a table or an operation that its kind must have");
+    EXPECT_EQ(Wrapped(p), "plugin (linked in)  lacks a name, a table or an operation that its kind must have");
     p = Whole();
     p.n_params = 1;
-    EXPECT_EQ(Wrapped(p), "plugin whole lacks a name, a table or an operation that its kind must have");
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole lacks a name, a table or an operation that its kind must have");
     p = Whole();
     p.kind = 7;
-    EXPECT_EQ(Wrapped(p), "plugin whole is of unknown kind 7, allowed are 1 (scheduler) and 2 (AQM)");
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole is of unknown kind 7, allowed are 1 (scheduler) and 2 (AQM)");
+}
+
+TEST(WrapPlugin, RefusesATableOfOperationsThatItsMinorDidNotHave)
+{
+    auto p = Whole();
+    p.ops_size = 8;
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a table of operations (ops_size) of 8 bytes, ABI 1.1 has " +
+                              std::to_string(sizeof(msfrs_sched_ops)));
+    p = Whole();
+    p.size = offsetof(msfrs_plugin, ops_size);
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a descriptor of " + std::to_string(p.size) +
+                              " bytes, ABI 1.1 has " + std::to_string(sizeof(msfrs_plugin)));
+}
+
+/// Memory behind which nothing may be read.
+class LastOfPage {
+public:
+    LastOfPage(const void *const what, const size_t size): page_(static_cast<size_t>(sysconf(_SC_PAGESIZE)))
+    {
+        both_ = mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (both_ == MAP_FAILED || mprotect(static_cast<char *>(both_) + page_, page_, PROT_NONE) != 0)
+            throw std::runtime_error("no memory");
+        at = std::memcpy(static_cast<char *>(both_) + page_ - size, what, size);
+    }
+    ~LastOfPage() { munmap(both_, 2 * page_); }
+    LastOfPage(const LastOfPage &) = delete;
+    LastOfPage &operator=(const LastOfPage &) = delete;
+
+    void *at;
+
+private:
+    size_t page_;
+    void *both_;
+};
+
+/// What the header of ABI 1.0 had, word for word.
+struct PluginOf10 {
+    uint32_t magic;
+    uint16_t abi_major, abi_minor;
+    uint32_t size, kind, flags;
+    const char *name, *summary, *paper;
+    size_t inst_size, class_size, flow_size, item_size;
+    const msfrs_param *params;
+    uint32_t n_params;
+    const msfrs_gauge *gauges;
+    uint32_t n_gauges;
+    const msfrs_sched_ops *sched;
+    const msfrs_aqm_ops *aqm;
+};
+constexpr size_t OperationsOf10[] = {16 * sizeof(void *), 11 * sizeof(void *)}; ///< of a scheduler, of an AQM
+
+TEST(WrapPlugin, TakesOneOfAnOlderMinorAndReadsNoMoreThanThatHad)
+{
+    // A whole scheduler and a whole AQM, as they were built for 1.0: behind each structure is nothing.
+    for (const auto &[name, kind] : {std::pair("fifo", MSFRS_SCHED), std::pair("droptail", MSFRS_AQM)}) {
+        SCOPED_TRACE(name);
+        const auto now = LoadPlugin(name, kind, PluginDir());
+        auto old = now->ops();
+        const LastOfPage sched(old.sched ? old.sched : static_cast<const void *>(&old), OperationsOf10[0]);
+        const LastOfPage aqm(old.aqm ? old.aqm : static_cast<const void *>(&old), OperationsOf10[1]);
+        old.abi_minor = 0;
+        old.size = sizeof(PluginOf10);
+        old.sched = old.sched ? static_cast<const msfrs_sched_ops *>(sched.at) : nullptr;
+        old.aqm = old.aqm ? static_cast<const msfrs_aqm_ops *>(aqm.at) : nullptr;
+        const LastOfPage descriptor(&old, sizeof(PluginOf10));
+        const auto plugin = WrapPlugin(*static_cast<const msfrs_plugin *>(descriptor.at));
+        EXPECT_EQ(plugin->ops().ops_size, kind == MSFRS_SCHED ? sizeof(msfrs_sched_ops) : sizeof(msfrs_aqm_ops));
+        EXPECT_EQ(plugin->ops().size, sizeof(msfrs_plugin));
+        if (kind == MSFRS_SCHED) {
+            EXPECT_EQ(Summary(plugin), "fifo a a b");
+        } else {
+            EXPECT_TRUE(plugin->ops().aqm->admit);
+        }
+    }
 }
 
 } // namespace

@@ -34,7 +34,8 @@ public:
             while (static_cast<double>(active) < 500'000 * weight) {
                 const auto times = RandomTimes(random, m, most[f]);
                 shop.arrive(f, 0, NeedOf(times, m));
-                const auto growth = std::max<Ticks>(alone.add(times), 1);
+                const bool empty = std::equal(times.on, times.on + m, Times{}.on);
+                const auto growth = alone.add(times) + empty;
                 growths.push_back(active ? static_cast<double>(growth) / weight : 0); // (1): the first has F = 0
                 longest[f] = std::max(longest[f], growths.back());
                 active += growth;
@@ -128,6 +129,32 @@ TEST_P(Atfq, KeepsTheOrderOfPacketsThatAreAlike)
             shop.arrive(flow, 0, need);
     }
     EXPECT_EQ(shop.run(Shop::Forever), 900u);
+}
+
+TEST_P(Atfq, AFlowsActiveTimeIsTheTimeItTakesAloneToTheTick)
+{
+    Driver::Setup setup;
+    setup.cost = Engine::Cost::Exact;
+    setup.resources = m;
+    Driver d(ParseVariant("atfq loop=strict rate=" + std::to_string(ByteATick)), setup);
+    auto &c = d.addClass("c", 1);
+    Random random(m);
+    Alone alone(m);
+    Ticks active = 0, hidden = 0; // packets that are served while the one before is: no time of their own
+    for (int n = 0; n < 400; ++n) {
+        auto times = RandomTimes(random, m, 6);
+        if (std::equal(times.on, times.on + m, Times{}.on))
+            times.on[0] = 1;
+        const auto growth = alone.add(times);
+        active += n ? growth : 0; // (1): the first has F = 0
+        hidden += growth == 0;
+        const auto need = NeedOf(times, m);
+        d.processing.assign(need.begin() + 1, need.begin() + m);
+        d.arrive(c, "flow", need[0]);
+        d.finish(*d.pick());
+        ASSERT_NEAR(d.engine().gauges(nullptr)[0] * 1e4, static_cast<double>(active), 1e-6) << "packet " << n;
+    }
+    EXPECT_EQ(hidden > 0, m > 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Resources, Atfq, ::testing::Values(1u, 2u, 3u, 4u));

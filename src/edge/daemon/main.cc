@@ -4,6 +4,7 @@
 #include "daemon/program.h"
 #include "edge/daemon/daemon.h"
 #include "edge/functions/calibrate.h"
+#include "plugin/loader.h"
 
 #include <cstdio>
 #include <getopt.h>
@@ -19,13 +20,15 @@ constexpr const char *Usage =
        msfrs-edge --check FILE
        msfrs-edge --ask status|metrics|reload FILE
        msfrs-edge --calibrate
+       msfrs-edge --plugins [DIR]
 Schedules packets that rules of iptables send to NFQUEUE, as the configuration FILE says (docs/edge.md).
 
   --check         only say what is wrong with FILE, if anything
   --ask COMMAND   what a running msfrs-edge says on its control socket: figures for people (status) or as OpenMetrics
                   (metrics); or has it read FILE again (reload)
   --calibrate     measure how long middlebox functions take here, and print it as lines of configuration
-  --plugins DIR   where schedulers and AQMs are, if not where they were installed
+  --plugins DIR   where schedulers and AQMs are, if not where they were installed; without FILE, say which there are,
+                  and their parameters with defaults, what is allowed, and units
   --help          this text
 
 "ready" is printed on standard output once packets can come. SIGHUP has FILE read again, SIGTERM and
@@ -34,7 +37,7 @@ SIGINT let go what waits, and end the program.
 
 struct Options {
     std::string file, plugins, ask;
-    bool check = false, calibrate = false, help = false;
+    bool check = false, calibrate = false, list = false, help = false;
 };
 
 Options ParseOptions(const int argc, char **const argv)
@@ -43,7 +46,7 @@ Options ParseOptions(const int argc, char **const argv)
     static const option known[] = {{"check", no_argument, nullptr, Check},
                                    {"ask", required_argument, nullptr, AskIt},
                                    {"calibrate", no_argument, nullptr, Calibration},
-                                   {"plugins", required_argument, nullptr, Plugins},
+                                   {"plugins", optional_argument, nullptr, Plugins},
                                    {"help", no_argument, nullptr, Help},
                                    {nullptr, 0, nullptr, 0}};
     Options options;
@@ -54,8 +57,12 @@ Options ParseOptions(const int argc, char **const argv)
             options.ask = optarg;
         else if (found == Calibration)
             options.calibrate = true;
-        else if (found == Plugins)
+        else if (found == Plugins && optarg)
             options.plugins = optarg;
+        else if (found == Plugins && optind < argc && *argv[optind] != '-')
+            options.plugins = argv[optind++];
+        else if (found == Plugins)
+            options.list = true;
         else if (found == Help)
             options.help = true;
         else
@@ -63,7 +70,9 @@ Options ParseOptions(const int argc, char **const argv)
     }
     if (options.calibrate && optind != argc)
         throw UsageError("--calibrate goes without a configuration file; see msfrs-edge --help");
-    if (!options.help && !options.calibrate && optind + 1 != argc)
+    const bool runs = options.check || options.calibrate || !options.ask.empty() || optind < argc;
+    options.list = !runs && (options.list || !options.plugins.empty());
+    if (!options.help && !options.calibrate && !options.list && optind + 1 != argc)
         throw UsageError("one configuration file is wanted; see msfrs-edge --help");
     if (optind < argc)
         options.file = argv[optind];
@@ -74,6 +83,10 @@ void Log(const std::string &text) { std::fprintf(stderr, "msfrs-edge: %s\n", tex
 
 int Run(const Options &options)
 {
+    if (options.list) {
+        std::fputs(DescribePlugins(options.plugins).c_str(), stdout);
+        return 0;
+    }
     if (options.calibrate) {
         FunctionOptions functions;
         functions.random = std::mt19937_64(std::random_device()());

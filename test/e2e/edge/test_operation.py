@@ -6,13 +6,15 @@ import random
 import re
 import signal
 import socket
+import subprocess
 import threading
 import time
 
 import pytest
 
 from background import wait_until
-from edge_daemon import PATIENCE, queue_rule
+from edge_daemon import PATIENCE, PLUGINS, PROGRAM, queue_rule
+from fieldtrial.world import ROOT
 from site_in_namespaces import ANY, SERVER, sh
 
 CONFIGURATION = '''
@@ -251,6 +253,17 @@ def test_check_says_what_is_wrong_or_nothing(site, made):
     done = sh(site.gateway, *daemon.command('--check'))
     assert (done.returncode, done.stdout) == (2, '')
     assert done.stderr == f'msfrs-edge: {daemon.file}: flow host needs to know who is a host: inside NETWORK...\n'
+
+
+def test_plugins_are_listed_with_their_parameters():
+    """Every plugin of the build, with what its table says."""
+    done = subprocess.run([PROGRAM, '--plugins', PLUGINS], capture_output=True, text=True, check=True)
+    for name in (path.stem for folder in ('sched', 'aqm') for path in (ROOT / 'src' / folder).glob('*.am')):
+        assert re.search(rf'^{name}: \S', done.stdout, re.MULTILINE), done.stdout
+    assert re.search('^ +quantum=1514 +a whole number from 1 to 1000000000 bytes  +what a weight', done.stdout,
+                     re.MULTILINE), done.stdout
+    refused = subprocess.run([PROGRAM, '--check', '--plugins', PLUGINS], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2 and 'one configuration file is wanted' in refused.stderr, refused
 
 
 def test_several_queues_keep_one_rate(site, made):
