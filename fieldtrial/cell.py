@@ -44,7 +44,7 @@ class CellSpec:
     drain_s: float               #: waited for what is still in flight
     squid: str                   #: program for the arms that need the patched one
     stock_squid: str             #: program for the others
-    buffer_rtt_ms: float = None  #: that a bandwidth-delay product of the buffer is reckoned with; None: the servers' mean
+    buffer_rtt_ms: float = None  #: of a bandwidth-delay product of the buffer; None: the servers' mean
     sizes: dict = None
     distance: str = 'auto'
     keep: bool = False           #: copy everything that the daemons wrote
@@ -75,8 +75,7 @@ def run(spec):
     program = spec.squid if arm.scheduled or arm.patched else spec.stock_squid
     with fabrics.new(spec.hosts) as fabric, \
             World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, buffer_rtt_ms=spec.buffer_rtt_ms,
-               rtts_ms=spec.rtts_ms, users=spec.users.values(),
-               weights=spec.weights, distance=spec.distance, delayline=spec.delayline,
+                  rtts_ms=spec.rtts_ms, users=spec.users.values(), weights=spec.weights, distance=spec.distance, delayline=spec.delayline,
                tls=spec.tls_share > 0 or workload.tunnels(), fabric=fabric, isp=spec.isp) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)

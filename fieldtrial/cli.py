@@ -21,7 +21,8 @@ def cells_of(conditions, options, directory):
             made.append((CellSpec(
                 name=name, directory=str(directory / name) if directory else name, arm=arm, workload=condition.workload,
                 parameters=condition.parameters, rate_bps=condition.rate_bps, buffer_bdp=condition.buffer_bdp,
-                rtts_ms=condition.rtts_ms or options.rtts, buffer_rtt_ms=sum(options.rtts) / len(options.rtts), users=condition.population(options.weights), weights=options.weights,
+                rtts_ms=condition.rtts_ms or options.rtts, buffer_rtt_ms=sum(options.rtts) / len(options.rtts),
+                users=condition.population(options.weights), weights=options.weights,
                 seed=condition.seed, duration_s=condition.duration_s, warmup_s=condition.warmup_s,
                 drain_s=condition.drain_s, squid=options.squid, stock_squid=options.stock_squid, sizes=options.sizes,
                 distance=options.delay, keep=options.keep, delayline=options.delayline,

@@ -15,7 +15,8 @@ from .world import NO_SQUID
 PROGRAMS = {'ip': 'iproute2', 'tc': 'iproute2', 'ss': 'iproute2', 'ethtool': 'ethtool', 'iptables': 'iptables',
             'ip6tables': 'iptables', 'nginx': 'nginx', 'dnsmasq': 'dnsmasq-base', 'setpriv': 'util-linux',
             'sysctl': 'procps', 'openssl': 'openssl'}
-MODULES = {'aiohttp': 'python3-aiohttp', 'h2': 'python3-h2', 'numpy': 'python3-numpy', 'matplotlib': 'python3-matplotlib'}
+MODULES = {'aiohttp': 'python3-aiohttp', 'h2': 'python3-h2', 'numpy': 'python3-numpy',
+           'matplotlib': 'python3-matplotlib'}
 
 
 def check(options):

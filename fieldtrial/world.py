@@ -54,15 +54,16 @@ SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.
 class World(Scenario):
     """Built by entering, taken down by leaving, whatever happened in between.
 
-    rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the round-
-    trip time `buffer_rtt_ms`, by default the servers' mean: who has near servers alone has no other provider for that. users: how many in each class. weights: class name to weight, in order. directory: where daemons
-    keep their files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'.
-    tls: whether port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's
-    path. deal: one of `groups`, who of the users goes where when the fabric has several hosts for them.
+    rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the
+    round-trip time `buffer_rtt_ms`, by default the servers' mean: who has near servers alone has no other provider for
+    that. users: how many in each class. weights: class name to weight, in order. directory: where daemons keep their
+    files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'. tls: whether
+    port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's path. deal:
+    one of `groups`, who of the users goes where when the fabric has several hosts for them.
     """
 
-    def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4), weights=None,
-                 directory=None, distance='auto', delayline=None, fabric=None, tls=False,
+    def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
+                 weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
                  isp='tbf', edge=None, deal=groups.by_class):
         super().__init__()
         self.rate_bps = rate_bps

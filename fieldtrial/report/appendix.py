@@ -21,8 +21,8 @@ METHOD = (
      'way. Goodput is the bytes of bodies that users received over the same bytes on the link.'),
     ('Throughput ratio', 'Bytes of bodies per user of a class, over those of a user of the class with the least '
      'weight. The error is that ratio over the ratio of the weights, less 1; the class that is farthest off counts. Of '
-     'a phase, the first tenth (5 to 20 s) is not measured: answers of the classes before are still arriving. After a disturbance the ten seconds from ten seconds after its '
-     'end are measured.'),
+     'a phase, the first tenth (5 to 20 s) is not measured: answers of the classes before are still arriving. After a '
+     'disturbance the ten seconds from ten seconds after its end are measured.'),
     ("ISP's queue", "Backlog of the ISP's queue, sampled every 100 ms, over C. Means and percentiles are over time."),
     ('CPU', 'User and system time of the Squid processes for a gigabyte (10^9 bytes) of bodies delivered.'),
     ('Confidence', f'95 % intervals come from resampling blocks of {BLOCK_S:g} s of the run (300 draws), because '

@@ -130,6 +130,8 @@ def setting(cell):
         words.append(f"CBR {parameters['share'] * 100:g} %")
     if 'period_s' in parameters:
         words.append(f"every {parameters['period_s']:g} s")
+    if parameters.get('http2', 1) < 1:
+        words.append(f"{percent(parameters['http2'], 0)} over HTTP/2")
     if 'idle' in parameters:
         words.append(f"{parameters['idle']:g} idle tunnels a user" if parameters['idle'] else 'no idle tunnels')
     if len(set(cell.rtts_ms)) == 1:

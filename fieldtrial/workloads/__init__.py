@@ -2,11 +2,12 @@
 """The workloads by name. One workload is one file with one class; to add one, write the file and name it here."""
 import importlib
 
-from ..load.workload import CbrStream, Disturbance, Parameter, ParameterError, Phase, Workload   # noqa: F401, for those who ask
+from ..load.workload import (   # noqa: F401, for those who ask
+    CbrStream, Disturbance, Parameter, ParameterError, Phase, Workload)
 
 _MODULES = {'https-backlogged': 'https_backlogged', 'https-pages': 'https_pages', 'https-open': 'https_open',
-            'disturbed': 'disturbed', 'backlogged': 'backlogged', 'unequal': 'unequal', 'phases': 'phases', 'pages': 'pages', 'open': 'open',
-            'cbr': 'cbr', 'excess': 'excess', 'url-list': 'url_list'}
+            'disturbed': 'disturbed', 'backlogged': 'backlogged', 'unequal': 'unequal', 'phases': 'phases',
+            'pages': 'pages', 'open': 'open', 'cbr': 'cbr', 'excess': 'excess', 'url-list': 'url_list'}
 
 
 def names():

@@ -66,6 +66,24 @@ def test_a_daemon_runs_until_it_is_stopped(host, tmp_path):
     assert is_healthy()
 
 
+def test_a_daemon_and_what_it_started_are_stopped_and_go_on(host, tmp_path):
+    """As nginx and its worker."""
+    def states():
+        return {pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] for pid in pids}
+
+    log = tmp_path / 'log'
+    with Daemon(host, ['sh', '-c', 'sleep 60 & echo $$ $!; wait'], log) as daemon:
+        daemon.wait_until(lambda: log.read_text().endswith('\n'), 'starting')
+        pids = log.read_text().split()
+        daemon.signal_group(signal.SIGSTOP)
+        daemon.wait_until(lambda: states() == {'T'}, 'standing still')
+        daemon.signal_group(signal.SIGCONT)
+        daemon.wait_until(lambda: states() == {'S'}, 'going on')
+        daemon.check()
+        daemon.signal_group(signal.SIGTERM)
+        assert daemon.wait(60) == -signal.SIGTERM
+
+
 def test_what_a_daemon_prints_can_be_read(host, tmp_path):
     daemon = Daemon(host, ['sh', '-c', 'echo ready; exec sleep 60'], tmp_path / 'log', stdout=subprocess.PIPE)
     assert daemon.stdout.readline() == b'ready\n'

@@ -32,7 +32,8 @@ class World:
 
 UNDONE = {
     'rate': (0.5, [('rate', 1e6)], [('rate', 2e6)]),
-    'down': (0.0, [('ip', '-4', 'rule', 'add', 'pref', 10, 'blackhole'), ('ip', '-6', 'rule', 'add', 'pref', 10, 'blackhole')],
+    'down': (0.0, [('ip', '-4', 'rule', 'add', 'pref', 10, 'blackhole'),
+                   ('ip', '-6', 'rule', 'add', 'pref', 10, 'blackhole')],
              [('ip', '-6', 'rule', 'del', 'pref', 10), ('ip', '-4', 'rule', 'del', 'pref', 10)]),
     'stall': (0.0, [('near', signal.SIGSTOP), ('far', signal.SIGSTOP)],
               [('far', signal.SIGCONT), ('near', signal.SIGCONT)]),

@@ -206,6 +206,22 @@ def test_what_was_not_run_is_one_paragraph(written):
                            'the first class)')
 
 
+@pytest.mark.parametrize('workload, parameters, said', [
+    ('https-pages', {'idle': 20}, '2 Mbit/s, 20 idle tunnels a user, ISP buffer 1.5 BDP'),
+    ('https-pages', {'idle': 0}, '2 Mbit/s, no idle tunnels, ISP buffer 1.5 BDP'),
+    ('disturbed', {'http2': 0.5}, '2 Mbit/s, 50 % over HTTP/2, ISP buffer 1.5 BDP'),
+    ('disturbed', {'http2': 1.0}, '2 Mbit/s, ISP buffer 1.5 BDP')])
+def test_conditions_are_told_apart_in_words(tmp_path, workload, parameters, said):
+    synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, workload, **parameters)
+    assert wording.setting(load.read_cell(tmp_path / 'cell')) == said
+
+
+def test_servers_at_one_distance_are_said(cell):
+    stat = json.loads((cell / 'stat.json').read_text())
+    (cell / 'stat.json').write_text(json.dumps(stat | {'rtts_ms': [2.0, 2.0]}))
+    assert wording.setting(load.read_cell(cell)) == '2 Mbit/s, servers at 2 ms, ISP buffer 1.5 BDP'
+
+
 def test_repeated_seeds_are_told_apart(tmp_path):
     for seed in (1, 2):
         synthetic.make_cell(tmp_path / 'run' / str(seed), synthetic.OURS, 'backlogged', seed=seed)
