@@ -30,15 +30,27 @@ std::string WithArticle(const uint32_t kind)
     return (kind == MSFRS_AQM ? "an " : "a ") + std::string(KindName(kind));
 }
 
-/// The plugins in `dir`, for a message; the directory is part of the answer.
-std::string WhatIsThere(const std::string &dir)
+bool Loads(const std::string &name, const msfrs_kind kind, const std::string &dir)
+{
+    try {
+        return LoadPlugin(name, kind, dir) != nullptr;
+    } catch (const ConfigError &) {
+        return false;
+    }
+}
+
+/// The plugins of `kind` in `dir`, for a message; the directory is part of the answer.
+std::string WhatIsThere(const msfrs_kind kind, const std::string &dir)
 {
     std::vector<std::string> names;
     if (DIR *const d = opendir(dir.c_str())) {
         while (const dirent *const entry = readdir(d)) {
             const std::string file = entry->d_name;
-            if (file.size() > 3 && file.compare(file.size() - 3, 3, ".so") == 0)
-                names.push_back(file.substr(0, file.size() - 3));
+            if (file.size() <= 3 || file.compare(file.size() - 3, 3, ".so") != 0)
+                continue;
+            const auto name = file.substr(0, file.size() - 3);
+            if (Loads(name, kind, dir))
+                names.push_back(name);
         }
         closedir(d);
     } else {
@@ -48,7 +60,7 @@ std::string WhatIsThere(const std::string &dir)
     std::string text = dir + " has:";
     for (const auto &name : names)
         text += " " + name;
-    return names.empty() ? dir + " has no plugins" : text;
+    return names.empty() ? dir + " has no " + KindName(kind) : text;
 }
 
 bool ValidName(const std::string &name)
@@ -129,7 +141,7 @@ PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::
     if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) { // access() would ask for the real user
         const std::string reason = std::strerror(errno);
         throw ConfigError("no " + std::string(KindName(kind)) + " '" + name + "': " + path + ": " + reason +
-                          (isPath ? "" : "; " + WhatIsThere(where)));
+                          (isPath ? "" : "; " + WhatIsThere(kind, where)));
     }
     dlerror();
     void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -107,7 +107,8 @@ def test_the_report_has_logins_as_they_are(slow_link):
     start(slow_link, 'msfrs_user login', f'auth_param basic program {helper(slow_link, "basic", "OK")}',
           'acl named proxy_auth REQUIRED', 'adapted_http_access allow localhost',
           'adapted_http_access allow named')
-    names = {'j\u00fcrgen': None, '\u5f20\u4f1f': None, '\U0001f600 "\\"': None, 'a\tb\x7f\u0085\u2028\ufeff\ufffe': None,
+    names = {'j\u00fcrgen': None, '\u5f20\u4f1f': None, '\U0001f600 "\\"': None,
+             'a\tb\x7f\u0085\u2028\ufeff\ufffe': None,
              b'j\xfcrgen': 'j\ufffdrgen', b'\xc0\x80\xed\xa0\x80\xf5': 6 * '\ufffd',
              'x' + 200 * '\u00fc': 'x' + 60 * '\u00fc' + '\ufffd'}
     for name in names:
