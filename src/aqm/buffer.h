@@ -15,8 +15,8 @@ namespace msfrs {
 /// so that one set of values (and of defaults) serves both.
 constexpr msfrs_param ModeParam = {"mode", MSFRS_CHOICE, "", "packets", 0, 0, "packets|bytes",
                                    "what the buffer and its thresholds count"};
-constexpr msfrs_param LimitParam = {"limit", MSFRS_INT, "packets", "0", 0, 1e7, nullptr,
-                                    "the buffer B; 0: the host's limit, or 1000 where it has none"};
+constexpr msfrs_param LimitParam = {"limit", MSFRS_INT, "packets", "0", 1, 1e7, nullptr,
+                                    "the buffer B; if it is not given, the host's limit, or 1000 where it has none"};
 constexpr msfrs_param PacketParam = {"packet", MSFRS_INT, "bytes", "1500", 1, 65535, nullptr,
                                      "a typical packet: mode=bytes counts so many bytes for each of limit"};
 constexpr msfrs_param EcnParam = {"ecn", MSFRS_BOOL, "", "on", 0, 0, nullptr,
@@ -42,8 +42,7 @@ struct Buffer {
         }
         if (host.limit && params[1].i > host.limit) {
             std::snprintf(err, length, "limit=%lld would never be reached: the host queues %u packets at most; allowed "
-                          "are 1 to %u, or 0 for just that", static_cast<long long>(params[1].i), host.limit,
-                          host.limit);
+                          "are 1 to %u", static_cast<long long>(params[1].i), host.limit, host.limit);
             return false;
         }
         limit = packet * (params[1].i ? params[1].i : host.limit ? host.limit : Default);

@@ -28,20 +28,38 @@ const char *RefusalText(const Refusal why)
     return "";
 }
 
+PluginPtr RequestScheduler::Impl::load(const PluginChoice &choice, const msfrs_kind kind, const std::string &dir,
+                                       const Loaded &running) const
+{
+    try {
+        return LoadPlugin(choice.name, kind, dir);
+    } catch (const ConfigError &e) {
+        if (!running.plugin || running.name != choice.name || running.dir != dir)
+            throw;
+        host.log(0, std::string(e.what()) + "; the one that runs stays");
+        return running.plugin;
+    }
+}
+
 std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c)
 {
     Engine::Part sched, aqm;
-    sched.plugin = LoadPlugin(c.arbiter.name, MSFRS_SCHED, c.pluginDir);
+    sched.plugin = load(c.arbiter, MSFRS_SCHED, c.pluginDir, arbiter);
     sched.params = ParseParams(sched.plugin->ops(), c.arbiter.settings);
     if (c.admission.name != "none") {
-        aqm.plugin = LoadPlugin(c.admission.name, MSFRS_AQM, c.pluginDir);
+        aqm.plugin = load(c.admission, MSFRS_AQM, c.pluginDir, admission);
         aqm.params = ParseParams(aqm.plugin->ops(), c.admission.settings);
     } else if (!c.admission.settings.empty()) {
         throw ConfigError("admission none takes no parameters, found " + PrintSettings(c.admission.settings));
     }
+    const Loaded nextArbiter{c.arbiter.name, c.pluginDir, sched.plugin};
+    const Loaded nextAdmission{c.admission.name, c.pluginDir, aqm.plugin};
     // The hard limit is hold()'s business: a paused response must never be dropped by a count.
-    return std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0, ledger,
-                                    EngineHost{host.log, host.random});
+    auto made = std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0, ledger,
+                                         EngineHost{host.log, host.random});
+    arbiter = nextArbiter;
+    admission = nextAdmission;
+    return made;
 }
 
 std::unique_ptr<Meter> RequestScheduler::Impl::makeMeter(const RequestConfig &c) const

@@ -67,6 +67,14 @@ struct RequestScheduler::Impl {
         std::shared_ptr<ClassStats> stats;
     };
 
+    /// The plugins of the engine, by the names under which they were loaded.
+    struct Loaded {
+        std::string name, dir;
+        PluginPtr plugin;
+    };
+
+    /// Loads a plugin. One that runs and cannot be loaded again stays: its file may have gone.
+    PluginPtr load(const PluginChoice &, msfrs_kind, const std::string &dir, const Loaded &running) const;
     std::unique_ptr<Engine> makeEngine(const RequestConfig &);
     std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
     static bool SamePlugins(const RequestConfig &, const RequestConfig &);
@@ -126,6 +134,7 @@ struct RequestScheduler::Impl {
     RequestConfig config;
     RequestHost host;
     LocalLedger ledger;
+    Loaded arbiter, admission;
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;
     RateController rate;

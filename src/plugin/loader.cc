@@ -49,15 +49,23 @@ std::vector<std::string> NamesIn(const std::string &dir)
     return names;
 }
 
-/// The plugins in `dir`, for a message; the directory is part of the answer.
-std::string WhatIsThere(const std::string &dir)
+bool Loads(const std::string &name, const msfrs_kind kind, const std::string &dir)
 {
     try {
-        const auto names = NamesIn(dir);
-        std::string text = dir + " has:";
-        for (const auto &name : names)
-            text += " " + name;
-        return names.empty() ? dir + " has no plugins" : text;
+        return LoadPlugin(name, kind, dir) != nullptr;
+    } catch (const ConfigError &) {
+        return false;
+    }
+}
+
+/// The plugins of `kind` in `dir`, for a message; the directory is part of the answer.
+std::string WhatIsThere(const msfrs_kind kind, const std::string &dir)
+{
+    try {
+        std::string text;
+        for (const auto &name : NamesIn(dir))
+            text += Loads(name, kind, dir) ? " " + name : "";
+        return dir + (text.empty() ? std::string(" has no ") + KindName(kind) : " has:" + text);
     } catch (const ConfigError &e) {
         return e.what();
     }
@@ -196,7 +204,7 @@ PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::
     if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) { // access() would ask for the real user
         const std::string reason = std::strerror(errno);
         throw ConfigError("no " + std::string(KindName(kind)) + " '" + name + "': " + path + ": " + reason +
-                          (isPath ? "" : "; " + WhatIsThere(where)));
+                          (isPath ? "" : "; " + WhatIsThere(kind, where)));
     }
     auto object = Open(path);
     const auto &descriptor = DescriptorOf(*object, path);

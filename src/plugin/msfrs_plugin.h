@@ -148,7 +148,7 @@ struct msfrs_param {
     const char *name;
     enum msfrs_param_type type;
     const char *unit;      /**< "bytes", "ns", "%", ... or "" */
-    const char *def;       /**< default, in the notation a user would write */
+    const char *def;       /**< default, in the notation a user would write; a number may be from 0 to min as well */
     double min, max;       /**< inclusive; for INT and REAL */
     const char *choices;   /**< for CHOICE: "one|two|three"; the value is the index */
     const char *help;      /**< one sentence */

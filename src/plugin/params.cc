@@ -88,7 +88,10 @@ std::vector<msfrs_value> ParseParams(const msfrs_plugin &plugin, const std::vect
     std::vector<bool> given(plugin.n_params, false);
     for (uint32_t n = 0; n < plugin.n_params; ++n) {
         const auto &p = plugin.params[n];
-        if (!p.def || !Parse(p, p.def, values[n])) {
+        auto asDefault = p;
+        if (p.type == MSFRS_INT || p.type == MSFRS_REAL)
+            asDefault.min = std::min(p.min, 0.0); // what nobody may write says that nothing was given
+        if (!p.def || !Parse(asDefault, p.def, values[n])) {
             throw ConfigError(std::string("plugin ") + plugin.name + " has a bad default " + p.name + "=" +
                               (p.def ? p.def : "(none)"));
         }
@@ -106,7 +109,10 @@ std::vector<msfrs_value> ParseParams(const msfrs_plugin &plugin, const std::vect
         }
         const auto &p = plugin.params[n];
         if (given[n])
-            throw ConfigError(std::string(plugin.name) + " parameter " + p.name + " is given twice");
+            throw ConfigError(std::string(plugin.name) + " parameter " + p.name + " is given twice; " + p.name + "=" +
+                              std::find_if(settings.begin(), settings.end(), [&](const Setting &s) {
+                                  return s.name == setting.name;
+                              })->value + " comes first");
         given[n] = true;
         if (!Parse(p, setting.value, values[n])) {
             throw ConfigError(std::string(plugin.name) + " parameter " + p.name + "=" + setting.value +
@@ -122,7 +128,9 @@ std::string DescribeParams(const msfrs_plugin &plugin)
     size_t widths[2] = {};
     for (uint32_t n = 0; n < plugin.n_params; ++n) {
         const auto &p = plugin.params[n];
-        rows.push_back({std::string(p.name) + "=" + (p.def ? p.def : ""), Allowed(p), p.help ? p.help : ""});
+        const bool unset = p.low < p.high && std::strtod(p.def ? p.def : "0", nullptr) < p.low; // says "not given"
+        const auto given = std::string(p.name) + "=" + (p.def ? p.def : "");
+        rows.push_back({unset ? std::string(p.name) + " (not set)" : given, Allowed(p), p.help ? p.help : ""});
         for (size_t c = 0; c < std::size(widths); ++c)
             widths[c] = std::max(widths[c], rows.back()[c].size());
     }

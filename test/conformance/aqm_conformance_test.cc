@@ -287,7 +287,7 @@ TEST(AqmRefusal, ALimitTheHostNeverReaches)
             ADD_FAILURE() << name << ": accepted";
         } catch (const ConfigError &error) {
             EXPECT_EQ(error.what(), std::string(name) + ": limit=501 would never be reached: the host queues 500 "
-                                                        "packets at most; allowed are 1 to 500, or 0 for just that");
+                                                        "packets at most; allowed are 1 to 500");
         }
         setup.aqm = ParseVariant(std::string(name) + " limit=500", MSFRS_AQM);
         EXPECT_NO_THROW(Driver(ParseVariant("fifo"), setup));

@@ -6,6 +6,7 @@
     size     bytes of the body, recognisable by KEY (background.content). Default: 1000
     send     bytes of it that are really sent; default: all
     then     after them: `reset` or `close` the connection, or `hang`: neither send nor close. Default: the next request
+    hints    send so many interim answers (103) at once. One that was asked for, 100, is sent before the body is read
     gate     answer only after the test has opened the gate with this name; one that it never opens is a dead server
     framing  how the end is marked: `length` (default), `chunked`, `close`, or `upgrade`: 101, then the body and the end
     pace     bytes of the body in a second, ten pieces of them; default: as fast as it goes
@@ -50,6 +51,7 @@ class Seen:
     port: int       #: the client's
     tls: bool
     headers: dict
+    body: bytes
 
 
 class ScriptedOrigin:
@@ -109,8 +111,11 @@ class ScriptedOrigin:
         key = target.path.lstrip('/')
         script = dict(urllib.parse.parse_qsl(target.query))
         tls = writer.get_extra_info('ssl_object') is not None
-        self.seen.append(Seen(key, *writer.get_extra_info('peername')[:2], tls, headers))
-        await reader.readexactly(int(headers.get('content-length', 0)))
+        if 'expect' in headers:
+            self._write(writer, b'HTTP/1.1 100 Continue\r\n\r\n')
+        body = await _read_body(reader, headers)
+        self.seen.append(Seen(key, *writer.get_extra_info('peername')[:2], tls, headers, body))
+        self._write(writer, b'HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n' * int(script.get('hints', 0)))
         if used and 'drop' in script and script['drop'] not in self._dropped:
             self._dropped.add(script['drop'])
             return False
@@ -144,6 +149,17 @@ class ScriptedOrigin:
             self._write(writer, b'%x\r\n%b\r\n' % (len(piece), piece) if chunked else piece)
             await writer.drain()
             await asyncio.sleep(0.1 if pace else 0)
+
+
+async def _read_body(reader, headers):
+    if 'chunked' not in headers.get('transfer-encoding', ''):
+        return await reader.readexactly(int(headers.get('content-length', 0)))
+    body = b''
+    while size := int(await reader.readuntil(b'\r\n'), 16):
+        body += await reader.readexactly(size)
+        await reader.readexactly(2)
+    await reader.readexactly(2)
+    return body
 
 
 def _head(size, framing, cache):

@@ -70,12 +70,13 @@ def helper(link, name, answer):
 
 
 def get_with_name(link, user, name):
-    """A request through the proxy with a user name of HTTP's own."""
+    """A request through the proxy with a user name of HTTP's own, text or bytes."""
     with link.world.users_host.inside():
         connection = http.client.HTTPConnection(plan.GATEWAY_IN4, FORWARD_PORT, timeout=PATIENCE,
                                                 source_address=(user.v4, 0))
         connection.connect()
-    credentials = base64.b64encode(f'{name}:secret'.encode()).decode()
+    name = name.encode() if isinstance(name, str) else name
+    credentials = base64.b64encode(name + b':secret').decode()
     connection.request('GET', f'http://{link.world.servers[0].v4}/named?size=1000',
                        headers={'Proxy-Authorization': f'Basic {credentials}'})
     status = connection.getresponse().status
@@ -99,6 +100,23 @@ def test_a_user_is_a_login(slow_link):
     assert slow_link.users.get(bronze).wait().good
     rows = slow_link.gateway.access_log(4)
     assert [row['user'] for row in rows] == ['login=alice', 'login=alice', 'login=by-session', bronze.v4]
+
+
+def test_the_report_has_logins_as_they_are(slow_link):
+    """In UTF-8. What YAML cannot hold is escaped, and what is no UTF-8 replaced, byte by byte."""
+    start(slow_link, 'msfrs_user login', f'auth_param basic program {helper(slow_link, "basic", "OK")}',
+          'acl named proxy_auth REQUIRED', 'adapted_http_access allow localhost',
+          'adapted_http_access allow named')
+    names = {'j\u00fcrgen': None, '\u5f20\u4f1f': None, '\U0001f600 "\\"': None,
+             'a\tb\x7f\u0085\u2028\ufeff\ufffe': None,
+             b'j\xfcrgen': 'j\ufffdrgen', b'\xc0\x80\xed\xa0\x80\xf5': 6 * '\ufffd',
+             'x' + 200 * '\u00fc': 'x' + 60 * '\u00fc' + '\ufffd'}
+    for name in names:
+        assert get_with_name(slow_link, slow_link.of('gold')[0], name) == 200
+    wanted = {f'login={seen or name}' for name, seen in names.items()}
+    assert {row['user'] for row in slow_link.gateway.report()['top_users']} == wanted
+    text = slow_link.gateway.page('msfrs')
+    assert 'user: "login=j\u00fcrgen"' in text and 'user: "login=\u5f20\u4f1f"' in text
 
 
 def test_a_user_is_a_hardware_address(slow_link):

@@ -3,6 +3,7 @@
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from background import PATIENCE
 from fieldtrial.netns import temporary_directory
 from fieldtrial.world import ROOT
-from gateway import harm
+from gateway import LISTENING, harm
 from installation import SQUID
 
 BASE = '''\
@@ -120,6 +121,9 @@ def test_a_name_that_no_scheduler_has(place, fabric, arguments):
     said = refused(place, fabric, ON + 'msfrs_arbiter nosuch\n', *arguments)
     assert re.search(r"msfrs_arbiter: no scheduler 'nosuch': (/\S+)/nosuch\.so: No such file or directory; "
                      r'\1 has:.* fifo.* msf\b', said), said
+    assert not re.search(r' (red|faba)\b', said), 'AQMs'
+    said = refused(place, fabric, ON + 'msfrs_admission nosuch\n', *arguments)
+    assert re.search(r' has:.* faba.* red\b', said) and not re.search(r' (msf|fifo)\b', said.partition('has:')[2]), said
 
 
 @BOTH
@@ -163,6 +167,40 @@ def test_a_parameter_that_the_scheduler_does_not_have(place, fabric, arguments):
     assert line_of(place, 'msfrs_arbiter') in said
     said = refused(place, fabric, ON + 'msfrs_arbiter fifo depth=3\n', *arguments)
     assert 'depth' in said and line_of(place, 'msfrs_arbiter') in said, said
+
+
+@pytest.mark.sanitized
+@pytest.mark.link(users=(1, 1, 1))
+def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(slow_link):
+    """By SIGHUP, without `squid -k parse` before: what runs stays, and the rest of the new configuration holds."""
+    gateway = slow_link.gateway
+    plugins = gateway.installation.program.parents[1] / 'lib/msfrs'
+    if not plugins.is_dir():
+        plugins = ROOT / 'build/install/lib/msfrs'
+    arbiter, admission = gateway.directory / 'own-msf.so', gateway.directory / 'own-red.so'
+    shutil.copy(plugins / 'msf.so', arbiter)
+    shutil.copy(plugins / 'red.so', admission)
+    lines = [f'msfrs_arbiter {arbiter} wake=paper', f'msfrs_admission {admission} limit=99']
+    gateway.start(*lines)
+    arbiter.unlink()
+    admission.unlink()
+    for weights, asked in (
+            ({'gold': 7, 'silver': 2, 'bronze': 1}, lines),                                     # nothing else changed
+            ({'gold': 8, 'bronze': 1}, [f'{lines[0]} users=fifo', lines[1]]),                   # takes a new engine
+            ({'gold': 9, 'bronze': 1}, ['msfrs_arbiter nosuch', 'msfrs_admission none'])):
+        gateway.write(*asked, weights=weights)
+        listening = gateway.cache_log().count(LISTENING)
+        gateway.send(signal.SIGHUP)
+        gateway.wait_until(lambda seen=listening: gateway.cache_log().count(LISTENING) >= seen + 3, 'listening again')
+        report = gateway.report()
+        assert {row['name']: row['weight'] for row in report['classes']} == weights
+        assert report['arbiter'] == f'{arbiter} wake=paper'
+        assert report['admission'] == ('none' if 'msfrs_admission none' in asked else f'{admission} limit=99')
+        assert slow_link.users.get(slow_link.of('gold')[0]).wait().good
+    log = gateway.cache_log()
+    assert log.count(f"msfrs_arbiter: no scheduler '{arbiter}': {arbiter}: No such file or directory; what runs stays"
+                     ) == 2
+    assert f"{line_of(gateway.directory, 'msfrs_arbiter')}: msfrs_arbiter: no scheduler 'nosuch'" in log
 
 
 @pytest.mark.link(users=(1, 1, 1))
@@ -213,6 +251,7 @@ def test_a_plugin_whose_file_is_overwritten_in_place(place, slow_link):
     ('msfrs_arbiter atfq', 'scheduler atfq must know what an item costs before it is served'),
     ('msfrs_admission red mode=bytes', 'mode=bytes needs the size of an item when it arrives'),
     ('msfrs_admission red min=60 max=50', 'min=60'),
+    ('msfrs_admission faba limit=0', 'limit=0 is not allowed: wanted is a whole number from 1 to 10000000 packets'),
     ('msfrs_admission choke draws=0', 'draws=0 is not allowed: wanted is a whole number from 1 to 64'),
 ))
 def test_a_plugin_that_does_not_fit_requests(place, fabric, arguments, line, words):

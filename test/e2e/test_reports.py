@@ -28,11 +28,17 @@ def scrape(link):
     return answer.getheader('Content-Type'), text
 
 
+def families(text):
+    """The metric families of OpenMetrics text; the parser is strict."""
+    found = list(text_string_to_metric_families(text))
+    assert all(family.documentation and family.name.startswith('msfrs_') for family in found)
+    return found
+
+
 def samples(text):
-    """OpenMetrics text as {(name, label value or None...): value}; the parser is strict."""
+    """OpenMetrics text as {(name, label value or None...): value}."""
     found = {}
-    for family in text_string_to_metric_families(text):
-        assert family.documentation and family.name.startswith('msfrs_')
+    for family in families(text):
         for sample in family.samples:
             found[(sample.name, *sample.labels.values())] = sample.value
     return found

@@ -3,7 +3,9 @@
 /// Reconfiguration with requests in every state.
 #include "support/requests.h"
 
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace msfrs {
 namespace {
@@ -76,6 +78,31 @@ TEST_F(ReconfigureTest, AClassIsAddedAndTheOrderChanges)
     EXPECT_EQ(report("silver").queued, 1u);
     EXPECT_EQ(report("silver").requests, 1u);
     EXPECT_EQ(s->trace(*owners.back().request, clock.now()).className, "silver");
+    finish();
+}
+
+TEST_F(ReconfigureTest, APluginWhoseFileIsGoneStays)
+{
+    namespace fs = std::filesystem;
+    const fs::path place = ::testing::TempDir() + "msfrs-reconfigure-" + std::to_string(getpid());
+    fs::create_directory(place);
+    for (const auto *const name : {"msf.so", "fifo.so", "drr.so", "droptail.so"})
+        fs::copy_file(fs::path(PluginDir()) / name, place / name);
+    config.pluginDir = place;
+    config.admission = {"droptail", {{"limit", "50"}}};
+    fill();
+    fs::remove_all(place);
+    config = s->config();
+    config.classes = {{"bronze", 1}}; // which takes a new engine
+    config.defaultClass = 0;
+    config.arbiter.settings = {{"ahead", "100"}};
+    reconfigure();
+    EXPECT_EQ(s->classes().size(), 1u);
+    config.arbiter.name = "drr";
+    config.arbiter.settings.clear();
+    EXPECT_NE(refusal(config).find("no scheduler 'drr'"), std::string::npos);
+    EXPECT_THROW(s->reconfigure(config, clock.now()), ConfigError);
+    EXPECT_EQ(s->config().arbiter.name, "msf");
     finish();
 }
 

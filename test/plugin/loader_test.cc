@@ -168,15 +168,17 @@ TEST(Loader, LoadsTheFileItselfWhereItCannotBeCopied)
 TEST(Loader, MissingNamesWhatIsThere)
 {
     Directory dir;
-    dir.add("msf.so");
-    dir.add("drr.so");
+    for (const auto *const name : {"msf.so", "drr.so", "choke.so"})
+        std::filesystem::copy_file(PluginDir() + "/" + name, dir.path() + "/" + name);
+    dir.add("empty.so");
     dir.add("readme.txt");
     dir.add(".so");
     EXPECT_EQ(Refusal("wfq", MSFRS_SCHED, dir.path()),
               "no scheduler 'wfq': " + dir.path() + "/wfq.so: No such file or directory; " + dir.path() +
-                  " has: drr msf");
+                  " has: drr msf")
+        << "a name of the other kind would be refused next";
     EXPECT_EQ(Refusal("red", MSFRS_AQM, dir.path()),
-              "no AQM 'red': " + dir.path() + "/red.so: No such file or directory; " + dir.path() + " has: drr msf");
+              "no AQM 'red': " + dir.path() + "/red.so: No such file or directory; " + dir.path() + " has: choke");
 }
 
 TEST(Loader, MissingFromAnEmptyOrMissingDirectory)
@@ -184,7 +186,7 @@ TEST(Loader, MissingFromAnEmptyOrMissingDirectory)
     Directory dir;
     EXPECT_EQ(Refusal("msf", MSFRS_SCHED, dir.path()),
               "no scheduler 'msf': " + dir.path() + "/msf.so: No such file or directory; " + dir.path() +
-                  " has no plugins");
+                  " has no scheduler");
     EXPECT_EQ(Refusal("msf", MSFRS_SCHED, dir.path() + "/not"),
               "no scheduler 'msf': " + dir.path() + "/not/msf.so: No such file or directory; the plugin directory " +
                   dir.path() + "/not cannot be read: No such file or directory");

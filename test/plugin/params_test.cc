@@ -80,7 +80,8 @@ TEST(Params, WrongValuesAreNamedWithWhatIsAllowed)
 
 TEST(Params, Twice)
 {
-    EXPECT_EQ(Refusal({{"count", "1"}, {"ecn", "on"}, {"count", "1"}}), "red parameter count is given twice");
+    EXPECT_EQ(Refusal({{"count", "1"}, {"ecn", "on"}, {"count", "1"}}),
+              "red parameter count is given twice; count=1 comes first");
 }
 
 TEST(Params, UnknownNamesTheKnown)
@@ -95,6 +96,14 @@ TEST(Params, ABadDefaultIsThePluginsFault)
     EXPECT_EQ(Refusal({}, Plugin(bad, 1)), "plugin red has a bad default count=11");
     const msfrs_param none[] = {{"count", MSFRS_INT, "", nullptr, 0, 10, nullptr, ""}};
     EXPECT_EQ(Refusal({}, Plugin(none, 1)), "plugin red has a bad default count=(none)");
+}
+
+TEST(Params, ADefaultThatNobodyMayWriteSaysThatNothingWasGiven)
+{
+    const msfrs_param limit[] = {{"limit", MSFRS_INT, "packets", "0", 1, 10, nullptr, ""}};
+    EXPECT_EQ(ParseParams(Plugin(limit, 1), {}).front().i, 0);
+    EXPECT_EQ(Refusal({{"limit", "0"}}, Plugin(limit, 1)),
+              "red parameter limit=0 is not allowed: wanted is a whole number from 1 to 10 packets");
 }
 
 TEST(Params, PrintedSettingsParseAgain)

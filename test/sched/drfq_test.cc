@@ -206,7 +206,7 @@ TEST(DrfqParameters, AreRefusedWithWhatIsAllowed)
     EXPECT_EQ(WhatIsSaidTo("drfq rate=0"),
               "drfq parameter rate=0 is not allowed: wanted is a whole number from 1 to 800000000000 bit/s");
     EXPECT_EQ(WhatIsSaidTo("drfq quantum=3"), "drfq has no parameter 'quantum'; it has memory, rate");
-    EXPECT_EQ(WhatIsSaidTo("drfq rate=1 rate=2"), "drfq parameter rate is given twice");
+    EXPECT_EQ(WhatIsSaidTo("drfq rate=1 rate=2"), "drfq parameter rate is given twice; rate=1 comes first");
 }
 
 } // namespace

@@ -128,8 +128,10 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"excess socket=/s interval=100\n", "edge.conf:3: interval=100: allowed are 10ms to 10000ms"},
     Mistake{"excess socket=/s interval=1mss\n", "edge.conf:3: interval=1mss: allowed are 10ms to 10000ms"},
     Mistake{"rules /nowhere\n", "edge.conf:3: /nowhere: cannot be opened: No such file or directory"},
+    Mistake{"aqm droptail limit=0\n", "edge.conf:3: droptail parameter limit=0 is not allowed: wanted is a whole number "
+                                      "from 1 to 10000000 packets"},
     Mistake{"aqm faba limit=2000\n", "edge.conf: faba: limit=2000 would never be reached: the host queues 1000 packets "
-                                     "at most; allowed are 1 to 1000, or 0 for just that"}));
+                                     "at most; allowed are 1 to 1000"}));
 
 TEST(EdgeConfig, AnUnknownKeywordIsAnsweredWithThoseThatThereAre)
 {

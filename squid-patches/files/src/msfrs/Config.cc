@@ -3,8 +3,10 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
+#include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
+#include "msfrs/Gateway.h"
 #include "SquidConfig.h"
 
 #include "engine/request_scheduler.h"
@@ -49,6 +51,30 @@ Try(const msfrs::RequestConfig &config, const Msfrs::Place &place)
         const msfrs::RequestScheduler attempt(config, host, 0);
     } catch (const msfrs::ConfigError &e) {
         place.refuse(e.what());
+    }
+}
+
+/// the line that says which arbiter, or that there is the default one; only for msfrs on
+Msfrs::Directive &
+ArbiterLine(const Msfrs::Configuration &config)
+{
+    if (config.arbiter)
+        return *config.arbiter;
+    return *config.toggle;
+}
+
+/// whether a plugin can be loaded; warns if it cannot
+bool
+Loads(const msfrs::PluginChoice &choice, const msfrs_kind kind, const Msfrs::Place &place)
+{
+    if (choice.name == "none")
+        return true;
+    try {
+        (void)msfrs::LoadPlugin(choice.name, kind, "");
+        return true;
+    } catch (const msfrs::ConfigError &e) {
+        place.warn(std::string(e.what()) + "; what runs stays");
+        return false;
     }
 }
 
@@ -146,12 +172,20 @@ Msfrs::Configuration::checkPresence() const
 void
 Msfrs::Configuration::checkPlugins() const
 {
-    // one at a time, to know which line is at fault
     auto config = requestConfig();
+    auto &arbiterLine = ArbiterLine(*this);
+    if (reconfiguring) { // its file may have gone since Squid was started
+        arbiterLine.pluginStays = !Loads(config.arbiter, MSFRS_SCHED, arbiterLine.place);
+        if (admission)
+            admission->pluginStays = !Loads(config.admission, MSFRS_AQM, admission->place);
+    }
+
+    // one at a time, to know which line is at fault
     const auto chosen = config.admission;
     config.admission = msfrs::PluginChoice{"none", {}};
-    Try(config, arbiter ? arbiter->place : toggle->place);
-    if (admission) {
+    if (!arbiterLine.pluginStays)
+        Try(config, arbiterLine.place);
+    if (admission && !admission->pluginStays && !arbiterLine.pluginStays) {
         config.admission = chosen;
         Try(config, admission->place);
     }
@@ -193,6 +227,12 @@ Msfrs::Configuration::requestConfig() const
         config.arbiter = Choice(*arbiter);
     if (admission)
         config.admission = Choice(*admission);
+    if (const auto running = TheGateway() ? TheGateway()->scheduler() : nullptr) {
+        if (ArbiterLine(*this).pluginStays)
+            config.arbiter = running->config().arbiter;
+        if (admission && admission->pluginStays)
+            config.admission = running->config().admission;
+    }
     return config;
 }
 

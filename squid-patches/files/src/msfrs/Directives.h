@@ -9,6 +9,7 @@
 #include "msfrs/Options.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace Msfrs
 {
@@ -26,7 +27,25 @@ public:
     virtual void print(std::ostream &) const = 0;
 
     const Place place;
+
+    /// Set by Configuration::check() when Squid is reconfigured and the plugin that this line chooses does not load:
+    /// the one that runs stays.
+    bool pluginStays = false;
 };
+
+/// What stands in the way of a second line of a directive that may be given once; nothing for those that are not ours.
+template <class T>
+inline void
+RefuseSecond(const T &) {}
+
+/// \throws msfrs::ConfigError with the place of the first
+template <class D>
+inline std::enable_if_t<std::is_convertible<D *, const Directive *>::value>
+RefuseSecond(D * const &first)
+{
+    const Directive &directive = *first;
+    Place().refuse("given once already, at " + directive.place.where());
+}
 
 /// msfrs on|off
 class Switch: public Directive

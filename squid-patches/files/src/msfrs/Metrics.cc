@@ -204,6 +204,5 @@ Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
         PrintRefusals(writer, classes);
         PrintWaits(writer, classes);
     }
-    os << "# EOF\n";
 }
 

@@ -218,8 +218,9 @@ Msfrs::Options::Options(ConfigParser &parser, const Place &place, const std::vec
         const auto rule = spec(value.empty() && name.back() == '=' ? name.substr(0, name.size() - 1) : name);
         if (!rule && !isFlag)
             place_.refuse("option " + name + " is unknown; known are " + names());
-        if (find(name.c_str()))
-            place_.refuse("option " + name + " is given twice");
+        if (const auto first = find(name.c_str()))
+            place_.refuse("option " + name + " is given twice; " + name + (first->empty() ? "" : "=" + *first) +
+                          " comes first");
         if (rule && value.empty())
             place_.refuse(name + " has no value; give " + Allowed(*rule));
         if (rule && rule->kind == Spec::Interface) {

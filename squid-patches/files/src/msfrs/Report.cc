@@ -5,8 +5,10 @@
 #include "squid.h"
 #include "base/PackableStream.h"
 #include "comm/Connection.h"
+#include "event.h"
 #include "globals.h"
 #include "ipc/RequestId.h"
+#include "ipc/TypedMsgHdr.h"
 #include "ipc/UdsOp.h"
 #include "mgr/Action.h"
 #include "mgr/Command.h"
@@ -15,21 +17,26 @@
 #include "mgr/Request.h"
 #include "msfrs/Excess.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/MetricsPage.h"
 #include "msfrs/Report.h"
+#include "msfrs/Yaml.h"
 #include "Store.h"
 #include "tools.h"
 
 #include <cstdio>
 #include <ostream>
+#include <sstream>
+#include <unistd.h>
 
 namespace Msfrs
 {
 
 /// A report about this process. With several workers, each writes its own.
-class ReportAction: public Mgr::Action
+class YamlAction: public Mgr::Action
 {
 public:
-    explicit ReportAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
+    static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd); }
+    explicit YamlAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
 
     /* Mgr::Action API */
     void respond(const Mgr::Request &) override;
@@ -38,37 +45,38 @@ public:
 protected:
     /* Mgr::Action API */
     void dump(StoreEntry *) override;
-
-    virtual void print(std::ostream &) const = 0;
 };
 
-class YamlAction: public ReportAction
-{
-public:
-    static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd); }
-    using ReportAction::ReportAction;
-
-protected:
-    void print(std::ostream &) const override;
-};
-
-class MetricsAction: public ReportAction
+/// One page of all workers, which the coordinator joins. What a worker has to say may be larger than what the
+/// messages between them can hold: it goes through a file in memory.
+class MetricsAction: public Mgr::Action
 {
 public:
     static Pointer Create(const Mgr::CommandPointer &cmd) { return new MetricsAction(cmd); }
-    using ReportAction::ReportAction;
+    explicit MetricsAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
 
     /* Mgr::Action API */
+    void add(const Action &) override;
+    void pack(Ipc::TypedMsgHdr &) const override;
+    void unpack(const Ipc::TypedMsgHdr &) override;
     const char *contentType() const override;
 
 protected:
-    void print(std::ostream &os) const override { PrintMetrics(os, TheGateway()); }
+    /* Mgr::Action API */
+    void collect() override;
+    void dump(StoreEntry *) override;
+
+private:
+    static void CloseSent(void *);
+
+    std::string own_; ///< what this process has to say
+    MetricsPage page_;
 };
 
 } // namespace Msfrs
 
 void
-Msfrs::ReportAction::respond(const Mgr::Request &request)
+Msfrs::YamlAction::respond(const Mgr::Request &request)
 {
     // as Mgr::FunAction does: this process writes its part to the HTTP client itself
     Ipc::ImportFdIntoComm(request.conn, SOCK_STREAM, IPPROTO_TCP, Ipc::fdnHttpSocket);
@@ -78,19 +86,64 @@ Msfrs::ReportAction::respond(const Mgr::Request &request)
 }
 
 void
-Msfrs::ReportAction::dump(StoreEntry * const entry)
+Msfrs::YamlAction::dump(StoreEntry * const entry)
 {
     Must(entry);
     PackableStream os(*entry);
-    print(os);
-}
-
-void
-Msfrs::YamlAction::print(std::ostream &os) const
-{
     if (UsingSmp())
         os << "---\nkid: " << KidIdentifier << '\n'; // one document of a stream
     PrintReport(os, TheGateway());
+}
+
+void
+Msfrs::MetricsAction::collect()
+{
+    if (!IamWorkerProcess())
+        return;
+    std::ostringstream os;
+    PrintMetrics(os, TheGateway());
+    own_ = os.str();
+    page_.add(own_);
+}
+
+void
+Msfrs::MetricsAction::add(const Action &other)
+{
+    page_.add(dynamic_cast<const MetricsAction &>(other).own_);
+}
+
+/// \param data a descriptor of a file that has been sent
+void
+Msfrs::MetricsAction::CloseSent(void * const data)
+{
+    close(static_cast<int>(reinterpret_cast<intptr_t>(data)));
+}
+
+void
+Msfrs::MetricsAction::pack(Ipc::TypedMsgHdr &message) const
+{
+    const auto fd = own_.empty() ? -1 : TextToFile(own_);
+    if (fd < 0)
+        return;
+    message.putFd(fd);
+    // The message goes out later; after ten seconds the coordinator does not wait for it any more.
+    eventAdd("Msfrs::MetricsAction::CloseSent", &MetricsAction::CloseSent,
+             reinterpret_cast<void *>(static_cast<intptr_t>(fd)), 10, 0, false);
+}
+
+void
+Msfrs::MetricsAction::unpack(const Ipc::TypedMsgHdr &message)
+{
+    if (message.hasFd())
+        own_ = TextFromFile(message.getFd());
+}
+
+void
+Msfrs::MetricsAction::dump(StoreEntry * const entry)
+{
+    Must(entry);
+    PackableStream os(*entry);
+    page_.print(os);
 }
 
 const char *
@@ -120,26 +173,7 @@ namespace
 {
 
 using Msfrs::Fixed;
-
-/// a YAML double-quoted scalar
-std::string
-Quoted(const std::string &text)
-{
-    std::string quoted = "\"";
-    for (const unsigned char c: text) {
-        if (c == '"' || c == '\\') {
-            quoted += '\\';
-            quoted += c;
-        } else if (c < 0x20 || c >= 0x7F) {
-            char escape[8];
-            snprintf(escape, sizeof(escape), "\\x%02X", c);
-            quoted += escape;
-        } else {
-            quoted += c;
-        }
-    }
-    return quoted + '"';
-}
+using Msfrs::Quoted;
 
 std::string
 Plugin(const msfrs::PluginChoice &choice)

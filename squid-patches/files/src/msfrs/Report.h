@@ -20,7 +20,8 @@ void RegisterReports();
 /// \param gateway nil when nothing is scheduled
 void PrintReport(std::ostream &, const Gateway *gateway);
 
-/// The same figures in OpenMetrics text format 1.0, which the older text format's parsers read, too.
+/// The same figures of this process as metric families of the OpenMetrics text format 1.0, which the older text
+/// format's parsers read, too; for a MetricsPage.
 /// \param gateway nil when nothing is scheduled
 void PrintMetrics(std::ostream &, const Gateway *gateway);
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_YAML_H
+#define SQUID_SRC_MSFRS_YAML_H
+
+#include <string>
+
+namespace Msfrs
+{
+
+/// \returns a YAML double-quoted scalar of the text, which should be UTF-8. Its characters are written as they are,
+/// those that YAML does not allow or that would hide as \uNNNN. Each byte that is no UTF-8 becomes U+FFFD.
+std::string Quoted(const std::string &text);
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_YAML_H */
+
