@@ -48,7 +48,13 @@ void Schedule::Check(const Config &config, const std::string &file)
         // The copy shares the plugins, and must not own what the caller does.
         Schedule(std::make_shared<const Config>(config), host);
     } catch (const ConfigError &error) {
-        throw RuleError(file + ": " + error.what());
+        // A plugin's refusal begins with its name.
+        const std::string why = error.what();
+        const auto from = [&](const Engine::Part &part) {
+            return part.plugin && why.rfind(std::string(part.plugin->ops().name) + ":", 0) == 0;
+        };
+        const auto &where = from(config.aqm) ? config.aqmWhere : from(config.scheduler) ? config.schedulerWhere : file;
+        throw RuleError(where + ": " + why);
     }
 }
 
