@@ -93,6 +93,7 @@ def main():
     command = [f'{options.build}/msfrs-edge', '--plugins', f'{options.build}/.libs']
     table = Table()
     with tempfile.TemporaryDirectory() as directory, bench_site.site() as site:
+        os.chmod(directory, 0o755)      # msfrs-edge reads its configuration as nobody, too
         arms = measures.Arms(site, command, directory)
         capacity = forwarding(table, site, arms, options.rounds, joined=False)
         with site.joined(udp=True):
