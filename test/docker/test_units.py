@@ -57,7 +57,8 @@ class Machine:
 @pytest.fixture(scope='module', name='booted')
 def _booted():
     name = f'msfrs-units-{os.getpid()}'
-    common = ('run', '-d', '--name', name, '--cgroupns=private', '--network', 'none', '--tmpfs', '/run', '--tmpfs', '/tmp')
+    common = ('run', '-d', '--name', name, '--cgroupns=private', '--network', 'none', '--tmpfs', '/run', '--tmpfs',
+              '/tmp')
     made = docker(*common, '--privileged', IMAGE, *LEGACY, check=False)
     if made.returncode:
         docker('rm', '-f', name)

@@ -49,7 +49,7 @@ class Stream:
     def __init__(self, site, per_second, size=400):
         self.sent, self.seen = 0, []
         self._size, self._gap = size, 1 / per_second
-        self._running = True
+        self._running = self._sending = True
         with site.server.inside():
             self._in = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         # A busy machine may let the receiver wait: nothing must be lost for that.
@@ -63,7 +63,7 @@ class Stream:
 
     def _send(self):
         due = time.monotonic()
-        while self._running:
+        while self._sending:
             self._out.send(self.sent.to_bytes(8, 'big').ljust(self._size, b'.'))
             self.sent += 1
             due += self._gap
@@ -84,8 +84,13 @@ class Stream:
         wait_until(lambda: len(self.seen) > 20, 'the first datagrams')
         return self
 
+    def rest(self):
+        """Sends nothing more; what is under way still comes in."""
+        self._sending = False
+        self._threads[0].join()
+
     def __exit__(self, *_):
-        self._running = False
+        self._sending = self._running = False
         for thread in self._threads:
             thread.join()
         self._in.close()
@@ -157,13 +162,16 @@ def test_killed_and_restarted_under_load_traffic_flows_on(site, made):
     assert stream.sent - len(stream.seen) <= 50
 
 
-def test_an_overrun_is_counted_and_recovered_from(site, made):
-    # A buffer of few packets, and a daemon that does not read: the kernel lets pass what it cannot hand over.
-    daemon = made(queue='buffer=16KB')
+@pytest.mark.parametrize('queue', ('buffer=16KB', 'buffer=2MB', 'buffer=16KB conntrack=off'))
+def test_an_overrun_is_counted_and_recovered_from(site, made, queue):
+    """A buffer of few packets, and a daemon that does not read: the kernel lets pass what it cannot hand over, and each
+    such packet is counted. The larger buffer has room for more than 2,048 and the limit."""
+    daemon = made(queue=queue, limit=300)
+    daemon.configure(daemon.file.read_text().replace('20Mbit', 'none'))
     with daemon, Stream(site, 2000) as stream:
         daemon.signal(signal.SIGSTOP)
         at = stream.sent
-        wait_until(lambda: stream.sent > at + 1000, 'packets for a daemon that does not read')
+        wait_until(lambda: stream.sent > at + 4000, 'packets for a daemon that does not read')
         daemon.signal(signal.SIGCONT)
         passed = ('passed_packets_total', ('class', 'all'))
         wait_until(lambda: daemon.metrics()[('overruns_total', ('queue', '7'))] > 0, 'the overrun to be counted')
@@ -173,7 +181,13 @@ def test_an_overrun_is_counted_and_recovered_from(site, made):
         after = daemon.metrics()
         assert after[('offered_packets_total', ('class', 'all'))] - after[('queued_packets', ('class', 'all'))] == \
             after[passed]
-    assert sorted(stream.seen) == list(range(stream.sent))      # fail-open
+        stream.rest()
+        wait_until(lambda: len(stream.seen) == stream.sent, 'all to have come')     # fail-open
+        last = daemon.metrics()
+        unscheduled = last[('unscheduled_total', ('queue', '7'))]
+        assert last[passed] + unscheduled == stream.sent
+        assert unscheduled > 500 > last[('overruns_total', ('queue', '7'))]
+    assert sorted(stream.seen) == list(range(stream.sent))
 
 
 def test_a_full_queue_drops_what_its_limit_says(site, made):
@@ -329,7 +343,8 @@ def test_in_five_minutes(site, tmp_path):
         assert theirs in manual
         manual = manual.replace(theirs, ours)
     (started,) = re.findall('(?m)^msfrs-edge .*&.*prints `ready`.*$', manual)
-    wait = f'msfrs-edge {tmp_path}/etc/edge.conf > {tmp_path}/said &\nuntil grep -x ready {tmp_path}/said; do sleep 0.1; done'
+    wait = (f'msfrs-edge {tmp_path}/etc/edge.conf > {tmp_path}/said &\n'
+            f'until grep -x ready {tmp_path}/said; do sleep 0.1; done')
     (tmp_path / 'edge.sh').write_text('mount -t tmpfs none /run\n' + manual.replace(started, wait) +
                                       'kill $!\nwait\nls /run/msfrs-edge\n')
     tmp_path.chmod(0o755)

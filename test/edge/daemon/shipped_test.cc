@@ -120,7 +120,10 @@ std::vector<Sender> FloodsOf(const std::string &source, const double link)
     return {flood(1500, 1.5, 1), flood(1500, 1.5, 30000), flood(60, 3, 1), flood(60, 3, 30000)};
 }
 
-std::string Named(const Sender &s) { return std::to_string(s.flows) + " flows of " + std::to_string(s.length) + " bytes"; }
+std::string Named(const Sender &s)
+{
+    return std::to_string(s.flows) + " flows of " + std::to_string(s.length) + " bytes";
+}
 
 TEST(Shipped, DiffservKeepsVoiceAndTheClassesThatAreWithinTheirRate)
 {
