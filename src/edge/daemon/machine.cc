@@ -92,7 +92,8 @@ std::string CheckReload(const Config &config, const std::string &file, const std
 {
     for (const auto &path : {file, config.rulesFile}) {
         if (!path.empty() && faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) < 0)
-            throw RuleError(path + ": user " + config.user + ", as whom a reload reads it, cannot: " + std::strerror(errno));
+            throw RuleError(path + ": user " + config.user + ", as whom a reload reads it, cannot: " +
+                            std::strerror(errno));
     }
     try {
         ReadConfig(file, pluginDir);
