@@ -46,6 +46,7 @@ template <class T>
 struct Range {
     T first, last;
     bool contains(const T &x) const { return first <= x && x <= last; }
+    bool covers(const Range &r) const { return first <= r.first && r.last <= last; }
 };
 
 /// A rule's condition: every field of the packet lies in the rule's range.
@@ -60,6 +61,21 @@ struct Match {
         return protocol.contains(k.protocol) && destinationPort.contains(k.destinationPort) &&
             sourcePort.contains(k.sourcePort) && (!family || *family == k.family) &&
             destination.contains(k.destination) && source.contains(k.source);
+    }
+    /// Whether it contains every packet that the other does.
+    bool covers(const Match &m) const
+    {
+        return (!family || family == m.family) && protocol.covers(m.protocol) && sourcePort.covers(m.sourcePort) &&
+            destinationPort.covers(m.destinationPort) && source.covers(m.within(m.source)) &&
+            destination.covers(m.within(m.destination));
+    }
+
+private:
+    /// The addresses of a range that there are in the family.
+    Range<Address> within(const Range<Address> &r) const
+    {
+        const Address last{0, LastAddress4};
+        return family == Family::V4 && last < r.last ? Range<Address>{r.first, last} : r;
     }
 };
 

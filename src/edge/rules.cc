@@ -43,6 +43,29 @@ Rule ParseRule(std::string_view line, const std::string &where)
     return {std::string(name), fields.match(), PoliceOf(fields), CodePointNamed(mark)};
 }
 
+/// Rules that match everything, or everything of a family: behind one of them a rule has nothing left to match.
+class WideRules {
+public:
+    /// \throws RuleError if none of its packets come to the rule of line `number`
+    void add(const Rule &rule, const size_t number, const std::string &where)
+    {
+        for (const auto &[match, line] : seen_) {
+            if (match.covers(rule.match))
+                throw RuleError(where + ": rule " + rule.name + " never has a packet: that of line " +
+                                std::to_string(line) + " matches all that it does, and the first counts");
+        }
+        Match of4, of6;
+        of4.family = Family::V4;
+        of4.source = of4.destination = {{}, {0, LastAddress4}};
+        of6.family = Family::V6;
+        if (rule.match.covers(of4) || rule.match.covers(of6))
+            seen_.emplace_back(rule.match, number);
+    }
+
+private:
+    std::vector<std::pair<Match, size_t>> seen_; // two at most
+};
+
 } // namespace
 
 CodePoint CodePointNamed(const Field &f)
@@ -58,6 +81,7 @@ std::vector<Rule> ReadRules(std::istream &in, const std::string &file)
 {
     std::vector<Rule> rules;
     std::unordered_map<std::string, size_t> seen; // the line where a name was first
+    WideRules wide;
     Lines lines(in, file);
     for (std::string_view line; lines.next(line);) {
         if (rules.size() == MostRules)
@@ -67,6 +91,7 @@ std::vector<Rule> ReadRules(std::istream &in, const std::string &file)
         if (!fresh)
             throw RuleError(lines.where() + ": name \"" + rules.back().name + "\": line " +
                             std::to_string(first->second) + " has a rule of that name");
+        wide.add(rules.back(), lines.number(), lines.where());
     }
     return rules;
 }

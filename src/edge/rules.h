@@ -15,7 +15,8 @@
 ///     SIZE        with unit B, KB or MB (powers of 1024): the token bucket's depth
 ///     CODEPOINT   ef, af11 to af43, be
 ///
-/// What is left out is `any`; without rate and depth a rule is not policed.
+/// What is left out is `any`; without rate and depth a rule is not policed. Behind a rule that matches everything, or all
+/// of an address family, a rule that has nothing left to match is refused.
 #ifndef MSFRS_EDGE_RULES_H
 #define MSFRS_EDGE_RULES_H
 

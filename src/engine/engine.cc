@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "engine/engine_records.h"
 
+#include "engine/push_out.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
@@ -23,15 +25,6 @@ State NewState(const size_t size)
 {
     static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= alignof(std::max_align_t));
     return size ? std::make_unique<unsigned char[]>(Aligned(size)) : nullptr;
-}
-
-std::vector<double> Read(const msfrs_plugin &plugin, void (*const gauges)(void *, const msfrs_class *, double *),
-                         void *const state, const msfrs_class *const c)
-{
-    std::vector<double> values(plugin.n_gauges);
-    if (gauges && !values.empty())
-        gauges(state, c, values.data());
-    return values;
 }
 
 } // namespace
@@ -172,6 +165,8 @@ void Engine::setWeight(msfrs_class &c, const double weight)
     assert(weight > 0);
     const double old = c.weight;
     c.weight = weight;
+    if (pushOut_ && !(c.flags & MSFRS_INTERIOR))
+        pushOut_->reweigh(c);
     if (scheduler().sched->class_changed && schedInst_->sees(c))
         scheduler().sched->class_changed(schedInst_->state.get(), &c, old);
     if (aqmInst_ && aqm()->aqm->class_changed && aqmInst_->sees(c))
@@ -197,6 +192,8 @@ void Engine::freeClass(msfrs_class &c)
         aqm()->aqm->class_removed(aqmInst_->state.get(), &c);
     if (c.parent)
         --static_cast<ClassRecord *>(c.parent)->children;
+    if (pushOut_)
+        pushOut_->removed(c);
     classList_.erase(std::find(classList_.begin(), classList_.end(), &c));
     records_[c.index].reset();
 }
@@ -363,6 +360,8 @@ void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
         c->fresh += fresh;
     }
     backlogCost_ += item.est[0];
+    if (pushOut_)
+        pushOut_->changed(static_cast<NamedFlow &>(f));
     if (draws_) {
         item.drawIndex = static_cast<uint32_t>(drawable_.size());
         drawable_.push_back(&item);
@@ -387,6 +386,8 @@ void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
         c->fresh -= fresh;
     }
     backlogCost_ -= item.est[0];
+    if (pushOut_)
+        pushOut_->changed(static_cast<NamedFlow &>(f));
     if (draws_) {
         drawable_[item.drawIndex] = drawable_.back();
         drawable_[item.drawIndex]->drawIndex = item.drawIndex;
@@ -450,7 +451,8 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
     item = nullptr;
     const auto record = createItem(f, est, host, now);
     record->flags = flags;
-    auto verdict = limit_ && totals_.queued.items >= limit_ ? MSFRS_DROP : MSFRS_ACCEPT;
+    const bool room = !limit_ || totals_.queued.items < limit_ || makeRoom(f, est[0], now, victim);
+    auto verdict = room ? MSFRS_ACCEPT : MSFRS_DROP;
     if (aqmOps_ && verdict == MSFRS_ACCEPT) {
         const auto v = view();
         msfrs_item *chosen = nullptr;
@@ -583,15 +585,5 @@ void Engine::done(msfrs_item &item, const msfrs_time now)
 }
 
 bool Engine::isQueued(const msfrs_item &item) const { return static_cast<const ItemRecord &>(item).queued; }
-
-std::vector<double> Engine::gauges(const msfrs_class *const c) const
-{
-    return Read(scheduler(), schedOps_->gauges, schedState_, c);
-}
-
-std::vector<double> Engine::aqmGauges(const msfrs_class *const c) const
-{
-    return aqmOps_ ? Read(*aqm(), aqmOps_->gauges, aqmState_, c) : std::vector<double>();
-}
 
 } // namespace msfrs

@@ -42,11 +42,16 @@ struct EngineTotals {
 };
 
 struct FlowAccount;
+class PushOut;
 
 /// A flow with the name it was found by and figures for reports.
 struct NamedFlow : msfrs_flow {
     msfrs_time idleSince = 0;     ///< when its last item ended
     FlowAccount *account = nullptr;
+    struct {
+        double length = 0;
+        uint32_t place = 0;
+    } buffered;                   ///< PushOut's
 
     const std::string &name() const;
     uint64_t bytes() const;       ///< charged in resource 0 since the flow was created
@@ -79,6 +84,11 @@ public:
     Engine(const Engine &) = delete;
     Engine &operator=(const Engine &) = delete;
 
+    /// From now on an item that comes when `limit` is reached is not simply dropped: what has most of the buffer for
+    /// its weight loses its last one; see PushOut. Before the first class, and where there is no AQM.
+    /// \param packet est[0] of a full packet, > 0
+    void pushOut(int64_t packet);
+
     /// \param name unique; \param weight > 0
     /// \param flags enum msfrs_class_flags; \param parent an interior class, or null
     /// \throws ConfigError when the parent is not an interior class
@@ -103,8 +113,8 @@ public:
 
     enum class Offer { Queued, Marked, Dropped };
     /// Offers an item of estimated cost est[0..resources-1].
-    /// \param victim asked about a queued item that the AQM wants to drop too (CHOKe): false keeps it, after true
-    ///        it is freed
+    /// \param victim asked about a queued item that is to be dropped, too (CHOKe) or instead (pushOut()): false keeps
+    ///        it, after true it is freed
     /// \param flags enum msfrs_item_flags
     /// \returns Queued or Marked with `item` set, or Dropped with `item` null
     Offer offer(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, msfrs_item *&item,
@@ -164,6 +174,7 @@ private:
     static void countIdle(const msfrs_flow &);
     void settle(ItemRecord &, msfrs_time now);
     msfrs_queue_view view() const;
+    bool makeRoom(msfrs_flow &, int64_t cost, msfrs_time now, const std::function<bool(msfrs_item &)> &victim);
 
     Part sched_, aqm_;
     Cost cost_;
@@ -179,6 +190,7 @@ private:
     void *schedState_, *aqmState_ = nullptr;
     size_t schedItem_, aqmItem_ = 0;                    ///< where in an item its plugin's state begins; 0: it has none
     size_t costsAt_;                                    ///< where in an item ItemCosts begins; zeroed up to there
+    std::unique_ptr<PushOut> pushOut_;                  ///< null: what comes when `limit` is reached is dropped
     bool draws_;                                        ///< the AQM may draw among the queued items
     Pool itemPool_, flowPool_;
     std::vector<ItemRecord *> drawable_;                ///< the queued items, for that draw

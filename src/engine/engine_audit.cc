@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The engine's laws, recounted from scratch.
+/// What the engine tells of itself: its laws, recounted from scratch, and the gauges of its plugins.
 #include "engine/engine_records.h"
 
 namespace msfrs {
+
+namespace {
+
+std::vector<double> Read(const msfrs_plugin &plugin, void (*const gauges)(void *, const msfrs_class *, double *),
+                         void *const state, const msfrs_class *const c)
+{
+    std::vector<double> values(plugin.n_gauges);
+    if (gauges && !values.empty())
+        gauges(state, c, values.data());
+    return values;
+}
+
+} // namespace
 
 std::string Engine::auditLaws() const
 {
@@ -64,6 +77,16 @@ std::string Engine::auditLaws() const
     if (differ(queued, totals_.queued) || (draws_ && queued.items != drawable_.size()) || backlogCost != backlogCost_)
         return "the items in the queues are not those counted as queued";
     return "";
+}
+
+std::vector<double> Engine::gauges(const msfrs_class *const c) const
+{
+    return Read(scheduler(), schedOps_->gauges, schedState_, c);
+}
+
+std::vector<double> Engine::aqmGauges(const msfrs_class *const c) const
+{
+    return aqmOps_ ? Read(*aqm(), aqmOps_->gauges, aqmState_, c) : std::vector<double>();
 }
 
 } // namespace msfrs

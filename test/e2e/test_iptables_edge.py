@@ -89,6 +89,7 @@ def test_finding_the_neighbours_does_not_wait_in_the_queue(site):
     (('--link', 'out0=0-3 in0=65535'), 'out0 to queue 0 to 3, in0 to queue 65535, IPv4 and IPv6'),
     (('--link', 'out0=3', '--mark-shift', 'none'), 'out0 to queue 3, IPv4 and IPv6'),
     (('--link', 'in0=1,out0=2', '--ipv6', 'no'), 'in0 to queue 1, out0 to queue 2, IPv4 only'),
+    (('--link', 'in0=1,out0=2', '--reset-marks', 'yes'), 'in0 to queue 1, out0 to queue 2, IPv4 and IPv6'),
 ))
 def test_down_restores_and_others_are_left_alone(busy, options, said):
     before = snapshot(busy)
@@ -146,15 +147,34 @@ def test_marks_are_written_into_the_packet(site, family, tool, shift, mark, sent
     """A rule of filter gives the mark that msfrs-edge would."""
     edge_up(site.gateway, *LINK, '--mark-shift', str(shift))
     site.gateway.run(tool, '-t', 'mangle', '-A', 'FORWARD', '-j', 'MARK', '--set-mark', hex(mark << shift | 5 << 9))
+    assert received_tos(site, site.client, family, sent) == arrives
+
+
+def received_tos(site, sender, family, sent):
+    """The TOS byte or traffic class that a datagram of a host arrives with, which was sent with `sent`."""
     level, receive, option = ((socket.IPPROTO_IP, socket.IP_RECVTOS, socket.IP_TOS) if family == 4 else
                               (socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS, socket.IPV6_TCLASS))
     with listener(site.server, family, 7, kind=socket.SOCK_DGRAM) as server, \
-            listener(site.client, family, 0, kind=socket.SOCK_DGRAM) as client:
+            listener(sender, family, 0, kind=socket.SOCK_DGRAM) as client:
         server.setsockopt(level, receive, 1)
         client.setsockopt(level, option, sent)
         client.sendto(b'?', (SERVER[family], 7))
         _, ((_, _, value),), _, _ = server.recvmsg(100, 100)
-    assert value[0] == arrives
+    return value[0]
+
+
+@pytest.mark.parametrize('family', (4, 6))
+@pytest.mark.parametrize('reset, sender, arrives', (('no', 'client', 46 << 2 | 1), ('yes', 'client', 1),
+                                                    ('yes', 'gateway', 46 << 2 | 1)))
+def test_marks_of_hosts_can_be_taken_off_while_nobody_reads_the_queue(site, family, reset, sender, arrives):
+    edge_up(site.gateway, *LINK, '--reset-marks', reset)
+    assert received_tos(site, getattr(site, sender), family, 46 << 2 | 1) == arrives
+
+
+def test_a_code_point_is_given_after_those_of_hosts_are_taken_off(site):
+    edge_up(site.gateway, *LINK, '--reset-marks', 'yes')
+    site.gateway.run('iptables', '-t', 'mangle', '-A', 'FORWARD', '-j', 'MARK', '--set-mark', hex((0x40 | 10) << 24))
+    assert received_tos(site, site.client, 4, 46 << 2) == 10 << 2
 
 
 def test_marks_of_others_outlive_ours(site):
@@ -278,8 +298,9 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier)
     (WRONG, "interface 'out0' is in link twice", ('--link', 'out0=1 out0=2')),
     (WRONG, 'queue 2 is in link twice; the packets of two links cannot wait in one queue',
      ('--link', 'out0=1-2 in0=2-3')),
-    (WRONG, "--mode: unknown option 'mode'; known: link own mark-shift ipv6 backend", ('--mode', 'redirect')),
+    (WRONG, "--mode: unknown option 'mode'; known: link own mark-shift reset-marks ipv6 backend", ('--mode', 'redirect')),
     (WRONG, "--own: own 'maybe' is not one of: yes no", ('--link', 'out0=1', '--own', 'maybe')),
+    (WRONG, "--reset-marks: reset-marks '46' is not one of: yes no", ('--link', 'out0=1', '--reset-marks', '46')),
     (WRONG, "--mark-shift: mark-shift '25' must be a number from 0 to 24, or none",
      ('--link', 'out0=1', '--mark-shift', '25')),
     (REFUSED, "no interface 'eth7' here; there are: in0 out0 port0 br0", ('--link', 'eth7=0')),
@@ -300,6 +321,6 @@ def test_the_example_file(gateway):
     assert sh(gateway, str(EDGE_SCRIPT), 'print', '--config', str(example)).stdout == \
         edge(gateway, 'print', '--link', 'eth0=0').stdout
     options = re.findall(r'(?m)^#?([a-z0-9-]+) =', example.read_text())
-    assert options == ['link', 'own', 'mark-shift', 'ipv6', 'backend']
+    assert options == ['link', 'own', 'mark-shift', 'reset-marks', 'ipv6', 'backend']
     said = edge(gateway, '--help').stdout
     assert [name for name in options if f'  --{name} ' not in said] == []

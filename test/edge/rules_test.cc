@@ -159,7 +159,7 @@ TEST(Rules, MessagesSayWhereWhatAndWhatIsAllowed)
     };
     for (const auto &[line, message] : cases) {
         const auto number = 3 + std::count(line.begin(), line.end(), '\n');
-        EXPECT_EQ(Refused("# first\nfirst mark=be\n" + line), "edge.rules:" + std::to_string(number) + ": " + message);
+        EXPECT_EQ(Refused("# first\nfirst to-port=9 mark=be\n" + line), "edge.rules:" + std::to_string(number) + ": " + message);
     }
 }
 
@@ -182,9 +182,22 @@ TEST(Rules, AreBounded)
     EXPECT_EQ(Refused("\n#" + std::string(MostLineLength, 'x')), "edge.rules:2: longer than 1024 characters");
     std::string many;
     for (size_t n = 0; n < MostRules; ++n)
-        many += "r" + std::to_string(n) + " mark=be\n";
+        many += "r" + std::to_string(n) + " to-port=1 mark=be\n";
     EXPECT_EQ(Refused(many + "# end\n"), "accepted");
     EXPECT_EQ(Refused(many + "one-more mark=be\n"), "edge.rules:65537: more than 65536 rules");
+}
+
+TEST(Rules, WhatIsBehindARuleThatMatchesEverythingIsRefused)
+{
+    const std::string never = "edge.rules:3: rule b never has a packet: that of line 1 matches all that it does, and the "
+                              "first counts";
+    EXPECT_EQ(Refused("a mark=be\n\nb to-port=53 mark=ef\n"), never);
+    EXPECT_EQ(Refused("a from=0.0.0.0/0 rate=1Mbit depth=9KB mark=be\n\nb to=198.18.0.0/15 mark=ef\n"), never);
+    EXPECT_EQ(Refused("a to=::/0 mark=be\n\nb from=2001:db8::/32 protocol=tcp mark=ef\n"), never);
+    EXPECT_EQ(Refused("a from=0.0.0.0/0 mark=be\nb from=::/0 mark=ef\nc from=::1 mark=ef\n"),
+              "edge.rules:3: rule c never has a packet: that of line 2 matches all that it does, and the first counts");
+    EXPECT_EQ(Refused("a from=0.0.0.0/0 mark=be\nb mark=ef\n"), "accepted"); // IPv6 is left
+    EXPECT_EQ(Refused("a protocol=udp mark=be\nb to-port=53 mark=ef\nc mark=be\n"), "accepted");
 }
 
 TEST(Rules, FilesThatCannotBeRead)

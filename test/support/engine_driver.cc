@@ -13,6 +13,8 @@ Driver::Driver(const Variant &sched, Setup setup): host(setup.seed), setup_(std:
         aqm = setup_.aqm->load();
     engine_ = std::make_unique<Engine>(sched.load(), std::move(aqm), setup_.cost, setup_.resources, setup_.limit,
                                        ledger_, host.engine());
+    if (setup_.pushOut)
+        engine_->pushOut(setup_.pushOut);
 }
 
 Driver::~Driver()

@@ -36,6 +36,7 @@ public:
         Engine::Cost cost = Engine::Cost::Measured;
         std::optional<Variant> aqm;
         uint32_t limit = 0, resources = 1;
+        int64_t pushOut = 0;  ///< Engine::pushOut(), if not 0
         uint64_t seed = 1;
         /// Measured only: what an item of a size is estimated at when it is offered
         int64_t (*estimate)(int64_t size) = [](int64_t) { return int64_t(0); };

@@ -54,7 +54,8 @@ std::string NeedsRestart(const Config &now, const Config &next)
 {
     const std::string how = ": a restart is needed for that, a reload leaves it as it was";
     if (!(now.queue == next.queue) || now.gso() != next.gso())
-        return next.queue.where + ": another queue, or other threads, gso, fail-open, conntrack or buffer" + how;
+        return next.queue.where +
+            ": another queue, or other threads, gso, fail-open, conntrack, realtime or buffer" + how;
     if (now.cpu.functions.empty() != next.cpu.functions.empty())
         return "function: with the first of them, whole packets are read in place of headers" + how;
     if (now.control != next.control)

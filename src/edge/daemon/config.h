@@ -39,13 +39,14 @@ struct QueueConfig {
     Gso gso = Gso::Auto;
     bool failOpen = true; ///< what the kernel cannot queue passes unscheduled, instead of being dropped
     bool conntrack = true;
+    bool realtime = true; ///< threads go before what has no real-time priority
     uint32_t buffer = 8u << 20; ///< bytes of headers under way to us
     std::string where;    ///< the line it is from
 
     friend bool operator==(const QueueConfig &a, const QueueConfig &b)
     {
         return a.number == b.number && a.threads == b.threads && a.gso == b.gso && a.failOpen == b.failOpen &&
-            a.conntrack == b.conntrack && a.buffer == b.buffer;
+            a.conntrack == b.conntrack && a.realtime == b.realtime && a.buffer == b.buffer;
     }
 };
 
@@ -67,6 +68,14 @@ struct ClassifyLine {
     Range<uint32_t> length{0, UINT32_MAX}; ///< bytes from the IP header
     std::optional<uint8_t> dscp;
     Kind kind = Kind::Any;
+    std::string where;
+
+    /// Whether it fits every packet that the other does.
+    bool covers(const ClassifyLine &c) const
+    {
+        return match.covers(c.match) && length.covers(c.length) && (!dscp || dscp == c.dscp) &&
+            (kind == Kind::Any || kind == c.kind);
+    }
 };
 
 /// Telling Squid of what comes beside it: see Excess.
@@ -83,6 +92,7 @@ struct Config {
     QueueConfig queue;
     Engine::Part scheduler, aqm; ///< aqm: its plugin may be null
     std::string schedulerText, aqmText;
+    std::string schedulerWhere, aqmWhere; ///< the lines they are from; empty: nobody wrote one
     CpuConfig cpu;               ///< without functions it is no resource
     uint32_t limit = 1000;       ///< packets that wait, at most
     FlowRule flow;
@@ -93,6 +103,7 @@ struct Config {
     std::shared_ptr<const std::vector<Rule>> rules; ///< null: no conditioner
     std::optional<unsigned> markShift;              ///< where in the firewall mark the code points go; nothing: nowhere
     std::string control;                            ///< path of the control socket; empty: none
+    std::string controlWhere, userWhere;            ///< the lines they are from
     ExcessConfig excess;
     std::string user = "nobody";
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/control.h"
 
+#include <algorithm>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <tuple>
 
 namespace msfrs::edge {
 
@@ -40,7 +42,16 @@ bool Connect(const Descriptor &s, const sockaddr_un &to)
 /// A client that asks.
 struct Control::Connection {
     Control &control;
+    uint64_t number; ///< of those accepted, this one
+    std::unique_ptr<event, void (*)(event *)> deadline{nullptr, event_free};
     bool answered = false;
+
+    /// From now on there is Patience for what comes next, however often a little of it comes.
+    void wait() const
+    {
+        const timeval patience{Patience, 0};
+        evtimer_add(deadline.get(), &patience);
+    }
 
     void readable(bufferevent *const client)
     {
@@ -55,6 +66,7 @@ struct Control::Connection {
         }
         answered = true;
         bufferevent_disable(client, EV_READ);
+        wait();
         const auto text = control.answer_(line.get());
         // writable() is called once all of it was sent.
         bufferevent_write(client, text.data(), text.size());
@@ -91,14 +103,23 @@ void Control::accept()
     const int fd = accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    const bool room = connections_.size() < MostConnections;
-    auto *const client = room ? bufferevent_socket_new(base_, fd, BEV_OPT_CLOSE_ON_FREE) : nullptr;
+    if (connections_.size() == MostConnections)
+        makeRoom();
+    auto *const client = bufferevent_socket_new(base_, fd, BEV_OPT_CLOSE_ON_FREE);
     if (!client) {
         ::close(fd);
         return;
     }
     auto &connection = connections_[client];
-    connection = std::make_unique<Connection>(Connection{*this});
+    connection = std::make_unique<Connection>(Connection{*this, ++accepted_});
+    connection->deadline.reset(evtimer_new(
+        base_,
+        [](evutil_socket_t, short, void *c) {
+            void *self = nullptr;
+            bufferevent_getcb(static_cast<bufferevent *>(c), nullptr, nullptr, nullptr, &self);
+            static_cast<Connection *>(self)->control.close(static_cast<bufferevent *>(c));
+        },
+        client));
     bufferevent_setcb(
         client, [](bufferevent *c, void *self) { static_cast<Connection *>(self)->readable(c); },
         [](bufferevent *c, void *self) {
@@ -106,10 +127,21 @@ void Control::accept()
                 static_cast<Connection *>(self)->control.close(c);
         },
         [](bufferevent *c, short, void *self) { static_cast<Connection *>(self)->control.close(c); }, connection.get());
-    const timeval patience{Patience, 0};
-    bufferevent_set_timeouts(client, &patience, &patience);
+    if (!connection->deadline) {
+        close(client);
+        return;
+    }
+    connection->wait();
     bufferevent_setwatermark(client, EV_READ, 0, 2 * MostCommand);
     bufferevent_enable(client, EV_READ | EV_WRITE);
+}
+
+void Control::makeRoom()
+{
+    const auto oldest = std::min_element(connections_.begin(), connections_.end(), [](const auto &a, const auto &b) {
+        return std::tie(a.second->answered, a.second->number) < std::tie(b.second->answered, b.second->number);
+    });
+    close(oldest->first);
 }
 
 void Control::close(bufferevent *const client)
@@ -135,6 +167,8 @@ std::string Ask(const std::string &path, const std::string &command)
         answer.append(piece, static_cast<size_t>(got));
     if (got < 0)
         Fail("control " + path);
+    if (answer.empty())
+        throw SystemError("control " + path + ": the connection was closed without an answer");
     return answer;
 }
 

@@ -22,9 +22,10 @@ public:
     using Answer = std::function<std::string(std::string_view command)>;
 
     static constexpr size_t MostConnections = 16, MostCommand = 64;
-    static constexpr int Patience = 5; ///< seconds for a command to come, and for its answer to be read
+    static constexpr int Patience = 5; ///< seconds for a command to come, and for its answer to be read, all in all
 
-    /// Listens at a path, for the owner alone (root, before privileges are dropped) and its group. A socket that
+    /// Listens at a path, for the owner alone (root, before privileges are dropped) and its group; and always for one
+    /// more: of MostConnections, the oldest makes room, those first that have not said what they want. A socket that
     /// nobody listens at any more is replaced.
     /// \throws SystemError
     Control(event_base *, const std::string &path, Answer);
@@ -36,6 +37,7 @@ private:
 
     void accept();
     void close(bufferevent *);
+    void makeRoom();
 
     event_base *base_;
     std::string path_;
@@ -43,6 +45,7 @@ private:
     Descriptor socket_;
     std::unique_ptr<Event> acceptable_;
     std::map<bufferevent *, std::unique_ptr<Connection>> connections_;
+    uint64_t accepted_ = 0;
 };
 
 /// Sends a command to the socket of a running daemon. \returns its answer \throws SystemError

@@ -54,6 +54,7 @@ ClassCounts &ClassCounts::operator+=(const ClassCounts &c)
 QueueCounts &QueueCounts::operator+=(const QueueCounts &q)
 {
     overruns += q.overruns;
+    unscheduled += q.unscheduled;
     gone += q.gone;
     unreadable += q.unreadable;
     kernelDropped += q.kernelDropped;

@@ -60,6 +60,7 @@ struct ClassCounts {
 /// Of a queue of the kernel.
 struct QueueCounts {
     uint64_t overruns = 0; ///< times the kernel told that it could not hand packets over
+    uint64_t unscheduled = 0; ///< packets that passed without having been scheduled
     uint64_t gone = 0;     ///< verdicts for packets that the kernel no longer had
     uint64_t unreadable = 0; ///< packets without an IP header that could be read
     uint64_t kernelDropped = 0, userDropped = 0; ///< the kernel's own: queue full, socket full

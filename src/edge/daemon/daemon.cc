@@ -2,6 +2,7 @@
 #include "edge/daemon/daemon.h"
 
 #include "daemon/privileges.h"
+#include "edge/daemon/machine.h"
 
 #include <csignal>
 #include <fcntl.h>
@@ -30,6 +31,8 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
         failed_ = true;
         kill(getpid(), SIGTERM); // the main thread's loop ends by that
     };
+    CheckMachine(*config_);
+    MakeControlDirectory(*config_);
     if (!config_->control.empty())
         control_ = std::make_unique<Control>(base_.get(), config_->control,
                                              [this](const std::string_view command) { return answer(command); });
@@ -45,7 +48,17 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
             });
         }
     }
+    if (config_->queue.realtime) {
+        realtime_ = std::make_unique<Realtime>();
+        if (const int error = realtime_->error())
+            log_(std::string("no real-time priority (") + std::strerror(error) +
+                 "): packets wait while other programs have the processors");
+    }
     DropPrivileges(config_->user, Keep::NetAdmin); // which the kernel wants to see for every verdict
+    for (const auto &why : {CheckReload(*config_, file_, pluginDir_), WhyControlStays(*config_)}) {
+        if (!why.empty())
+            log_(why);
+    }
 }
 
 std::unique_ptr<Schedule> Daemon::newSchedule(const std::shared_ptr<const Config> &config) const
@@ -83,6 +96,7 @@ bool Daemon::run(const std::function<void()> &ready)
         again(base_.get(), SIGHUP, EV_SIGNAL, hangUp);
     for (const auto &worker : workers_)
         worker->start();
+    realtime_.reset(); // reports and the control socket can wait
     if (excess_)
         tellSquid();
     ready();

@@ -5,6 +5,7 @@
 #define MSFRS_EDGE_DAEMON_DAEMON_H
 
 #include "daemon/event.h"
+#include "daemon/realtime.h"
 #include "edge/daemon/control.h"
 #include "edge/daemon/excess.h"
 #include "edge/daemon/report.h"
@@ -54,6 +55,7 @@ private:
     std::unique_ptr<Excess> excess_; ///< null: Squid is told nothing
     Timer excessDue_;
     std::atomic<bool> failed_{false};
+    std::unique_ptr<Realtime> realtime_; ///< until the workers have begun
     std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -29,7 +29,7 @@ void ReadLink(Line &line, Config &config, const Surroundings &)
 
 void ReadQueue(Line &line, Config &config, const Surroundings &)
 {
-    const auto fields = line.fields({"number", "threads", "gso", "fail-open", "conntrack", "buffer"});
+    const auto fields = line.fields({"number", "threads", "gso", "fail-open", "conntrack", "realtime", "buffer"});
     auto &queue = config.queue;
     queue.where = line.where;
     const auto number = fields.need("number", ": the number that the NFQUEUE rule names");
@@ -47,6 +47,8 @@ void ReadQueue(Line &line, Config &config, const Surroundings &)
         queue.failOpen = f->onOff();
     if (const auto f = fields.find("conntrack"))
         queue.conntrack = f->onOff();
+    if (const auto f = fields.find("realtime"))
+        queue.realtime = f->onOff();
     if (const auto f = fields.find("buffer"))
         queue.buffer = static_cast<uint32_t>(f->size(4096, 256 << 20, "4KB to 256MB"));
 }
@@ -74,11 +76,13 @@ Engine::Part ReadPlugin(Line &line, const msfrs_kind kind, const Surroundings &a
 
 void ReadScheduler(Line &line, Config &config, const Surroundings &around)
 {
+    config.schedulerWhere = line.where;
     config.scheduler = ReadPlugin(line, MSFRS_SCHED, around, config.schedulerText);
 }
 
 void ReadAqm(Line &line, Config &config, const Surroundings &around)
 {
+    config.aqmWhere = line.where;
     config.aqm = ReadPlugin(line, MSFRS_AQM, around, config.aqmText);
 }
 
@@ -191,6 +195,12 @@ void ReadClassify(Line &line, Config &config, const Surroundings &)
             f->refuse("allowed are any, ack and request");
         rule.kind = f->value == "ack" ? ClassifyLine::Kind::Ack : ClassifyLine::Kind::Request;
     }
+    rule.where = line.where;
+    for (const auto &before : config.classify) {
+        if (before.cls != rule.cls && before.covers(rule))
+            line.refuse("classify " + std::string(name) + ": never has a packet, since all that it matches " +
+                        before.where + " gives to class " + config.classes[before.cls].name);
+    }
     config.classify.push_back(rule);
 }
 
@@ -222,6 +232,7 @@ void CheckSocketPath(const Line &line, const std::string &what, const std::strin
 
 void ReadControl(Line &line, Config &config, const Surroundings &)
 {
+    config.controlWhere = line.where;
     config.control = line.need();
     CheckSocketPath(line, "control ", config.control);
     line.end();
@@ -245,6 +256,7 @@ void ReadExcess(Line &line, Config &config, const Surroundings &)
 
 void ReadUser(Line &line, Config &config, const Surroundings &)
 {
+    config.userWhere = line.where;
     config.user = line.need();
     if (!GoodName(config.user))
         line.refuse("user " + Shown(config.user) + ": a name has letters, digits, '-', '_' and '.', at most " +
@@ -254,7 +266,8 @@ void ReadUser(Line &line, Config &config, const Surroundings &)
 
 const Keyword Keywords[] = {
     {"link", "link rate=RATE [overhead=SIZE] [mtu=SIZE] [burst=SIZE]", false, ReadLink},
-    {"queue", "queue number=N [threads=N] [gso=auto|on|off] [fail-open=on|off] [conntrack=on|off] [buffer=SIZE]", false,
+    {"queue", "queue number=N [threads=N] [gso=auto|on|off] [fail-open=on|off] [conntrack=on|off] "
+              "[realtime=on|off] [buffer=SIZE]", false,
      ReadQueue},
     {"scheduler", "scheduler NAME [PARAMETER=VALUE]...", false, ReadScheduler},
     {"aqm", "aqm NAME [PARAMETER=VALUE]...", false, ReadAqm},
@@ -289,7 +302,7 @@ void AddPerHopClasses(Config &config)
 }
 
 /// Schedulers that weigh bytes against time need the link's rate; it is written down once.
-void GiveLinkRate(Config &config, const std::string &file)
+void GiveLinkRate(Config &config)
 {
     const auto &plugin = config.scheduler.plugin->ops();
     for (uint32_t n = 0; n < plugin.n_params; ++n) {
@@ -298,9 +311,9 @@ void GiveLinkRate(Config &config, const std::string &file)
             continue;
         const auto rate = static_cast<double>(config.link.rate);
         if (rate < param.min || rate > param.max)
-            throw RuleError(file + ": scheduler " + plugin.name + " weighs bytes by the link's rate, which is " +
-                            (config.link.rate ? "too high" : "none") + ": give link rate=RATE, or scheduler " +
-                            plugin.name + " rate=BITS");
+            throw RuleError(config.schedulerWhere + ": scheduler " + plugin.name +
+                            " weighs bytes by the link's rate, which is " + (config.link.rate ? "too high" : "none") +
+                            ": give link rate=RATE, or scheduler " + plugin.name + " rate=BITS");
         config.scheduler.params[n].i = config.link.rate;
     }
 }
@@ -392,7 +405,7 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
         AddPerHopClasses(config);
     CheckClasses(config, file);
     CheckFunctions(config, file);
-    GiveLinkRate(config, file);
+    GiveLinkRate(config);
     Schedule::Check(config, file);
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// msfrs-edge: schedules the packets that rules of iptables send to NFQUEUE.
+#include "daemon/notify.h"
+#include "daemon/privileges.h"
 #include "daemon/program.h"
 #include "edge/daemon/daemon.h"
+#include "edge/daemon/machine.h"
 #include "edge/functions/calibrate.h"
 #include "plugin/loader.h"
 
@@ -31,7 +34,7 @@ Schedules packets that rules of iptables send to NFQUEUE, as the configuration F
                   and their parameters with defaults, what is allowed, and units
   --help          this text
 
-"ready" is printed on standard output once packets can come. SIGHUP has FILE read again, SIGTERM and
+"ready" is printed on standard output once packets can come, and said to systemd. SIGHUP has FILE read again, SIGTERM and
 SIGINT let go what waits, and end the program.
 )";
 
@@ -93,7 +96,11 @@ int Run(const Options &options)
         return Calibrate(std::cout, functions, ThreadTime);
     }
     if (options.check) {
-        ReadConfig(options.file, options.plugins);
+        const auto config = ReadConfig(options.file, options.plugins);
+        CheckMachine(config);
+        DropPrivileges(config.user); // the rest is what that user finds
+        if (const auto why = CheckReload(config, options.file, options.plugins); !why.empty())
+            Log(why);
         return 0;
     }
     if (!options.ask.empty()) {
@@ -108,6 +115,7 @@ int Run(const Options &options)
     return daemon.run([] {
         std::puts("ready");
         std::fflush(stdout);
+        NotifyReady();
     }) ? 0 : 1;
 }
 

@@ -124,6 +124,7 @@ NfQueue::NfQueue(const Options &options):
     }
     arrivals_.reserve(Batch);
     verdicts_.reserve(2 * MostVerdictBytes);
+    failOpen_ = options.failOpen;
     configure(options);
 }
 
@@ -165,8 +166,10 @@ int NfQueue::command(char *const message)
         return errno;
     // The kernel has answered when sendto() returns, but packets may have come before.
     for (bool more = true; answer_ < 0 && more;) {
-        for (const auto &a : read(more))
+        for (const auto &a : read(more)) {
             accept(a.id);
+            ++early_;
+        }
         flush();
     }
     return answer_ < 0 ? EPROTO : answer_;
@@ -234,6 +237,8 @@ void NfQueue::parsePacket(const void *const message)
     };
     Arrival a{};
     a.id = ntohl(static_cast<const nfqnl_msg_packet_hdr *>(mnl_attr_get_payload(packet))->packet_id);
+    missed_ += static_cast<uint32_t>(a.id - arrived_ - 1); // numbers go up, and around
+    arrived_ = a.id;
     a.mark = number(NFQA_MARK);
     if (const auto *const payload = attributes[NFQA_PAYLOAD]) {
         a.data = static_cast<uint8_t *>(mnl_attr_get_payload(payload));

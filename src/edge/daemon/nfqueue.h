@@ -12,6 +12,7 @@
 #include "daemon/descriptor.h"
 #include "edge/daemon/packet_path.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,16 @@ public:
     void passOn();
 
     uint64_t overruns() const { return overruns_; }
+    // The kernel numbers packets before it tries to hand them over, so what it could not is known exactly, as far as the
+    // latest that it could.
+    /// Packets that passed without having been scheduled: because of that, with fail-open, or while the queue was set up.
+    uint64_t unscheduled() const { return (failOpen_ ? missed_ : 0) + early_; }
+    /// Packets that the kernel dropped because of that.
+    uint64_t dropped() const { return failOpen_ ? 0 : missed_; }
+    /// How many packets may be under way to us, beside those that wait here: more than a buffer has room for, so that it
+    /// is full before the queue is. What the queue has no room for is not numbered.
+    static uint32_t underWay(const uint32_t buffer) { return std::max(2048u, 2 * (buffer / LeastMessage)); }
+    static constexpr uint32_t LeastMessage = 768; ///< bytes of the kernel's memory, of which it grants twice the buffer
     uint64_t gone() const { return gone_; }
     bool conntrack() const { return conntrack_; } ///< whether the kernel tells of connections
 
@@ -82,7 +93,9 @@ private:
     bool alike_ = true;   ///< all of verdicts_ accept, with the same mark, in the order of arrival
     uint32_t latest_ = 0; ///< packet of the latest of verdicts_
     std::optional<uint32_t> mark_; ///< of that packet; nothing: it keeps its own
-    uint64_t overruns_ = 0, gone_ = 0;
+    uint64_t overruns_ = 0, gone_ = 0, missed_ = 0, early_ = 0;
+    uint32_t arrived_ = 0; ///< of the latest packet that was handed over
+    bool failOpen_ = true;
     bool conntrack_ = false;
     uint32_t sequence_ = 0;
     int answer_ = -1; ///< to command(): errno, or -1 while there is none

@@ -29,11 +29,13 @@ struct CountName {
 };
 constexpr CountName QueueTotals[] = {
     {"overruns", &QueueCounts::overruns, "Times the kernel could not hand packets over: the socket was full."},
+    {"unscheduled", &QueueCounts::unscheduled,
+     "Packets that passed unscheduled because the kernel could not hand them over (fail-open)."},
     {"gone", &QueueCounts::gone, "Verdicts for packets that the kernel no longer had."},
     {"unreadable", &QueueCounts::unreadable, "Packets without an IP header that could be read."},
     {"kernel_full", &QueueCounts::kernelDropped, "Packets dropped by the kernel, its queue being full; likewise."},
     {"socket_full", &QueueCounts::userDropped,
-     "Packets dropped by the kernel, the socket being full; with fail-open they pass, uncounted."},
+     "Packets dropped by the kernel, the socket being full; with fail-open they pass, unscheduled."},
 };
 
 struct UseName {

@@ -23,6 +23,8 @@ Schedule::Schedule(std::shared_ptr<const Config> config, EngineHost host, std::f
         cpu_ = std::make_unique<CpuStage>(config_->cpu, host.random, std::move(cpuTime), 0);
     engine_ = std::make_unique<Engine>(config_->scheduler, config_->aqm, Engine::Cost::Exact, resources,
                                        config_->limit, ledger_, std::move(host));
+    if (!config_->aqm.plugin)
+        engine_->pushOut(config_->link.mtu + config_->link.overhead);
     const auto indexOf = [this](const std::string &name) {
         const auto found = std::find_if(config_->classes.begin(), config_->classes.end(),
                                         [&](const ClassConfig &c) { return c.name == name; });
@@ -46,7 +48,13 @@ void Schedule::Check(const Config &config, const std::string &file)
         // The copy shares the plugins, and must not own what the caller does.
         Schedule(std::make_shared<const Config>(config), host);
     } catch (const ConfigError &error) {
-        throw RuleError(file + ": " + error.what());
+        // A plugin's refusal begins with its name.
+        const std::string why = error.what();
+        const auto from = [&](const Engine::Part &part) {
+            return part.plugin && why.rfind(std::string(part.plugin->ops().name) + ":", 0) == 0;
+        };
+        const auto &where = from(config.aqm) ? config.aqmWhere : from(config.scheduler) ? config.schedulerWhere : file;
+        throw RuleError(where + ": " + why);
     }
 }
 

@@ -125,6 +125,8 @@ void Worker::report(Report &r, const size_t n) const
         r.classes[c] += counts[c];
     auto &queue = r.queues[n];
     queue.overruns = queue_.overruns();
+    queue.unscheduled = queue_.unscheduled();
+    queue.userDropped = queue_.dropped(); // by our own count, until the kernel's is known
     queue.gone = queue_.gone();
     queue.unreadable = path_.unreadable();
     r.conntrack = queue_.conntrack();

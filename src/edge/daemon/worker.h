@@ -35,7 +35,7 @@ public:
     bool ask(std::function<void()> what);
 
     /// Packets that the kernel holds for a queue: those that wait, and those under way to us and back.
-    static uint32_t queueLength(const Config &config) { return config.limit + 2048; }
+    static uint32_t queueLength(const Config &c) { return c.limit + NfQueue::underWay(c.queue.buffer); }
 
     // Once started, these are for what is asked.
     PacketPath &path() { return path_; }

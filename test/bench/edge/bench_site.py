@@ -111,12 +111,13 @@ def _thread_s(pid, thread):
 class Edge:
     """msfrs-edge on the gateway, with the rule that hands it what leaves by out0."""
 
-    def __init__(self, site, command, directory, configuration):
-        """command: how it is started, without the file, whose text without queue and user is `configuration`."""
+    def __init__(self, site, command, directory, configuration, queue=''):
+        """command: how it is started, without the file, whose text without queue and user is `configuration`; queue:
+        more fields of that line."""
         self._site = site
         self._path = os.path.join(directory, 'edge.conf')
         with open(self._path, 'w') as file:
-            file.write(f'{configuration}\nqueue number=0 gso=on fail-open=off conntrack=off\n')
+            file.write(f'{configuration}\nqueue number=0 gso=on fail-open=off conntrack=off {queue}\n')
         self._command = command
         self._log = os.path.join(directory, 'edge.log')
 

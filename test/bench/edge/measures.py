@@ -45,8 +45,24 @@ class Arms:
     def bare(self):
         return Edge(self._site, self._command, self._directory, BARE)
 
-    def full(self, rate=UNLIMITED):
-        return Edge(self._site, self._command, self._directory, FULL.format(rate=rate))
+    @contextlib.contextmanager
+    def htb(self):
+        """The kernel's own scheduler on the link, as wide."""
+        link = ('dev', 'out0')
+        self._site.gateway.run('tc', 'qdisc', 'add', *link, 'root', 'handle', '1:', 'htb', 'default', '1')
+        try:
+            self._site.gateway.run('tc', 'class', 'add', *link, 'parent', '1:', 'classid', '1:1', 'htb',
+                                   'rate', '100gbit', 'quantum', '60000')
+            yield None
+        finally:
+            self._site.gateway.run('tc', 'qdisc', 'del', *link, 'root')
+
+    def full(self, rate=UNLIMITED, queue=''):
+        return Edge(self._site, self._command, self._directory, FULL.format(rate=rate), queue)
+
+    def late(self):
+        """In full, but without real-time priority."""
+        return self.full(queue='realtime=off')
 
 
 def pids(edge):
@@ -110,11 +126,13 @@ PROBE_PORT, PROBES, PROBE_GAP_S = 7, 1500, 0.002
 SO_TIMESTAMPNS, SO_ATTACH_FILTER, ETH_P_ALL = 35, 26, 3
 
 
-def latencies(site, edge_context, background):
+def latencies(site, edge_context, background, busy):
     """Seconds that probes spend in the gateway, from in0 to out0 by the kernel's clock, beside so many packets a
-    second; lost ones are infinite."""
+    second; lost ones are infinite. `busy`: beside programs that would have every processor for themselves."""
     with edge_context as edge, contextlib.ExitStack() as stack:
-        stack.enter_context(site.undisturbed(*pids(edge)))
+        stack.enter_context(site.undisturbed())     # the kernel's part; msfrs-edge has what it asks for
+        if busy:
+            stack.enter_context(traffic.spinning(site))
         with site.gateway.inside():
             taps = [stack.enter_context(_tap(name)) for name in ('in0', 'out0')]
         with site.source.inside():

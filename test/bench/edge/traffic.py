@@ -43,6 +43,19 @@ def _child(work, cpus, realtime=False):
 
 
 @contextlib.contextmanager
+def spinning(site):
+    """Two programs on each processor that always want to run, until the block is left."""
+    def spin():
+        while True:
+            pass
+    with contextlib.ExitStack() as stack:
+        for cpu in {site.gateway_cpu, *site.other_cpus}:
+            for _ in range(2):
+                stack.enter_context(_child(spin, {cpu}))
+        yield
+
+
+@contextlib.contextmanager
 def flood(site, size, packets_per_s, realtime=False):
     """UDP packets of `size` bytes from the IP header, in 8 flows by turns, until the block is left."""
     payload = size - HEADERS

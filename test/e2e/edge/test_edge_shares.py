@@ -37,6 +37,26 @@ def near(found, wanted):
     return wanted / NEAR < found < wanted * NEAR
 
 
+@pytest.mark.edge_link(rtts_ms=(None,) * 3)
+@pytest.mark.parametrize('scheduler', ('drr', 'sfq', 'diffserv'))
+def test_weights_hold_under_a_flood_without_an_aqm(edge_link, scheduler):
+    """Everybody sends more than the link has, whoever has least weight the most, and listens to nobody. With one
+    buffer whose tail drops, who sends most has most of it, and 4:2:1 becomes 3.8:2.6:3.1."""
+    edge_link.start_edge(CONF.replace('limit 1000', 'limit 100').split('class gold')[0] + '''
+class gold weight=4
+class silver weight=2
+class bronze weight=1 default=on
+classify gold from=198.19.1.1
+classify silver from=198.19.1.2
+''', scheduler=scheduler)
+    edge_link.take()
+    gold, silver, bronze = (Flow(host, edge_link.receivers[0], rate_bps=rate, packet=packet) for host, rate, packet in
+                            zip(edge_link.senders, (8e6, 9e6, 16e6), (1000, 1000, 500)))
+    had, _ = rates(edge_link, [gold, silver, bronze], warm_up=1)
+    for rate, share in zip(had, (4, 2, 1)):
+        assert rate / sum(had) == pytest.approx(share / 7, rel=0.08), had
+
+
 @pytest.mark.edge_link(rtts_ms=(None,) * 8)
 def test_several_threads_share_the_link(edge_link):
     """Four queues, by addresses, have one link together: with a rate for each, or all of it for each, it would carry a

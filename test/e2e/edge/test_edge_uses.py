@@ -139,3 +139,25 @@ def test_diffserv_the_higher_class_waits_less(edge_link):
         send_for([voice, other], 3)
     assert voice.median_delay(wire) < other.median_delay(wire) / 4
     assert len(voice.delays(wire)) > 50
+
+
+def test_diffserv_a_flood_costs_voice_nothing(edge_link):
+    """2,400 packets of best effort a second, half as much again as the link has. With one buffer for all a third of
+    the voice is lost."""
+    edge_link.start_edge(CONF / 'diffserv.conf')
+    edge_link.take()
+    edge_link.sender('198.18.10.5')
+    there, sent = edge_link.receivers[0], 0
+    with Wire(edge_link.receivers_host, 'eth0') as wire, \
+            Probe(edge_link, '198.18.10.5', there.v4, 16400, size=172) as voice, \
+            running(edge_link, [Flow(edge_link.senders[0], there, rate_bps=2400 * 12000, packet=1500)], 15) as flood:
+        send_for([], 1)
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            voice.send()
+            sent += 1
+            time.sleep(0.02)
+        send_for([], 0.5)
+        best_effort = wire.rate_bps(flood[0][0], end - 4, end)
+    assert sent > 100 and len(wire.of(voice)) == sent
+    assert best_effort > 0.9 * 20e6     # and the link was full

@@ -2,6 +2,7 @@
 """msfrs-edge started, reloaded, stopped, killed and stalled while packets go through it; and what it says."""
 import contextlib
 import os
+import pathlib
 import random
 import re
 import signal
@@ -13,8 +14,7 @@ import time
 import pytest
 
 from background import wait_until
-from edge_daemon import PATIENCE, PLUGINS, PROGRAM, queue_rule
-from fieldtrial.world import ROOT
+from edge_daemon import PATIENCE, PLUGINS, PROGRAM, ROOT, queue_rule
 from site_in_namespaces import ANY, SERVER, sh
 
 CONFIGURATION = '''
@@ -50,7 +50,7 @@ class Stream:
     def __init__(self, site, per_second, size=400):
         self.sent, self.seen = 0, []
         self._size, self._gap = size, 1 / per_second
-        self._running = True
+        self._running = self._sending = True
         with site.server.inside():
             self._in = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         # A busy machine may let the receiver wait: nothing must be lost for that.
@@ -64,7 +64,7 @@ class Stream:
 
     def _send(self):
         due = time.monotonic()
-        while self._running:
+        while self._sending:
             self._out.send(self.sent.to_bytes(8, 'big').ljust(self._size, b'.'))
             self.sent += 1
             due += self._gap
@@ -85,8 +85,13 @@ class Stream:
         wait_until(lambda: len(self.seen) > 20, 'the first datagrams')
         return self
 
+    def rest(self):
+        """Sends nothing more; what is under way still comes in."""
+        self._sending = False
+        self._threads[0].join()
+
     def __exit__(self, *_):
-        self._running = False
+        self._sending = self._running = False
         for thread in self._threads:
             thread.join()
         self._in.close()
@@ -158,13 +163,16 @@ def test_killed_and_restarted_under_load_traffic_flows_on(site, made):
     assert stream.sent - len(stream.seen) <= 50
 
 
-def test_an_overrun_is_counted_and_recovered_from(site, made):
-    # A buffer of few packets, and a daemon that does not read: the kernel lets pass what it cannot hand over.
-    daemon = made(queue='buffer=16KB')
+@pytest.mark.parametrize('queue', ('buffer=16KB', 'buffer=2MB', 'buffer=16KB conntrack=off'))
+def test_an_overrun_is_counted_and_recovered_from(site, made, queue):
+    """A buffer of few packets, and a daemon that does not read: the kernel lets pass what it cannot hand over, and each
+    such packet is counted. The larger buffer has room for more than 2,048 and the limit."""
+    daemon = made(queue=queue, limit=300)
+    daemon.configure(daemon.file.read_text().replace('20Mbit', 'none'))
     with daemon, Stream(site, 2000) as stream:
         daemon.signal(signal.SIGSTOP)
         at = stream.sent
-        wait_until(lambda: stream.sent > at + 1000, 'packets for a daemon that does not read')
+        wait_until(lambda: stream.sent > at + 4000, 'packets for a daemon that does not read')
         daemon.signal(signal.SIGCONT)
         passed = ('passed_packets_total', ('class', 'all'))
         wait_until(lambda: daemon.metrics()[('overruns_total', ('queue', '7'))] > 0, 'the overrun to be counted')
@@ -174,7 +182,13 @@ def test_an_overrun_is_counted_and_recovered_from(site, made):
         after = daemon.metrics()
         assert after[('offered_packets_total', ('class', 'all'))] - after[('queued_packets', ('class', 'all'))] == \
             after[passed]
-    assert sorted(stream.seen) == list(range(stream.sent))      # fail-open
+        stream.rest()
+        wait_until(lambda: len(stream.seen) == stream.sent, 'all to have come')     # fail-open
+        last = daemon.metrics()
+        unscheduled = last[('unscheduled_total', ('queue', '7'))]
+        assert last[passed] + unscheduled == stream.sent
+        assert unscheduled > 500 > last[('overruns_total', ('queue', '7'))]
+    assert sorted(stream.seen) == list(range(stream.sent))
 
 
 def test_a_full_queue_drops_what_its_limit_says(site, made):
@@ -219,6 +233,17 @@ def test_it_gives_up_all_rights_but_one(site, made):
         assert status['NoNewPrivs'] == '1'
 
 
+def test_its_threads_go_before_what_has_no_priority(site, made):
+    permitted = sh(site.gateway, 'chrt', '--rr', '1', 'true').returncode == 0
+    for queue, wanted in (('', permitted), ('realtime=off', False)):
+        with made(queue=queue) as daemon:
+            policies = {int(task.name): os.sched_getscheduler(int(task.name))
+                        for task in pathlib.Path(f'/proc/{daemon.process.pid}/task').iterdir()}
+            assert policies.pop(daemon.process.pid) == os.SCHED_OTHER
+            assert set(policies.values()) == {os.SCHED_RR if wanted else os.SCHED_OTHER}
+            assert ('no real-time priority' in daemon.end()) == (not queue and not permitted)
+
+
 def without_right(*command):
     return ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin', *command]
 
@@ -239,8 +264,6 @@ def test_what_is_missing_is_said_in_a_sentence(site, made):
     daemon.configure('link rate=1\n')
     assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}:1: rate=1: a number with a unit is wanted: bit, kbit, '
                                    'Mbit, Gbit (for example 2Mbit)\n')
-    daemon.configure('link rate=1Mbit\nqueue number=7\nuser nosuchuser\n')
-    assert daemon.refused() == (1, 'msfrs-edge: user "nosuchuser": there is none of that name\n')
     daemon.file.unlink()
     assert daemon.refused() == (2, f'msfrs-edge: {daemon.file}: cannot be opened: No such file or directory\n')
 
@@ -264,6 +287,85 @@ def test_plugins_are_listed_with_their_parameters():
                      re.MULTILINE), done.stdout
     refused = subprocess.run([PROGRAM, '--check', '--plugins', PLUGINS], capture_output=True, text=True, check=False)
     assert refused.returncode == 2 and 'one configuration file is wanted' in refused.stderr, refused
+
+
+@pytest.mark.parametrize('line, said', (
+    ('user nosuchuser', 'user nosuchuser: there is none of that name'),
+    ('user root', 'user root: must not be root'),
+    ('control {here}', 'control {here}: it is a directory; wanted is the path of a socket in one'),
+    ('control {here}/edge.conf', 'control {here}/edge.conf: there is something that is no socket'),
+    ('control {here}/edge.conf/sock', 'control {here}/edge.conf/sock: {here}/edge.conf is no directory'),
+    ('control {here}/a/b/sock', 'control {here}/a/b/sock: there is no directory {here}/a, and a start makes the last one '
+                                'alone, {here}/a/b'),
+))
+def test_check_refuses_what_a_start_refuses(site, made, line, said):
+    daemon = made()
+    here = daemon.file.parent
+    daemon.configure('link rate=1Mbit\nqueue number=7\n' + line.format(here=here) + '\n')
+    said = f'msfrs-edge: {daemon.file}:3: {said.format(here=here)}\n'
+    assert daemon.refused() == (2, said)
+    done = sh(site.gateway, *daemon.command('--check'))
+    assert (done.returncode, done.stdout, done.stderr) == (2, '', said)
+
+
+@pytest.mark.parametrize('which', ('edge.conf', 'edge.rules'))
+def test_a_file_that_a_reload_could_not_read_is_refused(site, made, which):
+    daemon = made(more='rules edge.rules')
+    (daemon.file.parent / 'edge.rules').write_text('all mark=be\n')
+    (daemon.file.parent / which).chmod(0o600)
+    said = (f'msfrs-edge: {daemon.file.parent / which}: user nobody, as whom a reload reads it, cannot: '
+            'Permission denied\n')
+    assert daemon.refused() == (2, said)
+    done = sh(site.gateway, *daemon.command('--check'))
+    assert (done.returncode, done.stdout, done.stderr) == (2, '', said)
+
+
+def test_the_control_sockets_directory_is_made_and_the_socket_removed(made, tmp_path):
+    daemon = made(control=tmp_path / 'run' / 'sock')
+    for _ in range(2):      # the second time the directory is there
+        with daemon:
+            assert 'scheduler drr' in daemon.ask('status').stdout
+            assert (tmp_path / 'run').owner() == 'nobody' and (tmp_path / 'run/sock').is_socket()
+            assert daemon.end() == ''
+        assert not (tmp_path / 'run/sock').exists()
+
+
+def test_a_control_socket_that_will_stay_is_announced(made, tmp_path):
+    with made() as daemon:
+        said = daemon.end()
+    assert said == (f'msfrs-edge: control {tmp_path}/sock: the socket will stay there at the end, since user nobody may '
+                    f'not remove it from {tmp_path}; a directory that does not exist yet is made for that user\n')
+    assert (tmp_path / 'sock').is_socket()
+
+
+def test_clients_that_never_say_what_they_want_do_not_block_others(made, tmp_path):
+    with made() as daemon, contextlib.ExitStack() as stack:
+        for _ in range(20):
+            client = stack.enter_context(socket.socket(socket.AF_UNIX))
+            client.connect(str(tmp_path / 'sock'))
+            client.sendall(b's')
+        assert 'scheduler drr' in daemon.ask('status').stdout
+
+
+def test_in_five_minutes(site, tmp_path):
+    """The commands of the manual, as they stand there; only where it is installed and the interface are another."""
+    manual = (ROOT / 'docs/edge.md').read_text().split('## In five minutes')[1].split('```sh\n')[1].split('```')[0]
+    for theirs, ours in (('/opt/msfrs', str(ROOT / 'build/install')), ('/etc/msfrs', str(tmp_path / 'etc')),
+                         ('eth0', 'out0')):
+        assert theirs in manual
+        manual = manual.replace(theirs, ours)
+    (started,) = re.findall('(?m)^msfrs-edge .*&.*prints `ready`.*$', manual)
+    wait = (f'msfrs-edge {tmp_path}/etc/edge.conf > {tmp_path}/said &\n'
+            f'until grep -x ready {tmp_path}/said; do sleep 0.1; done')
+    (tmp_path / 'edge.sh').write_text('mount -t tmpfs none /run\n' + manual.replace(started, wait) +
+                                      'kill $!\nwait\nls /run/msfrs-edge\n')
+    tmp_path.chmod(0o755)
+    done = sh(site.gateway, 'unshare', '--mount', 'bash', '-e', str(tmp_path / 'edge.sh'))
+    assert (done.returncode, done.stderr) == (0, ''), done
+    ready, up, status, *rest = done.stdout.splitlines()
+    assert (ready, 'in place' in up or 'out0 to queue 0' in up) == ('ready', True)
+    assert 'edge.conf: up' in status
+    assert 'control.socket' not in rest
 
 
 def test_several_queues_keep_one_rate(site, made):

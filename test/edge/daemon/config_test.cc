@@ -130,8 +130,20 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"rules /nowhere\n", "edge.conf:3: /nowhere: cannot be opened: No such file or directory"},
     Mistake{"aqm droptail limit=0\n", "edge.conf:3: droptail parameter limit=0 is not allowed: wanted is a whole number "
                                       "from 1 to 10000000 packets"},
-    Mistake{"aqm faba limit=2000\n", "edge.conf: faba: limit=2000 would never be reached: the host queues 1000 packets "
-                                     "at most; allowed are 1 to 1000"}));
+    Mistake{"aqm faba limit=2000\n", "edge.conf:3: faba: limit=2000 would never be reached: the host queues 1000 packets "
+                                     "at most; allowed are 1 to 1000"},
+    Mistake{"limit 100\naqm red min=60 max=50\n", "edge.conf:4: red: min=60 must be less than max=50"},
+    Mistake{"class a\nclass b default=on\nclassify a protocol=udp\nclassify b\nclassify a to-port=80\n",
+            "edge.conf:7: classify a: never has a packet, since all that it matches edge.conf:6 gives to class b"},
+    Mistake{"class a\nclass b default=on\nclassify a protocol=tcp\nclassify b protocol=tcp kind=ack\n",
+            "edge.conf:6: classify b: never has a packet, since all that it matches edge.conf:5 gives to class a"}));
+
+TEST(EdgeConfig, ALineBehindOneThatTakesAPartOfItsPacketsIsAccepted)
+{
+    EXPECT_EQ(Refused(Least + "class a\nclass b default=on\nclassify a protocol=tcp kind=ack\n"
+                      "classify b protocol=tcp\nclassify a dscp=ef\nclassify b length=0-100\nclassify b to-port=1\n"),
+              "accepted");
+}
 
 TEST(EdgeConfig, AnUnknownKeywordIsAnsweredWithThoseThatThereAre)
 {

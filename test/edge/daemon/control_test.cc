@@ -115,6 +115,31 @@ TEST_F(ControlSocket, LeavesAloneWhatIsNotItsOwn)
     EXPECT_EQ(refusal(), "control " + path + ": there is something that is no socket");
 }
 
+TEST_F(ControlSocket, AnswersBesideAnyNumberOfClientsThatNeverEndTheirCommand)
+{
+    const Control control(base.get(), path, Echo);
+    std::vector<Descriptor> slow;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::copy(path.begin(), path.end(), address.sun_path);
+    for (size_t n = 0; n < 3 * Control::MostConnections; ++n) {
+        slow.emplace_back(socket(AF_UNIX, SOCK_STREAM, 0));
+        ASSERT_EQ(connect(slow.back().get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
+        for (const auto &each : slow) // a byte now and then; the first of them have been closed by now
+            send(each.get(), "s", 1, MSG_NOSIGNAL);
+        event_base_loop(base.get(), EVLOOP_NONBLOCK);
+    }
+    EXPECT_EQ(ask("status"), "you said status\n");
+    EXPECT_EQ(ask("metrics"), "you said metrics\n");
+}
+
+TEST_F(ControlSocket, SaysThatThereWasNoAnswer)
+{
+    const Control control(base.get(), path, [](std::string_view) { return std::string(); });
+    // What has no answer is never written, so the client is closed when its time is over; a command too long at once.
+    EXPECT_EQ(ask(std::string(100'000, 'a')).rfind("control " + path, 0), 0u);
+}
+
 TEST_F(ControlSocket, SaysThatNobodyAnswers)
 {
     EXPECT_EQ(ask("status"),

@@ -87,6 +87,13 @@ public:
         common(threads), tables_(TableOf(rules)), conditioner_(tables_, threads),
         path(Compile(text, rules), &conditioner_, common, verdicts, 0)
     {}
+    /// One that was read from a file.
+    explicit PathUnderTest(const std::shared_ptr<const edge::Config> &config):
+        common(1), tables_(TableOf(config->rules ? *config->rules : std::vector<edge::Rule>())),
+        conditioner_(tables_, 1),
+        path(std::make_unique<edge::Schedule>(config, host_.engine(), [this] { return ++processorTime_; }),
+             &conditioner_, common, verdicts, 0)
+    {}
 
     static std::shared_ptr<edge::Config> Parse(const std::string &text)
     {
@@ -135,6 +142,7 @@ private:
 
     Host host_;
     uint32_t ids_ = 0;
+    int64_t processorTime_ = 0;
 
 public:
     msfrs_time now = 0;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Which packet leaves a buffer that is full: the last of the longest queue, so that who floods pays for it, and who
+/// sends less than their share loses nothing.
+///
+/// Longest queue drop (Suter, Lakshman, Stiliadis, Choudhury, "Buffer management schemes for supporting TCP in gigabit
+/// routers with per-flow queueing", 1999; section III.B), in two steps as the schedulers share: the class that has most
+/// for its weight, and of that the flow that has most for its weight.
+///
+///     length = max(bytes, packets * packet) / weight
+///
+/// The buffer is counted in packets, so a packet takes the place of a full one however small it is: by bytes alone,
+/// who floods with the smallest packets would push out everybody else. Packets that the link will cut into several
+/// count as what they are on it.
+///
+/// The arrival counts as queued. Where its own flow is the longest it is the one to go: of a lone flow the tail drops.
+///
+/// Cost: O(log classes + log flows of the class) for each packet that comes or goes.
+#ifndef MSFRS_ENGINE_PUSH_OUT_H
+#define MSFRS_ENGINE_PUSH_OUT_H
+
+#include "engine/engine.h"
+#include "sched/heap.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace msfrs {
+
+class PushOut {
+public:
+    /// \param packet bytes of a full packet, > 0
+    explicit PushOut(const int64_t packet): packet_(packet) {}
+
+    /// An item entered or left the flow's queue.
+    void changed(NamedFlow &f)
+    {
+        auto &c = of(*f.cls);
+        f.buffered.length = length(f.backlog, f.backlog_cost, f.weight);
+        c.flows.settle(f, f.backlog > 0);
+        reweigh(*f.cls);
+    }
+    /// The class has another weight, or another backlog.
+    void reweigh(const msfrs_class &cls)
+    {
+        auto &c = of(cls);
+        c.length = length(cls.backlog, cls.backlog_cost, cls.weight);
+        classes_.settle(c, cls.backlog > 0);
+    }
+    /// The class, which is empty, goes.
+    void removed(const msfrs_class &cls)
+    {
+        if (cls.index < records_.size())
+            records_[cls.index].reset();
+    }
+
+    /// The flow that is to lose its last item for one of `bytes` that comes for `f`, or f itself.
+    NamedFlow &longest(NamedFlow &f, const int64_t bytes)
+    {
+        auto &own = of(*f.cls);
+        const double withIt = length(f.cls->backlog + 1, f.cls->backlog_cost + bytes, f.cls->weight);
+        const auto *const top = classes_.top();
+        if (top && top != &own && top->length > withIt)
+            return *top->flows.top();
+        auto *const first = own.flows.top();
+        return first && first->buffered.length > length(f.backlog + 1, f.backlog_cost + bytes, f.weight) ? *first : f;
+    }
+
+private:
+    struct FlowTraits {
+        static double Key(const NamedFlow &f) { return -f.buffered.length; }
+        static bool Before(const NamedFlow &, const NamedFlow &) { return false; }
+        static uint32_t &Place(NamedFlow &f) { return f.buffered.place; }
+    };
+    struct Class {
+        double length = 0;
+        uint32_t place = 0;
+        Heap<NamedFlow, FlowTraits> flows; ///< those with items queued
+    };
+    struct ClassTraits {
+        static double Key(const Class &c) { return -c.length; }
+        static bool Before(const Class &, const Class &) { return false; }
+        static uint32_t &Place(Class &c) { return c.place; }
+    };
+
+    double length(const uint32_t items, const int64_t bytes, const double weight) const
+    {
+        return static_cast<double>(std::max(bytes, items * packet_)) / weight;
+    }
+    Class &of(const msfrs_class &cls)
+    {
+        if (records_.size() <= cls.index)
+            records_.resize(cls.index + 1);
+        auto &record = records_[cls.index];
+        if (!record)
+            record = std::make_unique<Class>();
+        return *record;
+    }
+
+    int64_t packet_;
+    std::vector<std::unique_ptr<Class>> records_; ///< by index
+    Heap<Class, ClassTraits> classes_;            ///< those with items queued
+};
+
+} // namespace msfrs
+
+#endif
