@@ -128,7 +128,7 @@ std::string DescribeParams(const msfrs_plugin &plugin)
     size_t widths[2] = {};
     for (uint32_t n = 0; n < plugin.n_params; ++n) {
         const auto &p = plugin.params[n];
-        const bool unset = p.low < p.high && std::strtod(p.def ? p.def : "0", nullptr) < p.low; // says "not given"
+        const bool unset = p.min < p.max && std::strtod(p.def ? p.def : "0", nullptr) < p.min; // says "not given"
         const auto given = std::string(p.name) + "=" + (p.def ? p.def : "");
         rows.push_back({unset ? std::string(p.name) + " (not set)" : given, Allowed(p), p.help ? p.help : ""});
         for (size_t c = 0; c < std::size(widths); ++c)
