@@ -161,6 +161,20 @@ def test_the_list_of_the_held_is_bounded(slow_link):
     assert all(fetch.wait().good for fetch in (blocker, *waiting))
 
 
+def test_the_host_of_who_is_held_before_its_tls(slow_link):
+    """Intercepted: the name that the client asks for, or the address."""
+    slow_link.world.start_names()
+    slow_link.gateway.start(NARROW, 'msfrs_quantum none').intercept_tls()
+    gateway = slow_link.gateway
+    blocker = slow_link.users.get(slow_link.of('gold')[0], gate='open')
+    gateway.wait_for(queued=0, in_flight=1)
+    waiting = [slow_link.users.get(slow_link.of('silver')[0], via='tls', name=name) for name in ('s01.test', None)]
+    gateway.wait_for(queued=2, in_flight=1)
+    assert {row['host'] for row in gateway.report()['held']} == {'s01.test', slow_link.world.servers[0].v4}
+    slow_link.origin.open_gate('open')
+    assert all(fetch.wait().good for fetch in (blocker, *waiting))
+
+
 def reset_window(link, password=None):
     """(status, text) of the action."""
     with link.world.gateway.inside():

@@ -200,8 +200,8 @@ void
 PrintWaits(Writer &writer, const Reports &classes)
 {
     writer.family("msfrs_class_wait_seconds", "summary", "seconds",
-                  "From the arrival of a request, or of a later exchange, to its first release; quantiles over the last "
-                  "five to ten minutes.");
+                  "From the arrival of a request, or of a later exchange, to its first release; quantiles over the "
+                  "last five to ten minutes.");
     for (const auto &c: classes) {
         const std::pair<const char *, double> quantiles[] = {
             {"0.5", c.waitP50}, {"0.95", c.waitP95}, {"0.99", c.waitP99}

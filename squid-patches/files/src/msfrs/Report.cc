@@ -298,7 +298,8 @@ Msfrs::PrintReport(std::ostream &os, const Gateway * const gateway)
        "# is counted in requests.\n"
        "# service: the service counter, bytes by weight and user.\n"
        "# excess: bytes that no request caused, in addition to bytes.\n"
-       "# wait_*: from the arrival of a request, or of a later exchange, to its first release, over the last five to ten minutes.\n"
+       "# wait_*: from the arrival of a request, or of a later exchange, to its first release, over the last five to\n"
+       "# ten minutes.\n"
        "classes:\n";
     size_t index = 0;
     for (const auto &c: scheduler->classes())
