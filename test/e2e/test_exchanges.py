@@ -274,6 +274,15 @@ def test_switched_off_while_held(link):
     link.gateway.reconfigure(*LINES)
 
 
+def test_what_was_scheduled_before_it_was_switched_off_is_logged(link):
+    pair = kept(link)
+    link.gateway.reconfigure(on=False)
+    pair.client.leave()
+    row = logged(link, pair)
+    assert int(row['exchanges']) == pair.first and len(ANSWER) <= int(row['bytes']) < len(ANSWER) + 1000
+    link.gateway.reconfigure(*LINES)
+
+
 def test_what_waited_too_long_goes_on(link):
     """Regardless of the window: nobody could be told."""
     pair = kept(link)
