@@ -4,6 +4,8 @@
 #include "engine/request_state.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <iterator>
 
 namespace msfrs {
 
@@ -23,6 +25,9 @@ std::vector<ClassReport> RequestScheduler::classes() const
         r.inFlight = slot.cls->in_service;
         r.resting = s.resting;
         r.exchanges = s.exchanges;
+        r.asked = static_cast<uint32_t>(std::count_if(self.served.begin(), self.served.end(), [&](const Request *q) {
+            return q->stats == slot.stats && q->owner->asked();
+        }));
         r.requests = s.requests;
         r.bytes = s.bytes;
         r.excess = s.excess;
@@ -57,6 +62,57 @@ std::vector<UserReport> RequestScheduler::topUsers(const size_t most) const
     return all;
 }
 
+const char *HeldText(const HeldReport::What what)
+{
+    switch (what) {
+    case HeldReport::What::Request: return "request";
+    case HeldReport::What::Exchange: return "exchange";
+    case HeldReport::What::Response: return "response";
+    }
+    return "";
+}
+
+std::vector<HeldReport> RequestScheduler::held(const size_t most, const msfrs_time now) const
+{
+    const auto &self = *impl_;
+    std::vector<HeldReport> all;
+    const auto end = [&](const auto &list) { // both are in the order of waitingSince
+        return std::next(list.begin(), static_cast<std::ptrdiff_t>(std::min(most, list.size())));
+    };
+    const auto add = [&](const Request *const r) {
+        const auto &flow = static_cast<const NamedFlow &>(*r->item->flow);
+        const auto what = r->state == Request::State::Paused ? HeldReport::What::Response
+                          : r->firstWait < 0                 ? HeldReport::What::Request
+                                                             : HeldReport::What::Exchange;
+        const auto waited = Seconds(std::max<msfrs_time>(now - r->waitingSince, 0));
+        all.push_back({flow.name(), flow.cls->name, r->owner->host(), waited, what});
+    };
+    std::for_each(self.waiting.begin(), end(self.waiting), add);
+    std::for_each(self.paused.begin(), end(self.paused), add);
+    std::stable_sort(all.begin(), all.end(),
+                     [](const HeldReport &a, const HeldReport &b) { return a.waited > b.waited; });
+    all.resize(std::min(most, all.size()));
+    return all;
+}
+
+/// Why somebody waits, or nobody does.
+std::string RequestScheduler::Impl::because() const
+{
+    const auto waits = engine->totals().queued.items;
+    const auto w = rate.window().outstanding;
+    char places[80], text[200];
+    std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), rate.window().limit);
+    if (waits > 0) {
+        std::snprintf(text, sizeof(text), "%llu wait and %s (%s)", static_cast<unsigned long long>(waits),
+                      rate.open() ? "the arbiter lets nobody go yet" : "the window is full", places);
+    } else if (w == 0 && !resting.empty()) {
+        std::snprintf(text, sizeof(text), "nobody needs a place, %zu are open and silent (%s)", resting.size(), places);
+    } else {
+        std::snprintf(text, sizeof(text), "nobody waits (%s)", places);
+    }
+    return text;
+}
+
 WindowReport RequestScheduler::window() const
 {
     const auto &self = *impl_;
@@ -64,7 +120,10 @@ WindowReport RequestScheduler::window() const
     r.outstanding = self.rate.window().outstanding;
     r.limit = self.rate.window().limit;
     r.utilisation = self.rate.utilisation();
-    r.change = WindowChangeText(self.rate.lastChange());
+    r.holding = self.engine->totals().queued.items > 0;
+    r.because = self.because();
+    r.change = self.rate.lastChange();
+    r.changedAt = Seconds(self.rate.changedAt());
     const auto now = static_cast<msfrs_time>(self.history.empty() ? 0 : self.history.back().at * 1e9);
     if (const auto queue = self.path.queue(now))
         r.queue = Seconds(*queue);
@@ -81,7 +140,8 @@ RequestScheduler::Trace RequestScheduler::trace(const Request &r, const msfrs_ti
     t.firstWait = r.firstWait;
     const bool waits = r.state == Request::State::Queued || r.state == Request::State::Paused;
     t.totalWait = r.totalWait + (waits ? std::max<msfrs_time>(now - r.waitingSince, 0) : 0);
-    t.exchangeWait = r.exchangeWait;
+    const bool again = r.state == Request::State::Queued && r.firstWait >= 0;
+    t.exchangeWait = r.exchangeWait + (again ? std::max<msfrs_time>(now - r.waitingSince, 0) : 0);
     t.exchanges = r.exchanges;
     t.quanta = r.quanta;
     t.w = r.w;

@@ -370,6 +370,12 @@ void RequestScheduler::Impl::doubtRate()
     host.log(0, text);
 }
 
+void RequestScheduler::resetWindow(const msfrs_time now)
+{
+    impl_->rate.reset(now, impl_->meter->total());
+    impl_->pump(now);
+}
+
 msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;

@@ -49,6 +49,10 @@ public:
     /// Whether the server has fallen silent, so that the place is better had by another; asked some 40 times a second
     /// while SERVED. After true the request is RESTING. Must not call the scheduler; must not throw.
     virtual bool silent(msfrs_time now) { return static_cast<void>(now), false; }
+    /// For reports: whether the server was asked and has not begun to answer; asked while SERVED.
+    virtual bool asked() const { return false; }
+    /// For reports: the host that the client asked for; empty: not known.
+    virtual std::string host() const { return {}; }
 };
 
 struct ClassConfig {
@@ -97,6 +101,7 @@ struct ClassReport {
     std::string name;
     double weight = 0;
     uint32_t users = 0, queued = 0, paused = 0, inFlight = 0;
+    uint32_t asked = 0;               ///< of inFlight: their servers have not begun to answer
     uint32_t resting = 0;             ///< open, without a place: their servers are silent
     uint64_t exchanges = 0;           ///< beyond the first of each request; not in `requests`
     uint64_t requests = 0, bytes = 0, quanta = 0, refusedPerUser = 0, refusedTotal = 0, refusedAdmission = 0,
@@ -114,9 +119,21 @@ struct UserReport {
     uint32_t queued = 0, inFlight = 0;
 };
 
+/// Somebody who waits for a turn.
+struct HeldReport {
+    enum class What { Request, Exchange, Response }; ///< a first one, a later one of a connection, a paused response
+    std::string user, className, host;
+    double waited = 0;                ///< s, so far
+    What what = What::Request;
+};
+const char *HeldText(HeldReport::What);
+
 struct WindowReport {
+    bool holding = false;             ///< whether anybody waits
+    std::string because;              ///< one sentence: why, or why nobody does
     double outstanding = 0, limit = 0, utilisation = 0; ///< W, W+, U of the last interval
-    std::string change;               ///< why W+ was changed last
+    WindowChange change = WindowChange::None; ///< why W+ was changed last
+    double changedAt = 0;             ///< s of the host's clock: when; counts only if it was
     double queue = -1, base = 0;      ///< s: what the queue at the provider adds to round trips (negative: not known), and
                                       ///< their mean without it
     bool metered = false;             ///< whether U comes from the interface counter
@@ -179,6 +196,9 @@ public:
     /// \param server a key of its address
     void seenRoundTrip(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
 
+    /// W+ is W0+ again, as if the scheduler had just started.
+    void resetWindow(msfrs_time now);
+
     /// Updates the window when an interval is over, expires what waited too long, releases what may go.
     /// \returns when it wants to be called next; at most one window interval away
     msfrs_time tick(msfrs_time now);
@@ -206,6 +226,8 @@ public:
 
     std::vector<ClassReport> classes() const;
     std::vector<UserReport> topUsers(size_t most) const;
+    /// Who waits now, the longest first.
+    std::vector<HeldReport> held(size_t most, msfrs_time now) const;
     WindowReport window() const;
     uint32_t classIndex(std::string_view name) const; ///< UINT32_MAX if there is none
     const RequestConfig &config() const;

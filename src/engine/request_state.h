@@ -128,6 +128,7 @@ struct RequestScheduler::Impl {
     void restSilent(msfrs_time now);
     bool goOn(Request &, msfrs_time now);
     double product(msfrs_time base) const;
+    std::string because() const;
     /// A rate that the link cannot reach lets W+ grow for ever: who can mend it is told, once.
     void doubtRate();
 

@@ -15,6 +15,7 @@ constexpr size_t LongestRecord = 16384 + 2048; ///< RFC 5246, section 6.2.3; RFC
 /// HTTP/2 frames that a client sends without wanting anything (RFC 9113), with their headers of 9 bytes: an
 /// acknowledgement of SETTINGS, WINDOW_UPDATE, PING, WINDOW_UPDATE for a stream and for the connection.
 constexpr size_t SmallFrames[] = {9, 13, 17, 26};
+constexpr size_t Tls13Alert = 2; ///< in TLS 1.3 an alert, too, is a record of application data to whoever looks
 constexpr size_t Tls13Overhead = 1 + 16; ///< type and tag (RFC 8446, section 5.2), unpadded
 constexpr size_t Tls12Overhead = 8 + 16; ///< nonce and tag (RFC 5288); what CBC and ChaCha20 add is taken for a request
 
@@ -26,6 +27,8 @@ bool TlsRecords::housekeeping() const
         return true; // a client that says good-bye
     if (header_[0] != ApplicationData)
         return false;
+    if (!tls12_ && left_ == Tls13Alert + Tls13Overhead)
+        return true;
     const auto overhead = tls12_ ? Tls12Overhead : Tls13Overhead;
     return std::any_of(std::begin(SmallFrames), std::end(SmallFrames),
                        [&](const size_t frame) { return left_ == frame + overhead; });

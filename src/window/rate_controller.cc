@@ -35,6 +35,7 @@ const char *WindowChangeText(const WindowChange why)
     case WindowChange::NobodyWaits: return "the link was full and nobody waited";
     case WindowChange::LinkFull: return "the link was full; fewer may do";
     case WindowChange::Idle: return "the link was nearly idle";
+    case WindowChange::Reset: return "it was reset by hand";
     }
     return "";
 }
@@ -155,6 +156,18 @@ void RateController::lower(const msfrs_time elapsed, const PathState &path)
     }
 }
 
+void RateController::reset(const msfrs_time now, const double total)
+{
+    setFull(full_, now, total);
+    fullTime_ = fullFor_ = idleFor_ = 0;
+    fullBytes_ = 0;
+    sinceRecomputed_ = now;
+    sinceRecomputedTotal_ = total;
+    change(params_.initial, WindowChange::Reset);
+    lastChange_ = WindowChange::Reset; // also where W+ was W0+: somebody has asked for it
+    changedAt_ = now;
+}
+
 bool RateController::update(const msfrs_time now, const double total, const double rate, const PathState &path)
 {
     const auto elapsed = now - start_;
@@ -167,8 +180,11 @@ bool RateController::update(const msfrs_time now, const double total, const doub
         accountFull(now, total);
     utilisation_ = Utilisation(total - startTotal_, elapsed, rate);
     fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
+    const double before = window_.limit;
     recompute(now, total, rate, path);
     lower(elapsed, path);
+    if (window_.limit != before)
+        changedAt_ = now;
     outstandingSum_ = 0;
     outstandingSamples_ = 0;
     intervalFull_ = 0;

@@ -43,7 +43,7 @@ struct WindowParams {
 };
 
 /// Why W+ was changed last.
-enum class WindowChange { None, LinkNotFull, QueueAtProvider, NobodyWaits, LinkFull, Idle };
+enum class WindowChange { None, LinkNotFull, QueueAtProvider, NobodyWaits, LinkFull, Idle, Reset };
 const char *WindowChangeText(WindowChange);
 
 /// What connections to servers see, ns.
@@ -83,6 +83,9 @@ public:
     /// \returns whether an interval ended
     bool update(msfrs_time now, double total, double rate, const PathState &path = {});
 
+    /// W+ is W0+ again, whatever has been learned; the interval goes on.
+    void reset(msfrs_time now, double total);
+
     /// Notes how many are outstanding, for their mean over an interval.
     void sample() { outstandingSum_ += window_.outstanding; ++outstandingSamples_; }
 
@@ -91,6 +94,7 @@ public:
     const WindowParams &params() const { return params_; }
     const LedgerWindow &window() const { return window_; }
     WindowChange lastChange() const { return lastChange_; }
+    msfrs_time changedAt() const { return changedAt_; } ///< when; 0 if it never was
 
 private:
     WindowParams params_;
@@ -117,6 +121,7 @@ private:
     double fullForBytes_ = 0;         ///< U times time over them, ns
     msfrs_time idleFor_ = 0;          ///< intervals in a row in which the link was nearly idle
     WindowChange lastChange_ = WindowChange::None;
+    msfrs_time changedAt_ = 0;
 };
 
 } // namespace msfrs

@@ -103,7 +103,7 @@ def _slow_link(request, installed, certificates):
               **(marker.kwargs if marker else {})}
     with World(**wanted) as world, Loop() as loop, contextlib.ExitStack() as stack:
         link = types.SimpleNamespace(
-            world=world, users=stack.enter_context(contextlib.closing(Users(loop, world))),
+            loop=loop, world=world, users=stack.enter_context(contextlib.closing(Users(loop, world))),
             origin=ScriptedOrigin(loop, world.farm, certificates.origin), certificates=certificates,
             gateway=Gateway(world, installed, certificates.gateway),
             of=lambda name: [user for user in world.users if user.cls == name])

@@ -24,10 +24,12 @@ HARM = re.compile(r'assertion failed|\bFATAL\b|\bBUG\b|xassert|terminated abnorm
 #: that counts reads of 64 KB in the 17th.
 STOCK = re.compile(r'mem_node\.cc.* within null pointer|rfc1035\.cc.* null pointer passed|'
                    r"http\.cc.* index 16 out of bounds for type 'int \[16\]'")
-LOG_FIELDS = ('time client port method url status err_code err_detail class user wait total_wait bytes quanta window '
-              'window_limit refusal tag').split()
+LOG_FIELDS = ('time client port method url status err_code err_detail class user wait total_wait exchanges '
+              'exchange_wait bytes quanta window window_limit refusal tag').split()
 LOG_FORMAT = ('%ts.%03tu %>a %>p %rm %ru %>Hs %err_code %err_detail %msfrs::class %msfrs::user %msfrs::wait '
-              '%msfrs::total_wait %msfrs::bytes %msfrs::quanta %msfrs::window %msfrs::window_limit %msfrs::refusal %Ss')
+              '%msfrs::total_wait %msfrs::exchanges %msfrs::exchange_wait %msfrs::bytes %msfrs::quanta '
+              '%msfrs::window %msfrs::window_limit %msfrs::refusal %Ss')
+OFF = {'scheduling': False, 'holding': 'no, because msfrs is off'}   #: mgr:msfrs while it is off
 LISTENING = 'Accepting '      #: what cache.log says of each port at every start and reconfiguration
 #: With this W+ is 1 for half an hour: a request that is not answered holds back all others. `configuration` adds a
 #: short rtt= to the link, as W+ begins with the quanta that the bandwidth-delay product has.
@@ -168,7 +170,7 @@ class Gateway:
         return {row['name']: row for row in self.report()['classes']}
 
     def totals(self, *names):
-        """Sums of figures over all classes, of one report: queued, paused, in_flight, requests, bytes ..."""
+        """Sums of figures over all classes, of one report: queued, paused, in_flight, silent, requests, bytes ..."""
         rows = self.report()['classes']
         return tuple(sum(row[name] for row in rows) for name in names)
 

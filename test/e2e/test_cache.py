@@ -3,7 +3,7 @@
 msfrs off."""
 import pytest
 
-from gateway import NARROW
+from gateway import NARROW, OFF
 
 pytestmark = pytest.mark.link(rate_bps=8e6, rtts_ms=(2.0,), users=(2, 2, 2))
 
@@ -123,7 +123,7 @@ def test_msfrs_off(slow_link, lines):
     assert big.wait().good
     slow_link.origin.open_gate('open')
     assert all(fetch.wait().good for fetch in waiting)
-    assert gateway.report() == {'scheduling': False, 'reason': 'msfrs is off'}
+    assert gateway.report() == OFF
     assert 'msfrs_scheduling 0\n# EOF' in gateway.page('msfrs-metrics')
     for row in gateway.access_log(len(waiting) + 1):
         assert {row[name] for name in SCHEDULED} == {'-'}

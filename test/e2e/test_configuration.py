@@ -16,6 +16,7 @@ import yaml
 
 from background import PATIENCE, wait_until
 from fieldtrial.netns import temporary_directory
+from gateway import OFF
 from installation import SQUID
 
 PORT = 3128
@@ -190,7 +191,7 @@ def test_reconfiguring_with_a_mistake_ends_squid_as_with_any_directive(squid, wr
 
 def test_switched_off_and_on_again(squid):
     squid.start('msfrs off', *GOOD[1:])
-    assert yaml.safe_load(squid.page('msfrs')[1]) == {'scheduling': False, 'reason': 'msfrs is off'}
+    assert yaml.safe_load(squid.page('msfrs')[1]) == OFF
     squid.reconfigure(*GOOD)
     assert yaml.safe_load(squid.page('msfrs')[1])['scheduling']
     squid.reconfigure('msfrs off', *GOOD[1:])

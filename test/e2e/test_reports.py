@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What an administrator sees: the reports msfrs and msfrs-metrics, and the msfrs:: codes in access.log."""
+import base64
 import http.client
 
 import pytest
@@ -9,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as older_par
 
 from background import PATIENCE
 from fieldtrial.world import FORWARD_PORT
-from gateway import NARROW
+from gateway import NARROW, OFF
 
 OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 
@@ -47,8 +48,8 @@ def samples(text):
 @pytest.fixture
 def busy(slow_link):
     """gold's first user waits for a server that does not answer; behind it stand two of bronze, and gold again; a
-    third request of bronze was refused."""
-    gateway = slow_link.gateway.start(NARROW, 'msfrs_queue max_per_user=2', 'msfrs_user src6/64')
+    third request of bronze was refused. Without quanta: a silent server would lose its place."""
+    gateway = slow_link.gateway.start(NARROW, 'msfrs_quantum none', 'msfrs_queue max_per_user=2', 'msfrs_user src6/64')
     gold, bronze = slow_link.of('gold')[0], slow_link.of('bronze')[0]
     slow_link.first = slow_link.users.get(gold, gate='open')
     gateway.wait_for(queued=0, in_flight=1)
@@ -65,16 +66,27 @@ def test_the_report(busy):
     assert report['scheduling'] is True
     assert report['window']['outstanding'] == 1 and report['window']['limit'] == 1
     gold, silver, bronze = report['classes']
-    names = ('name', 'default', 'weight', 'users', 'queued', 'paused', 'in_flight', 'requests', 'waits')
-    assert [gold[name] for name in names] == ['gold', False, busy.world.weights['gold'], 1, 1, 0, 1, 2, 1]
-    assert [silver[name] for name in names] == ['silver', False, busy.world.weights['silver'], 0, 0, 0, 0, 0, 0]
-    assert [bronze[name] for name in names] == ['bronze', True, busy.world.weights['bronze'], 1, 2, 0, 0, 3, 0]
+    assert report['holding'] == 'yes, because 3 wait and the window is full (W is 1 of W+ 1.00)'
+    assert report['window']['changed'] is None
+    names = ('name', 'default', 'weight', 'users', 'queued', 'paused', 'in_flight', 'sending', 'asked', 'silent',
+             'requests', 'exchanges', 'waits')
+    weights = busy.world.weights
+    assert [gold[name] for name in names] == ['gold', False, weights['gold'], 1, 1, 0, 1, 0, 1, 0, 2, 0, 1]
+    assert [silver[name] for name in names] == ['silver', False, weights['silver'], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    assert [bronze[name] for name in names] == ['bronze', True, weights['bronze'], 1, 2, 0, 0, 0, 0, 0, 3, 0, 0]
     assert bronze['refused'] == {'per_user': 1, 'total': 0, 'admission': 0, 'max_wait': 0}
     users = {row['user']: (row['class'], row['queued'], row['in_flight']) for row in report['top_users']}
     assert users == {busy.of('gold')[0].v4: ('gold', 1, 1), busy.of('bronze')[0].v4: ('bronze', 2, 0)}
+    server = busy.world.servers[0].v4
+    assert [(row['user'], row['class'], row['host'], row['what']) for row in report['held']] == [
+        (who.v4, who.cls, server, 'request') for who in (*2 * busy.of('bronze')[:1], busy.of('gold')[0])]
+    waited = [row['waited'] for row in report['held']]
+    assert waited == sorted(waited, reverse=True)
     busy.origin.open_gate('open')
     assert all(fetch.wait().good for fetch in (busy.first, *busy.waiting))
     busy.gateway.rest()
+    assert busy.gateway.report()['holding'] == 'no, because nobody waits (W is 0 of W+ 1.00)'
+    assert busy.gateway.report()['held'] == []
     classes = busy.gateway.classes()
     assert classes['gold']['bytes'] > 100_000 and classes['bronze']['bytes'] > 3000
     assert classes['gold']['waits'] == 2 and classes['bronze']['waits'] == 2
@@ -124,10 +136,14 @@ def test_the_metrics_are_the_reports_figures(busy):
     assert found['msfrs_link_capacity_bytes_per_second',] == busy.world.rate_bps / 8
     assert found['msfrs_window_outstanding_responses',] == report['window']['outstanding']
     assert found['msfrs_window_limit_responses',] == report['window']['limit']
+    assert found['msfrs_holding',] == 1
+    assert found['msfrs_window_last_change', 'reset'] == 0
     for row in report['classes']:
         name = row['name']
         for metric, figure in {'weight': 'weight', 'users': 'users', 'queued_requests': 'queued',
                                'paused_responses': 'paused', 'in_flight_requests': 'in_flight',
+                               'sending_responses': 'sending', 'asked_requests': 'asked', 'silent_requests': 'silent',
+                               'exchanges_total': 'exchanges',
                                'service_bytes': 'service', 'requests_total': 'requests',
                                'received_bytes_total': 'bytes', 'quanta_total': 'quanta',
                                'wait_seconds_count': 'waits'}.items():
@@ -140,15 +156,78 @@ def test_the_metrics_are_the_reports_figures(busy):
     assert {sample.name for family in older_parser(text) for sample in family.samples} == {key[0] for key in found}
 
 
+def test_the_list_of_the_held_is_bounded(slow_link):
+    gateway = slow_link.gateway.start(NARROW, 'msfrs_quantum none')
+    blocker = slow_link.users.get(slow_link.of('gold')[0], gate='open')
+    gateway.wait_for(queued=0, in_flight=1)
+    waiting = [slow_link.users.get(slow_link.of('silver')[0]) for _ in range(60)]
+    gateway.wait_for(queued=60, in_flight=1)
+    assert len(gateway.report()['held']) == 50
+    slow_link.origin.open_gate('open')
+    assert all(fetch.wait().good for fetch in (blocker, *waiting))
+
+
+def test_the_host_of_who_is_held_before_its_tls(slow_link):
+    """Intercepted: the name that the client asks for, or the address."""
+    slow_link.world.start_names()
+    slow_link.gateway.start(NARROW, 'msfrs_quantum none').intercept_tls()
+    gateway = slow_link.gateway
+    blocker = slow_link.users.get(slow_link.of('gold')[0], gate='open')
+    gateway.wait_for(queued=0, in_flight=1)
+    waiting = [slow_link.users.get(slow_link.of('silver')[0], via='tls', name=name) for name in ('s01.test', None)]
+    gateway.wait_for(queued=2, in_flight=1)
+    assert {row['host'] for row in gateway.report()['held']} == {'s01.test', slow_link.world.servers[0].v4}
+    slow_link.origin.open_gate('open')
+    assert all(fetch.wait().good for fetch in (blocker, *waiting))
+
+
+def reset_window(link, password=None):
+    """(status, text) of the action."""
+    with link.world.gateway.inside():
+        connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT, timeout=PATIENCE)
+        connection.connect()
+    credentials = base64.b64encode(f'admin:{password}'.encode()).decode()
+    connection.request('GET', '/squid-internal-mgr/msfrs-reset-window',
+                       headers={'Authorization': f'Basic {credentials}'} if password else {})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_the_window_is_reset_only_with_a_password(slow_link):
+    gateway = slow_link.gateway.start(NARROW)
+    assert reset_window(slow_link, 'any')[0] == 404, 'no password is configured: there is no such action'
+    gateway.reconfigure(NARROW, 'cachemgr_passwd secret msfrs-reset-window')
+    assert reset_window(slow_link)[0] == reset_window(slow_link, 'wrong')[0] == 401
+    assert gateway.report()['window']['changed'] is None
+    assert reset_window(slow_link, 'secret') == (200, 'the window is 1.00 again\n')
+    assert gateway.report()['window']['changed']['because'] == 'it was reset by hand'
+    assert samples(scrape(slow_link)[1])['msfrs_window_last_change', 'reset'] == 1
+    assert 'the window was reset to 1.00 by Cache Manager request' in gateway.cache_log()
+
+
+def test_a_window_that_grew_is_reset_under_load(slow_link):
+    """A rate that the link cannot reach lets it grow; nobody is lost."""
+    gateway = slow_link.gateway.start('msfrs_window interval=100ms', 'cachemgr_passwd secret msfrs-reset-window',
+                                      rate=4e6)
+    load = slow_link.users.load(slow_link.world.users, inflight=8, size=20_000)
+    start = gateway.report()['window']['limit']
+    gateway.wait_until(lambda: gateway.report()['window']['limit'] >= 2 * start, 'a window that has grown')
+    assert reset_window(slow_link, 'secret') == (200, f'the window is {4e6 / 8 * 0.3 / 16384:.2f} again\n')
+    assert [fetch for fetch in load.stop() if not fetch.good] == []
+    gateway.rest()
+
+
 def test_nothing_is_scheduled(slow_link):
     slow_link.gateway.start(on=False)
-    assert yaml.safe_load(slow_link.gateway.page('msfrs')) == {'scheduling': False, 'reason': 'msfrs is off'}
+    assert yaml.safe_load(slow_link.gateway.page('msfrs')) == OFF
     assert samples(scrape(slow_link)[1]) == {('msfrs_scheduling',): 0}
     fetch = slow_link.users.get(slow_link.of('gold')[0]).wait()
     assert fetch.good
     (row,) = slow_link.gateway.access_log(1)
-    assert {row[name] for name in ('class', 'user', 'wait', 'total_wait', 'bytes', 'quanta', 'window', 'window_limit',
-                                   'refusal')} == {'-'}
+    assert {row[name] for name in ('class', 'user', 'wait', 'total_wait', 'exchanges', 'exchange_wait', 'bytes',
+                                   'quanta', 'window', 'window_limit', 'refusal')} == {'-'}
 
 
 def test_why_was_i_held(busy):

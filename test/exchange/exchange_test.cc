@@ -58,7 +58,8 @@ TEST_F(ExchangeTest, HousekeepingPassesWithoutATurn)
     serve();
     for (const size_t frame : {9, 13, 17, 26}) // SETTINGS ack, WINDOW_UPDATE, PING, two WINDOW_UPDATEs
         EXPECT_TRUE(client(Record(frame))) << frame;
-    EXPECT_TRUE(client(Record(2, 21))) << "an alert: the client closes";
+    EXPECT_TRUE(client(Record(2))) << "an alert: the client closes";
+    EXPECT_TRUE(client(Record(2, 21, 0))) << "the same before it is encrypted";
     EXPECT_EQ(exchange.state(), Exchange::State::Over);
     EXPECT_FALSE(client(Record(31))) << "a GET whose headers the server knows can be 48 bytes on the wire";
 }
@@ -87,6 +88,8 @@ TEST_F(ExchangeTest, InTls12RecordsAreLonger)
     exchange.end();
     EXPECT_TRUE(client(Record(13, 23, 24)));
     EXPECT_FALSE(client(Record(13, 23, 17))) << "would be a WINDOW_UPDATE in TLS 1.3";
+    EXPECT_FALSE(client(Record(2, 23, 17))) << "and this an alert";
+    EXPECT_TRUE(client(Record(2, 21, 24))) << "an alert";
 }
 
 TEST_F(ExchangeTest, WhatIsNotTlsIsARequestWheneverTheClientSpeaks)

@@ -37,6 +37,12 @@ bool TestOwner::silent(msfrs_time)
     return isSilent;
 }
 
+bool TestOwner::asked() const
+{
+    EXPECT_TRUE(served) << name << " was asked about its server while it was not served";
+    return isAsked;
+}
+
 RequestTest::~RequestTest()
 {
     if (!s)

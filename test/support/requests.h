@@ -24,11 +24,14 @@ public:
     void granted() override;
     void expired() override;
     bool silent(msfrs_time now) override;
+    bool asked() const override;
+    std::string host() const override { return "host of " + name; }
 
     std::string name;
     Request *request = nullptr;
     bool served = false, resting = false, ended = false;
     bool isSilent = false;   ///< what silent() says
+    bool isAsked = false;    ///< what asked() says
     int grants = 0, expiries = 0;
     Refusal refusal = Refusal::None;
     /// Run by granted() and expired(); without one of the latter, expired() calls done().

@@ -284,6 +284,38 @@ TEST_F(RateControllerTest, WhatTheLinkCarriedOverallKeepsARampFromCountingAsRoom
     EXPECT_NEAR(window.limit, 0.98 / (1.0 / 1.1), 1e-9) << "not 0.98 / 0.8";
 }
 
+TEST_F(RateControllerTest, TellsWhenAndWhyItChangedLast)
+{
+    EXPECT_EQ(rate.lastChange(), WindowChange::None);
+    EXPECT_EQ(rate.changedAt(), 0);
+    pass(0.4, true);
+    EXPECT_EQ(window.limit, 2);
+    EXPECT_EQ(rate.lastChange(), WindowChange::LinkNotFull);
+    const auto changed = rate.changedAt();
+    EXPECT_EQ(changed, now);
+    pass(0.9, false);
+    EXPECT_EQ(rate.changedAt(), changed) << "nothing has changed since";
+}
+
+TEST_F(RateControllerTest, ResetForgetsWhatWasLearned)
+{
+    pass(0.1, true);
+    pass(0.1, true);
+    ASSERT_EQ(window.limit, 4);
+    window.outstanding = 3;
+    rate.setFull(true, now, total);
+    now += Second * 9 / 10; // full, and the link idle: the next update would double W+
+    rate.reset(now, total);
+    EXPECT_EQ(window.limit, 1);
+    EXPECT_EQ(window.outstanding, 3) << "who is served stays served";
+    EXPECT_EQ(rate.lastChange(), WindowChange::Reset);
+    EXPECT_EQ(rate.changedAt(), now);
+    rate.setFull(false, now, total);
+    now += Second / 10;
+    ASSERT_TRUE(rate.update(now, total, C));
+    EXPECT_EQ(window.limit, 1) << "by what came before the reset";
+}
+
 TEST_F(RateControllerTest, ReserveIsAShareOfTheWindow)
 {
     struct { double limit, reserve; uint32_t any, fresh; } const cases[] = {

@@ -143,6 +143,11 @@ Msfrs::Gateway::Gateway(const msfrs::RequestConfig &config):
 
 Msfrs::Gateway::~Gateway()
 {
+    if (ThisGateway == this) {
+        const auto tickets = tickets_; // a scheduler that fails to tell lets all of them go
+        for (const auto ticket: tickets)
+            ticket->report(); // access.log gets their lines later
+    }
     // so that tickets do not come back to us
     if (ThisGateway == this)
         ThisGateway = nullptr;

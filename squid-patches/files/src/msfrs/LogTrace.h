@@ -24,7 +24,7 @@ struct LogTrace {
     SBuf user; ///< see Party::user
     const char *refusal = nullptr; ///< why the request was not forwarded; nil: it was, or still waits
     int64_t firstWait = -1; ///< ns from hold to the first release; negative: never released
-    int64_t totalWait = 0; ///< ns, the same plus all pauses
+    int64_t totalWait = 0; ///< ns, the same plus all pauses and the waits of later exchanges
     int64_t bytes = 0; ///< what was charged
     uint32_t quanta = 0; ///< quanta begun
     uint32_t exchanges = 1; ///< begun, the first one included

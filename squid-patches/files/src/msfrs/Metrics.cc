@@ -112,11 +112,23 @@ const ClassFamily ClassFamilies[] = {
     {   "msfrs_class_in_flight_requests", "gauge", nullptr, "Requests that are being served.",
         [](const msfrs::ClassReport &c) { return std::to_string(c.inFlight); }
     },
+    {   "msfrs_class_sending_responses", "gauge", nullptr, "Of those in flight: their servers have begun to answer.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.inFlight - c.asked); }
+    },
+    {   "msfrs_class_asked_requests", "gauge", nullptr, "Of those in flight: their servers have not answered yet.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.asked); }
+    },
+    {   "msfrs_class_silent_requests", "gauge", nullptr, "Open without a place, as their servers say nothing.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.resting); }
+    },
     {   "msfrs_class_service_bytes", "gauge", "bytes", "Service counter: bytes by weight and user.",
         [](const msfrs::ClassReport &c) { return Fixed(c.service, 0); }
     },
     {   "msfrs_class_requests", "counter", nullptr, "Requests that arrived.",
         [](const msfrs::ClassReport &c) { return std::to_string(c.requests); }
+    },
+    {   "msfrs_class_exchanges", "counter", nullptr, "Exchanges beyond the first of each request.",
+        [](const msfrs::ClassReport &c) { return std::to_string(c.exchanges); }
     },
     {   "msfrs_class_received_bytes", "counter", "bytes", "Bytes of responses that were received.",
         [](const msfrs::ClassReport &c) { return std::to_string(c.bytes); }
@@ -128,6 +140,35 @@ const ClassFamily ClassFamilies[] = {
         [](const msfrs::ClassReport &c) { return std::to_string(c.quanta); }
     },
 };
+
+/// why W+ was changed last, as values of a label
+const std::pair<msfrs::WindowChange, const char *> WindowChanges[] = {
+    {msfrs::WindowChange::LinkNotFull, "link_not_full"}, {msfrs::WindowChange::QueueAtProvider, "queue_at_provider"},
+    {msfrs::WindowChange::NobodyWaits, "nobody_waits"}, {msfrs::WindowChange::LinkFull, "link_full"},
+    {msfrs::WindowChange::Idle, "idle"}, {msfrs::WindowChange::Reset, "reset"}
+};
+
+/// who is held, by what W+ was changed last, and what connections see of the queue at the provider
+void
+PrintHolding(Writer &writer, const msfrs::WindowReport &window, const double now)
+{
+    writer.gauge("msfrs_holding", nullptr, "1 while anybody waits for a turn.", window.holding ? "1" : "0");
+    writer.family("msfrs_window_last_change", "gauge", nullptr, "1 for the reason of the last change of W+.");
+    for (const auto &[change, reason]: WindowChanges)
+        writer.sample("", std::string("reason=\"") + reason + '"', window.change == change ? "1" : "0");
+    if (window.change != msfrs::WindowChange::None) {
+        writer.gauge("msfrs_window_last_change_age_seconds", "seconds", "How long ago that was.",
+                     Fixed(now - window.changedAt, 3));
+    }
+    if (window.queue >= 0) {
+        writer.gauge("msfrs_link_queue_seconds", "seconds", "What the queue at the provider adds to round trips.",
+                     Fixed(window.queue, 6));
+    }
+    if (window.base > 0) {
+        writer.gauge("msfrs_link_base_round_trip_seconds", "seconds", "Mean round trip to servers without that queue.",
+                     Fixed(window.base, 6));
+    }
+}
 
 void
 PrintClasses(Writer &writer, const Reports &classes)
@@ -159,7 +200,8 @@ void
 PrintWaits(Writer &writer, const Reports &classes)
 {
     writer.family("msfrs_class_wait_seconds", "summary", "seconds",
-                  "From the arrival of a request to its first release; quantiles over the last five to ten minutes.");
+                  "From the arrival of a request, or of a later exchange, to its first release; quantiles over the "
+                  "last five to ten minutes.");
     for (const auto &c: classes) {
         const std::pair<const char *, double> quantiles[] = {
             {"0.5", c.waitP50}, {"0.95", c.waitP95}, {"0.99", c.waitP99}
@@ -195,6 +237,7 @@ Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
                      Fixed(window.outstanding, 0));
         writer.gauge("msfrs_window_limit_responses", nullptr, "W+: responses that may be under way.",
                      Fixed(window.limit, 6));
+        PrintHolding(writer, window, Gateway::Now()*1e-9);
         const auto &excess = TheExcessCounts();
         writer.counter("msfrs_excess_lines", nullptr, "Lines that msfrs_excess took.", excess.lines);
         writer.counter("msfrs_excess_refused_lines", nullptr, "Lines that msfrs_excess refused.", excess.refused);

@@ -152,6 +152,24 @@ Msfrs::MetricsAction::contentType() const
     return "application/openmetrics-text; version=1.0.0; charset=utf-8";
 }
 
+/// Not a report, but done as one, as offline_toggle is: W+ begins anew.
+static void
+ResetWindow(StoreEntry * const entry)
+{
+    PackableStream os(*entry);
+    const auto gateway = Msfrs::TheGateway();
+    const auto reset = gateway && gateway->attempt("resetWindow", [](auto &scheduler, const auto now) {
+        scheduler.resetWindow(now);
+    });
+    if (!reset || !gateway->scheduler()) {
+        os << "nothing is scheduled\n";
+        return;
+    }
+    const auto limit = Msfrs::Fixed(gateway->scheduler()->window().limit, 2);
+    debugs(97, DBG_IMPORTANT, "msfrs: the window was reset to " << limit << " by Cache Manager request");
+    os << "the window is " << limit << " again\n";
+}
+
 void
 Msfrs::RegisterReports()
 {
@@ -159,6 +177,8 @@ Msfrs::RegisterReports()
                         &YamlAction::Create, 0, 1);
     Mgr::RegisterAction("msfrs-metrics", "Request Scheduler (MSF-RS): OpenMetrics, for Prometheus",
                         &MetricsAction::Create, 0, 1);
+    Mgr::RegisterAction("msfrs-reset-window", "Request Scheduler (MSF-RS): let the window begin anew",
+                        &ResetWindow, 1, 1); // changes something: only with a password
 }
 
 std::string
@@ -174,6 +194,8 @@ namespace
 
 using Msfrs::Fixed;
 using Msfrs::Quoted;
+
+constexpr size_t MostHeld = 50; ///< entries of a report
 
 std::string
 Plugin(const msfrs::PluginChoice &choice)
@@ -202,6 +224,16 @@ PrintWindow(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::W
     os << "window:\n"
        "  outstanding: " << Fixed(window.outstanding, 0) << " # W, responses under way\n"
        "  limit: " << Fixed(window.limit, 2) << " # W+, how many there may be\n"
+       "  changed: ";
+    if (window.change == msfrs::WindowChange::None)
+        os << "null";
+    else
+        os << "{ago: " << Fixed(now - window.changedAt, 1) << ", because: " <<
+           Quoted(msfrs::WindowChangeText(window.change)) << '}';
+    os << " # when W+ was, and why\n"
+       "  queue: " << (window.queue < 0 ? "null" : Fixed(window.queue, 4)) <<
+       " # at the provider, as round trips to servers see it; null: too few seen lately\n"
+       "  base: " << (window.base > 0 ? Fixed(window.base, 4) : "null") << " # their mean without that queue\n"
        "  utilisation: " << Fixed(window.utilisation, 4) << " # U of the last interval, share of the rate\n"
        "  target: " << Fixed(config.window.target, 4) << " # U+\n"
        "  interval: " << Fixed(config.window.interval*1e-9, 3) << "\n"
@@ -239,7 +271,11 @@ PrintClass(std::ostream &os, const msfrs::ClassReport &c, const bool isDefault)
        "    queued: " << c.queued << "\n"
        "    paused: " << c.paused << "\n"
        "    in_flight: " << c.inFlight << "\n"
+       "    sending: " << c.inFlight - c.asked << "\n"
+       "    asked: " << c.asked << "\n"
+       "    silent: " << c.resting << "\n"
        "    requests: " << c.requests << "\n"
+       "    exchanges: " << c.exchanges << "\n"
        "    bytes: " << c.bytes << "\n"
        "    excess: " << c.excess << "\n"
        "    quanta: " << c.quanta << "\n"
@@ -252,6 +288,18 @@ PrintClass(std::ostream &os, const msfrs::ClassReport &c, const bool isDefault)
        ", admission: " << c.refusedAdmission << ", max_wait: " << c.expired << "}\n";
 }
 
+void
+PrintHeld(std::ostream &os, const std::vector<msfrs::HeldReport> &held)
+{
+    os << "# who waits for a turn now, the longest first, at most " << MostHeld << ". request: has had none yet.\n"
+       "# exchange: a later one of a connection that is kept. response: paused between two quanta.\n"
+       "held:" << (held.empty() ? " []\n" : "\n");
+    for (const auto &h: held) {
+        os << "  - {user: " << Quoted(h.user) << ", class: " << Quoted(h.className) << ", host: " << Quoted(h.host) <<
+           ", waited: " << Fixed(h.waited, 3) << ", what: " << msfrs::HeldText(h.what) << "}\n";
+    }
+}
+
 } // namespace
 
 void
@@ -261,15 +309,17 @@ Msfrs::PrintReport(std::ostream &os, const Gateway * const gateway)
     os << "# Request scheduler (MSF-RS). Rates in bit/s, times in seconds, sizes in bytes; counts since it started.\n"
        "scheduling: " << (scheduler ? "true" : "false") << '\n';
     if (!scheduler) {
-        os << "reason: " << (gateway ? "\"the scheduler failed and will start again; see cache.log\""
-                             : "\"msfrs is off\"") << '\n';
+        os << "holding: no, because " << (gateway ? "the scheduler failed and will start again; see cache.log"
+                                          : "msfrs is off") << '\n';
         return;
     }
 
     const auto &config = scheduler->config();
     const auto window = scheduler->window();
+    const auto now = Gateway::Now();
+    os << "holding: " << (window.holding ? "yes" : "no") << ", because " << window.because << '\n';
     PrintLink(os, config, window);
-    PrintWindow(os, config, window, Gateway::Now()*1e-9);
+    PrintWindow(os, config, window, now*1e-9);
     PrintExcess(os);
     os << "quantum: " << config.quantum << " # 0: none\n"
        "max_wait: " << Fixed(config.maxWait*1e-9, 3) << "\n"
@@ -277,14 +327,19 @@ Msfrs::PrintReport(std::ostream &os, const Gateway * const gateway)
        "max_queued: " << config.maxQueued << "\n"
        "arbiter: " << Plugin(config.arbiter) << "\n"
        "admission: " << Plugin(config.admission) << "\n"
-       "# users: who have a request queued or in service. service: the service counter, bytes by weight and user.\n"
+       "# users: who have a request queued or in service. in_flight: who have a place, and are sending or were asked\n"
+       "# and have not answered yet. silent: open without a place. exchanges: beyond the first of each request, which\n"
+       "# is counted in requests.\n"
+       "# service: the service counter, bytes by weight and user.\n"
        "# excess: bytes that no request caused, in addition to bytes.\n"
-       "# wait_*: from the arrival of a request to its first release, over the last five to ten minutes.\n"
+       "# wait_*: from the arrival of a request, or of a later exchange, to its first release, over the last five to\n"
+       "# ten minutes.\n"
        "classes:\n";
     size_t index = 0;
     for (const auto &c: scheduler->classes())
         PrintClass(os, c, index++ == config.defaultClass);
 
+    PrintHeld(os, scheduler->held(MostHeld, now));
     const auto users = scheduler->topUsers(10);
     os << "# by bytes since a user was first seen, and not forgotten since\n"
        "top_users:" << (users.empty() ? " []\n" : "\n");

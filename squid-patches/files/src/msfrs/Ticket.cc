@@ -415,6 +415,12 @@ Msfrs::Ticket::silent(const msfrs_time now)
     return true;
 }
 
+std::string
+Msfrs::Ticket::host() const
+{
+    return request_ ? request_->url.host() : "";
+}
+
 void
 Msfrs::Ticket::noteRestArrived()
 {

@@ -125,6 +125,8 @@ private:
     void expired() override;
     void dropped() override;
     bool silent(msfrs_time now) override;
+    bool asked() const override { return exchange_.state() == msfrs::Exchange::State::Asked; }
+    std::string host() const override;
 
     HttpRequestPointer request_;
     AccessLogEntryPointer al_;

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Connections through Squid with both ends in the test's hands: each says what it is told, when it is told."""
+import asyncio
+import contextlib
+import queue
+import socket
+import ssl
+
+from background import PATIENCE, wait_until
+from fieldtrial import addresses as plan
+from fieldtrial.world import FORWARD_PORT
+from scripted_origin import RESET
+
+PORT, TLS_PORT = 7000, 7443
+#: Bytes that an end's kernel takes at once, so that no later stall of the test's own delays them.
+IN_ONE_PIECE = 32_000_000
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33         # linux: asm-generic/socket.h; not in Python's socket module
+
+
+class End:
+    """One end. `heard` has all that came; `over` whether the other end has closed or reset the connection."""
+
+    def __init__(self, loop, reader, writer, deaf=False):
+        self._loop, self._reader, self._writer = loop, reader, writer
+        self.heard, self.over = bytearray(), False
+        self._socket = writer.get_extra_info('socket')
+        self.port = writer.get_extra_info('sockname')[1]
+        self._task = None if deaf else asyncio.ensure_future(self._listen())
+
+    async def _listen(self):
+        with contextlib.suppress(OSError, ssl.SSLError, asyncio.CancelledError):
+            while data := await self._reader.read(1 << 16):
+                self.heard += data
+        self.over = True
+
+    def listen(self):
+        """From now on, for one that was deaf."""
+        async def begin():
+            self._task = asyncio.ensure_future(self._listen())
+        self._loop.call(begin())
+
+    def say(self, words):
+        """Gives the words to the kernel, or to the event loop what it does not take."""
+        async def write():
+            self._writer.write(words)
+        self._loop.call(write())
+
+    def leave(self, reset=False):
+        """Ends the connection: the kernel says so after what was said before, without a good-bye of TLS's; or resets
+        it."""
+        async def end():
+            with contextlib.suppress(OSError):      # it has ended
+                if not reset:
+                    self._socket.shutdown(socket.SHUT_WR)
+                    return
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            if self._task:
+                self._task.cancel()
+            self._writer.transport.abort()
+        self._loop.call(end())
+
+    def say_good_bye(self):
+        """Closes the connection with TLS's alert, if it has TLS."""
+        async def close():
+            self._writer.close()
+        self._loop.call(close())
+
+    def wait_for(self, words):
+        """Until all that was heard is exactly these words."""
+        wait_until(lambda: len(self.heard) >= len(words), lambda: f'{len(words)} bytes; heard {len(self.heard)}')
+        assert self.heard == words, f'{len(self.heard)} bytes, not the {len(words)} that were said'
+
+
+class Pair:
+    """The two ends of a connection."""
+
+    def __init__(self, client, server):
+        self.client, self.server = client, server
+
+
+class BothEnds:
+    """Makes pairs for the users of a slow_link (see conftest)."""
+
+    def __init__(self, link):
+        self._loop, self._world = link.loop, link.world
+        self._pairs, self._deaf = [], False
+        self._accepted = {PORT: queue.SimpleQueue(), TLS_PORT: queue.SimpleQueue()}
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(str(link.certificates.origin))
+        self._servers = [link.loop.call(self._listen(port)) for port in self._accepted]
+
+    async def _listen(self, port):
+        with self._world.farm.inside():
+            made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, IN_ONE_PIECE)
+        made.bind(('0.0.0.0', port))
+
+        def accepted(reader, writer):
+            self._accepted[port].put(End(self._loop, reader, writer, self._deaf))
+        return await asyncio.start_server(accepted, sock=made, ssl=self._context if port == TLS_PORT else None)
+
+    def tunnel(self, user, tls=None, deaf=False):
+        """A CONNECT tunnel of a user; opaque, or with TLS of a version in it, which Squid does not read. deaf: its
+        server does not listen until it is told to."""
+        return self._open(user, tls, None, deaf)
+
+    def plain(self, user, words):
+        """Words to the proxy that ask for something at PORT of the first server."""
+        return self._open(user, None, words, False)
+
+    @property
+    def address(self):
+        return f'{self._world.servers[0].v4}:{PORT}'
+
+    def _open(self, user, tls, words, deaf):
+        self._deaf = deaf
+        waiting = self._loop.start(self._connect(user, tls, words))
+        server = self._accepted[TLS_PORT if tls else PORT].get(timeout=PATIENCE)
+        self._pairs.append(Pair(waiting.result(PATIENCE), server))
+        return self._pairs[-1]
+
+    async def _connect(self, user, tls, words):
+        with self._world.users_host.inside():
+            made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, IN_ONE_PIECE)
+        made.bind((user.v4, 0))
+        made.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(made, (plan.GATEWAY_IN4, FORWARD_PORT))
+        reader, writer = await asyncio.open_connection(sock=made)
+        if words is None:
+            target = f'{self._world.servers[0].v4}:{TLS_PORT if tls else PORT}'
+            writer.write(f'CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n'.encode())
+            answer = await reader.readuntil(b'\r\n\r\n')
+            assert b' 200 ' in answer.splitlines()[0], answer
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            context.minimum_version = context.maximum_version = tls
+            context.set_ciphers('ECDHE+AESGCM')
+            await writer.start_tls(context)
+        if words:
+            writer.write(words)
+        return End(self._loop, reader, writer)
+
+    def end(self):
+        """Resets all that is open."""
+        for pair in self._pairs:
+            pair.client.leave(reset=True)
+            pair.server.leave(reset=True)
+        self._pairs.clear()
+
+    def close(self):
+        for server in self._servers:
+            self._loop.loop.call_soon_threadsafe(server.close)

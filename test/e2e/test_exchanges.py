@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Connections that are kept: what holds a place is an exchange, and each kind of traffic has its rule
+(docs/exchanges.md). One place, which `flood` takes for as long as a test wants, and both ends in the test's hands."""
+import contextlib
+import ssl
+
+import pytest
+
+from background import content
+from both_ends import BothEnds
+from gateway import NARROW
+
+TLS_1_2, TLS_1_3 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+INSIDE = pytest.mark.parametrize('tls', (None, TLS_1_2, TLS_1_3), ids=('opaque', 'tls1.2', 'tls1.3'))
+#: Whoever has the place keeps it while its server sends. The receive buffer keeps the provider's queue short.
+LINES = (NARROW, 'msfrs_quantum 1 GB', 'tcp_recv_bufsize 32 KB')
+FLOOD = 16_000_000      #: bytes; a minute of the link
+ASK, ANSWER = content('ask', 0, 48), content('answer', 0, 3000)
+MUCH = content('much', 0, 400_000)      #: more than a read of Squid's takes
+
+
+@pytest.fixture(scope='module')
+def narrow(common_link):
+    common_link.gateway.start(*LINES)
+    with contextlib.closing(BothEnds(common_link)) as ends:
+        common_link.ends = ends
+        yield
+
+
+@pytest.fixture
+def link(narrow, shared_link):
+    """Each test ends what it has opened; then nothing may be left."""
+    yield shared_link
+    shared_link.ends.end()
+    silent(shared_link, 0)
+
+
+def silent(link, count=1):
+    """Until so many connections are open without a place, and nothing else goes on."""
+    link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=count)
+
+
+def exchanges(link):
+    """Of gold, beyond the first of each of its requests."""
+    return link.gateway.classes()['gold']['exchanges']
+
+
+def kept(link, tls=None):
+    """A tunnel of gold's first user that has had an exchange; `before` is how many gold had had before it, `first` how
+    many it has had itself by then: more than one if its ends needed longer than it takes to count as silent."""
+    before = exchanges(link)
+    pair = link.ends.tunnel(link.of('gold')[0], tls)
+    pair.client.say(ASK)
+    pair.server.wait_for(ASK)
+    pair.server.say(ANSWER)
+    pair.client.wait_for(ANSWER)
+    silent(link)
+    pair.before, pair.first = before, 1 + exchanges(link) - before
+    return pair
+
+
+def flood(link):
+    """A tunnel of silver whose server does not stop to send."""
+    pair = link.ends.tunnel(link.of('silver')[0])
+    pair.server.say(bytes(FLOOD))
+    link.gateway.wait_until(lambda: len(pair.client.heard) > 100_000, 'it flows')
+    return pair
+
+
+def in_turn(link, queued=0, **others):
+    """Until the flood has the place and so many wait for it."""
+    link.gateway.wait_for(queued=queued, paused=0, in_flight=1, **others)
+
+
+def logged(link, pair):
+    """The line of access.log of a pair, which must have ended."""
+    def found():
+        return [row for row in link.gateway.access_log() if row['port'] == str(pair.client.port)]
+    return link.gateway.wait_until(found, 'a line of access.log')[0]
+
+
+@INSIDE
+@pytest.mark.sanitized
+def test_a_kept_tunnel_waits_for_its_turn_again(link, tls):
+    pair, busy = kept(link, tls), flood(link)
+    in_turn(link, silent=1)
+    pair.client.say(ASK)
+    in_turn(link, queued=1, silent=0)
+    report = link.gateway.report()
+    assert report['holding'].startswith('yes, because 1 wait and the window is full')
+    (held,) = report['held']
+    assert (held['user'], held['class'], held['host'], held['what']) == (
+        link.of('gold')[0].v4, 'gold', link.world.servers[0].v4, 'exchange')
+    assert pair.server.heard == ASK, 'it did not wait'
+    busy.client.leave(reset=True)
+    pair.server.wait_for(ASK + ASK)
+    pair.server.say(ANSWER)
+    pair.client.wait_for(ANSWER + ANSWER)
+    silent(link)
+    pair.client.say_good_bye()      # which is no exchange
+    row = logged(link, pair)
+    assert int(row['exchanges']) == 1 + exchanges(link) - pair.before > pair.first and int(row['exchange_wait']) > 0
+    assert abs(int(row['total_wait']) - int(row['wait']) - int(row['exchange_wait'])) <= 1     # milliseconds, cut off
+    assert int(row['bytes']) >= 2 * len(ANSWER)
+
+
+def test_exchanges_are_counted_and_are_no_requests(link):
+    requests = link.gateway.classes()['gold']['requests']
+    pair = kept(link)
+    for number in range(2, 5):
+        pair.client.say(ASK)
+        pair.server.wait_for(number * ASK)
+        pair.server.say(ANSWER)
+        pair.client.wait_for(number * ANSWER)
+        silent(link)
+    assert link.gateway.classes()['gold']['requests'] == requests + 1
+    pair.client.leave()
+    assert int(logged(link, pair)['exchanges']) == 1 + exchanges(link) - pair.before >= pair.first + 3
+
+
+def test_who_was_asked_and_who_sends(link):
+    pair = link.ends.tunnel(link.of('gold')[0])
+    pair.client.say(ASK)
+    pair.server.wait_for(ASK)
+    assert link.gateway.totals('sending') == (0,)
+    pair.server.say(bytes(FLOOD))
+    link.gateway.wait_for(sending=1, asked=0, silent=0)
+
+
+@pytest.mark.parametrize('asked', (True, False), ids=('long-poll', 'push'))
+@INSIDE
+def test_what_comes_after_the_place_went_back(link, asked, tls):
+    """A little passes; of much, what follows the first read waits for a turn."""
+    pair = kept(link, tls)
+    if asked:
+        pair.client.say(ASK)
+        pair.server.wait_for(ASK + ASK)
+        silent(link)
+    busy = flood(link)
+    in_turn(link, silent=1)
+    pair.server.say(b'a little')
+    pair.client.wait_for(ANSWER + b'a little')
+    in_turn(link, silent=1)
+    pair.server.say(MUCH)
+    in_turn(link, queued=1, silent=0)
+    assert len(pair.client.heard) < len(MUCH) / 2
+    busy.client.leave(reset=True)
+    pair.client.wait_for(ANSWER + b'a little' + MUCH)
+    silent(link)
+    pair.client.leave()
+    assert int(logged(link, pair)['exchanges']) == 1 + exchanges(link) - pair.before >= pair.first + (2 if asked else 1)
+
+
+def test_server_sent_events(link):
+    """A response of HTTP/1 gives its place back between events, and small ones need none."""
+    get = f'GET http://{link.ends.address}/events HTTP/1.1\r\nHost: {link.ends.address}\r\n\r\n'.encode()
+    pair = link.ends.plain(link.of('gold')[0], get)
+    link.gateway.wait_until(lambda: b'\r\n\r\n' in pair.server.heard, 'the request')
+    pair.server.say(b'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: 1\n\n')
+    link.gateway.wait_until(lambda: b'data: 1\n\n' in pair.client.heard, 'the first event')
+    silent(link)
+    busy = flood(link)
+    in_turn(link, silent=1)
+    pair.server.say(b'data: 2\n\n')
+    link.gateway.wait_until(lambda: b'data: 2\n\n' in pair.client.heard, 'the second event')
+    in_turn(link, silent=1)
+    before = len(pair.client.heard)
+    pair.server.say(MUCH)
+    in_turn(link, queued=1, silent=0)
+    assert len(pair.client.heard) - before < len(MUCH) / 2
+    busy.client.leave(reset=True)
+    link.gateway.wait_until(lambda: len(pair.client.heard) >= before + len(MUCH), 'all of it')
+    silent(link)
+
+
+@pytest.mark.parametrize('size', (9, 13, 17, 26), ids=('settings-ack', 'window-update', 'ping', 'two-window-updates'))
+@pytest.mark.parametrize('tls', (TLS_1_2, TLS_1_3), ids=('tls1.2', 'tls1.3'))
+def test_housekeeping_of_http2_waits_for_nothing(link, tls, size):
+    pair = kept(link, tls)
+    flood(link)
+    in_turn(link, silent=1)
+    pair.client.say(ASK[:size])
+    pair.server.wait_for(ASK + ASK[:size])
+    in_turn(link, silent=1)
+    pair.client.say(ASK[:size + 1])     # what is as large as no such frame waits
+    in_turn(link, queued=1, silent=0)
+
+
+def test_an_upload_holds_no_place(link):
+    """Its server does not read all of it: it goes on, and another has the place."""
+    words = content('upload', 0, 8_000_000)
+    pair = link.ends.tunnel(link.of('gold')[0], deaf=True)
+    pair.client.say(words)
+    silent(link)
+    busy = flood(link)
+    in_turn(link, silent=1)
+    busy.client.leave(reset=True)       # it has paused: what is left may wait for a turn
+    pair.server.listen()
+    pair.server.wait_for(words)
+
+
+@INSIDE
+@pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
+@pytest.mark.sanitized
+def test_a_client_that_leaves_while_it_is_held(link, tls, reset):
+    """It is noticed at once, not when its turn comes."""
+    pair = kept(link, tls)
+    flood(link)
+    pair.client.say(ASK)
+    in_turn(link, queued=1, silent=0)
+    pair.client.leave(reset)
+    in_turn(link, queued=0, silent=0)
+    link.gateway.wait_until(lambda: pair.server.over, 'its server hears of it')
+    row = logged(link, pair)
+    assert int(row['exchanges']) == pair.first + 1 and int(row['exchange_wait']) > 0
+
+
+@INSIDE
+@pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
+@pytest.mark.sanitized
+def test_a_server_that_leaves_while_its_client_is_held(link, tls, reset):
+    pair = kept(link, tls)
+    flood(link)
+    pair.client.say(ASK)
+    in_turn(link, queued=1, silent=0)
+    pair.server.leave(reset)
+    in_turn(link, queued=0, silent=0)
+    link.gateway.wait_until(lambda: pair.client.over, 'its client hears of it')
+
+
+@INSIDE
+@pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
+def test_the_end_of_one_side_is_that_of_a_silent_tunnel(link, tls, reset):
+    """Squid keeps no half of one."""
+    one, other = kept(link, tls), link.ends.tunnel(link.of('bronze')[0], tls)
+    silent(link, 2)
+    one.client.leave(reset)
+    link.gateway.wait_until(lambda: one.server.over, 'the server hears of it')
+    other.server.leave(reset)
+    link.gateway.wait_until(lambda: other.client.over, 'the client hears of it')
+    silent(link, 0)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize('lines, how', (
+    ((), {}),
+    ((), {'weights': {'silver': 1, 'bronze': 1}}),
+    (('msfrs_arbiter fifo',), {}),
+), ids=('same', 'class-gone', 'arbiter'))
+def test_reconfigured_while_held(link, lines, how):
+    pair, busy = kept(link), flood(link)
+    pair.client.say(ASK)
+    in_turn(link, queued=1, silent=0)
+    link.gateway.reconfigure(*LINES, *lines, **how)
+    in_turn(link, queued=1, silent=0)
+    assert pair.server.heard == ASK
+    busy.client.leave(reset=True)
+    pair.server.wait_for(ASK + ASK)
+    pair.client.leave()
+    link.gateway.reconfigure(*LINES)
+
+
+@pytest.mark.sanitized
+def test_switched_off_while_held(link):
+    pair = kept(link)
+    flood(link)
+    pair.client.say(ASK)
+    in_turn(link, queued=1, silent=0)
+    link.gateway.reconfigure(on=False)
+    pair.server.wait_for(ASK + ASK)
+    pair.server.say(MUCH)
+    pair.client.wait_for(ANSWER + MUCH)
+    pair.client.leave()
+    link.gateway.reconfigure(*LINES)
+
+
+def test_what_was_scheduled_before_it_was_switched_off_is_logged(link):
+    pair = kept(link)
+    link.gateway.reconfigure(on=False)
+    pair.client.leave()
+    row = logged(link, pair)
+    assert int(row['exchanges']) == pair.first and len(ANSWER) <= int(row['bytes']) < len(ANSWER) + 1000
+    link.gateway.reconfigure(*LINES)
+
+
+def test_what_waited_too_long_goes_on(link):
+    """Regardless of the window: nobody could be told."""
+    pair = kept(link)
+    flood(link)
+    pair.client.say(ASK)
+    in_turn(link, queued=1, silent=0)
+    link.gateway.reconfigure(*LINES, 'msfrs_queue max_wait=100ms')
+    pair.server.wait_for(ASK + ASK)
+    assert link.gateway.classes()['gold']['refused']['max_wait'] == 0
+    link.gateway.reconfigure(*LINES)
