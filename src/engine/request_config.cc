@@ -33,6 +33,7 @@ void CheckRequestConfig(const RequestConfig &c)
             "a factor above 1");
     Require(c.window.reserve >= 0 && std::isfinite(c.window.reserve), "window reserve", c.window.reserve,
             "a share of 0 or more");
+    Require(c.patience > 0, "patience", static_cast<double>(c.patience), "a time above 0 ns");
     Require(c.quantum >= 0, "quantum", static_cast<double>(c.quantum), "0 (none) or more bytes");
     Require(c.maxWait > 0, "longest wait", static_cast<double>(c.maxWait), "a time above 0 ns");
     Require(c.maxPerUser > 0, "queued requests per user", c.maxPerUser, "1 or more");

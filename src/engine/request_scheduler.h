@@ -74,6 +74,7 @@ struct RequestConfig {
     uint32_t packetOverhead = 0;      ///< bytes of each packet that the interface's counter leaves out, 0..256
     msfrs_time rtt = 300'000'000;     ///< ns, > 0: up to this round trip one response alone can fill the link
     WindowParams window;
+    msfrs_time patience = 600'000'000; ///< ns, > 0: how long a server that begins no answer holds its place at least
     int64_t quantum = 16384;          ///< bytes, 0: none (a response is served in one piece)
     std::vector<ClassConfig> classes; ///< at least one
     uint32_t defaultClass = 0;        ///< index into classes

@@ -13,8 +13,7 @@ constexpr msfrs_time Ms = 1'000'000;
 /// How long a server may say nothing. Measured over HTTP/2 in TLS with round trips of 12 to 296 ms: 50 and 200 ms
 /// after a record did equally well, so little hangs on finding where records end.
 constexpr msfrs_time AfterRecord = 50 * Ms;
-constexpr msfrs_time Within = 200 * Ms;       ///< and two round trips
-constexpr msfrs_time BeforeAnswer = 600 * Ms; ///< and three round trips
+constexpr msfrs_time Within = 200 * Ms;       ///< or two round trips
 constexpr msfrs_time Connecting = 1100 * Ms;  ///< a SYN that is lost comes again after a second
 
 constexpr int64_t Upload = 16384;             ///< bytes unanswered: more than any request without a body
@@ -75,14 +74,14 @@ int64_t Exchange::allowance(const msfrs_time now) const
     return Allowance - static_cast<int64_t>(std::max(static_cast<double>(unasked_) - madeUp, 0.0));
 }
 
-msfrs_time Exchange::silentAt(const msfrs_time srtt) const
+msfrs_time Exchange::silentAt(const msfrs_time srtt, const msfrs_time patience) const
 {
     switch (state_) {
     case State::Over:
     case State::Uploading:
         break;
     case State::Asked:
-        return since_ + (srtt > 0 ? std::max(BeforeAnswer, 3 * srtt) : Connecting);
+        return since_ + std::max(patience, srtt > 0 ? 3 * srtt : Connecting);
     case State::Answered:
         return since_ + (mayBeComplete() ? AfterRecord : std::max(Within, 2 * srtt));
     }

@@ -47,7 +47,8 @@ public:
 
     /// When the server counts as silent if it says nothing until then; in the past for who needs no place.
     /// \param srtt round trip to the server, ns; 0: not known (yet)
-    msfrs_time silentAt(msfrs_time srtt) const;
+    /// \param patience how long the beginning of an answer is waited for at least, ns
+    msfrs_time silentAt(msfrs_time srtt, msfrs_time patience = 600'000'000) const;
 
     /// Whether what the server has said so far may be all: it ends where a record ends.
     bool mayBeComplete() const { return state_ == State::Answered && followed_ && server_.atEnd(); }

@@ -31,9 +31,11 @@ LOG_FORMAT = ('%ts.%03tu %>a %>p %rm %ru %>Hs %err_code %err_detail %msfrs::clas
               '%msfrs::window %msfrs::window_limit %msfrs::refusal %Ss')
 OFF = {'scheduling': False, 'holding': 'no, because msfrs is off'}   #: mgr:msfrs while it is off
 LISTENING = 'Accepting '      #: what cache.log says of each port at every start and reconfiguration
-#: With this W+ is 1 for half an hour: a request that is not answered holds back all others. `configuration` adds a
+#: With this W+ is 1 for half an hour: a request in service holds back all others. `configuration` adds a
 #: short rtt= to the link, as W+ begins with the quanta that the bandwidth-delay product has.
-NARROW = 'msfrs_window interval=1min growth=1.01 reserve=0%'
+ONE_PLACE = 'msfrs_window interval=1min growth=1.01 reserve=0%'
+#: The same, and a request that is not answered is in service for as long as a test may take.
+NARROW = f'{ONE_PLACE} patience=1h'
 #: Weights hold over time, and these tests have seconds: nobody may be far ahead or behind meanwhile.
 SOON = 'msfrs_arbiter msf ahead=4096 user_ahead=32768 lag=4096'
 

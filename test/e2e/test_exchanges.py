@@ -8,12 +8,12 @@ import pytest
 
 from background import content
 from both_ends import BothEnds
-from gateway import NARROW
+from gateway import ONE_PLACE
 
 TLS_1_2, TLS_1_3 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 INSIDE = pytest.mark.parametrize('tls', (None, TLS_1_2, TLS_1_3), ids=('opaque', 'tls1.2', 'tls1.3'))
 #: Whoever has the place keeps it while its server sends. The receive buffer keeps the provider's queue short.
-LINES = (NARROW, 'msfrs_quantum 1 GB', 'tcp_recv_bufsize 32 KB')
+LINES = (ONE_PLACE, 'msfrs_quantum 1 GB', 'tcp_recv_bufsize 32 KB')
 FLOOD = 16_000_000      #: bytes; a minute of the link
 ASK, ANSWER = content('ask', 0, 48), content('answer', 0, 3000)
 MUCH = content('much', 0, 400_000)      #: more than a read of Squid's takes

@@ -100,7 +100,8 @@ Msfrs::Window::Window(ConfigParser &parser):
     {"target", Spec::Percent, 0.01, 0.999, "99.5%"},
     {"interval", Spec::Time, 100e6, 60e9, "1s"},
     {"growth", Spec::Real, 1.01, 16, "2"},
-    {"reserve", Spec::Percent, 0, 10, "50%"}
+    {"reserve", Spec::Percent, 0, 10, "50%"},
+    {"patience", Spec::Time, 100e6, 3600e9, "600ms"}
 })
 {
 }

@@ -56,6 +56,9 @@ public:
     /// whether what comes from there does not come over the link: from a cache_peer with no-delay
     static bool NearBy(const Comm::Connection &);
 
+    /// how long a server that begins no answer holds its place at least, ns
+    msfrs_time patience() const { return config_.patience; }
+
     /// monotonic clock, ns; never negative, never goes back
     static msfrs_time Now();
 

@@ -239,6 +239,7 @@ PrintWindow(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::W
        "  interval: " << Fixed(config.window.interval*1e-9, 3) << "\n"
        "  growth: " << Fixed(config.window.growth, 2) << "\n"
        "  reserve: " << Fixed(config.window.reserve, 2) << "\n"
+       "  patience: " << Fixed(static_cast<double>(config.patience) * 1e-9, 3) << "\n"
        "  # one entry per interval, the latest last; full: somebody had to wait for the window\n"
        "  history:" << (window.history.empty() ? " []\n" : "\n");
     for (const auto &sample: window.history) {

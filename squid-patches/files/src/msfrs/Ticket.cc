@@ -399,11 +399,12 @@ Msfrs::Ticket::granted()
 bool
 Msfrs::Ticket::silent(const msfrs_time now)
 {
-    if (state_ != State::served || exchange_.silentAt(srtt_) > now)
+    const auto patience = TheGateway()->patience();
+    if (state_ != State::served || exchange_.silentAt(srtt_, patience) > now)
         return false;
     if (Comm::IsConnOpen(server_)) {
         srtt_ = Path(*server_).srtt;
-        const auto since = exchange_.silentAt(srtt_);
+        const auto since = exchange_.silentAt(srtt_, patience);
         // What waits in the kernel has been said. A client that does not take it is not waited for either.
         if (since > now || (ArrivalWatch::Arrived(*server_) > 0 && now - since < UnreadFor))
             return false;
