@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "window/queue_estimate.h"
+
+#include <gtest/gtest.h>
+
+namespace msfrs {
+namespace {
+
+constexpr msfrs_time Ms = 1'000'000, Second = 1000 * Ms, Start = 1000 * Second;
+
+class QueueEstimateTest : public ::testing::Test {
+protected:
+    void seen(const uint64_t server, const msfrs_time rtt, const int times = 1)
+    {
+        for (int n = 0; n < times; ++n)
+            estimate.seen(server, rtt, rtt, now);
+    }
+
+    QueueEstimate estimate;
+    msfrs_time now = Start;
+};
+
+TEST_F(QueueEstimateTest, SaysNothingBeforeEnoughWasSeen)
+{
+    seen(1, 40 * Ms, 3);
+    EXPECT_FALSE(estimate.queue(now));
+    seen(1, 40 * Ms);
+    EXPECT_EQ(estimate.queue(now), 0);
+    EXPECT_EQ(estimate.meanBase(now), 40 * Ms);
+}
+
+TEST_F(QueueEstimateTest, IsWhatRoundTripsAreBeyondTheLeastToTheSameServer)
+{
+    seen(1, 10 * Ms);
+    seen(2, 200 * Ms);
+    now += 3 * Second;
+    seen(1, 60 * Ms, 4);
+    seen(2, 250 * Ms, 4);
+    EXPECT_EQ(estimate.queue(now), 50 * Ms) << "far or near";
+    EXPECT_EQ(estimate.meanBase(now), 105 * Ms);
+    EXPECT_EQ(estimate.base(1), 10 * Ms);
+    EXPECT_EQ(estimate.base(3), 0) << "never seen";
+}
+
+TEST_F(QueueEstimateTest, ServersThatThinkAndClientsThatAreSlowCountForLittle)
+{
+    seen(1, 10 * Ms);
+    now += 3 * Second;
+    seen(1, 20 * Ms, 4);
+    seen(1, 900 * Ms, 8);
+    EXPECT_EQ(estimate.queue(now), 10 * Ms);
+}
+
+TEST_F(QueueEstimateTest, TheLeastThatAConnectionEverHadIsABaseToo)
+{
+    for (int n = 0; n < 4; ++n)
+        estimate.seen(1, 90 * Ms, 30 * Ms, now);
+    EXPECT_EQ(estimate.queue(now), 60 * Ms);
+}
+
+TEST_F(QueueEstimateTest, ALongerRouteIsNoQueueAfterTwoMinutes)
+{
+    seen(1, 20 * Ms);
+    for (int n = 0; n < 130; ++n) {
+        now += Second;
+        seen(1, 80 * Ms, 4);
+        if (n == 50) {
+            EXPECT_EQ(estimate.queue(now), 60 * Ms);
+        }
+    }
+    EXPECT_EQ(estimate.queue(now), 0);
+}
+
+TEST_F(QueueEstimateTest, WhatIsOldIsForgotten)
+{
+    seen(1, 20 * Ms, 10);
+    now += 2 * Second + 1;
+    EXPECT_FALSE(estimate.queue(now));
+    EXPECT_EQ(estimate.meanBase(now), 0);
+}
+
+TEST_F(QueueEstimateTest, AClockThatGoesBackHarmsNothing)
+{
+    seen(1, 20 * Ms, 10);
+    now -= 500 * Second;
+    EXPECT_FALSE(estimate.queue(now)) << "from the future";
+    seen(1, 30 * Ms, 10);
+    EXPECT_EQ(estimate.queue(now), 0);
+}
+
+TEST_F(QueueEstimateTest, ItsMemoryIsBounded)
+{
+    for (uint64_t server = 0; server < 5 * QueueEstimate::MostServers; ++server, now += Ms)
+        seen(server, 20 * Ms);
+    size_t known = 0;
+    for (uint64_t server = 0; server < 5 * QueueEstimate::MostServers; ++server)
+        known += estimate.base(server) > 0;
+    EXPECT_EQ(known, QueueEstimate::MostServers);
+    EXPECT_GT(estimate.base(5 * QueueEstimate::MostServers - 1), 0) << "the latest is there";
+}
+
+} // namespace
+} // namespace msfrs
