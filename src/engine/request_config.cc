@@ -33,6 +33,7 @@ void CheckRequestConfig(const RequestConfig &c)
             "a factor above 1");
     Require(c.window.reserve >= 0 && std::isfinite(c.window.reserve), "window reserve", c.window.reserve,
             "a share of 0 or more");
+    Require(c.window.floor >= 0 && c.window.floor < 1, "window floor", c.window.floor, "a share of 0 or more, below 1");
     Require(c.patience > 0, "patience", static_cast<double>(c.patience), "a time above 0 ns");
     Require(c.quantum >= 0, "quantum", static_cast<double>(c.quantum), "0 (none) or more bytes");
     Require(c.maxWait > 0, "longest wait", static_cast<double>(c.maxWait), "a time above 0 ns");
@@ -58,6 +59,8 @@ double BandwidthDelay(const RequestConfig &c) { return c.rate / 8.0 * static_cas
 WindowParams WindowOf(const RequestConfig &c)
 {
     auto w = c.window;
+    if (c.quantum == 0)
+        w.floor = 0; // the paper has none
     if (c.quantum > 0) {
         w.memory = 5 * w.interval;
         w.early = 0.9;

@@ -120,6 +120,7 @@ WindowReport RequestScheduler::window() const
     r.outstanding = self.rate.window().outstanding;
     r.limit = self.rate.window().limit;
     r.utilisation = self.rate.utilisation();
+    r.own = self.own;
     r.holding = self.engine->totals().queued.items > 0;
     r.because = self.because();
     r.change = self.rate.lastChange();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdio>
+#include <utility>
 
 namespace msfrs {
 
@@ -376,15 +377,25 @@ void RequestScheduler::resetWindow(const msfrs_time now)
     impl_->pump(now);
 }
 
+/// What responses had of C since this was asked last; negative: not known.
+double RequestScheduler::Impl::ownShare(const msfrs_time now)
+{
+    const double bytes = meter->own() - std::exchange(ownBefore, meter->own());
+    const auto since = now - std::exchange(ownAt, now);
+    own = since > 0 && bytes >= 0 ? bytes * 8 / (config.rate * Seconds(since)) : -1;
+    return own;
+}
+
 msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;
     self.rate.sample();
     if (self.rate.due(now)) {
-        PathState path = {self.path.queue(now), self.path.meanBase(now), 0};
+        const auto total = self.meter->total();
+        PathState path = {self.path.queue(now), self.path.meanBase(now), self.ownShare(now), 0};
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 2 * (1 + self.product(path.base) / static_cast<double>(self.config.quantum));
-        if (self.rate.update(now, self.meter->total(), self.config.rate, path)) {
+        if (self.rate.update(now, total, self.config.rate, path)) {
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.outstanding), window.limit,
                                     self.rate.utilisation(), self.rate.fullShare()});

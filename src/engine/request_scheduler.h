@@ -133,6 +133,7 @@ struct WindowReport {
     bool holding = false;             ///< whether anybody waits
     std::string because;              ///< one sentence: why, or why nobody does
     double outstanding = 0, limit = 0, utilisation = 0; ///< W, W+, U of the last interval
+    double own = -1;                  ///< what responses had of C in it, a share; negative: not known
     WindowChange change = WindowChange::None; ///< why W+ was changed last
     double changedAt = 0;             ///< s of the host's clock: when; counts only if it was
     double queue = -1, base = 0;      ///< s: what the queue at the provider adds to round trips (negative: not known), and

@@ -128,6 +128,7 @@ struct RequestScheduler::Impl {
     void restSilent(msfrs_time now);
     bool goOn(Request &, msfrs_time now);
     double product(msfrs_time base) const;
+    double ownShare(msfrs_time now);
     std::string because() const;
     /// A rate that the link cannot reach lets W+ grow for ever: who can mend it is told, once.
     void doubtRate();
@@ -140,6 +141,8 @@ struct RequestScheduler::Impl {
     std::unique_ptr<Engine> engine;
     RateController rate;
     QueueEstimate path;
+    double ownBefore = 0, own = -1;               ///< Meter::own() at the end of the last interval; see ownShare()
+    msfrs_time ownAt = 0;                         ///< when that was
     std::vector<Slot> slots;                      ///< by index into config.classes
     std::list<Request *> waiting, paused, served, resting, refused; ///< each in the order in which they entered
     std::deque<WindowReport::Sample> history;

@@ -58,7 +58,9 @@ Meter::Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, const 
 
 double Meter::total()
 {
-    const double paid = static_cast<double>(payload_) * (1.0 + overhead_) + static_cast<double>(packets_);
+    const double responses = static_cast<double>(payload_) * (1.0 + overhead_);
+    const double paid = responses + static_cast<double>(packets_);
+    own_ += responses;
     payload_ = packets_ = 0;
     metered_ = false;
     if (!counter_)

@@ -47,6 +47,8 @@ public:
     void packets(int64_t bytes) { packets_ += bytes; }
     /// Bytes since the meter was made; never goes back. Reads the counter.
     double total();
+    /// What responses brought of that by their payload and the overhead, bytes; as of the last total().
+    double own() const { return own_; }
     /// Whether the last total() was the counter's word.
     bool metered() const { return metered_; }
 
@@ -57,7 +59,7 @@ private:
     uint32_t packetOverhead_;
     Log log_;
     int64_t payload_ = 0, packets_ = 0; ///< since the last total()
-    double total_ = 0;
+    double total_ = 0, own_ = 0;
     std::optional<Received> last_;
     bool metered_ = false, complained_ = false;
 };

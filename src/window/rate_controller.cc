@@ -18,6 +18,10 @@ constexpr double GentleStep = 0.9;               ///< in one interval, below tha
 constexpr double LongQueue = 2;                  ///< times `queue`
 constexpr msfrs_time IdleMemory = 10'000'000'000;
 constexpr double NearlyIdle = 0.5;
+constexpr double FloorStep = 1.25;               ///< at most, in one interval: what has grown shows after round trips
+constexpr double NearFloor = 1.1;                ///< times the floor: W+ does not come down
+constexpr double LeastOwn = 1e-3;                ///< share of C
+constexpr double OthersMatter = 0.1;             ///< share of C that is more than a wrong overhead
 
 /// U_m, equation (2): share of C that so many bytes in so much time are.
 double Utilisation(const double bytes, const msfrs_time time, const double rate)
@@ -35,6 +39,7 @@ const char *WindowChangeText(const WindowChange why)
     case WindowChange::NobodyWaits: return "the link was full and nobody waited";
     case WindowChange::LinkFull: return "the link was full; fewer may do";
     case WindowChange::Idle: return "the link was nearly idle";
+    case WindowChange::Floor: return "other traffic left less than the floor while requests waited";
     case WindowChange::Reset: return "it was reset by hand";
     }
     return "";
@@ -120,6 +125,18 @@ void RateController::change(const double limit, const WindowChange why)
     window_.limit = next;
 }
 
+/// \returns whether W+ must not come down
+bool RateController::keepFloor(const PathState &path)
+{
+    const bool others = path.own >= 0 && utilisation_ - path.own >= OthersMatter;
+    if (!others || path.own >= NearFloor * params_.floor || fullShare_ < 0.5)
+        return false;
+    if (path.own < params_.floor)
+        change(window_.limit * std::min(FloorStep, params_.floor / std::max(path.own, LeastOwn)), WindowChange::Floor);
+    fullFor_ = 0;
+    return true;
+}
+
 void RateController::lower(const msfrs_time elapsed, const PathState &path)
 {
     if (params_.queue == 0)
@@ -182,7 +199,8 @@ bool RateController::update(const msfrs_time now, const double total, const doub
     fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
     const double before = window_.limit;
     recompute(now, total, rate, path);
-    lower(elapsed, path);
+    if (!keepFloor(path))
+        lower(elapsed, path);
     if (window_.limit != before)
         changedAt_ = now;
     outstandingSum_ = 0;

@@ -20,6 +20,10 @@
 /// it comes down fast to what does by these round trips, and below that by what is too much on the way; otherwise
 /// slowly, until U is just below full, so that W+ is the smallest that fills the link. While the link is nearly idle W+
 /// goes back to W0+. Not in the paper; off by default.
+///
+/// The floor. Other traffic that fills the link would take W+ down to 1, and whoever is scheduled would have nothing. While
+/// requests wait and responses have less than `floor` of C, W+ grows instead, until they have that or nobody waits: that
+/// is what they would have as so many TCP connections. Not in the paper; off by default.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
@@ -39,17 +43,19 @@ struct WindowParams {
     msfrs_time memory = 0;              ///< ns, full time that is gathered before W+ is recomputed; 0: half an interval
     double early = 0;                   ///< share of U+ below which W+ grows without waiting for `memory`; 0: never
     double initial = 1.0;               ///< W0+, >= 1
+    double floor = 0.3;                 ///< share of C that responses keep beside other traffic, 0 <= floor < 1; 0: none
     msfrs_time queue = 0;               ///< ns, what may stand at the provider; 0: W+ does not come down by that
 };
 
 /// Why W+ was changed last.
-enum class WindowChange { None, LinkNotFull, QueueAtProvider, NobodyWaits, LinkFull, Idle, Reset };
+enum class WindowChange { None, LinkNotFull, QueueAtProvider, NobodyWaits, LinkFull, Idle, Floor, Reset };
 const char *WindowChangeText(WindowChange);
 
 /// What connections to servers see, ns.
 struct PathState {
     std::optional<msfrs_time> queue;    ///< what the queue at the provider adds to their round trips
     msfrs_time base = 0;                ///< their mean round trip without it; 0: not known
+    double own = -1;                    ///< what responses had of C in the last interval, a share; negative: not known
     double places = 0;                  ///< that do by that round trip, with room to spare; 0: not known
 };
 
@@ -102,6 +108,7 @@ private:
     void accountFull(msfrs_time now, double total);
     void recompute(msfrs_time now, double total, double rate, const PathState &);
     void lower(msfrs_time elapsed, const PathState &);
+    bool keepFloor(const PathState &);
     void change(double limit, WindowChange);
 
     msfrs_time start_;                ///< of the current interval

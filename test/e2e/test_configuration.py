@@ -26,7 +26,7 @@ GOOD = ('msfrs on', 'msfrs_link rate=20Mbit', 'msfrs_class gold weight=4', 'msfr
 #: Every directive, every option, and no value that is a default.
 ALL = ('msfrs on',
        'msfrs_link rate=0.5Gbit interface=lo overhead=5.5% packet_overhead=34 rtt=0.2s',
-       'msfrs_window target=99.9% interval=500ms growth=1.5 reserve=75% patience=2s',
+       'msfrs_window target=99.9% interval=500ms growth=1.5 reserve=75% patience=2s floor=20%',
        'msfrs_quantum 48 KB',
        'msfrs_class gold weight=4',
        'msfrs_class silver weight=2.5',
@@ -154,7 +154,7 @@ def test_every_option_reaches_the_scheduler(squid):
     link, window = report['link'], report['window']
     assert [link[name] for name in ('rate', 'interface', 'overhead', 'packet_overhead', 'rtt')] == [
         500e6, 'lo', 0.055, 34, 0.2]
-    assert [window[name] for name in ('target', 'interval', 'growth', 'reserve', 'patience')] == [0.999, 0.5, 1.5, 0.75, 2.0]
+    assert [window[name] for name in ('target', 'interval', 'growth', 'reserve', 'patience', 'floor')] == [0.999, 0.5, 1.5, 0.75, 2.0, 0.2]
     assert [report[name] for name in ('quantum', 'max_wait', 'max_per_user', 'max_queued')] == [49152, 90, 16, 1000]
     assert (report['arbiter'], report['admission']) == ('msf users=fifo wake=paper ahead=32768', 'none')
     assert [(row['name'], row['weight'], row['default']) for row in report['classes']] == [

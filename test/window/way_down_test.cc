@@ -51,7 +51,7 @@ protected:
 };
 
 /// Round trips of 100 ms, for which 8 places are plenty.
-PathState Path(const msfrs_time queue) { return {queue, 100 * Ms, 8}; }
+PathState Path(const msfrs_time queue) { return {queue, 100 * Ms, -1, 8}; }
 
 TEST_F(WayDown, FromWhatIsInServiceWhereNobodyWaits)
 {
@@ -117,6 +117,38 @@ TEST_F(WayDown, BackToItsStartWhileTheLinkIsIdle)
     window.limit = 2;
     pass(90, 0.1, 1, false);
     EXPECT_NEAR(window.limit, 5, 0.1) << "from below as well";
+}
+
+/// Responses have a share `own` of C, and a queue stands.
+PathState Beside(const double own) { return {100 * Ms, 100 * Ms, own, 8}; }
+
+TEST_F(WayDown, OtherTrafficLeavesTheFloor)
+{
+    window.limit = 10;
+    pass(1, 1.0, 10, true, Beside(0.05));
+    EXPECT_DOUBLE_EQ(window.limit, 12.5) << "a quarter more in an interval";
+    EXPECT_EQ(rate.lastChange(), WindowChange::Floor);
+    pass(1, 1.0, 10, true, Beside(0.28));
+    EXPECT_NEAR(window.limit, 12.5 * 0.3 / 0.28, 0.01) << "as much as is missing";
+    const double before = window.limit;
+    pass(10, 1.0, 10, true, Beside(0.31));
+    EXPECT_DOUBLE_EQ(window.limit, before) << "near the floor W+ stays";
+    pass(1, 1.0, 10, true, Beside(0.5));
+    EXPECT_LT(window.limit, before) << "above it the rest yields as before";
+}
+
+TEST_F(WayDown, TheFloorIsForRequestsThatWait)
+{
+    window.limit = 10;
+    pass(1, 1.0, 2, false, Beside(0.05));
+    EXPECT_LT(window.limit, 10);
+}
+
+TEST_F(WayDown, ALinkThatCarriesLittleIsNotOthersTraffic)
+{
+    window.limit = 10;
+    pass(10, 0.25, 10, true, Beside(0.24));
+    EXPECT_LE(window.limit, 10);
 }
 
 TEST_F(WayDown, NeverBelowOne)

@@ -208,6 +208,7 @@ Msfrs::Configuration::requestConfig() const
         w.interval = static_cast<msfrs_time>(window->options.number("interval", w.interval));
         w.growth = window->options.number("growth", w.growth);
         w.reserve = window->options.number("reserve", w.reserve);
+        w.floor = window->options.number("floor", w.floor);
         config.patience = static_cast<msfrs_time>(window->options.number("patience", config.patience));
     }
     if (quantum)

@@ -101,7 +101,8 @@ Msfrs::Window::Window(ConfigParser &parser):
     {"interval", Spec::Time, 100e6, 60e9, "1s"},
     {"growth", Spec::Real, 1.01, 16, "2"},
     {"reserve", Spec::Percent, 0, 10, "50%"},
-    {"patience", Spec::Time, 100e6, 3600e9, "600ms"}
+    {"patience", Spec::Time, 100e6, 3600e9, "600ms"},
+    {"floor", Spec::Percent, 0, 0.9, "30%"}
 })
 {
 }

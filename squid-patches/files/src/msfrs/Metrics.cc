@@ -145,7 +145,8 @@ const ClassFamily ClassFamilies[] = {
 const std::pair<msfrs::WindowChange, const char *> WindowChanges[] = {
     {msfrs::WindowChange::LinkNotFull, "link_not_full"}, {msfrs::WindowChange::QueueAtProvider, "queue_at_provider"},
     {msfrs::WindowChange::NobodyWaits, "nobody_waits"}, {msfrs::WindowChange::LinkFull, "link_full"},
-    {msfrs::WindowChange::Idle, "idle"}, {msfrs::WindowChange::Reset, "reset"}
+    {msfrs::WindowChange::Idle, "idle"}, {msfrs::WindowChange::Floor, "floor"},
+    {msfrs::WindowChange::Reset, "reset"}
 };
 
 /// who is held, by what W+ was changed last, and what connections see of the queue at the provider
@@ -231,6 +232,8 @@ Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
                      window.metered ? "1" : "0");
         writer.gauge("msfrs_link_utilisation_ratio", "ratio", "U: share of the link used in the last interval.",
                      Fixed(window.utilisation, 6));
+        if (window.own >= 0)
+            writer.gauge("msfrs_link_own_ratio", "ratio", "Share of the link that responses had in it.", Fixed(window.own, 6));
         writer.gauge("msfrs_window_target_ratio", "ratio", "U+: utilisation to be reached.",
                      Fixed(config.window.target, 6));
         writer.gauge("msfrs_window_outstanding_responses", nullptr, "W: responses under way.",

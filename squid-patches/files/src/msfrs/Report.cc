@@ -235,6 +235,8 @@ PrintWindow(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::W
        " # at the provider, as round trips to servers see it; null: too few seen lately\n"
        "  base: " << (window.base > 0 ? Fixed(window.base, 4) : "null") << " # their mean without that queue\n"
        "  utilisation: " << Fixed(window.utilisation, 4) << " # U of the last interval, share of the rate\n"
+       "  own: " << (window.own < 0 ? "null" : Fixed(window.own, 4)) << " # what responses had of that\n"
+       "  floor: " << Fixed(config.window.floor, 2) << "\n"
        "  target: " << Fixed(config.window.target, 4) << " # U+\n"
        "  interval: " << Fixed(config.window.interval*1e-9, 3) << "\n"
        "  growth: " << Fixed(config.window.growth, 2) << "\n"
