@@ -332,7 +332,8 @@ Msfrs::Gateway::ReceiveBufferFor(const Comm::Connection &conn)
     const auto scheduler = ThisGateway ? ThisGateway->scheduler() : nullptr;
     if (!scheduler || NearBy(conn))
         return 0;
-    const auto size = ThisGateway->socketOption(scheduler->receiveBufferShare(scheduler->baseRoundTrip(KeyOf(conn.remote))));
+    const auto base = scheduler->baseRoundTrip(KeyOf(conn.remote));
+    const auto size = ThisGateway->socketOption(scheduler->receiveBufferShare(base));
     return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
 }
 
@@ -366,7 +367,8 @@ Msfrs::Gateway::fitWindow(Comm::Connection &conn, const msfrs::Request &request,
     int64_t most = 65535;
     while (most < conn.rcvbuf)
         most *= 2;
-    const auto wanted = std::min<int64_t>(scheduler_->receiveBuffer(request, scheduler_->baseRoundTrip(KeyOf(conn.remote))), most);
+    const auto base = scheduler_->baseRoundTrip(KeyOf(conn.remote));
+    const auto wanted = std::min<int64_t>(scheduler_->receiveBuffer(request, base), most);
     if (wanted <= window / 4 * 5 && wanted >= window / 4 * 3)
         return; // not worth the system calls
     window = wanted;

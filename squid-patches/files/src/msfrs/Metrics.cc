@@ -233,7 +233,8 @@ Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
         writer.gauge("msfrs_link_utilisation_ratio", "ratio", "U: share of the link used in the last interval.",
                      Fixed(window.utilisation, 6));
         if (window.own >= 0)
-            writer.gauge("msfrs_link_own_ratio", "ratio", "Share of the link that responses had in it.", Fixed(window.own, 6));
+            writer.gauge("msfrs_link_own_ratio", "ratio", "Share of the link that responses had in it.",
+                         Fixed(window.own, 6));
         writer.gauge("msfrs_window_target_ratio", "ratio", "U+: utilisation to be reached.",
                      Fixed(config.window.target, 6));
         writer.gauge("msfrs_window_outstanding_responses", nullptr, "W: responses under way.",
