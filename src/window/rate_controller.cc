@@ -21,6 +21,8 @@ constexpr double NearlyIdle = 0.5;
 constexpr double FloorStep = 1.25;               ///< at most, in one interval: what has grown shows after round trips
 constexpr double NearFloor = 1.1;                ///< times the floor: W+ does not come down
 constexpr double LeastOwn = 1e-3;                ///< share of C
+constexpr double FloorTrial = 2, FloorGain = 1.25; ///< so many times the places must bring so many times the share
+constexpr msfrs_time FloorRest = 60'000'000'000;
 constexpr double OthersMatter = 0.1;             ///< share of C that is more than a wrong overhead
 
 /// U_m, equation (2): share of C that so many bytes in so much time are.
@@ -126,14 +128,30 @@ void RateController::change(const double limit, const WindowChange why)
 }
 
 /// \returns whether W+ must not come down
-bool RateController::keepFloor(const PathState &path)
+bool RateController::keepFloor(const msfrs_time elapsed, const PathState &path)
 {
+    floorRest_ = std::max<msfrs_time>(floorRest_ - elapsed, 0);
     const bool others = path.own >= 0 && utilisation_ - path.own >= OthersMatter;
-    if (!others || path.own >= NearFloor * params_.floor || fullShare_ < 0.5)
+    if (!others || path.own >= NearFloor * params_.floor || fullShare_ < 0.5) {
+        floorLimit_ = 0;
         return false;
-    if (path.own < params_.floor)
-        change(window_.limit * std::min(FloorStep, params_.floor / std::max(path.own, LeastOwn)), WindowChange::Floor);
+    }
+    if (floorRest_ > 0)
+        return false;
     fullFor_ = 0;
+    if (path.own >= params_.floor)
+        return true;
+    if (floorLimit_ > 0 && window_.limit >= FloorTrial * floorLimit_ && path.own < FloorGain * floorOwn_) {
+        change(floorLimit_, WindowChange::Floor);
+        floorLimit_ = 0;
+        floorRest_ = FloorRest;
+        return true;
+    }
+    if (floorLimit_ == 0 || window_.limit >= FloorTrial * floorLimit_) {
+        floorLimit_ = window_.limit;
+        floorOwn_ = std::max(path.own, LeastOwn);
+    }
+    change(window_.limit * std::min(FloorStep, params_.floor / std::max(path.own, LeastOwn)), WindowChange::Floor);
     return true;
 }
 
@@ -199,7 +217,7 @@ bool RateController::update(const msfrs_time now, const double total, const doub
     fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
     const double before = window_.limit;
     recompute(now, total, rate, path);
-    if (!keepFloor(path))
+    if (!keepFloor(elapsed, path))
         lower(elapsed, path);
     if (window_.limit != before)
         changedAt_ = now;

@@ -23,7 +23,9 @@
 ///
 /// The floor. Other traffic that fills the link would take W+ down to 1, and whoever is scheduled would have nothing. While
 /// requests wait and responses have less than `floor` of C, W+ grows instead, until they have that or nobody waits: that
-/// is what they would have as so many TCP connections. Not in the paper; off by default.
+/// is what they would have as so many TCP connections. Traffic that does not give way (a constant stream) is found out by
+/// that: where twice the places have not brought a quarter more, W+ goes back, and is not tried again for a minute.
+/// Not in the paper.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
@@ -108,7 +110,7 @@ private:
     void accountFull(msfrs_time now, double total);
     void recompute(msfrs_time now, double total, double rate, const PathState &);
     void lower(msfrs_time elapsed, const PathState &);
-    bool keepFloor(const PathState &);
+    bool keepFloor(msfrs_time elapsed, const PathState &);
     void change(double limit, WindowChange);
 
     msfrs_time start_;                ///< of the current interval
@@ -128,6 +130,8 @@ private:
     double fullForBytes_ = 0;         ///< U times time over them, ns
     msfrs_time idleFor_ = 0;          ///< intervals in a row in which the link was nearly idle
     WindowChange lastChange_ = WindowChange::None;
+    double floorLimit_ = 0, floorOwn_ = 0; ///< W+ and PathState::own when growth was last worth it; 0: not tried
+    msfrs_time floorRest_ = 0;        ///< how long the floor is given up yet
     msfrs_time changedAt_ = 0;
 };
 

@@ -137,6 +137,27 @@ TEST_F(WayDown, OtherTrafficLeavesTheFloor)
     EXPECT_LT(window.limit, before) << "above it the rest yields as before";
 }
 
+TEST_F(WayDown, TrafficThatDoesNotGiveWayIsFoundOut)
+{
+    window.limit = 10;
+    double most = 0;
+    for (int n = 0; n < 10; ++n) {
+        pass(1, 1.0, 10, true, Beside(0.2)); // a constant stream of 80 %
+        most = std::max(most, window.limit);
+    }
+    EXPECT_LT(most, 26) << "twice the places bring nothing";
+    EXPECT_LT(window.limit, 10.01) << "so they are given back";
+    pass(40, 1.0, 10, true, Beside(0.2));
+    EXPECT_LT(window.limit, 10.01) << "for a minute";
+    for (double own = 0.05; own < 0.29; own *= 1.15) // as places grow, so does what they bring
+        pass(1, 1.0, 10, true, Beside(own));
+    pass(60, 1.0, 10, false, Beside(0.2));
+    window.limit = 10;
+    for (double own = 0.05; own < 0.29; own *= 1.15)
+        pass(1, 1.0, 10, true, Beside(own));
+    EXPECT_GT(window.limit, 30) << "TCP does give way";
+}
+
 TEST_F(WayDown, TheFloorIsForRequestsThatWait)
 {
     window.limit = 10;
