@@ -5,6 +5,7 @@
 #include "edge/daemon/schedule.h"
 #include "require.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -28,6 +29,14 @@ std::vector<msfrs::PluginPtr> AllPlugins()
 }
 
 } // namespace
+
+/// Stands for the C library's: no private copies of plugins, each of which would be a module of its own that is unloaded
+/// again. The loader then takes the files themselves, which stay.
+extern "C" int memfd_create(const char *, unsigned) noexcept
+{
+    errno = ENOSYS;
+    return -1;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {
