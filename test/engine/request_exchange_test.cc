@@ -11,17 +11,7 @@ namespace {
 
 using namespace test;
 
-class ExchangesTest : public RequestTest {
-protected:
-    /// Its server falls silent, and the scheduler notices.
-    void rest(TestOwner &owner)
-    {
-        owner.isSilent = true;
-        pass(50'000'000);
-        owner.isSilent = false;
-        EXPECT_FALSE(owner.served);
-    }
-};
+class ExchangesTest : public RequestTest {};
 
 TEST_F(ExchangesTest, ASilentServerGivesItsPlaceBack)
 {

@@ -12,12 +12,6 @@ using namespace test;
 
 class ReportTest : public RequestTest {
 protected:
-    void rest(TestOwner &owner)
-    {
-        owner.isSilent = true;
-        pass(50'000'000);
-        owner.isSilent = false;
-    }
     std::string holding() const
     {
         const auto window = s->window();

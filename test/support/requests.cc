@@ -114,6 +114,14 @@ void RequestTest::done(TestOwner &o)
     s->done(o.request, clock.now());
 }
 
+void RequestTest::rest(TestOwner &o)
+{
+    o.isSilent = true;
+    pass(50 * Ms);
+    o.isSilent = false;
+    EXPECT_FALSE(o.served);
+}
+
 void RequestTest::pass(const msfrs_time time)
 {
     const auto end = clock.now() + time;

@@ -68,6 +68,8 @@ protected:
     /// A new exchange; \returns whether it goes on at once.
     bool again(TestOwner &);
     void done(TestOwner &);
+    /// Its server falls silent, and the scheduler notices.
+    void rest(TestOwner &);
     /// Time passes, with ticks as the scheduler wants them.
     void pass(msfrs_time time);
     ClassReport report(const std::string &cls);
