@@ -14,6 +14,7 @@ namespace {
 constexpr size_t HistoryLength = 120;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
+constexpr int64_t LeastWindow = 4380; ///< bytes: three segments, so that one is always on its way
 constexpr double Doubtful = 8; ///< times W0+; backlogs have needed up to 2.3
 
 } // namespace
@@ -392,10 +393,13 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     self.rate.sample();
     if (self.rate.due(now)) {
         const auto total = self.meter->total();
+        const auto elapsed = now - (self.rate.nextUpdate() - self.rate.params().interval);
         PathState path = {self.path.queue(now), self.path.meanBase(now), self.ownShare(now), 0};
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 2 * (1 + self.product(path.base) / static_cast<double>(self.config.quantum));
         if (self.rate.update(now, total, self.config.rate, path)) {
+            self.budget.update(elapsed, self.rate.utilisation(), self.rate.fullShare(),
+                               self.rate.params().target);
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.outstanding), window.limit,
                                     self.rate.utilisation(), self.rate.fullShare()});
@@ -452,8 +456,9 @@ int RequestScheduler::receiveBufferShare(const msfrs_time base) const
     const auto &c = impl_->config;
     if (c.quantum == 0)
         return 0;
-    const auto share = 1.125 * impl_->product(base) / std::max<double>(impl_->rate.window().outstanding, 1);
-    const auto least = std::max(c.quantum / 2, std::min<int64_t>(c.quantum, 8192)); // TCP wants some segments
+    const auto share = impl_->budget.factor() * impl_->product(base) /
+                       std::max<double>(impl_->rate.window().outstanding, 1);
+    const auto least = std::min(c.quantum, LeastWindow);
     return static_cast<int>(std::min(std::max(share, static_cast<double>(least)), static_cast<double>(receiveBuffer())));
 }
 

@@ -213,9 +213,9 @@ public:
     /// its way; 0 while quanta are off. This is the most, for one that has the link to itself: C rtt.
     int receiveBuffer() const;
 
-    /// The same for one more among those in service: its share of 9/8 C R, so that all together neither leave the link
-    /// idle nor overflow a short queue before it. R is the round trip of its own server and what may stand at the
-    /// provider. At least half a quantum, and 8 KB if a whole one is more; at most receiveBuffer().
+    /// The same for one more among those in service: its share of phi C R (see FlightBudget), so that all together
+    /// neither leave the link idle nor overflow a short queue before it. R is the round trip of its own server and what may stand at the
+    /// provider. At least three segments or a quantum; at most receiveBuffer().
     /// \param base round trip to the server without a queue, ns; 0: not known, R is then rtt
     int receiveBufferShare(msfrs_time base = 0) const;
 

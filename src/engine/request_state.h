@@ -9,6 +9,7 @@
 #include "engine/request_config.h"
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
+#include "window/flight_budget.h"
 #include "window/queue_estimate.h"
 
 #include <deque>
@@ -141,6 +142,7 @@ struct RequestScheduler::Impl {
     std::unique_ptr<Engine> engine;
     RateController rate;
     QueueEstimate path;
+    FlightBudget budget;
     double ownBefore = 0, own = -1;               ///< Meter::own() at the end of the last interval; see ownShare()
     msfrs_time ownAt = 0;                         ///< when that was
     std::vector<Slot> slots;                      ///< by index into config.classes

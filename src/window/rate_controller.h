@@ -38,7 +38,7 @@ namespace msfrs {
 
 /// Parameters; refused by the configuration, not here, when out of range.
 struct WindowParams {
-    double target = 0.995;              ///< U+, share of C, 0 < U+ < 1
+    double target = 0.99;               ///< U+, share of C, 0 < U+ < 1
     msfrs_time interval = 1'000'000'000; ///< T in ns, > 0
     double growth = 2.0;                ///< K, > 1
     double reserve = 0.5;               ///< share of W+ kept open for first quanta, >= 0

@@ -97,7 +97,7 @@ Msfrs::Link::Link(ConfigParser &parser):
 
 Msfrs::Window::Window(ConfigParser &parser):
     options(parser, place, {
-    {"target", Spec::Percent, 0.01, 0.999, "99.5%"},
+    {"target", Spec::Percent, 0.01, 0.999, "99%"},
     {"interval", Spec::Time, 100e6, 60e9, "1s"},
     {"growth", Spec::Real, 1.01, 16, "2"},
     {"reserve", Spec::Percent, 0, 10, "50%"},
