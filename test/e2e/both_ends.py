@@ -143,7 +143,7 @@ class BothEnds:
         made.bind((user.v4, 0))
         made.setblocking(False)
         await asyncio.get_running_loop().sock_connect(made, (plan.GATEWAY_IN4, FORWARD_PORT))
-        reader, writer = await asyncio.open_connection(sock=made, limit=LITTLE)
+        reader, writer = await asyncio.open_connection(sock=made, limit=LITTLE if unread else 1 << 16)
         if words is None:
             target = f'{self._world.servers[0].v4}:{TLS_PORT if tls else PORT}'
             writer.write(f'CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n'.encode())
