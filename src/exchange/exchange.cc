@@ -16,6 +16,10 @@ constexpr msfrs_time AfterRecord = 50 * Ms;
 constexpr msfrs_time Within = 200 * Ms;       ///< or two round trips
 constexpr msfrs_time Connecting = 1100 * Ms;  ///< a SYN that is lost comes again after a second
 
+/// After the client's Finished the greeting takes as long as the first answer did, or longer if a queue has grown
+/// since; and a server may take this long to make it. What comes later answers something.
+constexpr msfrs_time Greeting = 50 * Ms;
+
 constexpr int64_t Upload = 16384;             ///< bytes unanswered: more than any request without a body
 constexpr msfrs_time UploadPause = 500 * Ms;  ///< after which an upload is over
 
@@ -28,6 +32,7 @@ void Exchange::begin(const msfrs_time now)
 {
     state_ = State::Asked;
     since_ = now;
+    expectGreeting(now); // the end of a handshake may have waited
 }
 
 void Exchange::resume(const msfrs_time now)
@@ -37,7 +42,9 @@ void Exchange::resume(const msfrs_time now)
 
 bool Exchange::clientSays(const char *const data, const size_t size, const msfrs_time now)
 {
-    const bool request = client_.follow(data, size) == TlsRecords::Content::Request;
+    const bool request = client_.follow(data, size) != TlsRecords::Content::Housekeeping;
+    if (firstWord_ == 0)
+        firstWord_ = now;
     if (state_ == State::Uploading && now - since_ > UploadPause)
         state_ = State::Over;
     if (!request)
@@ -46,25 +53,48 @@ bool Exchange::clientSays(const char *const data, const size_t size, const msfrs
         unanswered_ = static_cast<int64_t>(size);
         return false;
     }
+    expectGreeting(now);
     unanswered_ += static_cast<int64_t>(size);
     since_ = now;
     state_ = unanswered_ > Upload ? State::Uploading : State::Asked;
     return true;
 }
 
+/// What the client has said goes on to the server.
+void Exchange::expectGreeting(const msfrs_time now)
+{
+    if (!client_.finished() || greetingUntil_ != 0)
+        return;
+    server_.otherFinished();
+    greetingUntil_ = now + (firstAnswer_ ? 2 * (firstAnswer_ - firstWord_) + Greeting : Connecting);
+}
+
 void Exchange::serverSays(const char *const data, const size_t size, const msfrs_time now)
 {
     assert(size > 0);
-    followed_ = data != nullptr;
-    const bool answer = !data || server_.follow(data, size) == TlsRecords::Content::Request;
-    if (state_ == State::Asked || state_ == State::Answered) {
+    const auto content = serverContent(data, size, now);
+    const bool answer = content == TlsRecords::Content::Request ||
+                        (content == TlsRecords::Content::Greeting && !client_.saidMore());
+    if (state_ == State::Answered || (state_ == State::Asked && answer)) {
         state_ = State::Answered;
         since_ = now;
         unanswered_ = 0;
-    } else if (answer) {
+    } else if (state_ != State::Asked && content != TlsRecords::Content::Housekeeping) {
         unasked_ = Allowance - allowance(now) + static_cast<int64_t>(size);
         unaskedAt_ = now;
     }
+}
+
+TlsRecords::Content Exchange::serverContent(const char *const data, const size_t size, const msfrs_time now)
+{
+    followed_ = data != nullptr;
+    if (!data)
+        return TlsRecords::Content::Request;
+    if (firstAnswer_ == 0 && firstWord_ != 0)
+        firstAnswer_ = now;
+    if (greetingUntil_ != 0 && now > greetingUntil_)
+        server_.endGreeting();
+    return server_.follow(data, size);
 }
 
 int64_t Exchange::allowance(const msfrs_time now) const

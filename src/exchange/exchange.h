@@ -15,6 +15,8 @@
 /// (TlsRecords). Who is UPLOADING needs the other direction: it needs no place here and does not wait, until it pauses.
 /// What the server says while nobody has asked passes up to an allowance; beyond, it needs a turn.
 /// How large records are and when they end is seen in TLS alone. HTTP/1 responses and opaque tunnels have no ends.
+/// Housekeeping of the server is no answer, nor is what it says by itself once the handshake is over (its greeting, see
+/// TlsRecords), if the client has asked for something by then: who was ASKED remains so.
 #ifndef MSFRS_EXCHANGE_EXCHANGE_H
 #define MSFRS_EXCHANGE_EXCHANGE_H
 
@@ -60,10 +62,15 @@ public:
 
 private:
     int64_t allowance(msfrs_time now) const;
+    void expectGreeting(msfrs_time now);
+    TlsRecords::Content serverContent(const char *data, size_t size, msfrs_time now);
 
     State state_ = State::Over;
     bool followed_ = false;         ///< whether the server's records are
     TlsRecords client_, server_;
+    msfrs_time firstWord_ = 0;      ///< of the client; 0: not yet
+    msfrs_time firstAnswer_ = 0;    ///< the server's to it; 0: not yet
+    msfrs_time greetingUntil_ = 0;  ///< when all of it would have come; 0: the client has not finished the handshake
     msfrs_time since_ = 0;          ///< of the latest word: of the client's while ASKED or UPLOADING, else the server's
     int64_t unanswered_ = 0;        ///< bytes of the client since the server's latest word
     int64_t unasked_ = 0;           ///< bytes of the server that the allowance has not made up for yet, at unaskedAt_

@@ -14,14 +14,16 @@ from scripted_origin import RESET
 PORT, TLS_PORT = 7000, 7443
 #: Bytes that an end's kernel takes at once, so that no later stall of the test's own delays them.
 IN_ONE_PIECE = 32_000_000
+LITTLE = 8192           #: bytes that a client takes who does not listen
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33         # linux: asm-generic/socket.h; not in Python's socket module
 
 
 class End:
-    """One end. `heard` has all that came; `over` whether the other end has closed or reset the connection."""
+    """One end. `heard` has all that came; `over` whether the other end has closed or reset the connection. answer: what
+    it says whenever it has heard something."""
 
-    def __init__(self, loop, reader, writer, deaf=False):
-        self._loop, self._reader, self._writer = loop, reader, writer
+    def __init__(self, loop, reader, writer, deaf=False, answer=b''):
+        self._loop, self._reader, self._writer, self._answer = loop, reader, writer, answer
         self.heard, self.over = bytearray(), False
         self._socket = writer.get_extra_info('socket')
         self.port = writer.get_extra_info('sockname')[1]
@@ -31,6 +33,8 @@ class End:
         with contextlib.suppress(OSError, ssl.SSLError, asyncio.CancelledError):
             while data := await self._reader.read(1 << 16):
                 self.heard += data
+                if self._answer:
+                    self._writer.write(self._answer)
         self.over = True
 
     def listen(self):
@@ -83,7 +87,7 @@ class BothEnds:
 
     def __init__(self, link):
         self._loop, self._world = link.loop, link.world
-        self._pairs, self._deaf = [], False
+        self._pairs, self._many, self._deaf, self._answer = [], [], False, b''
         self._accepted = {PORT: queue.SimpleQueue(), TLS_PORT: queue.SimpleQueue()}
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(str(link.certificates.origin))
@@ -97,37 +101,49 @@ class BothEnds:
         made.bind(('0.0.0.0', port))
 
         def accepted(reader, writer):
-            self._accepted[port].put(End(self._loop, reader, writer, self._deaf))
+            self._accepted[port].put(End(self._loop, reader, writer, self._deaf, self._answer))
         return await asyncio.start_server(accepted, sock=made, ssl=self._context if port == TLS_PORT else None)
 
-    def tunnel(self, user, tls=None, deaf=False):
+    def tunnel(self, user, tls=None, deaf=False, unread=False):
         """A CONNECT tunnel of a user; opaque, or with TLS of a version in it, which Squid does not read. deaf: its
-        server does not listen until it is told to."""
-        return self._open(user, tls, None, deaf)
+        server does not listen until it is told to; unread: nor does its client, whose kernel takes little."""
+        return self._open(user, tls, None, deaf, unread)
+
+    def tunnels(self, users, answer):
+        """An opaque tunnel for each of the users, who may be named again; their clients. Whatever they say, their
+        servers say `answer`."""
+        async def connect():
+            return await asyncio.gather(*(self._connect(user, None, None) for user in users))
+        self._answer = answer
+        clients = self._loop.call(connect())
+        servers = [self._accepted[PORT].get(timeout=PATIENCE) for _ in users]
+        self._answer = b''
+        self._many += clients + servers
+        return clients
 
     def plain(self, user, words):
         """Words to the proxy that ask for something at PORT of the first server."""
-        return self._open(user, None, words, False)
+        return self._open(user, None, words)
 
     @property
     def address(self):
         return f'{self._world.servers[0].v4}:{PORT}'
 
-    def _open(self, user, tls, words, deaf):
+    def _open(self, user, tls, words, deaf=False, unread=False):
         self._deaf = deaf
-        waiting = self._loop.start(self._connect(user, tls, words))
+        waiting = self._loop.start(self._connect(user, tls, words, unread))
         server = self._accepted[TLS_PORT if tls else PORT].get(timeout=PATIENCE)
         self._pairs.append(Pair(waiting.result(PATIENCE), server))
         return self._pairs[-1]
 
-    async def _connect(self, user, tls, words):
+    async def _connect(self, user, tls, words, unread=False):
         with self._world.users_host.inside():
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, IN_ONE_PIECE)
+        made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, LITTLE if unread else IN_ONE_PIECE)
         made.bind((user.v4, 0))
         made.setblocking(False)
         await asyncio.get_running_loop().sock_connect(made, (plan.GATEWAY_IN4, FORWARD_PORT))
-        reader, writer = await asyncio.open_connection(sock=made)
+        reader, writer = await asyncio.open_connection(sock=made, limit=LITTLE if unread else 1 << 16)
         if words is None:
             target = f'{self._world.servers[0].v4}:{TLS_PORT if tls else PORT}'
             writer.write(f'CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n'.encode())
@@ -141,14 +157,17 @@ class BothEnds:
             await writer.start_tls(context)
         if words:
             writer.write(words)
-        return End(self._loop, reader, writer)
+        return End(self._loop, reader, writer, deaf=unread)
 
     def end(self):
         """Resets all that is open."""
         for pair in self._pairs:
             pair.client.leave(reset=True)
             pair.server.leave(reset=True)
+        for end in self._many:
+            end.leave(reset=True)
         self._pairs.clear()
+        self._many.clear()
 
     def close(self):
         for server in self._servers:

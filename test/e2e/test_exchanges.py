@@ -3,6 +3,7 @@
 (docs/exchanges.md). One place, which `flood` takes for as long as a test wants, and both ends in the test's hands."""
 import contextlib
 import ssl
+import time
 
 import pytest
 
@@ -213,6 +214,60 @@ def test_a_client_that_leaves_while_it_is_held(link, tls, reset):
     link.gateway.wait_until(lambda: pair.server.over, 'its server hears of it')
     row = logged(link, pair)
     assert int(row['exchanges']) == pair.first + 1 and int(row['exchange_wait']) > 0
+
+
+@pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
+@pytest.mark.sanitized
+def test_a_client_that_leaves_behind_words_that_wait(link, reset):
+    """Beside what Squid has read of it, more waits in its socket, and its leaving behind that."""
+    pair = kept(link)
+    flood(link)
+    pair.client.say(ASK)
+    in_turn(link, queued=1, silent=0)
+    for _ in range(3):
+        pair.client.say(ASK)
+        time.sleep(0.05)        # as words apart
+    in_turn(link, queued=1, silent=0)
+    assert pair.server.heard == ASK
+    pair.client.leave(reset)
+    in_turn(link, queued=0, silent=0)
+    link.gateway.wait_until(lambda: pair.server.over, 'its server hears of it')
+
+
+@pytest.mark.sanitized
+def test_a_client_that_dribbles(link):
+    """Each piece that comes after a silence needs a turn, and gives its place back."""
+    pair = kept(link)
+    before = exchanges(link)
+    for number in range(1, 4):
+        pair.client.say(b'x')
+        pair.server.wait_for(ASK + number * b'x')
+        silent(link)
+    assert exchanges(link) == before + 3
+    busy = flood(link)
+    in_turn(link, silent=1)
+    pair.client.say(b'y')
+    in_turn(link, queued=1, silent=0)
+    assert pair.server.heard == ASK + b'xxx'
+    busy.client.leave(reset=True)
+    pair.server.wait_for(ASK + b'xxxy')
+
+
+@pytest.mark.sanitized
+def test_a_client_that_asks_and_never_reads(link):
+    """What it does not take waits at its server; another has the place."""
+    pair = link.ends.tunnel(link.of('gold')[0], unread=True)
+    pair.client.say(ASK)
+    pair.server.wait_for(ASK)
+    pair.server.say(MUCH)
+    silent(link)
+    assert int(link.gateway.classes()['gold']['bytes']) > 0
+    busy = flood(link)
+    in_turn(link, silent=1)
+    pair.client.listen()
+    in_turn(link, queued=1, silent=0)
+    busy.client.leave(reset=True)
+    pair.client.wait_for(MUCH)
 
 
 @INSIDE

@@ -185,6 +185,250 @@ TEST_F(ExchangeTest, WhatTheServerSaysUnaskedPassesUpToAnAllowance)
     EXPECT_FALSE(exchange.mayGoOnUnasked(now + 5000 * Ms)) << "what came too much is made up for first";
 }
 
+/// Connections of TLS 1.3 as they were recorded, by the sizes of their records.
+class GreetingTest : public ExchangeTest {
+protected:
+    static constexpr msfrs_time Round = 20 * Ms;
+
+    static std::string Sized(const size_t length) { return Record(length, 23, 0); }
+    static std::string Sized(const std::initializer_list<size_t> lengths)
+    {
+        std::string all;
+        for (const auto length : lengths)
+            all += Sized(length);
+        return all;
+    }
+
+    /// Up to the client's Finished, with which it may say more. A session ticket of the server may come before that.
+    void handshake(const std::string &more = "", const size_t earlyTicket = 0)
+    {
+        exchange.begin(now);
+        EXPECT_TRUE(client(Record(512, 22, 0)));
+        now += Round;
+        const auto last = earlyTicket ? Sized(earlyTicket) : "";
+        server(Record(122, 22, 0) + Record(1, 20, 0) + Sized({32, 399, 95, 69}) + last);
+        now += 3 * Ms;
+        EXPECT_TRUE(client(Record(1, 20, 0) + Sized(69) + more));
+        EXPECT_EQ(exchange.state(), Exchange::State::Asked);
+    }
+    bool asked() const { return exchange.state() == Exchange::State::Asked; }
+};
+
+TEST_F(GreetingTest, SessionTicketsAreNoAnswer)
+{
+    handshake(Sized(87)); // the request comes with it
+    now += Round;
+    server(Sized({250, 250}));
+    EXPECT_TRUE(asked()) << "OpenSSL's two";
+    now += 300 * Ms;
+    server(Sized(300));
+    EXPECT_FALSE(asked()) << "the server has thought";
+    EXPECT_EQ(patience(), 50 * Ms);
+}
+
+TEST_F(GreetingTest, TicketsThatComeOneByOne)
+{
+    handshake();
+    now += 10 * Ms;
+    client(Sized(87));
+    now += 10 * Ms;
+    for (int n = 0; n < 4; ++n, now += 2 * Ms) {
+        const auto ticket = Sized(n == 2 ? 266 : 250); // of a block more
+        server(ticket.substr(0, 100));
+        EXPECT_TRUE(asked()) << n;
+        server(ticket.substr(100));
+        EXPECT_TRUE(asked()) << n;
+    }
+    server(Sized(250));
+    EXPECT_FALSE(asked()) << "nobody sends five";
+}
+
+TEST_F(GreetingTest, SettingsOfHttp2AreNoAnswer)
+{
+    // Go: a ticket with the handshake; then SETTINGS, a WINDOW_UPDATE and an acknowledgement, and after 300 ms 304.
+    handshake(Sized({92, 60}), 139);
+    now += Round;
+    server(Sized(56));
+    EXPECT_TRUE(asked());
+    EXPECT_TRUE(client(Sized(26)));
+    server(Sized({30, 26}));
+    EXPECT_TRUE(asked());
+    now += 300 * Ms;
+    server(Sized(54));
+    EXPECT_FALSE(asked()) << "as large as its SETTINGS, which come once";
+}
+
+TEST_F(GreetingTest, ASmallAnswerIsOne)
+{
+    handshake(Sized({99, 109}));
+    now += Round;
+    server(Sized({250, 250, 57, 147})); // tickets, SETTINGS, and 304 at once
+    EXPECT_FALSE(asked());
+    EXPECT_EQ(patience(), 50 * Ms);
+}
+
+TEST_F(GreetingTest, ATicketThatCameWithTheHandshakeWasTheOnlyOne)
+{
+    handshake(Sized(51), 139);
+    now += Round;
+    server(Sized(135));
+    EXPECT_FALSE(asked()) << "Go over HTTP/1.1: as large as the ticket";
+}
+
+TEST_F(GreetingTest, WhatComesLateIsAnAnswer)
+{
+    handshake(Sized(87));
+    now += 2 * Round + 51 * Ms;
+    server(Sized(250));
+    EXPECT_FALSE(asked()) << "a server without tickets, after some thought";
+}
+
+TEST_F(GreetingTest, AnAnswerEndsTheGreeting)
+{
+    handshake(Sized(87));
+    server(Sized(5000));
+    client(Sized(87));
+    server(Sized(250));
+    EXPECT_FALSE(asked());
+}
+
+TEST_F(GreetingTest, WhoHasAskedForNothingIsNotWaitedFor)
+{
+    handshake();
+    now += Round;
+    server(Sized({250, 250}));
+    EXPECT_FALSE(asked());
+    EXPECT_EQ(patience(), 50 * Ms) << "a browser that opens tunnels ahead";
+    exchange.end();
+    EXPECT_FALSE(client(Sized(87)));
+    exchange.begin(now);
+    server(Sized(147));
+    EXPECT_FALSE(asked());
+}
+
+TEST_F(GreetingTest, AFinishedThatWaitedForItsTurn)
+{
+    exchange.begin(now);
+    client(Record(512, 22, 0));
+    now += Round;
+    server(Record(122, 22, 0) + Record(1, 20, 0) + Sized({32, 399, 95, 69}));
+    exchange.end();
+    now += 1000 * Ms; // of verifying
+    EXPECT_FALSE(client(Record(1, 20, 0) + Sized({69, 87})));
+    now += 5000 * Ms;
+    exchange.begin(now);
+    now += Round;
+    server(Sized({250, 250}));
+    EXPECT_TRUE(asked());
+}
+
+TEST_F(GreetingTest, ClientsWithACertificate)
+{
+    exchange.begin(now);
+    client(Record(512, 22, 0));
+    now += Round;
+    server(Record(122, 22, 0) + Record(1, 20, 0) + Sized({23, 62, 399, 95, 69}));
+    client(Record(1, 20, 0) + Sized({399, 97, 69, 87}));
+    now += Round;
+    server(Sized({618, 618})); // it is in the tickets
+    EXPECT_TRUE(asked());
+}
+
+TEST_F(GreetingTest, AServerThatAsksForAnotherHello)
+{
+    exchange.begin(now);
+    client(Record(512, 22, 0));
+    now += Round;
+    server(Record(88, 22, 0) + Record(1, 20, 0));
+    client(Record(1, 20, 0) + Record(512, 22, 0));
+    now += Round;
+    server(Record(187, 22, 0) + Sized({23, 399, 96, 69}));
+    client(Sized({69, 87}));
+    now += Round;
+    server(Sized({250, 250}));
+    EXPECT_TRUE(asked());
+    server(Sized(3000));
+    exchange.end();
+    EXPECT_TRUE(client(Record(13))) << "it is not TLS 1.2 for that";
+}
+
+TEST_F(GreetingTest, Tls12HasNone)
+{
+    exchange.begin(now);
+    client(Record(200, 22, 0));
+    server(Record(78, 22, 0) + Record(379, 22, 0) + Record(115, 22, 0) + Record(4, 22, 0));
+    client(Record(37, 22, 0) + Record(1, 20, 0) + Record(40, 22, 0));
+    server(Record(218, 22, 0) + Record(1, 20, 0) + Record(40, 22, 0) + Sized(64));
+    client(Sized({69, 61})); // no Finished
+    server(Sized(147));
+    EXPECT_FALSE(asked());
+}
+
+TEST_F(ExchangeTest, HousekeepingOfTheServerIsNoAnswer)
+{
+    serve();
+    EXPECT_FALSE(client(Record(60)));
+    exchange.begin(now);
+    server(Record(13)); // a WINDOW_UPDATE for the body of a POST
+    server(Record(17));
+    EXPECT_EQ(exchange.state(), Exchange::State::Asked);
+    server(Record(40));
+    EXPECT_EQ(exchange.state(), Exchange::State::Answered);
+    now += 30 * Ms;
+    server(Record(13));
+    EXPECT_EQ(patience(), 50 * Ms) << "the server is not silent";
+}
+
+TEST_F(ExchangeTest, AnAnswerAfterALongTimePassesIfItIsLittle)
+{
+    EXPECT_FALSE(client(Record(60)));
+    exchange.begin(now);
+    now = exchange.silentAt(40 * Ms);
+    EXPECT_EQ(now, Start + 600 * Ms);
+    exchange.end();
+    now = Start + 100'000 * Ms;
+    server(Record(1000));
+    EXPECT_EQ(exchange.state(), Exchange::State::Over);
+    EXPECT_TRUE(exchange.mayGoOnUnasked(now));
+    server(Record(16384 - 17));
+    EXPECT_FALSE(exchange.mayGoOnUnasked(now)) << "the rest needs a turn";
+}
+
+TEST_F(ExchangeTest, AByteNowAndThenNeedsATurnEachAndNothingAddsUp)
+{
+    for (int n = 0; n < 100; ++n) {
+        EXPECT_FALSE(client("x")) << n;
+        exchange.begin(now);
+        EXPECT_EQ(patience(), 1100 * Ms);
+        now = exchange.silentAt(0);
+        exchange.end();
+        EXPECT_EQ(exchange.state(), Exchange::State::Over) << "and not an upload, " << n;
+    }
+}
+
+TEST_F(ExchangeTest, AClockThatGoesBackHoldsNobodyForLong)
+{
+    serve();
+    EXPECT_FALSE(client(Record(60)));
+    exchange.begin(now);
+    const auto before = now;
+    now -= 3'600'000 * Ms;
+    server(Record(1000));
+    EXPECT_EQ(patience(), 50 * Ms) << "from the latest word on";
+    client(Record(60));
+    EXPECT_EQ(patience(), 1100 * Ms);
+    exchange.end();
+    server(Record(3000));
+    EXPECT_FALSE(exchange.mayGoOnUnasked(now));
+    EXPECT_FALSE(exchange.mayGoOnUnasked(now - 1000 * Ms)) << "nothing is made up for, nothing is lost";
+    EXPECT_TRUE(exchange.mayGoOnUnasked(now + 2000 * Ms));
+    now = before + 3'600'000 * Ms;
+    EXPECT_TRUE(exchange.mayGoOnUnasked(now));
+    EXPECT_FALSE(client(Record(60)));
+    exchange.begin(now);
+    EXPECT_EQ(patience(), 1100 * Ms);
+}
+
 TEST_F(ExchangeTest, ManyEventsKeepTheStatesApart)
 {
     std::mt19937_64 random(7);
@@ -203,7 +447,10 @@ TEST_F(ExchangeTest, ManyEventsKeepTheStatesApart)
             break;
         case 1:
             exchange.serverSays(bytes.data(), bytes.size(), now);
-            EXPECT_EQ(exchange.state(), before == Exchange::State::Asked ? Exchange::State::Answered : before);
+            if (exchange.state() != before) {
+                EXPECT_EQ(before, Exchange::State::Asked);
+                EXPECT_EQ(exchange.state(), Exchange::State::Answered);
+            }
             break;
         case 2:
             exchange.begin(now);

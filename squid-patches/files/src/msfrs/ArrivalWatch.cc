@@ -14,6 +14,7 @@
 #include "msfrs/Ticket.h"
 
 #include <climits>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -69,6 +70,7 @@ Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t by
     if (bytes > (conn->rcvbuf > 0 ? conn->rcvbuf : INT_MAX))
         return;
     conn_ = conn;
+    bytes_ = bytes;
     SetLowWater(*conn, static_cast<int>(bytes));
     if (LowWater(*conn) < bytes) {
         stop();
@@ -79,10 +81,27 @@ Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t by
 }
 
 bool
-Msfrs::ArrivalWatch::peek() const
+Msfrs::ArrivalWatch::ended() const
 {
-    char byte = 0;
-    return Comm::IsConnOpen(conn_) && recv(conn_->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) > 0;
+    struct pollfd end = {};
+    if (!Comm::IsConnOpen(conn_))
+        return true;
+    end.fd = conn_->fd;
+    end.events = POLLRDHUP;
+    return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+void
+Msfrs::ArrivalWatch::goOn(Ticket &ticket, void (Ticket::* const note)())
+{
+    const auto conn = conn_;
+    if (!Comm::IsConnOpen(conn))
+        return;
+    const auto arrived = Arrived(*conn);
+    if (arrived < bytes_ || arrived >= ReceiveBuffer(*conn) / 4)
+        stop(); // the kernel has called too early, as it does when the buffer is full, or soon would
+    else
+        start(conn, arrived + 1, ticket, note);
 }
 
 void

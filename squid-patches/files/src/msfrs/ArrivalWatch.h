@@ -25,8 +25,12 @@ public:
     /// its receive buffer may be too small for that.
     void start(const Comm::ConnectionPointer &, int64_t bytes, Ticket &, void (Ticket::*note)());
 
-    /// \returns whether there is anything to read on the connection before its end
-    bool peek() const;
+    /// \returns whether the other side has ended or reset the connection, be it behind words that still wait
+    bool ended() const;
+
+    /// After the call: waits for more than has arrived by now. Gives up if that would take more of the receive buffer
+    /// than a request does, since the kernel would then make it larger.
+    void goOn(Ticket &, void (Ticket::*note)());
 
     /// The connection may be read by others again.
     void stop();
@@ -34,6 +38,7 @@ public:
 private:
     Comm::ConnectionPointer conn_; ///< set between start() and stop() or the event
     AsyncCallPointer reader_;      ///< as conn_
+    int64_t bytes_ = 0;            ///< that the kernel waits for, while conn_
 };
 
 } // namespace Msfrs

@@ -227,12 +227,12 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     }
 
     server_ = server;
-    if (goOn(server, rest))
-        return true;
-
-    freeze(server, frozen_[0]);
-    freeze(client, frozen_[1]);
-    return false;
+    const auto mayRead = goOn(server, rest);
+    if (!mayRead || send_) { // a client whose words are held back is not to blame, nor is who waits for them
+        freeze(server, frozen_[0]);
+        freeze(client, frozen_[1]);
+    }
+    return mayRead;
 }
 
 /// \returns whether it is our turn, or we need none
@@ -294,6 +294,8 @@ Msfrs::Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointe
     debugs(97, 5, "hold what was said by " << client);
     send_ = call;
     clientWords_.start(client, 1, *this, &Ticket::noteClientReadable);
+    freeze(server_, frozen_[0]);
+    freeze(client, frozen_[1]);
 }
 
 /// begins a new exchange
@@ -434,9 +436,12 @@ Msfrs::Ticket::noteRestArrived()
 void
 Msfrs::Ticket::noteClientReadable()
 {
-    // More words wait behind those that we hold back. Then nobody looks at the client until it is their turn.
-    if (!send_ || clientWords_.peek())
+    if (!send_)
+        return; // their turn has come at the same time
+    if (!clientWords_.ended()) { // more words wait behind those that we hold back, and its leaving would behind them
+        clientWords_.goOn(*this, &Ticket::noteClientReadable);
         return;
+    }
     debugs(97, 3, "the client has left; its last words go on");
     send();
 }
@@ -494,6 +499,10 @@ Msfrs::Ticket::send()
         return;
     const auto call = send_;
     send_ = nullptr;
+    if (!resume_) { // else the server is not read yet
+        for (auto &frozen: frozen_)
+            thaw(frozen.conn, frozen);
+    }
     ScheduleCallHere(call);
 }
 

@@ -78,7 +78,7 @@ public:
     void resumeBy(const AsyncCallPointer &call) { resume_ = call; }
 
     /// Whether what the client of a tunnel said may go on to the server. If not, sendBy() must tell how to send it,
-    /// and nobody may read the client until then.
+    /// and nobody may read the client until then. While that lasts, timeouts of the connections do not run.
     bool maySend(const char *data, size_t size);
     void sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client);
 

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Connections that are kept and break, or wait for long, in whatever state they are: nobody else suffers, and no place
+is lost. Both ends are in the test's hands (both_ends.py); a place is kept by whoever is not answered."""
+import contextlib
+import ssl
+import time
+
+import pytest
+
+from background import content
+from both_ends import BothEnds
+from gateway import NARROW, ONE_PLACE
+
+LINES = (NARROW, 'msfrs_quantum 4 KB', 'tcp_recv_bufsize 32 KB')
+ASK, ANSWER, MUCH = content('ask', 0, 48), content('answer', 0, 3000), content('much', 0, 200_000)
+
+
+@pytest.fixture(scope='module')
+def narrow(common_link):
+    common_link.gateway.start(*LINES)
+    with contextlib.closing(BothEnds(common_link)) as ends:
+        common_link.ends = ends
+        yield
+
+
+@pytest.fixture
+def link(narrow, shared_link):
+    """Each test ends what it has opened; then nothing may be left."""
+    yield shared_link
+    shared_link.ends.end()
+    shared_link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=0)
+
+
+def asked(link, who='gold', tls=None):
+    """A tunnel that has the place, since its server was asked and does not answer."""
+    pair = link.ends.tunnel(link.of(who)[0], tls)
+    pair.client.say(ASK)
+    pair.server.wait_for(ASK)
+    return pair
+
+
+def silent(link):
+    """A tunnel whose server has answered."""
+    pair = asked(link)
+    pair.server.say(ANSWER)
+    pair.client.wait_for(ANSWER)
+    link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=1)
+    return pair
+
+
+class Scene:
+    """A tunnel in a state, beside another that has the place where the state takes that. `rest()` has it do what it
+    would have done anyway, once it may."""
+
+    def __init__(self, link, state):
+        self._link, self._state, self.blocker = link, state, None
+        getattr(self, f'_{state}')()
+
+    def _asked(self):
+        self.pair = asked(self._link)
+        self._link.gateway.wait_for(in_flight=1, asked=1)
+
+    def _sending(self):
+        self.pair = asked(self._link)
+        self.pair.server.say(MUCH)
+        self._link.gateway.wait_until(lambda: self.pair.client.heard, 'it has begun')
+
+    def _paused(self):
+        self._sending()
+        self._block(paused=1, in_flight=1)
+
+    def _silent(self):
+        self.pair = silent(self._link)
+
+    def _held(self):
+        self._silent()
+        self._block(silent=1, in_flight=1)
+        self.pair.client.say(ASK)
+        self._link.gateway.wait_for(queued=1, silent=0, in_flight=1)
+
+    def _pushing(self):
+        self._silent()
+        self._block(silent=1, in_flight=1)
+        self.pair.server.say(MUCH)
+        self._link.gateway.wait_for(queued=1, silent=0, in_flight=1)
+
+    def _block(self, **figures):
+        self.blocker = asked(self._link, 'silver')
+        self._link.gateway.wait_for(**figures)
+
+    def unblock(self):
+        if self.blocker:
+            self.blocker.client.leave(reset=True)
+
+    def rest(self):
+        self.unblock()
+        if self._state == 'asked':
+            self.pair.server.say(ANSWER)
+            self.pair.client.wait_for(ANSWER)
+        elif self._state in ('sending', 'paused'):
+            self.pair.client.wait_for(MUCH)
+        elif self._state == 'pushing':
+            self.pair.client.wait_for(ANSWER + MUCH)
+        else:
+            if self._state == 'silent':
+                self.pair.client.say(ASK)
+            self.pair.server.wait_for(ASK + ASK)
+            self.pair.server.say(ANSWER)
+            self.pair.client.wait_for(ANSWER + ANSWER)
+        self._link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=1)
+
+
+STATES = pytest.mark.parametrize('state', ('asked', 'sending', 'paused', 'silent', 'held', 'pushing'))
+
+
+@pytest.mark.sanitized
+@STATES
+@pytest.mark.parametrize('who', ('client', 'server'))
+def test_a_reset_in_every_state(link, state, who):
+    """Who waits for a turn may be noticed to have gone when that comes."""
+    scene = Scene(link, state)
+    getattr(scene.pair, who).leave(reset=True)
+    scene.unblock()
+    other = scene.pair.server if who == 'client' else scene.pair.client
+    link.gateway.wait_until(lambda: other.over, 'the other end hears of it')
+    link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=0)
+    silent(link)                # the next one
+
+
+@pytest.mark.sanitized
+@STATES
+def test_reconfigured_in_every_state(link, state):
+    """Nothing new, another arbiter, another window; then what was begun goes on, and nothing was lost or said twice."""
+    scene = Scene(link, state)
+    wider = f'{ONE_PLACE.replace("growth=1.01", "growth=2")} patience=30min'
+    for lines in (LINES, (*LINES, 'msfrs_arbiter fifo'), (*LINES, 'msfrs_arbiter drr'), (wider, *LINES[1:]), LINES):
+        link.gateway.reconfigure(*lines)
+    scene.rest()
+
+
+@pytest.mark.sanitized
+@STATES
+def test_switched_off_in_every_state(link, state):
+    scene = Scene(link, state)
+    link.gateway.reconfigure(on=False)
+    if state in ('sending', 'paused', 'pushing'):
+        scene.pair.client.wait_for(ANSWER + MUCH if state == 'pushing' else MUCH)
+    scene.pair.client.leave(reset=True)
+    scene.unblock()
+    link.gateway.wait_until(lambda: scene.pair.server.over, 'its server hears of it')
+    link.gateway.reconfigure(*LINES)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize('tls', (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3), ids=('tls1.2', 'tls1.3'))
+def test_a_server_that_thinks_after_its_session_tickets(link, tls):
+    """They are no answer: it keeps its place, and the answer does not wait for another."""
+    pair = asked(link, tls=tls)
+    other = link.users.get(link.of('silver')[0])
+    link.gateway.wait_for(queued=1, in_flight=1)
+    time.sleep(0.3)             # thinking: six times what it takes to count as silent after an answer
+    assert link.gateway.totals('queued', 'in_flight', 'asked') == (1, 1, 1) and not other.received
+    pair.server.say(ANSWER)
+    pair.client.wait_for(ANSWER)
+    assert other.wait().good, other
+    pair.client.leave()
+    link.gateway.wait_for(silent=0)
+    (row,) = [row for row in link.gateway.access_log() if row['port'] == str(pair.client.port)]
+    assert int(row['exchanges']) <= 2           # a handshake may take longer than a turn does, here
+
+
+@pytest.mark.sanitized
+def test_a_tunnel_that_is_not_used_gives_its_place_back(link):
+    """After the handshake nobody has asked for anything."""
+    pair = link.ends.tunnel(link.of('gold')[0], ssl.TLSVersion.TLSv1_3)
+    link.gateway.wait_for(queued=0, in_flight=0, silent=1)
+    assert not pair.client.heard
+
+
+@pytest.mark.sanitized
+def test_a_wait_may_be_longer_than_ends_may_be_silent(slow_link):
+    """Neither is to blame for it: read_timeout does not run while a client's words are held back. Afterwards it
+    does."""
+    gateway = slow_link.gateway.start(*LINES, 'read_timeout 3 seconds')
+    with contextlib.closing(BothEnds(slow_link)) as ends:
+        slow_link.ends = ends
+        pair = silent(slow_link)
+        slow = slow_link.users.get(slow_link.of('silver')[0], size=3_000, pace=500)     # six seconds of one quantum
+        gateway.wait_for(in_flight=1, silent=1)
+        pair.client.say(ASK)
+        gateway.wait_for(queued=1, in_flight=1)
+        began = time.monotonic()
+        pair.server.say(b'unasked')             # which lets both timeouts run anew
+        pair.client.wait_for(ANSWER + b'unasked')
+        assert slow.wait().good and time.monotonic() - began > 4, slow
+        pair.server.wait_for(ASK + ASK)
+        gateway.wait_until(lambda: pair.client.over and pair.server.over, 'now they are too silent')
+        gateway.rest()
+        ends.end()
+
+
+@pytest.mark.sanitized
+@pytest.mark.link(rate_bps=20e6, rtts_ms=(5.0,), users=(4, 4, 4))
+def test_a_thousand_tunnels_that_speak_at_once(slow_link):
+    """None of them is refused, whatever the limits of queues, and no place is lost."""
+    gateway = slow_link.gateway.start('msfrs_queue max_per_user=10 max_queued=100')
+    with contextlib.closing(BothEnds(slow_link)) as ends:
+        clients = []
+        for _ in range(10):
+            clients += ends.tunnels([slow_link.world.users[n % 12] for n in range(100)], ANSWER)
+        gateway.wait_for(queued=0, in_flight=0, silent=1000)
+        before = gateway.total('exchanges')
+        began = time.monotonic()
+        for client in clients:
+            client.say(ASK)
+        gateway.wait_until(lambda: all(client.heard for client in clients), 'all are answered')
+        spent = time.monotonic() - began
+        gateway.wait_for(queued=0, paused=0, in_flight=0, silent=1000)
+        assert gateway.total('exchanges') - before >= 1000
+        assert spent < 30, 'no later than max_wait'
+        assert gateway.report()['window']['outstanding'] == 0
+        ends.end()
+        gateway.wait_for(silent=0)
+        gateway.rest()
