@@ -93,7 +93,8 @@ Msfrs::Gateway::Configure()
     }
 
     try {
-        const auto config = ShareOfWorker(Config.msfrs.requestConfig());
+        const auto running = ThisGateway ? ThisGateway->scheduler() : nullptr;
+        const auto config = ShareOfWorker(Config.msfrs.requestConfig(running ? &running->config() : nullptr));
         if (ThisGateway)
             ThisGateway->change(config);
         else

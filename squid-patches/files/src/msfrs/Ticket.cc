@@ -10,6 +10,7 @@
 #include "debug/Stream.h"
 #include "globals.h"
 #include "HttpRequest.h"
+#include "msfrs/Excess.h"
 #include "msfrs/Ticket.h"
 
 #include <string_view>
@@ -48,6 +49,8 @@ Msfrs::Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &
     holder_(holder),
     party_(Classify(request, al))
 {
+    if (const auto excess = TheExcessPort())
+        excess->acquaintances.note(ClientAddress(*request), party_);
     const auto scheduler = TheGateway()->scheduler();
     if (!scheduler)
         return;
