@@ -13,8 +13,6 @@
 #include "msfrs/Classify.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
-#include "msfrs/Excess.h"
-#include "msfrs/forward.h"
 #include "sbuf/Stream.h"
 #include "SquidConfig.h"
 #if USE_AUTH
@@ -29,17 +27,6 @@ namespace
 {
 
 const SBuf::size_type LongestKey = 128;
-
-/// The client as ACLs see it: behind a trusted follow_x_forwarded_for proxy when they look there.
-const Ip::Address &
-ClientAddress(const HttpRequest &request)
-{
-#if FOLLOW_X_FORWARDED_FOR
-    if (Config.onoff.acl_uses_indirect_client)
-        return request.indirect_client_addr;
-#endif
-    return request.client_addr;
-}
 
 /// the address, or the IPv6 network of prefix6 bits it is in; IPv4-mapped addresses count as IPv4
 SBuf
@@ -132,7 +119,7 @@ User(const HttpRequest &request)
     else if (rule && rule->kind == Msfrs::UserKey::Mac)
         key = MacKey(request);
     if (key.isEmpty())
-        key = SourceKey(ClientAddress(request), PrefixOfUsers());
+        key = SourceKey(Msfrs::ClientAddress(request), PrefixOfUsers());
     return key;
 }
 
@@ -183,6 +170,16 @@ private:
 
 } // namespace
 
+const Ip::Address &
+Msfrs::ClientAddress(const HttpRequest &request)
+{
+#if FOLLOW_X_FORWARDED_FOR
+    if (Config.onoff.acl_uses_indirect_client)
+        return request.indirect_client_addr;
+#endif
+    return request.client_addr;
+}
+
 Msfrs::Party
 Msfrs::Classify(const Ip::Address &address)
 {
@@ -211,8 +208,6 @@ Msfrs::Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
     party.cls = ClassOf(ch);
     party.user = User(*request);
     debugs(97, 5, "class " << (*Config.msfrs.classes)[party.cls]->name << " user " << party.user);
-    if (const auto excess = TheExcessPort())
-        excess->acquaintances.note(ClientAddress(*request), party);
     return party;
 }
 

@@ -26,12 +26,15 @@ struct Party {
     SBuf user; ///< the key of the user within the class, at most 128 bytes
 };
 
-/// The same for what comes to an address without a request. An ACL that needs one does not match.
-Party Classify(const Ip::Address &);
+/// The client as ACLs see it: behind a trusted follow_x_forwarded_for proxy when they look there.
+const Ip::Address &ClientAddress(const HttpRequest &);
 
 /// Finds the class by msfrs_access (first line that matches; the default class otherwise) and the user by
 /// msfrs_user. Only to be called while Config.msfrs.on().
 Party Classify(HttpRequest *, const AccessLogEntryPointer &);
+
+/// The same for what comes to an address without a request. An ACL that needs one does not match.
+Party Classify(const Ip::Address &);
 
 } // namespace Msfrs
 

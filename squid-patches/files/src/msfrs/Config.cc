@@ -6,7 +6,6 @@
 #include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
-#include "msfrs/Gateway.h"
 #include "SquidConfig.h"
 
 #include "engine/request_scheduler.h"
@@ -192,7 +191,7 @@ Msfrs::Configuration::checkPlugins() const
 }
 
 msfrs::RequestConfig
-Msfrs::Configuration::requestConfig() const
+Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) const
 {
     msfrs::RequestConfig config;
     if (link) {
@@ -229,12 +228,10 @@ Msfrs::Configuration::requestConfig() const
         config.arbiter = Choice(*arbiter);
     if (admission)
         config.admission = Choice(*admission);
-    if (const auto running = TheGateway() ? TheGateway()->scheduler() : nullptr) {
-        if (ArbiterLine(*this).pluginStays)
-            config.arbiter = running->config().arbiter;
-        if (admission && admission->pluginStays)
-            config.admission = running->config().admission;
-    }
+    if (running && ArbiterLine(*this).pluginStays)
+        config.arbiter = running->arbiter;
+    if (running && admission && admission->pluginStays)
+        config.admission = running->admission;
     return config;
 }
 

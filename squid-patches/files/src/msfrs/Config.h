@@ -45,7 +45,8 @@ public:
     void check();
 
     /// What the scheduler wants to know. The defaults are the scheduler's own.
-    msfrs::RequestConfig requestConfig() const;
+    /// \param running what it runs with, if it does: its plugins stay where check() could not load others
+    msfrs::RequestConfig requestConfig(const msfrs::RequestConfig *running = nullptr) const;
 
     Switch *toggle = nullptr;
     Link *link = nullptr;

@@ -8,22 +8,16 @@
 #include "debug/Messages.h"
 #include "debug/Stream.h"
 #include "event.h"
-#include "fde.h"
 #include "fatal.h"
 #include "globals.h"
 #include "msfrs/Classify.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/SocketOptions.h"
 #include "msfrs/Ticket.h"
 #include "SquidConfig.h"
 #include "tools.h"
 
 #include <algorithm>
 #include <chrono>
-#include <climits>
-#include <fstream>
-#include <functional>
-#include <string_view>
 #include <unistd.h>
 
 namespace
@@ -47,9 +41,6 @@ Msfrs::Gateway *ThisGateway = nullptr;
 
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
-constexpr msfrs_time CheckBatchesEvery = Second;
-constexpr msfrs_time LookEvery = Second / 50; ///< at connections, each a system call
-constexpr uint32_t SampleFirst = 64, SampleEvery = 16; ///< quanta; a sample takes two system calls
 
 void
 Log(const int level, const std::string &message)
@@ -62,14 +53,6 @@ Seed()
 {
     std::random_device device;
     return (static_cast<uint64_t>(device()) << 32) | device();
-}
-
-uint64_t
-KeyOf(const Ip::Address &address)
-{
-    struct in6_addr bytes;
-    address.getInAddr(bytes);
-    return std::hash<std::string_view>()({reinterpret_cast<const char *>(&bytes), sizeof(bytes)});
 }
 
 /// What one of several workers may use. Every worker schedules alone: it gets its part of the rate and has to
@@ -110,12 +93,13 @@ Msfrs::Gateway::Configure()
     }
 
     try {
-        const auto config = ShareOfWorker(Config.msfrs.requestConfig());
+        const auto running = ThisGateway ? ThisGateway->scheduler() : nullptr;
+        const auto config = ShareOfWorker(Config.msfrs.requestConfig(running ? &running->config() : nullptr));
         if (ThisGateway)
             ThisGateway->change(config);
         else
             ThisGateway = new Gateway(config);
-        ThisGateway->checkReceiveBuffer();
+        ThisGateway->readings.buffers.check(*ThisGateway->scheduler_);
         debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << config.rate << " bit/s");
         if (config.maxWait >= Config.Timeout.read * Second)
             debugs(97, DBG_IMPORTANT, "WARNING: msfrs_queue max_wait should be below read_timeout");
@@ -239,30 +223,8 @@ Msfrs::Gateway::tick()
     attempt("tick", [&next](auto &scheduler, const auto now) {
         next = scheduler.tick(now);
     });
-    checkBatches();
-    arm(batches_.empty() ? next : std::min(next, nextCheck_));
-}
-
-Msfrs::ReadBatch::List::iterator
-Msfrs::Gateway::enlist(ReadBatch &batch)
-{
-    if (batches_.empty()) {
-        nextCheck_ = Now() + CheckBatchesEvery;
-        if (nextCheck_ < nextTick_)
-            arm(nextCheck_);
-    }
-    return batches_.insert(batches_.end(), &batch);
-}
-
-void
-Msfrs::Gateway::checkBatches()
-{
-    const auto now = Now();
-    if (batches_.empty() || now < nextCheck_)
-        return;
-    nextCheck_ = now + CheckBatchesEvery;
-    for (auto place = batches_.begin(); place != batches_.end(); )
-        (*place++)->check(); // which may forget itself
+    readings.batches.check(Now());
+    arm(std::min(next, readings.batches.nextCheck()));
 }
 
 /// sets the one timer
@@ -292,9 +254,7 @@ Msfrs::Gateway::NearBy(const Comm::Connection &conn)
 void
 Msfrs::Gateway::noteWait()
 {
-    const auto limit = Now() + config_.maxWait;
-    if (limit < nextTick_)
-        arm(limit);
+    wakeBy(Now() + config_.maxWait);
 }
 
 void
@@ -317,77 +277,4 @@ Msfrs::Gateway::retryAfter() const
 {
     // by then, all that waits now was served or refused
     return std::max<msfrs_time>((config_.maxWait + Second - 1) / Second, 1);
-}
-
-/// \returns the SO_RCVBUF for a window of so many bytes: Linux doubles it
-int
-Msfrs::Gateway::socketOption(const int64_t window) const
-{
-    return static_cast<int>(std::min<int64_t>(bufferShare_.bufferFor(window) / 2, INT_MAX / 2));
-}
-
-int
-Msfrs::Gateway::ReceiveBufferFor(const Comm::Connection &conn)
-{
-    const auto scheduler = ThisGateway ? ThisGateway->scheduler() : nullptr;
-    if (!scheduler || NearBy(conn))
-        return 0;
-    const auto base = scheduler->baseRoundTrip(KeyOf(conn.remote));
-    const auto size = ThisGateway->socketOption(scheduler->receiveBufferShare(base));
-    return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
-}
-
-void
-Msfrs::Gateway::lookAtPath(const Comm::Connection &conn, const msfrs_time now)
-{
-    if (!scheduler_ || now < nextLook_)
-        return;
-    const auto path = Path(conn);
-    if (path.latest <= 0)
-        return;
-    nextLook_ = now + LookEvery;
-    scheduler_->seenRoundTrip(KeyOf(conn.remote), path.latest, path.least, now);
-}
-
-void
-Msfrs::Gateway::fitWindow(Comm::Connection &conn, const msfrs::Request &request, int64_t &window)
-{
-    if (!scheduler_ || conn.rcvbuf <= 0)
-        return; // somebody else's business
-
-    // The kernel guesses until some packets have come.
-    if (fd_table[conn.fd].bytes_read > scheduler_->config().quantum &&
-            (++quanta_ < SampleFirst || quanta_ % SampleEvery == 0)) {
-        const auto offered = Path(conn).window;
-        if (offered < window) // and not what we have bounded it to
-            bufferShare_.seen(offered, ReceiveBuffer(conn));
-    }
-
-    // The window scale was derived from the first buffer, in steps of 64 KB times a power of two.
-    int64_t most = 65535;
-    while (most < conn.rcvbuf)
-        most *= 2;
-    const auto base = scheduler_->baseRoundTrip(KeyOf(conn.remote));
-    const auto wanted = std::min<int64_t>(scheduler_->receiveBuffer(request, base), most);
-    if (wanted <= window / 4 * 5 && wanted >= window / 4 * 3)
-        return; // not worth the system calls
-    window = wanted;
-    const auto size = socketOption(wanted);
-    if (size > conn.rcvbuf) { // a smaller one might drop what is under way
-        conn.rcvbuf = size;
-        SetReceiveBuffer(conn, size);
-    }
-    SetWindowClamp(conn, static_cast<int>(wanted));
-}
-
-/// warns if the kernel gives less than what a response that is alone should have
-void
-Msfrs::Gateway::checkReceiveBuffer() const
-{
-    const auto wanted = socketOption(scheduler_->receiveBuffer());
-    std::ifstream file("/proc/sys/net/core/rmem_max");
-    int64_t most = 0;
-    if (file >> most && most < wanted)
-        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: a single response from afar can fill the link only if the sysctl "
-               "net.core.rmem_max is at least " << wanted << "; it is " << most);
 }

@@ -8,9 +8,8 @@
 #include "comm/forward.h"
 #include "engine/request_scheduler.h"
 #include "msfrs/forward.h"
-#include "msfrs/ReadBatch.h"
+#include "msfrs/reading/ServerReading.h"
 #include "msfrs/RefusalLog.h"
-#include "window/buffer_share.h"
 
 #include <cstdint>
 #include <exception>
@@ -47,12 +46,6 @@ public:
     /// nil for a while after a failure
     const msfrs::RequestScheduler *scheduler() const { return scheduler_.get(); }
 
-    /// The SO_RCVBUF for a future connection to a server, or zero. While we do not read, what the server sends
-    /// goes on until the kernel's receive buffer is full, and nobody has scheduled that: the buffer has to be
-    /// small. It has to be so before connect(): the first window that the kernel announces is not taken back,
-    /// and what then does not fit is dropped and comes again after seconds.
-    static int ReceiveBufferFor(const Comm::Connection &);
-
     /// whether what comes from there does not come over the link: from a cache_peer with no-delay
     static bool NearBy(const Comm::Connection &);
 
@@ -75,9 +68,7 @@ public:
     Tickets::iterator enlist(Ticket &t) { return tickets_.insert(tickets_.end(), &t); }
     void forget(Tickets::iterator place) { tickets_.erase(place); }
 
-    /// keeps an eye on a batch until it is forgotten
-    ReadBatch::List::iterator enlist(ReadBatch &);
-    void forget(ReadBatch::List::iterator place) { batches_.erase(place); }
+    ServerReadings readings; ///< what those of tickets have in common
 
     /// A request has begun to wait: its time limit must be noticed.
     void noteWait();
@@ -91,37 +82,21 @@ public:
     /// \returns what Retry-After should say, seconds
     int retryAfter() const;
 
-    /// Looks from time to time at how long the round trips of those in service are.
-    void lookAtPath(const Comm::Connection &, msfrs_time now);
-
-    /// Lets a server have as much on its way to us as there is room now for this response.
-    /// \param window what it was bounded to before, bytes; 0: not known
-    void fitWindow(Comm::Connection &, const msfrs::Request &, int64_t &window);
-
 private:
     void change(const msfrs::RequestConfig &);
     void start();
     void failed(const char *what, const char *why) noexcept;
     void releaseAll();
-    int socketOption(int64_t window) const;
-    void checkReceiveBuffer() const;
     void tick();
-    void checkBatches();
     void arm(msfrs_time when);
+    void wakeBy(msfrs_time when) { if (when < nextTick_) arm(when); }
     static void Tick(void *);
 
     msfrs::RequestConfig config_;
     std::mt19937_64 random_;
     std::unique_ptr<msfrs::RequestScheduler> scheduler_;
     Tickets tickets_; ///< those that scheduler_ knows
-    ReadBatch::List batches_;
-    msfrs_time nextCheck_ = 0; ///< of batches_, while there are any
     msfrs_time nextTick_ = 0;
-
-    msfrs::BufferShare bufferShare_; ///< of connections to servers
-    msfrs_time nextLook_ = 0; ///< at a connection's round trip
-    uint32_t quanta_ = 0; ///< that looked at a receive buffer
-
     RefusalLog refusals_; ///< of requests
 };
 
@@ -133,8 +108,9 @@ Gateway::attempt(const char * const what, Job job) noexcept
         return false;
     try {
         job(*scheduler_, Now());
-        if (const auto wake = scheduler_->wakeAt(); wake && wake < nextTick_)
-            arm(wake);
+        if (const auto wake = scheduler_->wakeAt())
+            wakeBy(wake);
+        wakeBy(readings.batches.nextCheck());
         return true;
     } catch (const std::exception &e) {
         failed(what, e.what());

@@ -8,14 +8,11 @@
 #include "base/TextException.h"
 #include "comm/Connection.h"
 #include "debug/Stream.h"
-#include "fde.h"
 #include "globals.h"
 #include "HttpRequest.h"
-#include "msfrs/SocketOptions.h"
+#include "msfrs/Excess.h"
 #include "msfrs/Ticket.h"
-#include "time/gadgets.h"
 
-#include <algorithm>
 #include <string_view>
 
 namespace
@@ -38,9 +35,6 @@ KindOf(const msfrs::Refusal why)
     return Kind::released;
 }
 
-/// how long what a server said may wait for its client before its place is better had by another
-constexpr msfrs_time UnreadFor = 1'000'000'000;
-
 std::string_view
 View(const SBuf &buf)
 {
@@ -55,6 +49,8 @@ Msfrs::Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &
     holder_(holder),
     party_(Classify(request, al))
 {
+    if (const auto excess = TheExcessPort())
+        excess->acquaintances.note(ClientAddress(*request), party_);
     const auto scheduler = TheGateway()->scheduler();
     if (!scheduler)
         return;
@@ -170,7 +166,7 @@ Msfrs::Ticket::join(const char * const what, const State state, const Job job)
 void
 Msfrs::Ticket::leave()
 {
-    batch_.stop();
+    reading_.stop();
     state_ = State::free;
     if (!scheduled_)
         return;
@@ -203,8 +199,7 @@ Msfrs::Ticket::charge(const int64_t bytes, const char * const data)
     if (!scheduled_ || bytes <= 0)
         return;
     exchange_.serverSays(data, static_cast<size_t>(bytes), Gateway::Now());
-    untilFitting_ -= bytes;
-    batch_.noteRead(bytes);
+    reading_.came(bytes);
     const auto gateway = TheGateway();
     gateway->attempt("charge", [&](auto &scheduler, const auto now) {
         scheduler.charge(*scheduled_, bytes, now);
@@ -215,8 +210,7 @@ Msfrs::Ticket::charge(const int64_t bytes, const char * const data)
 bool
 Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const Comm::ConnectionPointer &client)
 {
-    thaw(server, frozen_[0]);
-    thaw(client, frozen_[1]);
+    reading_.thaw(server, client);
 
     if (!scheduled_ || state_ == State::arrived)
         return true;
@@ -226,18 +220,16 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
         return true;
     }
 
-    server_ = server;
-    const auto mayRead = goOn(server, rest);
-    if (!mayRead || send_) { // a client whose words are held back is not to blame, nor is who waits for them
-        freeze(server, frozen_[0]);
-        freeze(client, frozen_[1]);
-    }
-    return mayRead;
+    reading_.setServer(server);
+    const auto may = goOn(rest);
+    if (!may || send_) // a client whose words are held back is not to blame, nor is who waits for them
+        reading_.freeze(client);
+    return may;
 }
 
 /// \returns whether it is our turn, or we need none
 bool
-Msfrs::Ticket::goOn(const Comm::ConnectionPointer &server, const int64_t rest)
+Msfrs::Ticket::goOn(const int64_t rest)
 {
     if (state_ == State::silent || state_ == State::asking) {
         if (exchange_.mayGoOnUnasked(Gateway::Now()))
@@ -248,33 +240,19 @@ Msfrs::Ticket::goOn(const Comm::ConnectionPointer &server, const int64_t rest)
         return false;
 
     // probably the end, which takes no time on the link
-    if (exchange_.mayBeComplete() && ArrivalWatch::Arrived(*server) == 0)
+    if (exchange_.mayBeComplete() && reading_.nothingWaits())
         return true;
 
-    auto more = true, contended = false;
-    TheGateway()->attempt("readMore", [&](auto &scheduler, const auto now) {
-        if (afterPause_) // what came during the pause has had its time on the link
-            scheduler.allowMore(*scheduled_, ArrivalWatch::Arrived(*server));
-        afterPause_ = false;
-        more = scheduler.readMore(*scheduled_, now);
-        contended = scheduler.contended();
-        // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be
-        if (more && untilFitting_ <= 0) {
-            untilFitting_ = std::max<int64_t>(scheduler.config().quantum, 1);
-            TheGateway()->lookAtPath(*server, now);
-            TheGateway()->fitWindow(*server, *scheduled_, window_);
-        }
+    auto more = true;
+    const auto gateway = TheGateway();
+    gateway->attempt("readMore", [&](auto &scheduler, const auto now) {
+        more = reading_.mayGoOn(gateway->readings, scheduler, *scheduled_, rest, now);
     });
-    if (more) {
-        batch_.prepare(server, rest, contended);
+    if (more)
         return true;
-    }
     if (state_ == State::served) // and not released by a scheduler that failed
         state_ = State::paused;
-    batch_.stop();
-    debugs(97, 5, "pause " << server);
-    if (rest > 0)
-        arrivals_.start(server, rest, *this, &Ticket::noteRestArrived);
+    reading_.pause(rest, *this, &Ticket::noteRestArrived);
     return false;
 }
 
@@ -294,8 +272,7 @@ Msfrs::Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointe
     debugs(97, 5, "hold what was said by " << client);
     send_ = call;
     clientWords_.start(client, 1, *this, &Ticket::noteClientReadable);
-    freeze(server_, frozen_[0]);
-    freeze(client, frozen_[1]);
+    reading_.freeze(client);
 }
 
 /// begins a new exchange
@@ -315,40 +292,12 @@ Msfrs::Ticket::ask()
     });
     if (now && state_ == State::asking) {
         state_ = State::served;
-        untilFitting_ = 1;
+        reading_.beginQuantum();
     } else if (!now) {
         gateway->noteWait();
     }
     report();
     return now;
-}
-
-/// stops a timeout, as the peer is not to blame for our pause
-void
-Msfrs::Ticket::freeze(const Comm::ConnectionPointer &conn, Frozen &frozen)
-{
-    if (!Comm::IsConnOpen(conn))
-        return;
-    auto &deadline = fd_table[conn->fd].timeout;
-    if (deadline <= 0)
-        return;
-    frozen.conn = conn;
-    frozen.left = std::max<time_t>(deadline - squid_curtime, 0);
-    deadline = 0; // and the handler stays
-}
-
-/// lets a timeout run again, unless somebody has set it anew meanwhile
-void
-Msfrs::Ticket::thaw(const Comm::ConnectionPointer &conn, Frozen &frozen)
-{
-    if (!frozen.conn)
-        return;
-    if (frozen.conn == conn && Comm::IsConnOpen(conn)) {
-        auto &deadline = fd_table[conn->fd].timeout;
-        if (deadline == 0)
-            deadline = squid_curtime + frozen.left;
-    }
-    frozen.conn = nullptr;
 }
 
 void
@@ -363,7 +312,7 @@ Msfrs::Ticket::finish(const void * const holder)
     ClientWatch::Stop(watch_);
     resume(); // nobody should wait, but if somebody does, for nothing
     send();
-    server_ = nullptr;
+    reading_.setServer(nullptr);
     if (request_->msfrsTicket == this)
         request_->msfrsTicket = nullptr;
     request_ = nullptr;
@@ -373,7 +322,7 @@ Msfrs::Ticket::finish(const void * const holder)
 void
 Msfrs::Ticket::release()
 {
-    batch_.stop();
+    reading_.stop();
     scheduled_ = nullptr;
     state_ = State::free;
     conclude(shutting_down ? Verdict::Kind::shuttingDown : Verdict::Kind::released);
@@ -391,8 +340,8 @@ Msfrs::Ticket::granted()
         exchange_.begin(now);
     if (state_ != State::arrived)
         state_ = State::served;
-    untilFitting_ = 1;
-    afterPause_ = resume_ != nullptr;
+    reading_.beginQuantum();
+    reading_.setAfterPause(resume_ != nullptr);
     conclude(Verdict::Kind::released);
     resume();
     send();
@@ -401,18 +350,9 @@ Msfrs::Ticket::granted()
 bool
 Msfrs::Ticket::silent(const msfrs_time now)
 {
-    const auto patience = TheGateway()->patience();
-    if (state_ != State::served || exchange_.silentAt(srtt_, patience) > now)
+    if (state_ != State::served || !reading_.silent(exchange_, TheGateway()->patience(), now))
         return false;
-    if (Comm::IsConnOpen(server_)) {
-        srtt_ = Path(*server_).srtt;
-        const auto since = exchange_.silentAt(srtt_, patience);
-        // What waits in the kernel has been said. A client that does not take it is not waited for either.
-        if (since > now || (ArrivalWatch::Arrived(*server_) > 0 && now - since < UnreadFor))
-            return false;
-    }
-    debugs(97, 5, "silence of " << server_);
-    batch_.stop();
+    reading_.stop();
     exchange_.end();
     state_ = State::silent;
     return true;
@@ -482,7 +422,7 @@ Msfrs::Ticket::conclude(const Verdict::Kind kind)
 void
 Msfrs::Ticket::resume()
 {
-    arrivals_.stop();
+    reading_.endPause();
     if (!resume_)
         return;
     const auto call = resume_;
@@ -499,10 +439,8 @@ Msfrs::Ticket::send()
         return;
     const auto call = send_;
     send_ = nullptr;
-    if (!resume_) { // else the server is not read yet
-        for (auto &frozen: frozen_)
-            thaw(frozen.conn, frozen);
-    }
+    if (!resume_) // else the server is not read yet
+        reading_.thaw();
     ScheduleCallHere(call);
 }
 

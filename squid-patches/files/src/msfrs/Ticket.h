@@ -9,14 +9,11 @@
 #include "base/RefCount.h"
 #include "comm/forward.h"
 #include "exchange/exchange.h"
-#include "msfrs/ArrivalWatch.h"
 #include "msfrs/Classify.h"
 #include "msfrs/ClientWatch.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/ReadBatch.h"
+#include "msfrs/reading/ServerReading.h"
 #include "msfrs/Verdict.h"
-
-#include <array>
 
 namespace Msfrs
 {
@@ -102,23 +99,15 @@ private:
 
     Ticket(HttpRequest *, const AccessLogEntryPointer &, const void *holder);
 
-    /// a connection whose timeout does not run, and how many seconds it had left
-    struct Frozen {
-        Comm::ConnectionPointer conn;
-        time_t left = 0;
-    };
-
     static Pointer Make(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
                         const void *holder);
     template <class Job> bool join(const char *what, State, Job job);
     void leave();
     void conclude(Verdict::Kind);
-    bool goOn(const Comm::ConnectionPointer &server, int64_t rest);
+    bool goOn(int64_t rest);
     bool ask();
     void resume();
     void send();
-    void freeze(const Comm::ConnectionPointer &, Frozen &);
-    void thaw(const Comm::ConnectionPointer &, Frozen &);
 
     /* msfrs::RequestOwner API */
     void granted() override;
@@ -143,14 +132,7 @@ private:
     AsyncCallPointer send_;
     ClientWatch::Pointer watch_;      ///< of a client in WAITING, after watch()
     ArrivalWatch clientWords_;        ///< on while send_ waits, until the client says more
-    ArrivalWatch arrivals_;           ///< on while PAUSED, if the rest is small
-    std::array<Frozen, 2> frozen_;    ///< of the server's connection and of the client's
-    Comm::ConnectionPointer server_;  ///< as of the latest mayRead()
-    msfrs_time srtt_ = 0;             ///< to the server, when that was last asked; 0: not known
-    ReadBatch batch_;                 ///< of what is read between pauses
-    bool afterPause_ = false;         ///< SERVED after a pause, and not asked yet whether we may read
-    int64_t untilFitting_ = 1;        ///< bytes to read before the window is looked at: the first of a quantum
-    int64_t window_ = 0;              ///< what the server may have on its way, bytes; 0: not looked at yet
+    ServerReading reading_;           ///< of the server of the latest mayRead()
 };
 
 } // namespace Msfrs

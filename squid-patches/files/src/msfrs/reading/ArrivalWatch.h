@@ -2,8 +2,8 @@
 
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
-#ifndef SQUID_SRC_MSFRS_ARRIVALWATCH_H
-#define SQUID_SRC_MSFRS_ARRIVALWATCH_H
+#ifndef SQUID_SRC_MSFRS_READING_ARRIVALWATCH_H
+#define SQUID_SRC_MSFRS_READING_ARRIVALWATCH_H
 
 #include "base/forward.h"
 #include "comm/forward.h"
@@ -43,4 +43,4 @@ private:
 
 } // namespace Msfrs
 
-#endif /* SQUID_SRC_MSFRS_ARRIVALWATCH_H */
+#endif /* SQUID_SRC_MSFRS_READING_ARRIVALWATCH_H */

@@ -5,7 +5,7 @@
 #include "squid.h"
 #include "comm/Connection.h"
 #include "debug/Stream.h"
-#include "msfrs/SocketOptions.h"
+#include "msfrs/reading/SocketOptions.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -86,4 +86,3 @@ Msfrs::SetWindowClamp(const Comm::Connection &conn, const int bytes)
     (void)bytes;
 #endif
 }
-

@@ -2,16 +2,40 @@
 
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
-#ifndef SQUID_SRC_MSFRS_READBATCH_H
-#define SQUID_SRC_MSFRS_READBATCH_H
+#ifndef SQUID_SRC_MSFRS_READING_READBATCH_H
+#define SQUID_SRC_MSFRS_READING_READBATCH_H
 
 #include "comm/forward.h"
+#include "plugin/msfrs_plugin.h"
 
 #include <cstdint>
+#include <limits>
 #include <list>
 
 namespace Msfrs
 {
+
+class ReadBatch;
+
+/// The batches of a process, which are looked at once a second while there are any.
+class ReadBatches
+{
+public:
+    using Place = std::list<ReadBatch *>::iterator;
+
+    Place enlist(ReadBatch &, msfrs_time now);
+    void forget(const Place place) { batches_.erase(place); }
+
+    /// Gives up those that nothing came for since the last time, if a second has passed since then.
+    void check(msfrs_time now);
+
+    /// when check() is due
+    msfrs_time nextCheck() const { return batches_.empty() ? std::numeric_limits<msfrs_time>::max() : nextCheck_; }
+
+private:
+    std::list<ReadBatch *> batches_;
+    msfrs_time nextCheck_ = 0; ///< valid while there are any
+};
 
 /// Reads of a response, several segments at a time. On a slow link every segment comes alone, and each would cost a
 /// wakeup, a read and a write. Only for a response that is known to have more to come; its end is never waited for
@@ -19,12 +43,10 @@ namespace Msfrs
 class ReadBatch
 {
 public:
-    using List = std::list<ReadBatch *>;
-
     /// To be called before every read.
     /// \param rest bytes that are still to be read, negative: unknown
     /// \param worthwhile whether to begin
-    void prepare(const Comm::ConnectionPointer &, int64_t rest, bool worthwhile);
+    void prepare(const Comm::ConnectionPointer &, int64_t rest, bool worthwhile, ReadBatches &, msfrs_time now);
 
     /// To be called after a read.
     void noteRead(int64_t bytes);
@@ -39,8 +61,9 @@ private:
     void set(int bytes);
 
     Comm::ConnectionPointer conn_; ///< set while the kernel waits for more than a byte
-    List::iterator place_;         ///< valid as long as conn_ is set
-    int64_t rest_ = 0;             ///< valid likewise
+    ReadBatches *all_ = nullptr;   ///< valid as long as conn_ is set
+    ReadBatches::Place place_;     ///< among these
+    int64_t rest_ = 0;             ///< valid as they are
     int lowWater_ = 1;
     bool read_ = false;            ///< since the last check()
     bool silent_ = false;          ///< given up
@@ -48,5 +71,4 @@ private:
 
 } // namespace Msfrs
 
-#endif /* SQUID_SRC_MSFRS_READBATCH_H */
-
+#endif /* SQUID_SRC_MSFRS_READING_READBATCH_H */

@@ -9,8 +9,8 @@
 #include "comm/Read.h"
 #include "CommCalls.h"
 #include "fde.h"
-#include "msfrs/ArrivalWatch.h"
-#include "msfrs/SocketOptions.h"
+#include "msfrs/reading/ArrivalWatch.h"
+#include "msfrs/reading/SocketOptions.h"
 #include "msfrs/Ticket.h"
 
 #include <climits>

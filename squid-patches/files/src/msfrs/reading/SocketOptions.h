@@ -2,8 +2,8 @@
 
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
-#ifndef SQUID_SRC_MSFRS_SOCKETOPTIONS_H
-#define SQUID_SRC_MSFRS_SOCKETOPTIONS_H
+#ifndef SQUID_SRC_MSFRS_READING_SOCKETOPTIONS_H
+#define SQUID_SRC_MSFRS_READING_SOCKETOPTIONS_H
 
 #include "comm/forward.h"
 
@@ -40,5 +40,4 @@ void SetWindowClamp(const Comm::Connection &, int bytes);
 
 } // namespace Msfrs
 
-#endif /* SQUID_SRC_MSFRS_SOCKETOPTIONS_H */
-
+#endif /* SQUID_SRC_MSFRS_READING_SOCKETOPTIONS_H */

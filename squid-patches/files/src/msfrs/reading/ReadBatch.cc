@@ -6,9 +6,8 @@
 #include "comm.h"
 #include "comm/Connection.h"
 #include "fde.h"
-#include "msfrs/Gateway.h"
-#include "msfrs/ReadBatch.h"
-#include "msfrs/SocketOptions.h"
+#include "msfrs/reading/ReadBatch.h"
+#include "msfrs/reading/SocketOptions.h"
 
 #include <algorithm>
 
@@ -18,10 +17,31 @@ namespace
 /// Three segments. Of a receive buffer for half a quantum, so much may wait and the sender still goes on.
 constexpr int BatchBytes = 4096;
 
+constexpr msfrs_time CheckEvery = 1'000'000'000;
+
 } // namespace
 
+Msfrs::ReadBatches::Place
+Msfrs::ReadBatches::enlist(ReadBatch &batch, const msfrs_time now)
+{
+    if (batches_.empty())
+        nextCheck_ = now + CheckEvery;
+    return batches_.insert(batches_.end(), &batch);
+}
+
 void
-Msfrs::ReadBatch::prepare(const Comm::ConnectionPointer &conn, const int64_t rest, const bool worthwhile)
+Msfrs::ReadBatches::check(const msfrs_time now)
+{
+    if (now < nextCheck())
+        return;
+    nextCheck_ = now + CheckEvery;
+    for (auto place = batches_.begin(); place != batches_.end(); )
+        (*place++)->check(); // which may forget itself
+}
+
+void
+Msfrs::ReadBatch::prepare(const Comm::ConnectionPointer &conn, const int64_t rest, const bool worthwhile,
+                          ReadBatches &all, const msfrs_time now)
 {
     // what TLS has yet to decode is counted in other bytes than ours
     const auto fits = Comm::IsConnOpen(conn) && !fd_table[conn->fd].closing() && !fd_table[conn->fd].ssl;
@@ -37,7 +57,8 @@ Msfrs::ReadBatch::prepare(const Comm::ConnectionPointer &conn, const int64_t res
     }
     if (!conn_) {
         conn_ = conn;
-        place_ = TheGateway()->enlist(*this);
+        all_ = &all;
+        place_ = all.enlist(*this, now);
         read_ = true;
     }
     rest_ = rest;
@@ -78,9 +99,7 @@ Msfrs::ReadBatch::set(const int bytes)
         SetLowWater(*conn_, bytes);
     lowWater_ = bytes;
     if (bytes == 1) {
-        if (const auto gateway = TheGateway()) // it may be ending
-            gateway->forget(place_);
+        all_->forget(place_);
         conn_ = nullptr;
     }
 }
-

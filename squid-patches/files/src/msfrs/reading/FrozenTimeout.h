@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_READING_FROZENTIMEOUT_H
+#define SQUID_SRC_MSFRS_READING_FROZENTIMEOUT_H
+
+#include "comm/Connection.h"
+
+#include <ctime>
+
+namespace Msfrs
+{
+
+/// A timeout that does not run, as the peer is not to blame for our pause.
+class FrozenTimeout
+{
+public:
+    /// stops that of a connection, if it has one
+    void freeze(const Comm::ConnectionPointer &);
+
+    /// lets it run again, unless somebody has set it anew meanwhile, or the connection is another one
+    void thaw(const Comm::ConnectionPointer &);
+    void thaw() { thaw(Comm::ConnectionPointer(conn_)); }
+
+private:
+    Comm::ConnectionPointer conn_; ///< set while its timeout does not run
+    time_t left_ = 0;              ///< seconds that it had left
+};
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_READING_FROZENTIMEOUT_H */

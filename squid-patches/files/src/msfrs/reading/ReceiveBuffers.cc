@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "comm/Connection.h"
+#include "debug/Messages.h"
+#include "debug/Stream.h"
+#include "fde.h"
+#include "msfrs/Gateway.h"
+#include "msfrs/reading/ReceiveBuffers.h"
+#include "msfrs/reading/SocketOptions.h"
+#include "SquidConfig.h"
+
+#include <algorithm>
+#include <climits>
+#include <fstream>
+#include <functional>
+#include <string_view>
+
+namespace
+{
+
+constexpr msfrs_time LookEvery = 20'000'000; ///< ns, at connections, each a system call
+constexpr uint32_t SampleFirst = 64, SampleEvery = 16; ///< quanta; a sample takes two system calls
+
+uint64_t
+KeyOf(const Ip::Address &address)
+{
+    struct in6_addr bytes;
+    address.getInAddr(bytes);
+    return std::hash<std::string_view>()({reinterpret_cast<const char *>(&bytes), sizeof(bytes)});
+}
+
+} // namespace
+
+/// \returns the SO_RCVBUF for a window of so many bytes: Linux doubles it
+int
+Msfrs::ReceiveBuffers::option(const int64_t window) const
+{
+    return static_cast<int>(std::min<int64_t>(share_.bufferFor(window) / 2, INT_MAX / 2));
+}
+
+int
+Msfrs::ReceiveBuffers::Initial(const Comm::Connection &conn)
+{
+    const auto gateway = TheGateway();
+    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
+    if (!scheduler || Gateway::NearBy(conn))
+        return 0;
+    const auto base = scheduler->baseRoundTrip(KeyOf(conn.remote));
+    const auto size = gateway->readings.buffers.option(scheduler->receiveBufferShare(base));
+    return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
+}
+
+void
+Msfrs::ReceiveBuffers::check(const msfrs::RequestScheduler &scheduler) const
+{
+    const auto wanted = option(scheduler.receiveBuffer());
+    std::ifstream file("/proc/sys/net/core/rmem_max");
+    int64_t most = 0;
+    if (file >> most && most < wanted)
+        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: a single response from afar can fill the link only if the sysctl "
+               "net.core.rmem_max is at least " << wanted << "; it is " << most);
+}
+
+void
+Msfrs::ReceiveBuffers::fit(Comm::Connection &conn, msfrs::RequestScheduler &scheduler, const msfrs::Request &request,
+                           int64_t &window, const msfrs_time now)
+{
+    lookAtPath(conn, scheduler, now);
+    if (conn.rcvbuf <= 0)
+        return; // somebody else's business
+    learnShare(conn, scheduler.config().quantum, window);
+
+    // The window scale was derived from the first buffer, in steps of 64 KB times a power of two.
+    int64_t most = 65535;
+    while (most < conn.rcvbuf)
+        most *= 2;
+    const auto base = scheduler.baseRoundTrip(KeyOf(conn.remote));
+    const auto wanted = std::min<int64_t>(scheduler.receiveBuffer(request, base), most);
+    if (wanted <= window / 4 * 5 && wanted >= window / 4 * 3)
+        return; // not worth the system calls
+    window = wanted;
+    const auto size = option(wanted);
+    if (size > conn.rcvbuf) { // a smaller one might drop what is under way
+        conn.rcvbuf = size;
+        SetReceiveBuffer(conn, size);
+    }
+    SetWindowClamp(conn, static_cast<int>(wanted));
+}
+
+/// tells the scheduler, from time to time, how long the round trips of those in service are
+void
+Msfrs::ReceiveBuffers::lookAtPath(const Comm::Connection &conn, msfrs::RequestScheduler &scheduler,
+                                  const msfrs_time now)
+{
+    if (now < nextLook_)
+        return;
+    const auto path = Path(conn);
+    if (path.latest <= 0)
+        return;
+    nextLook_ = now + LookEvery;
+    scheduler.seenRoundTrip(KeyOf(conn.remote), path.latest, path.least, now);
+}
+
+/// \param window what we have bounded it to, bytes
+void
+Msfrs::ReceiveBuffers::learnShare(const Comm::Connection &conn, const int64_t quantum, const int64_t window)
+{
+    if (fd_table[conn.fd].bytes_read <= quantum)
+        return; // the kernel guesses until some packets have come
+    if (++quanta_ >= SampleFirst && quanta_ % SampleEvery != 0)
+        return;
+    const auto offered = Path(conn).window;
+    if (offered < window) // and not our bound
+        share_.seen(offered, ReceiveBuffer(conn));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_READING_RECEIVEBUFFERS_H
+#define SQUID_SRC_MSFRS_READING_RECEIVEBUFFERS_H
+
+#include "comm/forward.h"
+#include "engine/request_scheduler.h"
+#include "window/buffer_share.h"
+
+#include <cstdint>
+
+namespace Msfrs
+{
+
+/// What servers may have on their way to us. While we do not read, what a server sends goes on until the kernel's
+/// receive buffer is full, and nobody has scheduled that: the buffer has to be small. How small, RequestScheduler says
+/// (receiveBuffer()); we tell the kernel, by SO_RCVBUF before connect() and by the window's bound later, and learn from
+/// it what it makes of a buffer, and how long round trips are.
+class ReceiveBuffers
+{
+public:
+    /// The SO_RCVBUF for a future connection to a server, or zero. It has to be set before connect(): the first window
+    /// that the kernel announces is not taken back, and what does not fit then is dropped and comes after seconds.
+    static int Initial(const Comm::Connection &);
+
+    /// Warns if the kernel gives less than what a response that is alone should have.
+    void check(const msfrs::RequestScheduler &) const;
+
+    /// Lets a server have as much on its way to us as there is room now for this response.
+    /// \param window what it was bounded to before, bytes; 0: not known
+    void fit(Comm::Connection &, msfrs::RequestScheduler &, const msfrs::Request &, int64_t &window, msfrs_time now);
+
+private:
+    int option(int64_t window) const;
+    void lookAtPath(const Comm::Connection &, msfrs::RequestScheduler &, msfrs_time now);
+    void learnShare(const Comm::Connection &, int64_t quantum, int64_t window);
+
+    msfrs::BufferShare share_; ///< of connections to servers
+    msfrs_time nextLook_ = 0;  ///< at a connection's round trip
+    uint32_t quanta_ = 0;      ///< that learnt of the share
+};
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_READING_RECEIVEBUFFERS_H */

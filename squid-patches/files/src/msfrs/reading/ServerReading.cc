@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "comm/Connection.h"
+#include "debug/Stream.h"
+#include "msfrs/reading/ServerReading.h"
+#include "msfrs/reading/SocketOptions.h"
+
+#include <algorithm>
+
+/// how long what a server said may wait for its client before its place is better had by another
+static constexpr msfrs_time UnreadFor = 1'000'000'000;
+
+bool
+Msfrs::ServerReading::mayGoOn(ServerReadings &all, msfrs::RequestScheduler &scheduler, msfrs::Request &request,
+                              const int64_t rest, const msfrs_time now)
+{
+    if (afterPause_) // what came during the pause has had its time on the link
+        scheduler.allowMore(request, ArrivalWatch::Arrived(*server_));
+    afterPause_ = false;
+    if (!scheduler.readMore(request, now))
+        return false;
+    // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be
+    if (untilFitting_ <= 0) {
+        untilFitting_ = std::max<int64_t>(scheduler.config().quantum, 1);
+        all.buffers.fit(*server_, scheduler, request, window_, now);
+    }
+    batch_.prepare(server_, rest, scheduler.contended(), all.batches, now);
+    return true;
+}
+
+void
+Msfrs::ServerReading::came(const int64_t bytes)
+{
+    untilFitting_ -= bytes;
+    batch_.noteRead(bytes);
+}
+
+void
+Msfrs::ServerReading::pause(const int64_t rest, Ticket &ticket, void (Ticket::* const note)())
+{
+    batch_.stop();
+    debugs(97, 5, "pause " << server_);
+    if (rest > 0)
+        arrivals_.start(server_, rest, ticket, note);
+}
+
+bool
+Msfrs::ServerReading::silent(const msfrs::Exchange &exchange, const msfrs_time patience, const msfrs_time now)
+{
+    if (exchange.silentAt(srtt_, patience) > now)
+        return false;
+    if (Comm::IsConnOpen(server_)) {
+        srtt_ = Path(*server_).srtt;
+        const auto since = exchange.silentAt(srtt_, patience);
+        // What waits in the kernel has been said. A client that does not take it is not waited for either.
+        if (since > now || (!nothingWaits() && now - since < UnreadFor))
+            return false;
+    }
+    debugs(97, 5, "silence of " << server_);
+    return true;
+}
+
+void
+Msfrs::ServerReading::freeze(const Comm::ConnectionPointer &client)
+{
+    serverTimeout_.freeze(server_);
+    clientTimeout_.freeze(client);
+}
+
+void
+Msfrs::ServerReading::thaw(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client)
+{
+    serverTimeout_.thaw(server);
+    clientTimeout_.thaw(client);
+}
+
+void
+Msfrs::ServerReading::thaw()
+{
+    serverTimeout_.thaw();
+    clientTimeout_.thaw();
+}

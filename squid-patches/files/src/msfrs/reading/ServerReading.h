@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_READING_SERVERREADING_H
+#define SQUID_SRC_MSFRS_READING_SERVERREADING_H
+
+#include "comm/Connection.h"
+#include "exchange/exchange.h"
+#include "msfrs/forward.h"
+#include "msfrs/reading/ArrivalWatch.h"
+#include "msfrs/reading/FrozenTimeout.h"
+#include "msfrs/reading/ReadBatch.h"
+#include "msfrs/reading/ReceiveBuffers.h"
+
+#include <cstdint>
+
+namespace Msfrs
+{
+
+/// What the readings of all servers have in common.
+struct ServerReadings {
+    ReceiveBuffers buffers;
+    ReadBatches batches;
+};
+
+/// How a ticket reads its server. Whether and when, the ticket says; what that means for the server's connection is
+/// seen to here:
+///
+/// - ReceiveBuffers: what the server may have on its way to us, looked at again as a quantum begins
+/// - ReadBatch: between pauses, several segments are read at a time while others wait
+/// - ArrivalWatch: during a pause, when all that is still to be read has arrived
+/// - FrozenTimeout: during a pause, timeouts of the connections do not run
+/// - SocketOptions: what the kernel is told and asked for all this
+class ServerReading
+{
+public:
+    /// This server's connection is going to be read.
+    void setServer(const Comm::ConnectionPointer &server) { server_ = server; }
+
+    /// Our turn has come.
+    void beginQuantum() { untilFitting_ = 1; }
+
+    /// \param was whether we have paused until our turn came
+    void setAfterPause(const bool was) { afterPause_ = was; }
+
+    /// While it is our turn: whether the server may be read on. If so, its connection is prepared for that; otherwise
+    /// the scheduler has given our place to another.
+    /// \param rest bytes that are still to be read, negative: unknown
+    bool mayGoOn(ServerReadings &, msfrs::RequestScheduler &, msfrs::Request &, int64_t rest, msfrs_time now);
+
+    /// bytes were read
+    void came(int64_t bytes);
+
+    /// whether nothing waits in the kernel to be read
+    bool nothingWaits() const { return ArrivalWatch::Arrived(*server_) == 0; }
+
+    /// Our turn is over.
+    /// \param rest bytes that are still to be read, negative: unknown
+    /// \param note is called when these have arrived, or as much as ever will, if that can be noticed
+    void pause(int64_t rest, Ticket &, void (Ticket::*note)());
+
+    /// The pause is over, or nobody wants to know what arrives any more.
+    void endPause() { arrivals_.stop(); }
+
+    /// The connection may be read by others: nothing of ours is left in it.
+    void stop() { batch_.stop(); }
+
+    /// Whether the server has been silent for long enough at `now`.
+    /// \param patience see msfrs::Exchange::silentAt()
+    bool silent(const msfrs::Exchange &, msfrs_time patience, msfrs_time now);
+
+    /// Neither the server's timeout runs nor the client's.
+    /// \param client for tunnels only: a client that gets nothing because of us
+    void freeze(const Comm::ConnectionPointer &client);
+    /// Both run again, unless the connections are others by now.
+    void thaw(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client);
+    void thaw();
+
+private:
+    Comm::ConnectionPointer server_;
+    msfrs_time srtt_ = 0;          ///< to the server, when that was last asked; 0: not known
+    ReadBatch batch_;              ///< of what is read between pauses
+    ArrivalWatch arrivals_;        ///< on during a pause, if the rest is small
+    FrozenTimeout serverTimeout_;
+    FrozenTimeout clientTimeout_;
+    bool afterPause_ = false;      ///< and not asked yet whether we may go on
+    int64_t untilFitting_ = 1;     ///< bytes to read before the window is looked at: the first of a quantum
+    int64_t window_ = 0;           ///< what the server may have on its way, bytes; 0: not looked at yet
+};
+
+} // namespace Msfrs
+
+#endif /* SQUID_SRC_MSFRS_READING_SERVERREADING_H */
