@@ -145,6 +145,18 @@ class Workload:
         """How many users each class should have: {class: users}. `classes`: names, the first is the paper's class 1."""
         return {name: per_class for name in classes}
 
+    def whole_s(self):
+        """How long a run must be to hold all that the parameters ask for, s; None: any length does."""
+        return None
+
+    def direct(self, _users):
+        """Those of the users who bypass Squid."""
+        return ()
+
+    def quic_downloads(self, _users, _servers):
+        """The (user, server) of each download by QUIC to run beside, past Squid."""
+        return ()
+
     def beside(self, _rate_bps, _duration_s):
         """The CbrStreams to run beside on a link of `_rate_bps` in a run of `_duration_s`."""
         return ()

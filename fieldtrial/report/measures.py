@@ -15,7 +15,9 @@ KB = 1024
 SIZES = {'small': (0, 16 * KB), 'medium': (16 * KB, 64 * KB), 'large': (64 * KB, float('inf'))}
 SIZE_LABELS = {'small': 'up to 16 kB', 'medium': '16 to 64 kB', 'large': 'over 64 kB'}
 
-SATURATED = ('backlogged', 'https-backlogged', 'unequal', 'phases', 'cbr', 'excess', 'disturbed')
+SATURATED = ('backlogged', 'https-backlogged', 'unequal', 'phases', 'cbr', 'excess', 'disturbed', 'few', 'bypass')
+#: In which others than those whom Squid serves have some of the link.
+SHARED = ('cbr', 'excess', 'disturbed', 'bypass')
 FAILED = ('refused', 'error')
 BLOCK_S = 5.0
 
@@ -168,7 +170,11 @@ class Measures:
 
     def goodput_share(self):
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
-        if self.cell.workload in ('cbr', 'excess', 'disturbed'):
+        if self.cell.workload in SHARED:
+    def served_share(self):
+        """Share of C that was bodies which Squid served, whoever else had some of the link."""
+        return self.payload_bytes() * 8 / (self.cell.seconds * self.cell.rate_bps)
+
             raise StatsError('traffic of no request shared the link')
         carried = self.link_bytes()
         if carried <= 0:

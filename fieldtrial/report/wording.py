@@ -23,6 +23,8 @@ WORKLOADS = {
     'https-pages': 'Page loads over kept tunnels',
     'https-open': 'Open arrivals over kept tunnels',
     'disturbed': 'Disturbed',
+    'few': 'Few users',
+    'bypass': 'Half bypass Squid',
     'backlogged': 'Backlogged',
     'unequal': 'Unequal users',
     'phases': 'Class phases',
