@@ -153,7 +153,9 @@ def _beside(spec, workload, world, t0):
         yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.cbr', 'send', '--to', receiver,
                                   '--port', str(port), '--rate', f'{stream.rate_bps:.0f}', '--on', f'{stream.on_s:g}',
                                   '--off', f'{stream.off_s:g}', *(['--off-first'] if stream.off_first else []),
-                                  '--duration', f'{stream.until_s or spec.duration_s:g}', '--t0', f'{t0:.6f}',
+                                  *(['--bursts', ','.join(f'{start:g}-{end:g}' for start, end in stream.bursts)]
+                                    if stream.bursts else []),
+                                  '--duration', f'{spec.duration_s:g}', '--t0', f'{t0:.6f}',
                                   '--csv', f'{where}-sent.csv'], f'{where}-sent.log', command='CBR sender', cwd=ROOT)
 
 

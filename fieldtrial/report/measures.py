@@ -6,7 +6,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from fieldtrial.load.workload import RECOVERED_S, SETTLED_S
 from fieldtrial.report import stats
 from fieldtrial.report.stats import StatsError
 
@@ -147,11 +146,6 @@ class Measures:
         return [(label, *self.ratios(start, stop, classes))
                 for label, start, stop, classes in self.phases() if len(classes) > 1]
 
-    def recoveries(self):
-        """{disturbance: (ratios, errors)} of ten seconds, from ten seconds after the end of each disturbance."""
-        return {phase['after']: self.ratios(phase['t_start'] + SETTLED_S, phase['t_start'] + RECOVERED_S)
-                for phase in self.cell.phases if phase.get('after')}
-
     # --- the ISP's link ----------------------------------------------------------------------------------------------
 
     def _link(self, column, start=None, stop=None):
@@ -171,15 +165,15 @@ class Measures:
     def goodput_share(self):
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
         if self.cell.workload in SHARED:
-    def served_share(self):
-        """Share of C that was bodies which Squid served, whoever else had some of the link."""
-        return self.payload_bytes() * 8 / (self.cell.seconds * self.cell.rate_bps)
-
             raise StatsError('traffic of no request shared the link')
         carried = self.link_bytes()
         if carried <= 0:
             raise StatsError('the link carried nothing')
         return self.payload_bytes() / carried
+
+    def served_share(self):
+        """Share of C that was bodies which Squid served, whoever else had some of the link."""
+        return self.payload_bytes() * 8 / (self.cell.seconds * self.cell.rate_bps)
 
     @cached_property
     def queue_samples(self):
