@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Shares in the ten seconds from ten seconds after each disturbance: of every occurrence, of all together, and what
 quanta alone make of so short a time."""
+import heapq
 import math
+import random
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,8 +15,8 @@ from fieldtrial.report.stats import StatsError
 
 #: Bytes of a quantum, the default of msfrs_quantum.
 QUANTUM = 16 * 1024
-#: Beginnings and lengths of a window that are tried.
-STEPS = 97
+#: How many windows are tried, and over how many times their length.
+STARTS, SPAN = 2000, 20
 #: What a share may be off, and how many occurrences say so.
 LIMIT, WANTED = 0.03, 20
 
@@ -47,27 +49,45 @@ class Occurrence:
 
 
 @lru_cache(maxsize=None)
-def granularity(rates, total, quantum=QUANTUM):
-    """What the ratios are off in a window of about `total` bytes, when whole quanta of `quantum` bytes are served one
-    after the other, each to the class that has least of its share: an order without fault. (mean, greatest, share of
-    the windows beyond LIMIT) of the error of the class that is farthest off. `rates`: of each class weight times users,
-    a tuple. Over windows that begin at any moment of such an order, and whose length is `total` to within half of the
-    round in which every class has its turns: how the two meet is chance."""
+def granularity(rates, total, places=1, quantum=QUANTUM):
+    """What the ratios are off in a window of `total` bytes although the order is without fault, because quanta are
+    served and not bytes: (mean, greatest, share of the windows beyond LIMIT) of the error of the class farthest off.
+
+    `rates`: of each class weight times users, a tuple. As many quanta as there are `places` are under way at once and
+    come equally fast; the next one is that of the class which has been given least of its share, counting all that was
+    given, whether it has come or not. Quanta are of 0 to `quantum` bytes, since objects end. The windows begin all over
+    SPAN of their lengths. Raises StatsError where a class may have nothing in a window.
+    """
     shares = np.array(rates, float) / sum(rates)
-    around = quantum / shares.min()
-    served = np.zeros((int(np.ceil((total + 2 * around) / quantum)) + 2, len(rates)))
-    for number in range(1, len(served)):
-        served[number] = served[number - 1]
-        served[number, np.argmin(served[number] / shares)] += quantum
-    times = np.arange(len(served)) * float(quantum)
-    begin, length = np.meshgrid(np.linspace(0, around, STEPS), total + np.linspace(-around / 2, around / 2, STEPS))
-    got = np.array([np.interp(begin + length, times, column) - np.interp(begin, times, column)
-                    for column in served.T])
-    least = int(np.argmin(rates))
-    if total <= around or (got[least] <= 0).any():
+    times, got = _served(shares, quantum, places, (SPAN + 1) * total)
+    begin = np.linspace(times[-1] - (SPAN + 1) * total, times[-1] - total, STARTS)
+    brought = np.array([np.interp(begin + total, times, each) - np.interp(begin, times, each) for each in got])
+    if (brought <= 0).any():
         raise StatsError('the window is so short that a class may have nothing in it')
-    errors = np.abs(got / shares[:, None, None] / (got[least] / shares[least]) - 1).max(axis=0)
+    normal = brought / shares[:, None]
+    errors = np.abs(normal / normal[int(np.argmin(rates))] - 1).max(axis=0)
     return float(errors.mean()), float(errors.max()), float((errors > LIMIT).mean())
+
+
+def _served(shares, quantum, places, total):
+    """(times, bytes by class) of such an order over at least `total` bytes; time is the bytes of all classes."""
+    chance = random.Random(1)
+    given, under_way = [0.0] * len(shares), [0] * len(shares)
+    running, progress = [], 0.0     # (progress at which it ends, class); progress: what each place has brought
+    times, rows, got = [0.0], [[0.0] * len(shares)], [0.0] * len(shares)
+    while times[-1] < total or len(running) < places:
+        if len(running) == places:
+            end, done = heapq.heappop(running)
+            got = [amount + count * (end - progress) for amount, count in zip(got, under_way)]
+            progress, under_way[done] = end, under_way[done] - 1
+            times.append(sum(got))
+            rows.append(got)
+        chosen = min(range(len(shares)), key=lambda number: given[number] / shares[number])
+        size = quantum * (1.0 - chance.random())
+        given[chosen] += size
+        under_way[chosen] += 1
+        heapq.heappush(running, (progress + size, chosen))
+    return np.array(times), np.array(rows).T
 
 
 def occurrences(measures):
@@ -106,14 +126,34 @@ def farthest(measures, disturbance):
 
 
 def alone(cell):
-    """In words, what quanta alone make of so long a time on a full link."""
+    """In words, what quanta alone make of so long a time on a full link, with as many under way as there were."""
     rates = tuple(weight * cell.users_of(name) for name, weight in cell.weights.items() if cell.users_of(name))
-    found, _ = wording.attempt(granularity, rates, cell.rate_bps / 8 * (RECOVERED_S - SETTLED_S))
+    places = _places(cell)
+    found, _ = wording.attempt(granularity, rates, cell.rate_bps / 8 * (RECOVERED_S - SETTLED_S), places)
     if found is None:
         return 'too few quanta for any order to be right'
     mean, most, beyond = found
-    return (f'quanta alone: {wording.percent(mean)} on average, up to {wording.percent(most)}, beyond '
-            f'{wording.percent(LIMIT, 0)} in {wording.percent(beyond, 0)} of such times')
+    return (f'quanta alone, {places} under way: {wording.percent(mean)} on average, up to {wording.percent(most)}, '
+            f'beyond {wording.percent(LIMIT, 0)} in {wording.percent(beyond, 0)} of such times')
+
+
+def _places(cell):
+    """Mean number of responses in service; 1 where that was not recorded."""
+    if cell.window is None:
+        return 1
+    chosen = (cell.window['t'] >= cell.start) & (cell.window['t'] <= cell.stop)
+    return max(1, round(float(cell.window['w'][chosen].mean()))) if chosen.any() else 1
+
+
+def undisturbed(measures):
+    """Mean of the farthest error over the ten-second times of the measured interval, one after the other, whatever
+    happened in them: what the same length of time is off without a disturbance. Raises StatsError with fewer than four,
+    where not everybody always wanted more, or where a class received nothing in one."""
+    length, cell = RECOVERED_S - SETTLED_S, measures.cell
+    begins = np.arange(cell.start, cell.stop - length + 1e-9, length)
+    if not measures.saturated() or cell.workload == 'disturbed' or len(begins) < 4 or not measures.exact_bytes:
+        raise StatsError('no four times of ten seconds that are alike')
+    return float(np.mean([abs(stats.worst(measures.ratios(begin, begin + length)[1])) for begin in begins]))
 
 
 def counted(fine, count):

@@ -63,7 +63,7 @@ def notes(group):
     def of_arms(words):
         return ', '.join(f'{wording.arm(arm)} {word}' for arm, word in words.items())
 
-    failed, cut, phases, estimated, found, tunnels, served = {}, {}, {}, {}, {}, {}, {}
+    failed, cut, phases, estimated, found, tunnels, served, short = {}, {}, {}, {}, {}, {}, {}, {}
     for arm, measures in group.items():
         share, _ = wording.attempt(measures.failed_share)
         if share:
@@ -83,9 +83,14 @@ def notes(group):
             found.setdefault(disturbance, {})[arm] = shown(
                 lambda triple: f'{wording.ratios(triple[0])}{f" ({triple[2]} times)" if triple[2] > 1 else ""}',
                 recovery.together, measures, disturbance)
+        if measures.cell.window is not None:
+            error, _ = wording.attempt(recovery.undisturbed, measures)
+            if error is not None:
+                short[arm] = f'{wording.percent(error)} ({recovery.alone(measures.cell)})'
         if measures.cell.direct:
             served[arm] = wording.percent(measures.served_share())
     for words, text in ((served, 'of C, bodies of the users through Squid together'),
+                        (short, 'off the weights in ten seconds, on average'),
                         (phases, 'per user in each phase'),
                         *((words, f'per user, 10 to 20 s after: {disturbance}') for disturbance, words in found.items()),
                         (failed, 'requests refused or failed'),
