@@ -64,6 +64,7 @@ def notes(group):
         return ', '.join(f'{wording.arm(arm)} {word}' for arm, word in words.items())
 
     failed, cut, phases, estimated, found, tunnels, served, short = {}, {}, {}, {}, {}, {}, {}, {}
+    here = 0.0      # share of all users who are served by Squid
     for arm, measures in group.items():
         share, _ = wording.attempt(measures.failed_share)
         if share:
@@ -89,10 +90,11 @@ def notes(group):
                 short[arm] = f'{wording.percent(error)} ({recovery.alone(measures.cell)})'
         if measures.cell.direct:
             served[arm] = wording.percent(measures.served_share())
-    for words, text in ((served, 'of C, bodies of the users through Squid together'),
+            here = len(measures.cell.users) / (len(measures.cell.users) + len(measures.cell.direct))
+    for words, text in ((served, f'of C, bodies of the users through Squid ({wording.percent(here, 0)} of all users)'),
                         (short, 'off the weights in ten seconds, on average'),
                         (phases, 'per user in each phase'),
-                        *((words, f'per user, 10 to 20 s after: {disturbance}') for disturbance, words in found.items()),
+                        *((words, f'per user, 10 to 20 s after: {name}') for name, words in found.items()),
                         (failed, 'requests refused or failed'),
                         (tunnels, 'tunnels lost before their time, or not opened'),
                         (cut, 'requests unfinished at the end'),
