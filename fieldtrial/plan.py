@@ -165,12 +165,14 @@ def quick(lanes):
 def chosen(options):
     """The conditions that the options ask for; see cli.
 
-    Without rates, buffers, parameters or workloads it is the plan of that name or quick(), less the arms that were not
-    asked for. With any of these it is every combination of them, with the times of the plan's condition of that
-    workload, or as long as the workload's parameters take.
+    Without rates, buffers, parameters or workloads it is full() or quick(), less the arms that were not asked for. With
+    any of these it is every combination of them, with the times of the plan's condition of that workload, or as long
+    as the workload's parameters take. With the name of a plan, it is what that has of them.
     """
-    base = quick(options.lanes) if options.quick else PLANS[options.plan_name]()
-    if any(asked is not None for asked in (options.rates, options.buffers, options.workloads)) or options.parameters:
+    base = quick(options.lanes) if options.quick else PLANS[options.plan_name or 'full']()
+    if options.plan_name:
+        base = [each for each in base if _wanted(each, options)]
+    elif any(asked is not None for asked in (options.rates, options.buffers, options.workloads)) or options.parameters:
         base = list(_combined(base, options))
     conditions = []
     for condition in base:
@@ -184,6 +186,12 @@ def chosen(options):
                 changes['warmup_s'] = min(condition.warmup_s, options.seconds / 4)
             conditions.append(dataclasses.replace(condition, **changes))
     return conditions
+
+
+def _wanted(condition, options):
+    return all(asked is None or value in asked for asked, value in (
+        (options.workloads, condition.workload), (options.rates, condition.rate_bps),
+        (options.buffers, condition.buffer_bdp)))
 
 
 def _combined(base, options):

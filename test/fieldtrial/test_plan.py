@@ -75,6 +75,16 @@ def test_todays_plan_sees_every_disturbance_twenty_times_with_three_seeds():
     assert cli.seconds_of(cli.cells_of(plan.chosen(asked), asked, None), 6) < 75 * 60
 
 
+def test_part_of_a_plan_can_be_named():
+    whole = plan.today()
+    assert chosen('--plan-name', 'today') == whole
+    assert chosen('--plan-name', 'today', '--workloads', 'few,bypass') == [
+        each for each in whole if each.workload in ('few', 'bypass')]
+    near, = chosen('--plan-name', 'today', '--workloads', 'few', '--rates', '10')
+    assert (near.rtts_ms, near.parameters) == (plan.NEAR, {'downloads': 3, 'users': 3})
+    assert chosen('--plan-name', 'full') == chosen()
+
+
 def test_a_run_is_as_long_as_repeated_disturbances_take():
     condition, = chosen('--workloads', 'disturbed', '--set', 'disturbed.repeat=20', '--set', 'disturbed.only=down')
     assert condition.duration_s == 50 + 20 * 8 + 19 * 25 + 20
@@ -193,6 +203,8 @@ def test_a_cell_survives_its_file(tmp_path):
      "argument --sizes: 'pareto:1': wanted is lognormal:M:S, lognormal:M:S:MAX or fixed:BYTES"),
     (['--lanes', '0'], "argument --lanes: '0': wanted is a whole number, 1 to 64"),
     (['--quick', '--plan-name', 'today'], '--quick is a plan of its own: leave --plan-name today out'),
+    (['--set', 'few.downloads=1', '--plan-name', 'full'],
+     '--set makes conditions that no plan has: leave --plan-name full out'),
     (['--seconds', '5'], "argument --seconds: '5': wanted is a number of seconds, 20 to 86400"),
 ])
 def test_wrong_options_are_refused_with_what_is_allowed(argv, words, capsys):
