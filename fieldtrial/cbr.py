@@ -13,6 +13,7 @@ import argparse
 import csv
 import dataclasses
 import ipaddress
+import itertools
 import json
 import os
 import signal
@@ -46,9 +47,13 @@ class Schedule:
     off_s: float
     off_first: bool
     duration_s: float
+    bursts: tuple = ()      #: of (start, end): all on periods; then on_s, off_s and off_first mean nothing
 
     def windows(self):
         """The (start, end) of every on period, in order."""
+        if self.bursts:
+            yield from self.bursts
+            return
         if not self.off_s:
             yield 0.0, self.duration_s
             return
@@ -236,6 +241,17 @@ def _number(low, high):
     return read
 
 
+def _bursts(text):
+    try:
+        found = tuple(tuple(map(float, word.split('-'))) for word in text.split(','))
+        flat = [time for start, end in found for time in (start, end)]
+    except ValueError:
+        flat = []
+    if not flat or any(later <= earlier for earlier, later in itertools.pairwise(flat)):
+        raise argparse.ArgumentTypeError(f'{text!r}: wanted is START-END,..., in s, each later than the one before it')
+    return found
+
+
 def _arguments(argv):
     parser = argparse.ArgumentParser(prog='fieldtrial.cbr', description=__doc__.split('\n\n', maxsplit=1)[0])
     what = parser.add_subparsers(dest='what', required=True)
@@ -251,6 +267,8 @@ def _arguments(argv):
     send.add_argument('--on', type=_number(0.1, 86_400), default=1.0, help='s of an on period (default 1)')
     send.add_argument('--off', type=_number(0, 86_400), default=0.0, help='s of an off period (default 0: always on)')
     send.add_argument('--off-first', action='store_true', help='begin with an off period')
+    send.add_argument('--bursts', type=_bursts, default=(), metavar='START-END,...',
+                      help='s from t0 of each on period, in place of --on and --off')
     send.add_argument('--duration', type=_number(0.1, 86_400), required=True, help='s from t0 to the end')
     arguments = parser.parse_args(argv)
     if arguments.what == 'send' and not SMALLEST_FRAME <= arguments.packet <= LARGEST_FRAME:
@@ -269,7 +287,7 @@ def main(argv=None):
             if arguments.what == 'send':
                 sock.connect(where)
                 schedule = Schedule(arguments.rate, arguments.packet, arguments.on, arguments.off,
-                                    arguments.off_first, arguments.duration)
+                                    arguments.off_first, arguments.duration, arguments.bursts)
                 sender = Sender(schedule, sock, t0, arguments.csv)
                 sender.run(stopped)
                 print(json.dumps({'packets': sender.number}))

@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 
-from . import addresses, arms, disturb, fabrics, generators, stopping, versions, workloads
+from . import addresses, arms, disturb, fabrics, generators, quic, stopping, versions, workloads
 from .errors import Stopped, TrialError
 from .meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
 from .processes import Daemon
@@ -83,6 +83,9 @@ def run(spec):
         names = world.start_names()
         disturbances = workload.disturbances(spec.duration_s)
         origins = world.start_origin(stalling=any(each.kind == 'stall' for each in disturbances))
+        downloads = workload.quic_downloads(world.users, world.servers)
+        if downloads:
+            quic.start_servers(world)
         arm.prepare(world)
         squid = world.start_squid(arm.configuration(world), program)
         world.try_out()
@@ -97,8 +100,9 @@ def run(spec):
             disturber = stack.enter_context(disturb.Disturber(world, disturbances, t0))
             for daemon in _beside(spec, workload, world, t0):
                 stack.enter_context(daemon)
+            clients = [stack.enter_context(client) for client in quic.downloads(world, downloads)]
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
-            control = _watch(spec, world, loads, (names, squid, *origins, disturber), t0)
+            control = _watch(spec, world, loads, (names, squid, *origins, disturber, *clients), t0)
         loads.merge()
         for meter in meters:
             if meter.failure:
@@ -149,7 +153,9 @@ def _beside(spec, workload, world, t0):
         yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.cbr', 'send', '--to', receiver,
                                   '--port', str(port), '--rate', f'{stream.rate_bps:.0f}', '--on', f'{stream.on_s:g}',
                                   '--off', f'{stream.off_s:g}', *(['--off-first'] if stream.off_first else []),
-                                  '--duration', f'{stream.until_s or spec.duration_s:g}', '--t0', f'{t0:.6f}',
+                                  *(['--bursts', ','.join(f'{start:g}-{end:g}' for start, end in stream.bursts)]
+                                    if stream.bursts else []),
+                                  '--duration', f'{spec.duration_s:g}', '--t0', f'{t0:.6f}',
                                   '--csv', f'{where}-sent.csv'], f'{where}-sent.log', command='CBR sender', cwd=ROOT)
 
 

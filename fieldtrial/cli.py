@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import bench, netns, plan, preflight, stopping, workloads
+from . import bench, fabrics, netns, plan, preflight, quic, stopping, workloads
 from .cell import CellSpec
 from .errors import Stopped, TrialError
 from .options import read
@@ -54,6 +54,15 @@ def _without_htb(conditions, hosts):
     return [condition for condition in kept if condition.arms]
 
 
+def without_quic(conditions, hosts):
+    """The conditions that can be run on such hosts; says so where one cannot."""
+    why = quic.missing() if hosts == fabrics.NAMES[0] else 'the containers have no programs for it'
+    kept = [condition for condition in conditions if not (why and condition.parameters.get('quic'))]
+    if len(kept) < len(conditions):
+        print(f'users past Squid by QUIC are left out: {why}')
+    return kept
+
+
 def _show(cells, options):
     print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))} with {options.lanes} lanes')
     for spec, wants in cells:
@@ -83,7 +92,7 @@ def _run(options, argv):
     for name in netns.sweep():
         print(f'removed a leftover of an earlier run: {name}')
     preflight.check(options)
-    conditions = _without_htb(_conditions(options), options.hosts)
+    conditions = without_quic(_without_htb(_conditions(options), options.hosts), options.hosts)
     directory = new_directory(options.out)
     cells = cells_of(conditions, options, directory)
     print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))}; results in {directory}')

@@ -92,7 +92,8 @@ async def _run(spec):
     recorder = records.Records(spec.out, spec.mine)
     run = running.Run(drawn, clients, recorder, loop, t0)
     meta = {'spec': specs.as_json(spec), 't0_monotonic': t0, 't0_unix': time.time() + t0 - loop.time(),
-            'offered': offered, 'phases': [dataclasses.asdict(phase) for phase in spec.workload.phases(spec)]}
+            'offered': offered, 'phases': [dataclasses.asdict(phase) for phase in spec.workload.phases(spec)],
+            'direct': [user.name for user in spec.workload.direct(spec.users)]}
     try:
         meta['stopped'] = await _until_done(run)
         meta['t_end'] = run.now()

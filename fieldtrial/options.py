@@ -7,6 +7,7 @@ import textwrap
 
 from . import bottleneck, fabrics, workloads
 from .arms import ARMS
+from .plan import PLANS
 from .load.workload import ParameterError
 from .world import DEFAULT_RTTS, DEFAULT_WEIGHTS, ROOT
 
@@ -119,6 +120,8 @@ def parser():
                 for name in workloads.names())))
     what = made.add_argument_group('what is run')
     what.add_argument('--quick', action='store_true', help='a first look, within ten minutes after the build')
+    what.add_argument('--plan-name', choices=PLANS, help='full: all targets; today: what is asked of today\'s traffic, '
+                      'for several seeds. --workloads, --rates and --buffers then take from it what they name')
     what.add_argument('--plan', action='store_true', help='show what would be run, and end')
     what.add_argument('--arms', type=_names(list(ARMS)), metavar='ARM,...', help='only these (default: the plan\'s)')
     what.add_argument('--workloads', type=_names(workloads.names()), metavar='NAME,...', help='only these')
@@ -180,6 +183,9 @@ def read(argv):
     if options.users and len(options.users) != len(options.weights):
         made.error(f'--users has {len(options.users)} numbers for {len(options.weights)} classes '
                    f'({", ".join(options.weights)})')
+    if options.plan_name and (options.quick or options.assignments):
+        which = '--quick is a plan of its own' if options.quick else '--set makes conditions that no plan has'
+        made.error(f'{which}: leave --plan-name {options.plan_name} out')
     options.parameters = {}
     for workload, name, value in options.assignments:
         options.parameters.setdefault(workload, {})[name] = value

@@ -82,10 +82,13 @@ class OriginError(TrialError):
 class Origin:
     """One nginx, its files and its command line. `directory` is made if missing; prepare() may be called again."""
 
-    def __init__(self, directory, names, *, port=80, tls_port=443, addresses=('0.0.0.0', '::')):
-        """names: for the certificate. addresses: to listen on. Raises OriginError."""
+    def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None,
+                 addresses=('0.0.0.0', '::')):
+        """names: for the certificate. addresses: to listen on. direct_port: answers as `port` does; None: nobody does.
+        Raises OriginError."""
         self.directory = os.path.abspath(directory)
         self.names, self.ports, self.addresses = tuple(names), (port, tls_port), tuple(addresses)
+        self._plain = [port] if direct_port is None else [port, direct_port]
         if set(self.directory) & set(' \t\n;{}"\'\\$#'):
             raise OriginError(f'{self.directory!r}: a path with blanks, quotes or any of ; {{ }} \\ $ # '
                               'cannot be named to nginx')
@@ -131,7 +134,7 @@ class Origin:
         for address in self.addresses:
             shown = f'[{address}]' if ':' in address else address
             only = ' ipv6only=on' if ':' in address else ''
-            listen.append(f'        listen {shown}:{self.ports[0]} backlog=4096{only};')
+            listen += [f'        listen {shown}:{port} backlog=4096{only};' for port in self._plain]
             listen_tls.append(f'        listen {shown}:{self.ports[1]} ssl{word} backlog=4096{only};')
         if directive:
             listen_tls.append('        http2 on;')
@@ -183,11 +186,12 @@ def main(argv=None):
                         'repeated (default: all addresses)')
     parser.add_argument('--port', type=int, default=80, help='for HTTP (default 80)')
     parser.add_argument('--tls-port', type=int, default=443, help='for HTTPS (default 443)')
+    parser.add_argument('--direct-port', type=int, help='for HTTP as well, past who intercepts the other')
     parser.add_argument('--run', action='store_true', help='become nginx, in the foreground')
     arguments = parser.parse_args(argv)
     try:
         origin = Origin(arguments.directory, arguments.names, port=arguments.port, tls_port=arguments.tls_port,
-                        addresses=arguments.addresses or ('0.0.0.0', '::'))
+                        direct_port=arguments.direct_port, addresses=arguments.addresses or ('0.0.0.0', '::'))
         origin.prepare()
     except TrialError as error:
         print(f'origin: {error}', file=sys.stderr)

@@ -9,11 +9,12 @@ Exit codes: EXIT_REACHED every measured target reached; EXIT_MISSED at least one
 from dataclasses import dataclass, replace
 
 from fieldtrial import paper
-from fieldtrial.report import wording
+from fieldtrial.report import recovery, wording
 from fieldtrial.report.measures import SIZE_LABELS
 from fieldtrial.report.stats import StatsError
 from fieldtrial.report.wording import percent
-from fieldtrial.targets import CLAIM, COST, OURS, PAPER_ARM, STOCK, TARGETS, TRUST, first_class, relative_mean
+from fieldtrial.targets import (
+    CLAIM, COST, DISTURBED, OURS, PAPER_ARM, STOCK, TARGETS, TRUST, first_class, relative_mean)
 
 EXIT_REACHED, EXIT_MISSED, EXIT_NOTHING = 0, 3, 4
 
@@ -143,7 +144,31 @@ def judge(groups, bench=None):
                     rows.append(row)
         rows.extend(_missing(target, cells, weights))
     saved = savings(groups)
-    return Verdict([*rows, *_bench(bench or {}), _lost(measured), _claim_row(saved)], saved)
+    return Verdict([*rows, *_recovered(measured), *_bench(bench or {}), _lost(measured), _claim_row(saved)], saved)
+
+
+def _recovered(measured):
+    """Rows of how often shares were right again after a disturbance, over all seeds and cells of one rate: every time
+    is wanted, of at least recovery.WANTED."""
+    found = {}
+    for measures in measured:
+        if measures.cell.arm == OURS:
+            rate, alone = wording.rate(measures.cell.rate_bps), recovery.alone(measures.cell)
+            for label, each in (wording.attempt(recovery.occurrences, measures)[0] or {}).items():
+                found.setdefault((label, alone, rate), []).extend(each)
+    wanted = f'each time of {recovery.WANTED} or more'
+    for (label, alone, rate), every in found.items():
+        fine = sum(each.fine for each in every)
+        said = f'{fine} of {len(every)} times within {percent(recovery.LIMIT, 0)}'
+        if len(every) < recovery.WANTED:
+            outcome = UNMEASURED
+            sentence = f'Not measured: too few occurrences, see disturbed.repeat and --seed ({label}: {len(every)}).'
+        else:
+            outcome = REACHED if fine == len(every) else MISSED
+            sentence = '' if fine == len(every) else (
+                f'After the disturbance "{label}" the classes were right {said} ({rate}); {wanted} was wanted '
+                f'({alone}).')
+        yield Row(DISTURBED, f'right again after: {label}', rate, wording.arm(OURS), said, wanted, outcome, sentence)
 
 
 def _lost(measured):

@@ -29,6 +29,7 @@ from .errors import TrialError
 from .host import HostError
 from .lan import LAN
 from .load.sizes import GRID_LOW as SMALLEST
+from .load.spec import DIRECT_PORT
 from .netns import NetnsFabric
 from .processes import listens
 from .scenario import Scenario
@@ -190,7 +191,8 @@ class World(Scenario):
         if alone:
             names += [word for server in servers for address in server.addresses for word in ('--address', address)]
         daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.origin', '--directory', str(directory), *names,
-                                   '--run'], f'nginx-{label}.log', command='nginx', cwd=ROOT)
+                                   '--direct-port', str(DIRECT_PORT), '--run'], f'nginx-{label}.log', command='nginx',
+                            cwd=ROOT)
         # Written when it listens, on whatever addresses.
         daemon.wait_until((directory / 'nginx.pid').exists, 'listening on ports 80 and 443')
         self.certificates.append(directory / 'tls.crt')

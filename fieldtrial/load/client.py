@@ -98,9 +98,10 @@ class Clients:
         session = self._sessions.get((user.name, source))
         if session is None:
             session = self._sessions[user.name, source] = self._session(source)
-        port, usual = {'http': (self._spec.port, 80), 'https': (self._spec.tls_port, 443)}[via]
+        scheme, port, usual = {'http': ('http', self._spec.port, 80), 'https': ('https', self._spec.tls_port, 443),
+                               'direct': ('http', self._spec.direct_port, 80)}[via]
         where = server.name if port == usual else f'{server.name}:{port}'
-        return session.get(f'{via}://{where}{path}', allow_redirects=False)
+        return session.get(f'{scheme}://{where}{path}', allow_redirects=False)
 
     def _session(self, source):
         connector = aiohttp.TCPConnector(

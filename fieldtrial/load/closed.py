@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Closed loop: each user keeps a number of requests in flight; the next one starts when one has ended."""
 import asyncio
+import dataclasses
 
 from .run import PAUSE_AFTER_FAILURE_S
 from .workload import Parameter
@@ -12,12 +13,15 @@ PARAMETERS = (
 )
 
 
-async def run(run, inflight, think_s, phases, kind='object', via=lambda slot: None):
-    """This generator's users make requests in the phases that name their class, until these are over and the answers
-    are in. via: function from the number of a slot to how its requests go (see Run.fetch)."""
+async def run(run, inflight, think_s, phases, kind='object', via=lambda slot: None, users=None, size=None):
+    """This generator's users, or those of `users`, make requests in the phases that name their class, until these are
+    over and the answers are in. via: function from the number of a slot to how its requests go (see Run.fetch). size:
+    of every answer, bytes of the grid; None: as drawn."""
     async with asyncio.TaskGroup() as tasks:
-        for user in run.spec.mine:
+        for user in run.spec.mine if users is None else users:
             offers = run.offers.of(user, kind)
+            if size is not None:
+                offers = (dataclasses.replace(offer, size=size) for offer in offers)
             own = [phase for phase in phases if user.cls in phase.classes]
             for slot in range(inflight):
                 think = run.offers.random('think', kind, user.name, slot)

@@ -13,8 +13,9 @@ MOST_IN_FLIGHT = 4_000
 #: otherwise a dead gateway would be asked thousands of times per second.
 PAUSE_AFTER_FAILURE_S = 1.0
 MOST_ERROR_TEXTS = 50
-#: How a request may go: HTTP/1, plain or over TLS, on connections of its own; HTTP/2 on the user's tunnel there.
-WAYS = ('http', 'https', 'h2')
+#: How a request may go: HTTP/1, plain or over TLS, on connections of its own; HTTP/2 on the user's tunnel there; plain
+#: HTTP/1 to a port that is not intercepted.
+WAYS = ('http', 'https', 'h2', 'direct')
 
 
 class Run:

@@ -11,6 +11,8 @@ from .strict import SpecError, Value
 from .workload import ParameterError
 
 VERSION = 1
+#: Where servers also answer, plain, and no gateway looks.
+DIRECT_PORT = 8080
 MOST_USERS, MOST_SERVERS = 10_000, 1_000
 
 
@@ -48,6 +50,7 @@ class Spec:
     tls_ca: str
     port: int
     tls_port: int
+    direct_port: int   # of servers, plain; nobody intercepts it
     t0_monotonic: float
     out: str
 
@@ -90,6 +93,7 @@ def parse(data, source='spec'):
         tls_share=tls_share, tls_ca=top.text('tls_ca', default=''),
         port=top.whole('port', low=1, high=65_535, default=80),
         tls_port=top.whole('tls_port', low=1, high=65_535, default=443),
+        direct_port=top.whole('direct_port', low=1, high=65_535, default=DIRECT_PORT),
         t0_monotonic=top.number('t0_monotonic', low=0.0, default=0.0), out=top.text('out'))
     top.done()
     if (tls_share or spec.workload.tunnels()) and not os.path.isfile(spec.tls_ca):

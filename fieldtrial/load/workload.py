@@ -85,13 +85,13 @@ def _text(value):
 class CbrStream:
     """UDP at a constant rate beside the workload: `rate_bps` of frames, on for `on_s`, off for `off_s`, and so on.
     receiver: the number of the user that it goes to; None: to an address behind the gateway that no user has.
-    until_s: when it ends for good; None: with the run."""
+    bursts: the (start, end) of each on period, s since t0; then on_s and off_s mean nothing."""
     rate_bps: float
-    on_s: float
-    off_s: float
-    off_first: bool
+    on_s: float = 1.0
+    off_s: float = 0.0
+    off_first: bool = False
     receiver: int = None
-    until_s: float = None
+    bursts: tuple = ()
 
 
 #: Shares are right again so long after the end of a disturbance, and are measured from then until RECOVERED_S after it.
@@ -144,6 +144,18 @@ class Workload:
     def population(self, classes, per_class):
         """How many users each class should have: {class: users}. `classes`: names, the first is the paper's class 1."""
         return {name: per_class for name in classes}
+
+    def whole_s(self):
+        """How long a run must be to hold all that the parameters ask for, s; None: any length does."""
+        return None
+
+    def direct(self, _users):
+        """Those of the users who bypass Squid."""
+        return ()
+
+    def quic_downloads(self, _users, _servers):
+        """The (user, server) of each download by QUIC to run beside, past Squid."""
+        return ()
 
     def beside(self, _rate_bps, _duration_s):
         """The CbrStreams to run beside on a link of `_rate_bps` in a run of `_duration_s`."""

@@ -5,6 +5,7 @@ import shlex
 from fieldtrial.report import wording
 from fieldtrial.report.html import element, join, link, listing, paragraph, section, table
 from fieldtrial.report.measures import BLOCK_S, KB, SIZES
+from fieldtrial.report.recovery import QUANTUM
 
 METHOD = (
     ('Comparison', 'Arms are compared within one run and under one condition only: same offered sequence, link, '
@@ -23,6 +24,11 @@ METHOD = (
      'weight. The error is that ratio over the ratio of the weights, less 1; the class that is farthest off counts. Of '
      'a phase, the first tenth (5 to 20 s) is not measured: answers of the classes before are still arriving. After a '
      'disturbance the ten seconds from ten seconds after its end are measured.'),
+    ('Quanta', f'In ten seconds a slow link carries few quanta of up to {QUANTUM} bytes, and each is of one class. '
+     'Beside the ratios after a disturbance stands what that alone makes: the error, of the class that is farthest '
+     'off, of an order without fault, which gives the next quantum to the class that was given least of its share, '
+     'with as many under way as were in service on average. The target makes no allowance for it. Over all '
+     'occurrences together it averages out.'),
     ("ISP's queue", "Backlog of the ISP's queue, sampled every 100 ms, over C. Means and percentiles are over time."),
     ('CPU', 'User and system time of the Squid processes for a gigabyte (10^9 bytes) of bodies delivered.'),
     ('Confidence', f'95 % intervals come from resampling blocks of {BLOCK_S:g} s of the run (300 draws), because '

@@ -112,7 +112,7 @@ class Cell:
     parameters: dict
     rate_bps: float
     weights: dict           # {class: weight}, highest class first
-    users: dict             # {user: class}
+    users: dict             # {user: class} of those who are served by Squid
     seed: int
     start: float            # the measured interval, s
     stop: float
@@ -125,6 +125,7 @@ class Cell:
     unpatched: bool = None  # whether Squid was the unpatched program; None: not recorded
     sizes: dict = field(default_factory=dict)
     phases: list = field(default_factory=list)
+    direct: dict = field(default_factory=dict)      # {user: class} of those who bypass Squid
     tunnels: dict = field(default_factory=dict)     # counts: opened, failed, lost before their time
     link: dict = None
     squid: dict = None
@@ -141,7 +142,7 @@ class Cell:
         return self.stop - self.start
 
     def users_of(self, name):
-        """Number of users of a class."""
+        """Number of users of a class whom Squid serves."""
         return sum(1 for member in self.users.values() if member == name)
 
     def condition(self):
@@ -177,6 +178,12 @@ def _mapping(stat, key, where):
     return value
 
 
+def _without(users, table):
+    """`table` without the rows of `users`."""
+    kept = ~np.isin(table['user'], list(users))
+    return {name: column[kept] for name, column in table.items()}
+
+
 def read_cell(directory):
     """The Cell in `directory`. LoadError if something needed is missing or wrong."""
     where = directory / STAT
@@ -192,6 +199,7 @@ def read_cell(directory):
     for name in weights:
         if _number(weights, name, f'{where}: weights') <= 0:
             raise LoadError(f'{where}: the weight of {name} is 0; it must be above 0')
+    direct = {user: users[user] for user in meta.get('direct') or () if user in users}
     start, stop = _number(stat, 't_start', where), _number(stat, 't_stop', where)
     if not stop > start:
         raise LoadError(f'{where}: t_stop is {stop:g}; it must lie after t_start, {start:g}')
@@ -201,7 +209,8 @@ def read_cell(directory):
 
     cell = Cell(
         path=directory, arm=stat['arm'], workload=stat['workload'], parameters=stat.get('parameters') or {},
-        rate_bps=_number(stat, 'rate_bps', where, 1), weights=weights, users=users, seed=stat.get('seed'),
+        rate_bps=_number(stat, 'rate_bps', where, 1), weights=weights,
+        users={user: name for user, name in users.items() if user not in direct}, direct=direct, seed=stat.get('seed'),
         start=start, stop=stop, cut=max(stop, meta.get('t_end') or stop),
         buffer_bdp=stat.get('buffer_bdp'), buffer_bytes=stat.get('buffer_bytes'),
         rtts_ms=tuple(stat.get('rtts_ms') or ()), versions=stat.get('versions') or {},
@@ -209,7 +218,7 @@ def read_cell(directory):
         sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
         tunnels=meta.get('tunnels') or {},
         link=table('link.csv'), squid=table('squid.csv', False),
-        window=table('window.csv', False), requests=table('requests.csv'),
+        window=table('window.csv', False), requests=_without(direct, table('requests.csv')),
         pages=table('pages.csv', False), received=table('bytes.csv', False),
         beside=table('cbr1-received.csv', False))
     if cell.window is not None and len(cell.window['t']) == 0:

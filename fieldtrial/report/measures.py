@@ -6,7 +6,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from fieldtrial.load.workload import RECOVERED_S, SETTLED_S
 from fieldtrial.report import stats
 from fieldtrial.report.stats import StatsError
 
@@ -15,7 +14,9 @@ KB = 1024
 SIZES = {'small': (0, 16 * KB), 'medium': (16 * KB, 64 * KB), 'large': (64 * KB, float('inf'))}
 SIZE_LABELS = {'small': 'up to 16 kB', 'medium': '16 to 64 kB', 'large': 'over 64 kB'}
 
-SATURATED = ('backlogged', 'https-backlogged', 'unequal', 'phases', 'cbr', 'excess', 'disturbed')
+SATURATED = ('backlogged', 'https-backlogged', 'unequal', 'phases', 'cbr', 'excess', 'disturbed', 'few', 'bypass')
+#: In which others than those whom Squid serves have some of the link.
+SHARED = ('cbr', 'excess', 'disturbed', 'bypass')
 FAILED = ('refused', 'error')
 BLOCK_S = 5.0
 
@@ -145,11 +146,6 @@ class Measures:
         return [(label, *self.ratios(start, stop, classes))
                 for label, start, stop, classes in self.phases() if len(classes) > 1]
 
-    def recoveries(self):
-        """{disturbance: (ratios, errors)} of ten seconds, from ten seconds after the end of each disturbance."""
-        return {phase['after']: self.ratios(phase['t_start'] + SETTLED_S, phase['t_start'] + RECOVERED_S)
-                for phase in self.cell.phases if phase.get('after')}
-
     # --- the ISP's link ----------------------------------------------------------------------------------------------
 
     def _link(self, column, start=None, stop=None):
@@ -168,12 +164,16 @@ class Measures:
 
     def goodput_share(self):
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
-        if self.cell.workload in ('cbr', 'excess', 'disturbed'):
+        if self.cell.workload in SHARED:
             raise StatsError('traffic of no request shared the link')
         carried = self.link_bytes()
         if carried <= 0:
             raise StatsError('the link carried nothing')
         return self.payload_bytes() / carried
+
+    def served_share(self):
+        """Share of C that was bodies which Squid served, whoever else had some of the link."""
+        return self.payload_bytes() * 8 / (self.cell.seconds * self.cell.rate_bps)
 
     @cached_property
     def queue_samples(self):

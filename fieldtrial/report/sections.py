@@ -9,7 +9,7 @@ from fieldtrial.report.html import (arm_key, chip, class_key, element, grid, joi
 
 THROUGHPUT = SATURATED
 LATENCY = ('https-backlogged', 'https-open', 'backlogged', 'unequal', 'open', 'url-list')
-QUEUE = ('https-backlogged', 'https-pages', 'https-open', 'backlogged', 'pages', 'open')
+QUEUE = ('https-backlogged', 'https-pages', 'https-open', 'few', 'bypass', 'backlogged', 'pages', 'open')
 
 
 def _cell(group):

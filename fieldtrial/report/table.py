@@ -5,7 +5,7 @@ import textwrap
 from itertools import zip_longest
 
 from fieldtrial import verdict
-from fieldtrial.report import wording
+from fieldtrial.report import recovery, wording
 from fieldtrial.report.wording import number, shown
 
 WIDTH = 100
@@ -63,7 +63,8 @@ def notes(group):
     def of_arms(words):
         return ', '.join(f'{wording.arm(arm)} {word}' for arm, word in words.items())
 
-    failed, cut, phases, estimated, found, tunnels = {}, {}, {}, {}, {}, {}
+    failed, cut, phases, estimated, found, tunnels, served, short = {}, {}, {}, {}, {}, {}, {}, {}
+    here = 0.0      # share of all users who are served by Squid
     for arm, measures in group.items():
         share, _ = wording.attempt(measures.failed_share)
         if share:
@@ -80,10 +81,20 @@ def notes(group):
         if any(broken.values()):
             tunnels[arm] = ', '.join(f'{count} {word}' for word, count in broken.items())
         for disturbance in {phase['after']: None for phase in measures.cell.phases if phase.get('after')}:
-            found.setdefault(disturbance, {})[arm] = shown(lambda pairs: wording.ratios(pairs[disturbance][0]),
-                                                           measures.recoveries)
-    for words, text in ((phases, 'per user in each phase'),
-                        *((words, f'per user, 10 to 20 s after: {disturbance}') for disturbance, words in found.items()),
+            found.setdefault(disturbance, {})[arm] = shown(
+                lambda triple: f'{wording.ratios(triple[0])}{f" ({triple[2]} times)" if triple[2] > 1 else ""}',
+                recovery.together, measures, disturbance)
+        if measures.cell.window is not None:
+            error, _ = wording.attempt(recovery.undisturbed, measures)
+            if error is not None:
+                short[arm] = f'{wording.percent(error)} ({recovery.alone(measures.cell)})'
+        if measures.cell.direct:
+            served[arm] = wording.percent(measures.served_share())
+            here = len(measures.cell.users) / (len(measures.cell.users) + len(measures.cell.direct))
+    for words, text in ((served, f'of C, bodies of the users through Squid ({wording.percent(here, 0)} of all users)'),
+                        (short, 'off the weights in ten seconds, on average'),
+                        (phases, 'per user in each phase'),
+                        *((words, f'per user, 10 to 20 s after: {name}') for name, words in found.items()),
                         (failed, 'requests refused or failed'),
                         (tunnels, 'tunnels lost before their time, or not opened'),
                         (cut, 'requests unfinished at the end'),

@@ -23,6 +23,8 @@ WORKLOADS = {
     'https-pages': 'Page loads over kept tunnels',
     'https-open': 'Open arrivals over kept tunnels',
     'disturbed': 'Disturbed',
+    'few': 'Few users',
+    'bypass': 'Half bypass Squid',
     'backlogged': 'Backlogged',
     'unequal': 'Unequal users',
     'phases': 'Class phases',
@@ -134,6 +136,14 @@ def setting(cell):
         words.append(f"{percent(parameters['http2'], 0)} over HTTP/2")
     if 'idle' in parameters:
         words.append(f"{parameters['idle']:g} idle tunnels a user" if parameters['idle'] else 'no idle tunnels')
+    if 'downloads' in parameters:
+        words.append(f"{parameters['downloads']:g} {'download' if parameters['downloads'] == 1 else 'downloads'} each")
+    if cell.direct:
+        words.append(f"{len(cell.direct)} by {'QUIC' if parameters.get('quic') else 'TCP'} past it")
+    if parameters.get('only'):
+        words.append(f"{parameters['only']} alone")
+    if parameters.get('repeat', 1) > 1:
+        words.append(f"{parameters['repeat']:g} times")
     if len(set(cell.rtts_ms)) == 1:
         words.append(f'servers at {cell.rtts_ms[0]:g} ms')
     words.append(buffer(cell))

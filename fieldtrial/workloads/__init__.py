@@ -6,8 +6,9 @@ from ..load.workload import (   # noqa: F401, for those who ask
     CbrStream, Disturbance, Parameter, ParameterError, Phase, Workload)
 
 _MODULES = {'https-backlogged': 'https_backlogged', 'https-pages': 'https_pages', 'https-open': 'https_open',
-            'disturbed': 'disturbed', 'backlogged': 'backlogged', 'unequal': 'unequal', 'phases': 'phases',
-            'pages': 'pages', 'open': 'open', 'cbr': 'cbr', 'excess': 'excess', 'url-list': 'url_list'}
+            'disturbed': 'disturbed', 'few': 'few', 'bypass': 'bypass', 'backlogged': 'backlogged',
+            'unequal': 'unequal', 'phases': 'phases', 'pages': 'pages', 'open': 'open', 'cbr': 'cbr',
+            'excess': 'excess', 'url-list': 'url_list'}
 
 
 def names():

@@ -10,6 +10,9 @@
 In between the load is that of `https-backlogged`, or in part that of `backlogged`, with everybody always wanting more;
 what a class has from 10 to 20 s after the end of a disturbance is what is judged. An outage is shorter than 10 s: TCP's
 timer doubles with each try, so who was silent for longer is silent for as long again whatever the gateway does.
+
+Ten seconds of a slow link are few quanta, and one occurrence tells little: with `repeat` all of it comes again and
+again in one run, with `only` one kind alone. A run without `--seconds` is as long as that takes.
 """
 import asyncio
 
@@ -19,6 +22,11 @@ from ..load.workload import RECOVERED_S, CbrStream, Disturbance, Parameter, Phas
 
 LABELS = {'rate': 'lower rate', 'down': 'link down', 'cbr': 'CBR burst', 'stall': 'servers stall',
           'tunnels': 'idle tunnels'}
+
+
+def _or(names):
+    *others, last = names
+    return f'{", ".join(others)} or {last}'
 
 
 def _length(kind, default, what):
@@ -34,6 +42,9 @@ class Disturbed(Workload):
     parameters = closed.PARAMETERS[:1] + (
         Parameter('http2', 'number', 1.0, '', 'share of the requests in flight that go over kept tunnels; the others are '
                   'plain HTTP/1', low=0.0, high=1.0),
+        Parameter('repeat', 'integer', 1, 'times', 'how often everything happens, one round after the other', low=1,
+                  high=100),
+        Parameter('only', 'text', '', '', f'the one disturbance that happens, {_or(LABELS)}; empty: all'),
         Parameter('first_s', 'number', 50.0, 's', 'when the first disturbance begins', low=1.0, high=3600.0),
         Parameter('calm_s', 'number', 25.0, 's', 'from the end of one to the beginning of the next', low=RECOVERED_S,
                   high=3600.0),
@@ -47,14 +58,27 @@ class Disturbed(Workload):
         Parameter('tunnels', 'integer', 200, 'tunnels', 'how many idle tunnels, of all users together', low=1,
                   high=2000))
 
-    def disturbances(self, duration_s):
-        """See Workload. Those that, with the time to recover, do not fit into the run are left out."""
-        found, begin = [], self.values['first_s']
-        for kind, label in LABELS.items():
-            end = begin + self.values[f'{kind}_s']
-            if end > begin and end + RECOVERED_S <= duration_s:
-                found.append(Disturbance(kind, label, begin, end, self.values.get(kind, 0.0)))
+    def check(self):
+        """See Workload."""
+        if self.values['only'] not in ('', *LABELS):
+            raise TrialError(f'workload disturbed: only: {self.values["only"]!r} is not {_or(LABELS)}')
+
+    def _every(self):
+        """All that the parameters ask for, however long it takes."""
+        begin = self.values['first_s']
+        for kind, label in self.values['repeat'] * tuple(LABELS.items()):
+            end = begin + (self.values[f'{kind}_s'] if self.values['only'] in ('', kind) else 0.0)
+            if end > begin:
+                yield Disturbance(kind, label, begin, end, self.values.get(kind, 0.0))
                 begin = end + self.values['calm_s']
+
+    def whole_s(self):
+        """See Workload."""
+        return max((each.t_end + RECOVERED_S for each in self._every()), default=None)
+
+    def disturbances(self, duration_s):
+        """See Workload. Those that, with the time to recover, do not fit into the run are left out: the last ones."""
+        found = [each for each in self._every() if each.t_end + RECOVERED_S <= duration_s]
         if not found:
             raise TrialError(f'workload disturbed: no disturbance fits into {duration_s:g} s; the first begins at '
                              f'{self.values["first_s"]:g} s (first_s) and {RECOVERED_S:g} s are judged after it')
@@ -66,9 +90,8 @@ class Disturbed(Workload):
 
     def beside(self, rate_bps, duration_s):
         """See Workload."""
-        return tuple(CbrStream(each.value * rate_bps, each.t_end - each.t_start, each.t_start, off_first=True,
-                               until_s=each.t_end)
-                     for each in self.disturbances(duration_s) if each.kind == 'cbr')
+        bursts = tuple((each.t_start, each.t_end) for each in self.disturbances(duration_s) if each.kind == 'cbr')
+        return (CbrStream(self.values['cbr'] * rate_bps, bursts=bursts),) if bursts else ()
 
     def phases(self, spec):
         """See Workload: before, during and after each disturbance."""

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from fieldtrial import arms, cell, delay, disturb, meters, netlink, netns, plan, squidconf
+from fieldtrial import addresses, arms, cell, delay, disturb, meters, netlink, netns, plan, quic, squidconf
 from fieldtrial.errors import TrialError
 from fieldtrial.load import sizes
 from fieldtrial.world import ROOT, WAN, World
@@ -300,6 +300,25 @@ def test_a_cell_over_kept_tunnels(tmp_path, arm):
     tunnels = json.loads((tmp_path / 'meta.json').read_text())['tunnels']
     pairs = {(row['user'], row['server']) for row in tables['requests']}
     assert set(tunnels) == {'opened'} and 6 * 3 + 1 <= tunnels['opened'] <= 6 * 3 + len(pairs)
+
+
+@pytest.mark.parametrize('way', ['TCP', 'QUIC'])
+def test_half_of_the_users_bypass_squid(tmp_path, way):
+    """Squid sees nothing of them, and they have a good part of the link."""
+    if way == 'QUIC' and quic.missing():
+        pytest.skip(quic.missing())
+    _, tables = run_cell(tmp_path, 'msfrs', 'bypass', quic=way == 'QUIC')
+    meta = json.loads((tmp_path / 'meta.json').read_text())
+    assert meta['direct'] == ['gold-2', 'silver-2', 'bronze-2']
+    assert {row['user'] for row in tables['requests'] if row['scheme'] == 'h2'} == {'gold-1', 'silver-1', 'bronze-1'}
+    assert {row['outcome'] for row in tables['requests']} <= {'ok', 'unfinished'}
+    by_tcp = {row['user'] for row in tables['requests'] if row['scheme'] == 'direct'}
+    assert by_tcp == (set(meta['direct']) if way == 'TCP' else set())
+    seen = {line.split()[2] for line in (tmp_path / 'access.log').read_text().splitlines()}
+    users = addresses.users(['gold', 'silver', 'bronze'], (2, 2, 2))
+    assert not seen & {address for user in users if user.name in meta['direct'] for address in user.addresses}
+    served = sum(int(tables['bytes'][-1][user.name]) for user in users if user.name not in meta['direct'])
+    assert 0 < served < 0.8 * int(tables['link'][-1]['sent_bytes'])
 
 
 def test_what_goes_wrong_goes_wrong_and_is_right_again_afterwards():

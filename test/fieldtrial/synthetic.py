@@ -49,16 +49,19 @@ def _steps(stop, step):
 
 
 def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds=60.0, warm_up=10.0, counts=(4, 4, 4),
-              seed=1, pages=False, exact=True, phases=None, beside_bps=None, less_bps=0.0, **parameters):
+              seed=1, pages=False, exact=True, phases=None, beside_bps=None, less_bps=0.0, direct=(), served=None,
+              **parameters):
     """Writes one cell: `warm_up` s that are not measured and `seconds` that are. `exact` writes bytes.csv. beside_bps: of
-    a stream to the first user; less_bps: so much less it gets by requests."""
+    a stream to the first user; less_bps: so much less it gets by requests. direct: users who bypass
+    Squid; served: share of C that the others have."""
     directory.mkdir(parents=True)
     stop, users = warm_up + seconds, users_of(counts)
     chance = random.Random(f'{seed} {arm.name} {workload}')
     write_stat(directory, arm, workload, rate_bps=rate_bps, buffer_bdp=buffer_bdp, users=users, seed=seed,
                interval=(warm_up, stop), parameters=parameters)
     phases = phases or [{'t_start': 0.0, 't_end': stop, 'classes': list(WEIGHTS), 'label': 'all'}]
-    (directory / 'meta.json').write_text(json.dumps({'t_end': stop, 'phases': phases, 'sizes': {'max': 2_000_000}}))
+    (directory / 'meta.json').write_text(json.dumps({'t_end': stop, 'phases': phases, 'sizes': {'max': 2_000_000},
+                                                     'direct': list(direct)}))
     _write_link(directory, arm, rate_bps, stop)
     write_csv(directory / 'squid.csv', ('t', 'cpu_s', 'rss_kb'),
               [(t, t * arm.utilisation * rate_bps / 8 * GOODPUT * arm.cpu_per_gb / 1e9, 40_000 + 50 * t)
@@ -67,7 +70,7 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
         write_csv(directory / 'window.csv', ('t', 'w', 'wplus', 'u'),
                   [(t, 6 + chance.randint(-1, 1), 6 + (t > stop / 2), arm.utilisation) for t in _steps(stop, 5.0)])
     if exact:
-        _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps)
+        _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served)
     if beside_bps is not None:
         write_csv(directory / 'cbr1-received.csv', ('t', 'packets', 'bytes', 'lost', 'delay_mean_ms'),
                   [(t, 1, beside_bps / 8, 0, '') for t in _steps(stop - 1, 1)])
@@ -97,16 +100,19 @@ def _write_link(directory, arm, rate_bps, stop):
     write_csv(directory / 'link.csv', ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'), rows)
 
 
-def _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps):
+def _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served):
     total, rows = dict.fromkeys(users, 0.0), []
     step = 0.5
     for t in _steps(stop, step):
         rows.append((t, *(round(amount, 1) for amount in total.values())))
         phase = next((phase for phase in phases if phase['t_start'] <= t < phase['t_end']), phases[-1])
-        active = [user for user, name in users.items() if name in phase['classes']]
+        active = [user for user, name in users.items() if name in phase['classes'] and user not in direct]
         weight = {user: arm.shares[users[user]] for user in active}
+        share = GOODPUT * arm.utilisation if served is None else served
         for user in active:
-            total[user] += GOODPUT * arm.utilisation * rate_bps / 8 * step * weight[user] / sum(weight.values())
+            total[user] += share * rate_bps / 8 * step * weight[user] / sum(weight.values())
+        for user in direct:
+            total[user] += 1000.0
         total[next(iter(users))] -= less_bps / 8 * step
     write_csv(directory / 'bytes.csv', ('t', *users), rows)
 
@@ -156,10 +162,10 @@ def four_phases(stop):
             for number, (on, label) in enumerate(zip(active, labels))]
 
 
-def disturbances(stop):
+def disturbances(stop, **more):
     """The phases of a run in which the link is slower for a while, and then down."""
     workload = workloads.get('disturbed')({'first_s': 15, 'rate_s': 5, 'calm_s': 20, 'down_s': 3, 'cbr_s': 0,
-                                           'stall_s': 0, 'tunnels_s': 0})
+                                           'stall_s': 0, 'tunnels_s': 0, **more})
     spec = types.SimpleNamespace(duration_s=stop, classes=list(WEIGHTS))
     return [dataclasses.asdict(phase) for phase in workload.phases(spec)]
 

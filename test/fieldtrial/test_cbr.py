@@ -49,6 +49,20 @@ def test_on_between():
     assert [wanted.on_between(second, second + 1) for second in range(5)] == [0, 0, 1, 0.5, 0]
 
 
+def test_bursts_take_the_place_of_on_and_off():
+    wanted = cbr.Schedule(1e6, 1000, 1.0, 0.0, False, 200.0, ((5.0, 7.5), (20.0, 21.0)))
+    assert [wanted.on_between(second, second + 1) for second in (4, 5, 7, 20, 21)] == [0, 1, 0.5, 1, 0]
+    times = list(wanted.times())
+    assert len(times) == 438 and all(5 <= when < 7.5 or 20 <= when < 21 for when in times)
+
+
+@pytest.mark.parametrize('text', ['5', '5-4', '1-3,2-4', '1-2,', 'a-b'])
+def test_bursts_that_mean_nothing_are_refused(text, capsys):
+    with pytest.raises(SystemExit):
+        cbr.main(['send', '--to', '::1', '--rate', '1e6', '--duration', '1', '--csv', 'x', '--bursts', text])
+    assert f'{text!r}: wanted is START-END,..., in s, each later than the one before it' in capsys.readouterr().err
+
+
 def test_loss():
     loss = cbr.Loss()
     for number in (0, 1, 2, 5, 4, 6, 9):

@@ -89,12 +89,12 @@ def test_the_rate_of_the_edge_cannot_be_changed():
         bottleneck.Edge.set_rate(None, 1e6)
 
 
-def test_a_burst_ends_for_good(tmp_path, monkeypatch):
-    """Its sender is told when, or it would begin again."""
+def test_bursts_are_those_of_one_stream(tmp_path, monkeypatch):
+    """However many: a sender for each would be as many processes that wait."""
     told = []
     monkeypatch.setattr(cell, 'Daemon', lambda _host, argv, *_, **__: told.append(argv))
     world = types.SimpleNamespace(directory=tmp_path, users_host=None, farm=None)
-    workload = cell.workloads.get('disturbed')()
+    workload = cell.workloads.get('disturbed')({'repeat': 2, 'only': 'cbr'})
     list(cell._beside(types.SimpleNamespace(rate_bps=2e6, duration_s=400.0), workload, world, 5.0))
-    sender = told[1]
-    assert sender[sender.index('--duration') + 1] == '158' and '--off-first' in sender
+    _, sender = told
+    assert sender[sender.index('--bursts') + 1] == '50-70,95-115'

@@ -97,6 +97,35 @@ def test_ratios_after_disturbances_are_shown_for_every_arm(tmp_path):
         for what in ('lower rate', 'link down')]
 
 
+def test_repeated_disturbances_are_shown_together(tmp_path):
+    synthetic.make_cell(tmp_path / 'msfrs', synthetic.OURS, 'disturbed', seconds=90,
+                        phases=synthetic.disturbances(100.0, only='down', repeat=3))
+    assert [note for note in table.notes({'msfrs': measures_of(tmp_path / 'msfrs')}) if 'after' in note] == [
+        'per user, 10 to 20 s after: link down: MSF-RS 4.00:2.00:1 (3 times)']
+
+
+def test_what_users_through_squid_have_beside_others_is_shown(tmp_path):
+    """And figures are of these users alone, whatever the others got."""
+    group = {}
+    for arm, served in ((synthetic.STOCK, 0.5), (synthetic.OURS, 0.25)):
+        synthetic.make_cell(tmp_path / arm.name, arm, 'bypass', direct=('gold-2', 'silver-2', 'bronze-2'),
+                            counts=(2, 2, 2), served=served)
+        group[arm.name] = measures_of(tmp_path / arm.name)
+    assert 'of C, bodies of the users through Squid (50 % of all users): stock Squid 50.0 %, MSF-RS 25.0 %' in \
+        list(table.notes(group))
+    ours = group['msfrs']
+    assert ours.payload_bytes() == pytest.approx(0.25 * 2e6 / 8 * 60)
+    assert set(ours.cell.requests['user']) == set(ours.cell.users) == {'gold-1', 'silver-1', 'bronze-1'}
+    assert set(ours.cell.direct) == {'gold-2', 'silver-2', 'bronze-2'}
+    assert wording.condition(ours.cell) == (
+        'Half bypass Squid: 2 Mbit/s, 3 by TCP past it, ISP buffer 1.5 BDP, 1+1+1 users, 60 s')
+
+
+def test_ten_seconds_are_shown_beside_the_whole(cell):
+    assert any(note.startswith('off the weights in ten seconds, on average: MSF-RS 0.0 % (quanta alone, 6 under way: ')
+               for note in table.notes({'msfrs': measures_of(cell)}))
+
+
 def test_phases_leave_out_their_start(tmp_path):
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'phases', phases=synthetic.four_phases(70.0))
     measures = measures_of(tmp_path / 'cell')

@@ -8,8 +8,8 @@ from fieldtrial.load import sizes, spec as specs
 from fieldtrial.load.strict import SpecError
 from simulated import data
 
-KINDS = ('https-backlogged, https-pages, https-open, disturbed, backlogged, unequal, phases, pages, open, cbr, excess, '
-         'url-list')
+KINDS = ('https-backlogged, https-pages, https-open, disturbed, few, bypass, backlogged, unequal, phases, pages, '
+         'open, cbr, excess, url-list')
 WRONG = [
     ({'version': 2}, 'version: 2 is not 1'),
     ({'wordload': 'open'}, 'wordload: no such key'),

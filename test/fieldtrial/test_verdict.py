@@ -7,7 +7,7 @@ import pytest
 import synthetic
 
 from fieldtrial import paper, targets, verdict
-from fieldtrial.report import load
+from fieldtrial.report import load, recovery, stats
 from fieldtrial.report.measures import Measures
 
 
@@ -100,9 +100,141 @@ def test_only_the_ten_seconds_from_ten_seconds_after_count(tmp_path):
     for user, name in cell.users.items():
         weight = cell.weights[name]
         cell.received[user] = times * 1000.0 + (times - begin - 10).clip(0, 10) * 1000.0 * (weight - 1)
-    ratios, errors = Measures(cell).recoveries()['lower rate']
-    assert ratios == pytest.approx({'gold': 4, 'silver': 2, 'bronze': 1}), directory
-    assert max(map(abs, errors.values())) < 1e-6
+    only, = recovery.occurrences(Measures(cell))['lower rate']
+    assert only.ratios == pytest.approx({'gold': 4, 'silver': 2, 'bronze': 1}), directory
+    assert max(map(abs, only.errors.values())) < 1e-6
+
+
+def repeated(tmp_path, off, seeds=(1,)):
+    """A run in which a link went down ten times for each of `seeds`, judged. After the occurrences numbered in `off`
+    gold had 1.1 of its share."""
+    phases = synthetic.disturbances(400.0, only='down', repeat=10)
+    groups = []
+    for seed in seeds:
+        synthetic.make_cell(tmp_path / 'run' / str(seed), synthetic.OURS, 'disturbed', phases=phases, seconds=390,
+                            seed=seed)
+    groups = groups_of(tmp_path / 'run')
+    for group in groups:
+        cell = group['msfrs'].cell
+        begins = [phase['t_start'] for phase in cell.phases if phase['after']]
+        assert len(begins) == 10
+        for number in off:
+            since = cell.received['t'] - begins[number] - 10
+            for user in (user for user, name in cell.users.items() if name == 'gold'):
+                rate = synthetic.GOODPUT * 0.986 * 2e6 / 8 * 4 / 28
+                cell.received[user] = cell.received[user] + since.clip(0, 10) * 0.1 * rate
+    return verdict.judge(groups)
+
+
+def test_each_occurrence_is_judged_and_all_together(tmp_path):
+    judgement = repeated(tmp_path, off=(3,))
+    worst = row(judgement, 'throughput ratio after: link down', 'Mbit/s')
+    assert worst.outcome == verdict.MISSED
+    assert worst.measured.startswith('9 of 10 right, farthest 4.40:2.00:1 (+10.00 %); quanta alone, 6 under way: ')
+    all_of_them = row(judgement, 'all occurrences together: link down', 'Mbit/s')
+    assert (all_of_them.outcome, all_of_them.measured) == (verdict.REACHED, '4.04:2.00:1 (+1.00 %) over 10 occurrences')
+    assert row(repeated(tmp_path / 'off', off=range(10)), 'all occurrences together: link down',
+               'Mbit/s').outcome == verdict.MISSED
+
+
+@pytest.mark.parametrize('seeds, off, outcome, words', [
+    ((1,), (), verdict.UNMEASURED, '10 of 10 times within 3 %'),
+    ((1, 2), (), verdict.REACHED, '20 of 20 times within 3 %'),
+    ((1, 2), (7,), verdict.MISSED, '18 of 20 times within 3 %')])
+def test_twenty_times_of_twenty_are_wanted_over_all_seeds(tmp_path, seeds, off, outcome, words):
+    found = row(repeated(tmp_path, off, seeds), 'right again after: link down')
+    assert (found.outcome, found.measured, found.wanted) == (outcome, words, 'each time of 20 or more')
+    assert ('quanta alone, 6 under way: ' in found.sentence) == (outcome == verdict.MISSED)
+
+
+def test_a_class_that_receives_nothing_after_a_disturbance_is_as_wrong_as_can_be(tmp_path):
+    judgement = judged(tmp_path, synthetic.Arm('msfrs', shares=(4, 2, 0)), workload='disturbed',
+                       phases=synthetic.disturbances(70.0))
+    found = row(judgement, 'throughput ratio after: link down')
+    assert found.outcome == verdict.MISSED
+    assert found.measured.startswith('a class received nothing; quanta alone, 1 under way: ')
+
+
+def test_on_a_very_slow_link_ten_seconds_say_nothing(tmp_path):
+    judgement = judged(tmp_path, synthetic.Arm('msfrs', shares=(4, 2, 1)), workload='disturbed', rate_bps=64e3,
+                       phases=synthetic.disturbances(70.0))
+    assert row(judgement, 'throughput ratio after: link down').measured == (
+        '4.00:2.00:1 (0.00 %); too few quanta for any order to be right')
+
+
+def test_what_quanta_alone_make_of_ten_seconds():
+    """A window is off by about a quantum of the least class at most, and the less the more it holds."""
+    mean, most, beyond = recovery.granularity((16, 8, 4), 2_500_000)
+    bronze = 2_500_000 / 7
+    assert recovery.QUANTUM / bronze < most < 2 * recovery.QUANTUM / bronze
+    assert 0 < mean < most and 0 < beyond < 1
+    assert recovery.granularity((48, 24, 12), 2_500_000) == (mean, most, beyond)     # of users alike in number
+    longer = recovery.granularity((16, 8, 4), 12_500_000)
+    assert longer[:2] == pytest.approx((mean / 5, most / 5), rel=0.25) and longer[2] == 0
+    # With several under way the beginnings and ends of quanta are spread.
+    assert recovery.granularity((16, 8, 4), 2_500_000, 8)[0] < 0.6 * mean
+    # Nobody who has all of it can be wrong.
+    assert recovery.granularity((3,), 100_000) == (0, 0, 0)
+    with pytest.raises(stats.StatsError, match='^the window is so short that a class may have nothing in it$'):
+        recovery.granularity((4, 2, 1), 50_000)
+
+
+@pytest.mark.parametrize('workload, more', [('open', {}), ('disturbed', {}), ('backlogged', {'seconds': 35}),
+                                            ('backlogged', {'exact': False})])
+def test_ten_seconds_without_a_disturbance_need_four_that_are_alike(tmp_path, workload, more):
+    synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, workload, **more)
+    with pytest.raises(stats.StatsError, match='^no four times of ten seconds that are alike$'):
+        recovery.undisturbed(Measures(load.read_cell(tmp_path / 'cell')))
+
+
+def test_what_ten_seconds_are_off_averages_out_over_the_whole(tmp_path):
+    """Gold has 10 % more and 10 % less by turns."""
+    synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'backlogged', warm_up=20.0)
+    cell = load.read_cell(tmp_path / 'cell')
+    turns = 10 - abs((cell.received['t'] + 10) % 20 - 10)     # rises for ten seconds, falls for ten
+    rate = synthetic.GOODPUT * 0.986 * 2e6 / 8 * 4 / 28
+    for user in (user for user, name in cell.users.items() if name == 'gold'):
+        cell.received[user] = cell.received[user] + 0.1 * rate * turns
+    assert recovery.undisturbed(Measures(cell)) == pytest.approx(0.1, abs=0.001)
+    assert abs(stats.worst(Measures(cell).ratios()[1])) < 0.001
+
+
+def test_as_many_quanta_are_under_way_as_were_in_service(tmp_path):
+    judgement = judged(tmp_path, synthetic.OURS, workload='disturbed', phases=synthetic.disturbances(70.0))
+    assert 'quanta alone, 6 under way: ' in row(judgement, 'throughput ratio after: link down').measured
+    (tmp_path / 'run' / 'msfrs' / 'window.csv').unlink()
+    again = verdict.judge(groups_of(tmp_path / 'run'))
+    assert 'quanta alone, 1 under way: ' in row(again, 'throughput ratio after: link down').measured
+
+
+def bypassing(tmp_path, ours, stock, quic=False):
+    """A run in which half of the users bypass Squid and those whom it serves have these shares of C, judged."""
+    for arm, share in ((synthetic.Arm('msfrs', shares=(4, 2, 1)), ours), (synthetic.STOCK, stock)):
+        synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'bypass', direct=('gold-2', 'silver-2', 'bronze-2'),
+                            counts=(2, 2, 2), served=share, quic=quic)
+    return verdict.judge(groups_of(tmp_path / 'run'))
+
+
+@pytest.mark.parametrize('ours, outcome', [(0.37, verdict.REACHED), (0.35, verdict.MISSED)])
+def test_users_through_squid_keep_what_they_would_have_without_it(tmp_path, ours, outcome):
+    found = row(bypassing(tmp_path, ours, 0.4), 'what the users through Squid have', '3 by TCP past it')
+    assert (found.outcome, found.wanted) == (outcome, 'at least 90 %')
+    assert found.measured == f'{ours / 0.4 * 100:.1f} % ({ours * 100:.1f} % / 40.0 %)'
+
+
+def test_weights_hold_among_those_whom_squid_serves(tmp_path):
+    judgement = bypassing(tmp_path, 0.4, 0.4, quic=True)
+    found = row(judgement, 'throughput ratio of the users through Squid', '3 by QUIC past it')
+    assert (found.outcome, found.measured) == (verdict.REACHED, '4.00:2.00:1 (0.00 %)')
+    assert row(judgement, 'throughput ratio of the users through Squid', 'half by TCP').outcome == verdict.UNMEASURED
+
+
+@pytest.mark.parametrize('shares, outcome', [((4.1, 2, 1), verdict.REACHED), ((4.2, 2, 1), verdict.MISSED)])
+def test_few_users_are_judged(tmp_path, shares, outcome):
+    judgement = judged(tmp_path, synthetic.Arm('msfrs', shares=shares), workload='few', counts=(1, 1, 1), downloads=2)
+    assert row(judgement, 'throughput ratio, few users', '2 downloads each, ISP').outcome == outcome
+    for absent in ('1 download each', '3 downloads each', '27 downloads from servers at 2 ms, 10 Mbit/s'):
+        assert row(judgement, 'throughput ratio, few users', absent).outcome == verdict.UNMEASURED
 
 
 @pytest.mark.parametrize('cpu, unpatched, outcome, words', [

@@ -26,8 +26,8 @@ def sequence(outcome, user):
 
 
 def test_every_workload_is_complete():
-    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'backlogged', 'unequal',
-                                 'phases', 'pages', 'open', 'cbr', 'excess', 'url-list']
+    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'bypass',
+                                 'backlogged', 'unequal', 'phases', 'pages', 'open', 'cbr', 'excess', 'url-list']
     for name in workloads.names():
         workload = workloads.get(name)
         assert workload.name == name and workload.summary
@@ -236,7 +236,57 @@ def test_disturbances_come_one_after_the_other_with_time_to_recover():
     with pytest.raises(TrialError, match=r'^workload disturbed: no disturbance fits into 60 s; the first begins at 50 s '):
         workload.disturbances(60)
     stream, = workload.beside(2_000_000, 263)
-    assert (stream.rate_bps, stream.off_s, stream.on_s, stream.until_s) == (1_000_000, 138, 20, 158)
+    assert (stream.rate_bps, stream.bursts) == (1_000_000, ((138, 158),))
+    assert workload.beside(2_000_000, 157) == ()
+
+
+def test_disturbances_are_repeated_and_the_run_is_as_long_as_that_takes():
+    twice = workloads.get('disturbed')({'repeat': 2, 'stall_s': 0, 'rate_s': 0, 'tunnels_s': 0})
+    assert twice.whole_s() == 50 + 2 * 28 + 3 * 25 + 20
+    assert [(each.kind, each.t_start) for each in twice.disturbances(201)] == [
+        ('down', 50), ('cbr', 83), ('down', 128), ('cbr', 161)]
+    assert [each.kind for each in twice.disturbances(200)] == ['down', 'cbr', 'down']
+    stream, = twice.beside(2_000_000, 201)
+    assert stream.bursts == ((83, 103), (161, 181))
+    alone = workloads.get('disturbed')({'repeat': 20, 'only': 'down'})
+    assert [each.kind for each in alone.disturbances(alone.whole_s())] == 20 * ['down']
+    assert workloads.get('backlogged')().whole_s() is None
+    with pytest.raises(TrialError, match="^workload disturbed: only: 'rain' is not rate, down, cbr, stall or tunnels$"):
+        workloads.get('disturbed')({'only': 'rain'}).check()
+
+
+def test_few_users_have_large_downloads_all_the_time(tmp_path):
+    outcome = Outcome(tmp_path, workload='few', counts=(1, 1, 1), parameters={'downloads': 2})
+    assert outcome.clients.most == {user.name: 2 for user in outcome.spec.users}
+    size, = {int(row['size']) for row in outcome.requests}
+    assert size == pytest.approx(4.0 * 2e6 / 8, rel=0.01)
+    assert set(outcome.clients.ways) == {'h2'}
+    assert workloads.get('few')({'users': 3}).population(['a', 'b'], 12) == {'a': 3, 'b': 3}
+
+
+def test_half_of_the_users_bypass_squid(tmp_path):
+    outcome = Outcome(tmp_path, workload='bypass', counts=(3, 2, 1), drain_s=5, parameters={'connections': 2},
+                      answer=lambda _user, _server, size: Answer(transfer=7.0 if size > 100_000_000 else 0.1))
+    direct = {row['user'] for row in outcome.requests if row['scheme'] == 'direct'}
+    assert direct == {'gold-2', 'silver-2'}     # the only user of a class does not
+    assert {row['scheme'] for row in outcome.requests if row['user'] not in direct} == {'h2'}
+    rows = [row for row in outcome.requests if row['scheme'] == 'direct']
+    # Two at a time for each, one after the other, each from one server, all as large as there are.
+    assert collections.Counter((row['user'], row['server']) for row in rows) == {
+        (user, server): 6 for user, server in (('gold-2', 's01.test'), ('silver-2', 's02.test'))}
+    assert {row['size'] for row in rows} == {str(sizes.grid()[-1])} and {row['kind'] for row in rows} == {'bulk'}
+    assert outcome.clients.most['gold-2'] == 2 and outcome.clients.most['gold-1'] == 4
+
+
+def test_by_quic_the_load_generator_leaves_them_to_others(tmp_path):
+    outcome = Outcome(tmp_path, workload='bypass', counts=(4, 2, 2), parameters={'quic': True})
+    assert {row['scheme'] for row in outcome.requests} == {'h2'}
+    workload, spec = outcome.spec.workload, outcome.spec
+    assert {user.name for user in workload.direct(spec.users)} == {'gold-2', 'gold-4', 'silver-2', 'bronze-2'}
+    assert {row['user'] for row in outcome.requests} == {'gold-1', 'gold-3', 'silver-1', 'bronze-1'}
+    assert [(user.name, server.name) for user, server in workload.quic_downloads(spec.users, spec.servers)] == [
+        ('gold-2', 's01.test'), ('gold-4', 's01.test'), ('silver-2', 's02.test'), ('bronze-2', 's02.test')]
+    assert workloads.get('bypass')().quic_downloads(spec.users, spec.servers) == ()
 
 
 def test_disturbed_says_in_its_phases_what_is_judged(tmp_path):
