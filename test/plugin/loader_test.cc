@@ -224,14 +224,14 @@ TEST(Loader, NotAPlugin)
 
 TEST(Loader, AnotherAbi)
 {
-    EXPECT_EQ(Refusal("other-major"), " was built for ABI 2.0, wanted is ABI 1.0 to 1.1; rebuild it");
-    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 1.2, wanted is ABI 1.0 to 1.1; rebuild it");
+    EXPECT_EQ(Refusal("other-major"), " was built for ABI 2.0, wanted is ABI 1.0 to 1.2; rebuild it");
+    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 1.3, wanted is ABI 1.0 to 1.2; rebuild it");
 }
 
 TEST(Loader, TruncatedDescriptor)
 {
     EXPECT_EQ(Refusal("truncated"),
-              " has a descriptor of 16 bytes, ABI 1.1 has " + std::to_string(sizeof(msfrs_plugin)));
+              " has a descriptor of 16 bytes, ABI 1.2 has " + std::to_string(sizeof(msfrs_plugin)));
 }
 
 TEST(Loader, AnotherKind)
@@ -319,12 +319,12 @@ TEST(WrapPlugin, RefusesATableOfOperationsThatItsMinorDidNotHave)
 {
     auto p = Whole();
     p.ops_size = 8;
-    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a table of operations (ops_size) of 8 bytes, ABI 1.1 has " +
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a table of operations (ops_size) of 8 bytes, ABI 1.2 has " +
                               std::to_string(sizeof(msfrs_sched_ops)));
     p = Whole();
     p.size = offsetof(msfrs_plugin, ops_size);
     EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a descriptor of " + std::to_string(p.size) +
-                              " bytes, ABI 1.1 has " + std::to_string(sizeof(msfrs_plugin)));
+                              " bytes, ABI 1.2 has " + std::to_string(sizeof(msfrs_plugin)));
 }
 
 /// Memory behind which nothing may be read.
