@@ -9,8 +9,16 @@
 ///     next:  the class with the least SC; of equals the one with the greatest w_i * UC_i
 ///
 /// Where this departs from the paper, each by a parameter whose other value is the paper's:
-///   users=fair   within a class the user with the least service goes first, and within a user the item that
-///                has attained the least. (users=fifo: one queue per class, in order of arrival.)
+///   users=fair   within a class each user has a counter of his own. (users=fifo: one queue per class, in order of
+///                arrival.)
+///   order=remaining   what is left of responses decides within what fairness allows: within a user the least first,
+///                after what had no service yet; among users the one whose next item has the least left for his
+///                weight, of those who are ahead of the least served one by no more than
+///                max(lead_floor, lead exp(-t / lead_time)), t being how long that one has had something waiting. So
+///                a large response waits for small ones at first, and gets its share in the end. Who had no service
+///                for lead_time goes next whatever he has left. What nobody knows counts as much as it has had, 4096
+///                bytes at least. (order=attained: the least served user, and within a user what has attained the
+///                least. Packets keep their order in any case.)
 ///   wake=virtual a class whose queue was empty takes max(own SC, V - lag), V being the greatest so far of the least SC
 ///                among the queued at each pick; while nothing is queued V goes up with whatever is charged, since
 ///                what is used while nobody waits costs nobody anything. A user likewise within its class.
@@ -25,14 +33,18 @@
 ///                faster than a share, the debt stays as it is and the user gets nothing else; when they end, the user
 ///                comes back after the debt, however long they came. (The paper has no bound, and wake=paper none here:
 ///                there, who was idle owes nothing.)
+///   favour       the same lead among classes, each class bidding what is left for the square of its weight. The
+///                mean over all gains by it as much again; a class that comes back loses up to a fifth of its share in
+///                the first minutes, and shares are off by some per cent. (0: strict minimum service, the default.)
+///   ahead=inf    the least left of all goes first, whoever wants it: a baseline that shows what fairness costs.
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
 /// yet, of a class that is not ahead of the least served one by more than `ahead`, in bytes of a user of weight 1, and of
 /// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes. Under backlog all
 /// classes come to be ahead by as much, which leaves their shares as they are.
 ///
-/// Cost: a release or a charge is O(log classes + log users of the class); waking under wake=paper is
-/// O(classes).
-#include "sched/msf_state.h"
+/// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
+/// wake=paper is O(classes), and a release with favour= O(classes within it), with ahead=inf O(classes).
+#include "sched/msf_choice.h"
 
 #include <cstdio>
 #include <new>
@@ -98,7 +110,8 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->debt = params[11].i;
     self->virtualTime = host->virtual_time;
     if (!self->sorted && (self->favour > 0 || self->ahead == NoBound)) {
-        std::snprintf(err, length, "%s would have no effect; it is allowed with order=remaining and users=fair, for requests",
+        std::snprintf(err, length,
+                      "%s would have no effect; it is allowed with order=remaining and users=fair, for requests",
                       self->favour > 0 ? "favour" : "ahead=inf");
         self->~Instance();
         return -1;
@@ -158,15 +171,17 @@ double Lag(const Instance &self, const msfrs_time since)
 /// The least counter that a class may wake with.
 double Waking(const Instance &self, const ClassState &c)
 {
-    return *self.virtualTime - Lag(self, c.cls->in_service > 0 ? self.now : c.idleSince);
+    return *self.virtualTime - Lag(self, c.busy ? self.now : c.idleSince);
 }
 
-/// The least that a user of a class may wake with: `lag` as bytes of that user.
+/// The least that a user of a class may wake with: `lag` as bytes of that user. Who has something in service has not
+/// been away, and may be behind by as much as the reserve or the lead put others ahead of him.
 double Waking(const Instance &self, const FlowState &f)
 {
     const auto &cls = *f.flow->cls;
-    return StateOf(&cls).userTime -
-           Lag(self, f.flow->in_service > 0 ? self.now : f.idleSince) * (cls.weight / f.flow->weight);
+    const double owed = Lag(self, f.busy ? self.now : f.idleSince) * (cls.weight / f.flow->weight);
+    const double ahead = std::max(static_cast<double>(self.userAhead) / f.flow->weight, self.sorted ? self.lead : 0);
+    return StateOf(&cls).userTime - (f.busy ? std::max(owed, ahead) : owed);
 }
 
 /// A class or a user without a queue comes back.
@@ -230,68 +245,6 @@ void Expected(void *const inst, msfrs_item *const i, int64_t, const msfrs_time n
     Erase(*i);
     Insert(*i);
     Settle(self, *i->flow);
-}
-
-constexpr size_t Nowhere = SIZE_MAX;
-
-/// The user of a class who may use the reserve: least served of those with a fresh item, and not ahead of whoever is
-/// least served of all. Else one with many requests would have it all the time, and more than its share.
-FlowState *FreshUser(const Instance &self, const ClassState &c)
-{
-    if (c.fresh.empty())
-        return nullptr;
-    const auto user = c.fresh.top();
-    const bool first = self.users == Fifo ||
-                       c.fresh.keyAt(0) <= c.leastKey() + static_cast<double>(self.userAhead) / user->flow->weight;
-    return first ? user : nullptr;
-}
-
-/// Place in the heap of the best class below n that may use the reserve: fresh, and not ahead. Visits only the
-/// part of the heap that is within the bound.
-size_t FreshClass(const Instance &self, const size_t n, const double most)
-{
-    if (n >= self.queued.size() || self.queued.keyAt(n) > most)
-        return Nowhere;
-    if (FreshUser(self, *self.queued.at(n)))
-        return n;
-    const size_t left = FreshClass(self, 2 * n + 1, most);
-    const size_t right = FreshClass(self, 2 * n + 2, most);
-    if (left == Nowhere || right == Nowhere)
-        return left == Nowhere ? right : left;
-    return self.queued.before(right, left) ? right : left;
-}
-
-/// Where a class stands that competes by what its next item has left: the least goes first.
-struct Bid {
-    double value;
-    const FlowState *user;
-};
-
-/// The best bid of the classes from place n of the heap on whose counter is at most `most`.
-Bid BestBid(const Instance &self, const size_t n, const double most)
-{
-    if (n >= self.queued.size() || self.queued.keyAt(n) > most)
-        return {NoBound, nullptr};
-    const auto &user = NextUser(self, *self.queued.at(n));
-    const double weight = self.ahead == NoBound ? 1 : user.flow->cls->weight;
-    Bid best = {Left(*Next(user)) / (weight * weight), &user};
-    for (const size_t below : {2 * n + 1, 2 * n + 2}) {
-        const auto bid = BestBid(self, below, most);
-        if (bid.user && bid.value < best.value)
-            best = bid;
-    }
-    return best;
-}
-
-/// The user who goes next of all, where anything is queued.
-const FlowState &NextUser(const Instance &self)
-{
-    const auto &least = *self.queued.top();
-    if (self.ahead == NoBound)
-        return *BestBid(self, 0, NoBound).user;
-    if (self.favour > 0)
-        return *BestBid(self, 0, least.service() + self.favour * Decay(self, least)).user;
-    return NextUser(self, least);
 }
 
 msfrs_item *Pick(void *const inst, const msfrs_time now, const msfrs_pick mode, msfrs_time *)
@@ -380,7 +333,8 @@ const msfrs_param Params[] = {
     {"user_ahead", MSFRS_INT, "bytes", "262144", 0, 1e9, nullptr, "how far ahead a user of a class may be for that"},
     {"lead", MSFRS_INT, "bytes", "2097152", 0, 1e9, nullptr,
      "how far ahead of the others of the class a user may be who has less left, while they have not waited"},
-    {"lead_time", MSFRS_REAL, "s", "15", 0.001, 1e6, nullptr, "wait of the others over which that goes down to a third"},
+    {"lead_time", MSFRS_REAL, "s", "15", 0.001, 1e6, nullptr,
+     "wait of the others over which that goes down to a third"},
     {"lead_floor", MSFRS_INT, "bytes", "16384", 0, 1e9, nullptr, "what is left of it however long they wait"},
     {"favour", MSFRS_INT, "bytes", "0", 0, 1e9, nullptr,
      "a lead of classes, by a user of weight 1; costs shares for minutes after a class comes back"},

@@ -9,7 +9,6 @@
 #include "sched/lead_tree.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -174,30 +173,6 @@ inline void Erase(msfrs_item &i)
     auto &flow = StateOf(i.flow);
     if (flow.sorted)
         flow.items.erase(i);
-}
-
-/// What is left of a lead over somebody who has had something waiting for so long.
-inline double Decay(const Instance &self, const Presence &p)
-{
-    return std::exp(static_cast<double>(p.busySince - self.now) / self.leadTime);
-}
-
-/// How far a user may be ahead of the least served one of the class and still go first, in bytes of a user: the less
-/// the longer that one has had something waiting, and nearly nothing once he had no service for `leadTime`.
-inline double Lead(const Instance &self, const FlowState &least)
-{
-    if (self.ahead == NoBound)
-        return NoBound;
-    if (static_cast<double>(self.now - std::max(least.busySince, least.servedAt)) >= self.leadTime)
-        return self.leadFloor;
-    return std::max(self.leadFloor, self.lead * Decay(self, least));
-}
-
-/// Who goes next of a class that has anything queued.
-inline const FlowState &NextUser(const Instance &self, const ClassState &c)
-{
-    const auto &least = c.leastServed();
-    return c.sorted ? *c.users.best(c.leastKey() + Lead(self, least)) : least;
 }
 
 } // namespace msfrs::msf
