@@ -41,6 +41,9 @@ KindOf(const msfrs::Refusal why)
 /// how long what a server said may wait for its client before its place is better had by another
 constexpr msfrs_time UnreadFor = 1'000'000'000;
 
+/// Bytes. A stored response that is larger will most likely be answered with 304, so that its size tells nothing.
+constexpr int64_t Little = 4096;
+
 std::string_view
 View(const SBuf &buf)
 {
@@ -99,9 +102,10 @@ Msfrs::Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al
     if (!ticket)
         return nullptr;
 
+    const auto expected = request->msfrsExpected <= Little ? request->msfrsExpected : -1;
     auto why = msfrs::Refusal::None;
     const auto joined = ticket->join("hold", State::waiting, [&](auto &scheduler, const auto now) {
-        return scheduler.hold(*ticket, ticket->party_.cls, View(ticket->party_.user), now, why);
+        return scheduler.hold(*ticket, ticket->party_.cls, View(ticket->party_.user), now, why, expected);
     });
     if (!joined)
         return nullptr;
@@ -227,12 +231,27 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     }
 
     server_ = server;
+    if (rest >= 0) { // before anybody is asked: it is what the order goes by
+        TheGateway()->attempt("expect", [&](auto &scheduler, const auto now) {
+            scheduler.expect(*scheduled_, rest, now);
+        });
+    }
     if (goOn(server, rest))
         return true;
 
     freeze(server, frozen_[0]);
     freeze(client, frozen_[1]);
     return false;
+}
+
+void
+Msfrs::Ticket::expectAtLeast(const int64_t bytes)
+{
+    if (!scheduled_)
+        return;
+    TheGateway()->attempt("expectAtLeast", [&](auto &scheduler, const auto now) {
+        scheduler.expectAtLeast(*scheduled_, bytes, now);
+    });
 }
 
 /// \returns whether it is our turn, or we need none
