@@ -366,25 +366,29 @@ constexpr size_t OperationsOf10[] = {16 * sizeof(void *), 11 * sizeof(void *)}; 
 
 TEST(WrapPlugin, TakesOneOfAnOlderMinorAndReadsNoMoreThanThatHad)
 {
-    // A whole scheduler and a whole AQM, as they were built for 1.0: behind each structure is nothing.
-    for (const auto &[name, kind] : {std::pair("fifo", MSFRS_SCHED), std::pair("droptail", MSFRS_AQM)}) {
-        SCOPED_TRACE(name);
-        const auto now = LoadPlugin(name, kind, PluginDir());
-        auto old = now->ops();
-        const LastOfPage sched(old.sched ? old.sched : static_cast<const void *>(&old), OperationsOf10[0]);
-        const LastOfPage aqm(old.aqm ? old.aqm : static_cast<const void *>(&old), OperationsOf10[1]);
-        old.abi_minor = 0;
-        old.size = sizeof(PluginOf10);
-        old.sched = old.sched ? static_cast<const msfrs_sched_ops *>(sched.at) : nullptr;
-        old.aqm = old.aqm ? static_cast<const msfrs_aqm_ops *>(aqm.at) : nullptr;
-        const LastOfPage descriptor(&old, sizeof(PluginOf10));
-        const auto plugin = WrapPlugin(*static_cast<const msfrs_plugin *>(descriptor.at));
-        EXPECT_EQ(plugin->ops().ops_size, kind == MSFRS_SCHED ? sizeof(msfrs_sched_ops) : sizeof(msfrs_aqm_ops));
-        EXPECT_EQ(plugin->ops().size, sizeof(msfrs_plugin));
-        if (kind == MSFRS_SCHED) {
-            EXPECT_EQ(Summary(plugin), "fifo a a b");
-        } else {
-            EXPECT_TRUE(plugin->ops().aqm->admit);
+    // A whole scheduler and a whole AQM, as they were built for 1.0 and 1.1: behind each structure is nothing.
+    for (const uint16_t minor : {0, 1}) {
+        for (const auto &[name, kind] : {std::pair("fifo", MSFRS_SCHED), std::pair("droptail", MSFRS_AQM)}) {
+            SCOPED_TRACE(name + std::string(" of 1.") + std::to_string(minor));
+            const auto now = LoadPlugin(name, kind, PluginDir());
+            auto old = now->ops();
+            const LastOfPage sched(old.sched ? old.sched : static_cast<const void *>(&old), OperationsOf10[0]);
+            const LastOfPage aqm(old.aqm ? old.aqm : static_cast<const void *>(&old), OperationsOf10[1]);
+            old.abi_minor = minor;
+            old.size = minor ? sizeof(msfrs_plugin) : sizeof(PluginOf10);
+            old.ops_size = OperationsOf10[kind == MSFRS_AQM];
+            old.sched = old.sched ? static_cast<const msfrs_sched_ops *>(sched.at) : nullptr;
+            old.aqm = old.aqm ? static_cast<const msfrs_aqm_ops *>(aqm.at) : nullptr;
+            const LastOfPage descriptor(&old, old.size);
+            const auto plugin = WrapPlugin(*static_cast<const msfrs_plugin *>(descriptor.at));
+            EXPECT_EQ(plugin->ops().ops_size, kind == MSFRS_SCHED ? sizeof(msfrs_sched_ops) : sizeof(msfrs_aqm_ops));
+            EXPECT_EQ(plugin->ops().size, sizeof(msfrs_plugin));
+            if (kind == MSFRS_SCHED) {
+                EXPECT_EQ(Summary(plugin), "fifo a a b");
+                EXPECT_FALSE(plugin->ops().sched->expected);
+            } else {
+                EXPECT_TRUE(plugin->ops().aqm->admit);
+            }
         }
     }
 }
