@@ -281,7 +281,7 @@ Engine::ItemCosts &Engine::costsOf(const msfrs_item &item) const
 
 int64_t Engine::offeredCost(const ItemRecord &item) const
 {
-    return item.requeued ? costsOf(item).offered : item.est[0];
+    return item.is(ItemRecord::Requeued) ? costsOf(item).offered : item.est[0];
 }
 
 size_t Engine::statesSize() const { return Aligned(scheduler().item_size) + (aqm() ? Aligned(aqm()->item_size) : 0); }
@@ -297,6 +297,7 @@ Engine::ItemRecord *Engine::createItem(msfrs_flow &f, const int64_t *const est, 
     item->id = nextId_++;
     item->enqueued = now;
     item->host = host;
+    item->remaining = MSFRS_UNKNOWN;
     for (uint32_t r = 0; r < resources_; ++r) {
         assert(est[r] >= 0);
         item->est[r] = est[r];
@@ -344,7 +345,7 @@ void Engine::unlink(msfrs_item &item)
 void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
 {
     auto &f = *item.flow;
-    item.queued = true;
+    item.set(ItemRecord::Queued, true);
     item.seq = item.seq ? nextId_++ : item.id; // one count for both: a continuation's seq is beyond every id so far
     item.enqueued = now;
     link(item);
@@ -363,7 +364,8 @@ void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
     if (pushOut_)
         pushOut_->changed(static_cast<NamedFlow &>(f));
     if (draws_) {
-        item.drawIndex = static_cast<uint32_t>(drawable_.size());
+        assert(drawable_.size() < ItemRecord::MostDrawable);
+        item.drawIndex(drawable_.size());
         drawable_.push_back(&item);
     }
     idleSince_ = 0;
@@ -373,8 +375,8 @@ void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
 void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
 {
     auto &f = *item.flow;
-    assert(item.queued);
-    item.queued = false;
+    assert(item.is(ItemRecord::Queued));
+    item.set(ItemRecord::Queued, false);
     unlink(item);
     const bool fresh = item.attained == 0;
     --f.backlog;
@@ -389,8 +391,8 @@ void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
     if (pushOut_)
         pushOut_->changed(static_cast<NamedFlow &>(f));
     if (draws_) {
-        drawable_[item.drawIndex] = drawable_.back();
-        drawable_[item.drawIndex]->drawIndex = item.drawIndex;
+        drawable_[item.drawIndex()] = drawable_.back();
+        drawable_[item.drawIndex()]->drawIndex(item.drawIndex());
         drawable_.pop_back();
     }
     Uncount(totals_.queued, offeredCost(item));
@@ -408,7 +410,8 @@ void Engine::enterService(ItemRecord &item, const msfrs_time now)
     Count(totals_.inService, offeredCost(item));
     schedOps_->picked(schedState_, &item, now);
     // Neither an adopted item nor a continuation was admitted: to an AQM that counts it would leave twice.
-    const bool judged = std::exchange(item.judged, false);
+    const bool judged = item.is(ItemRecord::Judged);
+    item.set(ItemRecord::Judged, false);
     if (judged && aqmOps_->dequeued) {
         const auto v = view();
         aqmOps_->dequeued(aqmState_, &item, &v, now);
@@ -446,11 +449,14 @@ msfrs_queue_view Engine::view() const
 }
 
 Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now,
-                            msfrs_item *&item, const std::function<bool(msfrs_item &)> &victim, const uint32_t flags)
+                            msfrs_item *&item, const std::function<bool(msfrs_item &)> &victim, const uint32_t flags,
+                            const int64_t remaining)
 {
+    assert(remaining >= MSFRS_UNKNOWN);
     item = nullptr;
     const auto record = createItem(f, est, host, now);
     record->flags = flags;
+    record->remaining = remaining;
     const bool room = !limit_ || totals_.queued.items < limit_ || makeRoom(f, est[0], now, victim);
     auto verdict = room ? MSFRS_ACCEPT : MSFRS_DROP;
     if (aqmOps_ && verdict == MSFRS_ACCEPT) {
@@ -466,7 +472,7 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
         freeItem(*record);
         return Offer::Dropped;
     }
-    record->judged = aqmOps_ != nullptr;
+    record->set(ItemRecord::Judged, aqmOps_ != nullptr);
     enterQueue(*record, now);
     schedOps_->enqueued(schedState_, record, now);
     item = record;
@@ -474,10 +480,12 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
 }
 
 msfrs_item *Engine::adopt(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now,
-                          const int64_t attained, const bool inService)
+                          const int64_t attained, const bool inService, const int64_t remaining)
 {
+    assert(remaining >= MSFRS_UNKNOWN);
     const auto record = createItem(f, est, host, now);
     record->attained = attained;
+    record->remaining = remaining;
     enterQueue(*record, now);
     schedOps_->enqueued(schedState_, record, now);
     if (inService)
@@ -517,13 +525,13 @@ void Engine::settle(ItemRecord &item, const msfrs_time now)
 void Engine::requeue(msfrs_item &item, const int64_t *const est, const msfrs_time now)
 {
     auto &record = static_cast<ItemRecord &>(item);
-    assert(!record.queued);
+    assert(!record.is(ItemRecord::Queued));
     settle(record, now);
     leaveService(item); // enterQueue() counts the user again
     Uncount(totals_.inService, offeredCost(record));
-    if (!record.requeued) {
+    if (!record.is(ItemRecord::Requeued)) {
         costsOf(record).offered = item.est[0];
-        record.requeued = true;
+        record.set(ItemRecord::Requeued, true);
     }
     for (uint32_t r = 0; r < resources_; ++r)
         item.est[r] = est[r];
@@ -531,10 +539,26 @@ void Engine::requeue(msfrs_item &item, const int64_t *const est, const msfrs_tim
     schedOps_->enqueued(schedState_, &item, now);
 }
 
+void Engine::expect(msfrs_item &item, const int64_t remaining, const msfrs_time now)
+{
+    assert(remaining >= MSFRS_UNKNOWN && cost_ == Cost::Measured);
+    if (item.remaining == remaining)
+        return;
+    const auto old = item.remaining;
+    const bool sorted = isQueued(item) && schedOps_->before;
+    if (sorted)
+        unlink(item);
+    item.remaining = remaining;
+    if (sorted)
+        link(item);
+    if (schedOps_->expected)
+        schedOps_->expected(schedState_, &item, old, now);
+}
+
 void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amount, const msfrs_time now)
 {
     auto &record = static_cast<ItemRecord &>(item);
-    assert(!record.queued && amount >= 0 && resource < resources_ && cost_ == Cost::Measured);
+    assert(!record.is(ItemRecord::Queued) && amount >= 0 && resource < resources_ && cost_ == Cost::Measured);
     auto &used = costsOf(record).used[resource];
     const auto covered = std::max<int64_t>(item.est[resource] - used, 0);
     used += amount;
@@ -562,7 +586,7 @@ void Engine::remove(msfrs_item &item, const msfrs_time now, const msfrs_reason w
     leaveQueue(record, now);
     countIdle(*item.flow);
     schedOps_->removed(schedState_, &item, now, why);
-    if (record.judged && aqmOps_->removed) {
+    if (record.is(ItemRecord::Judged) && aqmOps_->removed) {
         const auto v = view();
         aqmOps_->removed(aqmState_, &item, &v, now, why);
     }
@@ -573,7 +597,7 @@ void Engine::remove(msfrs_item &item, const msfrs_time now, const msfrs_reason w
 void Engine::done(msfrs_item &item, const msfrs_time now)
 {
     auto &record = static_cast<ItemRecord &>(item);
-    assert(!record.queued);
+    assert(!record.is(ItemRecord::Queued));
     settle(record, now);
     leaveService(item);
     if (schedOps_->done)
@@ -584,6 +608,9 @@ void Engine::done(msfrs_item &item, const msfrs_time now)
     freeItem(record);
 }
 
-bool Engine::isQueued(const msfrs_item &item) const { return static_cast<const ItemRecord &>(item).queued; }
+bool Engine::isQueued(const msfrs_item &item) const
+{
+    return static_cast<const ItemRecord &>(item).is(ItemRecord::Queued);
+}
 
 } // namespace msfrs

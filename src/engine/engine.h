@@ -116,12 +116,16 @@ public:
     /// \param victim asked about a queued item that is to be dropped, too (CHOKe) or instead (pushOut()): false keeps
     ///        it, after true it is freed
     /// \param flags enum msfrs_item_flags
+    /// \param remaining as expect() takes it
     /// \returns Queued or Marked with `item` set, or Dropped with `item` null
     Offer offer(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, msfrs_item *&item,
-                const std::function<bool(msfrs_item &)> &victim = {}, uint32_t flags = 0);
+                const std::function<bool(msfrs_item &)> &victim = {}, uint32_t flags = 0,
+                int64_t remaining = MSFRS_UNKNOWN);
     /// Takes in an item that is not to be judged: work that must not wait, or that comes from another engine.
     /// \param attained cost charged to it so far
-    msfrs_item *adopt(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, int64_t attained, bool inService);
+    /// \param remaining as expect() takes it
+    msfrs_item *adopt(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, int64_t attained, bool inService,
+                      int64_t remaining = MSFRS_UNKNOWN);
 
     /// Takes the next item into service. nullptr: nothing suits; with a backlog and PICK_ANY `wakeAt` says when.
     msfrs_item *pick(msfrs_time now, msfrs_pick mode, msfrs_time &wakeAt);
@@ -129,6 +133,9 @@ public:
     void pickThis(msfrs_item &, msfrs_time now);
     /// An item in service goes back to its queue, its estimate anew.
     void requeue(msfrs_item &, const int64_t *est, msfrs_time now);
+    /// What is still to be charged to an item, queued or in service, in resource 0, as far as anybody knows: >= 0, or
+    /// MSFRS_UNKNOWN. Stays so until the next call; charge() does not count it down. Only with Cost::Measured.
+    void expect(msfrs_item &, int64_t remaining, msfrs_time now);
     /// amount >= 0 of a resource was used by an item in service.
     void charge(msfrs_item &, uint32_t resource, int64_t amount, msfrs_time now);
     /// amount >= 0 of resource 0 was used for a flow by no item.

@@ -45,7 +45,7 @@ std::string Engine::auditLaws() const
             int64_t flowCost = 0;
             for (const msfrs_item *i = f.head; i; i = i->next) {
                 const auto &record = static_cast<const ItemRecord &>(*i);
-                if (!record.queued || i->flow != &f || (i->next ? i->next->prev : f.tail) != i)
+                if (!record.is(ItemRecord::Queued) || i->flow != &f || (i->next ? i->next->prev : f.tail) != i)
                     return "flow " + f.name() + ": its list is broken";
                 ++length;
                 flowFresh += i->attained == 0;

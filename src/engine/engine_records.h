@@ -28,12 +28,22 @@ struct Engine::ClassRecord : msfrs_class {
     std::unordered_map<std::string_view, std::unique_ptr<FlowAccount>> flows; ///< by their own names
 };
 
-/// Two cache lines; the plugins' state is behind it, and then ItemCosts.
+/// Two cache lines; the plugins' state is behind it, and then ItemCosts. What is the engine's alone is in
+/// msfrs_item::engine, which would be a gap otherwise.
 struct Engine::ItemRecord : msfrs_item {
-    bool queued;
-    bool judged;        ///< admitted by the AQM and still queued since: the AQM is owed an end
-    bool requeued;      ///< est[] is no longer what it was when it was offered
-    uint32_t drawIndex; ///< place in drawable_ while queued
+    enum Mark : uint32_t {
+        Queued = 1,
+        Judged = 2,     ///< admitted by the AQM and still queued since: the AQM is owed an end
+        Requeued = 4    ///< est[] is no longer what it was when it was offered
+    };
+    static constexpr uint32_t Marks = 3;                             ///< bits
+    static constexpr size_t MostDrawable = UINT32_MAX >> Marks;
+
+    bool is(const Mark m) const { return engine & m; }
+    void set(const Mark m, const bool on) { engine = on ? engine | m : engine & ~uint32_t(m); }
+    /// Place in drawable_ while queued.
+    uint32_t drawIndex() const { return engine >> Marks; }
+    void drawIndex(const size_t n) { engine = (engine & ((1u << Marks) - 1)) | static_cast<uint32_t>(n) << Marks; }
 };
 
 /// What packets do without.

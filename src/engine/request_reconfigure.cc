@@ -47,7 +47,8 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
         const auto to = joinClass(r, flow.cls->name);
         const bool inService = r.state == Request::State::Served;
         const auto past = r.item;
-        r.item = next->adopt(next->flow(*fresh[to].cls, flow.name()), NoEstimate, &r, now, past->attained, inService);
+        r.item = next->adopt(next->flow(*fresh[to].cls, flow.name()), NoEstimate, &r, now, past->attained, inService,
+                             r.remaining);
         if (inService)
             engine->done(*past, now);
         else

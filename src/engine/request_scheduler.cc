@@ -16,6 +16,11 @@ constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
 constexpr int64_t LeastWindow = 4380; ///< bytes: three segments, so that one is always on its way
 constexpr double Doubtful = 8; ///< times W0+; backlogs have needed up to 2.3
+constexpr int64_t Unsaid = 4096; ///< bytes beyond what was said that mean nothing: headers, an FTP server's replies
+constexpr int64_t MostExpected = int64_t(1) << 60; ///< bytes: who says more says nothing
+
+/// What somebody says of a size, or unknown.
+int64_t Believable(const int64_t bytes) { return bytes >= 0 && bytes <= MostExpected ? bytes : MSFRS_UNKNOWN; }
 
 } // namespace
 
@@ -181,7 +186,7 @@ RequestScheduler::~RequestScheduler()
 }
 
 Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const std::string_view user,
-                                const msfrs_time now, Refusal &why)
+                                const msfrs_time now, Refusal &why, const int64_t expected)
 {
     auto &self = *impl_;
     auto &slot = self.slots.at(cls);
@@ -200,6 +205,7 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     }
     auto request = std::make_unique<Request>(owner, now);
     request->stats = slot.stats;
+    request->remaining = Believable(expected);
     Request *victim = nullptr;
     const auto mayDrop = [&victim](const msfrs_item &item) {
         const auto r = static_cast<Request *>(item.host);
@@ -207,7 +213,8 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
             victim = r;
         return r == victim; // a paused response is half delivered, and nobody could be told about a later exchange
     };
-    if (self.engine->offer(flow, NoEstimate, request.get(), now, request->item, mayDrop) == Engine::Offer::Dropped) {
+    if (self.engine->offer(flow, NoEstimate, request.get(), now, request->item, mayDrop, 0, request->remaining) ==
+        Engine::Offer::Dropped) {
         ++slot.stats->admission;
         if (victim) {
             ++victim->stats->admission;
@@ -242,12 +249,35 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     return r;
 }
 
+void RequestScheduler::expect(Request &r, const int64_t remaining, const msfrs_time now)
+{
+    const auto known = Believable(remaining);
+    const auto all = r.bytes + known;
+    if (remaining > known || all - Unsaid > r.stated)
+        r.stated = -1;
+    else if (known != MSFRS_UNKNOWN)
+        r.stated = std::min(r.stated, all);
+    r.remaining = r.stated < 0 ? MSFRS_UNKNOWN : known;
+    if (r.item)
+        impl_->engine->expect(*r.item, r.remaining, now);
+}
+
+void RequestScheduler::expectAtLeast(Request &r, const int64_t remaining, const msfrs_time now)
+{
+    const auto known = Believable(remaining);
+    r.remaining = known > r.bytes ? known : MSFRS_UNKNOWN;
+    if (r.item)
+        impl_->engine->expect(*r.item, r.remaining, now);
+}
+
 void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time now)
 {
     auto &self = *impl_;
     assert(bytes >= 0);
     self.meter->payload(bytes);
     r.bytes += bytes;
+    if (r.remaining != MSFRS_UNKNOWN)
+        r.remaining = r.remaining >= bytes ? r.remaining - bytes : MSFRS_UNKNOWN;
     r.stats->bytes += static_cast<uint64_t>(bytes);
     if (r.state == Request::State::Served) {
         self.engine->charge(*r.item, 0, bytes, now);
@@ -276,6 +306,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     r.waitingSince = now;
     r.undisturbed = 0;
     self.change(r, Request::State::Paused);
+    self.engine->expect(*r.item, r.remaining, now);
     self.engine->requeue(*r.item, NoEstimate, now);
     return self.goOn(r, now);
 }
@@ -296,7 +327,7 @@ bool RequestScheduler::again(Request &r, const msfrs_time now)
 {
     auto &self = *impl_;
     assert(r.state == Request::State::Resting);
-    r.item = self.engine->adopt(self.engine->flow(*r.cls, r.user), NoEstimate, &r, now, 0, false);
+    r.item = self.engine->adopt(self.engine->flow(*r.cls, r.user), NoEstimate, &r, now, 0, false, r.remaining);
     r.waitingSince = now;
     ++r.exchanges;
     ++r.stats->exchanges;

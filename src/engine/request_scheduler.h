@@ -155,11 +155,23 @@ public:
     void reconfigure(const RequestConfig &, msfrs_time now);
 
     /// Queues a request of `user` in class `cls`. May call owner.granted() before it returns.
+    /// \param expected bytes of its response if that is known from somebody else than its server; negative: not known
     /// \returns the request, or nullptr and the reason
-    Request *hold(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now, Refusal &why);
+    Request *hold(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now, Refusal &why,
+                  int64_t expected = -1);
 
     /// Adopts a request that must not wait (fail open, pinned): in service at once, charged as any other.
     Request *adopt(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now);
+
+    /// What is still to come of a response, in bytes, the kernel's included; negative: not known. What a server says
+    /// is taken as it is until it says more than before: then nothing is known of this request for good, so that the
+    /// order falls back to what it has had, and who says too little gains nothing. charge() counts it down. To be told
+    /// before readMore() and again(), as often as anything new is known.
+    void expect(Request &, int64_t remaining, msfrs_time now);
+
+    /// So much is still to come at least, as of a chunk, and nobody knows how much more: counts where it is more than
+    /// what the request has had, so that it puts nobody forward.
+    void expectAtLeast(Request &, int64_t remaining, msfrs_time now);
 
     /// `bytes` >= 0 of the response arrived from the link.
     void charge(Request &, int64_t bytes, msfrs_time now);

@@ -48,6 +48,8 @@ public:
     msfrs_class *cls = nullptr;       ///< valid while Resting
     std::string user;                 ///< likewise: its flow may be forgotten meanwhile
     int64_t quantumLeft = 0, bytes = 0;
+    int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
+    int64_t stated = INT64_MAX;       ///< least that `bytes` and what was said to remain came to; -1: never believed again
     int64_t undisturbed = 0;          ///< bytes of quanta that ended while nobody waited, since the last that did not
     uint32_t quanta = 0, w = 0;
     double wplus = 0;

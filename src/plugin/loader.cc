@@ -85,6 +85,7 @@ struct Sizes {
 constexpr Sizes SizesOf[] = {
     {offsetof(msfrs_plugin, ops_size), offsetof(msfrs_sched_ops, gauges) + sizeof(msfrs_sched_ops::gauges),
      offsetof(msfrs_aqm_ops, gauges) + sizeof(msfrs_aqm_ops::gauges)},
+    {sizeof(msfrs_plugin), offsetof(msfrs_sched_ops, gauges) + sizeof(msfrs_sched_ops::gauges), sizeof(msfrs_aqm_ops)},
     {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)},
 };
 static_assert(sizeof(SizesOf) / sizeof(*SizesOf) == MSFRS_ABI_MINOR + 1);

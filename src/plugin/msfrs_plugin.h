@@ -31,6 +31,7 @@
  * `msfrs_queue_view`), which a plugin has by a pointer alone. The rows of parameters and gauges stay as they are.
  *
  *     1.1   msfrs_plugin::ops_size; before it both tables ended with `gauges`
+ *     1.2   msfrs_item::remaining, msfrs_sched_ops::expected
  */
 #ifndef MSFRS_PLUGIN_H
 #define MSFRS_PLUGIN_H
@@ -44,9 +45,10 @@ extern "C" {
 
 #define MSFRS_PLUGIN_MAGIC 0x4d534652u /* "MSFR" */
 #define MSFRS_ABI_MAJOR 1
-#define MSFRS_ABI_MINOR 1
+#define MSFRS_ABI_MINOR 2
 #define MSFRS_RESOURCES 4  /**< cost dimensions of an item; 0 is always bytes on the link */
 #define MSFRS_SYMBOL "msfrs_plugin" /**< the one exported symbol */
+#define MSFRS_UNKNOWN (-1) /**< as msfrs_item::remaining: nobody has said */
 
 /** Nanoseconds of a monotonic clock of the host. Never negative, never goes back, but to 0 with MSFRS_SHUTDOWN. */
 typedef int64_t msfrs_time;
@@ -123,9 +125,13 @@ struct msfrs_item {
     int64_t est[MSFRS_RESOURCES];   /**< estimate of what the next service costs, >= 0: bytes on the link; of the
                                          resources visited before it, in that order, units of 10^-4 us */
     uint32_t flags;                 /**< enum msfrs_item_flags */
+    uint32_t engine;                /**< the engine's own; opaque */
     void *state;
     void *aqm_state;
     void *host;                     /**< the host's own pointer; opaque */
+    int64_t remaining;              /**< since 1.2: estimate of what all its service together still costs in resource
+                                         0, >= 0, or MSFRS_UNKNOWN, as for every packet. What others say, so it may be
+                                         wrong. Changes with `expected` alone */
 };
 
 /** What the host lends a plugin; valid from init to fini. */
@@ -149,7 +155,7 @@ struct msfrs_param {
     enum msfrs_param_type type;
     const char *unit;      /**< "bytes", "ns", "%", ... or "" */
     const char *def;       /**< default, in the notation a user would write; a number may be from 0 to min as well */
-    double min, max;       /**< inclusive; for INT and REAL */
+    double min, max;       /**< inclusive; for INT and REAL; a REAL's max may be infinite, and `inf` then be given */
     const char *choices;   /**< for CHOICE: "one|two|three"; the value is the index */
     const char *help;      /**< one sentence */
 };
@@ -226,6 +232,10 @@ struct msfrs_sched_ops {
     /** Fills out[] in the order of the gauge table; c is NULL for instance-wide gauges not of a class. (Default: all
      *  are 0.) */
     void (*gauges)(void *inst, const struct msfrs_class *c, double *out);
+
+    /** Since 1.2: i->remaining has changed from `old`, while the item is queued or in service. A queued one has its
+     *  place in the flow's queue by `before` as it is now. (Default: nothing.) */
+    void (*expected)(void *inst, struct msfrs_item *i, int64_t old, msfrs_time now);
 };
 
 /** The queue as an AQM may see it: read-only. */

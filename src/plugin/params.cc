@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 
@@ -61,6 +62,10 @@ bool Parse(const msfrs_param &p, const std::string &text, msfrs_value &out)
                static_cast<double>(v) <= p.max;
     }
     case MSFRS_REAL:
+        if (text == "inf" && std::isinf(p.max)) {
+            out.d = p.max;
+            return true;
+        }
         out.d = std::strtod(begin, &end);
         return LooksDecimal(text) && !*end && errno == 0 && out.d >= p.min && out.d <= p.max;
     case MSFRS_BOOL:

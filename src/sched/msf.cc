@@ -9,8 +9,16 @@
 ///     next:  the class with the least SC; of equals the one with the greatest w_i * UC_i
 ///
 /// Where this departs from the paper, each by a parameter whose other value is the paper's:
-///   users=fair   within a class the user with the least service goes first, and within a user the item that
-///                has attained the least. (users=fifo: one queue per class, in order of arrival.)
+///   users=fair   within a class each user has a counter of his own. (users=fifo: one queue per class, in order of
+///                arrival.)
+///   order=remaining   what is left of responses decides within what fairness allows: within a user the least first,
+///                after what had no service yet; among users the one whose next item has the least left for his
+///                weight, of those who are ahead of the least served one by no more than
+///                max(lead_floor, lead exp(-t / lead_time)), t being how long that one has had something waiting. So
+///                a large response waits for small ones at first, and gets its share in the end. Who had no service
+///                for lead_time goes next whatever he has left. What nobody knows counts as much as it has had, 4096
+///                bytes at least. (order=attained: the least served user, and within a user what has attained the
+///                least. Packets keep their order in any case.)
 ///   wake=virtual a class whose queue was empty takes max(own SC, V - lag), V being the greatest so far of the least SC
 ///                among the queued at each pick; while nothing is queued V goes up with whatever is charged, since
 ///                what is used while nobody waits costs nobody anything. A user likewise within its class.
@@ -25,97 +33,24 @@
 ///                faster than a share, the debt stays as it is and the user gets nothing else; when they end, the user
 ///                comes back after the debt, however long they came. (The paper has no bound, and wake=paper none here:
 ///                there, who was idle owes nothing.)
+///   favour       the same lead among classes, each class bidding what is left for the square of its weight. The
+///                mean over all gains by it as much again; a class that comes back loses up to a fifth of its share in
+///                the first minutes, and shares are off by some per cent. (0: strict minimum service, the default.)
+///   ahead=inf    the least left of all goes first, whoever wants it: a baseline that shows what fairness costs.
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
 /// yet, of a class that is not ahead of the least served one by more than `ahead`, in bytes of a user of weight 1, and of
 /// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes. Under backlog all
 /// classes come to be ahead by as much, which leaves their shares as they are.
 ///
-/// Cost: a release or a charge is O(log classes + log users of the class); waking under wake=paper is
-/// O(classes).
-#include "plugin/msfrs_plugin.h"
-#include "sched/heap.h"
+/// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
+/// wake=paper is O(classes), and a release with favour= O(classes within it), with ahead=inf O(classes).
+#include "sched/msf_choice.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
+#include <cstdio>
 #include <new>
-#include <vector>
 
+namespace msfrs::msf {
 namespace {
-
-enum Users { Fair, Fifo };
-enum Wake { Virtual, Paper };
-
-constexpr msfrs_time Never = -1;
-
-struct FlowState {
-    msfrs_flow *flow;
-    double service;      ///< bytes / weight of the flow
-    msfrs_time idleSince;///< when it last had an item, or Never
-    uint32_t place[2];   ///< in ClassState::queued and ::fresh
-    bool fifo;           ///< the instance's `users` parameter, at hand for the key
-};
-
-template <int Which>
-struct FlowTraits {
-    static uint32_t &Place(FlowState &f) { return f.place[Which]; }
-    static double Key(const FlowState &f) { return f.fifo ? static_cast<double>(f.flow->head->seq) : f.service; }
-    static bool Before(const FlowState &a, const FlowState &b) { return a.flow->head->seq < b.flow->head->seq; }
-};
-
-struct ClassState {
-    msfrs_class *cls;
-    double userTime;     ///< V among the users of this class
-    msfrs_time idleSince;///< when it last had a user, or Never
-    uint32_t place[2];   ///< in Instance::queued and ::active
-    msfrs::Heap<FlowState, FlowTraits<0>> queued; ///< flows with a backlog
-    msfrs::Heap<FlowState, FlowTraits<1>> fresh;  ///< of those: flows whose head had no service yet
-
-    double service() const { return *cls->service; }
-    double share() const { return cls->weight * std::max(cls->users, 1u); } ///< w_i * UC_i
-};
-
-template <int Which>
-struct ClassTraits {
-    static uint32_t &Place(ClassState &c) { return c.place[Which]; }
-    static double Key(const ClassState &c) { return c.service(); }
-    static bool Before(const ClassState &a, const ClassState &b)
-    {
-        if (a.share() != b.share())
-            return a.share() > b.share();
-        return a.cls->index < b.cls->index;
-    }
-};
-
-struct Instance {
-    int64_t users, wake;
-    int64_t ahead, lag;                             ///< bytes of a user of weight 1
-    int64_t userAhead;                              ///< bytes of any user
-    double lagTime;                                 ///< ns
-    msfrs_time now;                                 ///< of the latest call
-    int64_t debt;                                   ///< bytes of a user of weight 1
-    double *virtualTime;                            ///< V
-    std::vector<ClassState *> all;
-    msfrs::Heap<ClassState, ClassTraits<0>> queued; ///< classes with a backlog
-    msfrs::Heap<ClassState, ClassTraits<1>> active; ///< classes with a user, queued or served
-};
-
-Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
-ClassState &StateOf(const msfrs_class *const c) { return *static_cast<ClassState *>(c->state); }
-FlowState &StateOf(const msfrs_flow *const f) { return *static_cast<FlowState *>(f->state); }
-
-/// Brings all heaps up to date after anything about the flow or its class has changed.
-void Settle(Instance &self, msfrs_flow &f)
-{
-    auto &flow = StateOf(&f);
-    auto &cls = StateOf(f.cls);
-    cls.queued.settle(flow, f.head != nullptr);
-    cls.fresh.settle(flow, f.head && f.head->attained == 0);
-    self.queued.settle(cls, f.cls->backlog > 0);
-    self.active.settle(cls, f.cls->users > 0);
-}
-
-constexpr double NoBound = std::numeric_limits<double>::infinity();
 
 /// Equation (1). A refund may exceed what the user count of the moment makes of it: no counter goes below 0.
 /// \param classMost \param userMost which the amount takes the counter no further than
@@ -132,7 +67,7 @@ void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const double cla
     flow.service = add(flow.service, bytes / f.weight, userMost);
     if (self.queued.empty())
         *self.virtualTime = std::max(*self.virtualTime, cls.service());
-    if (cls.queued.empty())
+    if (!cls.anyQueued())
         cls.userTime = std::max(cls.userTime, flow.service);
     Settle(self, f);
 }
@@ -157,17 +92,30 @@ void WakeAsInPaper(Instance &self, ClassState &waking)
     }
 }
 
-int Init(void *const inst, const msfrs_host *const host, const msfrs_value *const params, char *, size_t)
+int Init(void *const inst, const msfrs_host *const host, const msfrs_value *const params, char *const err,
+         const size_t length)
 {
     const auto self = new (inst) Instance();
     self->users = params[0].i;
     self->wake = params[1].i;
-    self->ahead = params[2].i;
-    self->userAhead = params[3].i;
-    self->lag = params[4].i;
-    self->lagTime = params[5].d * 1e9;
-    self->debt = params[6].i;
+    self->sorted = params[2].i == Remaining && self->users == Fair && !host->exact; // packets keep their order
+    self->ahead = params[3].d;
+    self->userAhead = params[4].i;
+    self->lead = static_cast<double>(params[5].i);
+    self->leadTime = params[6].d * 1e9;
+    self->leadFloor = static_cast<double>(params[7].i);
+    self->favour = static_cast<double>(params[8].i);
+    self->lag = params[9].i;
+    self->lagTime = params[10].d * 1e9;
+    self->debt = params[11].i;
     self->virtualTime = host->virtual_time;
+    if (!self->sorted && (self->favour > 0 || self->ahead == NoBound)) {
+        std::snprintf(err, length,
+                      "%s would have no effect; it is allowed with order=remaining and users=fair, for requests",
+                      self->favour > 0 ? "favour" : "ahead=inf");
+        self->~Instance();
+        return -1;
+    }
     return 0;
 }
 
@@ -178,7 +126,7 @@ int ClassAdded(void *const inst, msfrs_class *const c)
     auto &self = Self(inst);
     const auto state = new (c->state) ClassState();
     state->cls = c;
-    state->idleSince = Never;
+    state->sorted = self.sorted;
     self.all.push_back(state);
     return 0;
 }
@@ -204,10 +152,12 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
 {
     const auto state = new (f->state) FlowState();
     state->flow = f;
-    state->idleSince = Never;
     state->fifo = Self(inst).users == Fifo;
+    state->sorted = Self(inst).sorted;
     return 0;
 }
+
+void FlowRemoved(void *, msfrs_flow *const f) { StateOf(f).~FlowState(); }
 
 /// What is left of the lag, in bytes of a user of weight 1, for one that was last busy at `since`.
 double Lag(const Instance &self, const msfrs_time since)
@@ -221,15 +171,17 @@ double Lag(const Instance &self, const msfrs_time since)
 /// The least counter that a class may wake with.
 double Waking(const Instance &self, const ClassState &c)
 {
-    return *self.virtualTime - Lag(self, c.cls->in_service > 0 ? self.now : c.idleSince);
+    return *self.virtualTime - Lag(self, c.busy ? self.now : c.idleSince);
 }
 
-/// The least that a user of a class may wake with: `lag` as bytes of that user.
+/// The least that a user of a class may wake with: `lag` as bytes of that user. Who has something in service has not
+/// been away, and may be behind by as much as the reserve or the lead put others ahead of him.
 double Waking(const Instance &self, const FlowState &f)
 {
     const auto &cls = *f.flow->cls;
-    return StateOf(&cls).userTime -
-           Lag(self, f.flow->in_service > 0 ? self.now : f.idleSince) * (cls.weight / f.flow->weight);
+    const double owed = Lag(self, f.busy ? self.now : f.idleSince) * (cls.weight / f.flow->weight);
+    const double ahead = std::max(static_cast<double>(self.userAhead) / f.flow->weight, self.sorted ? self.lead : 0);
+    return StateOf(&cls).userTime - (f.busy ? std::max(owed, ahead) : owed);
 }
 
 /// A class or a user without a queue comes back.
@@ -249,14 +201,15 @@ void Rest(Instance &self, const msfrs_flow &f, const msfrs_time now)
 {
     self.now = now;
     if (f.backlog + f.in_service == 0)
-        StateOf(&f).idleSince = now;
+        StateOf(&f).end(now);
     if (f.cls->users == 0)
-        StateOf(f.cls).idleSince = now;
+        StateOf(f.cls).end(now);
 }
 
 int Before(void *const inst, const msfrs_item *const a, const msfrs_item *const b)
 {
-    return Self(inst).users == Fair && a->attained < b->attained;
+    const auto &self = Self(inst);
+    return self.users == Fair && !self.sorted && a->attained < b->attained;
 }
 
 void Enqueued(void *const inst, msfrs_item *const i, const msfrs_time now)
@@ -276,61 +229,51 @@ void Enqueued(void *const inst, msfrs_item *const i, const msfrs_time now)
     }
     if (f.backlog == 1)
         Wake(self, flow);
+    flow.begin(now, self.leadTime);
+    cls.begin(now, self.leadTime);
+    Insert(*i);
     Settle(self, f);
 }
 
-constexpr size_t Nowhere = SIZE_MAX;
-
-/// The user of a class who may use the reserve: least served of those with a fresh item, and not ahead of whoever is
-/// least served of all. Else one with many requests would have it all the time, and more than its share.
-FlowState *FreshUser(const Instance &self, const ClassState &c)
-{
-    if (c.fresh.empty())
-        return nullptr;
-    const auto user = c.fresh.top();
-    const bool first = self.users == Fifo || c.fresh.keyAt(0) <= c.queued.keyAt(0) +
-                                                                   static_cast<double>(self.userAhead) / user->flow->weight;
-    return first ? user : nullptr;
-}
-
-/// Place in the heap of the best class below n that may use the reserve: fresh, and not ahead. Visits only the
-/// part of the heap that is within the bound.
-size_t FreshClass(const Instance &self, const size_t n, const double most)
-{
-    if (n >= self.queued.size() || self.queued.keyAt(n) > most)
-        return Nowhere;
-    if (FreshUser(self, *self.queued.at(n)))
-        return n;
-    const size_t left = FreshClass(self, 2 * n + 1, most);
-    const size_t right = FreshClass(self, 2 * n + 2, most);
-    if (left == Nowhere || right == Nowhere)
-        return left == Nowhere ? right : left;
-    return self.queued.before(right, left) ? right : left;
-}
-
-msfrs_item *Pick(void *const inst, msfrs_time, const msfrs_pick mode, msfrs_time *)
+void Expected(void *const inst, msfrs_item *const i, int64_t, const msfrs_time now)
 {
     auto &self = Self(inst);
+    self.now = now;
+    auto &flow = StateOf(i->flow);
+    if (!flow.sorted || !flow.items.Holds(*i))
+        return; // in service: it counts when it queues again
+    Erase(*i);
+    Insert(*i);
+    Settle(self, *i->flow);
+}
+
+msfrs_item *Pick(void *const inst, const msfrs_time now, const msfrs_pick mode, msfrs_time *)
+{
+    auto &self = Self(inst);
+    self.now = now;
     if (self.queued.empty())
         return nullptr;
     if (mode == MSFRS_PICK_ANY)
-        return self.queued.top()->queued.top()->flow->head;
+        return Next(NextUser(self));
 
     // A class with nothing queued but something served counts as if it queued now: max(SC, V).
     const double least = std::min(self.queued.keyAt(0), std::max(self.active.keyAt(0), *self.virtualTime));
     const size_t place = FreshClass(self, 0, least + static_cast<double>(self.ahead));
-    return place == Nowhere ? nullptr : FreshUser(self, *self.queued.at(place))->flow->head;
+    return place == Nowhere ? nullptr : Next(*FreshUser(self, *self.queued.at(place)));
 }
 
-void Picked(void *const inst, msfrs_item *const i, msfrs_time)
+void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
 {
     auto &self = Self(inst);
+    self.now = now;
     // The heaps still hold what was picked. Their tops are it, or, where the host took it out of turn, whoever is
     // behind it: taking the counter of one far ahead would make all who wake now wait for the others.
     auto &cls = StateOf(i->flow->cls);
     *self.virtualTime = std::max(*self.virtualTime, self.queued.keyAt(0)); // one that lags does not take it back
     if (self.users == Fair)
-        cls.userTime = std::max(cls.userTime, cls.queued.keyAt(0));
+        cls.userTime = std::max(cls.userTime, cls.leastKey());
+    StateOf(i->flow).servedAt = now;
+    Erase(*i);
     Settle(self, *i->flow);
     if (i->est[0] > 0)
         Spend(self, *i->flow, i->est[0]);
@@ -339,6 +282,7 @@ void Picked(void *const inst, msfrs_item *const i, msfrs_time)
 void Removed(void *const inst, msfrs_item *const i, const msfrs_time now, msfrs_reason)
 {
     Rest(Self(inst), *i->flow, now);
+    Erase(*i);
     Settle(Self(inst), *i->flow);
 }
 
@@ -382,9 +326,18 @@ void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 const msfrs_param Params[] = {
     {"users", MSFRS_CHOICE, "", "fair", 0, 0, "fair|fifo", "order within a class: least served user, or arrival"},
     {"wake", MSFRS_CHOICE, "", "virtual", 0, 0, "virtual|paper", "service counter of a class that wakes"},
-    {"ahead", MSFRS_INT, "bytes", "16384", 0, 1e9, nullptr,
-     "how far ahead a class may be, by a user of weight 1, and still use the reserve"},
+    {"order", MSFRS_CHOICE, "", "remaining", 0, 0, "remaining|attained",
+     "with users=fair: of a user, and of users within the lead, who has least left goes first, or who had least"},
+    {"ahead", MSFRS_REAL, "bytes", "16384", 0, NoBound, nullptr,
+     "how far ahead a class may be, by a user of weight 1, and still use the reserve; inf: no share counts at all"},
     {"user_ahead", MSFRS_INT, "bytes", "262144", 0, 1e9, nullptr, "how far ahead a user of a class may be for that"},
+    {"lead", MSFRS_INT, "bytes", "2097152", 0, 1e9, nullptr,
+     "how far ahead of the others of the class a user may be who has less left, while they have not waited"},
+    {"lead_time", MSFRS_REAL, "s", "15", 0.001, 1e6, nullptr,
+     "wait of the others over which that goes down to a third"},
+    {"lead_floor", MSFRS_INT, "bytes", "16384", 0, 1e9, nullptr, "what is left of it however long they wait"},
+    {"favour", MSFRS_INT, "bytes", "0", 0, 1e9, nullptr,
+     "a lead of classes, by a user of weight 1; costs shares for minutes after a class comes back"},
     {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
     {"lag_time", MSFRS_REAL, "s", "30", 0, 1e6, nullptr, "pause over which that goes down to nothing"},
     {"debt", MSFRS_INT, "bytes", "1048576", 0, 1e9, nullptr,
@@ -396,17 +349,19 @@ const msfrs_gauge GaugeTable[] = {
 };
 
 const msfrs_sched_ops Ops = {
-    Init, Fini, ClassAdded, ClassChanged, ClassRemoved, FlowAdded, nullptr, FlowForgettable, Before,
-    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges,
+    Init, Fini, ClassAdded, ClassChanged, ClassRemoved, FlowAdded, FlowRemoved, FlowForgettable, Before,
+    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges, Expected,
 };
 
 } // namespace
+} // namespace msfrs::msf
 
 extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
     MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED, MSFRS_HAS_RESERVE,
     "msf", "minimum service first: the least served class, then user, goes next",
     "Tsao et al., On applying fair queuing discipline to schedule requests (2008), section 3.1",
-    sizeof(Instance), sizeof(ClassState), sizeof(FlowState), 0,
-    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    &Ops, nullptr, sizeof(Ops),
+    sizeof(msfrs::msf::Instance), sizeof(msfrs::msf::ClassState), sizeof(msfrs::msf::FlowState),
+    sizeof(msfrs::msf::ItemState), msfrs::msf::Params, sizeof(msfrs::msf::Params) / sizeof(*msfrs::msf::Params),
+    msfrs::msf::GaugeTable, sizeof(msfrs::msf::GaugeTable) / sizeof(*msfrs::msf::GaugeTable),
+    &msfrs::msf::Ops, nullptr, sizeof(msfrs::msf::Ops),
 };

@@ -55,7 +55,7 @@ std::string NameOf(const ::testing::TestParamInfo<Variant> &test) { return test.
 class Scheduler : public ::testing::TestWithParam<Variant> {
 protected:
     /// Random calls: everything a host may do, in any order, items of any size, weights and clocks as they come.
-    void live(Driver &d, const uint64_t seed, const int steps)
+    void live(Driver &d, const bool measured, const uint64_t seed, const int steps)
     {
         Random random(seed);
         std::vector<msfrs_class *> classes;
@@ -78,7 +78,11 @@ protected:
                 d.clock.advance(random.between(0, 3600 * Second)); // the host slept
             else if (random.chance(0.5))                           // otherwise the clock stands still
                 d.clock.advance(random.between(0, Ms));
-            switch (random.below(10)) {
+            switch (random.below(11)) {
+            case 10:
+                if (const auto &list = random.chance(0.5) ? d.served() : d.queued(); measured && !list.empty())
+                    d.expect(any(list), random.chance(0.2) ? MSFRS_UNKNOWN : size());
+                break;
             case 0: case 1: case 2: {
                 auto &c = *classes[random.below(classes.size())];
                 auto &f = d.engine().flow(c, std::to_string(random.below(6)));
@@ -149,7 +153,7 @@ TEST_P(Scheduler, KeepsTheLawsWhateverTheHostDoes)
             if (GetParam().load().plugin->ops().flags & MSFRS_MULTI_RESOURCE)
                 setup.resources = 1 + static_cast<uint32_t>(seed % MSFRS_RESOURCES); // with one it must work, too
             Driver d(GetParam(), setup);
-            live(d, seed, 400);
+            live(d, costs.cost == Engine::Cost::Measured, seed, 400);
         }
     }
 }

@@ -209,6 +209,14 @@ private:
         } else if (op == "charge") {
             wants(2, 2);
             d_.charge(item(w[1], true), std::stoll(w[2]));
+        } else if (op == "expect") {
+            wants(2, 2);
+            const bool queued = std::any_of(d_.queued().begin(), d_.queued().end(),
+                                            [&](const Tracked *t) { return t->name == w[1]; });
+            d_.expect(item(w[1], !queued), std::stoll(w[2]));
+        } else if (op == "pass") {
+            wants(1, 1);
+            d_.clock.advance(std::stoll(w[1]) * Second);
         } else if (op == "requeue" || op == "end") {
             wants(1, 1);
             auto &t = item(w[1], true);

@@ -16,6 +16,7 @@ struct ItemState {
     Life life;
     int64_t estimate;   ///< at the latest enqueueing
     int64_t charged;    ///< net, since the latest pick
+    int64_t remaining;  ///< as it was told last
     unsigned char zero[40];
 };
 
@@ -153,8 +154,12 @@ void Enqueued(void *const inst, msfrs_item *const i, const msfrs_time now)
         --Of(i->flow).served;
         --Of(i->flow->cls).served;
     }
+    Demand(self, own.life == Life::New || own.remaining == i->remaining, "enqueued: what remains changed in silence");
     own.life = Life::Queued;
     own.estimate = i->est[0];
+    Demand(self, i->remaining >= MSFRS_UNKNOWN, "enqueued: what remains is neither unknown nor a size");
+    if (i->seq == i->id)
+        own.remaining = i->remaining;
     ++Of(i->flow).queued;
     ++Of(i->flow->cls).queued;
     Demand(self, self.order->emplace(i->seq, i).second, "enqueued: a sequence number came twice");
@@ -179,6 +184,7 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
     auto &own = Of(i);
     Demand(self, own.life == Life::Queued && self.order->erase(i->seq) == 1, "picked: it was not queued");
     Demand(self, !i->prev && !i->next, "picked: it was not taken out of its queue");
+    Demand(self, own.remaining == i->remaining, "picked: what remains changed in silence");
     own.life = Life::Served;
     own.charged = 0;
     --Of(i->flow).queued;
@@ -228,6 +234,15 @@ void Done(void *const inst, msfrs_item *const i, msfrs_time)
     Counters(self, *i->flow, "done");
 }
 
+void Expected(void *const inst, msfrs_item *const i, const int64_t old, msfrs_time)
+{
+    auto &self = Self(inst);
+    Demand(self, Of(i).life == Life::Queued || Of(i).life == Life::Served, "expected: neither queued nor in service");
+    Demand(self, i->remaining >= MSFRS_UNKNOWN && i->remaining != old && Of(i).remaining == old,
+           "expected: the old or the new value is wrong");
+    Of(i).remaining = i->remaining;
+}
+
 void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 {
     out[0] = c ? Of(c).queued : static_cast<double>(Self(inst).order->size());
@@ -246,7 +261,7 @@ const msfrs_gauge GaugeTable[] = {
 
 const msfrs_sched_ops Ops = {
     Init, Fini, ClassAdded, ClassChanged, ClassRemoved, FlowAdded, FlowRemoved, nullptr, nullptr,
-    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges,
+    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges, Expected,
 };
 
 #ifdef NEEDS_COST

@@ -224,14 +224,14 @@ TEST(Loader, NotAPlugin)
 
 TEST(Loader, AnotherAbi)
 {
-    EXPECT_EQ(Refusal("other-major"), " was built for ABI 2.0, wanted is ABI 1.0 to 1.1; rebuild it");
-    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 1.2, wanted is ABI 1.0 to 1.1; rebuild it");
+    EXPECT_EQ(Refusal("other-major"), " was built for ABI 2.0, wanted is ABI 1.0 to 1.2; rebuild it");
+    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 1.3, wanted is ABI 1.0 to 1.2; rebuild it");
 }
 
 TEST(Loader, TruncatedDescriptor)
 {
     EXPECT_EQ(Refusal("truncated"),
-              " has a descriptor of 16 bytes, ABI 1.1 has " + std::to_string(sizeof(msfrs_plugin)));
+              " has a descriptor of 16 bytes, ABI 1.2 has " + std::to_string(sizeof(msfrs_plugin)));
 }
 
 TEST(Loader, AnotherKind)
@@ -319,12 +319,12 @@ TEST(WrapPlugin, RefusesATableOfOperationsThatItsMinorDidNotHave)
 {
     auto p = Whole();
     p.ops_size = 8;
-    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a table of operations (ops_size) of 8 bytes, ABI 1.1 has " +
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a table of operations (ops_size) of 8 bytes, ABI 1.2 has " +
                               std::to_string(sizeof(msfrs_sched_ops)));
     p = Whole();
     p.size = offsetof(msfrs_plugin, ops_size);
     EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a descriptor of " + std::to_string(p.size) +
-                              " bytes, ABI 1.1 has " + std::to_string(sizeof(msfrs_plugin)));
+                              " bytes, ABI 1.2 has " + std::to_string(sizeof(msfrs_plugin)));
 }
 
 /// Memory behind which nothing may be read.
@@ -366,25 +366,29 @@ constexpr size_t OperationsOf10[] = {16 * sizeof(void *), 11 * sizeof(void *)}; 
 
 TEST(WrapPlugin, TakesOneOfAnOlderMinorAndReadsNoMoreThanThatHad)
 {
-    // A whole scheduler and a whole AQM, as they were built for 1.0: behind each structure is nothing.
-    for (const auto &[name, kind] : {std::pair("fifo", MSFRS_SCHED), std::pair("droptail", MSFRS_AQM)}) {
-        SCOPED_TRACE(name);
-        const auto now = LoadPlugin(name, kind, PluginDir());
-        auto old = now->ops();
-        const LastOfPage sched(old.sched ? old.sched : static_cast<const void *>(&old), OperationsOf10[0]);
-        const LastOfPage aqm(old.aqm ? old.aqm : static_cast<const void *>(&old), OperationsOf10[1]);
-        old.abi_minor = 0;
-        old.size = sizeof(PluginOf10);
-        old.sched = old.sched ? static_cast<const msfrs_sched_ops *>(sched.at) : nullptr;
-        old.aqm = old.aqm ? static_cast<const msfrs_aqm_ops *>(aqm.at) : nullptr;
-        const LastOfPage descriptor(&old, sizeof(PluginOf10));
-        const auto plugin = WrapPlugin(*static_cast<const msfrs_plugin *>(descriptor.at));
-        EXPECT_EQ(plugin->ops().ops_size, kind == MSFRS_SCHED ? sizeof(msfrs_sched_ops) : sizeof(msfrs_aqm_ops));
-        EXPECT_EQ(plugin->ops().size, sizeof(msfrs_plugin));
-        if (kind == MSFRS_SCHED) {
-            EXPECT_EQ(Summary(plugin), "fifo a a b");
-        } else {
-            EXPECT_TRUE(plugin->ops().aqm->admit);
+    // A whole scheduler and a whole AQM, as they were built for 1.0 and 1.1: behind each structure is nothing.
+    for (const uint16_t minor : {0, 1}) {
+        for (const auto &[name, kind] : {std::pair("fifo", MSFRS_SCHED), std::pair("droptail", MSFRS_AQM)}) {
+            SCOPED_TRACE(name + std::string(" of 1.") + std::to_string(minor));
+            const auto now = LoadPlugin(name, kind, PluginDir());
+            auto old = now->ops();
+            const LastOfPage sched(old.sched ? old.sched : static_cast<const void *>(&old), OperationsOf10[0]);
+            const LastOfPage aqm(old.aqm ? old.aqm : static_cast<const void *>(&old), OperationsOf10[1]);
+            old.abi_minor = minor;
+            old.size = minor ? sizeof(msfrs_plugin) : sizeof(PluginOf10);
+            old.ops_size = OperationsOf10[kind == MSFRS_AQM];
+            old.sched = old.sched ? static_cast<const msfrs_sched_ops *>(sched.at) : nullptr;
+            old.aqm = old.aqm ? static_cast<const msfrs_aqm_ops *>(aqm.at) : nullptr;
+            const LastOfPage descriptor(&old, old.size);
+            const auto plugin = WrapPlugin(*static_cast<const msfrs_plugin *>(descriptor.at));
+            EXPECT_EQ(plugin->ops().ops_size, kind == MSFRS_SCHED ? sizeof(msfrs_sched_ops) : sizeof(msfrs_aqm_ops));
+            EXPECT_EQ(plugin->ops().size, sizeof(msfrs_plugin));
+            if (kind == MSFRS_SCHED) {
+                EXPECT_EQ(Summary(plugin), "fifo a a b");
+                EXPECT_FALSE(plugin->ops().sched->expected);
+            } else {
+                EXPECT_TRUE(plugin->ops().aqm->admit);
+            }
         }
     }
 }

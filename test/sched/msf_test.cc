@@ -13,7 +13,7 @@ using namespace test;
 
 class Msf : public ::testing::Test {
 protected:
-    explicit Msf(const std::string &settings = "ahead=0 user_ahead=0 lag=0"): d(ParseVariant("msf " + settings)) {}
+    explicit Msf(const std::string &settings = "ahead=0 user_ahead=0 lag=0 lead=0 lead_floor=0"): d(ParseVariant("msf " + settings)) {}
 
     double sc(const msfrs_class &c) { return d.engine().gauges(&c).at(0); }
     double v() { return d.engine().gauges(nullptr).at(0); }
@@ -259,7 +259,7 @@ TEST_F(Msf, WithinAClassWhatAUserHadWhileNobodyWaitedIsForgotten)
 
 /// "a" and "b" have begun something, and a wants something new. Now a has had 3001 bytes, b only one, and both pause.
 struct MsfReserve : Msf {
-    explicit MsfReserve(const std::string &settings = "ahead=0 user_ahead=0 lag=0"): Msf(settings) {}
+    explicit MsfReserve(const std::string &settings = "ahead=0 user_ahead=0 lag=0 lead=0 lead_floor=0"): Msf(settings) {}
 
     void begin(msfrs_class &ofA, msfrs_class &ofB)
     {
@@ -281,7 +281,7 @@ struct MsfReserve : Msf {
 };
 
 struct MsfReserveAhead : MsfReserve {
-    MsfReserveAhead(): MsfReserve("ahead=3000 user_ahead=3000 lag=0") {}
+    MsfReserveAhead(): MsfReserve("ahead=3000 user_ahead=3000 lag=0 lead=0 lead_floor=0") {}
 };
 
 TEST_F(MsfReserve, IsForAClassThatIsNotAhead)
@@ -317,7 +317,7 @@ TEST_F(MsfReserveAhead, IsForAUserWhoIsALittleAhead)
 
 /// A class, and a user within a class, that were idle while others had 10000 bytes each.
 struct MsfLag : Msf {
-    explicit MsfLag(const std::string &settings = "lag=1000"): Msf(settings) {}
+    explicit MsfLag(const std::string &settings = "lag=1000 lead=0 lead_floor=0"): Msf(settings) {}
 
     /// One that was here: a newcomer is owed nothing.
     void visit(msfrs_class &c, const std::string &user)
@@ -337,7 +337,7 @@ struct MsfLag : Msf {
 };
 
 struct MsfWithoutLag : MsfLag {
-    MsfWithoutLag(): MsfLag("lag=0") {}
+    MsfWithoutLag(): MsfLag("lag=0 lead=0 lead_floor=0") {}
 };
 
 TEST_F(MsfLag, AClassThatWakesIsBehindByNoMoreThanThat)

@@ -375,7 +375,7 @@ TEST_P(Idle, OneLongDownloadThroughTheNightIsNotStarvedInTheMorning)
     if (s.paper) {
         EXPECT_GT(got, 0) << "without quanta it holds its place in the window";
     } else {
-        EXPECT_NEAR(got / (120 * 2e6 / 8) * 8, 1, 0.25);
+        EXPECT_NEAR(got / (120 * 2e6 / 8) * 8, 1, 0.03);
     }
     EXPECT_GT(sim.bytes(2) - others - static_cast<int64_t>(got), 0) << "the others of its class";
     day.stop();

@@ -152,6 +152,12 @@ void Driver::charge(Tracked &t, const int64_t amount)
     audit("charge");
 }
 
+void Driver::expect(Tracked &t, const int64_t remaining)
+{
+    engine_->expect(*t.item, remaining, clock.now());
+    audit("expect");
+}
+
 void Driver::requeue(Tracked &t)
 {
     int64_t est[MSFRS_RESOURCES] = {};

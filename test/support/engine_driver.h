@@ -55,6 +55,8 @@ public:
     Tracked *pickInTime();
     /// As the host would for `amount` bytes that arrive; nothing to tell when costs are exact.
     void charge(Tracked &, int64_t amount);
+    /// As the host would when somebody says what is left; measured costs only.
+    void expect(Tracked &, int64_t remaining);
     void requeue(Tracked &);
     void done(Tracked &);
     void remove(Tracked &, msfrs_reason = MSFRS_GONE);

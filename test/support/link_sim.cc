@@ -165,6 +165,8 @@ void LinkSim::deliver(Owner &o)
     t.received += bytes;
     bytes_[cls][t.user] += bytes;
     scheduler_->charge(*o.request, bytes, now());
+    if (options_.says)
+        scheduler_->expect(*o.request, options_.says(t), now());
     const bool last = t.received >= t.size;
     if (onPiece)
         onPiece(cls, bytes);

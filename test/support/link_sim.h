@@ -21,6 +21,8 @@
 
 namespace msfrs::test {
 
+struct Transfer;
+
 struct LinkOptions {
     double perResponse = std::numeric_limits<double>::infinity(); ///< bit/s, limit of one response
     msfrs_time latency = 0;      ///< between release and the first byte
@@ -29,6 +31,7 @@ struct LinkOptions {
     int64_t uncounted = 0;       ///< of them, what the interface does not count
     uint32_t fixedWindow = 0;    ///< W+ is this and stays so; 0: as the rate controller will have it
     uint64_t seed = 1;
+    int64_t (*says)(const Transfer &) = nullptr; ///< what a server says is left, at each piece; null: nothing
 };
 
 /// Brings a scheduler that is still idle to W+ = wplus by the rate controller's own rule (an interval in which the

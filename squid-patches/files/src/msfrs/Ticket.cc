@@ -35,6 +35,9 @@ KindOf(const msfrs::Refusal why)
     return Kind::released;
 }
 
+/// Bytes. A stored response that is larger will most likely be answered with 304, so that its size tells nothing.
+constexpr int64_t Little = 4096;
+
 std::string_view
 View(const SBuf &buf)
 {
@@ -95,9 +98,10 @@ Msfrs::Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al
     if (!ticket)
         return nullptr;
 
+    const auto expected = request->msfrsExpected <= Little ? request->msfrsExpected : -1;
     auto why = msfrs::Refusal::None;
     const auto joined = ticket->join("hold", State::waiting, [&](auto &scheduler, const auto now) {
-        return scheduler.hold(*ticket, ticket->party_.cls, View(ticket->party_.user), now, why);
+        return scheduler.hold(*ticket, ticket->party_.cls, View(ticket->party_.user), now, why, expected);
     });
     if (!joined)
         return nullptr;
@@ -221,10 +225,27 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     }
 
     reading_.setServer(server);
+    if (rest >= 0) { // before anybody is asked: it is what the order goes by
+        TheGateway()->attempt("expect", [&](auto &scheduler, const auto now) {
+            scheduler.expect(*scheduled_, rest, now);
+        });
+        if (!scheduled_)
+            return true; // the scheduler has failed and let us go
+    }
     const auto may = goOn(rest);
     if (!may || send_) // a client whose words are held back is not to blame, nor is who waits for them
         reading_.freeze(client);
     return may;
+}
+
+void
+Msfrs::Ticket::expectAtLeast(const int64_t bytes)
+{
+    if (!scheduled_)
+        return;
+    TheGateway()->attempt("expectAtLeast", [&](auto &scheduler, const auto now) {
+        scheduler.expectAtLeast(*scheduled_, bytes, now);
+    });
 }
 
 /// \returns whether it is our turn, or we need none
@@ -248,10 +269,9 @@ Msfrs::Ticket::goOn(const int64_t rest)
     gateway->attempt("readMore", [&](auto &scheduler, const auto now) {
         more = reading_.mayGoOn(gateway->readings, scheduler, *scheduled_, rest, now);
     });
-    if (more)
+    if (more || state_ != State::served) // the latter: released by a scheduler that failed
         return true;
-    if (state_ == State::served) // and not released by a scheduler that failed
-        state_ = State::paused;
+    state_ = State::paused;
     reading_.pause(rest, *this, &Ticket::noteRestArrived);
     return false;
 }

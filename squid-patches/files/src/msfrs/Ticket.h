@@ -69,10 +69,13 @@ public:
 
     /// Whether the server may be read. If not, resumeBy() must tell how to resume. While that lasts, timeouts of
     /// the connections do not run.
-    /// \param rest bytes that are still to be read, negative: unknown
+    /// \param rest bytes that are still to be read, the kernel's included, negative: unknown
     /// \param client for tunnels only: a client that gets nothing because of us
     bool mayRead(const Comm::ConnectionPointer &server, int64_t rest, const Comm::ConnectionPointer &client = nullptr);
     void resumeBy(const AsyncCallPointer &call) { resume_ = call; }
+
+    /// Before mayRead() without a known rest: so many bytes at least are still to be read.
+    void expectAtLeast(int64_t bytes);
 
     /// Whether what the client of a tunnel said may go on to the server. If not, sendBy() must tell how to send it,
     /// and nobody may read the client until then. While that lasts, timeouts of the connections do not run.

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What msf keeps of items, users and classes, and in which order they stand; the rules are in msf.cc.
+#ifndef MSFRS_SCHED_MSF_STATE_H
+#define MSFRS_SCHED_MSF_STATE_H
+
+#include "plugin/msfrs_plugin.h"
+#include "sched/heap.h"
+#include "sched/lead_tree.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace msfrs::msf {
+
+enum Users { Fair, Fifo };
+enum Wake { Virtual, Paper };
+enum Order { Remaining, Attained };
+
+constexpr msfrs_time Never = -1;
+constexpr double NoBound = std::numeric_limits<double>::infinity();
+constexpr int64_t Small = 4096; ///< bytes: what a response counts as whose size nobody knows yet
+
+struct ItemState {
+    double key;     ///< in its user's queue
+    uint32_t place; ///< in FlowState::items
+};
+
+inline ItemState &StateOf(const msfrs_item *const i) { return *static_cast<ItemState *>(i->state); }
+
+/// What is left of an item, bytes: what was said, or as much as it has had.
+inline double Left(const msfrs_item &i)
+{
+    return static_cast<double>(i.remaining >= 0 ? i.remaining : std::max(Small, i.attained));
+}
+
+struct ItemTraits {
+    static uint32_t &Place(msfrs_item &i) { return StateOf(&i).place; }
+    static double Key(const msfrs_item &i) { return StateOf(&i).key; }
+    static bool Before(const msfrs_item &a, const msfrs_item &b) { return a.seq < b.seq; }
+};
+
+/// When somebody was here.
+struct Presence {
+    msfrs_time idleSince = Never; ///< when it last had an item
+    msfrs_time busySince = 0;     ///< while busy: since when, or earlier by what counts of the time before a pause
+    bool busy = false;            ///< has an item, queued or in service
+
+    void end(const msfrs_time now)
+    {
+        idleSince = now;
+        busy = false;
+    }
+
+    /// A continuation is no beginning. What was waited before a pause is forgotten over `memory` ns, so that who asks
+    /// for one thing after the other has waited nearly as long as who asks for all at once.
+    void begin(const msfrs_time now, const double memory)
+    {
+        if (busy)
+            return;
+        busy = true;
+        const double pause = idleSince == Never ? NoBound : static_cast<double>(now - idleSince);
+        const double kept = std::max(1 - pause / memory, 0.0);
+        busySince = now - static_cast<msfrs_time>(kept * static_cast<double>(idleSince - busySince));
+    }
+};
+
+struct FlowState : Presence {
+    msfrs_flow *flow;
+    double service;      ///< bytes / weight of the flow
+    uint32_t place[2];   ///< in ClassState::queued and ::fresh
+    bool fifo;           ///< the instance's `users` parameter, at hand for the key
+    bool sorted;         ///< what is queued is in `items`; else the engine's queue is the order
+    msfrs_time servedAt; ///< when an item was last picked
+    Heap<msfrs_item, ItemTraits> items;
+    LeadNode<FlowState> node; ///< in ClassState::users
+};
+
+/// The item of a user who has any queued that goes next.
+inline msfrs_item *Next(const FlowState &f) { return f.sorted ? f.items.top() : f.flow->head; }
+
+template <int Which>
+struct FlowTraits {
+    static uint32_t &Place(FlowState &f) { return f.place[Which]; }
+    static double Key(const FlowState &f) { return f.fifo ? static_cast<double>(f.flow->head->seq) : f.service; }
+    static bool Before(const FlowState &a, const FlowState &b) { return Next(a)->seq < Next(b)->seq; }
+};
+
+struct ClassState : Presence {
+    msfrs_class *cls;
+    double userTime;     ///< V among the users of this class
+    uint32_t place[2];   ///< in Instance::queued and ::active
+    bool sorted;         ///< users with a backlog are in `users`, else in `queued`
+    Heap<FlowState, FlowTraits<0>> queued;
+    LeadTree<FlowState, &FlowState::node> users;
+    Heap<FlowState, FlowTraits<1>> fresh; ///< of those: users whose next item had no service yet
+
+    double service() const { return *cls->service; }
+    double share() const { return cls->weight * std::max(cls->users, 1u); } ///< w_i * UC_i
+    bool anyQueued() const { return sorted ? !users.empty() : !queued.empty(); }
+    /// Of those with a backlog, where there are any.
+    FlowState &leastServed() const { return *(sorted ? users.first() : queued.top()); }
+    double leastKey() const { return sorted ? users.leastKey() : queued.keyAt(0); }
+};
+
+template <int Which>
+struct ClassTraits {
+    static uint32_t &Place(ClassState &c) { return c.place[Which]; }
+    static double Key(const ClassState &c) { return c.service(); }
+    static bool Before(const ClassState &a, const ClassState &b)
+    {
+        if (a.share() != b.share())
+            return a.share() > b.share();
+        return a.cls->index < b.cls->index;
+    }
+};
+
+struct Instance {
+    int64_t users, wake;
+    bool sorted;                                    ///< sizes count
+    double ahead;                                   ///< bytes of a user of weight 1
+    int64_t lag;                                    ///< likewise
+    int64_t userAhead;                              ///< bytes of any user
+    double lead, leadFloor;                         ///< bytes of any user
+    double leadTime;                                ///< ns
+    double favour;                                  ///< bytes of a user of weight 1
+    double lagTime;                                 ///< ns
+    msfrs_time now;                                 ///< of the latest call
+    int64_t debt;                                   ///< bytes of a user of weight 1
+    double *virtualTime;                            ///< V
+    std::vector<ClassState *> all;
+    Heap<ClassState, ClassTraits<0>> queued;        ///< classes with a backlog
+    Heap<ClassState, ClassTraits<1>> active;        ///< classes with a user, queued or served
+};
+
+inline Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
+inline ClassState &StateOf(const msfrs_class *const c) { return *static_cast<ClassState *>(c->state); }
+inline FlowState &StateOf(const msfrs_flow *const f) { return *static_cast<FlowState *>(f->state); }
+
+/// Brings all heaps up to date after anything about the flow or its class has changed.
+inline void Settle(Instance &self, msfrs_flow &f)
+{
+    auto &flow = StateOf(&f);
+    auto &cls = StateOf(f.cls);
+    const auto next = f.head ? Next(flow) : nullptr;
+    if (!cls.sorted)
+        cls.queued.settle(flow, next != nullptr);
+    else if (next)
+        cls.users.settle(flow, true, flow.service, Left(*next) / f.weight, next->seq);
+    else
+        cls.users.settle(flow, false, 0, 0, 0);
+    cls.fresh.settle(flow, next && next->attained == 0);
+    self.queued.settle(cls, f.cls->backlog > 0);
+    self.active.settle(cls, f.cls->users > 0);
+}
+
+/// An item has come to its user's queue.
+inline void Insert(msfrs_item &i)
+{
+    auto &flow = StateOf(i.flow);
+    if (!flow.sorted)
+        return;
+    // Those without service come first, whatever is left of them: the reserve looks at the head alone.
+    StateOf(&i).key = i.attained == 0 ? -1 / (1 + Left(i)) : Left(i);
+    flow.items.push(i);
+}
+
+/// An item has left its user's queue.
+inline void Erase(msfrs_item &i)
+{
+    auto &flow = StateOf(i.flow);
+    if (flow.sorted)
+        flow.items.erase(i);
+}
+
+} // namespace msfrs::msf
+
+#endif

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msf's order among users of a class by what is left, within a lead that decays.
+#include "support/engine_driver.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace msfrs {
+namespace {
+
+using namespace test;
+
+/// Users who begin with a response each and what is left of it; nobody is behind by a lag. A lead of 10000 bytes.
+class Lead : public ::testing::Test {
+protected:
+    explicit Lead(const std::string &more = ""):
+        d(ParseVariant("msf lag=0 ahead=0 lead=10000 lead_floor=100 lead_time=10" + more)), c(d.addClass("c", 1))
+    {}
+
+    /// A response that has begun and waits for its next quantum.
+    Tracked *begun(const std::string &user, const int64_t had, const int64_t left)
+    {
+        auto *const t = d.arrive(c, user, 0, user);
+        EXPECT_EQ(d.pick(), t) << "it is to be the only one without service";
+        d.charge(*t, had);
+        d.expect(*t, left);
+        return t;
+    }
+    /// Picks, gives so many bytes to whom it picked, and queues it again.
+    std::string turn(const int64_t bytes)
+    {
+        auto *const t = d.pick();
+        d.charge(*t, bytes);
+        if (t->item->remaining >= 0)
+            d.expect(*t, std::max<int64_t>(t->item->remaining - bytes, 1));
+        d.requeue(*t);
+        return t->name;
+    }
+    /// The same over and over. \returns bytes in a row that went to the one who is not `other`
+    int64_t until(const std::string &other, const int64_t bytes)
+    {
+        for (int64_t sum = 0; sum < 1'000'000; sum += bytes) {
+            if (turn(bytes) == other)
+                return sum;
+        }
+        return -1;
+    }
+
+    Driver d;
+    msfrs_class &c;
+};
+
+TEST_F(Lead, WhoHasLessLeftMayBeAheadByIt)
+{
+    auto *const large = begun("large", 1, 1'000'000), *const small = begun("small", 1, 500'000);
+    d.requeue(*large);
+    d.requeue(*small);
+    EXPECT_NEAR(static_cast<double>(until("large", 1000)), 10'000, 1000);
+}
+
+TEST_F(Lead, ItDecaysWhileTheOtherWaits)
+{
+    auto *const large = begun("large", 1, 1'000'000), *const small = begun("small", 1, 500'000);
+    d.requeue(*large);
+    d.requeue(*small);
+    d.clock.advance(7 * Second); // half of it, nearly
+    EXPECT_NEAR(static_cast<double>(until("large", 100)), 10'000 * std::exp(-0.7), 200);
+}
+
+TEST_F(Lead, WhoHadNothingForLeadTimeIsNext)
+{
+    auto *const large = begun("large", 1, 1'000'000), *const small = begun("small", 1, 500'000);
+    d.requeue(*large);
+    d.requeue(*small);
+    EXPECT_EQ(turn(1000), "small");
+    d.clock.advance(10 * Second);
+    EXPECT_EQ(turn(1000), "large") << "small is ahead by more than lead_floor";
+    EXPECT_EQ(turn(1000), "small") << "large has been served, and is behind by less than a third of the lead";
+}
+
+TEST_F(Lead, ItDoesNotComeBackWithEachContinuation)
+{
+    auto *const large = begun("large", 1, 1'000'000), *const small = begun("small", 1, 500'000);
+    d.requeue(*large);
+    d.requeue(*small);
+    for (int n = 0; n < 60; ++n) { // both have all their turns
+        d.clock.advance(Second);
+        turn(1000);
+    }
+    EXPECT_LE(until("large", 100), 1200) << "all of it, if large had begun to wait with its latest quantum";
+}
+
+TEST_F(Lead, APauseForgetsTheWaitOverLeadTime)
+{
+    for (const auto &[pause, least, most] : {std::tuple(Second / 10, 0, 1000), std::tuple(11 * Second, 9000, 11'000)}) {
+        SCOPED_TRACE(pause);
+        auto *const large = begun("large", 1, 1'000'000);
+        d.requeue(*large);
+        d.clock.advance(40 * Second); // waits
+        d.remove(*large);
+        d.clock.advance(pause);
+        auto *const again = begun("large", 1, 1'000'000), *const small = begun("small", 1, 500'000);
+        d.requeue(*again);
+        d.requeue(*small);
+        const auto ahead = until("large", 100);
+        EXPECT_GE(ahead, least);
+        EXPECT_LE(ahead, most);
+        while (!d.queued().empty())
+            d.remove(*d.queued().front());
+        d.clock.advance(700 * Second);
+        d.engine().forgetIdleFlows(d.clock.now(), d.clock.now());
+    }
+}
+
+TEST_F(Lead, WithinAUserTheLeastLeftGoesFirstAndWhatIsNewBeforeThat)
+{
+    auto *const large = begun("u", 10, 900'000);
+    auto *const middle = begun("u", 10, 70'000);
+    auto *const unknown = begun("u", 50'000, MSFRS_UNKNOWN); // counts as much as it has had
+    auto *const small = begun("u", 10, 5000);
+    int n = 0;
+    for (auto *const t : {large, middle, unknown, small}) {
+        t->name = std::to_string(++n);
+        d.requeue(*t);
+    }
+    d.arrive(c, "u", 0, "new");
+    std::string order;
+    while (auto *const t = d.pick())
+        order += t->name + " ";
+    EXPECT_EQ(order, "new 4 3 2 1 ");
+}
+
+TEST_F(Lead, WhatIsHeardWhileItWaitsCounts)
+{
+    auto *const a = begun("a", 1, 1000), *const b = begun("b", 1, 2000);
+    d.requeue(*a);
+    d.requeue(*b);
+    d.expect(*a, 3000);
+    EXPECT_EQ(d.pick(), b);
+    d.requeue(*b);
+    d.expect(*b, MSFRS_UNKNOWN); // 4096
+    EXPECT_EQ(d.pick(), a);
+}
+
+TEST_F(Lead, WhatNobodyKnowsCountsAs4096OrAsMuchAsItHasHad)
+{
+    auto *const known = begun("known", 1, 4097), *const unknown = begun("unknown", 1, MSFRS_UNKNOWN);
+    d.requeue(*known);
+    d.requeue(*unknown);
+    EXPECT_EQ(d.pick(), unknown);
+    d.charge(*unknown, 4097);
+    d.requeue(*unknown);
+    EXPECT_EQ(d.pick(), known);
+}
+
+struct AttainedOrder : Lead {
+    AttainedOrder(): Lead(" order=attained") {}
+};
+
+TEST_F(AttainedOrder, KnowsNoSizes)
+{
+    auto *const large = begun("large", 1, 1'000'000), *const small = begun("small", 2, 10);
+    d.requeue(*large);
+    d.requeue(*small);
+    EXPECT_EQ(d.pick(), large) << "it has had less";
+}
+
+/// A class that is ahead of another by 5000 bytes of a user of weight 1, and has less left.
+struct Favour : ::testing::TestWithParam<std::pair<const char *, const char *>> {};
+
+TEST_P(Favour, DecidesAmongClasses)
+{
+    Driver d(ParseVariant(std::string("msf lag=0 ") + GetParam().first));
+    auto &ofSmall = d.addClass("of small", 1), &ofLarge = d.addClass("of large", 1);
+    auto *const small = d.arrive(ofSmall, "s", 0, "small"), *const large = d.arrive(ofLarge, "l", 0, "large");
+    d.pick();
+    d.pick();
+    auto *const waits = d.arrive(ofLarge, "w", 0); // what is charged while nobody waits is forgotten
+    d.charge(*small, 5001);
+    d.charge(*large, 1);
+    d.expect(*small, 10'000);
+    d.expect(*large, 20'000);
+    d.requeue(*small);
+    d.requeue(*large);
+    d.remove(*waits);
+    EXPECT_EQ(d.pick()->name, GetParam().second);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Favour,
+                         ::testing::Values(std::pair("ahead=0", "large"), std::pair("favour=4000", "large"),
+                                           std::pair("favour=6000", "small"), std::pair("ahead=inf", "small")),
+                         [](const auto &test) { return "Case" + std::to_string(test.index); });
+
+TEST(MsfOrder, RefusesWhatWouldHaveNoEffect)
+{
+    const auto refused = [](const std::string &settings, const Engine::Cost cost = Engine::Cost::Measured) {
+        Driver::Setup setup;
+        setup.cost = cost;
+        try {
+            Driver d(ParseVariant("msf " + settings), setup);
+        } catch (const ConfigError &error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    const std::string why = " would have no effect; it is allowed with order=remaining and users=fair, for requests";
+    EXPECT_EQ(refused("order=attained favour=1"), "msf: favour" + why);
+    EXPECT_EQ(refused("users=fifo ahead=inf"), "msf: ahead=inf" + why);
+    EXPECT_EQ(refused("ahead=inf", Engine::Cost::Exact), "msf: ahead=inf" + why);
+    EXPECT_EQ(refused("ahead=inf favour=1"), "");
+    EXPECT_EQ(refused("", Engine::Cost::Exact), "");
+    EXPECT_EQ(refused("lead_time=inf"),
+              "msf parameter lead_time=inf is not allowed: wanted is a number from 0.001 to 1000000 s");
+}
+
+} // namespace
+} // namespace msfrs
