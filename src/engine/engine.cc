@@ -608,6 +608,11 @@ void Engine::done(msfrs_item &item, const msfrs_time now)
     freeItem(record);
 }
 
+int64_t Engine::unused(const msfrs_item &item) const
+{
+    return std::max<int64_t>(item.est[0] - costsOf(item).used[0], 0);
+}
+
 bool Engine::isQueued(const msfrs_item &item) const
 {
     return static_cast<const ItemRecord &>(item).is(ItemRecord::Queued);

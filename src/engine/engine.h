@@ -146,6 +146,8 @@ public:
     void done(msfrs_item &, msfrs_time now);
 
     bool isQueued(const msfrs_item &) const;
+    /// What an item in service was charged in advance and has not used yet, of the first resource.
+    int64_t unused(const msfrs_item &) const;
     const EngineTotals &totals() const { return totals_; }
     const msfrs_plugin &scheduler() const { return sched_.plugin->ops(); }
     const msfrs_plugin *aqm() const { return aqm_.plugin ? &aqm_.plugin->ops() : nullptr; }

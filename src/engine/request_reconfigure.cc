@@ -47,8 +47,10 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
         const auto to = joinClass(r, flow.cls->name);
         const bool inService = r.state == Request::State::Served;
         const auto past = r.item;
-        r.item = next->adopt(next->flow(*fresh[to].cls, flow.name()), NoEstimate, &r, now, past->attained, inService,
-                             r.remaining);
+        // What was charged for it already stays charged: counters of classes are taken over below.
+        const Estimate charged = {inService ? engine->unused(*past) : past->est[0]};
+        r.item = next->adopt(next->flow(*fresh[to].cls, flow.name()), charged.data(), &r, now, past->attained,
+                             inService, r.remaining);
         if (inService)
             engine->done(*past, now);
         else

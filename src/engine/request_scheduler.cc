@@ -76,6 +76,20 @@ std::unique_ptr<Meter> RequestScheduler::Impl::makeMeter(const RequestConfig &c)
     return std::make_unique<Meter>(std::move(counter), c.interface, c.overhead, c.packetOverhead, host.log);
 }
 
+RequestScheduler::Impl::Estimate RequestScheduler::Impl::estimate(const bool fresh, const int64_t remaining) const
+{
+    const auto usual = fresh ? static_cast<int64_t>(firstQuantum) : config.quantum;
+    return {remaining == MSFRS_UNKNOWN ? usual : std::min(remaining, config.quantum)}; // 0 without quanta: the paper
+}
+
+void RequestScheduler::Impl::learn(const Request &r)
+{
+    if (!r.first)
+        return;
+    const auto used = static_cast<double>(std::min(r.item->attained, config.quantum));
+    firstQuantum += firstQuantum > 0 ? (used - firstQuantum) / 64 : used;
+}
+
 /// The request holds a place in the window from here on.
 void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
 {
@@ -86,13 +100,14 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     r.quantumLeft = config.quantum;
     ++r.quanta;
     ++r.stats->quanta;
-    if (r.item->attained == 0)
+    r.first = r.item->attained == 0;
+    if (r.first)
         r.stats->waits.add(wait, now);
     if (r.firstWait < 0) {
         r.firstWait = wait;
         r.w = rate.window().outstanding;
         r.wplus = rate.window().limit;
-    } else if (r.item->attained == 0) {
+    } else if (r.first) {
         r.exchangeWait += wait;
     }
     if (&r == asking)
@@ -164,6 +179,7 @@ void RequestScheduler::Impl::restSilent(const msfrs_time now)
         const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
         r.cls = flow.cls;
         r.user = flow.name();
+        learn(r);
         engine->done(*r.item, now);
         r.item = nullptr;
         rate.returned();
@@ -213,8 +229,9 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
             victim = r;
         return r == victim; // a paused response is half delivered, and nobody could be told about a later exchange
     };
-    if (self.engine->offer(flow, NoEstimate, request.get(), now, request->item, mayDrop, 0, request->remaining) ==
-        Engine::Offer::Dropped) {
+    const auto estimate = self.estimate(true, request->remaining);
+    if (self.engine->offer(flow, estimate.data(), request.get(), now, request->item, mayDrop, 0,
+                           request->remaining) == Engine::Offer::Dropped) {
         ++slot.stats->admission;
         if (victim) {
             ++victim->stats->admission;
@@ -236,7 +253,8 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     auto &slot = self.slots.at(cls);
     const auto r = new Request(owner, now);
     r->stats = slot.stats;
-    r->item = self.engine->adopt(self.engine->flow(*slot.cls, user), NoEstimate, r, now, 0, true);
+    r->item = self.engine->adopt(self.engine->flow(*slot.cls, user), self.estimate(true, MSFRS_UNKNOWN).data(), r, now,
+                                 0, true);
     r->firstWait = 0;
     r->quantumLeft = self.config.quantum;
     r->quanta = 1;
@@ -307,7 +325,8 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     r.undisturbed = 0;
     self.change(r, Request::State::Paused);
     self.engine->expect(*r.item, r.remaining, now);
-    self.engine->requeue(*r.item, NoEstimate, now);
+    self.learn(r);
+    self.engine->requeue(*r.item, self.estimate(false, r.remaining).data(), now);
     return self.goOn(r, now);
 }
 
@@ -327,7 +346,8 @@ bool RequestScheduler::again(Request &r, const msfrs_time now)
 {
     auto &self = *impl_;
     assert(r.state == Request::State::Resting);
-    r.item = self.engine->adopt(self.engine->flow(*r.cls, r.user), NoEstimate, &r, now, 0, false, r.remaining);
+    r.item = self.engine->adopt(self.engine->flow(*r.cls, r.user), self.estimate(true, r.remaining).data(), &r, now, 0,
+                                false, r.remaining);
     r.waitingSince = now;
     ++r.exchanges;
     ++r.stats->exchanges;
@@ -355,6 +375,7 @@ void RequestScheduler::done(Request *const r, const msfrs_time now)
     if (!r->item)
         return;
     if (r->state == Request::State::Served) {
+        self.learn(*r);
         self.rate.returned();
         self.engine->done(*r->item, now);
     } else {

@@ -226,8 +226,8 @@ public:
     int receiveBuffer() const;
 
     /// The same for one more among those in service: its share of phi C R (see FlightBudget), so that all together
-    /// neither leave the link idle nor overflow a short queue before it. R is the round trip of its own server and what may stand at the
-    /// provider. At least three segments or a quantum; at most receiveBuffer().
+    /// neither leave the link idle nor overflow a short queue before it. R is the round trip of its own server and what
+    /// may stand at the provider. At least three segments or a quantum; at most receiveBuffer().
     /// \param base round trip to the server without a queue, ns; 0: not known, R is then rtt
     int receiveBufferShare(msfrs_time base = 0) const;
 

@@ -12,6 +12,7 @@
 #include "window/flight_budget.h"
 #include "window/queue_estimate.h"
 
+#include <array>
 #include <deque>
 #include <list>
 
@@ -19,7 +20,6 @@ namespace msfrs {
 
 constexpr msfrs_time SilenceEvery = 25'000'000; ///< how often servers in service are asked whether they are silent
 constexpr int64_t Undisturbed = 65536; ///< bytes: who got so much while nobody waited seems to be alone on the link
-constexpr int64_t NoEstimate[MSFRS_RESOURCES] = {}; ///< nobody knows what a request will cost
 
 inline double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 
@@ -51,6 +51,7 @@ public:
     int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
     int64_t stated = INT64_MAX;       ///< least that `bytes` and what was said to remain came to; -1: never believed again
     int64_t undisturbed = 0;          ///< bytes of quanta that ended while nobody waited, since the last that did not
+    bool first = true;                ///< Served for the first time, in this exchange
     uint32_t quanta = 0, w = 0;
     double wplus = 0;
     std::list<Request *>::iterator place; ///< in the list of its state
@@ -123,6 +124,12 @@ struct RequestScheduler::Impl {
         listOf(r).erase(r.place);
     }
 
+    using Estimate = std::array<int64_t, MSFRS_RESOURCES>;
+    /// What a request is charged when it is granted, to be corrected when its turn is over. What comes of it comes a
+    /// round trip later: without it whoever is behind would be granted again and again until then.
+    Estimate estimate(bool fresh, int64_t remaining) const;
+    /// A turn is over; nothing is changed yet.
+    void learn(const Request &);
     void grant(Request &, msfrs_time now);
     void refuse(Request &, msfrs_time now, msfrs_reason);
     void pump(msfrs_time now);
@@ -145,6 +152,7 @@ struct RequestScheduler::Impl {
     RateController rate;
     QueueEstimate path;
     FlightBudget budget;
+    double firstQuantum = 0;                      ///< bytes that come of a first quantum, on average; 0: not known
     double ownBefore = 0, own = -1;               ///< Meter::own() at the end of the last interval; see ownShare()
     msfrs_time ownAt = 0;                         ///< when that was
     std::vector<Slot> slots;                      ///< by index into config.classes
