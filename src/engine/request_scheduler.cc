@@ -71,8 +71,9 @@ std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &
 
 std::unique_ptr<Meter> RequestScheduler::Impl::makeMeter(const RequestConfig &c) const
 {
-    auto counter = c.interface.empty() ? nullptr
-                                       : (host.openCounter ? host.openCounter : OpenSysfsCounter)(c.interface);
+    std::unique_ptr<InterfaceCounter> counter;
+    if (!c.interface.empty())
+        counter = host.openCounter ? host.openCounter(c.interface) : OpenSysfsCounter(c.interface);
     return std::make_unique<Meter>(std::move(counter), c.interface, c.overhead, c.packetOverhead, host.log);
 }
 

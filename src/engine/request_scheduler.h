@@ -94,7 +94,7 @@ const char *RefusalText(Refusal);
 struct RequestHost {
     std::function<void(int level, const std::string &)> log; ///< level 0 important, 1 info, 2 debug
     std::function<uint64_t()> random;
-    std::unique_ptr<InterfaceCounter> (*openCounter)(const std::string &interface) = nullptr; ///< tests replace it
+    std::function<std::unique_ptr<InterfaceCounter>(const std::string &interface)> openCounter; ///< empty: the kernel's
 };
 
 /// Figures of one class for reports. Times in seconds.

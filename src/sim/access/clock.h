@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Simulated time: what happens when, in a reproducible order.
+#ifndef MSFRS_SIM_ACCESS_CLOCK_H
+#define MSFRS_SIM_ACCESS_CLOCK_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <vector>
+
+namespace msfrs::sim::access {
+
+constexpr msfrs_time Ms = 1'000'000, Second = 1'000 * Ms;
+
+inline double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
+
+/// What is due at the same time happens in the order in which it was asked for.
+class Clock {
+public:
+    using Event = std::function<void()>;
+
+    msfrs_time now() const { return now_; }
+    /// \param when not before now(): what is late happens now
+    void at(msfrs_time when, Event);
+    void after(const msfrs_time delay, Event event) { at(now_ + delay, std::move(event)); }
+    /// Lets time pass; now() is `until` then, unless it was later already.
+    void run(msfrs_time until);
+
+private:
+    struct Due {
+        msfrs_time when;
+        uint64_t order;
+        Event event;
+        bool operator<(const Due &o) const { return when != o.when ? when > o.when : order > o.order; }
+    };
+
+    std::priority_queue<Due> events_;
+    msfrs_time now_ = 0;
+    uint64_t order_ = 0;
+};
+
+/// Something that happens later, unless it is called off. May go before its time, and before the clock.
+class Timer {
+public:
+    Timer(Clock &clock, Clock::Event event): clock_(clock), state_(std::make_shared<State>(State{std::move(event)})) {}
+    ~Timer() { stop(); }
+    Timer(const Timer &) = delete;
+    Timer &operator=(const Timer &) = delete;
+
+    /// Sets it, or sets it anew.
+    void set(msfrs_time when);
+    void stop() { state_->serial = 0; }
+    bool running() const { return state_->serial != 0; }
+    msfrs_time when() const { return state_->when; } ///< while running
+
+private:
+    struct State {
+        Clock::Event event;
+        msfrs_time when = 0;
+        uint64_t serial = 0, last = 0; ///< serial: of the setting that counts; 0: none
+    };
+
+    Clock &clock_;
+    std::shared_ptr<State> state_;
+};
+
+} // namespace msfrs::sim::access
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/access/connection.h"
+
+#include <algorithm>
+
+namespace msfrs::sim::access {
+
+Connection::Connection(Clock &clock, Link &link, const uint32_t server, const msfrs_time rtt, const int64_t buffer):
+    boundedBuffer(buffer), clock_(clock), link_(link), server_(server), rtt_(rtt),
+    receiver_(clock,
+              [this](const Ack &ack) { clock_.after(rtt_ / 2, [this, ack] { sender_->acknowledged(ack); }); },
+              [this] {
+                  if (onReadable)
+                      onReadable();
+              },
+              buffer),
+    again_(clock, [this] { answerHandshake(); })
+{
+}
+
+void Connection::open()
+{
+    opened_ = clock_.now();
+    clock_.after(rtt_ / 2, [this] { answerHandshake(); });
+}
+
+void Connection::answerHandshake()
+{
+    if (established_)
+        return;
+    again_.set(clock_.now() + (Second << std::min(tries_++, 6)));
+    synAcked_ = clock_.now();
+    clock_.after(rtt_ - rtt_ / 2, [this] {
+        link_.send(HandshakeFrame, [this] {
+            if (established_)
+                return;
+            established_ = true;
+            again_.stop();
+            if (tries_ == 1)
+                sample(clock_.now() - opened_);
+            onOpen();
+        });
+    });
+}
+
+void Connection::request(const int64_t body)
+{
+    asked_ = clock_.now();
+    clock_.after(rtt_ / 2, [this, body, asked = asked_] {
+        if (!sender_)
+            sender_.emplace(clock_, [this](const Segment &s) { carry(s); }, receiver_.edge(),
+                            clock_.now() - synAcked_);
+        sender_->write(ResponseHeader + body, asked);
+    });
+}
+
+void Connection::carry(const Segment &segment)
+{
+    clock_.after(rtt_ - rtt_ / 2, [this, segment] {
+        link_.send(segment.bytes.end - segment.bytes.begin + Headers, [this, segment] {
+            if (asked_ >= 0) // the first of an answer acknowledges the request
+                sample(clock_.now() - asked_);
+            asked_ = -1;
+            receiver_.arrived(segment);
+        });
+    });
+}
+
+void Connection::sample(const msfrs_time rtt)
+{
+    srtt_ = srtt_ ? srtt_ + (rtt - srtt_) / 8 : rtt;
+    least_ = least_ ? std::min(least_, rtt) : rtt;
+}
+
+msfrs_time Connection::latest() const
+{
+    return receiver_.roundTrip() > 0 && srtt_ > 0 ? std::min(receiver_.roundTrip(), srtt_) : srtt_;
+}
+
+} // namespace msfrs::sim::access

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A connection of the gateway to a server: handshake, requests one after the other, answers. Uplink and the way
+/// between server and provider have room for everything; the downlink is the Link.
+#ifndef MSFRS_SIM_ACCESS_CONNECTION_H
+#define MSFRS_SIM_ACCESS_CONNECTION_H
+
+#include "sim/access/link.h"
+#include "sim/access/receiver.h"
+#include "sim/access/sender.h"
+
+#include <optional>
+
+namespace msfrs::sim::access {
+
+constexpr int64_t ResponseHeader = 272; ///< bytes, as in the field trial
+
+class Connection {
+public:
+    /// \param rtt to the server without the link's queue, ns > 0
+    /// \param buffer receive buffer in bytes, 0: the kernel's own
+    Connection(Clock &, Link &, uint32_t server, msfrs_time rtt, int64_t buffer);
+
+    /// Called when it may be written to, and when there is something to read.
+    std::function<void()> onOpen, onReadable;
+
+    void open();
+    /// The server answers with header and body.
+    void request(int64_t body);
+
+    uint32_t server() const { return server_; }
+    Receiver &receiver() { return receiver_; }
+    const Receiver &receiver() const { return receiver_; }
+    const std::optional<Sender> &sender() const { return sender_; }
+
+    // What the gateway's kernel knows of the path, ns, 0: not known (struct tcp_info).
+    msfrs_time smoothed() const { return srtt_; }
+    msfrs_time latest() const;
+    msfrs_time least() const { return least_; }
+
+    // The gateway's notes.
+    int64_t boundedBuffer = 0;  ///< what it asked for, bytes of window
+    msfrs_time idleSince = 0;
+
+private:
+    void answerHandshake();
+    void carry(const Segment &);
+    void sample(msfrs_time rtt);
+
+    Clock &clock_;
+    Link &link_;
+    uint32_t server_;
+    msfrs_time rtt_, opened_ = 0, asked_ = -1, synAcked_ = 0;
+    Receiver receiver_;
+    std::optional<Sender> sender_;
+    Timer again_;
+    bool established_ = false;
+    int tries_ = 0;
+    msfrs_time srtt_ = 0, least_ = 0;
+};
+
+} // namespace msfrs::sim::access
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/access/gateway.h"
+
+#include "sim/access/transaction.h"
+
+#include <algorithm>
+
+namespace msfrs::sim::access {
+
+namespace {
+
+constexpr msfrs_time LookEvery = Second / 50, CheckBatchesEvery = Second;
+constexpr msfrs_time KeepOpen = 60 * Second; ///< pconn_timeout
+constexpr int64_t LeastWindow = 65535;
+
+class LinkCounter final : public InterfaceCounter {
+public:
+    explicit LinkCounter(const Link &link): link_(link) {}
+    std::optional<Received> read() override
+    {
+        const auto &counts = link_.counts();
+        return Received{static_cast<uint64_t>(counts.carried), counts.carriedFrames};
+    }
+
+private:
+    const Link &link_;
+};
+
+} // namespace
+
+Gateway::Gateway(Clock &clock, Link &link, std::vector<msfrs_time> rtts, const std::optional<RequestConfig> &config,
+                 const uint64_t seed):
+    clock_(clock), link_(link), rtts_(std::move(rtts)), random_(seed), idle_(rtts_.size()),
+    timer_(clock, [this] { tick(); }),
+    batches_(clock, [this] {
+        for (const auto &transaction : transactions_)
+            transaction->checkBatch();
+        batches_.set(clock_.now() + CheckBatchesEvery);
+    })
+{
+    if (!config)
+        return;
+    RequestHost host;
+    host.log = [this](const int level, const std::string &text) {
+        if (level == 0)
+            log_ += text + "\n";
+    };
+    host.random = [this] { return random_(); };
+    host.openCounter = [this](const std::string &) { return std::make_unique<LinkCounter>(link_); };
+    scheduler_ = std::make_unique<RequestScheduler>(*config, host, clock_.now());
+    arm(clock_.now());
+    batches_.set(clock_.now() + CheckBatchesEvery);
+}
+
+Gateway::~Gateway() = default;
+
+void Gateway::fetch(const Wish &wish, Watcher watcher)
+{
+    transactions_.push_back(std::make_shared<Transaction>(*this, wish, std::move(watcher)));
+    auto &made = *transactions_.back();
+    made.place = std::prev(transactions_.end());
+    made.start();
+}
+
+void Gateway::end(Transaction &transaction)
+{
+    // Somebody is inside it, and what it has asked the clock for comes before this.
+    clock_.after(0, [last = *transaction.place] {});
+    transactions_.erase(transaction.place);
+}
+
+void Gateway::tick()
+{
+    arm(scheduler_->tick(clock_.now()));
+}
+
+void Gateway::arm(const msfrs_time when)
+{
+    timer_.set(std::max(when, clock_.now() + Ms)); // Squid's events are as coarse
+}
+
+Connection *Gateway::reuse(const uint32_t server)
+{
+    auto &idle = idle_[server];
+    while (!idle.empty()) {
+        const auto found = idle.back();
+        idle.pop_back();
+        if (clock_.now() - found->idleSince < KeepOpen)
+            return found;
+    }
+    return nullptr;
+}
+
+Connection &Gateway::connect(const uint32_t server)
+{
+    const int64_t buffer = scheduler_ ? scheduler_->receiveBufferShare(scheduler_->baseRoundTrip(server)) : 0;
+    connections_.push_back(std::make_unique<Connection>(clock_, link_, server, rtts_[server], buffer));
+    return *connections_.back();
+}
+
+void Gateway::keep(Connection &connection)
+{
+    connection.onReadable = nullptr;
+    connection.idleSince = clock_.now();
+    idle_[connection.server()].push_back(&connection);
+}
+
+void Gateway::lookAtPath(const Connection &connection)
+{
+    if (clock_.now() < nextLook_ || connection.latest() <= 0)
+        return;
+    nextLook_ = clock_.now() + LookEvery;
+    scheduler_->seenRoundTrip(connection.server(), connection.latest(),
+                              std::min(connection.least(), connection.smoothed()), clock_.now());
+}
+
+void Gateway::fitWindow(Connection &connection, const Request &request, int64_t &window)
+{
+    auto most = LeastWindow; // the scale was chosen for the first buffer
+    while (most < connection.boundedBuffer * 4 / 5)
+        most *= 2;
+    const auto base = scheduler_->baseRoundTrip(connection.server());
+    const auto wanted = std::min<int64_t>(scheduler_->receiveBuffer(request, base), most);
+    if (wanted <= window / 4 * 5 && wanted >= window / 4 * 3)
+        return;
+    window = wanted;
+    if (wanted > connection.boundedBuffer) {
+        connection.boundedBuffer = wanted;
+        connection.receiver().growBuffer(wanted);
+    }
+    connection.receiver().clampWindow(wanted);
+}
+
+} // namespace msfrs::sim::access

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The gateway: Squid as the patch makes it, driving the real RequestScheduler. What Msfrs::Gateway does is here,
+/// what Msfrs::Ticket does for one request is in Transaction; who changes one should look at the other. Without a
+/// configuration it is Squid as it comes.
+#ifndef MSFRS_SIM_ACCESS_GATEWAY_H
+#define MSFRS_SIM_ACCESS_GATEWAY_H
+
+#include "engine/request_scheduler.h"
+#include "sim/access/connection.h"
+
+#include <list>
+#include <optional>
+#include <random>
+
+namespace msfrs::sim::access {
+
+class Transaction;
+
+/// What a client wants.
+struct Wish {
+    uint32_t cls;
+    std::string user;
+    uint32_t server;
+    int64_t size;        ///< bytes of the body
+};
+
+/// Told about a request's course.
+struct Watcher {
+    std::function<void(int64_t bytes)> received; ///< bytes of the response, its header included
+    std::function<void(bool refused)> ended;
+};
+
+class Gateway {
+public:
+    /// \param rtts of the servers, ns
+    /// \param config none: nothing is scheduled. Its interface, if named, counts what the link carries.
+    /// \throws ConfigError
+    Gateway(Clock &, Link &, std::vector<msfrs_time> rtts, const std::optional<RequestConfig> &config, uint64_t seed);
+    ~Gateway();
+    Gateway(const Gateway &) = delete;
+    Gateway &operator=(const Gateway &) = delete;
+
+    void fetch(const Wish &, Watcher);
+
+    const RequestScheduler *scheduler() const { return scheduler_.get(); }
+    size_t open() const { return transactions_.size(); } ///< requests that have not ended
+    const std::list<std::unique_ptr<Connection>> &connections() const { return connections_; }
+    const std::string &log() const { return log_; }
+
+private:
+    friend class Transaction;
+
+    /// job(scheduler), after which its timer is right.
+    template <class Job>
+    void with(Job job)
+    {
+        job(*scheduler_);
+        if (const auto wake = scheduler_->wakeAt(); wake && wake < timer_.when())
+            arm(wake);
+    }
+    void tick();
+    void arm(msfrs_time);
+    Connection *reuse(uint32_t server);
+    Connection &connect(uint32_t server);
+    void keep(Connection &);
+    void lookAtPath(const Connection &);
+    void fitWindow(Connection &, const Request &, int64_t &window);
+    void end(Transaction &);
+
+    Clock &clock_;
+    Link &link_;
+    std::vector<msfrs_time> rtts_;
+    std::mt19937_64 random_;
+    std::string log_;                                    ///< what the scheduler said
+    std::list<std::unique_ptr<Connection>> connections_; ///< all there ever were
+    std::vector<std::vector<Connection *>> idle_;        ///< by server, the latest last
+    std::unique_ptr<RequestScheduler> scheduler_;
+    std::list<std::shared_ptr<Transaction>> transactions_;
+    Timer timer_, batches_;
+    msfrs_time nextLook_ = 0;
+};
+
+} // namespace msfrs::sim::access
+
+#endif

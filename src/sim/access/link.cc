@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/access/link.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace msfrs::sim::access {
+
+namespace {
+constexpr double Burst = 2 * FullFrame;
+} // namespace
+
+Link::Link(Clock &clock, const double rate, const int64_t buffer):
+    clock_(clock), rate_(rate), buffer_(std::max(buffer, 2 * FullFrame)), next_(clock, [this] { serve(); }),
+    tokens_(Burst)
+{
+    measureQueue();
+}
+
+bool Link::send(const int64_t bytes, Clock::Event arrives)
+{
+    ++counts_.offeredFrames;
+    counts_.offered += bytes;
+    if (backlog_ + bytes > buffer_) {
+        ++counts_.droppedFrames;
+        counts_.dropped += bytes;
+        return false;
+    }
+    note();
+    frames_.push_back({bytes, std::move(arrives)});
+    backlog_ += bytes;
+    if (!next_.running())
+        serve();
+    return true;
+}
+
+void Link::serve()
+{
+    const auto now = clock_.now();
+    tokens_ = std::min(Burst, tokens_ + Seconds(now - tokensAt_) * rate_ / 8);
+    tokensAt_ = now;
+    while (!frames_.empty()) {
+        auto &frame = frames_.front();
+        const auto bytes = static_cast<double>(frame.bytes);
+        if (tokens_ + 1e-6 < bytes) { // and not a nanosecond more for a rounding
+            next_.set(now + static_cast<msfrs_time>(std::ceil((bytes - tokens_) * 8e9 / rate_)));
+            return;
+        }
+        tokens_ -= bytes;
+        note();
+        backlog_ -= frame.bytes;
+        ++counts_.carriedFrames;
+        counts_.carried += frame.bytes;
+        clock_.at(now, std::move(frame.arrives));
+        frames_.pop_front();
+    }
+}
+
+/// The queue has been as it is since the last call.
+void Link::note() const
+{
+    const auto time = clock_.now() - noted_;
+    noted_ = clock_.now();
+    const double queue = static_cast<double>(backlog_) * 8 / rate_;
+    queueTime_ += queue * static_cast<double>(time);
+    const auto bin = static_cast<size_t>(queue * 1e3);
+    if (bin >= queued_.size())
+        queued_.resize(bin + 1);
+    queued_[bin] += time;
+}
+
+void Link::measureQueue()
+{
+    note();
+    queued_.clear();
+    queueTime_ = 0;
+    measured_ = clock_.now();
+}
+
+double Link::meanQueue() const
+{
+    note();
+    return noted_ > measured_ ? queueTime_ / static_cast<double>(noted_ - measured_) : 0;
+}
+
+double Link::queueQuantile(const double share) const
+{
+    note();
+    const double wanted = share * static_cast<double>(noted_ - measured_);
+    double sum = 0;
+    for (size_t bin = 0; bin < queued_.size(); ++bin) {
+        sum += static_cast<double>(queued_[bin]);
+        if (sum >= wanted)
+            return static_cast<double>(bin + 1) * 1e-3;
+    }
+    return 0;
+}
+
+} // namespace msfrs::sim::access

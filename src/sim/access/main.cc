@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msfrs-sim-access: the field trial's HTTP/1 cells in seconds. A row for each run, then the means over the seeds.
+#include "plugin/number.h"
+#include "sim/access/recorded.h"
+#include "sim/access/run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <sstream>
+
+using namespace msfrs;
+using namespace msfrs::sim::access;
+
+namespace {
+
+struct Unit {
+    const char *name;
+    double factor;
+};
+using Units = std::vector<Unit>;
+const Units Plain = {{"", 1}}, Rates = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}},
+            Durations = {{"ms", 1e6}, {"s", 1e9}}, Sizes = {{"bytes", 1}, {"KB", 1024}, {"MB", 1048576}},
+            Shares = {{"%", 0.01}};
+
+/// What a run is, and what is printed of it.
+struct Wanted {
+    RunParams run;
+    std::vector<std::string> arms = {"msfrs"};
+    uint32_t seeds = 1;
+    bool course = false;
+    std::string recorded;
+    std::vector<std::string> classes = {"gold", "silver", "bronze"};
+    std::vector<double> users = {4, 4, 4}, weights = {4, 2, 1};
+};
+
+double Value(const std::string &name, const std::string &text, const Units &units, const double low, const double high)
+{
+    char *end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    std::string known;
+    for (const auto &unit : units) {
+        const double value = number * unit.factor;
+        if (end != text.c_str() && std::string(end) == unit.name && value >= low && value <= high)
+            return value;
+        known += std::string(known.empty() ? "" : " or ") + unit.name;
+    }
+    const auto &first = units.front();
+    throw ConfigError(name + "=" + text + " is not allowed: wanted is a number from " + Number(low / first.factor) +
+                      " to " + Number(high / first.factor) + " " + first.name +
+                      (units.size() > 1 ? ", with the unit " + known : ""));
+}
+
+std::vector<std::string> Split(const std::string &text, const char separator)
+{
+    std::vector<std::string> parts;
+    std::istringstream stream(text);
+    for (std::string part; std::getline(stream, part, separator);)
+        parts.push_back(part);
+    return parts;
+}
+
+std::vector<double> Values(const std::string &name, const std::string &text, const double low, const double high)
+{
+    std::vector<double> values;
+    for (const auto &part : Split(text, ','))
+        values.push_back(Value(name, part, Plain, low, high));
+    if (values.empty())
+        throw ConfigError(name + "= is empty: wanted are numbers separated by commas");
+    return values;
+}
+
+/// "msf ahead=16 KB" without its blanks, as in squid.conf
+PluginChoice Plugin(const std::string &text)
+{
+    PluginChoice choice{"", {}};
+    for (const auto &word : Split(text, ' ')) {
+        const auto middle = word.find('=');
+        if (choice.name.empty())
+            choice.name = word;
+        else
+            choice.settings.push_back({word.substr(0, middle),
+                                       middle == std::string::npos ? "" : word.substr(middle + 1)});
+    }
+    return choice;
+}
+
+struct Option {
+    const char *name, *help;
+    std::function<void(Wanted &, const std::string &name, const std::string &text)> set;
+};
+
+template <class Member>
+Option Numeric(const char *const name, const char *const help, const Units &units, const double low,
+               const double high, Member member)
+{
+    return {name, help, [=](Wanted &w, const std::string &n, const std::string &text) {
+                auto &to = member(w);
+                to = static_cast<std::decay_t<decltype(to)>>(Value(n, text, units, low, high));
+            }};
+}
+
+void SetWorkload(Wanted &w, const std::string &name, const std::string &text)
+{
+    using Kind = WorkloadParams::Kind;
+    auto &load = w.run.workload;
+    load.active.clear();
+    load.parts = 1;
+    if (text == "backlogged" || text == "phases") {
+        load.kind = Kind::Backlogged;
+        if (text == "phases") { // all, without the first class, without two, all
+            load.parts = 4;
+            load.active = {0b1001, 0b1011, 0b1111};
+        }
+    } else if (text == "open") {
+        load.kind = Kind::Open;
+    } else if (text == "pages") {
+        load.kind = Kind::Pages;
+    } else {
+        throw ConfigError(name + "=" + text + " is not allowed: wanted is backlogged, phases, open or pages");
+    }
+}
+
+void SetRtts(Wanted &w, const std::string &name, const std::string &text)
+{
+    w.run.rtts.clear();
+    for (const double rtt : Values(name, text, 0.1, 5000))
+        w.run.rtts.push_back(static_cast<msfrs_time>(rtt * 1e6));
+}
+
+void SetArms(Wanted &w, const std::string &name, const std::string &text)
+{
+    w.arms = Split(text, ',');
+    for (const auto &arm : w.arms) {
+        if (arm != "msfrs" && arm != "paper" && arm != "stock")
+            throw ConfigError(name + "=" + text + " is not allowed: wanted are msfrs, paper, stock, separated by "
+                              "commas");
+    }
+}
+
+const std::vector<Option> &Options()
+{
+    constexpr double Hour = 3600;
+    const auto run = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.*member; }; };
+    const auto load = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.workload.*member; }; };
+    const auto config = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.config.*member; }; };
+    const auto window = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.config.window.*member; }; };
+    static const std::vector<Option> all = {
+        {"arms", "msfrs, paper, stock: which gateways, separated by commas; msfrs", SetArms},
+        {"workload", "backlogged, phases, open, pages; backlogged", SetWorkload},
+        Numeric("rate", "of the link; 2Mbit", Rates, 1e4, 1e10, run(&RunParams::rate)),
+        Numeric("buffer", "of the provider, in rate x buffer_rtt; 1.5", Plain, 0, 1000, run(&RunParams::buffer)),
+        Numeric("buffer_rtt", "154ms", Durations, 1e5, 5e9, run(&RunParams::bufferRtt)),
+        {"rtts", "of the servers in ms, separated by commas; 12 from 12 to 296", SetRtts},
+        {"users", "in each class; 4,4,4",
+         [](Wanted &w, const auto &n, const auto &t) { w.users = Values(n, t, 0, 1e4); }},
+        {"weights", "of the classes; 4,2,1",
+         [](Wanted &w, const auto &n, const auto &t) { w.weights = Values(n, t, 1e-3, 1e6); }},
+        Numeric("inflight", "backlogged: requests of a user at a time; 4", Plain, 1, 256,
+                load(&WorkloadParams::inFlight)),
+        Numeric("load", "open: share of the link; 95%", Shares, 0.01, 2, load(&WorkloadParams::load)),
+        Numeric("objects", "pages: of a page; 12", Plain, 1, 1000, load(&WorkloadParams::objects)),
+        Numeric("connections", "pages: of its objects at a time; 6", Plain, 1, 64, load(&WorkloadParams::connections)),
+        {"recorded", "requests.csv of a field trial, made again instead of a workload",
+         [](Wanted &w, const auto &, const auto &t) { w.recorded = t; }},
+        {"classes", "their names; gold,silver,bronze",
+         [](Wanted &w, const auto &, const auto &t) { w.classes = Split(t, ','); }},
+        {"think", "pages: mean pause; 5s", [](Wanted &w, const auto &n, const auto &t) {
+             w.run.workload.think = Value(n, t, Durations, 0, Hour * 1e9) * 1e-9; }},
+        Numeric("size", "of every response, instead of lognormal", Sizes, 1, 1e9, load(&WorkloadParams::fixedSize)),
+        Numeric("seconds", "200", Plain, 1, 1e6, run(&RunParams::seconds)),
+        Numeric("warmup", "not measured; 60", Plain, 0, 1e6, run(&RunParams::warmup)),
+        Numeric("drain", "after the last request; 0", Plain, 0, 1e6, run(&RunParams::drain)),
+        Numeric("seed", "the first; 1", Plain, 0, 1e9, run(&RunParams::seed)),
+        Numeric("seeds", "how many; 1", Plain, 1, 1000, [](Wanted &w) -> auto & { return w.seeds; }),
+        Numeric("rtt", "msfrs_link rtt=; 300ms", Durations, 1e6, 1e10, config(&RequestConfig::rtt)),
+        Numeric("target", "msfrs_window target=; 99.5%", Shares, 0.01, 0.9999, window(&WindowParams::target)),
+        Numeric("interval", "msfrs_window interval=; 1s", Durations, 1e7, 1e12, window(&WindowParams::interval)),
+        Numeric("growth", "msfrs_window growth=; 2", Plain, 1.01, 100, window(&WindowParams::growth)),
+        Numeric("reserve", "msfrs_window reserve=; 50%", Shares, 0, 100, window(&WindowParams::reserve)),
+        Numeric("floor", "msfrs_window floor=; 30%", Shares, 0, 0.99, window(&WindowParams::floor)),
+        Numeric("patience", "msfrs_window patience=; 600ms", Durations, 1e6, 1e12, config(&RequestConfig::patience)),
+        Numeric("quantum", "msfrs_quantum; 16KB, 0bytes: none", Sizes, 0, 1e9, config(&RequestConfig::quantum)),
+        {"arbiter", "msfrs_arbiter; msf",
+         [](Wanted &w, const auto &, const auto &t) { w.run.config.arbiter = Plugin(t); }},
+        {"admission", "msfrs_admission; none",
+         [](Wanted &w, const auto &, const auto &t) { w.run.config.admission = Plugin(t); }},
+        {"plugins", "their folder, instead of the installed one",
+         [](Wanted &w, const auto &, const auto &t) { w.run.config.pluginDir = t; }},
+        {"course", "yes: print W, W+ and U second by second; no", [](Wanted &w, const auto &n, const auto &t) {
+             if (t != "yes" && t != "no")
+                 throw ConfigError(n + "=" + t + " is not allowed: wanted is yes or no");
+             w.course = t == "yes"; }},
+    };
+    return all;
+}
+
+Wanted Parse(const int argc, char **const argv)
+{
+    Wanted wanted;
+    for (int n = 1; n < argc; ++n) {
+        const std::string word = argv[n];
+        const auto middle = word.find('=');
+        const auto name = word.substr(0, middle);
+        const auto found = std::find_if(Options().begin(), Options().end(),
+                                        [&](const auto &o) { return name == o.name; });
+        if (found == Options().end() || middle == std::string::npos) {
+            std::string known;
+            for (const auto &option : Options())
+                known += std::string("\n  ") + option.name + "=  " + option.help;
+            throw ConfigError(word + " is not known: wanted is name=value, of" + known);
+        }
+        found->set(wanted, name, word.substr(middle + 1));
+    }
+    auto &run = wanted.run;
+    if (wanted.users.size() != wanted.weights.size() || wanted.users.size() != wanted.classes.size())
+        throw ConfigError("users=, weights= and classes= have to name as many");
+    if (run.workload.active.size() > wanted.users.size() || (run.workload.parts > 1 && wanted.users.size() != 3))
+        throw ConfigError("workload=phases wants three classes");
+    if (run.warmup >= run.seconds)
+        throw ConfigError("warmup= has to be less than seconds=");
+    run.workload.users.assign(wanted.users.begin(), wanted.users.end());
+    run.config.classes.clear();
+    for (size_t n = 0; n < wanted.classes.size(); ++n)
+        run.config.classes.push_back({wanted.classes[n], wanted.weights[n]});
+    run.config.defaultClass = static_cast<uint32_t>(run.config.classes.size()) - 1;
+    if (!wanted.recorded.empty()) {
+        run.workload.kind = WorkloadParams::Kind::Recorded;
+        const auto servers = static_cast<uint32_t>(run.rtts.size());
+        run.workload.recorded = ReadRecorded(wanted.recorded, wanted.classes, run.workload.users, servers);
+    }
+    return wanted;
+}
+
+/// As the field trial's arms.
+RunParams ArmOf(RunParams run, const std::string &arm)
+{
+    run.scheduled = arm != "stock";
+    if (arm == "paper") {
+        run.config.window.target = 0.98;
+        run.config.window.interval = 5 * Second;
+        run.config.window.reserve = 0;
+        run.config.quantum = 0;
+        run.config.arbiter = {"msf", {{"wake", "paper"}, {"users", "fifo"}}};
+    }
+    return run;
+}
+
+/// What a row says, by column.
+std::vector<double> Figures(const RunResult &r)
+{
+    std::vector<double> row;
+    for (const double bytes : r.perUser)
+        row.push_back(bytes / r.perUser.back());
+    row.push_back(100 * *std::max_element(r.userError.begin(), r.userError.end()));
+    row.insert(row.end(), {100 * r.utilisation, 1e3 * r.queueMean, 1e3 * r.queueP95, 100 * r.dropped, r.all.mean,
+                           r.all.p99, r.smallMean});
+    for (const auto &cls : r.classes)
+        row.push_back(cls.mean);
+    row.insert(row.end(), {static_cast<double>(r.all.count), static_cast<double>(r.all.unfinished), r.inService,
+                           r.window.empty() ? 0 : r.window.back().wplus});
+    return row;
+}
+
+void PrintHeader(const size_t classes)
+{
+    std::printf("%-8s %4s", "arm", "seed");
+    for (size_t n = 1; n <= classes; ++n)
+        std::printf("  user-%zu", n);
+    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s",
+                "user-%", "U-%", "q-ms", "q95-ms", "drop-%", "mean-s", "p99-s", "16KB-s");
+    for (size_t n = 1; n <= classes; ++n)
+        std::printf("  mean-%zu", n);
+    std::printf(" %7s %7s %7s %7s\n", "n", "open", "W", "W+end");
+}
+
+void PrintRow(const std::string &arm, const std::string &seed, const std::vector<double> &row)
+{
+    std::printf("%-8s %4s", arm.c_str(), seed.c_str());
+    for (const double value : row)
+        std::printf(value >= 1000 ? " %7.0f" : value >= 100 ? " %7.1f" : " %7.3f", value);
+    std::printf("\n");
+}
+
+void PrintRuns(const Wanted &wanted)
+{
+    PrintHeader(wanted.users.size());
+    for (const auto &arm : wanted.arms) {
+        std::vector<double> sums;
+        for (uint32_t n = 0; n < wanted.seeds; ++n) {
+            auto params = ArmOf(wanted.run, arm);
+            params.seed += n;
+            const auto result = Simulate(params);
+            const auto row = Figures(result);
+            PrintRow(arm, std::to_string(params.seed), row);
+            sums.resize(row.size());
+            for (size_t column = 0; column < row.size(); ++column)
+                sums[column] += row[column] / wanted.seeds;
+            if (!result.log.empty())
+                std::fprintf(stderr, "%s", result.log.c_str());
+            for (size_t part = 0; result.parts.size() > 1 && part < result.parts.size(); ++part) {
+                std::printf("  part %zu, KB a user:", part + 1);
+                for (const double bytes : result.parts[part])
+                    std::printf(" %.0f", bytes / 1024);
+                std::printf("\n");
+            }
+            for (size_t second = 0; wanted.course && second < result.window.size(); ++second) {
+                const auto &w = result.window[second];
+                std::printf("  %5.0f s  W %3.0f  W+ %6.2f  U %.3f\n", w.at, w.w, w.wplus, w.u);
+            }
+        }
+        if (wanted.seeds > 1)
+            PrintRow(arm, "mean", sums);
+    }
+}
+
+} // namespace
+
+int main(const int argc, char **const argv)
+{
+    try {
+        PrintRuns(Parse(argc, argv));
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "msfrs-sim-access: %s\n", e.what());
+        return 2;
+    }
+    return 0;
+}

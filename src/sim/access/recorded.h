@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The requests that a field trial has recorded, to be made again.
+#ifndef MSFRS_SIM_ACCESS_RECORDED_H
+#define MSFRS_SIM_ACCESS_RECORDED_H
+
+#include "sim/access/workload.h"
+
+namespace msfrs::sim::access {
+
+/// Reads requests.csv of a cell: users are called CLASS-NUMBER and servers sNUMBER.test there, both from 1.
+/// \param classes names, in order \param users how many each has \param servers how many there are
+/// \throws ConfigError with file and line
+std::vector<Arrival> ReadRecorded(const std::string &path, const std::vector<std::string> &classes,
+                                  const std::vector<uint32_t> &users, uint32_t servers);
+
+} // namespace msfrs::sim::access
+
+#endif

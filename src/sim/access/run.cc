@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/access/run.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace msfrs::sim::access {
+
+namespace {
+
+constexpr int64_t Small = 16384;
+
+Latency LatencyOf(std::vector<double> times, const size_t unfinished)
+{
+    Latency found;
+    found.count = times.size();
+    found.unfinished = unfinished;
+    if (times.empty())
+        return found;
+    for (const double t : times)
+        found.mean += t / static_cast<double>(times.size());
+    const auto rank = std::ceil(0.99 * static_cast<double>(times.size()));
+    const auto place = times.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
+    std::nth_element(times.begin(), place, times.end());
+    found.p99 = *place;
+    return found;
+}
+
+void Evaluate(const RunParams &params, const std::vector<Record> &records, RunResult &result)
+{
+    const bool pages = params.workload.kind == WorkloadParams::Kind::Pages;
+    const auto classes = params.workload.users.size();
+    std::vector<std::vector<double>> times(classes + 2);
+    std::vector<size_t> unfinished(classes + 2);
+    for (const auto &record : records) {
+        if (record.wanted < params.warmup || record.wanted >= params.seconds || record.refused)
+            continue;
+        const double took = (record.ended < 0 ? params.seconds + params.drain : record.ended) - record.wanted;
+        const auto note = [&](const size_t group) {
+            times[group].push_back(took);
+            unfinished[group] += record.ended < 0;
+        };
+        if (record.page == pages) {
+            note(record.cls);
+            note(classes);
+        }
+        if (!record.page && record.size <= Small)
+            note(classes + 1);
+    }
+    for (size_t cls = 0; cls < classes; ++cls)
+        result.classes.push_back(LatencyOf(times[cls], unfinished[cls]));
+    result.all = LatencyOf(times[classes], unfinished[classes]);
+    result.smallMean = LatencyOf(times[classes + 1], 0).mean;
+}
+
+} // namespace
+
+RunParams::RunParams()
+{
+    for (int n = 0; n < 12; ++n)
+        rtts.push_back(12 * Ms + 284 * Ms * n / 11);
+    workload.users = {4, 4, 4};
+    config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};
+    config.defaultClass = 2;
+}
+
+RunResult Simulate(const RunParams &params)
+{
+    Clock clock;
+    Link link(clock, params.rate, std::lround(params.buffer * params.rate / 8 * Seconds(params.bufferRtt)));
+    std::optional<RequestConfig> config;
+    if (params.scheduled) {
+        config = params.config;
+        config->rate = params.rate;
+        config->interface = "link";
+    }
+    Gateway gateway(clock, link, params.rtts, config, params.seed);
+    Workload workload(clock, gateway, params.workload, static_cast<uint32_t>(params.rtts.size()), params.rate,
+                      params.seconds, params.seed);
+
+    RunResult result;
+    const auto &users = params.workload.users;
+    uint32_t count = 0;
+    std::vector<uint32_t> classOf;
+    for (uint32_t cls = 0; cls < users.size(); ++cls) {
+        classOf.insert(classOf.end(), users[cls], cls);
+        count += users[cls];
+    }
+    std::vector<double> byUser(count);
+    result.parts.assign(params.workload.parts, std::vector<double>(users.size()));
+    workload.received = [&](const uint32_t cls, const uint32_t user, const int64_t bytes) {
+        const double now = Seconds(clock.now());
+        result.received += bytes;
+        if (now >= params.seconds)
+            return;
+        if (now >= params.warmup)
+            byUser[user] += static_cast<double>(bytes);
+        const auto part = static_cast<size_t>(now / params.seconds * params.workload.parts);
+        result.parts[part][cls] += static_cast<double>(bytes) / std::max(users[cls], 1u);
+    };
+
+    const auto at = [](const double seconds) { return static_cast<msfrs_time>(seconds * 1e9); };
+    Link::Counts before;
+    clock.at(at(params.warmup), [&] {
+        link.measureQueue();
+        before = link.counts();
+    });
+    double outstanding = 0, samples = 0;
+    for (double t = 1; t <= params.seconds; ++t) {
+        clock.at(at(t), [&, t] {
+            if (!gateway.scheduler())
+                return;
+            const auto report = gateway.scheduler()->window();
+            result.window.push_back({t, report.outstanding, report.limit, report.utilisation, 0});
+            if (t > params.warmup) {
+                outstanding += report.outstanding;
+                ++samples;
+            }
+        });
+    }
+    clock.run(at(params.seconds));
+
+    const auto &counts = link.counts();
+    result.utilisation = static_cast<double>(counts.carried - before.carried) * 8 / params.rate /
+                         (params.seconds - params.warmup);
+    const auto frames = static_cast<double>(counts.offeredFrames - before.offeredFrames);
+    result.dropped = frames > 0 ? static_cast<double>(counts.droppedFrames - before.droppedFrames) / frames : 0;
+    result.queueMean = link.meanQueue();
+    result.queueP95 = link.queueQuantile(0.95);
+    result.inService = samples > 0 ? outstanding / samples : 0;
+    clock.run(at(params.seconds + params.drain));
+
+    for (uint32_t cls = 0; cls < users.size(); ++cls) {
+        double sum = 0, worst = 0;
+        for (uint32_t user = 0; user < count; ++user)
+            sum += classOf[user] == cls ? byUser[user] : 0;
+        const double mean = users[cls] ? sum / users[cls] : 0;
+        for (uint32_t user = 0; user < count; ++user) {
+            if (classOf[user] == cls && mean > 0)
+                worst = std::max(worst, std::abs(byUser[user] / mean - 1));
+        }
+        result.perUser.push_back(mean);
+        result.userError.push_back(worst);
+    }
+    for (const auto &connection : gateway.connections()) {
+        if (!connection->sender())
+            continue;
+        result.retransmitted += connection->sender()->retransmitted();
+        result.timeouts += connection->sender()->timeouts();
+    }
+    result.carried = link.counts().carried;
+    result.log = gateway.log();
+    Evaluate(params, workload.records(), result);
+    return result;
+}
+
+} // namespace msfrs::sim::access

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A whole run: link, gateway and users put together, and what is measured of it.
+#ifndef MSFRS_SIM_ACCESS_RUN_H
+#define MSFRS_SIM_ACCESS_RUN_H
+
+#include "sim/access/workload.h"
+
+namespace msfrs::sim::access {
+
+/// The field trial's defaults.
+struct RunParams {
+    double rate = 2e6;              ///< C, bit/s
+    double buffer = 1.5;            ///< of the provider's queue in C times bufferRtt
+    msfrs_time bufferRtt = 154 * Ms; ///< ns
+    std::vector<msfrs_time> rtts;   ///< of the servers, ns
+    WorkloadParams workload;
+    double seconds = 200, warmup = 60, drain = 0;
+    uint64_t seed = 1;
+    bool scheduled = true;          ///< false: Squid as it comes
+    RequestConfig config;           ///< its rate is `rate`, and its interface the link
+
+    RunParams();                    ///< twelve servers of 12 to 296 ms, four users in each of gold, silver, bronze
+};
+
+/// Of requests, or of pages where there are any: those wanted in the measured time. Who has not ended counts with the
+/// time up to the end of the run.
+struct Latency {
+    size_t count = 0, unfinished = 0;
+    double mean = 0, p99 = 0;       ///< s
+};
+
+struct RunResult {
+    std::vector<double> perUser;    ///< of each class: bytes of bodies that a user received in the measured time
+    std::vector<double> userError;  ///< of each class: how far a user is off the mean of the class at most, a share
+    double utilisation = 0;         ///< share of C in the measured time
+    double queueMean = 0, queueP95 = 0; ///< at the provider, s
+    double dropped = 0;             ///< share of the frames, in the measured time
+    Latency all;
+    std::vector<Latency> classes;
+    double smallMean = 0;           ///< s: requests of up to 16 KB
+    double inService = 0;           ///< mean of W over the measured time
+    std::vector<WindowReport::Sample> window; ///< the course of W+, one an interval
+    std::vector<std::vector<double>> parts;   ///< bytes a user of each class had in each part of the run (Backlogged)
+    uint64_t retransmitted = 0, timeouts = 0; ///< in all, of the servers
+    int64_t carried = 0, received = 0;        ///< bytes in all: by the link, and of responses by the users
+    std::string log;                ///< what the scheduler said
+};
+
+/// \throws ConfigError
+RunResult Simulate(const RunParams &);
+
+} // namespace msfrs::sim::access
+
+#endif

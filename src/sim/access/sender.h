@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A server's end of a TCP connection, as Linux has it: CUBIC, selective acknowledgements, RACK (RFC 8985) with its
+/// tail loss probe, proportional rate reduction (RFC 6937). Only the direction from the server is simulated.
+#ifndef MSFRS_SIM_ACCESS_SENDER_H
+#define MSFRS_SIM_ACCESS_SENDER_H
+
+#include "sim/access/clock.h"
+#include "sim/access/cubic.h"
+
+#include <deque>
+
+namespace msfrs::sim::access {
+
+/// Bytes [begin, end) of a stream.
+struct Range {
+    int64_t begin, end;
+};
+
+struct Segment {
+    Range bytes;
+    bool push;           ///< nothing follows at once
+    msfrs_time echo;     ///< when the latest acknowledgement that the server has seen was sent
+};
+
+struct Ack {
+    int64_t next;        ///< all before has arrived
+    int64_t edge;        ///< so far the server may send
+    msfrs_time sent;
+    std::vector<Range> beyond; ///< what has arrived after a gap
+};
+
+class Sender {
+public:
+    /// \param send hands a segment to the network
+    /// \param edge how far it may send before the first acknowledgement
+    /// \param rtt of the handshake, ns > 0
+    Sender(Clock &, std::function<void(const Segment &)> send, int64_t edge, msfrs_time rtt);
+
+    /// The server has `bytes` > 0 more to say. \param asked when the request was sent
+    void write(int64_t bytes, msfrs_time asked);
+    void acknowledged(const Ack &);
+
+    const Cubic &congestion() const { return cubic_; }
+    int64_t written() const { return written_; }
+    uint64_t retransmitted() const { return retransmitted_; } ///< segments
+    uint64_t timeouts() const { return timeouts_; }
+
+private:
+    struct Sent {
+        Range bytes;
+        msfrs_time at;
+        uint64_t order;   ///< in which segments were last sent
+        bool again = false, arrived = false, lost = false;
+    };
+    enum class Phase { Open, Recovery, Loss };
+
+    void pump();
+    void resend();
+    bool sendNew(bool probe = false);
+    void hand(Sent &);
+    void measure(msfrs_time rtt);
+    void detectLoss();
+    void arm();
+    void expired();
+    msfrs_time timeout() const;
+    double quota() const;
+
+    Clock &clock_;
+    std::function<void(const Segment &)> send_;
+    Cubic cubic_;
+    std::deque<Sent> sent_;       ///< that were not acknowledged for good
+    int64_t acked_ = 0, next_ = 0, written_ = 0, edge_;
+    int inFlight_ = 0, lostCount_ = 0, arrivedCount_ = 0; ///< of sent_: neither lost nor arrived, lost, arrived
+    uint64_t order_ = 0, latest_ = 0;  ///< latest_: the latest one sent of those that have arrived
+    msfrs_time srtt_ = 0, rttVar_ = 0, leastRtt_ = 0;
+    msfrs_time echo_ = 0, lastSent_ = 0;
+    Phase phase_ = Phase::Open;
+    int64_t recoveryPoint_ = 0;   ///< a recovery is over when that has arrived
+    int64_t roundEnd_ = 0;        ///< a round trip is over when that has arrived
+    double prior_ = 0;            ///< window before the recovery
+    double delivered_ = 0, out_ = 0; ///< segments that arrived and were sent since its start
+    bool limited_ = false;        ///< the window, and not the application or the receiver, is what limited the sender
+    int mostInFlight_ = 0, mostBefore_ = 0; ///< in this round and in the one before
+    int backoff_ = 0;
+    bool probing_ = false;        ///< the timer is a tail loss probe's
+    Timer timer_, reorder_;
+    uint64_t retransmitted_ = 0, timeouts_ = 0;
+};
+
+} // namespace msfrs::sim::access
+
+#endif

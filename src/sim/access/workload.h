@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What the users ask for: the field trial's backlogged, open and pages workloads, alike in distribution. Each user
+/// draws from a generator of its own, so that every variant of a run is asked for the same.
+#ifndef MSFRS_SIM_ACCESS_WORKLOAD_H
+#define MSFRS_SIM_ACCESS_WORKLOAD_H
+
+#include "sim/access/gateway.h"
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace msfrs::sim::access {
+
+/// Bits of a mt19937_64 as the field's distributions; those of the library differ between libraries.
+class Draws {
+public:
+    Draws(uint64_t seed, std::string_view name);
+    double uniform();               ///< in [0, 1)
+    double exponential();           ///< of mean 1
+    uint32_t below(uint32_t n);     ///< 0..n-1
+    /// exp(N(9.357, 1.318^2)) bytes, at most `cap`, on the trial's grid of steps of 2 %: mean 27.6 kB.
+    int64_t size(double cap);
+
+private:
+    std::mt19937_64 bits_;
+};
+
+/// Bytes of frames that an answer takes on the link.
+int64_t WireBytes(int64_t body);
+
+/// A request to come.
+struct Arrival {
+    double t;                       ///< s
+    uint32_t user;                  ///< among all
+    uint32_t server;
+    int64_t size;                   ///< bytes of the body
+};
+
+struct WorkloadParams {
+    enum class Kind { Backlogged, Open, Pages, Recorded };
+    Kind kind = Kind::Backlogged;
+    uint32_t inFlight = 4;          ///< Backlogged: requests of every user at a time, >= 1
+    double load = 0.95;             ///< Open: share of C, > 0
+    uint32_t objects = 12, connections = 6; ///< Pages: of a page, >= 1; of them at a time, >= 1
+    double think = 5;               ///< Pages: mean pause, s
+    std::vector<Arrival> recorded;  ///< Recorded: all that are wanted
+    int64_t fixedSize = 0;          ///< bytes of every answer; 0: lognormal
+    std::vector<uint32_t> users;    ///< in each class
+    /// Backlogged: in which of so many equal parts of the run a class asks: bit n for part n. Empty: always.
+    std::vector<uint32_t> active;
+    uint32_t parts = 1;
+};
+
+/// A request, or a page, and what became of it. Times in s.
+struct Record {
+    uint32_t cls, user;             ///< user: among all
+    int64_t size;                   ///< bytes of bodies
+    double wanted, ended = -1;      ///< -1: it has not
+    bool refused = false;
+    bool page = false;
+};
+
+class Workload {
+public:
+    /// \param seconds for which requests are made
+    Workload(Clock &, Gateway &, const WorkloadParams &, uint32_t servers, double rate, double seconds, uint64_t seed);
+    ~Workload();
+
+    const std::vector<Record> &records() const { return records_; }
+    /// Called with user and bytes of responses as they arrive.
+    std::function<void(uint32_t cls, uint32_t user, int64_t bytes)> received;
+
+private:
+    struct User {
+        uint32_t cls, number;
+        std::string name;
+        Draws draws;
+    };
+    struct Page;
+
+    void fetch(User &, uint32_t server, int64_t size, std::function<void(bool refused)> then);
+    void keepAsking(User &);
+    std::vector<Arrival> drawArrivals(uint64_t seed);
+    void browse(User &);
+    void object(User &, const std::shared_ptr<Page> &);
+    int64_t size(Draws &) const;
+    bool active(const User &) const;
+
+    Clock &clock_;
+    Gateway &gateway_;
+    WorkloadParams params_;
+    uint32_t servers_;
+    double rate_, seconds_;
+    std::vector<std::unique_ptr<User>> users_;
+    std::vector<Record> records_;
+};
+
+} // namespace msfrs::sim::access
+
+#endif

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The simulated access link: its queue, TCP alone and against loss, and whole runs with the real scheduler.
+#include "sim/access/connection.h"
+#include "sim/access/recorded.h"
+#include "sim/access/run.h"
+#include "support/plugins.h"
+
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace msfrs {
+namespace {
+
+using namespace sim::access;
+
+/// A connection that is read as soon as there is something to read.
+struct Download {
+    Download(const double rate, const int64_t queue, const msfrs_time rtt, const int64_t buffer = 0):
+        link(clock, rate, queue), connection(clock, link, 0, rtt, buffer)
+    {
+        connection.onReadable = [this] {
+            received += connection.receiver().read(1 << 20);
+            last = clock.now();
+        };
+    }
+
+    void fetch(const int64_t body)
+    {
+        connection.onOpen = [this, body] { connection.request(body); };
+        connection.open();
+    }
+
+    Clock clock;
+    Link link;
+    Connection connection;
+    int64_t received = 0;
+    msfrs_time last = -1; ///< when something came last
+};
+
+RunParams Defaults()
+{
+    RunParams params;
+    params.config.pluginDir = test::PluginDir();
+    return params;
+}
+
+TEST(Clock, DoesWhatIsDueAtTheSameTimeInOrder)
+{
+    Clock clock;
+    std::string order;
+    clock.at(2, [&] { order += "c"; });
+    clock.at(1, [&] {
+        order += "a";
+        clock.after(0, [&] { order += "b"; });
+    });
+    clock.at(2, [&] { order += "d"; });
+    clock.run(1);
+    EXPECT_EQ(order, "ab");
+    clock.run(3);
+    EXPECT_EQ(order, "abcd");
+    EXPECT_EQ(clock.now(), 3);
+}
+
+TEST(Clock, TimersCountOnceAndAsSetLast)
+{
+    Clock clock;
+    int calls = 0;
+    {
+        Timer gone(clock, [&] { calls += 100; });
+        gone.set(1);
+    }
+    Timer timer(clock, [&] { ++calls; });
+    timer.set(2);
+    timer.set(4);
+    clock.run(3);
+    EXPECT_EQ(calls, 0);
+    clock.run(5);
+    EXPECT_EQ(calls, 1);
+    timer.set(6);
+    timer.stop();
+    clock.run(7);
+    EXPECT_EQ(calls, 1);
+}
+
+TEST(AccessLink, DelaysByItsQueueAndDropsAtItsTail)
+{
+    Clock clock;
+    Link link(clock, FullFrame * 8 * 1000, 10 * FullFrame); // a frame a millisecond
+    std::vector<msfrs_time> arrived;
+    for (int n = 0; n < 20; ++n)
+        EXPECT_EQ(link.send(FullFrame, [&] { arrived.push_back(clock.now()); }), n < 12) << n;
+    EXPECT_EQ(link.backlog(), 10 * FullFrame);
+    clock.run(Second);
+    ASSERT_EQ(arrived.size(), 12u);
+    for (size_t n = 0; n < arrived.size(); ++n) // two find tokens
+        EXPECT_NEAR(static_cast<double>(arrived[n]), static_cast<double>(n < 2 ? 0 : (n - 1) * Ms), 10) << n;
+    const auto &counts = link.counts();
+    EXPECT_EQ(counts.droppedFrames, 8u);
+    EXPECT_EQ(counts.offered, counts.carried + counts.dropped + link.backlog());
+    EXPECT_NEAR(link.meanQueue(), 55e-6, 1e-6); // 10 + 9 + ... + 1 ms for a millisecond each, in a second
+    EXPECT_NEAR(link.queueQuantile(0.995), 0.006, 0.0011);
+}
+
+TEST(AccessLink, MakesUpForIdlenessByTwoFramesAlone)
+{
+    Clock clock;
+    Link link(clock, FullFrame * 8 * 1000, 100 * FullFrame);
+    clock.run(Second);
+    int arrived = 0;
+    for (int n = 0; n < 10; ++n)
+        link.send(FullFrame, [&] { ++arrived; });
+    clock.run(Second + 1);
+    EXPECT_EQ(arrived, 2);
+    clock.run(Second + 8 * Ms + 10);
+    EXPECT_EQ(arrived, 10);
+}
+
+TEST(AccessTcp, TakesARoundTripForEachDoublingInSlowStart)
+{
+    const auto rtt = 100 * Ms;
+    for (const auto &[segments, trips] : {std::pair(10, 2), {11, 3}, {30, 3}, {31, 4}, {70, 4}}) {
+        Download download(1e9, 1 << 24, rtt);
+        download.fetch(segments * Mss - ResponseHeader);
+        download.clock.run(10 * Second);
+        EXPECT_EQ(download.received, segments * Mss);
+        EXPECT_NEAR(Seconds(download.last), trips * Seconds(rtt), 0.01) << segments << " segments";
+    }
+}
+
+TEST(AccessTcp, FillsALinkAlone)
+{
+    Download download(2e6, 60'000, 100 * Ms);
+    download.fetch(100'000'000);
+    download.clock.run(10 * Second);
+    const auto before = download.received;
+    download.clock.run(70 * Second);
+    const double share = static_cast<double>(download.received - before) * 8 / 60 / 2e6;
+    EXPECT_GT(share, 0.98 * Mss / FullFrame);
+    EXPECT_LE(share, 1.0 * Mss / FullFrame + 0.001);
+}
+
+TEST(AccessTcp, IsBoundedByTheReceiveBuffer)
+{
+    const int64_t buffer = 10 * Mss;
+    Download download(100e6, 1 << 20, 100 * Ms, buffer);
+    download.fetch(100'000'000);
+    download.clock.run(20 * Second);
+    EXPECT_NEAR(static_cast<double>(download.received) / 20 / (static_cast<double>(buffer) / 0.1), 1.0, 0.05);
+    EXPECT_EQ(download.link.counts().droppedFrames, 0u);
+    EXPECT_LE(download.connection.sender()->congestion().window(), 25) << "what was never used has grown";
+}
+
+TEST(AccessTcp, IsBoundedByTheWindowsClampBothWays)
+{
+    Download download(100e6, 1 << 20, 100 * Ms, 20 * Mss);
+    download.fetch(100'000'000);
+    const auto segmentsATrip = [&] {
+        download.clock.run(download.clock.now() + Second);
+        const auto before = download.received;
+        download.clock.run(download.clock.now() + 10 * Second);
+        return static_cast<double>(download.received - before) / 100 / Mss;
+    };
+    EXPECT_NEAR(segmentsATrip(), 20, 1);
+    download.connection.receiver().clampWindow(6 * Mss);
+    EXPECT_NEAR(segmentsATrip(), 6, 0.5);
+    download.connection.receiver().clampWindow(12 * Mss);
+    EXPECT_NEAR(segmentsATrip(), 12, 1);
+}
+
+TEST(AccessTcp, StopsAtAFullBufferAndGoesOnWhenItIsRead)
+{
+    Download download(10e6, 1 << 20, 20 * Ms, 8192);
+    download.connection.onReadable = nullptr;
+    download.fetch(50'000);
+    download.clock.run(5 * Second);
+    EXPECT_LE(download.connection.receiver().unread(), 8192);
+    EXPECT_GT(download.connection.receiver().unread(), 8192 - Mss);
+    for (int n = 0; n < 1000 && download.received < 50'000 + ResponseHeader; ++n) {
+        download.received += download.connection.receiver().read(4096);
+        download.clock.run(download.clock.now() + 25 * Ms);
+    }
+    EXPECT_EQ(download.received, 50'000 + ResponseHeader);
+    EXPECT_LT(download.clock.now(), 7 * Second);
+}
+
+TEST(AccessTcp, DeliversEverythingOnceWhateverIsLost)
+{
+    for (const int64_t queue : {2 * FullFrame, 4 * FullFrame, 20 * FullFrame}) {
+        Download download(2e6, queue, 150 * Ms);
+        const int64_t body = 3'000'000;
+        download.fetch(body);
+        download.clock.run(300 * Second);
+        EXPECT_EQ(download.received, body + ResponseHeader);
+        EXPECT_EQ(download.connection.receiver().unread(), 0);
+        const auto dropped = download.link.counts().droppedFrames;
+        EXPECT_GT(dropped, 0u);
+        EXPECT_GE(download.connection.sender()->retransmitted(), dropped);
+        EXPECT_LE(download.connection.sender()->retransmitted(), dropped + 20) << "what was not lost was sent again";
+    }
+}
+
+TEST(AccessTcp, SeesTheRoundTripsThatTheGatewayWould)
+{
+    Download download(2e6, 1 << 20, 120 * Ms, 16 * Mss);
+    download.fetch(1'000'000);
+    download.clock.run(250 * Ms); // a segment of the answer has come, which echoes the request
+    EXPECT_NEAR(Seconds(download.connection.receiver().roundTrip()), 0.12, 0.001);
+    download.clock.run(2 * Second);
+    EXPECT_NEAR(Seconds(download.connection.least()), 0.12, 0.001);
+    EXPECT_NEAR(Seconds(download.connection.receiver().roundTrip()), 0.12, 0.02);
+    EXPECT_NEAR(Seconds(download.connection.latest()), 0.12, 0.02);
+}
+
+TEST(AccessRun, IsTheSameEveryTime)
+{
+    auto params = Defaults();
+    params.seconds = 30;
+    params.warmup = 5;
+    const auto one = Simulate(params), same = Simulate(params);
+    EXPECT_EQ(one.perUser, same.perUser);
+    EXPECT_EQ(one.carried, same.carried);
+    EXPECT_EQ(one.all.mean, same.all.mean);
+    params.seed = 2;
+    EXPECT_NE(Simulate(params).perUser, one.perUser);
+}
+
+TEST(AccessRun, ConservesBytes)
+{
+    for (const bool scheduled : {true, false}) {
+        auto params = Defaults();
+        params.scheduled = scheduled;
+        params.workload.kind = WorkloadParams::Kind::Recorded;
+        int64_t bodies = 0;
+        for (uint32_t n = 0; n < 500; ++n) {
+            params.workload.recorded.push_back({n * 0.06, n % 12, n % 7, 1000 + 97 * static_cast<int64_t>(n)});
+            bodies += params.workload.recorded.back().size;
+        }
+        params.seconds = 30;
+        params.warmup = 0;
+        params.drain = 300;
+        const auto result = Simulate(params);
+        EXPECT_EQ(result.all.count, 500u);
+        EXPECT_EQ(result.all.unfinished, 0u);
+        EXPECT_EQ(result.received, bodies);
+        EXPECT_GT(result.carried, bodies);
+        EXPECT_LT(static_cast<double>(result.carried), 1.12 * static_cast<double>(bodies)); // headers, tails sent again
+        EXPECT_EQ(result.log, "");
+    }
+}
+
+TEST(AccessRun, KeepsTheWeightsWhileTheLinkIsSaturated)
+{
+    const auto result = Simulate(Defaults());
+    EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.12);
+    EXPECT_NEAR(result.perUser[1] / result.perUser[2], 2, 0.06);
+    EXPECT_GT(result.utilisation, 0.98);
+    EXPECT_LT(result.queueMean, 0.12);
+    EXPECT_LT(result.dropped, 0.01);
+}
+
+TEST(AccessRun, KeepsTheWeightsNearItsServers)
+{
+    auto params = Defaults();
+    params.rate = 10e6;
+    params.rtts = {2 * Ms, 3 * Ms, 4 * Ms};
+    params.workload.users = {12, 12, 12};
+    const auto result = Simulate(params);
+    EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.12);
+    EXPECT_GT(result.utilisation, 0.995);
+    EXPECT_LT(result.queueMean, 0.06);
+}
+
+TEST(AccessRun, WhoIsLeftAloneGetsAWindowForTheWholeLink)
+{
+    auto params = Defaults();
+    params.rtts = {200 * Ms};
+    params.workload.kind = WorkloadParams::Kind::Recorded;
+    for (uint32_t n = 0; n < 20; ++n) // the last one's connection is opened with a small buffer
+        params.workload.recorded.push_back({0.001 * n, n % 12, 0, n < 19 ? 20'000 : 3'000'000});
+    params.seconds = 60;
+    params.warmup = 0;
+    const auto result = Simulate(params);
+    EXPECT_EQ(result.all.unfinished, 0u);
+    EXPECT_LT(result.all.p99, 20) << "the link takes 14 s for all of them";
+}
+
+TEST(AccessRun, StockSharesEquallyThroughAFullQueue)
+{
+    auto params = Defaults();
+    params.scheduled = false;
+    const auto result = Simulate(params);
+    EXPECT_NEAR(result.perUser[0] / result.perUser[2], 1, 0.1);
+    EXPECT_NEAR(result.queueMean, 0.214, 0.02); // of 0.231: as in the field trial
+    EXPECT_GT(result.dropped, 0.1);
+}
+
+TEST(AccessRun, ClassesThatComeBackHaveTheirShare)
+{
+    auto params = Defaults();
+    params.seconds = 400;
+    params.workload.parts = 4;
+    params.workload.active = {0b1001, 0b1011, 0b1111};
+    const auto result = Simulate(params);
+    for (const size_t part : {0, 3}) {
+        EXPECT_NEAR(result.parts[part][0] / result.parts[part][2], 4, 0.4) << part;
+        EXPECT_NEAR(result.parts[part][1] / result.parts[part][2], 2, 0.2) << part;
+    }
+    EXPECT_NEAR(result.parts[1][1] / result.parts[1][2], 2, 0.2);
+    EXPECT_LT(result.parts[2][0] + result.parts[2][1], 0.2 * result.parts[2][2]) << "what had begun";
+}
+
+TEST(AccessRun, OffersWhatWasAsked)
+{
+    auto params = Defaults();
+    params.workload.kind = WorkloadParams::Kind::Open;
+    params.workload.load = 0.7;
+    params.seconds = 400;
+    params.warmup = 0;
+    params.drain = 30;
+    const auto result = Simulate(params);
+    EXPECT_NEAR(result.utilisation, 0.7, 0.03);
+    EXPECT_NEAR(static_cast<double>(result.received) / static_cast<double>(result.all.count), 27'600, 6'000);
+}
+
+TEST(AccessRun, LoadsPages)
+{
+    auto params = Defaults();
+    params.workload.kind = WorkloadParams::Kind::Pages;
+    const auto ours = Simulate(params);
+    params.scheduled = false;
+    const auto stock = Simulate(params);
+    EXPECT_GT(ours.all.count, 50u);
+    EXPECT_LT(ours.classes[0].mean, 0.8 * stock.classes[0].mean);
+}
+
+class Recorded : public ::testing::Test {
+protected:
+    ~Recorded() override { std::remove(path.c_str()); }
+
+    std::vector<Arrival> read(const std::string &text) const
+    {
+        std::ofstream(path) << text;
+        return ReadRecorded(path, {"gold", "bronze"}, {2, 3}, 12);
+    }
+    std::string refusal(const std::string &text) const
+    {
+        try {
+            read(text);
+        } catch (const ConfigError &e) {
+            return std::string(e.what()).substr(path.size());
+        }
+        return "";
+    }
+
+    const std::string path = ::testing::TempDir() + "requests.csv";
+    const std::string head = "t_start,t_end,user,class,server,size\n";
+};
+
+TEST_F(Recorded, RequestsAreMadeInOrder)
+{
+    const auto found = read(head + "2.5,3,bronze-3,bronze,s12.test,700\n0.5,,gold-2,gold,s01.test,64\n");
+    ASSERT_EQ(found.size(), 2u);
+    EXPECT_EQ(found[0].t, 0.5);
+    EXPECT_EQ(found[0].user, 1u);
+    EXPECT_EQ(found[0].server, 0u);
+    EXPECT_EQ(found[1].user, 4u);
+    EXPECT_EQ(found[1].server, 11u);
+    EXPECT_EQ(found[1].size, 700);
+}
+
+TEST_F(Recorded, MistakesAreRefusedByLine)
+{
+    EXPECT_EQ(refusal(head + "1,2,gold-3,gold,s01.test,64\n"), ":2: user gold-3 is not one of 2");
+    EXPECT_EQ(refusal(head + "1,2,gold-1,gold,s01.test,64\n1,2,gold-1,gold,s13.test,64\n"),
+              ":3: server s13.test is not one of 12");
+    EXPECT_EQ(refusal(head + "1,2,tin-1,tin,s01.test,64\n"), ":2: there is no class tin");
+    EXPECT_EQ(refusal(head + "1,2,gold-1,gold,s01.test,-5\n"), ":2: t_start 1 and size -5 are not what a request has");
+    EXPECT_EQ(refusal("t_start,class\n1,gold\n"), ":2: there is no user");
+    EXPECT_EQ(refusal(""), " cannot be read: wanted is requests.csv of a field trial");
+}
+
+} // namespace
+} // namespace msfrs
