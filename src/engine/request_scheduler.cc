@@ -314,7 +314,8 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     assert(r.state == Request::State::Served);
     if (self.config.quantum == 0 || r.quantumLeft > 0)
         return true;
-    if (self.engine->totals().queued.items == 0) {
+    // Who is alone in waiting for its next quantum goes on, unless there are more in service than there should be.
+    if (self.engine->totals().queued.items == 0 && self.rate.within()) {
         r.undisturbed += self.config.quantum;
         r.quantumLeft = self.config.quantum;
         ++r.quanta;
@@ -449,7 +450,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         const auto elapsed = now - (self.rate.nextUpdate() - self.rate.params().interval);
         PathState path = {self.path.queue(now), self.path.meanBase(now), self.ownShare(now), 0};
         if (path.base > 0 && self.config.quantum > 0)
-            path.places = 2 * (1 + self.product(path.base) / static_cast<double>(self.config.quantum));
+            path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.config.rate, path)) {
             self.budget.update(elapsed, self.rate.utilisation(), self.rate.fullShare(),
                                self.rate.params().target);

@@ -7,7 +7,7 @@ namespace msfrs {
 
 namespace {
 constexpr msfrs_time Memory = 3'000'000'000; ///< quanta make U of one interval uneven
-constexpr double Wider = 1.03, Narrower = 0.98;
+constexpr double Wider = 1.02, Narrower = 0.98;
 } // namespace
 
 void FlightBudget::update(const msfrs_time elapsed, const double utilisation, const double fullShare,
@@ -20,9 +20,9 @@ void FlightBudget::update(const msfrs_time elapsed, const double utilisation, co
     if (gathered_ < Memory)
         return;
     const double mean = carried_ / static_cast<double>(gathered_);
-    if (mean < target - (1 - target) / 2)
+    if (mean < target - 0.7 * (1 - target))
         factor_ = std::min(factor_ * Wider, Most);
-    else if (mean >= target)
+    else if (mean > target - 0.3 * (1 - target))
         factor_ = std::max(factor_ * Narrower, Least);
     gathered_ = 0;
     carried_ = 0;

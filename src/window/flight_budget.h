@@ -26,7 +26,7 @@ public:
     double factor() const { return factor_; } ///< phi, from Least to Most
 
 private:
-    double factor_ = 1.0625;
+    double factor_ = 1;
     msfrs_time gathered_ = 0; ///< ns of intervals in which requests waited
     double carried_ = 0;      ///< U times time over them, ns
 };

@@ -57,6 +57,8 @@ RateController::RateController(const WindowParams &params, LedgerWindow &window,
 
 bool RateController::open() const { return window_.outstanding < std::lround(window_.limit); }
 
+bool RateController::within() const { return window_.outstanding <= std::lround(window_.limit); }
+
 bool RateController::openForFresh() const
 {
     return window_.outstanding < std::lround(window_.limit * (1.0 + params_.reserve));

@@ -68,6 +68,8 @@ public:
 
     /// W < W+: a release of any kind is allowed.
     bool open() const;
+    /// W <= W+: nobody has to give his place back.
+    bool within() const;
     /// W < (1 + reserve) W+: a release of a first quantum is allowed.
     bool openForFresh() const;
     void released() { ++window_.outstanding; }

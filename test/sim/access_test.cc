@@ -308,7 +308,8 @@ TEST(AccessRun, ClassesThatComeBackHaveTheirShare)
         EXPECT_NEAR(result.parts[part][1] / result.parts[part][2], 2, 0.2) << part;
     }
     EXPECT_NEAR(result.parts[1][1] / result.parts[1][2], 2, 0.2);
-    EXPECT_LT(result.parts[2][0] + result.parts[2][1], 0.2 * result.parts[2][2]) << "what had begun";
+    // What had begun, of which the largest come last.
+    EXPECT_LT(result.parts[2][0] + result.parts[2][1], 0.3 * result.parts[2][2]);
 }
 
 TEST(AccessRun, OffersWhatWasAsked)

@@ -19,7 +19,7 @@ TEST(FlightBudget, GrowsWhileRequestsWaitAndTheLinkIsNotFull)
     FlightBudget budget;
     const double before = budget.factor();
     Pass(budget, 3, 0.97);
-    EXPECT_DOUBLE_EQ(budget.factor(), before * 1.03);
+    EXPECT_DOUBLE_EQ(budget.factor(), before * 1.02);
     Pass(budget, 600, 0.5);
     EXPECT_EQ(budget.factor(), FlightBudget::Most) << "servers that are slow must not open windows without bound";
 }
@@ -27,6 +27,7 @@ TEST(FlightBudget, GrowsWhileRequestsWaitAndTheLinkIsNotFull)
 TEST(FlightBudget, ShrinksWhileTheLinkIsFull)
 {
     FlightBudget budget;
+    Pass(budget, 60, 0.9);
     const double before = budget.factor();
     Pass(budget, 3, 0.99);
     EXPECT_DOUBLE_EQ(budget.factor(), before * 0.98);
@@ -38,7 +39,8 @@ TEST(FlightBudget, StaysWhereTheLinkIsJustBelowItsTarget)
 {
     FlightBudget budget;
     const double before = budget.factor();
-    Pass(budget, 600, 0.987);
+    Pass(budget, 600, 0.9835);
+    Pass(budget, 600, 0.9865);
     EXPECT_EQ(budget.factor(), before);
 }
 
@@ -47,10 +49,10 @@ TEST(FlightBudget, OneIntervalDecidesNothing)
     FlightBudget budget;
     const double before = budget.factor();
     for (int n = 0; n < 60; ++n) {
-        Pass(budget, 1, 0.961);
+        Pass(budget, 1, 0.955);
         Pass(budget, 2, 1);
     }
-    EXPECT_EQ(budget.factor(), before) << "a mean of 0.987";
+    EXPECT_EQ(budget.factor(), before) << "a mean of 0.985";
 }
 
 TEST(FlightBudget, LearnsNothingWhileNobodyWaits)
@@ -58,7 +60,6 @@ TEST(FlightBudget, LearnsNothingWhileNobodyWaits)
     FlightBudget budget;
     const double before = budget.factor();
     Pass(budget, 600, 0.2, 0.4);
-    Pass(budget, 600, 1, 0);
     EXPECT_EQ(budget.factor(), before);
 }
 

@@ -45,7 +45,7 @@ void Connection::answerHandshake()
 
 void Connection::request(const int64_t body)
 {
-    asked_ = clock_.now();
+    asked_ = lastAsked_ = clock_.now();
     clock_.after(rtt_ / 2, [this, body, asked = asked_] {
         if (!sender_)
             sender_.emplace(clock_, [this](const Segment &s) { carry(s); }, receiver_.edge(),
@@ -74,6 +74,9 @@ void Connection::sample(const msfrs_time rtt)
 
 msfrs_time Connection::latest() const
 {
+    constexpr msfrs_time Stale = 1'000'000'000; // as Squid's Path() has it
+    if (receiver_.roundTrip() > 0 && clock_.now() - lastAsked_ > Stale)
+        return receiver_.roundTrip();
     return receiver_.roundTrip() > 0 && srtt_ > 0 ? std::min(receiver_.roundTrip(), srtt_) : srtt_;
 }
 

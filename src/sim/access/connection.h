@@ -50,7 +50,7 @@ private:
     Clock &clock_;
     Link &link_;
     uint32_t server_;
-    msfrs_time rtt_, opened_ = 0, asked_ = -1, synAcked_ = 0;
+    msfrs_time rtt_, opened_ = 0, asked_ = -1, lastAsked_ = 0, synAcked_ = 0;
     Receiver receiver_;
     std::optional<Sender> sender_;
     Timer again_;

@@ -177,7 +177,7 @@ const std::vector<Option> &Options()
         Numeric("seed", "the first; 1", Plain, 0, 1e9, run(&RunParams::seed)),
         Numeric("seeds", "how many; 1", Plain, 1, 1000, [](Wanted &w) -> auto & { return w.seeds; }),
         Numeric("rtt", "msfrs_link rtt=; 300ms", Durations, 1e6, 1e10, config(&RequestConfig::rtt)),
-        Numeric("target", "msfrs_window target=; 99.5%", Shares, 0.01, 0.9999, window(&WindowParams::target)),
+        Numeric("target", "msfrs_window target=; 99%", Shares, 0.01, 0.9999, window(&WindowParams::target)),
         Numeric("interval", "msfrs_window interval=; 1s", Durations, 1e7, 1e12, window(&WindowParams::interval)),
         Numeric("growth", "msfrs_window growth=; 2", Plain, 1.01, 100, window(&WindowParams::growth)),
         Numeric("reserve", "msfrs_window reserve=; 50%", Shares, 0, 100, window(&WindowParams::reserve)),

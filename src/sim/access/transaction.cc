@@ -123,6 +123,8 @@ bool Transaction::mayRead()
         if (afterPause_)
             scheduler.allowMore(*scheduled_, connection_->receiver().unread());
         afterPause_ = false;
+        if (headed_)
+            scheduler.expect(*scheduled_, rest(), now);
         more = scheduler.readMore(*scheduled_, now);
         contended = scheduler.contended();
         if (more && untilFitting_ <= 0) {

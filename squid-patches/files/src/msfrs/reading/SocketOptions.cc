@@ -60,9 +60,14 @@ Msfrs::Path(const Comm::Connection &conn)
     if (getsockopt(conn.fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
         return path;
     constexpr int64_t Us = 1000; // ns
+    constexpr uint32_t StaleMs = 1000;
     path.window = info.tcpi_rcv_ssthresh;
     path.srtt = info.tcpi_rtt * Us;
-    path.latest = (info.tcpi_rcv_rtt > 0 ? std::min(info.tcpi_rcv_rtt, info.tcpi_rtt) : info.tcpi_rtt) * Us;
+    // What we sent long ago tells nothing about now: in a download that is its request.
+    const auto stale = info.tcpi_last_data_sent > StaleMs;
+    path.latest = (info.tcpi_rcv_rtt == 0 ? info.tcpi_rtt
+                   : stale                ? info.tcpi_rcv_rtt
+                                          : std::min(info.tcpi_rcv_rtt, info.tcpi_rtt)) * Us;
     // where the kernel is older than its field the length is shorter
     const auto known = length >= offsetof(tcp_info, tcpi_min_rtt) + sizeof(info.tcpi_min_rtt);
     path.least = (known && info.tcpi_min_rtt > 0) ? std::min(info.tcpi_min_rtt, info.tcpi_rtt) * Us : path.srtt;
