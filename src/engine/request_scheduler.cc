@@ -510,7 +510,7 @@ int RequestScheduler::receiveBufferShare(const msfrs_time base) const
     const auto &c = impl_->config;
     if (c.quantum == 0)
         return 0;
-    const auto share = impl_->budget.factor() * impl_->product(base) /
+    const auto share = impl_->budget.factor() * impl_->rate.floorFactor() * impl_->product(base) /
                        std::max<double>(impl_->rate.window().outstanding, 1);
     const auto least = std::min(c.quantum, LeastWindow);
     return static_cast<int>(std::min(std::max(share, static_cast<double>(least)), static_cast<double>(receiveBuffer())));

@@ -138,6 +138,7 @@ struct WindowReport {
     double changedAt = 0;             ///< s of the host's clock: when; counts only if it was
     double queue = -1, base = 0;      ///< s: what the queue at the provider adds to round trips (negative: not known), and
                                       ///< their mean without it
+    double budget = 1;                ///< phi: receive windows in service add up to so many times C R
     bool metered = false;             ///< whether U comes from the interface counter
     struct Sample { double at, w, wplus, u, full; }; ///< s of the host's clock; W; W+; U; share of time full
     std::vector<Sample> history;      ///< latest last, at most 120

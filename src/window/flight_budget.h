@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How many bytes those in service may have on their way together, and with that how large each one's receive window is.
+/// How many bytes those in service may have on their way together, and with that how large each one's receive window
+/// is.
 ///
-/// Windows that add up to C (R + q*) would just fill the link and leave q* at the provider. Some of them are not used: a
-/// server has not answered yet, an exchange is over and nobody knows, a pause has just ended. So the sum is phi C (R + q*),
-/// and phi follows what the link carries while requests wait. More places would not do: each would get a smaller window.
+/// Windows that add up to C (R + q*) would just fill the link and leave q* at the provider. Some of them are not used:
+/// a server has not answered yet, an exchange is over and nobody knows, a pause has just ended. So the sum is phi C (R
+/// + q*), and phi follows what the link carries while requests wait. More places would not do: each would get a smaller
+/// window.
 #ifndef MSFRS_WINDOW_FLIGHT_BUDGET_H
 #define MSFRS_WINDOW_FLIGHT_BUDGET_H
 

@@ -18,12 +18,7 @@ constexpr double GentleStep = 0.9;               ///< in one interval, below tha
 constexpr double LongQueue = 2;                  ///< times `queue`
 constexpr msfrs_time IdleMemory = 10'000'000'000;
 constexpr double NearlyIdle = 0.5;
-constexpr double FloorStep = 1.25;               ///< at most, in one interval: what has grown shows after round trips
-constexpr double NearFloor = 1.1;                ///< times the floor: W+ does not come down
-constexpr double LeastOwn = 1e-3;                ///< share of C
-constexpr double FloorTrial = 2, FloorGain = 1.25; ///< so many times the places must bring so many times the share
-constexpr msfrs_time FloorRest = 60'000'000'000;
-constexpr double OthersMatter = 0.1;             ///< share of C that is more than a wrong overhead
+constexpr double FloorStep = 1.25;               ///< at most, in one interval
 
 /// U_m, equation (2): share of C that so many bytes in so much time are.
 double Utilisation(const double bytes, const msfrs_time time, const double rate)
@@ -132,28 +127,13 @@ void RateController::change(const double limit, const WindowChange why)
 /// \returns whether W+ must not come down
 bool RateController::keepFloor(const msfrs_time elapsed, const PathState &path)
 {
-    floorRest_ = std::max<msfrs_time>(floorRest_ - elapsed, 0);
-    const bool others = path.own >= 0 && utilisation_ - path.own >= OthersMatter;
-    if (!others || path.own >= NearFloor * params_.floor || fullShare_ < 0.5) {
-        floorLimit_ = 0;
-        return false;
-    }
-    if (floorRest_ > 0)
+    const auto verdict = floor_.update({elapsed, utilisation_, path.own, fullShare_}, params_.floor);
+    if (verdict == WindowFloor::Verdict::Yield)
         return false;
     fullFor_ = 0;
-    if (path.own >= params_.floor)
-        return true;
-    if (floorLimit_ > 0 && window_.limit >= FloorTrial * floorLimit_ && path.own < FloorGain * floorOwn_) {
-        change(floorLimit_, WindowChange::Floor);
-        floorLimit_ = 0;
-        floorRest_ = FloorRest;
-        return true;
-    }
-    if (floorLimit_ == 0 || window_.limit >= FloorTrial * floorLimit_) {
-        floorLimit_ = window_.limit;
-        floorOwn_ = std::max(path.own, LeastOwn);
-    }
-    change(window_.limit * std::min(FloorStep, params_.floor / std::max(path.own, LeastOwn)), WindowChange::Floor);
+    // Not by round trips: where others' queue always stands, nobody has seen the least.
+    if (verdict == WindowFloor::Verdict::Grow && window_.limit < params_.initial)
+        change(std::min(window_.limit * FloorStep, params_.initial), WindowChange::Floor);
     return true;
 }
 

@@ -22,15 +22,14 @@
 /// goes back to W0+. Not in the paper; off by default.
 ///
 /// The floor. Other traffic that fills the link would take W+ down to 1, and whoever is scheduled would have nothing. While
-/// requests wait and responses have less than `floor` of C, W+ grows instead, until they have that or nobody waits: that
-/// is what they would have as so many TCP connections. Traffic that does not give way (a constant stream) is found out by
-/// that: where twice the places have not brought a quarter more, W+ goes back, and is not tried again for a minute.
-/// Not in the paper.
+/// requests wait and responses have less than `floor` of C, W+ does not come down, and receive windows grow: see
+/// window_floor.h. Not in the paper.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
 #include "engine/ledger.h"
 #include "plugin/msfrs_plugin.h"
+#include "window/window_floor.h"
 
 #include <optional>
 
@@ -45,7 +44,7 @@ struct WindowParams {
     msfrs_time memory = 0;              ///< ns, full time that is gathered before W+ is recomputed; 0: half an interval
     double early = 0;                   ///< share of U+ below which W+ grows without waiting for `memory`; 0: never
     double initial = 1.0;               ///< W0+, >= 1
-    double floor = 0.3;                 ///< share of C that responses keep beside other traffic, 0 <= floor < 1; 0: none
+    double floor = 0.5;                 ///< share of C that responses keep beside other traffic, 0 <= floor < 1; 0: none
     msfrs_time queue = 0;               ///< ns, what may stand at the provider; 0: W+ does not come down by that
 };
 
@@ -99,6 +98,8 @@ public:
     /// Notes how many are outstanding, for their mean over an interval.
     void sample() { outstandingSum_ += window_.outstanding; ++outstandingSamples_; }
 
+    /// What receive windows are multiplied by beside other traffic, >= 1.
+    double floorFactor() const { return floor_.factor(); }
     double utilisation() const { return utilisation_; } ///< of the whole last interval, share of C
     double fullShare() const { return fullShare_; }     ///< share of the last interval in which it was full
     const WindowParams &params() const { return params_; }
@@ -132,8 +133,7 @@ private:
     double fullForBytes_ = 0;         ///< U times time over them, ns
     msfrs_time idleFor_ = 0;          ///< intervals in a row in which the link was nearly idle
     WindowChange lastChange_ = WindowChange::None;
-    double floorLimit_ = 0, floorOwn_ = 0; ///< W+ and PathState::own when growth was last worth it; 0: not tried
-    msfrs_time floorRest_ = 0;        ///< how long the floor is given up yet
+    WindowFloor floor_;
     msfrs_time changedAt_ = 0;
 };
 

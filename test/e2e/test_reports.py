@@ -137,6 +137,8 @@ def test_the_metrics_are_the_reports_figures(busy):
     assert found['msfrs_link_capacity_bytes_per_second',] == busy.world.rate_bps / 8
     assert found['msfrs_window_outstanding_responses',] == report['window']['outstanding']
     assert found['msfrs_window_limit_responses',] == report['window']['limit']
+    assert found['msfrs_window_budget_ratio',] == pytest.approx(report['window']['budget'], abs=1e-3)
+    assert 1 <= report['window']['budget'] <= 1.5, 'nothing but responses is on the link'
     assert found['msfrs_holding',] == 1
     assert found['msfrs_window_last_change', 'reset'] == 0
     for row in report['classes']:

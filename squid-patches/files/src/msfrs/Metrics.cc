@@ -241,6 +241,9 @@ Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
                      Fixed(window.outstanding, 0));
         writer.gauge("msfrs_window_limit_responses", nullptr, "W+: responses that may be under way.",
                      Fixed(window.limit, 6));
+        writer.gauge("msfrs_window_budget_ratio", "ratio",
+                     "Phi: bytes that may be on their way, of what link and round trips hold.",
+                     Fixed(window.budget, 6));
         PrintHolding(writer, window, Gateway::Now()*1e-9);
         const auto &excess = TheExcessCounts();
         writer.counter("msfrs_excess_lines", nullptr, "Lines that msfrs_excess took.", excess.lines);

@@ -234,6 +234,7 @@ PrintWindow(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::W
        "  queue: " << (window.queue < 0 ? "null" : Fixed(window.queue, 4)) <<
        " # at the provider, as round trips to servers see it; null: too few seen lately\n"
        "  base: " << (window.base > 0 ? Fixed(window.base, 4) : "null") << " # their mean without that queue\n"
+       "  budget: " << Fixed(window.budget, 3) << " # phi: what may be on the way, of what link and round trips hold\n"
        "  utilisation: " << Fixed(window.utilisation, 4) << " # U of the last interval, share of the rate\n"
        "  own: " << (window.own < 0 ? "null" : Fixed(window.own, 4)) << " # what responses had of that\n"
        "  floor: " << Fixed(config.window.floor, 2) << "\n"
