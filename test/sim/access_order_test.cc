@@ -62,7 +62,7 @@ TEST_P(AccessOrder, UsersOfAClassHaveTheSame)
 }
 
 /// As the field trial judges its phases: without the first part of each, in which what was asked before still comes.
-/// Over thirty seeds 2.4 % on average, and 3.7 % at most; wanted is 3 %.
+/// Over thirty seeds 2.2 % on average, and 3.8 % at most; wanted is 3 %.
 TEST_P(AccessOrder, ClassesHaveTheirSharesInEveryPhase)
 {
     const auto worst = [&](const Settings &settings) {
@@ -180,6 +180,7 @@ TEST_P(AccessOrder, ALargeResponseOfTheLastClassIsNeverWithoutServiceForLong)
         return scene.longest("large");
     };
     EXPECT_LT(longest(Default, 4), 30);
+    EXPECT_LT(longest(Default, 8), 30) << "among more, whom the reserve could serve for longer";
     EXPECT_GT(longest(NoShares, 4), 30);
     EXPECT_GT(longest(NoDecay, 4), 30);
 }
