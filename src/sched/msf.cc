@@ -39,7 +39,8 @@
 ///   ahead=inf    the least left of all goes first, whoever wants it: a baseline that shows what fairness costs.
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
 /// yet, of a class that is not ahead of the least served one by more than `ahead`, in bytes of a user of weight 1, and of
-/// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes. Under backlog all
+/// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes; of none while that one
+/// had no service for lead_time. Under backlog all
 /// classes come to be ahead by as much, which leaves their shares as they are.
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under

@@ -16,13 +16,19 @@ inline double Decay(const Instance &self, const Presence &p)
     return std::exp(static_cast<double>(p.busySince - self.now) / self.leadTime);
 }
 
+/// Whether somebody who has something waiting had no service for `leadTime`.
+inline bool Neglected(const Instance &self, const FlowState &f)
+{
+    return static_cast<double>(self.now - std::max(f.busySince, f.servedAt)) >= self.leadTime;
+}
+
 /// How far a user may be ahead of the least served one of the class and still go first, in bytes of a user: the less
 /// the longer that one has had something waiting, and nearly nothing once he had no service for `leadTime`.
 inline double Lead(const Instance &self, const FlowState &least)
 {
     if (self.ahead == NoBound)
         return NoBound;
-    if (static_cast<double>(self.now - std::max(least.busySince, least.servedAt)) >= self.leadTime)
+    if (Neglected(self, least))
         return self.leadFloor;
     return std::max(self.leadFloor, self.lead * Decay(self, least));
 }
@@ -37,12 +43,15 @@ inline const FlowState &NextUser(const Instance &self, const ClassState &c)
 constexpr size_t Nowhere = SIZE_MAX;
 
 /// The user of a class who may use the reserve: least served of those with a fresh item, and not ahead of whoever is
-/// least served of all. Else one with many requests would have it all the time, and more than its share.
+/// least served of all. Else one with many requests would have it all the time, and more than its share. Nor while that
+/// one is neglected: what the reserve lets go keeps W above W+, and then nobody else goes.
 inline FlowState *FreshUser(const Instance &self, const ClassState &c)
 {
     if (c.fresh.empty())
         return nullptr;
     const auto user = c.fresh.top();
+    if (c.sorted && user != &c.leastServed() && Neglected(self, c.leastServed()))
+        return nullptr;
     const bool first = self.users == Fifo ||
                        c.fresh.keyAt(0) <= c.leastKey() + static_cast<double>(self.userAhead) / user->flow->weight;
     return first ? user : nullptr;

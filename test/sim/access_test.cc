@@ -252,7 +252,9 @@ TEST(AccessRun, ConservesBytes)
 
 TEST(AccessRun, KeepsTheWeightsWhileTheLinkIsSaturated)
 {
-    const auto result = Simulate(Defaults());
+    auto params = Defaults();
+    params.seconds = 460; // utilisation varies by 0.3 % over shorter runs
+    const auto result = Simulate(params);
     EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.12);
     EXPECT_NEAR(result.perUser[1] / result.perUser[2], 2, 0.06);
     EXPECT_GT(result.utilisation, 0.98);

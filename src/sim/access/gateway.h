@@ -9,6 +9,7 @@
 #include "engine/request_scheduler.h"
 #include "sim/access/connection.h"
 
+#include <functional>
 #include <list>
 #include <optional>
 #include <random>
@@ -23,6 +24,8 @@ struct Wish {
     std::string user;
     uint32_t server;
     int64_t size;        ///< bytes of the body
+    /// What the server says is left, of what is left (bytes); none: the truth.
+    std::function<int64_t(int64_t left)> says = {};
 };
 
 /// Told about a request's course.

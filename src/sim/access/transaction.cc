@@ -124,7 +124,7 @@ bool Transaction::mayRead()
             scheduler.allowMore(*scheduled_, connection_->receiver().unread());
         afterPause_ = false;
         if (headed_)
-            scheduler.expect(*scheduled_, rest(), now);
+            scheduler.expect(*scheduled_, wish_.says ? wish_.says(rest()) : rest(), now);
         more = scheduler.readMore(*scheduled_, now);
         contended = scheduler.contended();
         if (more && untilFitting_ <= 0) {
