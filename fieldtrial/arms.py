@@ -40,6 +40,7 @@ ARMS = {arm.name: arm for arm in (
     Arm('msfrs', 'MSF-RS with its defaults', squidconf.msfrs, scheduled=True),
     Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', squidconf.msfrs_told, scheduled=True,
         prepare=_told),
+    Arm('sjf', 'the least left of a response first, whoever wants it', squidconf.shortest_first, scheduled=True),
     Arm('fifo', 'whole responses, in the order of arrival', squidconf.queueing('fifo'), scheduled=True),
     Arm('drr', 'whole responses, deficit round robin by class', squidconf.queueing('drr'), scheduled=True),
     Arm('msfq', 'whole responses, minimum starting tag by class', squidconf.queueing('msfq'), scheduled=True),

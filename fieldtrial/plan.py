@@ -9,6 +9,8 @@ from .workloads.disturbed import LABELS as DISTURBANCES
 ALL = ('stock', 'stock-pools', 'stock-htb', 'msfrs-paper', 'msfrs')
 #: Packet schedulers for requests, beside what they are measured against.
 QUEUEING = ('fifo', 'drr', 'msfq')
+#: What fairness costs: the mean without it, and the shares.
+UNFAIR = ('sjf',)
 CHIEF = ('stock', 'stock-htb', 'msfrs')
 MAIN = ('stock', 'msfrs')
 OURS = ('msfrs',)
@@ -88,8 +90,8 @@ def full():
         Condition('https-backlogged', OURS, 80, 30, rate_bps=100e6, buffer_bdp=10, users=(40, 40, 40)),
         Condition('https-backlogged', OURS, 460, 60, users=(24, 4, 4)),
         *apart(),
-        Condition('backlogged', (*ALL, *QUEUEING), 220, 60),
-        Condition('open', ALL, 320, 60, {'load': 0.95}, drain_s=30),
+        Condition('backlogged', (*ALL, *UNFAIR, *QUEUEING), 220, 60),
+        Condition('open', (*ALL, *UNFAIR), 320, 60, {'load': 0.95}, drain_s=30),
         Condition('pages', CHIEF, 320, 60),
         Condition('pages', CHIEF, 320, 60, buffer_bdp=10),
         Condition('backlogged', MAIN, 180, 60, rate_bps=10e6),
@@ -99,7 +101,7 @@ def full():
         Condition('phases', PAPER, 400, 20),
         Condition('backlogged', MAIN, 220, 60, buffer_bdp=10),
         *(Condition('cbr', PAPER, 240, 80, {'share': share}) for share in (0.2, 0.4, 0.6)),
-        Condition('open', CHIEF, 320, 60, {'load': 0.95}, buffer_bdp=10, drain_s=30),
+        Condition('open', (*CHIEF, *UNFAIR), 320, 60, {'load': 0.95}, buffer_bdp=10, drain_s=30),
         Condition('open', CHIEF, 220, 60, {'load': 0.95}, rate_bps=10e6, drain_s=20),
     ]
 

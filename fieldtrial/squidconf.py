@@ -83,6 +83,12 @@ def excess_socket(world):
     return world.squid_directory() / 'excess.sock'
 
 
+def shortest_first(world):
+    """Windows and quanta as with the defaults, without fairness: who has least left goes first, of all. What that does
+    for the mean, and to the shares, is the price of fairness."""
+    return msfrs(world, extra=('msfrs_arbiter msf order=remaining ahead=inf',))
+
+
 #: The paper serves whole responses, and updates its window every five seconds.
 WHOLE_RESPONSES = ('msfrs_window target=98% interval=5s reserve=0', 'msfrs_quantum none')
 

@@ -13,6 +13,7 @@ ARMS = {
     'msfrs-paper': 'MSF-RS (paper)',
     'msfrs': 'MSF-RS',
     'msfrs-edge': 'MSF-RS told by msfrs-edge',
+    'sjf': 'least left first',
     'fifo': 'FIFO on requests',
     'drr': 'DRR on requests',
     'msfq': 'MSFQ on requests',

@@ -275,7 +275,9 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
         cls.userTime = std::max(cls.userTime, cls.leastKey());
     StateOf(i->flow).servedAt = now;
     Erase(*i);
-    Settle(self, *i->flow);
+    // Spend() looks at who still has anything queued, and settles, too.
+    if (i->flow->backlog == 0 || i->est[0] == 0)
+        Settle(self, *i->flow);
     if (i->est[0] > 0)
         Spend(self, *i->flow, i->est[0]);
 }

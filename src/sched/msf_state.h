@@ -24,8 +24,9 @@ constexpr double NoBound = std::numeric_limits<double>::infinity();
 constexpr int64_t Small = 4096; ///< bytes: what a response counts as whose size nobody knows yet
 
 struct ItemState {
-    double key;     ///< in its user's queue
-    uint32_t place; ///< in FlowState::items
+    msfrs_item *prev, *next;  ///< in ItemQueue's list
+    uint32_t place;           ///< in ItemQueue's heap
+    bool listed;              ///< whether it is in the list
 };
 
 inline ItemState &StateOf(const msfrs_item *const i) { return *static_cast<ItemState *>(i->state); }
@@ -38,8 +39,56 @@ inline double Left(const msfrs_item &i)
 
 struct ItemTraits {
     static uint32_t &Place(msfrs_item &i) { return StateOf(&i).place; }
-    static double Key(const msfrs_item &i) { return StateOf(&i).key; }
+    static double Key(const msfrs_item &i) { return i.attained == 0 ? -1 / (1 + Left(i)) : Left(i); }
     static bool Before(const msfrs_item &a, const msfrs_item &b) { return a.seq < b.seq; }
+};
+
+/// The items of a user that are queued. Those without service come first, whatever is left of them: the reserve looks at
+/// the head alone. Of these, most are of unknown size, so that they go by arrival: they have a list, since a heap of
+/// equals would look at several of them, which are all over memory, for each that comes or goes.
+class ItemQueue {
+public:
+    /// Whether i is queued, wherever.
+    static bool Holds(msfrs_item &i) { return StateOf(&i).listed || Heap<msfrs_item, ItemTraits>::Holds(i); }
+
+    msfrs_item *top() const
+    {
+        const auto sized = sized_.top();
+        if (!first_ || !sized)
+            return first_ ? first_ : sized;
+        const double key = sized_.keyAt(0), unknown = ItemTraits::Key(*first_);
+        return key < unknown || (key == unknown && sized->seq < first_->seq) ? sized : first_;
+    }
+
+    void push(msfrs_item &i)
+    {
+        auto &state = StateOf(&i);
+        if (i.attained != 0 || i.remaining >= 0 || (last_ && last_->seq > i.seq)) { // the last: known, then not
+            sized_.push(i);
+            return;
+        }
+        state.listed = true;
+        state.prev = last_;
+        state.next = nullptr;
+        (last_ ? StateOf(last_).next : first_) = &i;
+        last_ = &i;
+    }
+
+    void erase(msfrs_item &i)
+    {
+        auto &state = StateOf(&i);
+        if (!state.listed) {
+            sized_.erase(i);
+            return;
+        }
+        state.listed = false;
+        (state.prev ? StateOf(state.prev).next : first_) = state.next;
+        (state.next ? StateOf(state.next).prev : last_) = state.prev;
+    }
+
+private:
+    Heap<msfrs_item, ItemTraits> sized_;
+    msfrs_item *first_ = nullptr, *last_ = nullptr;
 };
 
 /// When somebody was here.
@@ -74,7 +123,7 @@ struct FlowState : Presence {
     bool fifo;           ///< the instance's `users` parameter, at hand for the key
     bool sorted;         ///< what is queued is in `items`; else the engine's queue is the order
     msfrs_time servedAt; ///< when an item was last picked
-    Heap<msfrs_item, ItemTraits> items;
+    ItemQueue items;
     LeadNode<FlowState> node; ///< in ClassState::users
 };
 
@@ -160,11 +209,8 @@ inline void Settle(Instance &self, msfrs_flow &f)
 inline void Insert(msfrs_item &i)
 {
     auto &flow = StateOf(i.flow);
-    if (!flow.sorted)
-        return;
-    // Those without service come first, whatever is left of them: the reserve looks at the head alone.
-    StateOf(&i).key = i.attained == 0 ? -1 / (1 + Left(i)) : Left(i);
-    flow.items.push(i);
+    if (flow.sorted)
+        flow.items.push(i);
 }
 
 /// An item has left its user's queue.

@@ -38,6 +38,8 @@ def test_full_run_has_what_the_targets_need():
     assert {'unequal', 'phases', 'cbr', 'open', 'excess'} <= {workload for workload, _, _ in found}
     assert {condition.parameters['share'] for condition in plan.full() if condition.workload == 'cbr'} == {.2, .4, .6}
     assert {condition.parameters['load'] for condition in plan.full() if condition.workload == 'open'} == {.85, .95}
+    for key in (('open', 2e6, 1.5), ('open', 2e6, 10), ('backlogged', 2e6, 1.5)):
+        assert {'stock', 'msfrs', 'sjf'} <= found[key]
 
 
 @pytest.mark.parametrize('make', [plan.full, plan.today])
@@ -128,9 +130,9 @@ def test_quick_fits_into_ten_minutes_with_any_number_of_lanes(lanes):
     assert {condition.label() for condition in kept + dropped} == {condition.label() for condition in plan.quick(lanes)}
 
 
-def test_full_run_on_two_processors_takes_about_75_minutes():
+def test_full_run_on_two_processors_takes_less_than_80_minutes():
     asked = options.read(['--lanes', '6'])
-    assert cli.seconds_of(cli.cells_of(plan.chosen(asked), asked, None), 6) < 76 * 60
+    assert cli.seconds_of(cli.cells_of(plan.chosen(asked), asked, None), 6) < 80 * 60
 
 
 @pytest.mark.parametrize('cells, lanes, seconds', [
@@ -172,7 +174,7 @@ def test_population_follows_workload_rate_and_option():
 def test_cells_of_a_condition_differ_in_the_arm_only():
     asked = options.read(['--workloads', 'backlogged'])
     cells = [spec for spec, _ in cli.cells_of(plan.chosen(asked), asked, None)]
-    assert [spec.arm for spec in cells] == [*plan.ALL, *plan.QUEUEING]
+    assert [spec.arm for spec in cells] == [*plan.ALL, *plan.UNFAIR, *plan.QUEUEING]
     first = cells[0]
     for spec in cells[1:]:
         assert spec.name != first.name
@@ -192,7 +194,7 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--rates', '0'], "argument --rates: '0': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
-     "argument --arms: 'fast' is unknown; there are stock, off, stock-pools, stock-htb, msfrs-paper, msfrs, msfrs-edge, fifo, drr, msfq"),
+     "argument --arms: 'fast' is unknown; there are stock, off, stock-pools, stock-htb, msfrs-paper, msfrs, msfrs-edge, sjf, fifo, drr, msfq"),
     (['--users', '4,4'], '--users has 2 numbers for 3 classes (gold, silver, bronze)'),
     (['--weights', 'gold=4,gold=2'], "argument --weights: 'gold=4,gold=2': wanted are 1 to 7 classes, each once"),
     (['--weights', 'gold=0'], "argument --weights: 'gold=0': wanted is NAME=WEIGHT, the name in small letters and "

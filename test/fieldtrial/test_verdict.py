@@ -282,6 +282,13 @@ def test_a_stream_that_was_not_recorded_is_no_share_of_nothing(tmp_path):
     assert found.sentence == 'Not measured: the run recorded no constant-rate stream.'
 
 
+def test_an_arm_without_fairness_is_judged_by_nothing(tmp_path):
+    """It is a baseline: its figures are in the tables alone."""
+    unfair = synthetic.Arm('sjf', shares=(1, 1, 1))
+    both = judged(tmp_path / 'both', synthetic.STOCK, synthetic.OURS, unfair)
+    assert both.rows == judged(tmp_path / 'without', synthetic.STOCK, synthetic.OURS).rows
+
+
 def test_other_rates_are_judged_too(tmp_path):
     verdicts = judged(tmp_path, synthetic.OURS, rate_bps=5e6)
     assert row(verdicts, 'throughput ratio', '5 Mbit/s').outcome == verdict.REACHED

@@ -96,6 +96,11 @@ def test_msfrs_names_classes_link_and_default(world):
     assert 'msfrs_link rate=2000kbit interface=wan0 packet_overhead=14' in squidconf.msfrs(world).splitlines()
 
 
+def test_the_unfair_arm_is_msfrs_but_for_its_order(world):
+    assert arms.get('sjf').configuration(world) == (
+        squidconf.msfrs(world) + 'msfrs_arbiter msf order=remaining ahead=inf\n')
+
+
 class Recorder:
     """A host that writes down what it is told to run."""
 

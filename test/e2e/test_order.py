@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whose response goes on is decided by what servers say is left of it; and nobody gains by what he says.
+
+Nothing here depends on time: who goes on is seen from who has received more when everybody waits again.
+"""
+import pytest
+
+from gateway import NARROW
+
+QUANTUM = 16384
+HEADERS = 500       #: bytes at most that Squid is charged for of each response, and no user sees
+SMALL = 150_000     #: bytes: more than gold gets before it is bronze's turn
+
+pytestmark = pytest.mark.link(rate_bps=4e6, users=(1, 0, 1), rtts_ms=(5.0, 5.0))
+
+
+class Turns:
+    """Two responses of one user of gold, a large and a small one, that have both had a quantum and wait; the place is
+    had by a third, which waits for its server."""
+
+    def __init__(self, link, large):
+        self.link = link
+        gateway, self.origin = link.gateway, link.origin
+        (gold,), (self.bronze,) = link.of('gold'), link.of('bronze')
+        self.large = link.users.get(gold, gate='large', **large)
+        gateway.wait_for(queued=0, in_flight=1)
+        self.small = link.users.get(gold, size=SMALL)
+        gateway.wait_for(queued=1, in_flight=1)
+        self.holder = link.users.get(gold, gate='holder')
+        gateway.wait_for(queued=2, in_flight=1)
+        self.other = link.users.get(self.bronze, size=SMALL)
+        gateway.wait_for(queued=3, in_flight=1)
+        self.origin.open_gate('large')
+        gateway.wait_for(queued=0, paused=3, in_flight=1)
+        for fetch in (self.large, self.small, self.other):
+            gateway.wait_until(lambda: fetch.received > QUANTUM - HEADERS, fetch)  # pylint: disable=cell-var-from-loop
+        assert not self.holder.status
+
+    def go_on(self, first, second):
+        """Gold goes on until it has had its share, four times as much as bronze; then a new request of bronze takes the
+        place, and waits for its server. What `second` received meanwhile; `first` a quantum or more."""
+        before = first.received, second.received
+        self.link.users.get(self.bronze, key='end', gate='end')
+        self.link.gateway.wait_for(queued=1, paused=3, in_flight=1)
+        self.origin.open_gate('holder')
+        self.link.gateway.wait_for(queued=0, paused=3, in_flight=1)
+        self.link.gateway.wait_until(lambda: 'end' in self.origin.keys(), 'the new request at its server')
+        self.link.gateway.wait_until(lambda: first.received - before[0] > QUANTUM - HEADERS, first)
+        return second.received - before[1]
+
+    def finish(self):
+        """Everything to its end."""
+        self.origin.open_gate('end')
+        for fetch in (self.large, self.small, self.other):
+            fetch.wait()
+        self.link.gateway.rest()
+
+
+@pytest.mark.parametrize('large, whole', [
+    ({'size': 2 * SMALL}, True),
+    ({'size': 1000 * SMALL, 'send': 2 * SMALL, 'then': 'close'}, False)], ids=['as said', 'much less than said'])
+def test_the_least_left_goes_first(slow_link, large, whole):
+    """A server that says more than it sends puts its own response last."""
+    slow_link.gateway.start(NARROW)
+    turns = Turns(slow_link, large)
+    assert turns.go_on(turns.small, turns.large) < QUANTUM / 2
+    turns.finish()
+    assert turns.small.good and turns.other.good
+    assert (turns.large.whole, turns.large.intact) == (whole, True)
+
+
+def test_attained_goes_by_turns(slow_link):
+    """What the tests above would see if sizes did not count."""
+    slow_link.gateway.start(NARROW, 'msfrs_arbiter msf order=attained')
+    turns = Turns(slow_link, {'size': 2 * SMALL})
+    turns.go_on(turns.large, turns.small)
+    turns.finish()
+    assert turns.large.good and turns.small.good
+
+
+@pytest.mark.parametrize('said', [1, 2 * SMALL - 1])
+def test_a_server_that_says_too_little_gives_no_more_than_that(slow_link, said):
+    """The user has what was said, and what was sent beyond it does not keep the place from others."""
+    slow_link.gateway.start(NARROW)
+    gold, bronze = slow_link.of('gold')[0], slow_link.of('bronze')[0]
+    liar = slow_link.users.get(gold, gate='liar', size=said, send=2 * SMALL)
+    slow_link.gateway.wait_for(queued=0, in_flight=1)
+    honest = slow_link.users.get(bronze, size=SMALL)
+    slow_link.gateway.wait_for(queued=1, in_flight=1)
+    slow_link.origin.open_gate('liar')
+    assert honest.wait().good, honest
+    assert liar.wait().good and liar.received == said, liar
+    slow_link.gateway.rest()
+    charged = slow_link.gateway.classes()['gold']['bytes']
+    assert charged <= said + QUANTUM + HEADERS, 'what was sent beyond it'
