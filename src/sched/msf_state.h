@@ -43,8 +43,8 @@ struct ItemTraits {
     static bool Before(const msfrs_item &a, const msfrs_item &b) { return a.seq < b.seq; }
 };
 
-/// The items of a user that are queued. Those without service come first, whatever is left of them: the reserve looks at
-/// the head alone. Of these, most are of unknown size, so that they go by arrival: they have a list, since a heap of
+/// The items of a user that are queued. Those without service come first, whatever is left of them: the reserve looks
+/// at the head alone. Of these, most are of unknown size, so that they go by arrival: they have a list, since a heap of
 /// equals would look at several of them, which are all over memory, for each that comes or goes.
 class ItemQueue {
 public:
