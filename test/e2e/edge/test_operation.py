@@ -355,7 +355,8 @@ def test_in_five_minutes(site, tmp_path):
         assert theirs in manual
         manual = manual.replace(theirs, ours)
     (started,) = re.findall('(?m)^msfrs-edge .*&.*prints `ready`.*$', manual)
-    wait = (f'msfrs-edge {tmp_path}/etc/edge.conf > {tmp_path}/said &\n'
+    wait = (f': > {tmp_path}/said\n'
+            f'msfrs-edge {tmp_path}/etc/edge.conf > {tmp_path}/said &\n'
             f'until grep -x ready {tmp_path}/said; do sleep 0.1; done')
     (tmp_path / 'edge.sh').write_text('mount -t tmpfs none /run\n' + manual.replace(started, wait) +
                                       'kill $!\nwait\nls /run/msfrs-edge\n')
