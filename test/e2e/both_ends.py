@@ -86,7 +86,7 @@ class BothEnds:
     """Makes pairs for the users of a slow_link (see conftest)."""
 
     def __init__(self, link):
-        self._loop, self._world = link.loop, link.world
+        self._loop, self._world, self._gateway = link.loop, link.world, link.gateway
         self._pairs, self._many, self._deaf, self._answer = [], [], False, b''
         self._accepted = {PORT: queue.SimpleQueue(), TLS_PORT: queue.SimpleQueue()}
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -169,6 +169,19 @@ class BothEnds:
         self._pairs.clear()
         self._many.clear()
 
+    def none_left(self):
+        """Resets all that is open, and waits until Squid knows none of it."""
+        self.end()
+        self._gateway.wait_for(queued=0, paused=0, in_flight=0, silent=0)
+
     def close(self):
         for server in self._servers:
             self._loop.loop.call_soon_threadsafe(server.close)
+
+
+@contextlib.contextmanager
+def both_ends_of(link, lines):
+    """Starts the link's Squid with these lines of squid.conf; `link.ends` makes pairs until the end."""
+    link.gateway.start(*lines)
+    with contextlib.closing(BothEnds(link)) as link.ends:
+        yield link.ends

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections that are kept and break, or wait for long, in whatever state they are: nobody else suffers, and no place
 is lost. Both ends are in the test's hands (both_ends.py); a place is kept by whoever is not answered."""
-import contextlib
 import ssl
 import time
 
 import pytest
 
 from background import content
-from both_ends import BothEnds
+from both_ends import both_ends_of
 from gateway import NARROW, ONE_PLACE
 
 LINES = (NARROW, 'msfrs_quantum 4 KB', 'tcp_recv_bufsize 32 KB')
@@ -17,9 +16,7 @@ ASK, ANSWER, MUCH = content('ask', 0, 48), content('answer', 0, 3000), content('
 
 @pytest.fixture(scope='module')
 def narrow(common_link):
-    common_link.gateway.start(*LINES)
-    with contextlib.closing(BothEnds(common_link)) as ends:
-        common_link.ends = ends
+    with both_ends_of(common_link, LINES):
         yield
 
 
@@ -27,8 +24,7 @@ def narrow(common_link):
 def link(narrow, shared_link):
     """Each test ends what it has opened; then nothing may be left."""
     yield shared_link
-    shared_link.ends.end()
-    shared_link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=0)
+    shared_link.ends.none_left()
 
 
 def asked(link, who='gold', tls=None):
@@ -181,9 +177,8 @@ def test_a_tunnel_that_is_not_used_gives_its_place_back(link):
 def test_a_wait_may_be_longer_than_ends_may_be_silent(slow_link):
     """Neither is to blame for it: read_timeout does not run while a client's words are held back. Afterwards it
     does."""
-    gateway = slow_link.gateway.start(*LINES, 'read_timeout 3 seconds')
-    with contextlib.closing(BothEnds(slow_link)) as ends:
-        slow_link.ends = ends
+    gateway = slow_link.gateway
+    with both_ends_of(slow_link, (*LINES, 'read_timeout 3 seconds')) as ends:
         pair = silent(slow_link)
         slow = slow_link.users.get(slow_link.of('silver')[0], size=3_000, pace=500)     # six seconds of one quantum
         gateway.wait_for(in_flight=1, silent=1)
@@ -203,8 +198,8 @@ def test_a_wait_may_be_longer_than_ends_may_be_silent(slow_link):
 @pytest.mark.link(rate_bps=20e6, rtts_ms=(5.0,), users=(4, 4, 4))
 def test_a_thousand_tunnels_that_speak_at_once(slow_link):
     """None of them is refused, whatever the limits of queues, and no place is lost."""
-    gateway = slow_link.gateway.start('msfrs_queue max_per_user=10 max_queued=100')
-    with contextlib.closing(BothEnds(slow_link)) as ends:
+    gateway = slow_link.gateway
+    with both_ends_of(slow_link, ('msfrs_queue max_per_user=10 max_queued=100',)) as ends:
         clients = []
         for _ in range(10):
             clients += ends.tunnels([slow_link.world.users[n % 12] for n in range(100)], ANSWER)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections that are kept: what holds a place is an exchange, and each kind of traffic has its rule
 (docs/exchanges.md). One place, which `flood` takes for as long as a test wants, and both ends in the test's hands."""
-import contextlib
 import ssl
 import time
 
 import pytest
 
 from background import content
-from both_ends import BothEnds
+from both_ends import both_ends_of
 from gateway import ONE_PLACE
 
 TLS_1_2, TLS_1_3 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
@@ -22,9 +21,7 @@ MUCH = content('much', 0, 400_000)      #: more than a read of Squid's takes
 
 @pytest.fixture(scope='module')
 def narrow(common_link):
-    common_link.gateway.start(*LINES)
-    with contextlib.closing(BothEnds(common_link)) as ends:
-        common_link.ends = ends
+    with both_ends_of(common_link, LINES):
         yield
 
 
@@ -32,8 +29,7 @@ def narrow(common_link):
 def link(narrow, shared_link):
     """Each test ends what it has opened; then nothing may be left."""
     yield shared_link
-    shared_link.ends.end()
-    silent(shared_link, 0)
+    shared_link.ends.none_left()
 
 
 def silent(link, count=1):
