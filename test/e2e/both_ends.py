@@ -6,6 +6,8 @@ import queue
 import socket
 import ssl
 
+import pytest
+
 from background import PATIENCE, wait_until
 from fieldtrial import addresses as plan
 from fieldtrial.world import FORWARD_PORT
@@ -185,3 +187,17 @@ def both_ends_of(link, lines):
     link.gateway.start(*lines)
     with contextlib.closing(BothEnds(link)) as link.ends:
         yield link.ends
+
+
+@pytest.fixture(scope='module')
+def narrow(common_link, request):
+    """The Squid of a module, started with its LINES, and both ends of what its tests open."""
+    with both_ends_of(common_link, request.module.LINES):
+        yield
+
+
+@pytest.fixture
+def link(narrow, shared_link):
+    """Each test ends what it has opened; then nothing may be left."""
+    yield shared_link
+    shared_link.ends.none_left()

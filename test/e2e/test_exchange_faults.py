@@ -7,24 +7,11 @@ import time
 import pytest
 
 from background import content
-from both_ends import both_ends_of
+from both_ends import both_ends_of, link, narrow    # the latter are fixtures
 from gateway import NARROW, ONE_PLACE
 
 LINES = (NARROW, 'msfrs_quantum 4 KB', 'tcp_recv_bufsize 32 KB')
 ASK, ANSWER, MUCH = content('ask', 0, 48), content('answer', 0, 3000), content('much', 0, 200_000)
-
-
-@pytest.fixture(scope='module')
-def narrow(common_link):
-    with both_ends_of(common_link, LINES):
-        yield
-
-
-@pytest.fixture
-def link(narrow, shared_link):
-    """Each test ends what it has opened; then nothing may be left."""
-    yield shared_link
-    shared_link.ends.none_left()
 
 
 def asked(link, who='gold', tls=None):

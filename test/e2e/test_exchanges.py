@@ -7,7 +7,7 @@ import time
 import pytest
 
 from background import content
-from both_ends import both_ends_of
+from both_ends import link, narrow      # fixtures
 from gateway import ONE_PLACE
 
 TLS_1_2, TLS_1_3 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
@@ -17,19 +17,6 @@ LINES = (ONE_PLACE, 'msfrs_quantum 1 GB', 'tcp_recv_bufsize 32 KB')
 FLOOD = 16_000_000      #: bytes; a minute of the link
 ASK, ANSWER = content('ask', 0, 48), content('answer', 0, 3000)
 MUCH = content('much', 0, 400_000)      #: more than a read of Squid's takes
-
-
-@pytest.fixture(scope='module')
-def narrow(common_link):
-    with both_ends_of(common_link, LINES):
-        yield
-
-
-@pytest.fixture
-def link(narrow, shared_link):
-    """Each test ends what it has opened; then nothing may be left."""
-    yield shared_link
-    shared_link.ends.none_left()
 
 
 def silent(link, count=1):
