@@ -129,7 +129,7 @@ WindowReport RequestScheduler::window() const
     if (const auto queue = self.path.queue(now))
         r.queue = Seconds(*queue);
     r.base = Seconds(self.path.meanBase(now));
-    r.budget = self.budget.factor() * self.rate.floorFactor();
+    r.budget = self.rate.onTheWay();
     r.metered = self.meter->metered();
     r.history.assign(self.history.begin(), self.history.end());
     return r;

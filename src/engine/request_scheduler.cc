@@ -447,13 +447,10 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     self.rate.sample();
     if (self.rate.due(now)) {
         const auto total = self.meter->total();
-        const auto elapsed = now - (self.rate.nextUpdate() - self.rate.params().interval);
         PathState path = {self.path.queue(now), self.path.meanBase(now), self.ownShare(now), 0};
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.config.rate, path)) {
-            self.budget.update(elapsed, self.rate.utilisation(), self.rate.fullShare(),
-                               self.rate.params().target);
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.outstanding), window.limit,
                                     self.rate.utilisation(), self.rate.fullShare()});
@@ -510,7 +507,7 @@ int RequestScheduler::receiveBufferShare(const msfrs_time base) const
     const auto &c = impl_->config;
     if (c.quantum == 0)
         return 0;
-    const auto share = impl_->budget.factor() * impl_->rate.floorFactor() * impl_->product(base) /
+    const auto share = impl_->rate.onTheWay() * impl_->product(base) /
                        std::max<double>(impl_->rate.window().outstanding, 1);
     const auto least = std::min(c.quantum, LeastWindow);
     return static_cast<int>(std::min(std::max(share, static_cast<double>(least)), static_cast<double>(receiveBuffer())));

@@ -9,7 +9,6 @@
 #include "engine/request_config.h"
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
-#include "window/flight_budget.h"
 #include "window/queue_estimate.h"
 
 #include <array>
@@ -151,7 +150,6 @@ struct RequestScheduler::Impl {
     std::unique_ptr<Engine> engine;
     RateController rate;
     QueueEstimate path;
-    FlightBudget budget;
     double firstQuantum = 0;                      ///< bytes that come of a first quantum, on average; 0: not known
     double ownBefore = 0, own = -1;               ///< Meter::own() at the end of the last interval; see ownShare()
     msfrs_time ownAt = 0;                         ///< when that was

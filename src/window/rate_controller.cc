@@ -199,6 +199,7 @@ bool RateController::update(const msfrs_time now, const double total, const doub
     fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
     const double before = window_.limit;
     recompute(now, total, rate, path);
+    budget_.update(elapsed, utilisation_, fullShare_, params_.target);
     if (!keepFloor(elapsed, path))
         lower(elapsed, path);
     if (window_.limit != before)

@@ -29,6 +29,7 @@
 
 #include "engine/ledger.h"
 #include "plugin/msfrs_plugin.h"
+#include "window/flight_budget.h"
 #include "window/window_floor.h"
 
 #include <optional>
@@ -98,8 +99,8 @@ public:
     /// Notes how many are outstanding, for their mean over an interval.
     void sample() { outstandingSum_ += window_.outstanding; ++outstandingSamples_; }
 
-    /// What receive windows are multiplied by beside other traffic, >= 1.
-    double floorFactor() const { return floor_.factor(); }
+    /// Phi: receive windows of those in service add up to so many times C (R + q*), >= 1; with what the floor asks for.
+    double onTheWay() const { return budget_.factor() * floor_.factor(); }
     double utilisation() const { return utilisation_; } ///< of the whole last interval, share of C
     double fullShare() const { return fullShare_; }     ///< share of the last interval in which it was full
     const WindowParams &params() const { return params_; }
@@ -133,6 +134,7 @@ private:
     double fullForBytes_ = 0;         ///< U times time over them, ns
     msfrs_time idleFor_ = 0;          ///< intervals in a row in which the link was nearly idle
     WindowChange lastChange_ = WindowChange::None;
+    FlightBudget budget_;
     WindowFloor floor_;
     msfrs_time changedAt_ = 0;
 };

@@ -129,7 +129,7 @@ TEST_F(WayDown, OtherTrafficLeavesTheFloor)
     pass(1, 1.0, 4, true, Beside(0.05));
     EXPECT_DOUBLE_EQ(window.limit, 5) << "up to W0+";
     EXPECT_EQ(rate.lastChange(), WindowChange::Floor);
-    EXPECT_GT(rate.floorFactor(), 1);
+    EXPECT_GT(rate.onTheWay(), 1);
     window.limit = 10;
     pass(3, 1.0, 10, true, Beside(0.1));
     EXPECT_DOUBLE_EQ(window.limit, 10) << "more would leave nobody waiting: windows grow";
@@ -144,7 +144,7 @@ TEST_F(WayDown, TheFloorIsForRequestsThatWait)
     window.limit = 10;
     pass(1, 1.0, 2, false, Beside(0.05));
     EXPECT_LT(window.limit, 10);
-    EXPECT_EQ(rate.floorFactor(), 1);
+    EXPECT_EQ(rate.onTheWay(), 1);
 }
 
 TEST_F(WayDown, ALinkThatCarriesLittleIsNotOthersTraffic)
