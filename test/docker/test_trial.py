@@ -75,9 +75,10 @@ def test_a_short_trial_ends_with_its_verdict(start):
     assert 'FAILED' not in said and 'unhealthy' not in said
     missed = re.search(r'(\d+) of (\d+) measured targets reached, (\d+) missed', said)
     assert code == (3 if int(missed[3]) else 0) and int(missed[2]) >= 10
-    # What holds however short the cells are.
-    for target in ('utilisation, backlogged', 'drops per MB', 'requests refused or failed'):
+    # What holds however short the cells are, and however slow the machine is.
+    for target in ('drops per MB', 'requests refused or failed'):
         assert re.search(rf'{target}.*\n.*\bok  ', said), target
+    assert re.search(r'utilisation, backlogged.*\n +\S.* (9\d|100)\.\d\d %', said)
     found = cells()
     assert (found['msfrs'].parent / 'report.html').stat().st_size > 10_000
     for cell in found.values():
