@@ -315,6 +315,7 @@ TEST(AqmRefusal, ThresholdsInTheWrongOrder)
     };
     for (const auto *const name : {"red", "choke", "fred"})
         EXPECT_EQ(refusal(std::string(name) + " min=50"), std::string(name) + ": min=50 must be less than max=50");
+    EXPECT_EQ(refusal("codel target=100"), "codel: target=100 must be less than interval=100");
     for (const auto *const name : {"sfed", "faba"}) {
         EXPECT_EQ(refusal(std::string(name) + " lambda1=0.2"),
                   std::string(name) + ": lambda1=0.2 must be greater than lambda2=0.25");
