@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// drr, sfq and msfq beside each other: shares of classes whatever the number of users, weights that change, what was
+/// drr, fq, sfq and msfq beside each other: shares of classes whatever the number of users, weights that change, what was
 /// used while others waited or while nobody did, huge and empty items; and what is sfq's own: collisions and salt.
 #include "support/engine_driver.h"
 
@@ -144,7 +144,7 @@ TEST_P(Turns, EmptyItemsDoNotStarveOthers)
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Plugins, Turns, ::testing::Values("drr", "sfq", "msfq"),
+INSTANTIATE_TEST_SUITE_P(Plugins, Turns, ::testing::Values("drr", "fq", "sfq", "msfq"),
                          [](const auto &test) { return std::string(test.param); });
 
 TEST(Sfq, FlowsThatCollideShareOneShareInOrderOfArrival)
