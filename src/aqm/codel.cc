@@ -16,6 +16,7 @@
 /// What can carry a mark is marked instead of dropped (ecn=on), by the same law.
 ///
 /// FQ-CoDel (RFC 8290) is this behind scheduler fq. It has no limit of its own: a buffer that is full is the host's.
+/// Requests wait for seconds where packets wait for milliseconds: there both times are to be set.
 /// Cost: O(1), and a square root for each drop.
 #include "aqm/watched.h"
 
