@@ -33,34 +33,41 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
     record->flags = flags;
     record->remaining = remaining;
     const bool room = !limit_ || totals_.queued.items < limit_ || makeRoom(f, est[0], now, victim);
+    const auto turnAway = [&] {
+        Count(totals_.dropped, offeredCost(*record));
+        freeItem(*record);
+    };
     int verdict = room ? MSFRS_ACCEPT : MSFRS_DROP;
-    std::string wrong;
     if (aqmOps_ && room) {
         const auto v = view();
         msfrs_item *chosen = nullptr;
         verdict = aqmOps_->admit(aqmState_, record, &v, now, &chosen);
         if (verdict < MSFRS_ACCEPT || verdict > MSFRS_DROP_BOTH) {
-            wrong = UnknownVerdict(verdict, "admit", "0 (ACCEPT) to 3 (DROP_BOTH)");
-        } else if (verdict == MSFRS_DROP_BOTH && chosen) {
-            if (!isQueued(*chosen))
-                wrong = "admit named a victim that is not queued";
-            else if (!victim || victim(*chosen))
+            turnAway();
+            Fail(*aqm(), UnknownVerdict(verdict, "admit", "0 (ACCEPT) to 3 (DROP_BOTH)"));
+        }
+        if (verdict == MSFRS_DROP_BOTH && chosen) {
+            if (!isQueued(*chosen)) {
+                turnAway();
+                Fail(*aqm(), "admit named a victim that is not queued");
+            }
+            if (!victim || victim(*chosen))
                 remove(*chosen, now, MSFRS_DROPPED);
         }
     }
-    record->set(ItemRecord::Marked, verdict == MSFRS_MARK && (flags & MSFRS_ECN_CAPABLE));
-    if (!wrong.empty() || (verdict != MSFRS_ACCEPT && !isMarked(*record))) {
-        Count(totals_.dropped, offeredCost(*record));
-        freeItem(*record);
-        if (!wrong.empty())
-            Fail(*aqm(), wrong);
+    const bool marked = verdict == MSFRS_MARK && (flags & MSFRS_ECN_CAPABLE);
+    if (verdict != MSFRS_ACCEPT && !marked) {
+        turnAway();
         return Offer::Dropped;
     }
-    record->set(ItemRecord::Judged, aqmOps_ != nullptr);
+    if (aqmOps_) {
+        record->set(ItemRecord::Marked, marked);
+        record->set(ItemRecord::Judged, true);
+    }
     enterQueue(*record, now);
     schedOps_->enqueued(schedState_, record, now);
     item = record;
-    return isMarked(*record) ? Offer::Marked : Offer::Queued;
+    return marked ? Offer::Marked : Offer::Queued;
 }
 
 /// Asks the AQM about an item that was taken out of its queue.
@@ -68,9 +75,10 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
 bool Engine::letsGo(ItemRecord &item, const msfrs_time now)
 {
     // Neither an adopted item nor a continuation was admitted: to an AQM that counts it would leave twice.
-    const bool judged = item.is(ItemRecord::Judged);
+    if (!item.is(ItemRecord::Judged))
+        return true;
     item.set(ItemRecord::Judged, false);
-    if (!judged || !aqmOps_->dequeued)
+    if (!aqmOps_->dequeued)
         return true;
     const auto v = view();
     const int verdict = aqmOps_->dequeued(aqmState_, &item, &v, now);
