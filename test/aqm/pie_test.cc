@@ -111,8 +111,24 @@ TEST(Pie, SparesTwoFullPacketsAndAQueueThatWaitsForHalfOfTheTarget)
     }
     EXPECT_NE(signs.find('-'), std::string::npos) << "three are a queue";
 
-    AqmQueue calm(Pie + " burst=0 alpha=1000"); // D is what counts, whatever the probability is by now
-    EXPECT_EQ(Feed(calm, calm.addClass("c", 1), 14, 3).find('-'), std::string::npos);
+    AqmQueue calm(Pie + " burst=0 beta=0 alpha=1");
+    auto &five = calm.addClass("c", 1);
+    while (calm.gauge("probability") < 16)
+        Feed(calm, five, 1, 2);
+    while (calm.queued().size() > 5)
+        calm.send();
+    const auto keep = [&](const int ms) {
+        std::string all;
+        for (int n = 0; n < ms; ++n) {
+            all += Feed(calm, five, 1, 1);
+            while (calm.queued().size() < 5)
+                all += calm.offer(five, "a", Full);
+        }
+        return all;
+    };
+    keep(31); // D is that of five packets now
+    EXPECT_GT(calm.gauge("probability"), 3);
+    EXPECT_EQ(keep(200).find('-'), std::string::npos);
 }
 
 TEST(Pie, SpreadsItsDrops)
