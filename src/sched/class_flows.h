@@ -12,8 +12,9 @@ namespace msfrs {
 
 /// \tparam Members of flows: Round, or what has its calls
 /// \tparam FlowTurn what Members keeps of a flow; derived from Turn
+/// \tparam Shares whether the parameter `share` is there, the second of the table
 /// \tparam After called with the item that was chosen, before it is taken out
-template <template <class> class Members, class FlowTurn, void (*After)(const msfrs_item &)>
+template <template <class> class Members, class FlowTurn, bool Shares, void (*After)(const msfrs_item &)>
 class ClassFlows {
 public:
     struct FlowState : FlowTurn {
@@ -29,6 +30,7 @@ public:
     };
     using Instance = ClassRound<ClassState>;
 
+    static constexpr uint32_t ParamCount = Shares ? 2 : 1;
     static const msfrs_param Params[2];
     static const msfrs_sched_ops Ops;
 
@@ -40,7 +42,7 @@ private:
 
     static int Init(void *const inst, const msfrs_host *, const msfrs_value *const params, char *, size_t)
     {
-        Self(inst).init(params);
+        Self(inst).init(params, Shares);
         return 0;
     }
 
@@ -99,11 +101,11 @@ private:
     static void Gauges(void *, const msfrs_class *const c, double *const out) { out[0] = c ? StateOf(c).deficit : 0; }
 };
 
-template <template <class> class Members, class FlowTurn, void (*After)(const msfrs_item &)>
-const msfrs_param ClassFlows<Members, FlowTurn, After>::Params[2] = {QuantumParam, ShareParam};
+template <template <class> class Members, class FlowTurn, bool Shares, void (*After)(const msfrs_item &)>
+const msfrs_param ClassFlows<Members, FlowTurn, Shares, After>::Params[2] = {QuantumParam, ShareParam};
 
-template <template <class> class Members, class FlowTurn, void (*After)(const msfrs_item &)>
-const msfrs_sched_ops ClassFlows<Members, FlowTurn, After>::Ops = {
+template <template <class> class Members, class FlowTurn, bool Shares, void (*After)(const msfrs_item &)>
+const msfrs_sched_ops ClassFlows<Members, FlowTurn, Shares, After>::Ops = {
     Init, nullptr, ClassAdded, nullptr, ClassRemoved, FlowAdded, FlowRemoved, FlowForgettable, nullptr,
     Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges, nullptr,
 };

@@ -32,7 +32,7 @@ namespace {
 /// What the picks after this one will look at: a flow four turns ahead, its items two turns and one turn ahead.
 void PrefetchAfter(const msfrs_item &);
 
-using Drr = msfrs::ClassFlows<msfrs::Round, msfrs::Turn, PrefetchAfter>;
+using Drr = msfrs::ClassFlows<msfrs::Round, msfrs::Turn, true, PrefetchAfter>;
 
 __attribute__((always_inline)) inline void PrefetchAfter(const msfrs_item &i)
 {
@@ -52,6 +52,6 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "drr", "deficit round robin between classes and, within a class, between flows",
     "Shreedhar, Varghese, Efficient fair queuing using deficit round-robin (1996)",
     sizeof(Drr::Instance), sizeof(Drr::ClassState), sizeof(Drr::FlowState), 0,
-    Drr::Params, sizeof(Drr::Params) / sizeof(*Drr::Params), &msfrs::DeficitGauge, 1, &Drr::Ops, nullptr,
+    Drr::Params, Drr::ParamCount, &msfrs::DeficitGauge, 1, &Drr::Ops, nullptr,
     sizeof(Drr::Ops),
 };

@@ -59,6 +59,8 @@ TEST_P(Turns, ClassesShareByWeightWhateverTheNumberOfUsers)
 
 TEST_P(Turns, OrUsersDoWithShareUser)
 {
+    if (GetParam() == std::string("fq"))
+        return; // it has no such mode
     Driver d(variant("share=user"), Exact());
     auto &gold = d.addClass("gold", 4), &bronze = d.addClass("bronze", 1);
     auto had = Serve(d, {{&gold, 1}, {&bronze, 6}}, 500 * Packet); // 4 : 6
