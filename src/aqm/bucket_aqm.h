@@ -198,9 +198,10 @@ private:
             tree_.distribute(tree_.root(), price, q.length);
     }
 
-    static void Dequeued(void *const inst, msfrs_item *const i, const msfrs_queue_view *const q, msfrs_time)
+    static msfrs_verdict Dequeued(void *const inst, msfrs_item *const i, const msfrs_queue_view *const q, msfrs_time)
     {
         Self(inst).leave(*i, *q);
+        return MSFRS_ACCEPT;
     }
     static void Removed(void *const inst, msfrs_item *const i, const msfrs_queue_view *const q, msfrs_time,
                         msfrs_reason)

@@ -95,10 +95,11 @@ void Leave(Instance &self, const msfrs_item &i)
     }
 }
 
-void Dequeued(void *const inst, msfrs_item *const i, const msfrs_queue_view *const q, const msfrs_time now)
+msfrs_verdict Dequeued(void *const inst, msfrs_item *const i, const msfrs_queue_view *const q, const msfrs_time now)
 {
     Leave(Self(inst), *i);
     Self(inst).average(*q, now);
+    return MSFRS_ACCEPT;
 }
 
 void Removed(void *const inst, msfrs_item *const i, const msfrs_queue_view *, msfrs_time, msfrs_reason)

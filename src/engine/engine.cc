@@ -105,7 +105,7 @@ Engine::~Engine()
             continue;
         for (auto &named : record->flows) {
             while (named.second->flow->head)
-                remove(*named.second->flow->head, 0, MSFRS_SHUTDOWN);
+                remove(*named.second->flow->head, latest_, MSFRS_SHUTDOWN);
         }
     }
     while (!classList_.empty()) // no class was made before its parent
@@ -409,13 +409,19 @@ void Engine::enterService(ItemRecord &item, const msfrs_time now)
         std::fill_n(costsOf(item).used, resources_, 0);
     Count(totals_.inService, offeredCost(item));
     schedOps_->picked(schedState_, &item, now);
-    // Neither an adopted item nor a continuation was admitted: to an AQM that counts it would leave twice.
-    const bool judged = item.is(ItemRecord::Judged);
-    item.set(ItemRecord::Judged, false);
-    if (judged && aqmOps_->dequeued) {
+}
+
+/// An item that has left its queue unserved ends.
+void Engine::drop(ItemRecord &item, const msfrs_time now, const msfrs_reason why)
+{
+    countIdle(*item.flow);
+    schedOps_->removed(schedState_, &item, now, why);
+    if (item.is(ItemRecord::Judged) && aqmOps_->removed) {
         const auto v = view();
-        aqmOps_->dequeued(aqmState_, &item, &v, now);
+        aqmOps_->removed(aqmState_, &item, &v, now, why);
     }
+    Count(totals_.dropped, offeredCost(item));
+    freeItem(item);
 }
 
 void Engine::leaveService(msfrs_item &item)
@@ -448,41 +454,11 @@ msfrs_queue_view Engine::view() const
     return v;
 }
 
-Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now,
-                            msfrs_item *&item, const std::function<bool(msfrs_item &)> &victim, const uint32_t flags,
-                            const int64_t remaining)
-{
-    assert(remaining >= MSFRS_UNKNOWN);
-    item = nullptr;
-    const auto record = createItem(f, est, host, now);
-    record->flags = flags;
-    record->remaining = remaining;
-    const bool room = !limit_ || totals_.queued.items < limit_ || makeRoom(f, est[0], now, victim);
-    auto verdict = room ? MSFRS_ACCEPT : MSFRS_DROP;
-    if (aqmOps_ && verdict == MSFRS_ACCEPT) {
-        const auto v = view();
-        msfrs_item *chosen = nullptr;
-        verdict = aqmOps_->admit(aqmState_, record, &v, now, &chosen);
-        if (verdict == MSFRS_DROP_BOTH && chosen && isQueued(*chosen) && (!victim || victim(*chosen)))
-            remove(*chosen, now, MSFRS_DROPPED);
-    }
-    const bool unmarkable = verdict == MSFRS_MARK && !(flags & MSFRS_ECN_CAPABLE);
-    if (verdict == MSFRS_DROP || verdict == MSFRS_DROP_BOTH || unmarkable) {
-        Count(totals_.dropped, offeredCost(*record));
-        freeItem(*record);
-        return Offer::Dropped;
-    }
-    record->set(ItemRecord::Judged, aqmOps_ != nullptr);
-    enterQueue(*record, now);
-    schedOps_->enqueued(schedState_, record, now);
-    item = record;
-    return verdict == MSFRS_MARK ? Offer::Marked : Offer::Queued;
-}
-
-msfrs_item *Engine::adopt(msfrs_flow &f, const int64_t *const est, void *const host, const msfrs_time now,
+msfrs_item *Engine::adopt(msfrs_flow &f, const int64_t *const est, void *const host, msfrs_time now,
                           const int64_t attained, const bool inService, const int64_t remaining)
 {
     assert(remaining >= MSFRS_UNKNOWN);
+    now = at(now);
     const auto record = createItem(f, est, host, now);
     record->attained = attained;
     record->remaining = remaining;
@@ -491,24 +467,6 @@ msfrs_item *Engine::adopt(msfrs_flow &f, const int64_t *const est, void *const h
     if (inService)
         pickThis(*record, now);
     return record;
-}
-
-msfrs_item *Engine::pick(const msfrs_time now, const msfrs_pick mode, msfrs_time &wakeAt)
-{
-    if (totals_.queued.items == 0 || (mode == MSFRS_PICK_FRESH && !(scheduler().flags & MSFRS_HAS_RESERVE)))
-        return nullptr;
-    const auto chosen = schedOps_->pick(schedState_, now, mode, &wakeAt);
-    if (!chosen)
-        return nullptr;
-    pickThis(*chosen, now);
-    return chosen;
-}
-
-void Engine::pickThis(msfrs_item &item, const msfrs_time now)
-{
-    auto &record = static_cast<ItemRecord &>(item);
-    leaveQueue(record, now);
-    enterService(record, now);
 }
 
 void Engine::settle(ItemRecord &item, const msfrs_time now)
@@ -522,10 +480,11 @@ void Engine::settle(ItemRecord &item, const msfrs_time now)
     }
 }
 
-void Engine::requeue(msfrs_item &item, const int64_t *const est, const msfrs_time now)
+void Engine::requeue(msfrs_item &item, const int64_t *const est, msfrs_time now)
 {
     auto &record = static_cast<ItemRecord &>(item);
     assert(!record.is(ItemRecord::Queued));
+    now = at(now);
     settle(record, now);
     leaveService(item); // enterQueue() counts the user again
     Uncount(totals_.inService, offeredCost(record));
@@ -539,11 +498,12 @@ void Engine::requeue(msfrs_item &item, const int64_t *const est, const msfrs_tim
     schedOps_->enqueued(schedState_, &item, now);
 }
 
-void Engine::expect(msfrs_item &item, const int64_t remaining, const msfrs_time now)
+void Engine::expect(msfrs_item &item, const int64_t remaining, msfrs_time now)
 {
     assert(remaining >= MSFRS_UNKNOWN && cost_ == Cost::Measured);
     if (item.remaining == remaining)
         return;
+    now = at(now);
     const auto old = item.remaining;
     const bool sorted = isQueued(item) && schedOps_->before;
     if (sorted)
@@ -555,10 +515,11 @@ void Engine::expect(msfrs_item &item, const int64_t remaining, const msfrs_time 
         schedOps_->expected(schedState_, &item, old, now);
 }
 
-void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amount, const msfrs_time now)
+void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amount, msfrs_time now)
 {
     auto &record = static_cast<ItemRecord &>(item);
     assert(!record.is(ItemRecord::Queued) && amount >= 0 && resource < resources_ && cost_ == Cost::Measured);
+    now = at(now);
     auto &used = costsOf(record).used[resource];
     const auto covered = std::max<int64_t>(item.est[resource] - used, 0);
     used += amount;
@@ -571,33 +532,29 @@ void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amo
     }
 }
 
-void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, const msfrs_time now)
+void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, msfrs_time now)
 {
     assert(amount >= 0);
+    now = at(now);
     static_cast<NamedFlow &>(f).account->bytes += static_cast<uint64_t>(amount);
     static_cast<NamedFlow &>(f).idleSince = now;
     if (schedOps_->charged)
         schedOps_->charged(schedState_, &f, nullptr, 0, amount, now);
 }
 
-void Engine::remove(msfrs_item &item, const msfrs_time now, const msfrs_reason why)
+void Engine::remove(msfrs_item &item, msfrs_time now, const msfrs_reason why)
 {
     auto &record = static_cast<ItemRecord &>(item);
+    now = at(now);
     leaveQueue(record, now);
-    countIdle(*item.flow);
-    schedOps_->removed(schedState_, &item, now, why);
-    if (record.is(ItemRecord::Judged) && aqmOps_->removed) {
-        const auto v = view();
-        aqmOps_->removed(aqmState_, &item, &v, now, why);
-    }
-    Count(totals_.dropped, offeredCost(record));
-    freeItem(record);
+    drop(record, now, why);
 }
 
-void Engine::done(msfrs_item &item, const msfrs_time now)
+void Engine::done(msfrs_item &item, msfrs_time now)
 {
     auto &record = static_cast<ItemRecord &>(item);
     assert(!record.is(ItemRecord::Queued));
+    now = at(now);
     settle(record, now);
     leaveService(item);
     if (schedOps_->done)
@@ -616,6 +573,11 @@ int64_t Engine::unused(const msfrs_item &item) const
 bool Engine::isQueued(const msfrs_item &item) const
 {
     return static_cast<const ItemRecord &>(item).is(ItemRecord::Queued);
+}
+
+bool Engine::isMarked(const msfrs_item &item) const
+{
+    return static_cast<const ItemRecord &>(item).is(ItemRecord::Marked);
 }
 
 } // namespace msfrs

@@ -7,7 +7,7 @@
 ///
 ///     offer() -> queued --pick()--> in service --done()--> (freed)
 ///        |         ^  |                |  |
-///     dropped      |  +--remove()--> (freed, dropped)
+///     dropped      |  +--remove(), pick() where the AQM drops it--> (freed, dropped)
 ///                  +-----requeue()-----+
 ///
 /// Invariants, checked by auditLaws(): offered = dropped + queued + in service + done, in items and in
@@ -23,6 +23,7 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,6 +40,13 @@ struct Tally {
 /// Where every item that was ever offered is now.
 struct EngineTotals {
     Tally offered, dropped, queued, inService, done;
+};
+
+/// A plugin answered what it must not. what() names it, the call and the answer. The engine keeps its laws, but is not
+/// to be asked again: its host ends what is in service (isQueued() tells) and frees it.
+class PluginError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
 };
 
 struct FlowAccount;
@@ -85,7 +93,7 @@ public:
     Engine &operator=(const Engine &) = delete;
 
     /// From now on an item that comes when `limit` is reached is not simply dropped: what has most of the buffer for
-    /// its weight loses its last one; see PushOut. Before the first class, and where there is no AQM.
+    /// its weight loses its last one; see PushOut. Before the first class, and where there is no AQM with a limit.
     /// \param packet est[0] of a full packet, > 0
     void pushOut(int64_t packet);
 
@@ -118,6 +126,7 @@ public:
     /// \param flags enum msfrs_item_flags
     /// \param remaining as expect() takes it
     /// \returns Queued or Marked with `item` set, or Dropped with `item` null
+    /// \throws PluginError, and the item is dropped
     Offer offer(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, msfrs_item *&item,
                 const std::function<bool(msfrs_item &)> &victim = {}, uint32_t flags = 0,
                 int64_t remaining = MSFRS_UNKNOWN);
@@ -127,9 +136,15 @@ public:
     msfrs_item *adopt(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, int64_t attained, bool inService,
                       int64_t remaining = MSFRS_UNKNOWN);
 
-    /// Takes the next item into service. nullptr: nothing suits; with a backlog and PICK_ANY `wakeAt` says when.
-    msfrs_item *pick(msfrs_time now, msfrs_pick mode, msfrs_time &wakeAt);
-    /// Takes a certain queued item into service, as if it had been picked.
+    /// Told of an item that the AQM drops instead of letting it go, by the host's own pointer: it is freed already.
+    /// May call the engine.
+    using Lost = std::function<void(void *host)>;
+    /// Takes the next item that the AQM lets go into service. nullptr: nothing suits; with a backlog and PICK_ANY
+    /// `wakeAt` says when.
+    /// \throws PluginError, and no item has been taken, or one whose host is not told, which is in service
+    msfrs_item *pick(msfrs_time now, msfrs_pick mode, msfrs_time &wakeAt, const Lost &lost = {});
+    /// Takes a certain queued item into service, whatever the AQM says but for a mark.
+    /// \throws PluginError, and it is in service
     void pickThis(msfrs_item &, msfrs_time now);
     /// An item in service goes back to its queue, its estimate anew.
     void requeue(msfrs_item &, const int64_t *est, msfrs_time now);
@@ -146,6 +161,11 @@ public:
     void done(msfrs_item &, msfrs_time now);
 
     bool isQueued(const msfrs_item &) const;
+    /// Whether the AQM has marked it, as it came or as its turn came.
+    bool isMarked(const msfrs_item &) const;
+    /// The greatest `now` of all calls. One that is less counts as this: where calls are made within calls, the outer
+    /// one goes on with its own.
+    msfrs_time latest() const { return latest_; }
     /// What an item in service was charged in advance and has not used yet, of the first resource.
     int64_t unused(const msfrs_item &) const;
     const EngineTotals &totals() const { return totals_; }
@@ -180,6 +200,9 @@ private:
     void leaveQueue(ItemRecord &, msfrs_time now);
     void enterService(ItemRecord &, msfrs_time now);
     void leaveService(msfrs_item &);
+    bool letsGo(ItemRecord &, msfrs_time now);
+    void drop(ItemRecord &, msfrs_time now, msfrs_reason);
+    msfrs_time at(msfrs_time now) { return latest_ = now > latest_ ? now : latest_; }
     static void countIdle(const msfrs_flow &);
     void settle(ItemRecord &, msfrs_time now);
     msfrs_queue_view view() const;
@@ -207,7 +230,7 @@ private:
     int64_t backlogCost_ = 0;                           ///< sum of est[0] of the queued items
     uint64_t nextId_ = 1;
     size_t flows_ = 0;
-    msfrs_time idleSince_ = 0;
+    msfrs_time idleSince_ = 0, latest_ = 0;
 };
 
 } // namespace msfrs

@@ -34,9 +34,10 @@ struct Engine::ItemRecord : msfrs_item {
     enum Mark : uint32_t {
         Queued = 1,
         Judged = 2,     ///< admitted by the AQM and still queued since: the AQM is owed an end
-        Requeued = 4    ///< est[] is no longer what it was when it was offered
+        Requeued = 4,   ///< est[] is no longer what it was when it was offered
+        Marked = 8      ///< by the AQM
     };
-    static constexpr uint32_t Marks = 3;                             ///< bits
+    static constexpr uint32_t Marks = 4;                             ///< bits
     static constexpr size_t MostDrawable = UINT32_MAX >> Marks;
 
     bool is(const Mark m) const { return engine & m; }

@@ -7,7 +7,7 @@ namespace msfrs {
 
 void Engine::pushOut(const int64_t packet)
 {
-    assert(classList_.empty() && !aqmOps_);
+    assert(classList_.empty() && (!aqmOps_ || (aqm()->flags & MSFRS_NO_LIMIT)));
     pushOut_ = std::make_unique<PushOut>(packet);
 }
 

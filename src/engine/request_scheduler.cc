@@ -126,17 +126,28 @@ void RequestScheduler::Impl::refuse(Request &r, const msfrs_time now, const msfr
     why == MSFRS_DROPPED ? r.owner->dropped() : r.owner->expired(); // may call back; r is not touched any more
 }
 
+/// The admission control has dropped a request that waited; the engine has it no more.
+void RequestScheduler::Impl::lose(Request &r, const msfrs_time now)
+{
+    ++r.stats->admission;
+    if (&r != arriving)
+        return refuse(r, now, MSFRS_DROPPED);
+    r.item = nullptr;
+    arriving = nullptr; // hold() says so itself: its owner does not have it yet
+}
+
 void RequestScheduler::Impl::pump(const msfrs_time now)
 {
     if (pumping)
         return; // granted() called back; the loop below goes on for it
     pumping = true;
     wakeAt = 0;
+    const Engine::Lost lost = [this, now](void *const r) { lose(*static_cast<Request *>(r), now); };
     while (engine->totals().queued.items > 0) {
         const bool open = rate.open();
         if (!open && !rate.openForFresh())
             break;
-        const auto item = engine->pick(now, open ? MSFRS_PICK_ANY : MSFRS_PICK_FRESH, wakeAt);
+        const auto item = engine->pick(now, open ? MSFRS_PICK_ANY : MSFRS_PICK_FRESH, wakeAt, lost);
         if (!item)
             break;
         grant(*static_cast<Request *>(item->host), now);
@@ -193,12 +204,13 @@ RequestScheduler::RequestScheduler(const RequestConfig &config, const RequestHos
 
 RequestScheduler::~RequestScheduler()
 {
-    // The engine frees what is queued by itself.
-    for (const auto r : impl_->served)
-        impl_->engine->done(*r->item, 0);
+    auto &engine = *impl_->engine;
     for (const auto list : {&impl_->waiting, &impl_->paused, &impl_->served, &impl_->resting, &impl_->refused}) {
-        for (const auto r : *list)
+        for (const auto r : *list) {
+            if (r->item && !engine.isQueued(*r->item)) // the engine frees what is queued by itself
+                engine.done(*r->item, engine.latest());
             delete r;
+        }
     }
 }
 
@@ -234,17 +246,21 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     if (self.engine->offer(flow, estimate.data(), request.get(), now, request->item, mayDrop, 0,
                            request->remaining) == Engine::Offer::Dropped) {
         ++slot.stats->admission;
-        if (victim) {
-            ++victim->stats->admission;
-            self.refuse(*victim, now, MSFRS_DROPPED);
-        }
+        if (victim)
+            self.lose(*victim, now);
         why = Refusal::Admission;
         return nullptr;
     }
     self.enter(*request, Request::State::Queued);
     const auto r = request.release();
+    const auto outer = std::exchange(self.arriving, r);
     self.pump(now);
-    return r;
+    if (std::exchange(self.arriving, outer) == r)
+        return r;
+    self.leave(*r);
+    delete r;
+    why = Refusal::Admission;
+    return nullptr;
 }
 
 Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const std::string_view user,

@@ -44,7 +44,7 @@ public:
     /// The request waited longer than max_wait and was taken out of its queue; answer the client and call done().
     /// Never called for a paused response or a later exchange: those are granted when they have waited too long.
     virtual void expired() = 0;
-    /// The same for a request that the admission control dropped after all, for another's sake.
+    /// The same for a request that the admission control dropped after all: for another's sake, or as its turn came.
     virtual void dropped() { expired(); }
     /// Whether the server has fallen silent, so that the place is better had by another; asked some 40 times a second
     /// while SERVED. After true the request is RESTING. Must not call the scheduler; must not throw.

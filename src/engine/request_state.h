@@ -131,6 +131,7 @@ struct RequestScheduler::Impl {
     void learn(const Request &);
     void grant(Request &, msfrs_time now);
     void refuse(Request &, msfrs_time now, msfrs_reason);
+    void lose(Request &, msfrs_time now);
     void pump(msfrs_time now);
     void expire(msfrs_time now);
     /// Takes their places from those whose servers are silent.
@@ -161,6 +162,7 @@ struct RequestScheduler::Impl {
     msfrs_time wakeAt = 0;                        ///< when the arbiter wants to be asked again; 0: no wish
     Request *asking = nullptr;                    ///< the one whose readMore() or again() pumps
     bool answered = false;                        ///< whether it was granted
+    Request *arriving = nullptr;                  ///< the one whose hold() pumps; null again once it was dropped
     bool pumping = false;
     bool doubted = false;                         ///< whether doubtRate() has spoken since the configuration was read
 };

@@ -83,20 +83,9 @@ struct Sizes {
     size_t plugin, sched, aqm;
 };
 constexpr Sizes SizesOf[] = {
-    {offsetof(msfrs_plugin, ops_size), offsetof(msfrs_sched_ops, gauges) + sizeof(msfrs_sched_ops::gauges),
-     offsetof(msfrs_aqm_ops, gauges) + sizeof(msfrs_aqm_ops::gauges)},
-    {sizeof(msfrs_plugin), offsetof(msfrs_sched_ops, gauges) + sizeof(msfrs_sched_ops::gauges), sizeof(msfrs_aqm_ops)},
     {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)},
 };
 static_assert(sizeof(SizesOf) / sizeof(*SizesOf) == MSFRS_ABI_MINOR + 1);
-
-/// Bytes of the table of operations. \param p of a size and a kind that were checked
-size_t OpsSize(const msfrs_plugin &p)
-{
-    if (p.abi_minor > 0)
-        return p.ops_size;
-    return p.kind == MSFRS_SCHED ? SizesOf[0].sched : SizesOf[0].aqm;
-}
 
 /// Whether all can be read that the plugin says it has.
 void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind)
@@ -109,7 +98,10 @@ void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind k
     if (p.abi_major != MSFRS_ABI_MAJOR || p.abi_minor > MSFRS_ABI_MINOR) {
         throw ConfigError("plugin " + path + " was built for ABI " + version(p.abi_major, p.abi_minor) +
                           ", wanted is ABI " + version(MSFRS_ABI_MAJOR, 0) + " to " +
-                          version(MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR) + "; rebuild it");
+                          version(MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR) + "; rebuild it" +
+                          (p.abi_major == 1 ? " with this host's header; since ABI 2.0 `dequeued` of an AQM returns a "
+                                              "verdict"
+                                            : ""));
     }
     const auto refuseSize = [&](const char *const what, const size_t found, const size_t wanted) {
         throw ConfigError("plugin " + path + " has a " + what + " of " + std::to_string(found) + " bytes, ABI " +
@@ -125,8 +117,8 @@ void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind k
     if (p.kind != static_cast<uint32_t>(kind))
         throw ConfigError("plugin " + path + " is " + WithArticle(p.kind) + ", wanted is " + WithArticle(kind));
     const auto ops = kind == MSFRS_SCHED ? had.sched : had.aqm;
-    if (OpsSize(p) < ops)
-        refuseSize("table of operations (ops_size)", OpsSize(p), ops);
+    if (p.ops_size < ops)
+        refuseSize("table of operations (ops_size)", p.ops_size, ops);
 }
 
 /// A plugin as this ABI has it, whatever minor it was built for: what that did not have is 0 or NULL.

@@ -10,9 +10,10 @@
  *
  * Life of an item, as the plugin sees it:
  *
- *     aqm.admit -> sched.enqueued -> sched.pick -> aqm.dequeued -> sched.charged ... -> sched.done
- *                        |  ^                                            |
- *                        |  +------------- continuation ----------------+   (quantum over: enqueued again)
+ *     aqm.admit -> sched.enqueued -> sched.pick -> aqm.dequeued -> sched.picked -> sched.charged ... -> sched.done
+ *                        |  ^                           |                                  |
+ *                        |  |                           +---> sched.removed  (dropped at its head)
+ *                        |  +--------------- continuation -------------------------------+   (quantum over)
  *                        +---> sched.removed, aqm.removed                   (client gone, dropped, expired)
  *
  * Cost has one contract. An item carries an estimate per resource; `pick` spends the estimate, and the engine
@@ -30,8 +31,11 @@
  * say where they end; and of what the host makes (`msfrs_host`, `msfrs_class`, `msfrs_flow`, `msfrs_item`,
  * `msfrs_queue_view`), which a plugin has by a pointer alone. The rows of parameters and gauges stay as they are.
  *
- *     1.1   msfrs_plugin::ops_size; before it both tables ended with `gauges`
- *     1.2   msfrs_item::remaining, msfrs_sched_ops::expected
+ * A plugin that answers what it must not (an item that is not queued, a verdict that there is not, a time to wake that
+ * is not to come) has failed: the host ends it and goes on without.
+ *
+ *     2.0   against 1: msfrs_aqm_ops::dequeued answers with a verdict, and comes before sched.picked; time never goes
+ *           back
  */
 #ifndef MSFRS_PLUGIN_H
 #define MSFRS_PLUGIN_H
@@ -44,13 +48,13 @@ extern "C" {
 #endif
 
 #define MSFRS_PLUGIN_MAGIC 0x4d534652u /* "MSFR" */
-#define MSFRS_ABI_MAJOR 1
-#define MSFRS_ABI_MINOR 2
+#define MSFRS_ABI_MAJOR 2
+#define MSFRS_ABI_MINOR 0
 #define MSFRS_RESOURCES 4  /**< cost dimensions of an item; 0 is always bytes on the link */
 #define MSFRS_SYMBOL "msfrs_plugin" /**< the one exported symbol */
 #define MSFRS_UNKNOWN (-1) /**< as msfrs_item::remaining: nobody has said */
 
-/** Nanoseconds of a monotonic clock of the host. Never negative, never goes back, but to 0 with MSFRS_SHUTDOWN. */
+/** Nanoseconds of a monotonic clock of the host. Never negative, never goes back. */
 typedef int64_t msfrs_time;
 
 /** What a plugin is. */
@@ -64,7 +68,9 @@ enum msfrs_flags {
     MSFRS_MAY_MARK = 1 << 3,       /**< an AQM that may answer MSFRS_MARK */
     MSFRS_HAS_RESERVE = 1 << 4,    /**< a scheduler that answers MSFRS_PICK_FRESH */
     MSFRS_FLOW_ORDER = 1 << 5,     /**< a scheduler that always picks the head of a flow's queue */
-    MSFRS_HIERARCHY = 1 << 6       /**< wants class_added and the like for interior classes, too */
+    MSFRS_HIERARCHY = 1 << 6,      /**< wants class_added and the like for interior classes, too */
+    MSFRS_NO_LIMIT = 1 << 7        /**< an AQM that bounds no buffer: when its own is full, the host makes room as it
+                                        does without an AQM */
 };
 
 /** What a class is; or-ed together in msfrs_class::flags. */
@@ -129,9 +135,9 @@ struct msfrs_item {
     void *state;
     void *aqm_state;
     void *host;                     /**< the host's own pointer; opaque */
-    int64_t remaining;              /**< since 1.2: estimate of what all its service together still costs in resource
-                                         0, >= 0, or MSFRS_UNKNOWN, as for every packet. What others say, so it may be
-                                         wrong. Changes with `expected` alone */
+    int64_t remaining;              /**< estimate of what all its service together still costs in resource 0, >= 0, or
+                                         MSFRS_UNKNOWN, as for every packet. What others say, so it may be wrong.
+                                         Changes with `expected` alone */
 };
 
 /** What the host lends a plugin; valid from init to fini. */
@@ -176,9 +182,9 @@ enum msfrs_pick {
 /** Why an item leaves a queue without being picked. */
 enum msfrs_reason {
     MSFRS_GONE = 1,    /**< whoever asked for it is gone */
-    MSFRS_DROPPED = 2, /**< it is the victim of MSFRS_DROP_BOTH */
+    MSFRS_DROPPED = 2, /**< the AQM drops it: the victim of MSFRS_DROP_BOTH, or at its head; or the buffer is full */
     MSFRS_EXPIRED = 3, /**< it has waited for too long */
-    MSFRS_SHUTDOWN = 4 /**< the host ends; `now` is then 0, whatever it was before */
+    MSFRS_SHUTDOWN = 4 /**< the host ends; `now` is that of the latest call */
 };
 
 /**
@@ -215,12 +221,13 @@ struct msfrs_sched_ops {
 
     /** The item stands in its flow's queue; all counters already include it. Not called with an empty flow. */
     void (*enqueued)(void *inst, struct msfrs_item *i, msfrs_time now);
-    /** Chooses the next item; it must be queued. The engine takes it out of its queue and then calls `picked`.
+    /** Chooses the next item; it must be queued, and with PICK_FRESH without service. The engine takes it out of its
+     *  queue, asks the AQM, and then calls `picked`, or `removed` and `pick` again if the AQM drops it.
      *  NULL: nothing suits now; then with PICK_ANY and a backlog *wake_at must be set to a time > now. */
     struct msfrs_item *(*pick)(void *inst, msfrs_time now, enum msfrs_pick mode, msfrs_time *wake_at);
     /** The chosen item was taken out and is in service; spend its estimate here. */
     void (*picked)(void *inst, struct msfrs_item *i, msfrs_time now);
-    /** The item left the queue unpicked; it was already taken out. */
+    /** The item left the queue unpicked, or picked and then dropped by the AQM; it was already taken out. */
     void (*removed)(void *inst, struct msfrs_item *i, msfrs_time now, enum msfrs_reason why);
     /** amount (may be negative at the end of an item) was used of a resource beyond the estimate.
      *  item is NULL for traffic that no item caused but that belongs to the flow (default: ignored). */
@@ -233,7 +240,7 @@ struct msfrs_sched_ops {
      *  are 0.) */
     void (*gauges)(void *inst, const struct msfrs_class *c, double *out);
 
-    /** Since 1.2: i->remaining has changed from `old`, while the item is queued or in service. A queued one has its
+    /** i->remaining has changed from `old`, while the item is queued or in service. A queued one has its
      *  place in the flow's queue by `before` as it is now. (Default: nothing.) */
     void (*expected)(void *inst, struct msfrs_item *i, int64_t old, msfrs_time now);
 };
@@ -253,9 +260,10 @@ struct msfrs_queue_view {
 enum msfrs_verdict { MSFRS_ACCEPT = 0, MSFRS_DROP = 1, MSFRS_MARK = 2, MSFRS_DROP_BOTH = 3 };
 
 /**
- * An active queue manager: decides whether an arriving item may queue. Every item that was admitted is told to
- * `dequeued` when it is first picked, or to `removed`; what the host takes in unasked and continuations never are.
- * An item that `admit` has dropped is told to nobody again.
+ * An active queue manager: decides whether an arriving item may queue, and whether one whose turn has come may go.
+ * Every item that was admitted is shown to `dequeued` when it is first picked, or told to `removed`; what the host
+ * takes in unasked and continuations never are. Of an item that `admit` or `dequeued` has dropped the AQM hears nothing
+ * again.
  *
  * `admit` must be there; any other may be NULL. What is called as in msfrs_sched_ops has the same meaning and default,
  * and the same order at the end; an AQM without `dequeued` and `removed` does not hear what becomes of its items.
@@ -271,13 +279,19 @@ struct msfrs_aqm_ops {
     /** MARK: only for an item that is MSFRS_ECN_CAPABLE (needs MSFRS_MAY_MARK); any other is dropped instead.
      *  DROP_BOTH: the arriving item and *victim, a queued one (needs MSFRS_DROPS_QUEUED); the scheduler's and the
      *  AQM's `removed` then come for the victim, with MSFRS_DROPPED, when admit has returned; unless the host cannot
-     *  lose it, when it stays and the arriving one is dropped alone. q is as it was before the arrival.
+     *  lose it, when it stays and the arriving one is dropped alone; *victim is NULL before the call, and may stay so.
+     *  q is as it was before the arrival.
      *  Not called while msfrs_host::limit items are queued: the host then drops the item itself, and the AQM does not
      *  hear of it. */
     enum msfrs_verdict (*admit)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now,
                                 struct msfrs_item **victim);
-    /** q is as it is without the item; the same below. */
-    void (*dequeued)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now);
+    /** The item's turn has come; it was taken out of its queue: q, and the counters of flow and class, are as they are
+     *  without it. It has waited since i->enqueued. ACCEPT: it goes. MARK as in admit: it goes, or is dropped if it is
+     *  not capable. DROP: it is gone, and the scheduler is asked for another; for a request that is the refusal that
+     *  an arrival gets (503). DROP_BOTH is no answer here. Of an item that the host takes out of turn, a drop does not
+     *  count: it goes. (Default: ACCEPT.) */
+    enum msfrs_verdict (*dequeued)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now);
+    /** q is as it is without the item. */
     void (*removed)(void *inst, struct msfrs_item *i, const struct msfrs_queue_view *q, msfrs_time now,
                     enum msfrs_reason why);
     void (*gauges)(void *inst, const struct msfrs_class *c, double *out);
@@ -299,7 +313,7 @@ struct msfrs_plugin {
     const struct msfrs_gauge *gauges;  uint32_t n_gauges;
     const struct msfrs_sched_ops *sched; /**< for MSFRS_SCHED, otherwise NULL */
     const struct msfrs_aqm_ops *aqm;     /**< for MSFRS_AQM, otherwise NULL */
-    uint32_t ops_size;    /**< since 1.1: sizeof(struct msfrs_sched_ops) or sizeof(struct msfrs_aqm_ops) */
+    uint32_t ops_size;    /**< sizeof(struct msfrs_sched_ops) or sizeof(struct msfrs_aqm_ops) */
 };
 
 #ifdef __cplusplus

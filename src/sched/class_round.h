@@ -27,10 +27,11 @@ constexpr msfrs_gauge DeficitGauge = {
 template <class ClassState>
 class ClassRound {
 public:
-    void init(const msfrs_value *const params)
+    /// \param shares whether there is the second row; without it weights are the classes'
+    void init(const msfrs_value *const params, const bool shares = true)
     {
         quantum_ = static_cast<double>(params[0].i);
-        perUser_ = params[1].i == 1;
+        perUser_ = shares && params[1].i == 1;
     }
 
     /// bytes a round of a weight of 1

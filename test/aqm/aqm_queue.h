@@ -30,11 +30,24 @@ public:
     {
         int64_t size = 0;
         for (; n > 0 && !queued().empty(); --n) {
-            auto *const t = pick();
-            size = t->size;
-            finish(*t);
+            if (auto *const t = pick()) {
+                size = t->size;
+                finish(*t);
+            }
         }
         return size;
+    }
+    /// The next is sent. \returns '!' for each that was dropped as its turn came, and 'm' if it was marked then
+    std::string turn()
+    {
+        const auto before = lost();
+        auto *const t = queued().empty() ? nullptr : pick();
+        auto signs = std::string(lost() - before, '!');
+        if (t) {
+            signs += t->markedInTurn ? "m" : "";
+            finish(*t);
+        }
+        return signs;
     }
     double gauge(const std::string &name, const msfrs_class *c = nullptr)
     {

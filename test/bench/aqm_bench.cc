@@ -23,8 +23,8 @@ using msfrs::bench::Load;
 
 constexpr double TargetNs = 150, TargetGrowth = 1.2;
 
-/// An AQM, and its buffer in packets for each flow: RED's average is then between min and max, FABA's buckets are ten
-/// packets high.
+/// An AQM, and its buffer in packets for each flow, if it has one: RED's average is then between min and max, FABA's
+/// buckets are ten packets high.
 struct Row {
     const char *name;
     uint32_t limit;
@@ -33,7 +33,7 @@ struct Row {
 
 constexpr Row Rows[] = {
     {"none", 0, false}, {"droptail", 4, false}, {"red", 4, true}, {"choke", 4, false}, {"fred", 4, false},
-    {"faba", 10, true},
+    {"faba", 10, true}, {"codel", 0, false}, {"pie", 0, false},
 };
 
 msfrs::bench::Instructions &Counter()
@@ -48,9 +48,12 @@ void Packets(benchmark::State &state, const Row &row)
     std::mt19937_64 random(1);
     uint64_t draws = 0;
     msfrs::LocalLedger ledger;
-    msfrs::Engine engine(Load("fifo", MSFRS_SCHED), Load(row.limit ? row.name : nullptr, MSFRS_AQM,
-                         {{"limit", std::to_string(row.limit * count)}}), msfrs::Engine::Cost::Exact, 1, 0, ledger,
-                         {[](int, const std::string &) {}, [&] {
+    std::vector<msfrs::Setting> buffer;
+    if (row.limit)
+        buffer.push_back({"limit", std::to_string(row.limit * count)});
+    const char *const aqm = row.name == std::string("none") ? nullptr : row.name;
+    msfrs::Engine engine(Load("fifo", MSFRS_SCHED), Load(aqm, MSFRS_AQM, buffer), msfrs::Engine::Cost::Exact, 1, 0,
+                         ledger, {[](int, const std::string &) {}, [&] {
         ++draws;
         return random();
     }});

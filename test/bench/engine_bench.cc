@@ -40,6 +40,8 @@ constexpr char Heaps[] = "besides the packet's own cache lines its flow moves in
 constexpr Row Rows[] = {
     {"fifo", "fifo", nullptr, 150, false, Memory},
     {"drr", "drr", nullptr, 150, false, Memory},
+    {"fq", "fq", nullptr, 0, false, ""},
+    {"fq codel", "fq", "codel", 0, false, ""},
     {"sfq", "sfq", nullptr, 0, false, ""},
     {"msfq", "msfq", nullptr, 600, true, Heaps},
     {"msf", "msf", nullptr, 0, true, ""},

@@ -22,6 +22,8 @@ std::vector<Variant> Aqms()
     auto all = AllVariants(MSFRS_AQM);
     all.push_back(ParseVariant(TestModule("judge") + " every=4 verdict=both", MSFRS_AQM));
     all.push_back(ParseVariant(TestModule("judge") + " every=4 verdict=mark", MSFRS_AQM));
+    for (const std::string verdict : {"drop", "mark"})
+        all.push_back(ParseVariant(TestModule("judge") + " every=4 when=turn verdict=" + verdict, MSFRS_AQM));
     return all;
 }
 
@@ -200,7 +202,7 @@ TEST_P(Aqm, JudgesRequestsWhereItCan)
 
 TEST_P(Aqm, KeepsWhatItPromisesInItsFlags)
 {
-    // A queue that is never served: whatever it does when it is full, it does here.
+    // A queue that is served too slowly: whatever it does when it is full, it does here.
     const auto flags = GetParam().load().plugin->ops().flags;
     Driver d(ParseVariant("fifo"), with(Engine::Cost::Exact, 1, 60));
     auto &c = d.addClass("c", 1);
@@ -212,8 +214,10 @@ TEST_P(Aqm, KeepsWhatItPromisesInItsFlags)
         const auto *const t = d.arrive(c, std::to_string(n % 3), Packet);
         marked += t && t->marked;
         if (!d.queued().empty() && random.chance(0.4)) {
-            if (auto *const served = d.pick())
+            if (auto *const served = d.pick()) {
+                marked += served->marked;
                 d.finish(*served);
+            }
         }
     }
     EXPECT_TRUE((flags & MSFRS_MAY_MARK) || marked == 0);
@@ -248,8 +252,11 @@ TEST_P(Aqm, IsTheSameWithTheSameSeed)
             const auto victims = d.victims();
             const auto *const t = d.arrive(c, std::to_string(random.below(5)), random.between(40, Packet));
             all += t ? t->marked ? '*' : '+' : d.victims() > victims ? 'x' : '-';
+            const auto lost = d.lost();
             if (random.chance(0.6)) {
-                if (auto *const served = d.pick())
+                auto *const served = d.pick();
+                all += std::string(d.lost() - lost, '!') + (served && served->marked ? "m" : "");
+                if (served)
                     d.finish(*served);
             }
         }
@@ -308,6 +315,7 @@ TEST(AqmRefusal, ThresholdsInTheWrongOrder)
     };
     for (const auto *const name : {"red", "choke", "fred"})
         EXPECT_EQ(refusal(std::string(name) + " min=50"), std::string(name) + ": min=50 must be less than max=50");
+    EXPECT_EQ(refusal("codel target=100"), "codel: target=100 must be less than interval=100");
     for (const auto *const name : {"sfed", "faba"}) {
         EXPECT_EQ(refusal(std::string(name) + " lambda1=0.2"),
                   std::string(name) + ": lambda1=0.2 must be greater than lambda2=0.25");

@@ -169,6 +169,36 @@ def test_a_parameter_that_the_scheduler_does_not_have(place, fabric, arguments):
     assert 'depth' in said and line_of(place, 'msfrs_arbiter') in said, said
 
 
+WRONG = '''
+#include "plugin/msfrs_plugin.h"
+static struct msfrs_item *pick() { return 0; }
+static void nothing() {}
+static const struct msfrs_sched_ops sched = { .enqueued = (void *)nothing, .pick = (void *)pick,
+    .picked = (void *)nothing, .removed = (void *)nothing };
+__attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = {
+    .magic = MSFRS_PLUGIN_MAGIC, .abi_major = MSFRS_ABI_MAJOR, .abi_minor = MSFRS_ABI_MINOR,
+    .size = sizeof(struct msfrs_plugin), .kind = MSFRS_SCHED, .name = "other", .summary = "none", .paper = "none",
+    .sched = &sched, .ops_size = sizeof(sched),
+};
+'''
+
+
+@pytest.mark.sanitized
+@pytest.mark.link(users=(1, 1, 1))
+def test_a_scheduler_whose_answers_are_wrong(place, slow_link):
+    """It names nobody of those who wait: Squid says so and goes on without it, for these requests and the next."""
+    path = place / 'other.so'
+    compile_shared(path, WRONG)
+    gateway = slow_link.gateway.start(f'msfrs_arbiter {path}')
+    assert all(fetch.wait().good for fetch in [slow_link.users.get(slow_link.of('gold')[0]) for _ in range(3)])
+    gateway.stop()
+    told = harm(gateway.cache_log())
+    assert told and all('ERROR: msfrs: the scheduler failed in hold: scheduler other is wrong: pick named neither an '
+                        'item, of a backlog, nor a time to come' in line for line in told), told
+    for name in ('cache.log', 'squid.out'):     # told as it was to be
+        (gateway.directory / name).write_text('')
+
+
 @pytest.mark.sanitized
 @pytest.mark.link(users=(1, 1, 1))
 def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(slow_link):

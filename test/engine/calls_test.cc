@@ -120,7 +120,7 @@ TEST(Calls, TheEndIsInTheOrderThatTheHeaderSays)
     Calls().clear();
     box.engine.reset();
     EXPECT_EQ(Calls(), (Lines{
-        "sched removed 2 4 at 0", "aqm removed 2 4 at 0", "sched removed 1 4 at 0", "aqm removed 1 4 at 0",
+        "sched removed 2 4 at 8", "aqm removed 2 4 at 8", "sched removed 1 4 at 8", "aqm removed 1 4 at 8",
         "sched flow_removed of second", "aqm flow_removed of second", "sched class_removed second",
         "aqm class_removed second", "sched flow_removed of first", "aqm flow_removed of first",
         "sched class_removed first", "aqm class_removed first", "sched fini", "aqm fini"}));

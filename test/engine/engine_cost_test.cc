@@ -197,6 +197,82 @@ TEST(EngineAqm, Verdicts)
     EXPECT_EQ(mark.host.logged(0), "");
 }
 
+TEST(EngineAqm, JudgesAsTheTurnComes)
+{
+    // The scheduler hears of what is dropped then as of what has left unserved, and is asked for another at once.
+    Driver drop(ParseVariant(TestModule("checker")), Judged("every=2 verdict=drop when=turn"));
+    auto &c = drop.addClass("c", 1);
+    std::vector<Tracked *> all;
+    for (int n = 0; n < 4; ++n)
+        all.push_back(drop.arrive(c, "a", 10));
+    EXPECT_EQ(drop.pick(), all[0]);
+    EXPECT_EQ(drop.pick(), all[2]) << "the second turn is not taken";
+    EXPECT_EQ(drop.pick(), nullptr) << "and the last was the fourth";
+    EXPECT_EQ(drop.lost(), 2u);
+    EXPECT_EQ(drop.engine().totals().dropped.cost, 20);
+    EXPECT_EQ(c.users, 1u);
+    drop.drain();
+    EXPECT_EQ(drop.host.logged(0), "");
+
+    Driver mark(ParseVariant("fifo"), Judged("every=1 verdict=mark when=turn rash=on"));
+    auto &m = mark.addClass("m", 1);
+    mark.itemFlags = MSFRS_ECN_CAPABLE;
+    auto *const marked = mark.arrive(m, "a", 10);
+    mark.itemFlags = 0;
+    mark.arrive(m, "a", 10);
+    EXPECT_FALSE(marked->marked);
+    EXPECT_EQ(mark.pick(), marked);
+    EXPECT_TRUE(marked->marked);
+    EXPECT_EQ(mark.pick(), nullptr) << "nobody would see the mark";
+    EXPECT_EQ(mark.lost(), 1u);
+    EXPECT_EQ(mark.host.logged(0), "");
+}
+
+TEST(EngineAqm, WhatIsTakenOutOfTurnGoesWhateverItSays)
+{
+    Driver d(ParseVariant(TestModule("checker")), Judged("every=1 verdict=drop when=turn"));
+    auto *const t = d.arrive(d.addClass("c", 1), "a", 10);
+    d.engine().pickThis(*t->item, 0);
+    EXPECT_EQ(d.engine().totals().inService.items, 1u);
+    d.engine().done(*t->item, 0);
+    EXPECT_EQ(d.host.logged(0), "");
+}
+
+TEST(EngineAqm, ContinuationsAndWhatWasAdoptedAreNotJudgedAsTheirTurnComes)
+{
+    Driver d(ParseVariant("fifo"), [] {
+        auto setup = Judged("every=2 verdict=drop when=turn");
+        setup.cost = Engine::Cost::Measured;
+        return setup;
+    }());
+    auto &c = d.addClass("c", 1);
+    auto *const t = d.arrive(c, "a", 10);
+    for (int n = 0; n < 5; ++n) {
+        ASSERT_EQ(d.pick(), t) << n;
+        d.requeue(*t);
+    }
+    EXPECT_EQ(d.lost(), 0u);
+}
+
+TEST(Engine, TimeNeverGoesBackToAPlugin)
+{
+    // The checker and the judge log every step back. Outer calls go on with their own time after inner ones.
+    auto d = std::make_unique<Driver>(ParseVariant(TestModule("checker")), Judged("every=0"));
+    auto &c = d->addClass("c", 1);
+    d->clock.set(50);
+    for (int n = 0; n < 4; ++n)
+        d->arrive(c, "a", 10);
+    d->clock.set(40);
+    d->finish(*d->pick());
+    d->remove(*d->queued().front());
+    d->engine().chargeFlow(d->engine().flow(c, "a"), 5, 30);
+    EXPECT_EQ(d->engine().latest(), 50);
+    auto &engine = d->engine();
+    while (engine.totals().queued.items)
+        engine.remove(*engine.flow(c, "a").head, 0, MSFRS_GONE);
+    EXPECT_EQ(d->host.logged(0), "");
+}
+
 TEST(EngineAqm, DropsAVictimAndTheArrivingItem)
 {
     Driver d(ParseVariant(TestModule("checker")), Judged("every=3 verdict=both"));

@@ -16,6 +16,11 @@ protected:
     {
         config.admission = {TestModule("judge"), {{"every", every}, {"verdict", verdict}}};
     }
+    void judgeTurns(const std::string &every)
+    {
+        judge(every, "drop");
+        config.admission.settings.push_back({"when", "turn"});
+    }
     ~AdmissionTest() override { EXPECT_EQ(host.logged(0), ""); }
 };
 
@@ -79,9 +84,56 @@ TEST_F(AdmissionTest, APausedResponseIsNoVictim)
     EXPECT_EQ(granted(), "a");
 }
 
-TEST_F(AdmissionTest, Storm)
+TEST_F(AdmissionTest, WhoIsDroppedAsItsTurnComesIsToldAndTheNextGoes)
 {
-    judge("4", "both");
+    judgeTurns("2");
+    start(1);
+    auto &a = hold(0, "u", "a");
+    auto &b = hold(0, "u", "b");
+    hold(0, "u", "c");
+    done(a);
+    EXPECT_EQ(b.expiries, 1);
+    EXPECT_TRUE(b.ended);
+    EXPECT_EQ(granted(), "a c");
+    EXPECT_EQ(report("gold").refusedAdmission, 1u);
+    EXPECT_EQ(report("gold").queued, 0u);
+    check();
+}
+
+TEST_F(AdmissionTest, WhoIsDroppedAsItsTurnComesMayHoldAgainAtOnce)
+{
+    judgeTurns("2");
+    start(1);
+    auto &a = hold(0, "u", "a");
+    auto &b = hold(0, "u", "b");
+    b.onExpired = [this, &b] {
+        done(b);
+        hold(0, "u", "again");
+    };
+    done(a);
+    EXPECT_EQ(granted(), "a again");
+    check();
+}
+
+TEST_F(AdmissionTest, WhoseTurnComesAtOnceAndIsDroppedIsRefused)
+{
+    judgeTurns("2");
+    start(3);
+    hold(0, "u", "a");
+    auto &b = hold(0, "u", "b");
+    EXPECT_EQ(b.refusal, Refusal::Admission) << "its owner has nothing yet that could be taken back";
+    EXPECT_EQ(b.expiries, 0);
+    EXPECT_EQ(report("gold").refusedAdmission, 1u);
+    hold(0, "u", "c");
+    EXPECT_EQ(granted(), "a c");
+    check();
+}
+
+class AdmissionStorm : public AdmissionTest, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(AdmissionStorm, KeepsTheBooks)
+{
+    GetParam() ? judgeTurns("4") : judge("4", "both");
     config.maxWait = 5 * Second;
     start(2);
     Random random(23);
@@ -100,6 +152,9 @@ TEST_F(AdmissionTest, Storm)
         told += o.expiries;
     EXPECT_GT(told, 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(, AdmissionStorm, ::testing::Bool(),
+                         [](const auto &test) { return test.param ? "AsTurnsCome" : "AsTheyCome"; });
 
 } // namespace
 } // namespace msfrs

@@ -35,7 +35,7 @@ struct ClassState {
 struct Instance {
     const msfrs_host *host;
     int64_t pace;
-    msfrs_time next;
+    msfrs_time next, latest;
     uint32_t classes;
     std::map<uint64_t, msfrs_item *> *order; ///< the queued items by seq
     std::set<uint32_t> *indices;
@@ -50,6 +50,12 @@ void Demand(const Instance &self, const bool holds, const char *const what)
 {
     if (!holds)
         self.host->log(self.host->ctx, 0, what);
+}
+
+void Clock(Instance &self, const msfrs_time now)
+{
+    Demand(self, now >= self.latest, "time went back");
+    self.latest = now;
 }
 
 template <size_t N>
@@ -147,6 +153,7 @@ void Enqueued(void *const inst, msfrs_item *const i, const msfrs_time now)
 {
     auto &self = Self(inst);
     auto &own = Of(i);
+    Clock(self, now);
     Demand(self, own.life == Life::New || own.life == Life::Served, "enqueued: it was queued or had ended");
     Demand(self, Zero(own.zero), "enqueued: the item's state is not zeroed, or is shared with another plugin");
     Demand(self, i->enqueued == now && i->seq >= i->id && i->id > 0, "enqueued: time or sequence is wrong");
@@ -170,6 +177,7 @@ void Enqueued(void *const inst, msfrs_item *const i, const msfrs_time now)
 msfrs_item *Pick(void *const inst, const msfrs_time now, msfrs_pick, msfrs_time *const wakeAt)
 {
     auto &self = Self(inst);
+    Clock(self, now);
     if (now < self.next) {
         *wakeAt = self.next;
         return nullptr;
@@ -182,6 +190,7 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
 {
     auto &self = Self(inst);
     auto &own = Of(i);
+    Clock(self, now);
     Demand(self, own.life == Life::Queued && self.order->erase(i->seq) == 1, "picked: it was not queued");
     Demand(self, !i->prev && !i->next, "picked: it was not taken out of its queue");
     Demand(self, own.remaining == i->remaining, "picked: what remains changed in silence");
@@ -195,9 +204,10 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
     Counters(self, *i->flow, "picked");
 }
 
-void Removed(void *const inst, msfrs_item *const i, msfrs_time, const msfrs_reason why)
+void Removed(void *const inst, msfrs_item *const i, const msfrs_time now, const msfrs_reason why)
 {
     auto &self = Self(inst);
+    Clock(self, now);
     Demand(self, Of(i).life == Life::Queued && self.order->erase(i->seq) == 1, "removed: it was not queued");
     Demand(self, !i->prev && !i->next, "removed: it was not taken out of its queue");
     Demand(self, why >= MSFRS_GONE && why <= MSFRS_SHUTDOWN, "removed: no known reason");
@@ -208,9 +218,10 @@ void Removed(void *const inst, msfrs_item *const i, msfrs_time, const msfrs_reas
 }
 
 void Charged(void *const inst, msfrs_flow *const f, msfrs_item *const i, const uint32_t resource, const int64_t amount,
-             msfrs_time)
+             const msfrs_time now)
 {
     auto &self = Self(inst);
+    Clock(self, now);
     Demand(self, resource < self.host->resources, "charged: an unknown resource");
     if (!i) {
         Demand(self, amount >= 0, "charged: negative without an item");
@@ -224,9 +235,10 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *const i, const u
     Counters(self, *f, "charged");
 }
 
-void Done(void *const inst, msfrs_item *const i, msfrs_time)
+void Done(void *const inst, msfrs_item *const i, const msfrs_time now)
 {
     auto &self = Self(inst);
+    Clock(self, now);
     Demand(self, Of(i).life == Life::Served, "done: it was not in service, or this is the second time");
     Of(i).life = Life::Ended;
     --Of(i->flow).served;
@@ -234,9 +246,10 @@ void Done(void *const inst, msfrs_item *const i, msfrs_time)
     Counters(self, *i->flow, "done");
 }
 
-void Expected(void *const inst, msfrs_item *const i, const int64_t old, msfrs_time)
+void Expected(void *const inst, msfrs_item *const i, const int64_t old, const msfrs_time now)
 {
     auto &self = Self(inst);
+    Clock(self, now);
     Demand(self, Of(i).life == Life::Queued || Of(i).life == Life::Served, "expected: neither queued nor in service");
     Demand(self, i->remaining >= MSFRS_UNKNOWN && i->remaining != old && Of(i).remaining == old,
            "expected: the old or the new value is wrong");

@@ -84,7 +84,12 @@ msfrs_time Bottleneck::gap(Source &s)
 void Bottleneck::transmit()
 {
     msfrs_time wakeAt = 0;
-    if (!onLink_ && (onLink_ = engine_->pick(now_, MSFRS_PICK_ANY, wakeAt))) {
+    const auto lost = [](void *const source) {
+        auto &s = *static_cast<Source *>(source);
+        ++s.lost;
+        s.hit = true;
+    };
+    if (!onLink_ && (onLink_ = engine_->pick(now_, MSFRS_PICK_ANY, wakeAt, lost))) {
         auto &s = *static_cast<Source *>(onLink_->host);
         after(static_cast<msfrs_time>(static_cast<double>(s.size) / rate_ * 1e9), What::Sent, s);
     }

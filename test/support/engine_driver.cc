@@ -98,20 +98,17 @@ Tracked *Driver::arrive(msfrs_class &c, const std::string &user, const int64_t s
 Tracked *Driver::pick(const msfrs_pick mode)
 {
     wakeAt_ = 0;
-    // Law 6 looks at the flow heads before the pick takes one away.
-    std::map<const msfrs_flow *, const msfrs_item *> oldest;
-    if (engine_->scheduler().flags & MSFRS_FLOW_ORDER) {
-        for (const auto *t : queued_) {
-            auto &first = oldest[t->item->flow];
-            if (!first || t->item->seq < first->seq)
-                first = t->item;
-        }
-    }
-    const auto backlog = queued_.size();
-    auto *const item = engine_->pick(clock.now(), mode, wakeAt_);
+    auto *const item = engine_->pick(clock.now(), mode, wakeAt_, [&](void *const tracked) {
+        auto &t = *static_cast<Tracked *>(tracked);
+        EXPECT_TRUE(all_.count(&t) && !t.inService) << "dropped an item that is not queued";
+        ++dropped_;
+        ++lost_;
+        forget(t);
+    });
     if (!item) {
-        if (mode == MSFRS_PICK_ANY && backlog > 0) {
-            EXPECT_GT(wakeAt_, clock.now()) << "law 2: a backlog of " << backlog << ", and neither an item nor a time";
+        if (mode == MSFRS_PICK_ANY && !queued_.empty()) {
+            EXPECT_GT(wakeAt_, clock.now()) << "law 2: a backlog of " << queued_.size()
+                                            << ", and neither an item nor a time";
         }
         audit("pick (nothing)");
         return nullptr;
@@ -119,8 +116,13 @@ Tracked *Driver::pick(const msfrs_pick mode)
     auto &t = *static_cast<Tracked *>(item->host);
     EXPECT_TRUE(all_.count(&t)) << "picked an item that has ended";
     EXPECT_FALSE(t.inService) << "picked an item that is in service";
-    if (!oldest.empty()) {
-        EXPECT_EQ(item, oldest[item->flow]) << "law 6: the flow's order is not kept";
+    t.markedInTurn = !t.marked && engine_->isMarked(*item);
+    t.marked = engine_->isMarked(*item);
+    EXPECT_TRUE(!t.marked || (item->flags & MSFRS_ECN_CAPABLE)) << "marked what cannot be marked";
+    if (engine_->scheduler().flags & MSFRS_FLOW_ORDER) {
+        for (const auto *other : queued_)
+            EXPECT_TRUE(other->item->flow != item->flow || other->item->seq >= item->seq)
+                << "law 6: the flow's order is not kept";
     }
     if (mode == MSFRS_PICK_FRESH) {
         EXPECT_EQ(item->attained, 0) << "a continuation was given a fresh item's place";
@@ -137,7 +139,7 @@ Tracked *Driver::pickInTime()
         if (auto *const t = pick())
             return t;
         if (queued_.empty() || wakeAt_ <= clock.now())
-            return nullptr; // pick() has failed the test
+            return nullptr; // the AQM has dropped all that there was, or pick() has failed the test
         clock.set(wakeAt_);
     }
     ADD_FAILURE() << "law 2: woken 1000 times, a backlog of " << queued_.size() << ", nothing picked";

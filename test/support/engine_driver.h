@@ -26,7 +26,7 @@ struct Tracked {
     int64_t size = 0;     ///< what its service costs in all
     int64_t charged = 0;
     size_t place = 0;     ///< in Driver::queued() or served()
-    bool inService = false, marked = false;
+    bool inService = false, marked = false, markedInTurn = false;
     std::vector<int64_t> processing; ///< Driver::processing when it arrived
 };
 
@@ -78,6 +78,7 @@ public:
     const std::vector<Tracked *> &served() const { return served_; }
     int64_t bytesOf(const msfrs_class &c) const; ///< cost of the items of a class that were done
     uint64_t victims() const { return victims_; }
+    uint64_t lost() const { return lost_; } ///< dropped as their turn came
 
 private:
     void enter(std::vector<Tracked *> &, Tracked &);
@@ -91,7 +92,7 @@ private:
     std::map<Tracked *, std::unique_ptr<Tracked>> all_;
     std::vector<Tracked *> queued_, served_;
     std::map<std::string, int64_t> bytes_;
-    uint64_t offered_ = 0, dropped_ = 0, done_ = 0, victims_ = 0;
+    uint64_t offered_ = 0, dropped_ = 0, done_ = 0, victims_ = 0, lost_ = 0;
     msfrs_time wakeAt_ = 0;
     uint64_t number_ = 0;
 };

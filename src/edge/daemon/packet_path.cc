@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace msfrs::edge {
 
@@ -52,14 +53,15 @@ PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *co
     victim_([this](msfrs_item &item) {
         lose(*static_cast<Held *>(item.host));
         return true;
-    })
+    }),
+    lost_([this](void *const held) { lose(*static_cast<Held *>(held)); })
 {
 }
 
 PacketPath::~PacketPath()
 {
     for (auto *const item : processed_) // the engine wants what is in service to end
-        schedule_->engine().done(*item, item->enqueued);
+        schedule_->engine().done(*item, schedule_->engine().latest());
 }
 
 Held &PacketPath::hold()
@@ -77,6 +79,16 @@ void PacketPath::lose(Held &h)
     counts_[h.cls].dropped.add(h.traits.length);
     verdicts_.drop(h.id);
     unused_.push_back(&h);
+}
+
+/// The AQM has marked it; nothing if it has done so before.
+void PacketPath::congested(Held &h)
+{
+    if (std::exchange(h.congested, true))
+        return;
+    counts_[h.cls].marked.add(h.traits.length);
+    h.mark |= MarkCongestion << *schedule_->config().markShift;
+    h.remark = true;
 }
 
 void PacketPath::read(const Arrival &a, Held &h)
@@ -177,10 +189,7 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
     switch (engine.offer(schedule_->flowOf(h.traits, h.cls), cost.data(), &h, now, item, victim_, flags)) {
     case Engine::Offer::Dropped: return lose(h);
     case Engine::Offer::Queued: break;
-    case Engine::Offer::Marked:
-        counts.marked.add(h.traits.length);
-        h.mark |= MarkCongestion << *config.markShift;
-        h.remark = true;
+    case Engine::Offer::Marked: congested(h);
     }
 }
 
@@ -210,10 +219,13 @@ void PacketPath::serviceLink(const msfrs_time now)
 
 msfrs_item *PacketPath::pick(const msfrs_time now)
 {
-    msfrs_time wake = now + 1;
-    auto *const item = schedule_->engine().pick(now, MSFRS_PICK_ANY, wake);
-    if (!item)
-        retry_ = std::max(wake, now + 1);
+    auto &engine = schedule_->engine();
+    msfrs_time wake = 0;
+    auto *const item = engine.pick(now, MSFRS_PICK_ANY, wake, lost_);
+    if (item && engine.isMarked(*item))
+        congested(*static_cast<Held *>(item->host));
+    if (!item && engine.totals().queued.items) // the AQM has not dropped all that there was
+        retry_ = wake;
     return item;
 }
 
@@ -234,6 +246,8 @@ void PacketPath::serviceBoth(const msfrs_time now)
         if (!cpu.ready(now))
             return;
         auto *const item = pick(now);
+        if (!item && !retry_)
+            continue;
         if (!item)
             return;
         if (processed_.empty())
@@ -355,11 +369,10 @@ void PacketPath::flush(const msfrs_time now)
     auto at = now;
     releaseProcessed(now, false);
     while (engine.totals().queued.items) {
-        msfrs_time wake = at + 1;
-        if (auto *const item = engine.pick(at, MSFRS_PICK_ANY, wake))
+        if (auto *const item = pick(at))
             release(*item, at);
         else
-            at = std::max(wake, at + 1); // a scheduler that waits for a time is shown that time
+            at = retry_.value_or(at); // a scheduler that waits for a time is shown that time
     }
 }
 

@@ -38,6 +38,7 @@ struct Held {
     Traits traits;
     uint32_t id = 0, mark = 0;
     bool remark = false;   ///< `mark` is to be set
+    bool congested = false; ///< the AQM has marked it
     uint32_t headers = 0;  ///< bytes of each segment that are not payload
     size_t cls = 0;        ///< index into Config::classes
     uint64_t order = 0;    ///< of arrival
@@ -99,6 +100,7 @@ private:
     void admit(Held &, bool pass, msfrs_time now);
     Held &hold();
     void lose(Held &);
+    void congested(Held &);
     msfrs_item *pick(msfrs_time now);
     void serviceLink(msfrs_time now);
     void serviceBoth(msfrs_time now);
@@ -125,7 +127,8 @@ private:
     bool processorIdle_ = true;
     uint64_t arrivals_ = 0, unreadable_ = 0;
     std::optional<msfrs_time> retry_; ///< when the scheduler wants to be asked again
-    std::function<bool(msfrs_item &)> victim_;
+    std::function<bool(msfrs_item &)> victim_; ///< drops one that waits
+    Engine::Lost lost_;                        ///< drops one whose turn has come
     Observer observer_;
 };
 

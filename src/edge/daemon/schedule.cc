@@ -23,7 +23,7 @@ Schedule::Schedule(std::shared_ptr<const Config> config, EngineHost host, std::f
         cpu_ = std::make_unique<CpuStage>(config_->cpu, host.random, std::move(cpuTime), 0);
     engine_ = std::make_unique<Engine>(config_->scheduler, config_->aqm, Engine::Cost::Exact, resources,
                                        config_->limit, ledger_, std::move(host));
-    if (!config_->aqm.plugin)
+    if (!config_->aqm.plugin || (engine_->aqm()->flags & MSFRS_NO_LIMIT))
         engine_->pushOut(config_->link.mtu + config_->link.overhead);
     const auto indexOf = [this](const std::string &name) {
         const auto found = std::find_if(config_->classes.begin(), config_->classes.end(),

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from fieldtrial.addresses import GATEWAY_IN4
-from fieldtrial.edge.daemon import CONF
+from fieldtrial.edge.daemon import CONF, totals
 from fieldtrial.edge.flows import Flow, running
 from fieldtrial.edge.link import OUT
 from fieldtrial.edge.probe import Probe, send_for
@@ -79,6 +79,23 @@ def request(link, address, port, server):
         with accepted:
             accepted.recv(4096)
     return time.monotonic() - before
+
+
+@pytest.mark.edge_link(rtts_ms=(20,))
+@pytest.mark.parametrize('ecn', (False, True))
+def test_sqm_keeps_the_queue_short(edge_link, ecn):
+    """Six connections of TCP fill the link, and packets wait for some ms, behind a buffer of 1000 that would let
+    them wait for a second. Which codel does by dropping, or by marking what can be marked."""
+    edge = edge_link.start_edge(CONF / 'sqm.conf')
+    edge_link.take()
+    for host in (edge_link.senders_host, edge_link.receivers_host):
+        host.set_kernel([f'net.ipv4.tcp_ecn={int(ecn)}'])
+    had, _ = rates(edge_link, [Flow(edge_link.senders[0], edge_link.receivers[0], streams=6)])
+    counts = totals(edge.control)
+    assert had[0] > 0.85 * UPLINK, had
+    assert (counts['marked_packets_total'] > counts['dropped_packets_total']) == ecn, counts
+    assert counts['marked_packets_total'] + counts['dropped_packets_total'] > 0, counts
+    assert counts['wait_seconds_sum'] / counts['wait_seconds_count'] < 0.06, counts
 
 
 @pytest.mark.edge_link(rtts_ms=(154,))

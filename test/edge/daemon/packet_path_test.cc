@@ -163,6 +163,37 @@ std::vector<Rule> RulesOf(const std::string &text)
     return ReadRules(in, "edge.rules");
 }
 
+TEST(PacketPath, WhatIsDroppedAsItsTurnComesHasAVerdictAndTheNextGoes)
+{
+    const auto judge = "aqm " + TestModule("judge") + " every=3 when=turn verdict=";
+    PathUnderTest drops(Slow + judge + "drop\n");
+    for (int n = 0; n < 9; ++n)
+        drops.arrive({});
+    drops.run(6 * Ms);
+    EXPECT_EQ(drops.verdicts.passed(), (std::vector<uint32_t>{1, 2, 4, 5, 7, 8})) << "a drop takes no time on the link";
+    ExpectVerdictsToAddUp(drops);
+    EXPECT_EQ(drops.total().dropped.packets, 3u);
+    EXPECT_EQ(drops.path.next(), std::nullopt) << "the last was dropped, and nothing waits";
+
+    PathUnderTest marks(Slow + judge + "mark\nmark shift=8\n");
+    PacketOf capable;
+    capable.ecn = Capable0;
+    for (int n = 0; n < 3; ++n)
+        marks.arrive(capable);
+    marks.run(5 * Ms);
+    EXPECT_FALSE(marks.verdicts.all.at(1).mark);
+    ASSERT_TRUE(marks.verdicts.all.at(2).mark);
+    EXPECT_EQ(*marks.verdicts.all[2].mark, MarkCongestion << 8);
+    EXPECT_EQ(marks.total().marked.packets, 1u);
+
+    PathUnderTest flushed(Slow + judge + "drop\n");
+    for (int n = 0; n < 6; ++n)
+        flushed.arrive({});
+    flushed.path.flush(flushed.now);
+    EXPECT_EQ(flushed.verdicts.all.size(), 6u);
+    ExpectVerdictsToAddUp(flushed);
+}
+
 TEST(PacketPath, RulesPoliceMarkAndClassify)
 {
     // 3,000 bytes of UDP may pass, and are expedited; the rest is best effort.

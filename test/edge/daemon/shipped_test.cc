@@ -194,6 +194,23 @@ TEST(Shipped, MiddleboxKeepsAFlowThatSendsLessThanItsShare)
     }
 }
 
+TEST(Shipped, SqmKeepsConnectionsThatSendLessThanTheirShare)
+{
+    for (const auto &flood : FloodsOf("10.1.0.2", 9.5e6)) {
+        if (flood.flows > 1)
+            continue; // as many connections, as the file says
+        SCOPED_TRACE(Named(flood));
+        Flooded edge("sqm.conf");
+        auto had = edge.run({flood, {"10.1.0.1", "198.19.0.1", 443, 1500, 3e6, 1},
+                             {"10.1.0.3", "198.19.0.1", 53, 80, 0.05e6, 100}}, 3 * Second);
+        EXPECT_GT(had[0].loss(), 0.2);
+        for (size_t n = 1; n < had.size(); ++n) {
+            EXPECT_EQ(had[n].lost, 0u) << "sender " << n;
+            EXPECT_LT(had[n].waited(1), 5) << "sender " << n;
+        }
+    }
+}
+
 TEST(Shipped, IspIsTheTailDroppingBufferOfTheTrial)
 {
     for (const auto &flood : FloodsOf("198.18.66.1", 2e6)) {

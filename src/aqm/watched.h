@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Whose queue an AQM watches that judges by how long items wait: what CoDel and PIE share.
+///
+/// Items wait in the scheduler's queues, so the state is to be kept for those: for each flow behind a scheduler that
+/// takes turns between flows (fq, drr), for each class behind one that knows no flows (diffserv), one for all behind
+/// fifo. The flows of a class with MSFRS_AGGREGATE are one.
+#ifndef MSFRS_AQM_WATCHED_H
+#define MSFRS_AQM_WATCHED_H
+
+#include "aqm/buffer.h"
+
+namespace msfrs {
+
+/// The rows that the parameter table of an AQM which uses Watched begins with, in this order.
+constexpr msfrs_param QueueParam = {"queue", MSFRS_CHOICE, "", "flow", 0, 0, "flow|class|all",
+                                    "what is one queue: what waits of a flow, of a class, or all, as the scheduler has "
+                                    "them"};
+constexpr msfrs_param FullPacketParam = {"packet", MSFRS_INT, "bytes", "1514", 1, 65535, nullptr,
+                                         "a full packet on the link; so much is no queue"};
+
+inline msfrs_time Nanoseconds(const double ms) { return static_cast<msfrs_time>(ms * 1e6); }
+
+/// \tparam State of one queue; all zero is right for a new one
+template <class State>
+class Watched {
+public:
+    /// A queue without the item that comes or goes.
+    struct Queue {
+        State &state;
+        uint32_t items;
+        int64_t bytes; ///< where sizes are not known, as of requests, each counts as a full packet
+    };
+
+    /// \param params a table's values, of which the first are those above
+    void init(const msfrs_host &host, const msfrs_value *const params)
+    {
+        who_ = params[0].i;
+        packet_ = params[1].i;
+        exact_ = host.exact;
+    }
+
+    Queue of(const msfrs_item &i, const msfrs_queue_view &q)
+    {
+        const auto &f = *i.flow;
+        const auto &c = *f.cls;
+        if (who_ == All)
+            return queue(&all_, q.length, q.bytes);
+        if (who_ == Class || (c.flags & MSFRS_AGGREGATE))
+            return queue(c.aqm_state, c.backlog, c.backlog_cost);
+        return queue(f.aqm_state, f.backlog, f.backlog_cost);
+    }
+
+    /// The state that gauges of a class, or of the instance (null), are about; null where there is none.
+    const State *stateOf(const msfrs_class *const c) const
+    {
+        if (!c)
+            return who_ == All ? &all_ : nullptr;
+        return who_ == Class || (who_ == Flow && (c->flags & MSFRS_AGGREGATE)) ? static_cast<State *>(c->aqm_state)
+                                                                              : nullptr;
+    }
+
+    int64_t packet() const { return packet_; }
+
+private:
+    enum Who { Flow, Class, All };
+
+    Queue queue(void *const state, const uint32_t items, const int64_t bytes) const
+    {
+        return {*static_cast<State *>(state), items, exact_ ? bytes : items * packet_};
+    }
+
+    int64_t who_, packet_;
+    bool exact_;
+    State all_;
+};
+
+} // namespace msfrs
+
+#endif

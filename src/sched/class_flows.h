@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A scheduler that takes turns at two levels, between classes and between the flows of a class: all of it but who of
+/// a class's flows is next.
+#ifndef MSFRS_SCHED_CLASS_FLOWS_H
+#define MSFRS_SCHED_CLASS_FLOWS_H
+
+#include "plugin/msfrs_plugin.h"
+#include "sched/class_round.h"
+
+namespace msfrs {
+
+/// \tparam Members of flows: Round, or what has its calls
+/// \tparam FlowTurn what Members keeps of a flow; derived from Turn
+/// \tparam Shares whether the parameter `share` is there, the second of the table
+/// \tparam After called with the item that was chosen, before it is taken out
+template <template <class> class Members, class FlowTurn, bool Shares, void (*After)(const msfrs_item &)>
+class ClassFlows {
+public:
+    struct FlowState : FlowTurn {
+        msfrs_flow *flow;
+
+        bool queued() const { return flow->backlog > 0; }
+    };
+    struct ClassState : Turn {
+        msfrs_class *cls;
+        Members<FlowState> members;
+
+        bool queued() const { return cls->backlog > 0; }
+    };
+    using Instance = ClassRound<ClassState>;
+
+    static constexpr uint32_t ParamCount = Shares ? 2 : 1;
+    static const msfrs_param Params[2];
+    static const msfrs_sched_ops Ops;
+
+    static FlowState &StateOf(const msfrs_flow *const f) { return *static_cast<FlowState *>(f->state); }
+    static ClassState &StateOf(const msfrs_class *const c) { return *static_cast<ClassState *>(c->state); }
+
+private:
+    static Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
+
+    static int Init(void *const inst, const msfrs_host *, const msfrs_value *const params, char *, size_t)
+    {
+        Self(inst).init(params, Shares);
+        return 0;
+    }
+
+    static int ClassAdded(void *, msfrs_class *const c)
+    {
+        StateOf(c).cls = c;
+        return 0;
+    }
+
+    static void ClassRemoved(void *const inst, msfrs_class *const c) { Self(inst).forget(StateOf(c)); }
+
+    static int FlowAdded(void *, msfrs_flow *const f)
+    {
+        StateOf(f).flow = f;
+        return 0;
+    }
+
+    static void FlowRemoved(void *, msfrs_flow *const f) { StateOf(f->cls).members.forget(StateOf(f)); }
+
+    static int FlowForgettable(void *, const msfrs_flow *const f) { return StateOf(f).deficit >= 0; }
+
+    static void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
+    {
+        Self(inst).enqueued(StateOf(i->flow->cls), StateOf(i->flow), i->flow->backlog == 1);
+    }
+
+    static msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
+    {
+        auto &self = Self(inst);
+        const auto item = self.next([&](ClassState &c) {
+            return c.members.select([](const FlowState &f) { return CostOf(*f.flow->head); },
+                                    [&](const FlowState &f) { return self.quantum() * f.flow->weight; }).flow->head;
+        });
+        if (item)
+            After(*item);
+        return item;
+    }
+
+    static void Picked(void *const inst, msfrs_item *const i, msfrs_time)
+    {
+        Self(inst).left(StateOf(i->flow->cls), StateOf(i->flow), i->flow->backlog == 0, CostOf(*i));
+    }
+
+    static void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason)
+    {
+        Self(inst).left(StateOf(i->flow->cls), StateOf(i->flow), i->flow->backlog == 0, 0);
+    }
+
+    static void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t resource,
+                        const int64_t amount, msfrs_time)
+    {
+        if (resource == 0)
+            Self(inst).charged(StateOf(f->cls), StateOf(f), static_cast<double>(amount));
+    }
+
+    static void Gauges(void *, const msfrs_class *const c, double *const out) { out[0] = c ? StateOf(c).deficit : 0; }
+};
+
+template <template <class> class Members, class FlowTurn, bool Shares, void (*After)(const msfrs_item &)>
+const msfrs_param ClassFlows<Members, FlowTurn, Shares, After>::Params[2] = {QuantumParam, ShareParam};
+
+template <template <class> class Members, class FlowTurn, bool Shares, void (*After)(const msfrs_item &)>
+const msfrs_sched_ops ClassFlows<Members, FlowTurn, Shares, After>::Ops = {
+    Init, nullptr, ClassAdded, nullptr, ClassRemoved, FlowAdded, FlowRemoved, FlowForgettable, nullptr,
+    Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges, nullptr,
+};
+
+} // namespace msfrs
+
+#endif

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A deficit round robin in which members that have just become busy go before those that have been so for long.
+///
+/// RFC 8290, section 4.2. Two lists, new and old; whoever becomes busy and is in neither joins the new one, with a
+/// quantum of credit. The head of the new list has the turn, or of the old one where there is no new:
+///
+///     credit <= 0:        another quantum of credit, to the end of the old list
+///     nothing queued:     out of the old list; from the new one to the end of the old, so that who sends now and then
+///                         is not new each time while others wait
+///     otherwise:          its next item, whose cost it pays from its credit, which may fall below 0
+///
+/// Beyond the RFC, for the same reasons as in round.h: a debt keeps its place in the old list, queued or not; what is
+/// used while nobody is queued costs nobody anything; and rounds that serve nobody are taken in one step.
+#ifndef MSFRS_SCHED_NEW_FIRST_H
+#define MSFRS_SCHED_NEW_FIRST_H
+
+#include "sched/round.h"
+
+namespace msfrs {
+
+struct NewFirstTurn : Turn {
+    bool fresh;  ///< in the new list
+    bool unpaid; ///< it has come since its last turn, and has had no quantum yet
+};
+
+/// The same calls as Round's. \tparam T derived from NewFirstTurn, with `bool queued() const`: whether it has an item
+/// queued. All zero is empty.
+template <class T>
+class NewFirst {
+public:
+    bool busy() const { return queued_ > 0; }
+
+    void ready(T &t)
+    {
+        ++queued_;
+        if (t.next)
+            return;
+        t.fresh = t.unpaid = true;
+        push(new_, t);
+    }
+
+    /// It stays in its list until its turn.
+    void rest(T &) { --queued_; }
+
+    void forget(T &t)
+    {
+        if (t.next)
+            leave(t);
+    }
+
+    void spend(T &t, const double amount)
+    {
+        t.deficit -= amount;
+        if (t.next)
+            return;
+        if (t.deficit < 0) {
+            t.fresh = t.unpaid = false;
+            push(old_, t);
+        } else {
+            t.deficit = 0; // nobody saves up while idle
+        }
+    }
+
+    template <class Cost, class Quantum>
+    T &select(const Cost &, const Quantum &quantum)
+    {
+        for (auto visits = uint64_t(2) * size_ + 2;; --visits) {
+            if (visits == 0) {
+                skipRounds(quantum);
+                visits = uint64_t(2) * size_ + 2;
+            }
+            T &t = *static_cast<T *>(new_ ? new_ : old_);
+            if (t.unpaid) { // it has just come; what it owes from before it still owes
+                t.unpaid = false;
+                t.deficit += quantum(t);
+            }
+            if (t.deficit <= 0) {
+                t.deficit += quantum(t);
+                pass(t);
+            } else if (t.queued()) {
+                return t;
+            } else if (t.fresh) {
+                pass(t);
+            } else {
+                leave(t);
+            }
+        }
+    }
+
+private:
+    static void link(Turn *&head, Turn &t)
+    {
+        if (!head) {
+            head = t.prev = t.next = &t;
+            return;
+        }
+        t.next = head;
+        t.prev = head->prev;
+        t.prev->next = t.next->prev = &t;
+    }
+    static void unlink(Turn *&head, Turn &t)
+    {
+        if (head == &t)
+            head = t.next == &t ? nullptr : t.next;
+        t.prev->next = t.next;
+        t.next->prev = t.prev;
+        t.prev = t.next = nullptr;
+    }
+    void push(Turn *&head, T &t)
+    {
+        ++size_;
+        link(head, t);
+    }
+    /// To the end of the old list.
+    void pass(T &t)
+    {
+        unlink(t.fresh ? new_ : old_, t);
+        t.fresh = false;
+        link(old_, t);
+    }
+    void leave(T &t)
+    {
+        --size_;
+        unlink(t.fresh ? new_ : old_, t);
+        t.fresh = t.unpaid = false;
+        t.deficit = 0;
+    }
+
+    /// All rounds at once before the one in which the first of those queued has credit. All are in the old list.
+    template <class Quantum>
+    void skipRounds(const Quantum &quantum)
+    {
+        double rounds = std::numeric_limits<double>::infinity();
+        Turn *turn = old_;
+        for (auto n = size_; n > 0; --n, turn = turn->next) {
+            T &t = *static_cast<T *>(turn);
+            if (t.queued())
+                rounds = std::min(rounds, std::floor(-t.deficit / quantum(t)));
+        }
+        for (auto n = size_; n > 0 && rounds > 0; --n, turn = turn->next) {
+            T &t = *static_cast<T *>(turn);
+            t.deficit += rounds * quantum(t);
+            if (!t.queued())
+                t.deficit = std::min(t.deficit, 0.0); // its debt is paid: it leaves at its next turn
+        }
+    }
+
+    Turn *new_, *old_;
+    uint32_t size_, queued_;
+};
+
+} // namespace msfrs
+
+#endif
