@@ -35,7 +35,7 @@ class Kind:
         """A value as an administrator writes it, in the unit of RequestConfig."""
         found = re.fullmatch(r'([0-9.]+) ?(\S*)', text)
         if not found or found[2] not in (self.units or {'': 1}):
-            raise Mistake(f'{text} is no {self.name}')
+            raise Mistake(f'{text} is no {self.name}; give a number{" and " * bool(self.units)}{listed(self.units, "or")}')
         number = float(found[1])
         return number / 100 if self.form == 'Percent' else number * self.units.get(found[2], 1)
 
@@ -55,7 +55,7 @@ class Option:
     def __post_init__(self):
         for text in (self.default, self.example):
             if text and self.range and not self.limit(0) <= self.kind.number(text) <= self.limit(1):
-                raise Mistake(f'{self.name}: {text} is not within {" to ".join(self.range)}')
+                raise Mistake(f'{text} is not within {" to ".join(self.range)}')
 
     def limit(self, which):
         return self.kind.number(self.range[which]) if self.range else 0.0
@@ -161,7 +161,10 @@ def made(cls, where, given):
     for name, f in known.items():
         if f.default is f.default_factory is dataclasses.MISSING and name not in given:
             raise Mistake(f'{where}: {name} is missing')
-    return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+    try:
+        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+    except Mistake as e:
+        raise Mistake(f'{where}: {e}') from e
 
 
 def read(path=TABLE):

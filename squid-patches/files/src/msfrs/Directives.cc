@@ -19,8 +19,6 @@
 namespace
 {
 
-using Msfrs::Spec;
-
 const char *const ClassNameRule = "1 to 32 letters, digits, '-', '_' or '.'";
 
 /// the only parameter of a directive, or what there is in its place
@@ -83,40 +81,15 @@ Msfrs::Switch::print(std::ostream &os) const
     os << (on ? "on" : "off");
 }
 
-Msfrs::Link::Link(ConfigParser &parser):
-    options(parser, place, {
-    {"rate", Spec::Rate, 8e3, 400e9, "20Mbit"},
-    {"interface", Spec::Interface, 0, 0, "eth1"},
-    {"overhead", Spec::Percent, 0, 1, "6%"},
-    {"packet_overhead", Spec::Count, 0, 256, "14"},
-    {"rtt", Spec::Time, 1e6, 10e9, "300ms"}
-})
-{
-    options.require("rate");
-}
-
-Msfrs::Window::Window(ConfigParser &parser):
-    options(parser, place, {
-    {"target", Spec::Percent, 0.01, 0.999, "99%"},
-    {"interval", Spec::Time, 100e6, 60e9, "1s"},
-    {"growth", Spec::Real, 1.01, 16, "2"},
-    {"reserve", Spec::Percent, 0, 10, "50%"},
-    {"patience", Spec::Time, 100e6, 3600e9, "600ms"},
-    {"floor", Spec::Percent, 0, 0.9, "50%"}
-})
-{
-}
-
 Msfrs::Quantum::Quantum(ConfigParser &)
 {
-    const Spec spec = {"", Spec::Size, 4096, 1073741824, "16 KB"};
-    const std::string none = "none or ";
-    written_ = Word(place, (none + Allowed(spec)).c_str());
+    const auto &spec = Table::Quantum::Value;
+    written_ = Word(place, spec.allowed);
     if (const auto unit = ConfigParser::NextToken())
         written_ += std::string(" ") + unit;
     RefuseMore(place);
     if (written_ != "none")
-        bytes = static_cast<int64_t>(Number(spec, written_, written_, place, none));
+        bytes = static_cast<int64_t>(Number(spec, written_, place));
 }
 
 void
@@ -127,21 +100,8 @@ Msfrs::Quantum::print(std::ostream &os) const
 
 Msfrs::ClassLine::ClassLine(ConfigParser &parser):
     name(ClassName(place)),
-    options(parser, place, {{"weight", Spec::Real, 0.001, 10000, "4"}}, "default")
+    options(parser, place, Table::Class::All)
 {
-    options.require("weight");
-}
-
-double
-Msfrs::ClassLine::weight() const
-{
-    return options.number("weight", 1);
-}
-
-bool
-Msfrs::ClassLine::isDefault() const
-{
-    return options.has("default");
 }
 
 void
@@ -232,15 +192,6 @@ void
 Msfrs::UserKey::print(std::ostream &os) const
 {
     os << written_;
-}
-
-Msfrs::Queue::Queue(ConfigParser &parser):
-    options(parser, place, {
-    {"max_wait", Spec::Time, 100e6, 3600e9, "60s"},
-    {"max_per_user", Spec::Count, 1, 1e6, "256"},
-    {"max_queued", Spec::Count, 1, 1e7, "65536"}
-})
-{
 }
 
 Msfrs::PluginLine::PluginLine(ConfigParser &parser):
