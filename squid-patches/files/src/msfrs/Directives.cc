@@ -3,6 +3,11 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
+#if __has_include("acl/Node.h") // Squid 7
+#include "acl/Node.h"
+#else
+#include "acl/Acl.h"
+#endif
 #include "acl/Gadgets.h"
 #include "acl/Tree.h"
 #include "base/PackableStream.h"
@@ -14,6 +19,7 @@
 
 #include <sys/un.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace
@@ -62,6 +68,32 @@ TreeOf(const ACLList * const list)
 #else
     return *list;
 #endif
+}
+
+/// the names in a list, with a "!" before those that must not match
+std::vector<SBuf>
+NamesIn(const ACLList * const list)
+{
+    std::vector<SBuf> names;
+    for (const auto &name: TreeOf(list).treeDump("", &Acl::AllowOrDeny)) {
+        if (!name.isEmpty() && name.cmp("\n") != 0) // the dump ends with a line feed
+            names.push_back(name);
+    }
+    return names;
+}
+
+/// whether an ACL, with or without a "!", says nothing without a request
+bool
+NeedsRequest(SBuf name)
+{
+    if (name[0] == '!')
+        name.consume(1);
+#if __has_include("acl/Node.h")
+    const auto acl = Acl::Node::FindByName(name);
+#else
+    const auto acl = ACL::FindByName(name.c_str());
+#endif
+    return acl && (acl->requiresRequest() || acl->requiresReply() || acl->requiresAle());
 }
 
 } // namespace
@@ -122,6 +154,8 @@ Msfrs::AccessLine::AccessLine(ConfigParser &parser):
         aclDestroyAclList(&acls);
         place.refuse("the ACLs are missing; give one or more that are defined above, or all");
     }
+    const auto names = NamesIn(acls);
+    needsRequest_ = std::any_of(names.begin(), names.end(), NeedsRequest);
 }
 
 Msfrs::AccessLine::~AccessLine()
@@ -133,22 +167,16 @@ bool
 Msfrs::AccessLine::matchesAll() const
 {
     static const SBuf all("all");
-    // the dump ends with a line feed
-    const auto names = TreeOf(acls).treeDump("", &Acl::AllowOrDeny);
-    size_t others = 0;
-    for (const auto &name: names)
-        others += !name.isEmpty() && name != all && name.cmp("\n") != 0;
-    return !others;
+    const auto names = NamesIn(acls);
+    return std::all_of(names.begin(), names.end(), [](const SBuf &name) { return name == all; });
 }
 
 void
 Msfrs::AccessLine::print(std::ostream &os) const
 {
     os << className << ' ' << (allow ? "allow" : "deny");
-    for (const auto &acl: TreeOf(acls).treeDump("", &Acl::AllowOrDeny)) {
-        if (!acl.isEmpty() && acl.cmp("\n") != 0)
-            os << ' ' << acl;
-    }
+    for (const auto &name: NamesIn(acls))
+        os << ' ' << name;
 }
 
 Msfrs::UserKey::UserKey(ConfigParser &)
