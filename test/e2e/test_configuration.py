@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """squid.conf beyond single lines: the dump, included files, and what a mistake does to a running Squid.
 
-The messages for single mistakes are Squid's own kind of tests: squid-patches/files/test-suite/squidconf.
+The messages for single mistakes are in test_directives.py.
 """
 import http.client
 import os

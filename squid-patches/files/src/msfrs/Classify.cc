@@ -145,6 +145,8 @@ ClassOf(ACLFilledChecklist &ch)
     for (const auto line: *Config.msfrs.access) {
         if (std::find(denied.begin(), denied.end(), line->cls) != denied.end())
             continue;
+        if (line->needsRequest() && !ch.hasRequest()) // which Squid would complain of, for every address
+            continue;
         if (!ch.fastCheck(line->acls).allowed())
             continue;
         if (line->allow)
@@ -153,20 +155,6 @@ ClassOf(ACLFilledChecklist &ch)
     }
     return DefaultClass();
 }
-
-/// Without a request, ACLs that need one say so in cache.log. Here that is known, and would be said for every address.
-class QuietAcls
-{
-public:
-    QuietAcls(): level_(Debug::Levels[Section]) { Debug::Levels[Section] = std::min(level_, DBG_CRITICAL); }
-    ~QuietAcls() { Debug::Levels[Section] = level_; }
-
-    QuietAcls(QuietAcls &&) = delete; // no copying or moving of any kind
-
-private:
-    static constexpr int Section = 28; ///< Access Control
-    const int level_;
-};
 
 } // namespace
 
@@ -183,7 +171,6 @@ Msfrs::ClientAddress(const HttpRequest &request)
 Msfrs::Party
 Msfrs::Classify(const Ip::Address &address)
 {
-    const QuietAcls quiet;
     ACLFilledChecklist ch(nullptr, nullptr);
     ch.src_addr = address;
     Party party;

@@ -33,7 +33,7 @@ const Ip::Address &ClientAddress(const HttpRequest &);
 /// msfrs_user. Only to be called while Config.msfrs.on().
 Party Classify(HttpRequest *, const AccessLogEntryPointer &);
 
-/// The same for what comes to an address without a request. An ACL that needs one does not match.
+/// The same for what comes to an address without a request. A line with an ACL that needs one does not match.
 Party Classify(const Ip::Address &);
 
 } // namespace Msfrs

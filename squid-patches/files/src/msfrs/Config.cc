@@ -28,6 +28,14 @@ Names(const Msfrs::ClassLines &classes)
     return names;
 }
 
+/// what a line says of an option, or what is so without
+template <class T>
+T
+Value(const Msfrs::OptionsLine * const line, const Msfrs::Spec &spec)
+{
+    return static_cast<T>(line ? line->options.number(spec) : spec.byDefault);
+}
+
 msfrs::PluginChoice
 Choice(const Msfrs::PluginLine &line)
 {
@@ -159,7 +167,7 @@ Msfrs::Configuration::checkPresence() const
         toggle->place.refuse("on needs the rate of the link; add a line such as msfrs_link rate=20Mbit");
     if (!classes)
         toggle->place.refuse("on needs a class; add a line such as msfrs_class all weight=1 default");
-    const auto interface = link->options.text("interface");
+    const auto interface = link->options.text(Table::Link::Interface);
     if (!interface.empty() && !if_nametoindex(interface.c_str()))
         link->place.warn("there is no interface " + interface +
                          " now; until there is, the bytes of responses are counted instead");
@@ -194,35 +202,27 @@ msfrs::RequestConfig
 Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) const
 {
     msfrs::RequestConfig config;
-    if (link) {
-        config.rate = link->options.number("rate", config.rate);
-        config.interface = link->options.text("interface");
-        config.overhead = link->options.number("overhead", config.overhead);
-        config.packetOverhead = static_cast<uint32_t>(link->options.number("packet_overhead", config.packetOverhead));
-        config.rtt = static_cast<msfrs_time>(link->options.number("rtt", config.rtt));
-    }
-    if (window) {
-        auto &w = config.window;
-        w.target = window->options.number("target", w.target);
-        w.interval = static_cast<msfrs_time>(window->options.number("interval", w.interval));
-        w.growth = window->options.number("growth", w.growth);
-        w.reserve = window->options.number("reserve", w.reserve);
-        w.floor = window->options.number("floor", w.floor);
-        config.patience = static_cast<msfrs_time>(window->options.number("patience", config.patience));
-    }
-    if (quantum)
-        config.quantum = quantum->bytes;
+    config.rate = Value<double>(link, Table::Link::Rate);
+    config.interface = link ? link->options.text(Table::Link::Interface) : std::string();
+    config.overhead = Value<double>(link, Table::Link::Overhead);
+    config.packetOverhead = Value<uint32_t>(link, Table::Link::PacketOverhead);
+    config.rtt = Value<msfrs_time>(link, Table::Link::Rtt);
+    config.window.target = Value<double>(window, Table::Window::Target);
+    config.window.interval = Value<msfrs_time>(window, Table::Window::Interval);
+    config.window.growth = Value<double>(window, Table::Window::Growth);
+    config.window.reserve = Value<double>(window, Table::Window::Reserve);
+    config.window.floor = Value<double>(window, Table::Window::Floor);
+    config.patience = Value<msfrs_time>(window, Table::Window::Patience);
+    config.quantum = quantum ? quantum->bytes : static_cast<int64_t>(Table::Quantum::Value.byDefault);
+    config.maxWait = Value<msfrs_time>(queue, Table::Queue::MaxWait);
+    config.maxPerUser = Value<uint32_t>(queue, Table::Queue::MaxPerUser);
+    config.maxQueued = Value<uint32_t>(queue, Table::Queue::MaxQueued);
     if (classes) {
         for (const auto line: *classes) {
             if (line->isDefault())
                 config.defaultClass = config.classes.size();
             config.classes.push_back({line->name, line->weight()});
         }
-    }
-    if (queue) {
-        config.maxWait = static_cast<msfrs_time>(queue->options.number("max_wait", config.maxWait));
-        config.maxPerUser = static_cast<uint32_t>(queue->options.number("max_per_user", config.maxPerUser));
-        config.maxQueued = static_cast<uint32_t>(queue->options.number("max_queued", config.maxQueued));
     }
     if (arbiter)
         config.arbiter = Choice(*arbiter);

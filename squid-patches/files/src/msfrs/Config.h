@@ -44,7 +44,7 @@ public:
     /// \throws msfrs::ConfigError whose text begins with file, line and directive
     void check();
 
-    /// What the scheduler wants to know. The defaults are the scheduler's own.
+    /// What the scheduler wants to know.
     /// \param running what it runs with, if it does: its plugins stay where check() could not load others
     msfrs::RequestConfig requestConfig(const msfrs::RequestConfig *running = nullptr) const;
 

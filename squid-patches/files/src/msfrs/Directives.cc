@@ -3,6 +3,11 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
+#if __has_include("acl/Node.h") // Squid 7
+#include "acl/Node.h"
+#else
+#include "acl/Acl.h"
+#endif
 #include "acl/Gadgets.h"
 #include "acl/Tree.h"
 #include "base/PackableStream.h"
@@ -14,12 +19,11 @@
 
 #include <sys/un.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace
 {
-
-using Msfrs::Spec;
 
 const char *const ClassNameRule = "1 to 32 letters, digits, '-', '_' or '.'";
 
@@ -66,6 +70,32 @@ TreeOf(const ACLList * const list)
 #endif
 }
 
+/// the names in a list, with a "!" before those that must not match
+std::vector<SBuf>
+NamesIn(const ACLList * const list)
+{
+    std::vector<SBuf> names;
+    for (const auto &name: TreeOf(list).treeDump("", &Acl::AllowOrDeny)) {
+        if (!name.isEmpty() && name.cmp("\n") != 0) // the dump ends with a line feed
+            names.push_back(name);
+    }
+    return names;
+}
+
+/// whether an ACL, with or without a "!", says nothing without a request
+bool
+NeedsRequest(SBuf name)
+{
+    if (name[0] == '!')
+        name.consume(1);
+#if __has_include("acl/Node.h")
+    const auto acl = Acl::Node::FindByName(name);
+#else
+    const auto acl = ACL::FindByName(name.c_str());
+#endif
+    return acl && (acl->requiresRequest() || acl->requiresReply() || acl->requiresAle());
+}
+
 } // namespace
 
 Msfrs::Switch::Switch(ConfigParser &)
@@ -83,40 +113,15 @@ Msfrs::Switch::print(std::ostream &os) const
     os << (on ? "on" : "off");
 }
 
-Msfrs::Link::Link(ConfigParser &parser):
-    options(parser, place, {
-    {"rate", Spec::Rate, 8e3, 400e9, "20Mbit"},
-    {"interface", Spec::Interface, 0, 0, "eth1"},
-    {"overhead", Spec::Percent, 0, 1, "6%"},
-    {"packet_overhead", Spec::Count, 0, 256, "14"},
-    {"rtt", Spec::Time, 1e6, 10e9, "300ms"}
-})
-{
-    options.require("rate");
-}
-
-Msfrs::Window::Window(ConfigParser &parser):
-    options(parser, place, {
-    {"target", Spec::Percent, 0.01, 0.999, "99%"},
-    {"interval", Spec::Time, 100e6, 60e9, "1s"},
-    {"growth", Spec::Real, 1.01, 16, "2"},
-    {"reserve", Spec::Percent, 0, 10, "50%"},
-    {"patience", Spec::Time, 100e6, 3600e9, "600ms"},
-    {"floor", Spec::Percent, 0, 0.9, "50%"}
-})
-{
-}
-
 Msfrs::Quantum::Quantum(ConfigParser &)
 {
-    const Spec spec = {"", Spec::Size, 4096, 1073741824, "16 KB"};
-    const std::string none = "none or ";
-    written_ = Word(place, (none + Allowed(spec)).c_str());
+    const auto &spec = Table::Quantum::Value;
+    written_ = Word(place, spec.allowed);
     if (const auto unit = ConfigParser::NextToken())
         written_ += std::string(" ") + unit;
     RefuseMore(place);
     if (written_ != "none")
-        bytes = static_cast<int64_t>(Number(spec, written_, written_, place, none));
+        bytes = static_cast<int64_t>(Number(spec, written_, place));
 }
 
 void
@@ -127,21 +132,8 @@ Msfrs::Quantum::print(std::ostream &os) const
 
 Msfrs::ClassLine::ClassLine(ConfigParser &parser):
     name(ClassName(place)),
-    options(parser, place, {{"weight", Spec::Real, 0.001, 10000, "4"}}, "default")
+    options(parser, place, Table::Class::All)
 {
-    options.require("weight");
-}
-
-double
-Msfrs::ClassLine::weight() const
-{
-    return options.number("weight", 1);
-}
-
-bool
-Msfrs::ClassLine::isDefault() const
-{
-    return options.has("default");
 }
 
 void
@@ -162,6 +154,8 @@ Msfrs::AccessLine::AccessLine(ConfigParser &parser):
         aclDestroyAclList(&acls);
         place.refuse("the ACLs are missing; give one or more that are defined above, or all");
     }
+    const auto names = NamesIn(acls);
+    needsRequest_ = std::any_of(names.begin(), names.end(), NeedsRequest);
 }
 
 Msfrs::AccessLine::~AccessLine()
@@ -173,22 +167,16 @@ bool
 Msfrs::AccessLine::matchesAll() const
 {
     static const SBuf all("all");
-    // the dump ends with a line feed
-    const auto names = TreeOf(acls).treeDump("", &Acl::AllowOrDeny);
-    size_t others = 0;
-    for (const auto &name: names)
-        others += !name.isEmpty() && name != all && name.cmp("\n") != 0;
-    return !others;
+    const auto names = NamesIn(acls);
+    return std::all_of(names.begin(), names.end(), [](const SBuf &name) { return name == all; });
 }
 
 void
 Msfrs::AccessLine::print(std::ostream &os) const
 {
     os << className << ' ' << (allow ? "allow" : "deny");
-    for (const auto &acl: TreeOf(acls).treeDump("", &Acl::AllowOrDeny)) {
-        if (!acl.isEmpty() && acl.cmp("\n") != 0)
-            os << ' ' << acl;
-    }
+    for (const auto &name: NamesIn(acls))
+        os << ' ' << name;
 }
 
 Msfrs::UserKey::UserKey(ConfigParser &)
@@ -232,15 +220,6 @@ void
 Msfrs::UserKey::print(std::ostream &os) const
 {
     os << written_;
-}
-
-Msfrs::Queue::Queue(ConfigParser &parser):
-    options(parser, place, {
-    {"max_wait", Spec::Time, 100e6, 3600e9, "60s"},
-    {"max_per_user", Spec::Count, 1, 1e6, "256"},
-    {"max_queued", Spec::Count, 1, 1e7, "65536"}
-})
-{
 }
 
 Msfrs::PluginLine::PluginLine(ConfigParser &parser):

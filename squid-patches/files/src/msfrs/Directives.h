@@ -6,6 +6,7 @@
 #define SQUID_SRC_MSFRS_DIRECTIVES_H
 
 #include "acl/forward.h"
+#include "msfrs/DirectiveTable.h"
 #include "msfrs/Options.h"
 
 #include <cstdint>
@@ -57,24 +58,37 @@ public:
     bool on = false;
 };
 
-/// msfrs_link rate= [interface=] [overhead=] [packet_overhead=] [rtt=]
-class Link: public Directive
+/// A directive that consists of options.
+class OptionsLine: public Directive
 {
 public:
-    explicit Link(ConfigParser &);
     void print(std::ostream &os) const override { options.print(os); }
 
-    Options options;
+    const Options options;
+
+protected:
+    OptionsLine(ConfigParser &parser, const Spec *const *known): options(parser, place, known) {}
 };
 
-/// msfrs_window [target=] [interval=] [growth=] [reserve=]
-class Window: public Directive
+/// msfrs_link
+class Link: public OptionsLine
 {
 public:
-    explicit Window(ConfigParser &);
-    void print(std::ostream &os) const override { options.print(os); }
+    explicit Link(ConfigParser &parser): OptionsLine(parser, Table::Link::All) {}
+};
 
-    Options options;
+/// msfrs_window
+class Window: public OptionsLine
+{
+public:
+    explicit Window(ConfigParser &parser): OptionsLine(parser, Table::Window::All) {}
+};
+
+/// msfrs_queue
+class Queue: public OptionsLine
+{
+public:
+    explicit Queue(ConfigParser &parser): OptionsLine(parser, Table::Queue::All) {}
 };
 
 /// msfrs_quantum SIZE|none
@@ -97,8 +111,8 @@ public:
     explicit ClassLine(ConfigParser &);
     void print(std::ostream &) const override;
 
-    double weight() const;
-    bool isDefault() const;
+    double weight() const { return options.number(Table::Class::Weight); }
+    bool isDefault() const { return options.has(Table::Class::Default); }
 
     std::string name;
     Options options;
@@ -114,10 +128,16 @@ public:
 
     bool matchesAll() const; ///< whether the list is just the ACL "all"
 
+    /// whether without a request nothing can be said of an ACL of the list; what groups of ACLs contain is not looked at
+    bool needsRequest() const { return needsRequest_; }
+
     std::string className;
     uint32_t cls = 0; ///< index of that class; set by Configuration::check()
     bool allow = false;
     ACLList *acls = nullptr;
+
+private:
+    bool needsRequest_ = false;
 };
 
 /// msfrs_user src|src6/NN|login|mac
@@ -134,16 +154,6 @@ public:
 
 private:
     std::string written_;
-};
-
-/// msfrs_queue [max_wait=] [max_per_user=] [max_queued=]
-class Queue: public Directive
-{
-public:
-    explicit Queue(ConfigParser &);
-    void print(std::ostream &os) const override { options.print(os); }
-
-    Options options;
 };
 
 /// msfrs_arbiter NAME [parameter=value...], msfrs_admission none|NAME [parameter=value...]

@@ -13,84 +13,76 @@
 
 #include <net/if.h>
 
-#include <array>
 #include <charconv>
 #include <cmath>
-#include <cstring>
+#include <optional>
 #include <ostream>
-#include <sstream>
 #include <strings.h>
 
 namespace
 {
 
-struct Unit {
-    const char *name;
-    double factor;
-};
-
-/// smallest first; "" marks a number that needs no unit
-const std::vector<Unit> &
-UnitsOf(const Msfrs::Spec::Kind kind)
-{
-    using Kind = Msfrs::Spec::Kind;
-    static const std::vector<Unit> rates = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}};
-    static const std::vector<Unit> sizes = {{"bytes", 1}, {"KB", 1024}, {"MB", 1048576}, {"GB", 1073741824}};
-    static const std::vector<Unit> times = {{"ms", 1e6}, {"s", 1e9}, {"min", 60e9}, {"h", 3600e9}};
-    static const std::vector<Unit> percents = {{"%", 1}}; // converted in steps that do not round
-    static const std::vector<Unit> plain = {{"", 1}};
-    switch (kind) {
-    case Kind::Rate:
-        return rates;
-    case Kind::Size:
-        return sizes;
-    case Kind::Time:
-        return times;
-    case Kind::Percent:
-        return percents;
-    default:
-        return plain;
-    }
-}
-
-/// the number in the largest unit that leaves at least 1 of it
-std::string
-Print(double number, const Msfrs::Spec::Kind kind)
-{
-    if (kind == Msfrs::Spec::Percent)
-        number *= 100;
-    const auto &units = UnitsOf(kind);
-    auto unit = units.front();
-    for (const auto &u: units) {
-        if (number >= u.factor)
-            unit = u;
-    }
-    std::array<char, 32> digits;
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number / unit.factor,
-                                   std::chars_format::general, 10).ptr;
-    // squid.conf writes sizes with a blank
-    const auto blank = kind == Msfrs::Spec::Size ? " " : "";
-    return std::string(digits.data(), end) + blank + unit.name;
-}
-
-/// what the options of a directive are called in messages
-std::string
-Listed(const std::vector<std::string> &names, const char *conjunction)
-{
-    std::string text;
-    for (size_t i = 0; i < names.size(); ++i) {
-        if (i > 0)
-            text += i + 1 < names.size() ? std::string(", ") : " " + std::string(conjunction) + " ";
-        text += names[i];
-    }
-    return text;
-}
+static_assert(IFNAMSIZ == 16, "what directives.toml says of interfaces");
 
 bool
 ValidInterface(const std::string &name)
 {
     return !name.empty() && name.size() < IFNAMSIZ && name != "." && name != ".." &&
            name.find_first_of("/: \t") == std::string::npos;
+}
+
+/// the value in the unit in which it is kept; none if it is not allowed
+std::optional<double>
+Read(const Msfrs::Spec &spec, const std::string &value)
+{
+    using Msfrs::Spec;
+    if (spec.form == Spec::Interface)
+        return ValidInterface(value) ? std::make_optional(0.0) : std::nullopt;
+
+    double number = 0;
+    const auto end = value.data() + value.size();
+    const auto parsed = std::from_chars(value.data(), end, number, std::chars_format::fixed);
+    const auto digits = !value.empty() && (xisdigit(value[0]) || value[0] == '-'); // from_chars() knows "inf", too
+    if (!digits || parsed.ec != std::errc())
+        return std::nullopt;
+    auto rest = parsed.ptr;
+    while (rest < end && xisspace(*rest))
+        ++rest;
+    const std::string name(rest, end);
+    const auto bareZero = spec.form == Spec::Percent && number == 0 && name.empty();
+    auto unit = spec.units;
+    while (unit->name && !bareZero && strcasecmp(name.c_str(), unit->name) != 0)
+        ++unit;
+    if (!unit->name)
+        return std::nullopt;
+    number = spec.form == Spec::Percent ? number / 100 : number * unit->factor;
+    const auto rounding = 1e-12; // of a limit in another unit
+    if (number < spec.min - rounding*std::abs(spec.min) || number > spec.max + rounding*std::abs(spec.max))
+        return std::nullopt;
+    if (spec.form == Spec::Count && number != std::floor(number))
+        return std::nullopt;
+    return number;
+}
+
+/// the options of a directive, as messages list them
+std::string
+Names(const Msfrs::Spec * const *known)
+{
+    std::string text;
+    for (auto spec = known; *spec; ++spec) {
+        text += spec == known ? "" : *(spec + 1) ? ", " : " and ";
+        text += (*spec)->name;
+        text += (*spec)->form == Msfrs::Spec::Flag ? "" : "=";
+    }
+    return text;
+}
+
+const Msfrs::Spec *
+Find(const Msfrs::Spec * const *known, const std::string &name)
+{
+    while (*known && name != (*known)->name)
+        ++known;
+    return *known;
 }
 
 } // namespace
@@ -128,55 +120,13 @@ Msfrs::Place::warn(const std::string &sentence) const
     debugs(97, DBG_PARSE_NOTE(DBG_IMPORTANT), "WARNING: " << where() << ": " << directive_ << ": " << sentence);
 }
 
-std::string
-Msfrs::Allowed(const Spec &spec)
-{
-    if (spec.kind == Spec::Interface)
-        return "the name of a network interface, at most " + std::to_string(IFNAMSIZ - 1) + " characters, as in " +
-               spec.example;
-
-    std::string text;
-    if (spec.kind == Spec::Percent) {
-        text = "a percentage";
-    } else {
-        text = spec.kind == Spec::Count ? "a whole number" : "a number";
-        std::vector<std::string> names;
-        for (const auto &unit: UnitsOf(spec.kind))
-            names.push_back(unit.name);
-        if (!names.front().empty())
-            text += " with the unit " + Listed(names, "or");
-    }
-    return text + " from " + Print(spec.min, spec.kind) + " to " + Print(spec.max, spec.kind) + ", as in " +
-           spec.example;
-}
-
 double
-Msfrs::Number(const Spec &spec, const std::string &value, const std::string &shown, const Place &place,
-              const std::string &orElse)
+Msfrs::Number(const Spec &spec, const std::string &value, const Place &place)
 {
-    double number = 0;
-    const auto end = value.data() + value.size();
-    const auto parsed = std::from_chars(value.data(), end, number, std::chars_format::fixed);
-    const auto digits = !value.empty() && (xisdigit(value[0]) || value[0] == '-'); // from_chars() knows "inf", too
-    if (digits && parsed.ec == std::errc()) {
-        auto unit = parsed.ptr;
-        while (unit < end && xisspace(*unit))
-            ++unit;
-        const std::string unitName(unit, end);
-        for (const auto &known: UnitsOf(spec.kind)) {
-            const auto bareZero = spec.kind == Spec::Percent && number == 0 && unitName.empty();
-            if (!bareZero && strcasecmp(unitName.c_str(), known.name) != 0)
-                continue;
-            number = spec.kind == Spec::Percent ? number / 100 : number * known.factor;
-            const auto rounding = 1e-12; // 99.9% is a little more than the limit 0.999
-            if (number < spec.min - rounding*std::abs(spec.min) || number > spec.max + rounding*std::abs(spec.max))
-                break;
-            if (spec.kind == Spec::Count && number != std::floor(number))
-                break;
-            return number;
-        }
-    }
-    place.refuse(shown + " is not allowed; give " + orElse + Allowed(spec));
+    if (const auto number = Read(spec, value))
+        return *number;
+    const std::string name(spec.name);
+    place.refuse((name.empty() ? "" : name + "=") + value + " is not allowed; give " + spec.allowed);
 }
 
 bool
@@ -206,93 +156,61 @@ Msfrs::NextOption(ConfigParser &, const Place &place, Option &option)
     return true;
 }
 
-Msfrs::Options::Options(ConfigParser &parser, const Place &place, const std::vector<Spec> &known, const char *flag):
-    place_(place),
-    known_(known),
-    flag_(flag)
+Msfrs::Options::Options(ConfigParser &parser, const Place &place, const Spec * const * const known)
 {
     Option option;
-    while (NextOption(parser, place_, option)) {
+    while (NextOption(parser, place, option)) {
         const auto &[name, value] = option;
-        const auto isFlag = value.empty() && flag_ && name == flag_;
-        const auto rule = spec(value.empty() && name.back() == '=' ? name.substr(0, name.size() - 1) : name);
-        if (!rule && !isFlag)
-            place_.refuse("option " + name + " is unknown; known are " + names());
-        if (const auto first = find(name.c_str()))
-            place_.refuse("option " + name + " is given twice; " + name + (first->empty() ? "" : "=" + *first) +
-                          " comes first");
-        if (rule && value.empty())
-            place_.refuse(name + " has no value; give " + Allowed(*rule));
-        if (rule && rule->kind == Spec::Interface) {
-            if (!ValidInterface(value))
-                place_.refuse(name + "=" + value + " is not allowed; give " + Allowed(*rule));
-        } else if (rule) {
-            (void)Number(*rule, value, name + "=" + value, place_);
-        }
-        given_.push_back(option);
+        const auto cut = value.empty() && name.back() == '=';
+        const auto spec = Find(known, cut ? name.substr(0, name.size() - 1) : name);
+        const auto isFlag = spec && spec->form == Spec::Flag;
+        if (!spec || (isFlag && (cut || !value.empty())))
+            place.refuse("option " + name + " is unknown; known are " + Names(known));
+        if (const auto first = find(*spec))
+            place.refuse("option " + name + " is given twice; " + spec->name + (isFlag ? "" : "=") + first->written +
+                         " comes first");
+        if (value.empty() && !isFlag)
+            place.refuse(name + " has no value; give " + spec->allowed);
+        given_.push_back({spec, value, isFlag ? 0 : Number(*spec, value, place)});
+    }
+    for (auto spec = known; *spec; ++spec) {
+        if ((*spec)->required && !has(**spec))
+            place.refuse(std::string((*spec)->name) + "= is missing; give " + (*spec)->allowed);
     }
 }
 
-const std::string *
-Msfrs::Options::find(const char *name) const
+const Msfrs::Options::Given *
+Msfrs::Options::find(const Spec &spec) const
 {
     for (const auto &option: given_) {
-        if (option.first == name)
-            return &option.second;
+        if (option.spec == &spec)
+            return &option;
     }
     return nullptr;
-}
-
-const Msfrs::Spec *
-Msfrs::Options::spec(const std::string &name) const
-{
-    for (const auto &s: known_) {
-        if (name == s.name)
-            return &s;
-    }
-    return nullptr;
-}
-
-std::string
-Msfrs::Options::names() const
-{
-    std::vector<std::string> all;
-    for (const auto &s: known_)
-        all.push_back(std::string(s.name) + "=");
-    if (flag_)
-        all.push_back(flag_);
-    return Listed(all, "and");
 }
 
 double
-Msfrs::Options::number(const char *name, const double otherwise) const
+Msfrs::Options::number(const Spec &spec) const
 {
-    const auto value = find(name);
-    return value ? Number(*spec(name), *value, *value, place_) : otherwise;
+    const auto option = find(spec);
+    return option ? option->number : spec.byDefault;
 }
 
 std::string
-Msfrs::Options::text(const char *name) const
+Msfrs::Options::text(const Spec &spec) const
 {
-    const auto value = find(name);
-    return value ? *value : std::string();
-}
-
-void
-Msfrs::Options::require(const char *name) const
-{
-    if (!has(name))
-        place_.refuse(std::string(name) + "= is missing; give " + Allowed(*spec(name)));
+    const auto option = find(spec);
+    return option ? option->written : std::string();
 }
 
 void
 Msfrs::Options::print(std::ostream &os) const
 {
     auto separator = "";
-    for (const auto &[name, value]: given_) {
-        os << separator << name;
-        if (!value.empty())
-            os << '=' << value;
+    for (const auto &option: given_) {
+        os << separator << option.spec->name;
+        if (option.spec->form != Spec::Flag)
+            os << '=' << option.written;
         separator = " ";
     }
 }

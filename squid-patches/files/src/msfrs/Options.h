@@ -39,68 +39,67 @@ private:
     std::string text_;
 };
 
-/// What the value of an option may be. Numbers are kept in the unit named at each kind.
-struct Spec {
-    enum Kind {
-        Rate, ///< bit/s; written with bit, kbit, Mbit or Gbit (powers of 1000)
-        Size, ///< bytes; written with bytes, KB, MB or GB (powers of 1024, as everywhere in squid.conf)
-        Time, ///< nanoseconds; written with ms, s, min or h
-        Percent, ///< a share of 1; written with %, or a bare 0
-        Real, ///< a plain number
-        Count, ///< a whole number
-        Interface ///< the name of a network interface; has no range
-    };
-
-    const char *name; ///< as in name=value
-    Kind kind;
-    double min, max; ///< inclusive, in the unit of the kind
-    const char *example; ///< a value as an administrator would write it
+/// What values are written with.
+struct Unit {
+    const char *name; ///< "" marks a number that needs no unit, nil the end of a list
+    double factor; ///< one of it in the unit in which values are kept
 };
 
-/// the text of the allowed values, to finish "... is not allowed; give "
-std::string Allowed(const Spec &);
+/// An option of a directive: a row of DirectiveTable.h.
+struct Spec {
+    enum Form {
+        Number, ///< of one of the units
+        Percent, ///< kept as a share of 1; written with %, or a bare 0
+        Count, ///< a whole number
+        Interface, ///< the name of a network interface; has no range
+        Flag ///< a word that stands alone
+    };
+
+    const char *name; ///< as in name=value; empty for the only value of a directive
+    Form form;
+    const Unit *units; ///< smallest first
+    double min, max; ///< inclusive
+    double byDefault; ///< the value without the option; 0 if there is none
+    bool required;
+    const char *allowed; ///< the values, to finish "... is not allowed; give "
+};
 
 /// Converts a value. It is taken as written or refused, never rounded into the range.
-/// \param shown how to name the value in a message, for example "rate=20"
-/// \param orElse what else would do, for example "none or "
+/// \returns bit/s, bytes, nanoseconds or what else the units of the option count; 0 for an interface
 /// \throws msfrs::ConfigError
-double Number(const Spec &, const std::string &value, const std::string &shown, const Place &,
-              const std::string &orElse = "");
+double Number(const Spec &, const std::string &value, const Place &);
 
 /// name=value; a flag has an empty value
 using Option = std::pair<std::string, std::string>;
 
-/// The name=value options and the flags at the end of a directive, as written.
+/// The name=value options and the flags at the end of a directive.
 class Options
 {
 public:
     /// Reads them up to the end of the line and checks names and values.
-    /// \param known the options of the directive, in the order in which messages list them
-    /// \param flag a word that may stand among them, or nil
+    /// \param known the options of the directive, in the order in which messages list them, then nil
     /// \throws msfrs::ConfigError
-    Options(ConfigParser &, const Place &, const std::vector<Spec> &known, const char *flag = nullptr);
+    Options(ConfigParser &, const Place &, const Spec *const *known);
 
-    bool has(const char *name) const { return find(name) != nullptr; }
+    bool has(const Spec &spec) const { return find(spec) != nullptr; }
 
-    /// \returns the value in the unit of its kind, or otherwise if the option was not given
-    double number(const char *name, double otherwise) const;
+    /// \returns what Number() made of the value, or of the default if the option was not given
+    double number(const Spec &) const;
 
-    std::string text(const char *name) const; ///< the value as written; empty if not given
+    std::string text(const Spec &) const; ///< the value as written; empty if not given
 
-    /// refuses a directive without the option
-    void require(const char *name) const;
-
-    void print(std::ostream &) const;
+    void print(std::ostream &) const; ///< as written
 
 private:
-    const std::string *find(const char *name) const;
-    const Spec *spec(const std::string &name) const;
-    std::string names() const;
+    struct Given {
+        const Spec *spec;
+        std::string written; ///< the value
+        double number;
+    };
 
-    Place place_;
-    std::vector<Spec> known_;
-    const char *flag_;
-    std::vector<Option> given_;
+    const Given *find(const Spec &) const;
+
+    std::vector<Given> given_;
 };
 
 /// Reads the next option or flag of the directive being parsed. One without a value, "name" or "name=", comes as

@@ -3,6 +3,7 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
+#include "comm.h"
 #include "comm/Connection.h"
 #include "fde.h"
 #include "globals.h"
@@ -11,17 +12,33 @@
 
 #include <algorithm>
 
+namespace
+{
+
+const int Never = 10*365*24*3600; ///< seconds that no pause lasts
+
+/// lets the timeout of a connection expire in so many seconds, with the handler that it has
+void
+Postpone(const Comm::ConnectionPointer &conn, const int seconds)
+{
+    AsyncCall::Pointer same;
+    commSetConnTimeout(conn, seconds, same);
+}
+
+} // namespace
+
 void
 Msfrs::FrozenTimeout::freeze(const Comm::ConnectionPointer &conn)
 {
     if (!Comm::IsConnOpen(conn))
         return;
-    auto &deadline = fd_table[conn->fd].timeout;
+    const auto &deadline = fd_table[conn->fd].timeout;
     if (deadline <= 0)
         return;
     conn_ = conn;
     left_ = std::max<time_t>(deadline - squid_curtime, 0);
-    deadline = 0; // and the handler stays
+    Postpone(conn, Never);
+    postponed_ = deadline;
 }
 
 void
@@ -29,10 +46,8 @@ Msfrs::FrozenTimeout::thaw(const Comm::ConnectionPointer &conn)
 {
     if (!conn_)
         return;
-    if (conn_ == conn && Comm::IsConnOpen(conn)) {
-        auto &deadline = fd_table[conn->fd].timeout;
-        if (deadline == 0)
-            deadline = squid_curtime + left_;
-    }
+    if (conn_ == conn && Comm::IsConnOpen(conn) && fd_table[conn->fd].timeout == postponed_)
+        Postpone(conn, left_);
     conn_ = nullptr;
 }
+

@@ -26,6 +26,7 @@ public:
 private:
     Comm::ConnectionPointer conn_; ///< set while its timeout does not run
     time_t left_ = 0;              ///< seconds that it had left
+    time_t postponed_ = 0;         ///< when it expires meanwhile
 };
 
 } // namespace Msfrs
