@@ -15,11 +15,14 @@ import shutil
 import sys
 import time
 
-from . import addresses, arms, disturb, fabrics, generators, quic, stopping, versions, workloads
-from .errors import Stopped, TrialError
-from .meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
-from .processes import Daemon
-from .world import ROOT, World
+from .base import stopping
+from .base.errors import Stopped, TrialError
+from .base.paths import ROOT
+from .load import generators, quic, workloads
+from .site import addresses, arms, disturb, fabrics, versions
+from .site.meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
+from .site.processes import Daemon
+from .site.world import World
 
 CBR_PORT = 9
 
@@ -147,10 +150,10 @@ def _beside(spec, workload, world, t0):
         port, where = CBR_PORT + number - 1, world.directory / f'cbr{number}'   # copied by _keep_files
         receiver = addresses.SINK4 if stream.receiver is None else world.users[stream.receiver].v4
         host = world.users_host if stream.receiver is None else world.host_of(world.users[stream.receiver])
-        yield Daemon(host, [sys.executable, '-m', 'fieldtrial.cbr', 'recv', '--bind', receiver, '--port', str(port),
+        yield Daemon(host, [sys.executable, '-m', 'fieldtrial.load.stream', 'recv', '--bind', receiver, '--port', str(port),
                             '--csv', f'{where}-received.csv'], f'{where}-received.log', command='CBR receiver',
                      cwd=ROOT)
-        yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.cbr', 'send', '--to', receiver,
+        yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.load.stream', 'send', '--to', receiver,
                                   '--port', str(port), '--rate', f'{stream.rate_bps:.0f}', '--on', f'{stream.on_s:g}',
                                   '--off', f'{stream.off_s:g}', *(['--off-first'] if stream.off_first else []),
                                   *(['--bursts', ','.join(f'{start:g}-{end:g}' for start, end in stream.bursts)]

@@ -3,11 +3,14 @@
 import os
 import sys
 
-from . import bench, fabrics, netns, plan, preflight, quic, stopping, workloads
+from . import bench, plan
+from .base import stopping
+from .base.errors import Stopped, TrialError
 from .cell import CellSpec
-from .errors import Stopped, TrialError
+from .load import quic, workloads
 from .options import read
 from .runner import AROUND_S, Runner, meta_of, minutes, new_directory
+from .site import fabrics, netns, preflight
 
 QUICK_S = 560.0     #: what --quick may take for its cells; the report has the rest of the ten minutes
 

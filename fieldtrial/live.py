@@ -19,9 +19,12 @@ import pathlib
 import sys
 import time
 
-from . import agent, arms, fabrics, groups, options, parent, plan, preflight, stopping
-from .errors import Stopped, TrialError
-from .world import ROOT, World
+from . import options, plan
+from .base import stopping
+from .base.errors import Stopped, TrialError
+from .base.paths import ROOT
+from .site import agent, arms, fabrics, groups, parent, preflight
+from .site.world import World
 
 #: Where the load reads who is there.
 STATE = pathlib.Path(agent.DIRECTORY) / 'live.json'

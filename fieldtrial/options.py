@@ -5,11 +5,13 @@ import os
 import pathlib
 import textwrap
 
-from . import bottleneck, fabrics, workloads
-from .arms import ARMS
+from .base.paths import ROOT
+from .load import workloads
+from .load.traffic.workload import ParameterError
 from .plan import PLANS
-from .load.workload import ParameterError
-from .world import DEFAULT_RTTS, DEFAULT_WEIGHTS, ROOT
+from .site import bottleneck, fabrics
+from .site.arms import ARMS
+from .site.world import DEFAULT_RTTS, DEFAULT_WEIGHTS
 
 EPILOG = '''\
 arms:

@@ -2,9 +2,9 @@
 """Which cells a run consists of. Pure: from options to a list of conditions, each run once by each of its arms."""
 import dataclasses
 
-from . import workloads
-from .arms import ARMS
-from .workloads.disturbed import LABELS as DISTURBANCES
+from .base.disturbance import LABELS as DISTURBANCES
+from .load import workloads
+from .site.arms import ARMS
 
 ALL = ('stock', 'stock-pools', 'stock-htb', 'msfrs-paper', 'msfrs')
 #: Packet schedulers for requests, beside what they are measured against.

@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 
-from . import netns, versions
-from .errors import TrialError
-from .processes import tail
-from .world import ROOT
+from .base.errors import TrialError
+from .base.paths import ROOT
+from .site import netns, versions
+from .site.processes import tail
 
 #: Setting up, the lead and taking down, beside the cell's own seconds.
 AROUND_S = 10.0

@@ -4,5 +4,5 @@
 
 def write_report(directory, out=None):
     """See build.write_report. matplotlib is not loaded before it is needed."""
-    from fieldtrial.report import build
+    from . import build
     return build.write_report(directory, out)

@@ -2,10 +2,10 @@
 """The end of the report: method, parameters, versions, how to run it again, and the raw files."""
 import shlex
 
-from fieldtrial.report import wording
-from fieldtrial.report.html import element, join, link, listing, paragraph, section, table
-from fieldtrial.report.measures import BLOCK_S, KB, SIZES
-from fieldtrial.report.recovery import QUANTUM
+from ..analysis import wording
+from ..analysis.measures import BLOCK_S, KB, SIZES
+from ..analysis.recovery import QUANTUM
+from .html import element, join, link, listing, paragraph, section, table
 
 METHOD = (
     ('Comparison', 'Arms are compared within one run and under one condition only: same offered sequence, link, '

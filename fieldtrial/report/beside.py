@@ -2,11 +2,10 @@
 """The paper's figures beside those of the run, as rows; and in what the conditions differ."""
 import numpy as np
 
-from fieldtrial import paper
-from fieldtrial.report import wording
-from fieldtrial.report.html import element, paragraph, section, table
-from fieldtrial.report.stats import StatsError
-from fieldtrial.report.wording import number, percent, seconds, shown
+from ..analysis import paper, wording
+from ..analysis.stats import StatsError
+from ..analysis.wording import number, percent, seconds, shown
+from .html import element, paragraph, section, table
 
 ARMS = ('stock', 'msfrs-paper', 'msfrs')
 PAPER_CPU_S = 200.0     # table 3 is over that many seconds

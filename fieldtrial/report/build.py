@@ -5,9 +5,9 @@ import re
 import sys
 from pathlib import Path
 
-from fieldtrial import verdict
-from fieldtrial.report import appendix, beside, html, load, sections, svg, table
-from fieldtrial.report.measures import Measures
+from ..analysis import runs, verdict
+from ..analysis.measures import Measures
+from . import appendix, beside, html, sections, svg, table
 
 REPORT = 'report.html'
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
@@ -43,10 +43,10 @@ def page(run, groups, judged):
 def write_report(directory, out=None):
     """Judges the run in `directory`, writes its table to the stream `out` (standard output) and its report.html.
 
-    Returns the Verdict, whose exit_code is the program's. Raises load.LoadError if there is nothing to judge.
+    Returns the Verdict, whose exit_code is the program's. Raises runs.LoadError if there is nothing to judge.
     """
     out = out or sys.stdout
-    run = load.read_run(directory)
+    run = runs.read_run(directory)
     measured = [Measures(cell) for cell in run.cells]
     groups = verdict.by_condition(measured)
     judged = verdict.judge(groups, run.bench)

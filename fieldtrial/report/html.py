@@ -4,7 +4,8 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from fieldtrial.report import svg, wording
+from ..analysis import wording
+from . import svg
 
 TEMPLATE = Path(__file__).with_name('template.html')
 

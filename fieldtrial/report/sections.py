@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The sections of the HTML report that show a run: verdicts, figures of the arms, plots."""
-from fieldtrial import verdict
-from fieldtrial.report import figures, wording
-from fieldtrial.report import table as text
-from fieldtrial.report.measures import SATURATED
-from fieldtrial.report.html import (arm_key, chip, class_key, element, grid, join, link, listing, paragraph, section,
-                                    table)
+from ..analysis import verdict, wording
+from ..analysis.measures import SATURATED
+from . import figures, table as text
+from .html import arm_key, chip, class_key, element, grid, join, link, listing, paragraph, section, table
 
 THROUGHPUT = SATURATED
 LATENCY = ('https-backlogged', 'https-open', 'backlogged', 'unequal', 'open', 'url-list')

@@ -14,17 +14,19 @@ import time
 
 import pytest
 
-from fieldtrial import addresses, arms, cell, delay, disturb, meters, netlink, netns, plan, quic, squidconf
-from fieldtrial.errors import TrialError
-from fieldtrial.load import sizes
-from fieldtrial.world import ROOT, WAN, World
+from fieldtrial import cell, plan
+from fieldtrial.base.errors import TrialError
+from fieldtrial.base.paths import ROOT
+from fieldtrial.load import quic
+from fieldtrial.site import addresses, arms, delay, disturb, grid, meters, netlink, netns, squidconf
+from fieldtrial.site.world import WAN, World
 
 PATCHED = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
 STOCK = ROOT / 'build/install-stock/sbin/squid'
 #: These tests are about the world: either Squid will do.
 SQUID = PATCHED if PATCHED.exists() else STOCK
 RTTS = (12.0, 80.0, 200.0)
-SMALL, BIG = sizes.nearest(1024), sizes.nearest(400_000)
+SMALL, BIG = grid.nearest(1024), grid.nearest(400_000)
 
 
 @pytest.fixture(scope='module')
@@ -89,7 +91,7 @@ def carries_its_rate_and_queues_no_more_than_its_buffer(world):
     """A download saturates the bottleneck; counted at the gateway over two seconds in the middle of it."""
     queue, received = world.bottleneck.reader(), netlink.ReceivedBytes(world.gateway, WAN)
     done = []
-    size = sizes.nearest(BIG * 3)
+    size = grid.nearest(BIG * 3)
     loads = [threading.Thread(target=lambda user=user: done.append(world.fetch(user, world.servers[0], size)))
              for user in world.users]
     for load in loads:
@@ -195,9 +197,9 @@ def test_cable_for_each_server_routes_both_ways(monkeypatch):
 
 OWNER = '''
 import sys, time
-from fieldtrial import stopping
-from fieldtrial.errors import Stopped
-from fieldtrial.world import World
+from fieldtrial.base import stopping
+from fieldtrial.base.errors import Stopped
+from fieldtrial.site.world import World
 try:
     with stopping.by_signals(), World(rate_bps=1e6, rtts_ms=(10.0,), users=(1, 1, 1)) as world:
         world.start_names()

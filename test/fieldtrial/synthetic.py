@@ -7,7 +7,7 @@ import math
 import random
 import types
 
-from fieldtrial import workloads
+from fieldtrial.load import workloads
 from fieldtrial.load.merge import write_csv
 
 WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}

@@ -7,9 +7,10 @@ import types
 
 import pytest
 
-from fieldtrial import bottleneck, cell, disturb
-from fieldtrial.errors import TrialError
-from fieldtrial.load.workload import Disturbance
+from fieldtrial import cell
+from fieldtrial.base.disturbance import Disturbance
+from fieldtrial.base.errors import TrialError
+from fieldtrial.site import bottleneck, disturb
 
 
 class World:

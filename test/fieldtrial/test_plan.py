@@ -6,8 +6,10 @@ import types
 
 import pytest
 
-from fieldtrial import cli, options, plan, quic, targets, workloads
-from fieldtrial.workloads import disturbed
+from fieldtrial import cli, options, plan
+from fieldtrial.analysis import targets
+from fieldtrial.load import quic, workloads
+from fieldtrial.base import disturbance
 
 
 def chosen(*argv):
@@ -73,7 +75,7 @@ def test_todays_plan_sees_every_disturbance_twenty_times_with_three_seeds():
         assert condition.workload in ('https-pages', 'https-open', 'https-backlogged', 'disturbed', 'few', 'bypass')
         workload = workloads.get(condition.workload)(condition.parameters)
         counts.update(each.kind for each in workload.disturbances(condition.duration_s))
-    assert set(counts) == set(disturbed.LABELS) and min(counts.values()) >= 20
+    assert set(counts) == set(disturbance.LABELS) and min(counts.values()) >= 20
     assert cli.seconds_of(cli.cells_of(plan.chosen(asked), asked, None), 6) < 75 * 60
 
 

@@ -9,11 +9,10 @@ from urllib.parse import unquote
 import pytest
 import synthetic
 
-from fieldtrial import verdict
-from fieldtrial.report import __main__ as program
-from fieldtrial.report import load, table, wording, write_report
-from fieldtrial.report.measures import Measures, settle_s
-from fieldtrial.report.stats import StatsError
+from fieldtrial.analysis import runs, verdict, wording
+from fieldtrial.analysis.measures import Measures, settle_s
+from fieldtrial.analysis.stats import StatsError
+from fieldtrial.report import __main__ as program, table, write_report
 
 
 @pytest.fixture(name='cell')
@@ -32,7 +31,7 @@ def written_run(tmp_path_factory):
 
 
 def measures_of(path):
-    return Measures(load.read_cell(path))
+    return Measures(runs.read_cell(path))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -55,7 +54,7 @@ def test_figures_of_a_cell_are_those_it_was_made_with(cell):
 
 
 def test_latency_only_of_requests_begun_in_the_interval(cell):
-    requests = load.read_cell(cell).requests
+    requests = runs.read_cell(cell).requests
     begun = (requests['t_start'] >= 10) & (requests['t_start'] < 70)
     assert 0 < begun.sum() < len(begun)
     assert measures_of(cell).sample().survival.count == begun.sum()
@@ -175,22 +174,22 @@ def replace(path, old, new):
 ])
 def test_bad_files_are_refused_with_place_and_reason(cell, name, old, new, message):
     replace(cell / name, old, new)
-    with pytest.raises(load.LoadError) as caught:
-        load.read_cell(cell)
+    with pytest.raises(runs.LoadError) as caught:
+        runs.read_cell(cell)
     assert str(caught.value).replace(f'{cell}/', '') == message
 
 
 def test_an_empty_file_is_refused(cell):
     (cell / 'requests.csv').write_text('')
-    with pytest.raises(load.LoadError, match='requests.csv:1: empty; a header with t_start'):
-        load.read_cell(cell)
+    with pytest.raises(runs.LoadError, match='requests.csv:1: empty; a header with t_start'):
+        runs.read_cell(cell)
 
 
 def test_a_bad_cell_is_left_out_of_the_run(tmp_path, cell):
     synthetic.make_cell(tmp_path / 'run' / 'other', synthetic.STOCK, 'backlogged')
     (cell / 'link.csv').write_text('t\n')
     (tmp_path / 'run' / 'half').mkdir()
-    run = load.read_run(tmp_path / 'run')
+    run = runs.read_run(tmp_path / 'run')
     assert [each.arm for each in run.cells] == ['stock']
     assert run.left_out['cell'] == 'cell/link.csv:1: no column rx_bytes; found t'
     assert run.left_out['half'] == 'did not run to its end (no stat.json)'
@@ -199,7 +198,7 @@ def test_a_bad_cell_is_left_out_of_the_run(tmp_path, cell):
 def test_a_run_says_why_a_cell_failed(tmp_path, cell):
     (tmp_path / 'run' / 'half').mkdir()
     (tmp_path / 'run' / 'meta.json').write_text(json.dumps({'cells_failed': {'half': 'Squid\nended with 1\n'}}))
-    assert load.read_run(cell.parent).left_out['half'] == 'ended with 1'
+    assert runs.read_run(cell.parent).left_out['half'] == 'ended with 1'
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -242,13 +241,13 @@ def test_what_was_not_run_is_one_paragraph(written):
     ('disturbed', {'http2': 1.0}, '2 Mbit/s, ISP buffer 1.5 BDP')])
 def test_conditions_are_told_apart_in_words(tmp_path, workload, parameters, said):
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, workload, **parameters)
-    assert wording.setting(load.read_cell(tmp_path / 'cell')) == said
+    assert wording.setting(runs.read_cell(tmp_path / 'cell')) == said
 
 
 def test_servers_at_one_distance_are_said(cell):
     stat = json.loads((cell / 'stat.json').read_text())
     (cell / 'stat.json').write_text(json.dumps(stat | {'rtts_ms': [2.0, 2.0]}))
-    assert wording.setting(load.read_cell(cell)) == '2 Mbit/s, servers at 2 ms, ISP buffer 1.5 BDP'
+    assert wording.setting(runs.read_cell(cell)) == '2 Mbit/s, servers at 2 ms, ISP buffer 1.5 BDP'
 
 
 def test_repeated_seeds_are_told_apart(tmp_path):

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from fieldtrial import runner
-from fieldtrial.errors import Stopped
+from fieldtrial.base.errors import Stopped
 
 
 class Clock:
