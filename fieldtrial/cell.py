@@ -17,14 +17,10 @@ import time
 
 from .base import stopping
 from .base.errors import Stopped, TrialError
-from .base.paths import ROOT
-from .load import generators, quic, workloads
-from .site import addresses, arms, disturb, fabrics, versions
+from .load import generators, quic, stream, workloads
+from .site import arms, disturb, fabrics, versions
 from .site.meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
-from .site.processes import Daemon
 from .site.world import World
-
-CBR_PORT = 9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +97,7 @@ def run(spec):
             for meter in meters:
                 stack.enter_context(meter)
             disturber = stack.enter_context(disturb.Disturber(world, disturbances, t0))
-            for daemon in _beside(spec, workload, world, t0):
+            for daemon in stream.daemons(world, workload.beside(spec.rate_bps, spec.duration_s), t0):
                 stack.enter_context(daemon)
             clients = [stack.enter_context(client) for client in quic.downloads(world, downloads)]
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
@@ -142,24 +138,6 @@ def _load_spec(spec, world, t0):
     if world.tls:
         made.update(tls_share=spec.tls_share, tls_ca=str(world.certificate()))
     return made
-
-
-def _beside(spec, workload, world, t0):
-    """The daemons of the constant-rate streams that the workload wants beside it."""
-    for number, stream in enumerate(workload.beside(spec.rate_bps, spec.duration_s), start=1):
-        port, where = CBR_PORT + number - 1, world.directory / f'cbr{number}'   # copied by _keep_files
-        receiver = addresses.SINK4 if stream.receiver is None else world.users[stream.receiver].v4
-        host = world.users_host if stream.receiver is None else world.host_of(world.users[stream.receiver])
-        yield Daemon(host, [sys.executable, '-m', 'fieldtrial.load.stream', 'recv', '--bind', receiver, '--port', str(port),
-                            '--csv', f'{where}-received.csv'], f'{where}-received.log', command='CBR receiver',
-                     cwd=ROOT)
-        yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.load.stream', 'send', '--to', receiver,
-                                  '--port', str(port), '--rate', f'{stream.rate_bps:.0f}', '--on', f'{stream.on_s:g}',
-                                  '--off', f'{stream.off_s:g}', *(['--off-first'] if stream.off_first else []),
-                                  *(['--bursts', ','.join(f'{start:g}-{end:g}' for start, end in stream.bursts)]
-                                    if stream.bursts else []),
-                                  '--duration', f'{spec.duration_s:g}', '--t0', f'{t0:.6f}',
-                                  '--csv', f'{where}-sent.csv'], f'{where}-sent.log', command='CBR sender', cwd=ROOT)
 
 
 def _watch(spec, world, loads, daemons, t0):

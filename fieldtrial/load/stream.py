@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""UDP at a constant bit rate, on and off by turns: downlink traffic that belongs to no class.
+"""UDP at a constant bit rate, in bursts: downlink traffic that belongs to no class.
 
-    python3 -m fieldtrial.load.stream recv --bind ADDRESS --csv FILE                       behind the gateway
-    python3 -m fieldtrial.load.stream send --to ADDRESS --rate BITS --on S --off S --duration S --csv FILE   beyond the link
+    python3 -m fieldtrial.load.stream recv --bind ADDRESS --csv FILE                             behind the gateway
+    python3 -m fieldtrial.load.stream send --to ADDRESS --rate BITS --bursts S-S,... --csv FILE  beyond the link
 
 The rate counts whole Ethernet frames, as the link does. Datagrams carry a number and the time of sending; sender and
 receiver stand on one machine, so that time tells the one-way delay. Each writes one row per second; both end at SIGTERM
@@ -11,11 +11,9 @@ difference of the two files.
 """
 import argparse
 import csv
-import dataclasses
 import ipaddress
 import itertools
 import json
-import os
 import signal
 import socket
 import struct
@@ -23,12 +21,16 @@ import sys
 import time
 
 from ..base.errors import TrialError
+from ..base.paths import ROOT
+from ..site.addresses import SINK4
+from ..site.processes import Daemon
 
+FIRST_PORT = 9      #: discard
 #: Ethernet header, IP header and UDP header, by IP version.
-HEADERS = {4: 14 + 20 + 8, 6: 14 + 40 + 8}
+HEADERS = {socket.AF_INET: 14 + 20 + 8, socket.AF_INET6: 14 + 40 + 8}
+FRAME = 1000        #: bytes
 DATAGRAM = struct.Struct('!4sIQ')     # MAGIC, number, CLOCK_MONOTONIC in ns at sending
 MAGIC = b'mCBR'
-SMALLEST_FRAME, LARGEST_FRAME = HEADERS[6] + DATAGRAM.size, 1514
 #: A datagram that is later than this is left out and counted: after a pause of the machine, a burst would say more
 #: about the machine than about the link.
 LATEST_S = 0.02
@@ -38,59 +40,32 @@ PATIENCE_S = 0.2
 MOST_WAITING = 1_000
 
 
-@dataclasses.dataclass(frozen=True)
-class Schedule:
-    """When frames of `packet` bytes leave, at `rate_bps` while on. Times in seconds since t0. off_s 0: always on."""
-    rate_bps: float
-    packet: int
-    on_s: float
-    off_s: float
-    off_first: bool
-    duration_s: float
-    bursts: tuple = ()      #: of (start, end): all on periods; then on_s, off_s and off_first mean nothing
-
-    def windows(self):
-        """The (start, end) of every on period, in order."""
-        if self.bursts:
-            yield from self.bursts
-            return
-        if not self.off_s:
-            yield 0.0, self.duration_s
-            return
-        number, start = 0, self.off_s if self.off_first else 0.0
-        while start < self.duration_s:
-            yield start, min(start + self.on_s, self.duration_s)
-            number += 1
-            start = (self.off_s if self.off_first else 0.0) + number * (self.on_s + self.off_s)
-
-    def times(self):
-        """The time of every frame."""
-        gap = self.packet * 8 / self.rate_bps
-        for start, end in self.windows():
-            number = 0
-            while (when := start + number * gap) < end:
-                yield when
-                number += 1
-
-    def on_between(self, start, end):
-        """Seconds of the interval in which it is on."""
-        return sum(max(0.0, min(end, last) - max(start, first)) for first, last in self.windows())
+def daemons(world, streams, t0):
+    """The Daemons of these CbrStreams, receiver and sender of each, started as they are taken. They write their rows
+    into the world's directory."""
+    for number, stream in enumerate(streams, start=1):
+        port, where = str(FIRST_PORT + number - 1), world.directory / f'cbr{number}'
+        user = None if stream.receiver is None else world.users[stream.receiver]
+        address, host = (SINK4, world.users_host) if user is None else (user.v4, world.host_of(user))
+        bursts = ','.join(f'{start:g}-{end:g}' for start, end in stream.bursts)
+        for on, does, more in ((host, ('recv', '--bind'), ()), (world.farm, ('send', '--to'), (
+                '--rate', f'{stream.rate_bps:.0f}', '--bursts', bursts, '--t0', f'{t0:.6f}'))):
+            name = 'received' if on is host else 'sent'
+            yield Daemon(on, [sys.executable, '-m', 'fieldtrial.load.stream', *does, address, '--port', port, *more,
+                              '--csv', f'{where}-{name}.csv'], f'{where}-{name}.log', command=f'CBR stream ({name})',
+                         cwd=ROOT)
 
 
-class Loss:
-    """Numbers that arrive: what is missing and what came out of order."""
+def times(rate_bps, bursts):
+    """When frames leave, in seconds since t0."""
+    gap = FRAME * 8 / rate_bps
+    for start, end in bursts:
+        yield from itertools.takewhile(lambda when, end=end: when < end, (start + n * gap for n in itertools.count()))
 
-    def __init__(self):
-        self.next = self.lost = self.reordered = 0
 
-    def arrived(self, number):
-        """A datagram came."""
-        if number >= self.next:
-            self.lost += number - self.next
-            self.next = number + 1
-        else:
-            self.reordered += 1
-            self.lost -= 1
+def on_between(bursts, start, end):
+    """Seconds of the interval that lie in a burst."""
+    return sum(max(0.0, min(end, last) - max(start, first)) for first, last in bursts)
 
 
 class _Rows:
@@ -117,19 +92,18 @@ class _Rows:
 
 
 class Sender:
-    """Sends by a Schedule and counts."""
+    """Sends and counts. bursts: (start, end) of each, s since t0."""
 
-    def __init__(self, schedule, sock, t0, path):
-        self._schedule, self._socket, self._t0 = schedule, sock, t0
+    def __init__(self, rate_bps, bursts, sock, t0, path):
+        self._times, self._bursts, self._socket, self._t0 = times(rate_bps, bursts), bursts, sock, t0
         self._rows = _Rows(path, ('t', 'on', 'packets', 'bytes', 'skipped'), t0)
-        version = 6 if sock.family == socket.AF_INET6 else 4
-        self._padding = bytes(schedule.packet - HEADERS[version] - DATAGRAM.size)
+        self._padding = bytes(FRAME - HEADERS[sock.family] - DATAGRAM.size)
         self._packets = self._skipped = 0
         self.number = 0     #: of the next datagram: those that were skipped take none
 
     def run(self, stopped):
-        """Until the schedule ends or `stopped()` says so."""
-        for when in self._schedule.times():
+        """Until the last burst has ended or `stopped()` says so."""
+        for when in self._times:
             if not self._wait(self._t0 + when, stopped):
                 break
             if time.monotonic() > self._t0 + when + LATEST_S:
@@ -137,7 +111,7 @@ class Sender:
             else:
                 self._send()
         else:
-            self._wait(self._t0 + self._schedule.duration_s, stopped)
+            self._wait(self._t0 + self._bursts[-1][1], stopped)
         if self._packets or self._skipped:
             self._rows.write(self._row)
 
@@ -151,8 +125,7 @@ class Sender:
         return not stopped()
 
     def _row(self, second):
-        on = self._schedule.on_between(second, second + 1)
-        row = f'{on:.3f}', self._packets, self._packets * self._schedule.packet, self._skipped
+        row = f'{on_between(self._bursts, second, second + 1):.3f}', self._packets, self._packets * FRAME, self._skipped
         self._packets = self._skipped = 0
         return row
 
@@ -170,12 +143,13 @@ class Receiver:
     """Counts what arrives."""
 
     def __init__(self, sock, t0, path):
-        self._socket, self._t0, self._loss = sock, t0, Loss()
+        self._socket = sock
         self._rows = _Rows(path, ('t', 'packets', 'bytes', 'lost', 'reordered', 'delay_mean_ms', 'delay_max_ms'), t0)
-        self._headers = HEADERS[6 if sock.family == socket.AF_INET6 else 4]
-        self.packets = self.bytes = 0
-        self._before = (0, 0, 0, 0)
-        self._delays, self._longest = 0, 0
+        #: Since the start.
+        self.totals = {'packets': 0, 'bytes': 0, 'lost': 0, 'reordered': 0}
+        self._before = dict(self.totals)
+        self._next = 0
+        self._delays = []
 
     def run(self, stopped):
         """Until `stopped()` says so."""
@@ -203,25 +177,18 @@ class Receiver:
         if len(datagram) < DATAGRAM.size or datagram[:4] != MAGIC:
             return
         _, number, sent_ns = DATAGRAM.unpack_from(datagram)
-        self._loss.arrived(number)
-        self.packets += 1
-        self.bytes += len(datagram) + self._headers
-        delay = max(0, now_ns - sent_ns)
-        self._delays += delay
-        self._longest = max(self._longest, delay)
-
-    def totals(self):
-        """Counts since the start."""
-        return {'packets': self.packets, 'bytes': self.bytes, 'lost': self._loss.lost,
-                'reordered': self._loss.reordered}
+        missing = number - self._next
+        for name, count in (('packets', 1), ('bytes', len(datagram) + HEADERS[self._socket.family]),
+                            ('lost', max(missing, -1)), ('reordered', missing < 0)):
+            self.totals[name] += count
+        self._next = max(self._next, number + 1)
+        self._delays.append(max(0, now_ns - sent_ns) / 1e6)
 
     def _row(self, _second):
-        now = tuple(self.totals().values())
-        packets, size, lost, reordered = (new - old for new, old in zip(now, self._before))
-        mean = f'{self._delays / packets / 1e6:.3f}' if packets else ''
-        longest = f'{self._longest / 1e6:.3f}' if packets else ''
-        self._before, self._delays, self._longest = now, 0, 0
-        return packets, size, lost, reordered, mean, longest
+        row = [self.totals[name] - before for name, before in self._before.items()]
+        row += [f'{sum(self._delays) / row[0]:.3f}', f'{max(self._delays):.3f}'] if row[0] else ['', '']
+        self._before, self._delays = dict(self.totals), []
+        return row
 
 
 def _stop_flag():
@@ -231,25 +198,21 @@ def _stop_flag():
     return lambda: bool(stopped)
 
 
-def _number(low, high):
-    def read(text):
-        value = float(text)
-        if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f'{text} is not from {low:g} to {high:g}')
-        return value
-    read.__name__ = 'number'
-    return read
-
-
 def _bursts(text):
     try:
         found = tuple(tuple(map(float, word.split('-'))) for word in text.split(','))
-        flat = [time for start, end in found for time in (start, end)]
+        flat = [when for start, end in found for when in (start, end)]
     except ValueError:
         flat = []
     if not flat or any(later <= earlier for earlier, later in itertools.pairwise(flat)):
         raise argparse.ArgumentTypeError(f'{text!r}: wanted is START-END,..., in s, each later than the one before it')
     return found
+
+
+def _rate(text):
+    if not 1e3 <= float(text) <= 1e11:
+        raise argparse.ArgumentTypeError(f'{text} is not from 1000 to 1e+11')
+    return float(text)
 
 
 def _arguments(argv):
@@ -258,49 +221,36 @@ def _arguments(argv):
     send, recv = what.add_parser('send', help='send'), what.add_parser('recv', help='receive and count')
     for one, option, said in ((send, '--to', 'address to send to'), (recv, '--bind', 'address to receive at')):
         one.add_argument(option, dest='address', type=ipaddress.ip_address, required=True, help=said)
-        one.add_argument('--port', type=int, default=9, help='UDP port (default 9, discard)')
+        one.add_argument('--port', type=int, default=FIRST_PORT, help='UDP port (default %(default)s)')
         one.add_argument('--csv', required=True, help='file for one row per second')
-        one.add_argument('--t0', type=_number(0, 1e12), help='start of the time axis on CLOCK_MONOTONIC, in s '
-                         '(default: now)')
-    send.add_argument('--rate', type=_number(1e3, 1e11), required=True, help='bit/s of whole frames while on')
-    send.add_argument('--packet', type=int, default=1000, help='bytes of a frame (default 1000)')
-    send.add_argument('--on', type=_number(0.1, 86_400), default=1.0, help='s of an on period (default 1)')
-    send.add_argument('--off', type=_number(0, 86_400), default=0.0, help='s of an off period (default 0: always on)')
-    send.add_argument('--off-first', action='store_true', help='begin with an off period')
-    send.add_argument('--bursts', type=_bursts, default=(), metavar='START-END,...',
-                      help='s from t0 of each on period, in place of --on and --off')
-    send.add_argument('--duration', type=_number(0.1, 86_400), required=True, help='s from t0 to the end')
-    arguments = parser.parse_args(argv)
-    if arguments.what == 'send' and not SMALLEST_FRAME <= arguments.packet <= LARGEST_FRAME:
-        parser.error(f'--packet: {arguments.packet} is not from {SMALLEST_FRAME} to {LARGEST_FRAME}')
-    return arguments
+        one.add_argument('--t0', type=float, default=time.monotonic(),
+                         help='start of the time axis on CLOCK_MONOTONIC, in s (default: now)')
+    send.add_argument('--rate', type=_rate, required=True, help='bit/s of whole frames in a burst')
+    send.add_argument('--bursts', type=_bursts, required=True, metavar='START-END,...', help='s from t0 of each')
+    return parser.parse_args(argv)
 
 
 def main(argv=None):
     """The program; its exit code."""
     arguments, stopped = _arguments(argv), _stop_flag()
-    t0 = time.monotonic() if arguments.t0 is None else arguments.t0
-    family = socket.AF_INET6 if arguments.address.version == 6 else socket.AF_INET
-    where = (str(arguments.address), arguments.port)
+    where = str(arguments.address), arguments.port
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        with socket.socket(socket.AF_INET6 if ':' in where[0] else socket.AF_INET, socket.SOCK_DGRAM) as sock:
             if arguments.what == 'send':
                 sock.connect(where)
-                schedule = Schedule(arguments.rate, arguments.packet, arguments.on, arguments.off,
-                                    arguments.off_first, arguments.duration, arguments.bursts)
-                sender = Sender(schedule, sock, t0, arguments.csv)
+                sender = Sender(arguments.rate, arguments.bursts, sock, arguments.t0, arguments.csv)
                 sender.run(stopped)
                 print(json.dumps({'packets': sender.number}))
             else:
                 sock.bind(where)
-                receiver = Receiver(sock, t0, arguments.csv)
+                receiver = Receiver(sock, arguments.t0, arguments.csv)
                 receiver.run(stopped)
-                print(json.dumps(receiver.totals()))
+                print(json.dumps(receiver.totals))
     except OSError as error:
-        print(f'cbr: {where[0]} port {where[1]}: {os.strerror(error.errno)}', file=sys.stderr)
+        print(f'stream: {where[0]} port {where[1]}: {error.strerror}', file=sys.stderr)
         return 1
     except TrialError as error:
-        print(f'cbr: {error}', file=sys.stderr)
+        print(f'stream: {error}', file=sys.stderr)
         return 2
     return 0
 

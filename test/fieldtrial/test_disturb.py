@@ -7,9 +7,9 @@ import types
 
 import pytest
 
-from fieldtrial import cell
 from fieldtrial.base.disturbance import Disturbance
 from fieldtrial.base.errors import TrialError
+from fieldtrial.load import stream, workloads
 from fieldtrial.site import bottleneck, disturb
 
 
@@ -93,9 +93,9 @@ def test_the_rate_of_the_edge_cannot_be_changed():
 def test_bursts_are_those_of_one_stream(tmp_path, monkeypatch):
     """However many: a sender for each would be as many processes that wait."""
     told = []
-    monkeypatch.setattr(cell, 'Daemon', lambda _host, argv, *_, **__: told.append(argv))
+    monkeypatch.setattr(stream, 'Daemon', lambda _host, argv, *_, **__: told.append(argv))
     world = types.SimpleNamespace(directory=tmp_path, users_host=None, farm=None)
-    workload = cell.workloads.get('disturbed')({'repeat': 2, 'only': 'cbr'})
-    list(cell._beside(types.SimpleNamespace(rate_bps=2e6, duration_s=400.0), workload, world, 5.0))
+    workload = workloads.get('disturbed')({'repeat': 2, 'only': 'cbr'})
+    list(stream.daemons(world, workload.beside(2e6, 400.0), 5.0))
     _, sender = told
     assert sender[sender.index('--bursts') + 1] == '50-70,95-115'

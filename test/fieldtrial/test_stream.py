@@ -13,61 +13,30 @@ import pytest
 from fieldtrial.load import stream
 
 
-def schedule(rate=1_200_000, on=40.0, off=40.0, off_first=True, duration=200.0, packet=1000):
-    """A Schedule."""
-    return stream.Schedule(rate, packet, on, off, off_first, duration)
-
-
-@pytest.mark.parametrize('off_first, expected', [
-    (True, [(40, 80), (120, 160)]),
-    (False, [(0, 40), (80, 120), (160, 200)]),
-])
-def test_windows(off_first, expected):
-    assert list(schedule(off_first=off_first).windows()) == expected
-
-
-def test_windows_end_with_the_run():
-    assert list(schedule(duration=130.0).windows()) == [(40, 80), (120, 130)]
-    assert not list(schedule(duration=40.0).windows())
-    assert list(schedule(off=0.0, off_first=False).windows()) == [(0, 200)]
-
-
 @pytest.mark.parametrize('share', [0.2, 0.4, 0.6])
 @pytest.mark.parametrize('capacity', [2e6, 10e6])
-def test_rate_is_exact_while_on(share, capacity):
-    wanted = schedule(rate=share * capacity)
-    times = list(wanted.times())
-    for start, end in wanted.windows():
+def test_rate_is_exact_in_a_burst(share, capacity):
+    bursts = ((40.0, 80.0), (120.0, 160.0))
+    times = list(stream.times(share * capacity, bursts))
+    for start, end in bursts:
         count = sum(start <= t < end for t in times)
         assert count * 8000 / (end - start) == pytest.approx(share * capacity, rel=1e-3)
-    assert len(times) == sum(any(start <= t < end for start, end in wanted.windows()) for t in times)
+    assert len(times) == sum(any(start <= t < end for start, end in bursts) for t in times)
     assert times == sorted(times)
 
 
-def test_on_between():
-    wanted = schedule(on=1.5, off=2.0, duration=5.0)
-    assert [wanted.on_between(second, second + 1) for second in range(5)] == [0, 0, 1, 0.5, 0]
-
-
-def test_bursts_take_the_place_of_on_and_off():
-    wanted = stream.Schedule(1e6, 1000, 1.0, 0.0, False, 200.0, ((5.0, 7.5), (20.0, 21.0)))
-    assert [wanted.on_between(second, second + 1) for second in (4, 5, 7, 20, 21)] == [0, 1, 0.5, 1, 0]
-    times = list(wanted.times())
+def test_bursts():
+    bursts = ((5.0, 7.5), (20.0, 21.0))
+    assert [stream.on_between(bursts, second, second + 1) for second in (4, 5, 7, 20, 21)] == [0, 1, 0.5, 1, 0]
+    times = list(stream.times(1e6, bursts))
     assert len(times) == 438 and all(5 <= when < 7.5 or 20 <= when < 21 for when in times)
 
 
 @pytest.mark.parametrize('text', ['5', '5-4', '1-3,2-4', '1-2,', 'a-b'])
 def test_bursts_that_mean_nothing_are_refused(text, capsys):
     with pytest.raises(SystemExit):
-        stream.main(['send', '--to', '::1', '--rate', '1e6', '--duration', '1', '--csv', 'x', '--bursts', text])
+        stream.main(['send', '--to', '::1', '--rate', '1e6', '--csv', 'x', '--bursts', text])
     assert f'{text!r}: wanted is START-END,..., in s, each later than the one before it' in capsys.readouterr().err
-
-
-def test_loss():
-    loss = stream.Loss()
-    for number in (0, 1, 2, 5, 4, 6, 9):
-        loss.arrived(number)
-    assert (loss.lost, loss.reordered, loss.next) == (3, 1, 10)
 
 
 @pytest.fixture(name='receiver')
@@ -80,23 +49,26 @@ def test_receiver_counts_frames_and_leaves_strangers_alone(receiver):
     receiver.take(stream.DATAGRAM.pack(stream.MAGIC, 2, 10) + bytes(100), 5_000_010)
     for stranger in (b'', b'mCBR', b'hello, world, this is not ours'):
         receiver.take(stranger, 0)
-    assert receiver.totals() == {'packets': 1, 'bytes': 42 + 16 + 100, 'lost': 2, 'reordered': 0}
+    assert receiver.totals == {'packets': 1, 'bytes': 42 + 16 + 100, 'lost': 2, 'reordered': 0}
 
 
-@pytest.mark.parametrize('arguments, message', [
-    (['send', '--to', 'x', '--rate', '1e6', '--duration', '1', '--csv', 'x'], "argument --to: invalid"),
-    (['send', '--to', '::1', '--rate', '-1', '--duration', '1', '--csv', 'x'], '-1 is not from 1000 to 1e+11'),
-    (['send', '--to', '::1', '--rate', '1e6', '--duration', '1', '--csv', 'x', '--packet', '20'],
-     '--packet: 20 is not from 78 to 1514'),
-])
-def test_refused(capsys, arguments, message):
+def test_numbers_that_are_missing_or_out_of_order(receiver):
+    for number in (0, 1, 2, 5, 4, 6, 9):
+        receiver.take(stream.DATAGRAM.pack(stream.MAGIC, number, 0), 0)
+    assert (receiver.totals['lost'], receiver.totals['reordered']) == (3, 1)
+
+
+@pytest.mark.parametrize('address, rate, message', [('x', '1e6', 'argument --to: invalid'),
+                                                    ('::1', '-1', '-1 is not from 1000 to 1e+11')])
+def test_refused(capsys, address, rate, message):
     with pytest.raises(SystemExit) as end:
-        stream.main(arguments)
+        stream.main(['send', '--to', address, '--rate', rate, '--bursts', '0-1', '--csv', 'x'])
     assert end.value.code == 2 and message in capsys.readouterr().err
 
 
 def _start(*arguments):
-    return subprocess.Popen([sys.executable, '-m', 'fieldtrial.load.stream', *arguments], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, '-m', 'fieldtrial.load.stream', *arguments], stdout=subprocess.PIPE,
+                            text=True)
 
 
 def _rows(path):
@@ -126,8 +98,8 @@ def test_over_loopback(tmp_path, family, address):
     receiver = _start('recv', '--bind', address, '--port', str(port), '--csv', f'{tmp_path}/r.csv')
     while not _listens(port):
         assert receiver.poll() is None
-    sender = _start('send', '--to', address, '--port', str(port), '--rate', '800000', '--packet', '1000',
-                    '--on', '0.1', '--off', '0.1', '--duration', '0.6', '--csv', f'{tmp_path}/s.csv')
+    sender = _start('send', '--to', address, '--port', str(port), '--rate', '800000',
+                    '--bursts', '0-0.1,0.2-0.3,0.4-0.5', '--csv', f'{tmp_path}/s.csv')
     sent = json.loads(sender.communicate(timeout=60)[0])
     receiver.send_signal(signal.SIGTERM)
     got = json.loads(receiver.communicate(timeout=60)[0])
@@ -146,7 +118,7 @@ def test_sender_stops_at_once_when_told(tmp_path):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(('127.0.0.1', 0))
         sender = _start('send', '--to', '127.0.0.1', '--port', str(sock.getsockname()[1]), '--rate', '800000',
-                        '--duration', '3600', '--csv', f'{tmp_path}/s.csv')
+                        '--bursts', '0-3600', '--csv', f'{tmp_path}/s.csv')
         sock.settimeout(60)
         for number in range(3):
             assert stream.DATAGRAM.unpack_from(sock.recv(2000))[1] == number
@@ -166,12 +138,12 @@ def test_port_in_use_is_said(tmp_path, capsys):
         finally:
             for signum, handler in zip((signal.SIGTERM, signal.SIGINT), before):
                 signal.signal(signum, handler)
-    assert capsys.readouterr().err == f'cbr: 127.0.0.1 port {port}: Address already in use\n'
+    assert capsys.readouterr().err == f'stream: 127.0.0.1 port {port}: Address already in use\n'
 
 
 def test_times_lie_on_the_given_axis(tmp_path):
     sender = _start('send', '--to', '127.0.0.1', '--port', str(_bound(socket.AF_INET, '127.0.0.1')), '--rate', '8000',
-                    '--duration', '2', '--t0', f'{time.monotonic() - 10:.3f}', '--csv', f'{tmp_path}/s.csv')
+                    '--bursts', '0-2', '--t0', f'{time.monotonic() - 10:.3f}', '--csv', f'{tmp_path}/s.csv')
     assert json.loads(sender.communicate(timeout=60)[0]) == {'packets': 0}     # all of it lies in the past
     rows = _rows(f'{tmp_path}/s.csv')
     assert [row['t'] for row in rows[:3]] == ['0', '1', '2'] and sum(int(row['skipped']) for row in rows) == 2

@@ -122,14 +122,16 @@ def test_phases(tmp_path):
 
 def test_cbr_declares_its_stream():
     stream, = workloads.get('cbr')({'share': 0.6, 'period_s': 80}).beside(2_000_000, 240)
-    assert (stream.rate_bps, stream.on_s, stream.off_s, stream.off_first) == (1_200_000, 80, 80, True)
-    assert stream.receiver is None
+    assert (stream.rate_bps, stream.bursts, stream.receiver) == (1_200_000, ((80, 160),), None)
+    often, = workloads.get('cbr')().beside(2_000_000, 230)
+    assert often.bursts == ((40, 80), (120, 160), (200, 230))
+    assert workloads.get('cbr')().beside(2_000_000, 40) == ()
     assert workloads.get('backlogged')().beside(2_000_000, 240) == ()
 
 
 def test_excess_declares_a_stream_to_the_first_user():
     stream, = workloads.get('excess')({'share': 0.05}).beside(2_000_000, 240)
-    assert (stream.rate_bps, stream.off_s, stream.receiver) == (100_000, 0, 0)
+    assert (stream.rate_bps, stream.bursts, stream.receiver) == (100_000, ((0, 240),), 0)
 
 
 def test_pages(tmp_path):

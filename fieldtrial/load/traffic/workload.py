@@ -83,15 +83,11 @@ def _text(value):
 
 @dataclasses.dataclass(frozen=True)
 class CbrStream:
-    """UDP at a constant rate beside the workload: `rate_bps` of frames, on for `on_s`, off for `off_s`, and so on.
-    receiver: the number of the user that it goes to; None: to an address behind the gateway that no user has.
-    bursts: the (start, end) of each on period, s since t0; then on_s and off_s mean nothing."""
+    """UDP at a constant rate beside the workload: `rate_bps` of frames in `bursts`, the (start, end) of each in s since
+    t0. receiver: the number of the user that it goes to; None: to an address behind the gateway that no user has."""
     rate_bps: float
-    on_s: float = 1.0
-    off_s: float = 0.0
-    off_first: bool = False
+    bursts: tuple
     receiver: int = None
-    bursts: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)

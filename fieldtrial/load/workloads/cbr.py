@@ -4,6 +4,8 @@
 The stream switches between off and on every `period_s`, off first, as in fig. 14; the rate counts whole frames. It is
 sent and counted by `fieldtrial.load.stream`, to an address behind the gateway that no user has.
 """
+import itertools
+
 from ..traffic.workload import CbrStream, Parameter
 from .backlogged import Backlogged
 
@@ -18,10 +20,13 @@ class Cbr(Backlogged):
                   high=0.95),
         Parameter('period_s', 'number', 40.0, 's', 'length of each off and each on period', low=1.0, high=3600.0))
 
-    def beside(self, rate_bps, _duration_s):
-        """See Workload."""
+    def beside(self, rate_bps, duration_s):
+        """See Workload. None where the run is over before the first burst."""
         period = self.values['period_s']
-        return (CbrStream(self.values['share'] * rate_bps, period, period, off_first=True),)
+        begins = (period * number for number in itertools.count(1, 2))
+        bursts = tuple((begin, min(begin + period, duration_s))
+                       for begin in itertools.takewhile(lambda begin: begin < duration_s, begins))
+        return (CbrStream(self.values['share'] * rate_bps, bursts),) if bursts else ()
 
 
 WORKLOAD = Cbr

@@ -89,7 +89,7 @@ class Disturbed(Workload):
     def beside(self, rate_bps, duration_s):
         """See Workload."""
         bursts = tuple((each.t_start, each.t_end) for each in self.disturbances(duration_s) if each.kind == 'cbr')
-        return (CbrStream(self.values['cbr'] * rate_bps, bursts=bursts),) if bursts else ()
+        return (CbrStream(self.values['cbr'] * rate_bps, bursts),) if bursts else ()
 
     def phases(self, spec):
         """See Workload: before, during and after each disturbance."""

@@ -18,9 +18,9 @@ class Excess(Backlogged):
     parameters = Backlogged.parameters + (
         Parameter('share', 'number', 0.1, '', 'rate of the stream, as a share of C', low=0.01, high=0.95),)
 
-    def beside(self, rate_bps, _duration_s):
+    def beside(self, rate_bps, duration_s):
         """See Workload."""
-        return (CbrStream(self.values['share'] * rate_bps, on_s=1.0, off_s=0.0, off_first=False, receiver=0),)
+        return (CbrStream(self.values['share'] * rate_bps, ((0.0, duration_s),), receiver=0),)
 
 
 WORKLOAD = Excess
