@@ -8,7 +8,6 @@ Writes requests.csv, pages.csv, bytes.csv (by the load generators), link.csv, sq
 the directory that the spec names, beside the daemons' configurations and logs.
 """
 import contextlib
-import dataclasses
 import json
 import pathlib
 import shutil
@@ -17,53 +16,26 @@ import time
 
 from .base import stopping
 from .base.errors import Stopped, TrialError
+from .base.spec import CellSpec
 from .load import generators, quic, stream, workloads
 from .site import arms, disturb, fabrics, versions
 from .site.meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
 from .site.world import World
 
 
-@dataclasses.dataclass(frozen=True)
-class CellSpec:
-    """Everything a cell needs to know; stored as JSON."""
+#: What the world of a cell is told as the cell was.
+TOLD = ('rate_bps', 'buffer_bdp', 'buffer_rtt_ms', 'rtts_ms', 'weights', 'distance', 'delayline', 'isp')
 
-    name: str                    #: also its directory's
-    directory: str
-    arm: str
-    workload: str
-    parameters: dict             #: of the workload
-    rate_bps: float
-    buffer_bdp: float
-    rtts_ms: tuple
-    users: dict                  #: class to number of users, in order of weight
-    weights: dict                #: class to weight
-    seed: int
-    duration_s: float            #: in which requests start
-    warmup_s: float              #: not measured, but recorded
-    drain_s: float               #: waited for what is still in flight
-    squid: str                   #: program for the arms that need the patched one
-    stock_squid: str             #: program for the others
-    buffer_rtt_ms: float = None  #: of a bandwidth-delay product of the buffer; None: the servers' mean
-    sizes: dict = None
-    distance: str = 'auto'
-    keep: bool = False           #: copy everything that the daemons wrote
-    delayline: str = None
-    isp: str = 'tbf'             #: what makes the link slow, see bottleneck
-    six_every: int = 4           #: every so many users have IPv6 only; 0: none
-    tls_share: float = 0.0       #: share of the requests that are made with TLS
-    hosts: str = 'namespaces'    #: what they are made of, see fabrics
 
-    @property
-    def total_s(self):
-        """How long it takes, about."""
-        return self.duration_s + self.drain_s + generators.LEAD_S + 5.0
+def world_of(spec, fabric, **more):
+    """The World of a cell, out of the hosts of a fabric. more: for World, what a cell is not told."""
+    return World(fabric=fabric, users=spec.counts, **{name: getattr(spec, name) for name in TOLD}, **more)
 
-    def store(self, path):
-        pathlib.Path(path).write_text(json.dumps(dataclasses.asdict(self), indent=1) + '\n')
 
-    @classmethod
-    def read(cls, path):
-        return cls(**json.loads(pathlib.Path(path).read_text()))
+def program_of(spec):
+    """The Squid that a cell runs."""
+    arm = arms.get(spec.arm)
+    return spec.squid if arm.scheduled or arm.patched else spec.stock_squid
 
 
 def run(spec):
@@ -71,11 +43,9 @@ def run(spec):
     directory = pathlib.Path(spec.directory)
     arm = arms.get(spec.arm)
     workload = workloads.get(spec.workload)(spec.parameters)
-    program = spec.squid if arm.scheduled or arm.patched else spec.stock_squid
+    program = program_of(spec)
     with fabrics.new(spec.hosts) as fabric, \
-            World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, buffer_rtt_ms=spec.buffer_rtt_ms,
-                  rtts_ms=spec.rtts_ms, users=spec.users.values(), weights=spec.weights, distance=spec.distance, delayline=spec.delayline,
-               tls=spec.tls_share > 0 or workload.tunnels(), fabric=fabric, isp=spec.isp) as world, \
+            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.tunnels()) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         tcp = {host: tcp_counters(host) for host in (world.gateway, *world.farms)}   # containers have a past
@@ -128,8 +98,8 @@ def _load_spec(spec, world, t0):
     for number, user in enumerate(world.users, start=1):
         six_only = spec.six_every and number % spec.six_every == 0
         users.append({'name': user.name, 'class': user.cls, 'addresses': [user.v6] if six_only else user.addresses})
-    made = {'version': 1, 'workload': spec.workload, 'parameters': spec.parameters, 'seed': spec.seed,
-            'duration_s': spec.duration_s, 'drain_s': spec.drain_s, 'rate_bps': spec.rate_bps,
+    alike = 'workload', 'parameters', 'seed', 'duration_s', 'drain_s', 'rate_bps'
+    made = {'version': 1, **{name: getattr(spec, name) for name in alike},
             'classes': list(spec.weights), 'users': users, 't0_monotonic': t0,
             'servers': [{'name': server.name, 'addresses': server.addresses, 'group': server.group,
                          'rtt_ms': server.rtt_ms} for server in world.servers]}

@@ -147,12 +147,13 @@ def parser():
     link.add_argument('--sizes', type=_sizes, metavar='DISTRIBUTION',
                       help='of the responses: lognormal:M:S[:MAX] or fixed:BYTES (default lognormal:9.357:1.318, cut '
                            'at 8 s of C)')
-    link.add_argument('--ipv6-every', type=_number('a whole number', 0, 1000, int), default=4, metavar='N',
+    link.add_argument('--ipv6-every', type=_number('a whole number', 0, 1000, int), default=4, dest='six_every',
+                      metavar='N',
                       help='every Nth user has IPv6 only; 0: none (default 4)')
     link.add_argument('--tls-share', type=_number('a share', 0, 1), default=0.0,
                       metavar='SHARE',
                       help='of the requests, made with TLS; Squid splices it (default 0, as in the paper)')
-    link.add_argument('--delay', choices=('auto', 'netem', 'delayline'), default='auto',
+    link.add_argument('--delay', dest='distance', choices=('auto', 'netem', 'delayline'), default='auto',
                       help='what makes the distance; auto: netem where the kernel has it, the delay line where not')
     link.add_argument('--isp', choices=bottleneck.NAMES, default=bottleneck.NAMES[0],
                       help='what makes the link slow: the kernel\'s token bucket, or msfrs-edge (default tbf)')

@@ -7,12 +7,14 @@ stopped half-way can still be judged by what it has.
 """
 import csv
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from ..base import strict
 from ..base.errors import TrialError
+from ..base.spec import Condition
 
 STAT = 'stat.json'
 TEXT = {'user', 'class', 'server', 'outcome', 'page', 'kind', 'scheme'}
@@ -32,19 +34,6 @@ CUMULATIVE = {'link.csv': ('rx_bytes', 'drops', 'sent_bytes', 'sent_packets'), '
 
 class LoadError(TrialError):
     """A file of the run cannot be used; str() names file, line, what was found and what is needed."""
-
-
-def read_json(path):
-    """The object in a JSON file."""
-    try:
-        content = json.loads(path.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise LoadError(f'{path}: {error.strerror}') from None
-    except ValueError as error:
-        raise LoadError(f'{path}: not JSON: {error}') from None
-    if not isinstance(content, dict):
-        raise LoadError(f'{path}: an object in braces is needed, found {type(content).__name__}')
-    return content
 
 
 def _numbers(path, name, cells):
@@ -102,24 +91,15 @@ def _check_order(path, table):
                             ' it must never do so')
 
 
-@dataclass
-class Cell:
+@dataclass(frozen=True, kw_only=True)
+class Cell(Condition):
     """One arm under one workload: what was set, and what was recorded. Tables that were not written are None."""
 
     path: Path
-    arm: str
-    workload: str
-    parameters: dict
-    rate_bps: float
     weights: dict           # {class: weight}, highest class first
     users: dict             # {user: class} of those who are served by Squid
-    seed: int
-    start: float            # the measured interval, s
-    stop: float
     cut: float              # when what was still in flight was cut, s; at least `stop`
-    buffer_bdp: float = None
     buffer_bytes: float = None
-    rtts_ms: tuple = ()
     versions: dict = field(default_factory=dict)
     squid_conf: str = ''
     unpatched: bool = None  # whether Squid was the unpatched program; None: not recorded
@@ -137,8 +117,18 @@ class Cell:
     repeated: bool = False  # whether the run has it with other seeds too
 
     @property
+    def start(self):
+        """Where the measured interval begins, s."""
+        return self.warmup_s
+
+    @property
+    def stop(self):
+        """Where it ends, s."""
+        return self.duration_s
+
+    @property
     def seconds(self):
-        """Length of the measured interval, s."""
+        """Its length, s."""
         return self.stop - self.start
 
     def users_of(self, name):
@@ -164,20 +154,6 @@ class Run:
     bench: dict = None
 
 
-def _number(stat, key, where, low=0.0):
-    value = stat.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= low:
-        raise LoadError(f'{where}: {key} is {value!r}; a number of at least {low:g} is needed')
-    return value
-
-
-def _mapping(stat, key, where):
-    value = stat.get(key)
-    if not isinstance(value, dict) or not value:
-        raise LoadError(f'{where}: {key} is {value!r}; an object with at least one entry is needed')
-    return value
-
-
 def _without(users, table):
     """`table` without the rows of `users`."""
     kept = ~np.isin(table['user'], list(users))
@@ -185,47 +161,38 @@ def _without(users, table):
 
 
 def read_cell(directory):
-    """The Cell in `directory`. LoadError if something needed is missing or wrong."""
+    """The Cell in `directory`. TrialError if something needed is missing or wrong."""
     where = directory / STAT
-    stat = read_json(where)
-    meta = read_json(directory / 'meta.json')
-    for key in ('arm', 'workload'):
-        if not isinstance(stat.get(key), str):
-            raise LoadError(f'{where}: {key} is {stat.get(key)!r}; a name is needed')
-    weights, users = _mapping(stat, 'weights', where), _mapping(stat, 'users', where)
+    stat, meta = strict.read(where), strict.read(directory / 'meta.json')
+    told = strict.Value(stat, where, ': ')
+    weights = told.table('weights', lambda weight: weight.number('', low=0.0))
+    users = told.table('users', lambda name: name.text())
     for user, name in users.items():
         if name not in weights:
-            raise LoadError(f"{where}: user {user} is of class {name!r}; weights has {', '.join(weights)}")
-    for name in weights:
-        if _number(weights, name, f'{where}: weights') <= 0:
-            raise LoadError(f'{where}: the weight of {name} is 0; it must be above 0')
-    direct = {user: users[user] for user in meta.get('direct') or () if user in users}
-    start, stop = _number(stat, 't_start', where), _number(stat, 't_stop', where)
+            told.refuse(f'users.{user}', name, 'one of ' + ', '.join(weights))
+    for name in (name for name, weight in weights.items() if not weight):
+        told.refuse(f'weights.{name}', 0, 'above 0')
+    start, stop = told.number('t_start', low=0.0), told.number('t_stop', low=0.0)
     if not stop > start:
-        raise LoadError(f'{where}: t_stop is {stop:g}; it must lie after t_start, {start:g}')
+        told.refuse('t_stop', stop, f'after t_start, {start:g}')
+    direct = {user: users[user] for user in meta.get('direct') or () if user in users}
 
-    def table(name, needed=True):
-        return read_table(directory / name) if needed or (directory / name).exists() else None
+    def table(name, empty=True):
+        """None for one that is not there, or has no rows and may not be `empty`."""
+        found = read_table(directory / name) if (directory / name).exists() else None
+        return found if found and (empty or len(next(iter(found.values())))) else None
 
-    cell = Cell(
-        path=directory, arm=stat['arm'], workload=stat['workload'], parameters=stat.get('parameters') or {},
-        rate_bps=_number(stat, 'rate_bps', where, 1), weights=weights,
-        users={user: name for user, name in users.items() if user not in direct}, direct=direct, seed=stat.get('seed'),
-        start=start, stop=stop, cut=max(stop, meta.get('t_end') or stop),
-        buffer_bdp=stat.get('buffer_bdp'), buffer_bytes=stat.get('buffer_bytes'),
-        rtts_ms=tuple(stat.get('rtts_ms') or ()), versions=stat.get('versions') or {},
-        squid_conf=stat.get('squid_conf') or '', unpatched=stat.get('squid_is_stock'),
-        sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
-        tunnels=meta.get('tunnels') or {},
-        link=table('link.csv'), squid=table('squid.csv', False),
-        window=table('window.csv', False), requests=_without(direct, table('requests.csv')),
-        pages=table('pages.csv', False), received=table('bytes.csv', False),
-        beside=table('cbr1-received.csv', False))
-    if cell.window is not None and len(cell.window['t']) == 0:
-        cell.window = None
-    if cell.pages is not None and len(cell.pages['t_start']) == 0:
-        cell.pages = None
-    return cell
+    return Cell(
+        path=directory, arms=(told.text('arm'),), workload=told.text('workload'),
+        parameters=stat.get('parameters') or {}, rate_bps=told.number('rate_bps', low=1.0), seed=stat.get('seed'),
+        warmup_s=start, duration_s=stop, buffer_bdp=stat.get('buffer_bdp'), rtts_ms=tuple(stat.get('rtts_ms') or ()),
+        weights=weights, users={user: name for user, name in users.items() if user not in direct}, direct=direct,
+        cut=max(stop, meta.get('t_end') or stop), buffer_bytes=stat.get('buffer_bytes'),
+        versions=stat.get('versions') or {}, squid_conf=stat.get('squid_conf') or '',
+        unpatched=stat.get('squid_is_stock'), sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
+        tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'), squid=table('squid.csv'),
+        window=table('window.csv', False), requests=_without(direct, read_table(directory / 'requests.csv')),
+        pages=table('pages.csv', False), received=table('bytes.csv'), beside=table('cbr1-received.csv'))
 
 
 def read_run(directory):
@@ -233,7 +200,7 @@ def read_run(directory):
     directory = Path(directory)
     if not directory.is_dir():
         raise LoadError(f'{directory}: no such directory; give the directory of a run, as in build/trial/<UTC time>')
-    meta = read_json(directory / 'meta.json') if (directory / 'meta.json').exists() else {}
+    meta = strict.read(directory / 'meta.json') if (directory / 'meta.json').exists() else {}
     found = sorted(entry for entry in directory.iterdir() if entry.is_dir())
     if not any((path / STAT).exists() for path in found):
         raise LoadError(f'{directory}: no cell here (no subdirectory holds a {STAT}); was the run stopped at once?')
@@ -245,9 +212,9 @@ def read_run(directory):
             continue
         try:
             cells.append(read_cell(path))
-        except LoadError as error:
+        except TrialError as error:
             left_out[path.name] = str(error).replace(f'{directory}/', '')
-    for cell in cells:
-        cell.repeated = len({each.seed for each in cells}) > 1
+    if len({cell.seed for cell in cells}) > 1:
+        cells = [replace(cell, repeated=True) for cell in cells]
     bench = directory / 'bench.json'
-    return Run(directory, meta, cells, left_out, read_json(bench) if bench.exists() else None)
+    return Run(directory, meta, cells, left_out, strict.read(bench) if bench.exists() else None)

@@ -2,14 +2,14 @@
 """The spec of a run: a JSON file, read strictly. A wrong one is refused with the key, the value and what is allowed."""
 import collections
 import dataclasses
-import json
 import os
 
+from ..base import strict
+from ..base.strict import SpecError, Value
 from ..site import grid
 from ..site.addresses import DIRECT_PORT
 from . import workloads
 from .traffic import sizes
-from .traffic.strict import SpecError, Value
 from .traffic.workload import ParameterError, Workload
 
 VERSION = 1
@@ -57,14 +57,7 @@ class Spec:
 
 def load(path):
     """The Spec in the file `path`. Raises SpecError."""
-    try:
-        with open(path, encoding='utf-8') as file:
-            data = json.load(file)
-    except OSError as error:
-        raise SpecError(f'{path}: {error.strerror}') from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise SpecError(f'{path}: not JSON: {error}') from None
-    return parse(data, path)
+    return parse(strict.read(path), path)
 
 
 def parse(data, source='spec'):

@@ -6,7 +6,6 @@
     servers   198.19.0.0/17, 2001:2:0:8000::/50
     links     198.19.255.0/30, 2001:2:0:ffff::/64
 """
-import re
 from dataclasses import dataclass
 
 LAN4, LAN6 = '198.18.0.0/16', '2001:2::/49'
@@ -18,9 +17,6 @@ ISP4, ISP6 = '198.19.255.1', '2001:2:0:ffff::1'
 SERVERS4, SERVERS6 = '198.19.0.0/17', '2001:2:0:8000::/50'
 #: Where servers also answer, plain, and no gateway looks.
 DIRECT_PORT = 8080
-#: Names of servers: they go into URLs, certificates and configuration files.
-_LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
-HOST = re.compile(fr'(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*')
 MOST_CLASSES = 7
 MOST_USERS = 4000
 #: RTTs up to here are "domestic", above "overseas".

@@ -16,8 +16,8 @@ import subprocess
 import sys
 
 from ..base.errors import TrialError
+from ..base.strict import HOST
 from . import grid
-from .addresses import HOST
 
 #: Debian has this user and group always; nothing belongs to them.
 USER, GROUP = 'nobody', 'nogroup'

@@ -26,7 +26,7 @@ def check(options):
     with _probe(options.hosts) as host:
         shaping.bottleneck(host, 'lo', 1e6, 10000)
         host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root')
-        if isinstance(delay.choose(options.delay, host, options.delayline), delay.DelayLine):
+        if isinstance(delay.choose(options.distance, host, options.delayline), delay.DelayLine):
             _check_delay_line(host, options.delayline)
 
 

@@ -17,6 +17,7 @@ import pytest
 from fieldtrial import cell, plan
 from fieldtrial.base.errors import TrialError
 from fieldtrial.base.paths import ROOT
+from fieldtrial.base.spec import CellSpec
 from fieldtrial.load import quic
 from fieldtrial.site import addresses, arms, delay, disturb, grid, meters, netlink, netns, squidconf
 from fieldtrial.site.world import WAN, World
@@ -258,9 +259,9 @@ def test_leftovers_of_a_killed_owner_are_swept_and_a_living_ones_are_not():
 
 def run_cell(tmp_path, arm, workload='backlogged', **parameters):
     """A cell of eight seconds; what stat.json says, and its tables."""
-    spec = cell.CellSpec(
-        name='short', directory=str(tmp_path), arm=arm, workload=workload, parameters=parameters, rate_bps=4e6,
-        buffer_bdp=1.5, rtts_ms=RTTS, users={'gold': 2, 'silver': 2, 'bronze': 2},
+    spec = CellSpec(
+        name='short', directory=str(tmp_path), arms=(arm,), workload=workload, parameters=parameters,
+        rate_bps=4e6, buffer_bdp=1.5, rtts_ms=RTTS, counts=(2, 2, 2),
         weights={'gold': 4, 'silver': 2, 'bronze': 1}, seed=1, duration_s=8, warmup_s=2, drain_s=0,
         squid=str(PATCHED), stock_squid=str(STOCK if STOCK.exists() else SQUID), six_every=3)
     cell.run(spec)
@@ -374,8 +375,8 @@ def test_a_cell_that_cannot_run_says_why_and_leaves_nothing(tmp_path):
 
     before = own()
     with pytest.raises(TrialError, match='no Squid there'):
-        cell.run(cell.CellSpec(
-            name='bad', directory=str(tmp_path), arm='stock', workload='backlogged', parameters={}, rate_bps=4e6,
-            buffer_bdp=1.5, rtts_ms=RTTS, users={'gold': 1}, weights={'gold': 1}, seed=1, duration_s=8, warmup_s=2,
+        cell.run(CellSpec(
+            name='bad', directory=str(tmp_path), arms=('stock',), workload='backlogged', parameters={},
+            rate_bps=4e6, buffer_bdp=1.5, rtts_ms=RTTS, counts=(1,), weights={'gold': 1}, seed=1, duration_s=8, warmup_s=2,
             drain_s=0, squid='/nowhere/squid', stock_squid='/nowhere/squid'))
     assert own() == before

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fieldtrial.load import merge, spec as specs, workloads
-from fieldtrial.load.traffic.strict import SpecError
+from fieldtrial.base.strict import SpecError
 from fieldtrial.site import addresses, groups
 from simulated import Answer, Outcome, data
 

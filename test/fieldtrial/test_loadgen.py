@@ -16,7 +16,7 @@ import pytest
 from fieldtrial.load import __main__ as loadgen
 from fieldtrial.load.spec import Server
 from fieldtrial.load.traffic import client, records
-from fieldtrial.load.traffic.strict import SpecError
+from fieldtrial.base.strict import SpecError
 from fieldtrial.site import grid
 from loopback import free_ports, serving
 from simulated import data

@@ -6,7 +6,7 @@ import pytest
 
 from fieldtrial.load import spec as specs
 from fieldtrial.load.traffic import sizes
-from fieldtrial.load.traffic.strict import SpecError
+from fieldtrial.base.strict import SpecError
 from fieldtrial.site import grid
 from simulated import data
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The verdict on made-up runs whose figures are known."""
+import dataclasses
 import math
 import re
 
@@ -245,7 +246,8 @@ def test_whether_off_is_as_unpatched(tmp_path, cpu, unpatched, outcome, words):
     for arm in (synthetic.STOCK, synthetic.Arm('off', cpu_per_gb=cpu)):
         synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'backlogged')
     groups = groups_of(tmp_path / 'run')
-    groups[0]['stock'].cell.unpatched = unpatched
+    stock = groups[0]['stock']
+    stock.cell = dataclasses.replace(stock.cell, unpatched=unpatched)
     found = row(verdict.judge(groups), 'CPU seconds per byte, off against unpatched')
     assert (found.outcome, found.measured) == (outcome, words)
 

@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from . import http2
-from .strict import SpecError
+from ...base.strict import SpecError
 
 #: Connections idle for longer are closed by the client, before nginx (75 s) or Squid (120 s) close them: no request
 #: meets a connection that is just going away.

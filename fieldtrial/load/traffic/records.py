@@ -5,7 +5,7 @@ import csv
 import dataclasses
 import os
 
-from .strict import SpecError
+from ...base.strict import SpecError
 
 REQUEST_COLUMNS = ('t_start', 't_first_byte', 't_end', 'user', 'class', 'server', 'rtt_ms', 'size', 'bytes', 'status',
                    'outcome', 'page', 'kind', 'scheme')

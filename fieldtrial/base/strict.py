@@ -4,12 +4,14 @@ import ipaddress
 import json
 import re
 
-from ...base.errors import TrialError
-from ...site.addresses import HOST
+from .errors import TrialError
 
 #: Names of classes and users: they go into URLs and file names.
 WORD = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,62}')
 
+#: Names of servers: they go into URLs, certificates and configuration files.
+_LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+HOST = re.compile(fr'(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*')
 #: Whole numbers up to here are exact in JSON as most programs read it.
 MOST = 2 ** 53
 #: Not None: JSON has null.
@@ -17,7 +19,21 @@ _MISSING = object()
 
 
 class SpecError(TrialError):
-    """The spec is wrong; str() names the file, the key, the value found and what is allowed."""
+    """A file is wrong; str() names it, the key, the value found and what is allowed."""
+
+
+def read(path):
+    """The object that the JSON file `path` holds. Raises SpecError."""
+    try:
+        with open(path, encoding='utf-8') as file:
+            content = json.load(file)
+    except OSError as error:
+        raise SpecError(f'{path}: {error.strerror}') from None
+    except ValueError as error:
+        raise SpecError(f'{path}: not JSON: {error}') from None
+    if not isinstance(content, dict):
+        raise SpecError(f'{path}: an object in braces is needed, found {type(content).__name__}')
+    return content
 
 
 class Value:
@@ -110,3 +126,10 @@ class Value:
         if not isinstance(value, list) or not 1 <= len(value) <= most:
             self.refuse(key, value, f'a list of 1 to {most}')
         return tuple(read(Value(item, f'{self._at(key)}[{number}]')) for number, item in enumerate(value))
+
+    def table(self, key, read):
+        """An object with at least one entry, each value read by `read(Value)`; a dict."""
+        value = self.take(key)
+        if not isinstance(value, dict) or not value:
+            self.refuse(key, value, 'an object with at least one entry')
+        return {name: read(Value(item, f'{self._at(key)}.{name}')) for name, item in value.items()}
