@@ -48,12 +48,11 @@ def daemons(world, streams, t0):
         user = None if stream.receiver is None else world.users[stream.receiver]
         address, host = (SINK4, world.users_host) if user is None else (user.v4, world.host_of(user))
         bursts = ','.join(f'{start:g}-{end:g}' for start, end in stream.bursts)
-        for on, does, more in ((host, ('recv', '--bind'), ()), (world.farm, ('send', '--to'), (
-                '--rate', f'{stream.rate_bps:.0f}', '--bursts', bursts, '--t0', f'{t0:.6f}'))):
-            name = 'received' if on is host else 'sent'
-            yield Daemon(on, [sys.executable, '-m', 'fieldtrial.load.stream', *does, address, '--port', port, *more,
-                              '--csv', f'{where}-{name}.csv'], f'{where}-{name}.log', command=f'CBR stream ({name})',
-                         cwd=ROOT)
+        for name, on, does in (('received', host, ['recv', '--bind', address]), ('sent', world.farm, [
+                'send', '--to', address, '--rate', f'{stream.rate_bps:.0f}', '--bursts', bursts])):
+            yield Daemon(on, [sys.executable, '-m', 'fieldtrial.load.stream', *does, '--port', port, '--t0', f'{t0:.6f}',
+                              '--csv', f'{where}-{name}.csv'], f'{where}-{name}.log', cwd=ROOT,
+                         command=f'CBR stream ({name})')
 
 
 def times(rate_bps, bursts):

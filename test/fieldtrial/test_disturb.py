@@ -97,5 +97,7 @@ def test_bursts_are_those_of_one_stream(tmp_path, monkeypatch):
     world = types.SimpleNamespace(directory=tmp_path, users_host=None, farm=None)
     workload = workloads.get('disturbed')({'repeat': 2, 'only': 'cbr'})
     list(stream.daemons(world, workload.beside(2e6, 400.0), 5.0))
-    _, sender = told
+    receiver, sender = told
     assert sender[sender.index('--bursts') + 1] == '50-70,95-115'
+    # The tables of a cell have one axis.
+    assert [argv[argv.index('--t0') + 1] for argv in (receiver, sender)] == 2 * ['5.000000']
