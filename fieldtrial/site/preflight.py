@@ -16,7 +16,7 @@ PROGRAMS = {'ip': 'iproute2', 'tc': 'iproute2', 'ss': 'iproute2', 'ethtool': 'et
             'ip6tables': 'iptables', 'nginx': 'nginx', 'dnsmasq': 'dnsmasq-base', 'setpriv': 'util-linux',
             'sysctl': 'procps', 'openssl': 'openssl'}
 MODULES = {'aiohttp': 'python3-aiohttp', 'h2': 'python3-h2', 'numpy': 'python3-numpy',
-           'matplotlib': 'python3-matplotlib'}
+           'matplotlib': 'python3-matplotlib', 'jinja2': 'python3-jinja2'}
 
 
 def check(options):

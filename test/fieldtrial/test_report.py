@@ -368,6 +368,14 @@ def test_the_page_tells_how_to_run_it_again(written):
     assert f'python3 -m fieldtrial.report build/trial/{written[0].name}' in text
 
 
+def test_a_configuration_can_be_copied_from_the_page(cell):
+    """Elsewhere a figure and its unit have a blank between them that does not break."""
+    replace(cell / 'stat.json', '"squid_conf": "msfrs on', '"squid_conf": "cache_mem 8 MB')
+    write_report(cell.parent, io.StringIO())
+    text = (cell.parent / 'report.html').read_text()
+    assert '<pre>cache_mem 8 MB\n</pre>' in text and 'up to 16\u00a0kB' in text
+
+
 def test_names_from_files_are_escaped(tmp_path, cell):
     replace(cell / 'stat.json', '"squid": "6.13"', '"squid": "<script>alert(1)</script>"')
     replace(cell / 'stat.json', '"arm": "msfrs"', '"arm": "a\\"><img src=x>"')
