@@ -198,6 +198,9 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
      "argument --arms: 'fast' is unknown; there are stock, off, stock-pools, stock-htb, msfrs-paper, msfrs, msfrs-edge, sjf, fifo, drr, msfq"),
+    (['--users', '4.7,4,4'], "argument --users: '4.7,4,4': wanted are numbers of users, each 1 to 1000, with commas "
+                             'between'),
+    (['--seed', '1.5'], "argument --seed: '1.5': wanted are whole numbers, each 0 to 2.14748e+09, with commas between"),
     (['--users', '4,4'], '--users has 2 numbers for 3 classes (gold, silver, bronze)'),
     (['--weights', 'gold=4,gold=2'], "argument --weights: 'gold=4,gold=2': wanted are 1 to 7 classes, each once"),
     (['--weights', 'gold=0'], "argument --weights: 'gold=0': wanted is NAME=WEIGHT, the name in small letters and "

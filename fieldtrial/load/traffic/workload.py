@@ -11,9 +11,16 @@ class ParameterError(TrialError):
     """A workload's parameter is unknown or out of range; str() says what was found and what is allowed."""
 
 
+#: {kind: (types that a value may have, in JSON or as text; how it is read; in words)}. A bool is not a number here.
+KINDS = {'integer': ((int, str), int, 'a whole number'), 'number': ((int, float, str), float, 'a number'),
+         'text': ((str,), str, 'a text'),
+         'yes/no': ((bool, str), {True: True, False: False, 'yes': True, 'no': False}.__getitem__, 'yes or no')}
+NUMBERS = ('integer', 'number')
+
+
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """One parameter of a workload. kind: 'integer', 'number', 'text' or 'yes/no'; low <= value <= high for numbers."""
+    """One parameter of a workload. kind: one of KINDS; low <= value <= high for numbers."""
     name: str
     kind: str
     default: object
@@ -24,22 +31,20 @@ class Parameter:
 
     def read(self, value, where=''):
         """`value`, as JSON has it or as text from a command line, checked. Raises ParameterError."""
+        types, convert, _ = KINDS[self.kind]
         try:
-            read = {'integer': _integer, 'number': _number, 'yes/no': _yes_no, 'text': _text}[self.kind](value)
-        except ValueError:
+            read = convert(value) if type(value) in types else None
+        except (KeyError, ValueError):
             read = None
-        if read is None or self.kind in ('integer', 'number') and not self.low <= read <= self.high:
+        if read is None or self.kind in NUMBERS and not (self.low <= read <= self.high and math.isfinite(read)):
             raise ParameterError(f'{where}{self.name}: {value!r} is not {self.allowed()}')
         return read
 
     def allowed(self):
         """In words: what the value may be."""
-        if self.kind == 'text':
-            return 'a text'
-        if self.kind == 'yes/no':
-            return 'yes or no'
-        noun = {'integer': 'a whole number', 'number': 'a number'}[self.kind]
-        unit = f' {self.unit}' if self.unit else ''
+        noun, unit = KINDS[self.kind][2], f' {self.unit}' if self.unit else ''
+        if self.kind not in NUMBERS:
+            return noun
         if math.isinf(self.high):
             return f'{noun} of at least {self.low:g}{unit}'
         return f'{noun} from {self.low:g} to {self.high:g}{unit}'
@@ -50,35 +55,6 @@ class Parameter:
         text = f'{self.help}: {self.allowed()}'
         return '\n'.join([f'  {self.name}={default}', *textwrap.wrap(text, 100, initial_indent=' ' * 6,
                                                                     subsequent_indent=' ' * 6)])
-
-
-def _number(value):
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise ValueError
-    value = float(value)
-    if not math.isfinite(value):
-        raise ValueError
-    return value
-
-
-def _integer(value):
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ValueError
-    return int(value)
-
-
-def _yes_no(value):
-    if isinstance(value, bool):
-        return value
-    if value not in ('yes', 'no'):
-        raise ValueError
-    return value == 'yes'
-
-
-def _text(value):
-    if not isinstance(value, str):
-        raise ValueError
-    return value
 
 
 @dataclasses.dataclass(frozen=True)
