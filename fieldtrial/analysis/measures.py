@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from . import stats
+from . import stats, workloads
 from .stats import StatsError
 
 KB = 1024
@@ -14,9 +14,6 @@ KB = 1024
 SIZES = {'small': (0, 16 * KB), 'medium': (16 * KB, 64 * KB), 'large': (64 * KB, float('inf'))}
 SIZE_LABELS = {'small': 'up to 16 kB', 'medium': '16 to 64 kB', 'large': 'over 64 kB'}
 
-SATURATED = ('backlogged', 'https-backlogged', 'unequal', 'phases', 'cbr', 'excess', 'disturbed', 'few', 'bypass')
-#: In which others than those whom Squid serves have some of the link.
-SHARED = ('cbr', 'excess', 'disturbed', 'bypass')
 FAILED = ('refused', 'error')
 BLOCK_S = 5.0
 
@@ -121,7 +118,7 @@ class Measures:
 
     def saturated(self):
         """Whether every user always wants more, so that throughput shows the scheduler and not the demand."""
-        return self.cell.workload in SATURATED and not self.paused_classes()
+        return workloads.of(self.cell).saturated and not self.paused_classes()
 
     def paused_classes(self):
         """Whether some phase of the load leaves out a class, so that a ratio over all of them means nothing."""
@@ -164,7 +161,7 @@ class Measures:
 
     def goodput_share(self):
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
-        if self.cell.workload in SHARED:
+        if workloads.of(self.cell).shared:
             raise StatsError('traffic of no request shared the link')
         carried = self.link_bytes()
         if carried <= 0:

@@ -9,6 +9,7 @@ from . import paper, recovery, stats, wording
 from .measures import SIZE_LABELS
 from .stats import StatsError
 from .wording import percent, seconds
+from .workloads import WORKLOADS
 
 OURS, PAPER_ARM, STOCK, HTB, EDGE, OFF = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge', 'off'
 DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay products is called deep
@@ -389,7 +390,7 @@ TARGETS = (
            'The ratio of the throughput per user', settings=_UNEQUAL),
     Target(SHARING, 'ratio in every phase', ('phases',), phases_error, '<=', 0.02, _within,
            'The ratio of the throughput in the worst phase', settings=_PHASES),
-    *(Target(SHARING, f'utilisation, {wording.WORKLOADS[name].lower()}', (name,), utilisation, '>=', 0.98, _at_least,
+    *(Target(SHARING, f'utilisation, {WORKLOADS[name].title.lower()}', (name,), utilisation, '>=', 0.98, _at_least,
              'The utilisation of the link', settings=settings)
       for name, settings in (('backlogged', _RATES), ('unequal', _UNEQUAL), ('phases', _PHASES))),
     Target(CBR, 'utilisation', ('cbr',), utilisation, '>=', _table_1, _at_least,

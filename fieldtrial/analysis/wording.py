@@ -3,6 +3,7 @@
 import math
 import re
 
+from . import workloads
 from .stats import StatsError
 
 ARMS = {
@@ -17,23 +18,6 @@ ARMS = {
     'fifo': 'FIFO on requests',
     'drr': 'DRR on requests',
     'msfq': 'MSFQ on requests',
-}
-
-WORKLOADS = {
-    'https-backlogged': 'Backlogged over kept tunnels',
-    'https-pages': 'Page loads over kept tunnels',
-    'https-open': 'Open arrivals over kept tunnels',
-    'disturbed': 'Disturbed',
-    'few': 'Few users',
-    'bypass': 'Half bypass Squid',
-    'backlogged': 'Backlogged',
-    'unequal': 'Unequal users',
-    'phases': 'Class phases',
-    'pages': 'Page loads',
-    'open': 'Open arrivals',
-    'cbr': 'On/off CBR beside',
-    'excess': 'One user served beside Squid',
-    'url-list': 'URL list',
 }
 
 NONE = '-'
@@ -155,7 +139,7 @@ def setting(cell):
 
 def workload(cell):
     """The workload's name in words; names that are not known stay."""
-    return WORKLOADS.get(cell.workload, cell.workload)
+    return workloads.of(cell).title
 
 
 def condition(cell):
@@ -165,7 +149,7 @@ def condition(cell):
 
 def condition_order(cell):
     """Sort key of conditions: by workload, parameters, rate, ISP buffer."""
-    known = list(WORKLOADS)
+    known = list(workloads.WORKLOADS)
     place = known.index(cell.workload) if cell.workload in known else len(known)
     parameters = sorted((key, str(value)) for key, value in cell.parameters.items())
     return (place, cell.rate_bps, parameters, cell.buffer_bdp or 0, cell.buffer_bytes or 0, str(cell.condition()))

@@ -50,8 +50,8 @@ def daemons(world, streams, t0):
         bursts = ','.join(f'{start:g}-{end:g}' for start, end in stream.bursts)
         for name, on, does in (('received', host, ['recv', '--bind', address]), ('sent', world.farm, [
                 'send', '--to', address, '--rate', f'{stream.rate_bps:.0f}', '--bursts', bursts])):
-            yield Daemon(on, [sys.executable, '-m', 'fieldtrial.load.stream', *does, '--port', port, '--t0', f'{t0:.6f}',
-                              '--csv', f'{where}-{name}.csv'], f'{where}-{name}.log', cwd=ROOT,
+            yield Daemon(on, [sys.executable, '-m', 'fieldtrial.load.stream', *does, '--port', port,
+                              '--t0', f'{t0:.6f}', '--csv', f'{where}-{name}.csv'], f'{where}-{name}.log', cwd=ROOT,
                          command=f'CBR stream ({name})')
 
 

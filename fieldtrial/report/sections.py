@@ -5,12 +5,9 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from ..analysis import verdict, wording
-from ..analysis.measures import SATURATED
+from ..analysis import verdict, wording, workloads
 from . import figures, table
 
-LATENCY = ('https-backlogged', 'https-open', 'backlogged', 'unequal', 'open', 'url-list')
-QUEUE = ('https-backlogged', 'https-pages', 'https-open', 'few', 'bypass', 'backlogged', 'pages', 'open')
 
 
 def cell_of(group):
@@ -25,7 +22,8 @@ def arms(groups):
 
 @dataclass(frozen=True)
 class Plots:
-    """A section of plots. parts: [(condition's {arm: Measures}, panels)]; key: what their colours are, class, arm or ''."""
+    """A section of plots. parts: [(a condition's {arm: Measures}, its panels)]; key: what the colours are, 'class', 'arm'
+    or ''."""
 
     id: str
     title: str
@@ -55,32 +53,33 @@ def _latency(group, panels):
     return figures.latency_panels(panels, group)
 
 
-# (id, title, what stands above the plots, what the colours are, the panels of a condition, workloads or None for all)
+# (id, title, what stands above the plots, what the colours are, the panels of a condition, which of analysis.workloads
+# have them, or None for all)
 _PLOTS = (
     ('throughput', 'Throughput by class', "Bytes of bodies that the users of a class received. Dashed: the link's "
-     'capacity C, headers included, so that bodies alone stay some 5 % below. Grey: not measured.', 'class', _throughput,
-     SATURATED),
+     'capacity C, headers included, so that bodies alone stay some 5 % below. Grey: not measured.', 'class',
+     _throughput, 'saturated'),
     ('window', 'Utilisation and window', 'Above: share of C that the link carried. Below: released requests W and the '
      'window W+. Dark bars at the bottom: CBR on.', '', _window, None),
     ('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
      'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.', 'arm',
-     _latency, LATENCY),
-    ('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median to p95, "
-     'to the edge of the plot where too few finished to know p95.', '', _pages, None),
+     _latency, 'latency'),
+    ('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median to "
+     'p95, to the edge of the plot where too few finished to know p95.', '', _pages, None),
     ('queue', "The ISP's queue", "How long a packet that arrives at the ISP's queue has to wait: backlog over C. Line: "
-     'mean of each interval drawn; area: its greatest value.', 'arm', _queue, QUEUE),
+     'mean of each interval drawn; area: its greatest value.', 'arm', _queue, 'queue'),
 )
 
 
 def plots(groups, panels):
     """[Plots], those that there is something to show in. Where all workloads may have one, a condition without is left
     out."""
-    for identity, title, intro, key, draw, workloads in _PLOTS:
+    for identity, title, intro, key, draw, kind in _PLOTS:
         made = Plots(identity, title, intro, key)
         for group in groups:
-            if workloads is None or cell_of(group).workload in workloads:
+            if kind is None or getattr(workloads.of(cell_of(group)), kind):
                 drawn = [panel for panel in draw(group, panels) if panel]
-                if drawn or workloads:
+                if drawn or kind:
                     made.parts.append((group, drawn))
         if made.parts:
             yield made

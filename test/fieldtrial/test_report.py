@@ -9,10 +9,11 @@ from urllib.parse import unquote
 import pytest
 import synthetic
 
-from fieldtrial.analysis import runs, verdict, wording
+from fieldtrial.analysis import runs, verdict, wording, workloads as known
 from fieldtrial.analysis.measures import Measures, settle_s
 from fieldtrial.analysis.stats import StatsError
 from fieldtrial.base.errors import TrialError
+from fieldtrial.load import workloads
 from fieldtrial.report import __main__ as program, table, write_report
 
 
@@ -374,6 +375,10 @@ def test_a_configuration_can_be_copied_from_the_page(cell):
     write_report(cell.parent, io.StringIO())
     text = (cell.parent / 'report.html').read_text()
     assert '<pre>cache_mem 8 MB\n</pre>' in text and 'up to 16\u00a0kB' in text
+
+
+def test_every_workload_is_known_to_the_report():
+    assert list(known.WORKLOADS) == workloads.names()
 
 
 def test_names_from_files_are_escaped(tmp_path, cell):

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The workloads by name. One workload is one file with one class; to add one, write the file and name it here."""
+"""The workloads by name. One workload is one file with one class; to add one, write the file, name it here, and say
+in analysis/workloads.py what can be read off it."""
 import importlib
 
-_MODULES = {'https-backlogged': 'https_backlogged', 'https-pages': 'https_pages', 'https-open': 'https_open',
-            'disturbed': 'disturbed', 'few': 'few', 'bypass': 'bypass', 'backlogged': 'backlogged',
-            'unequal': 'unequal', 'phases': 'phases', 'pages': 'pages', 'open': 'open', 'cbr': 'cbr',
-            'excess': 'excess', 'url-list': 'url_list'}
+_NAMES = ('https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'bypass', 'backlogged', 'unequal',
+          'phases', 'pages', 'open', 'cbr', 'excess', 'url-list')
 
 
 def names():
     """The names of all workloads, in the order in which they are shown."""
-    return list(_MODULES)
+    return list(_NAMES)
 
 
 def get(name):
     """The class of the workload `name`. Raises KeyError."""
-    return importlib.import_module(f'.{_MODULES[name]}', __name__).WORKLOAD
+    if name not in _NAMES:
+        raise KeyError(name)
+    return importlib.import_module('.' + name.replace('-', '_'), __name__).WORKLOAD
