@@ -189,7 +189,7 @@ def read_cell(directory):
         weights=weights, users={user: name for user, name in users.items() if user not in direct}, direct=direct,
         cut=max(stop, meta.get('t_end') or stop), buffer_bytes=stat.get('buffer_bytes'),
         versions=stat.get('versions') or {}, squid_conf=stat.get('squid_conf') or '',
-        unpatched=stat.get('squid_is_stock'), sizes=meta.get('sizes') or {}, phases=meta.get('phases') or [],
+        unpatched=stat.get('squid_is_stock'), sizes=(meta.get('spec') or {}).get('sizes') or {}, phases=meta.get('phases') or [],
         tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'), squid=table('squid.csv'),
         window=table('window.csv', False), requests=_without(direct, read_table(directory / 'requests.csv')),
         pages=table('pages.csv', False), received=table('bytes.csv'), beside=table('cbr1-received.csv'))

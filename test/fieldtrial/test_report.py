@@ -377,6 +377,10 @@ def test_a_configuration_can_be_copied_from_the_page(cell):
     assert '<pre>cache_mem 8 MB\n</pre>' in text and 'up to 16\u00a0kB' in text
 
 
+def test_the_page_says_how_large_objects_were(written):
+    assert '<td>max 2000000</td>' in (written[0] / 'report.html').read_text()
+
+
 def test_every_workload_is_known_to_the_report():
     assert list(known.WORKLOADS) == workloads.names()
 
