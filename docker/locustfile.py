@@ -17,7 +17,7 @@ import locust.runners
 import requests.adapters
 from locust import HttpUser, between, events, task
 
-from fieldtrial.load import sizes
+from fieldtrial.load.traffic import sizes
 
 STATE = pathlib.Path(os.environ.get('MSFRS_HOSTS', '/run/msfrs')) / 'live.json'
 GROUP = os.environ.get('MSFRS_GROUP')

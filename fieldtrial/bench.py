@@ -3,7 +3,7 @@
 import json
 import subprocess
 
-from .world import ROOT
+from .base.paths import ROOT
 
 CLASSES, QUEUED = 1000, 100_000
 #: Where ./trial builds it, and where a developer does.

@@ -8,63 +8,34 @@ Writes requests.csv, pages.csv, bytes.csv (by the load generators), link.csv, sq
 the directory that the spec names, beside the daemons' configurations and logs.
 """
 import contextlib
-import dataclasses
 import json
 import pathlib
 import shutil
 import sys
 import time
 
-from . import addresses, arms, disturb, fabrics, generators, quic, stopping, versions, workloads
-from .errors import Stopped, TrialError
-from .meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
-from .processes import Daemon
-from .world import ROOT, World
+from .base import stopping
+from .base.errors import Stopped, TrialError
+from .base.spec import CellSpec
+from .load import generators, quic, stream, workloads
+from .site import arms, disturb, fabrics, versions
+from .site.meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
+from .site.world import World
 
-CBR_PORT = 9
+
+#: What the world of a cell is told as the cell was.
+TOLD = ('rate_bps', 'buffer_bdp', 'buffer_rtt_ms', 'rtts_ms', 'weights', 'distance', 'delayline', 'isp')
 
 
-@dataclasses.dataclass(frozen=True)
-class CellSpec:
-    """Everything a cell needs to know; stored as JSON."""
+def world_of(spec, fabric, **more):
+    """The World of a cell, out of the hosts of a fabric. more: for World, what a cell is not told."""
+    return World(fabric=fabric, users=spec.counts, **{name: getattr(spec, name) for name in TOLD}, **more)
 
-    name: str                    #: also its directory's
-    directory: str
-    arm: str
-    workload: str
-    parameters: dict             #: of the workload
-    rate_bps: float
-    buffer_bdp: float
-    rtts_ms: tuple
-    users: dict                  #: class to number of users, in order of weight
-    weights: dict                #: class to weight
-    seed: int
-    duration_s: float            #: in which requests start
-    warmup_s: float              #: not measured, but recorded
-    drain_s: float               #: waited for what is still in flight
-    squid: str                   #: program for the arms that need the patched one
-    stock_squid: str             #: program for the others
-    buffer_rtt_ms: float = None  #: of a bandwidth-delay product of the buffer; None: the servers' mean
-    sizes: dict = None
-    distance: str = 'auto'
-    keep: bool = False           #: copy everything that the daemons wrote
-    delayline: str = None
-    isp: str = 'tbf'             #: what makes the link slow, see bottleneck
-    six_every: int = 4           #: every so many users have IPv6 only; 0: none
-    tls_share: float = 0.0       #: share of the requests that are made with TLS
-    hosts: str = 'namespaces'    #: what they are made of, see fabrics
 
-    @property
-    def total_s(self):
-        """How long it takes, about."""
-        return self.duration_s + self.drain_s + generators.LEAD_S + 5.0
-
-    def store(self, path):
-        pathlib.Path(path).write_text(json.dumps(dataclasses.asdict(self), indent=1) + '\n')
-
-    @classmethod
-    def read(cls, path):
-        return cls(**json.loads(pathlib.Path(path).read_text()))
+def program_of(spec):
+    """The Squid that a cell runs."""
+    arm = arms.get(spec.arm)
+    return spec.squid if arm.scheduled or arm.patched else spec.stock_squid
 
 
 def run(spec):
@@ -72,11 +43,9 @@ def run(spec):
     directory = pathlib.Path(spec.directory)
     arm = arms.get(spec.arm)
     workload = workloads.get(spec.workload)(spec.parameters)
-    program = spec.squid if arm.scheduled or arm.patched else spec.stock_squid
+    program = program_of(spec)
     with fabrics.new(spec.hosts) as fabric, \
-            World(rate_bps=spec.rate_bps, buffer_bdp=spec.buffer_bdp, buffer_rtt_ms=spec.buffer_rtt_ms,
-                  rtts_ms=spec.rtts_ms, users=spec.users.values(), weights=spec.weights, distance=spec.distance, delayline=spec.delayline,
-               tls=spec.tls_share > 0 or workload.tunnels(), fabric=fabric, isp=spec.isp) as world, \
+            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.tunnels()) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         tcp = {host: tcp_counters(host) for host in (world.gateway, *world.farms)}   # containers have a past
@@ -98,7 +67,7 @@ def run(spec):
             for meter in meters:
                 stack.enter_context(meter)
             disturber = stack.enter_context(disturb.Disturber(world, disturbances, t0))
-            for daemon in _beside(spec, workload, world, t0):
+            for daemon in stream.daemons(world, workload.beside(spec.rate_bps, spec.duration_s), t0):
                 stack.enter_context(daemon)
             clients = [stack.enter_context(client) for client in quic.downloads(world, downloads)]
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
@@ -129,8 +98,8 @@ def _load_spec(spec, world, t0):
     for number, user in enumerate(world.users, start=1):
         six_only = spec.six_every and number % spec.six_every == 0
         users.append({'name': user.name, 'class': user.cls, 'addresses': [user.v6] if six_only else user.addresses})
-    made = {'version': 1, 'workload': spec.workload, 'parameters': spec.parameters, 'seed': spec.seed,
-            'duration_s': spec.duration_s, 'drain_s': spec.drain_s, 'rate_bps': spec.rate_bps,
+    alike = 'workload', 'parameters', 'seed', 'duration_s', 'drain_s', 'rate_bps'
+    made = {'version': 1, **{name: getattr(spec, name) for name in alike},
             'classes': list(spec.weights), 'users': users, 't0_monotonic': t0,
             'servers': [{'name': server.name, 'addresses': server.addresses, 'group': server.group,
                          'rtt_ms': server.rtt_ms} for server in world.servers]}
@@ -139,24 +108,6 @@ def _load_spec(spec, world, t0):
     if world.tls:
         made.update(tls_share=spec.tls_share, tls_ca=str(world.certificate()))
     return made
-
-
-def _beside(spec, workload, world, t0):
-    """The daemons of the constant-rate streams that the workload wants beside it."""
-    for number, stream in enumerate(workload.beside(spec.rate_bps, spec.duration_s), start=1):
-        port, where = CBR_PORT + number - 1, world.directory / f'cbr{number}'   # copied by _keep_files
-        receiver = addresses.SINK4 if stream.receiver is None else world.users[stream.receiver].v4
-        host = world.users_host if stream.receiver is None else world.host_of(world.users[stream.receiver])
-        yield Daemon(host, [sys.executable, '-m', 'fieldtrial.cbr', 'recv', '--bind', receiver, '--port', str(port),
-                            '--csv', f'{where}-received.csv'], f'{where}-received.log', command='CBR receiver',
-                     cwd=ROOT)
-        yield Daemon(world.farm, [sys.executable, '-m', 'fieldtrial.cbr', 'send', '--to', receiver,
-                                  '--port', str(port), '--rate', f'{stream.rate_bps:.0f}', '--on', f'{stream.on_s:g}',
-                                  '--off', f'{stream.off_s:g}', *(['--off-first'] if stream.off_first else []),
-                                  *(['--bursts', ','.join(f'{start:g}-{end:g}' for start, end in stream.bursts)]
-                                    if stream.bursts else []),
-                                  '--duration', f'{spec.duration_s:g}', '--t0', f'{t0:.6f}',
-                                  '--csv', f'{where}-sent.csv'], f'{where}-sent.log', command='CBR sender', cwd=ROOT)
 
 
 def _watch(spec, world, loads, daemons, t0):

@@ -3,44 +3,27 @@
 import os
 import sys
 
-from . import bench, fabrics, netns, plan, preflight, quic, stopping, workloads
-from .cell import CellSpec
-from .errors import Stopped, TrialError
+from . import bench, plan
+from .base import stopping
+from .base.errors import Stopped, TrialError
+from .load import quic, workloads
 from .options import read
 from .runner import AROUND_S, Runner, meta_of, minutes, new_directory
+from .site import fabrics, netns, preflight
 
 QUICK_S = 560.0     #: what --quick may take for its cells; the report has the rest of the ten minutes
 
 
-def cells_of(conditions, options, directory):
-    """[(CellSpec, lanes)] in the order in which they run."""
-    made = []
-    for condition in conditions:
-        for arm in condition.arms:
-            name = f'{condition.label()}-{arm}'
-            made.append((CellSpec(
-                name=name, directory=str(directory / name) if directory else name, arm=arm, workload=condition.workload,
-                parameters=condition.parameters, rate_bps=condition.rate_bps, buffer_bdp=condition.buffer_bdp,
-                rtts_ms=condition.rtts_ms or options.rtts, buffer_rtt_ms=sum(options.rtts) / len(options.rtts),
-                users=condition.population(options.weights), weights=options.weights,
-                seed=condition.seed, duration_s=condition.duration_s, warmup_s=condition.warmup_s,
-                drain_s=condition.drain_s, squid=options.squid, stock_squid=options.stock_squid, sizes=options.sizes,
-                distance=options.delay, keep=options.keep, delayline=options.delayline,
-                six_every=options.ipv6_every, tls_share=options.tls_share, hosts=options.hosts,
-                isp=options.isp), condition.lanes))
-    return made
-
-
 def seconds_of(cells, lanes):
     """About how long the cells take."""
-    return plan.schedule_seconds([(spec.duration_s + spec.drain_s + AROUND_S, wants) for spec, wants in cells], lanes)
+    return plan.schedule_seconds([(spec.duration_s + spec.drain_s + AROUND_S, spec.lanes) for spec in cells], lanes)
 
 
 def fitting(conditions, options, limit):
     """The conditions, in order, that fit into `limit` seconds; and those that do not."""
     kept, dropped = [], []
     for condition in conditions:
-        fits = seconds_of(cells_of([*kept, condition], options, None), options.lanes) <= limit
+        fits = seconds_of(plan.cells_of([*kept, condition], options, None), options.lanes) <= limit
         (kept if fits else dropped).append(condition)
     return kept, dropped
 
@@ -65,9 +48,9 @@ def without_quic(conditions, hosts):
 
 def _show(cells, options):
     print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))} with {options.lanes} lanes')
-    for spec, wants in cells:
-        users = ', '.join(f'{count} {name}' for name, count in spec.users.items())
-        print(f'  {spec.name:52} {spec.duration_s:4.0f} s + {spec.drain_s:2.0f} s, {wants} lane(s); users: {users}')
+    for spec in cells:
+        users = ', '.join(f'{count} {name}' for name, count in zip(spec.weights, spec.counts))
+        print(f'  {spec.name:52} {spec.duration_s:4.0f} s + {spec.drain_s:2.0f} s, {spec.lanes} lane(s); users: {users}')
 
 
 def _conditions(options):
@@ -94,7 +77,7 @@ def _run(options, argv):
     preflight.check(options)
     conditions = without_quic(_without_htb(_conditions(options), options.hosts), options.hosts)
     directory = new_directory(options.out)
-    cells = cells_of(conditions, options, directory)
+    cells = plan.cells_of(conditions, options, directory)
     print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))}; results in {directory}')
     if options.stock_squid == options.squid:
         why = 'with --quick' if options.quick else 'there is no unpatched Squid of this series:'
@@ -124,7 +107,7 @@ def main(argv=None):
     try:
         with stopping.by_signals():
             if options.plan:
-                _show(cells_of(_conditions(options), options, None), options)
+                _show(plan.cells_of(_conditions(options), options, None), options)
                 return 0
             return _run(options, argv)
     except Stopped as stop:

@@ -19,9 +19,12 @@ import pathlib
 import sys
 import time
 
-from . import agent, arms, fabrics, groups, options, parent, plan, preflight, stopping
-from .errors import Stopped, TrialError
-from .world import ROOT, World
+from . import cell, options, plan
+from .base import stopping
+from .base.errors import Stopped, TrialError
+from .base.paths import ROOT
+from .base.spec import Condition
+from .site import agent, arms, fabrics, groups, parent, preflight
 
 #: Where the load reads who is there.
 STATE = pathlib.Path(agent.DIRECTORY) / 'live.json'
@@ -61,17 +64,14 @@ def run(chosen, with_parent=False, locust=None):
     """Until a signal (Stopped) or a fault (TrialError)."""
     STATE.unlink(missing_ok=True)   # of one that was killed
     preflight.check(chosen)
-    arm = arms.get((chosen.arms or (ARM,))[0])
-    rate_bps = (chosen.rates or (RATE_BPS,))[0]
-    usual = plan.Condition('backlogged', (), 0, 0, rate_bps=rate_bps)
-    users = chosen.users or usual.population(chosen.weights).values()
-    with fabrics.new(chosen.hosts) as fabric, \
-            World(rate_bps=rate_bps, buffer_bdp=(chosen.buffers or (BUFFER_BDP,))[0], rtts_ms=chosen.rtts, users=users,
-                  weights=chosen.weights, distance=chosen.delay, delayline=chosen.delayline, fabric=fabric,
-                  deal=groups.evenly) as world:
+    condition = Condition('backlogged', (chosen.arms or (ARM,))[:1], 0, 0, rate_bps=(chosen.rates or (RATE_BPS,))[0],
+                          buffer_bdp=(chosen.buffers or (BUFFER_BDP,))[0], counts=chosen.users)
+    spec, = plan.cells_of([condition], chosen, None)
+    arm = arms.get(spec.arm)
+    with fabrics.new(chosen.hosts) as fabric, cell.world_of(spec, fabric, deal=groups.evenly) as world:
         daemons = [world.start_names(), *world.start_origin()]
         arm.prepare(world)
-        conf, program = arm.configuration(world), chosen.squid if arm.scheduled else chosen.stock_squid
+        conf, program = arm.configuration(world), cell.program_of(spec)
         if with_parent:
             daemons += parent.start(world, fabric, chosen.stock_squid)
             conf += parent.DIRECTIVES
@@ -81,7 +81,7 @@ def run(chosen, with_parent=False, locust=None):
             if locust:
                 daemons += start_workers(world, locust)
             print(f'live: {arm.title}; {len(world.users)} users, {len(world.servers)} servers, '
-                  f'{rate_bps / 1e6:g} Mbit/s; until stopped', flush=True)
+                  f'{spec.rate_bps / 1e6:g} Mbit/s; until stopped', flush=True)
             while True:
                 time.sleep(1.0)
                 world.check()

@@ -5,11 +5,13 @@ import os
 import pathlib
 import textwrap
 
-from . import bottleneck, fabrics, workloads
-from .arms import ARMS
+from .base.paths import ROOT
+from .load import workloads
+from .load.traffic.workload import ParameterError
 from .plan import PLANS
-from .load.workload import ParameterError
-from .world import DEFAULT_RTTS, DEFAULT_WEIGHTS, ROOT
+from .site import bottleneck, fabrics
+from .site.arms import ARMS
+from .site.world import DEFAULT_RTTS, DEFAULT_WEIGHTS
 
 EPILOG = '''\
 arms:
@@ -26,29 +28,23 @@ option; 3 some target is missed; 4 nothing could be judged; 128 + n stopped by s
 '''
 
 
-def _numbers(what, low, high):
+def _number(what, low, high, kind=float, several=False):
+    """A reader of one number, or of `several` with commas between, as a tuple."""
     def read(text):
         try:
-            values = tuple(float(word) for word in text.split(','))
+            values = tuple(map(kind, text.split(',') if several else [text]))
         except ValueError:
             values = ()
         if not values or not all(low <= value <= high for value in values):
-            raise argparse.ArgumentTypeError(f'{text!r}: wanted are {what}, each {low:g} to {high:g}, '
-                                             'with commas between')
-        return values
+            wanted = f'are {what}, each {low:g} to {high:g}, with commas between' if several else \
+                f'is {what}, {low:g} to {high:g}'
+            raise argparse.ArgumentTypeError(f'{text!r}: wanted {wanted}')
+        return values if several else values[0]
     return read
 
 
-def _number(what, low, high, kind=float):
-    def read(text):
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not low <= value <= high:
-            raise argparse.ArgumentTypeError(f'{text!r}: wanted is {what}, {low:g} to {high:g}')
-        return value
-    return read
+def _numbers(what, low, high, kind=float):
+    return _number(what, low, high, kind, several=True)
 
 
 def _names(known):
@@ -75,10 +71,6 @@ def _weights(text):
     if len(weights) > 7 or len(weights) != len(text.split(',')):
         raise argparse.ArgumentTypeError(f'{text!r}: wanted are 1 to 7 classes, each once')
     return weights
-
-
-def _whole(values):
-    return tuple(int(value) for value in values)
 
 
 def _sizes(text):
@@ -129,7 +121,8 @@ def parser():
                       metavar='WORKLOAD.PARAMETER=VALUE', help='a parameter of a workload; may be given again')
     what.add_argument('--seconds', type=_number('a number of seconds', 20, 86400), metavar='S',
                       help='length of each cell, a quarter of it at most warm-up (default: the plan\'s, 180 to 320)')
-    what.add_argument('--seed', type=_numbers('whole numbers', 0, 2**31), default=(1.0,), dest='seeds', metavar='N,...',
+    what.add_argument('--seed', type=_numbers('whole numbers', 0, 2**31, int), default=(1,), dest='seeds',
+                      metavar='N,...',
                       help='what the offered load is drawn from; the same for all arms; several repeat all (default 1)')
     link = made.add_argument_group('the small internet')
     link.add_argument('--rates', type=_numbers('rates in Mbit/s', 0.1, 1000), metavar='MBIT,...',
@@ -140,17 +133,18 @@ def parser():
                       metavar='MS,...', help='one server for each (default: twelve, evenly from 12 to 296, mean 154)')
     link.add_argument('--weights', type=_weights, default=DEFAULT_WEIGHTS, metavar='CLASS=WEIGHT,...',
                       help='the classes, highest first (default gold=4,silver=2,bronze=1)')
-    link.add_argument('--users', type=_numbers('numbers of users', 1, 1000), metavar='N,...',
+    link.add_argument('--users', type=_numbers('numbers of users', 1, 1000, int), metavar='N,...',
                       help='users in each class (default: 4, from 6 Mbit/s on 12; unequal has 24 in the first)')
     link.add_argument('--sizes', type=_sizes, metavar='DISTRIBUTION',
                       help='of the responses: lognormal:M:S[:MAX] or fixed:BYTES (default lognormal:9.357:1.318, cut '
                            'at 8 s of C)')
-    link.add_argument('--ipv6-every', type=_number('a whole number', 0, 1000, int), default=4, metavar='N',
+    link.add_argument('--ipv6-every', type=_number('a whole number', 0, 1000, int), default=4, dest='six_every',
+                      metavar='N',
                       help='every Nth user has IPv6 only; 0: none (default 4)')
     link.add_argument('--tls-share', type=_number('a share', 0, 1), default=0.0,
                       metavar='SHARE',
                       help='of the requests, made with TLS; Squid splices it (default 0, as in the paper)')
-    link.add_argument('--delay', choices=('auto', 'netem', 'delayline'), default='auto',
+    link.add_argument('--delay', dest='distance', choices=('auto', 'netem', 'delayline'), default='auto',
                       help='what makes the distance; auto: netem where the kernel has it, the delay line where not')
     link.add_argument('--isp', choices=bottleneck.NAMES, default=bottleneck.NAMES[0],
                       help='what makes the link slow: the kernel\'s token bucket, or msfrs-edge (default tbf)')
@@ -178,8 +172,6 @@ def read(argv):
     made = parser()
     options = made.parse_args(argv)
     options.rates = options.rates and tuple(rate * 1e6 for rate in options.rates)
-    options.seeds = _whole(options.seeds)
-    options.users = options.users and _whole(options.users)
     if options.users and len(options.users) != len(options.weights):
         made.error(f'--users has {len(options.users)} numbers for {len(options.weights)} classes '
                    f'({", ".join(options.weights)})')

@@ -2,9 +2,10 @@
 """Which cells a run consists of. Pure: from options to a list of conditions, each run once by each of its arms."""
 import dataclasses
 
-from . import workloads
-from .arms import ARMS
-from .workloads.disturbed import LABELS as DISTURBANCES
+from .base.disturbance import LABELS as DISTURBANCES
+from .base.spec import CellSpec, Condition, Setup
+from .load import workloads
+from .site.arms import ARMS
 
 ALL = ('stock', 'stock-pools', 'stock-htb', 'msfrs-paper', 'msfrs')
 #: Packet schedulers for requests, beside what they are measured against.
@@ -17,48 +18,29 @@ OURS = ('msfrs',)
 PAPER = ('msfrs-paper', 'msfrs')
 NEAR, FAR = 12 * (2.0,), 12 * (200.0,)
 
-#: A link of this rate takes one lane; a faster one, with more packets to move, as many more as it is faster.
-LANE_BPS = 4e6
 #: Users in a class when nothing is said: enough to saturate the link.
 FEW_USERS, MANY_USERS, MANY_FROM_BPS = 4, 12, 6e6
 
 
-@dataclasses.dataclass(frozen=True)
-class Condition:
-    """What several arms are compared under. Times in seconds, the buffer in bandwidth-delay products."""
+def population(condition, classes):
+    """{class: users}: what was asked for, or what the workload and the rate want."""
+    if condition.counts is not None:
+        return dict(zip(classes, condition.counts, strict=True))
+    each = MANY_USERS if condition.rate_bps >= MANY_FROM_BPS else FEW_USERS
+    return workloads.get(condition.workload)(condition.parameters).population(list(classes), each)
 
-    workload: str
-    arms: tuple
-    duration_s: float
-    warmup_s: float
-    parameters: dict = dataclasses.field(default_factory=dict)
-    rate_bps: float = 2e6
-    buffer_bdp: float = 1.5
-    drain_s: float = 0.0
-    seed: int = 1
-    users: tuple = None         #: per class; None: as many as the rate wants
-    rtts_ms: tuple = None       #: of the servers; None: those that the options say
 
-    @property
-    def lanes(self):
-        """How many lanes a cell takes."""
-        return max(1, round(self.rate_bps / LANE_BPS))
-
-    def population(self, classes):
-        """{class: users}: what was asked for, or what the workload and the rate want."""
-        if self.users is not None:
-            return dict(zip(classes, self.users, strict=True))
-        each = MANY_USERS if self.rate_bps >= MANY_FROM_BPS else FEW_USERS
-        return workloads.get(self.workload)(self.parameters).population(list(classes), each)
-
-    def label(self):
-        """Short and unique among the conditions of a run; good for a directory's name."""
-        said = ''.join(f'-{name}{value}' for name, value in sorted(self.parameters.items()))
-        if self.users:
-            said += '-u' + '+'.join(map(str, self.users))
-        if self.rtts_ms:
-            said += f'-{min(self.rtts_ms):g}ms' if len(set(self.rtts_ms)) == 1 else '-rtts'
-        return f'{self.workload}{said}-{self.rate_bps / 1e6:g}M-{self.buffer_bdp:g}bdp-s{self.seed}'.replace('/', '_')
+def cells_of(conditions, options, directory):
+    """The CellSpecs in the order in which they run; `directory` is the run's, or None."""
+    setup, made = Setup.of(options), []
+    for condition in conditions:
+        for arm in condition.arms:
+            name = f'{condition.label()}-{arm}'
+            made.append(CellSpec.under(
+                condition, setup, name=name, directory=str(directory / name) if directory else name, arms=(arm,),
+                counts=tuple(population(condition, options.weights).values()),
+                rtts_ms=condition.rtts_ms or options.rtts, buffer_rtt_ms=sum(options.rtts) / len(options.rtts)))
+    return made
 
 
 def disturbed_s(**parameters):
@@ -86,9 +68,9 @@ def full():
         Condition('https-backlogged', MAIN, 180, 60, rate_bps=10e6),
         Condition('https-backlogged', OURS, 180, 60, rate_bps=10e6, buffer_bdp=10),
         Condition('disturbed', OURS, disturbed_s(), 40, rate_bps=10e6),
-        Condition('https-backlogged', MAIN, 80, 30, rate_bps=100e6, users=(40, 40, 40)),
-        Condition('https-backlogged', OURS, 80, 30, rate_bps=100e6, buffer_bdp=10, users=(40, 40, 40)),
-        Condition('https-backlogged', OURS, 460, 60, users=(24, 4, 4)),
+        Condition('https-backlogged', MAIN, 80, 30, rate_bps=100e6, counts=(40, 40, 40)),
+        Condition('https-backlogged', OURS, 80, 30, rate_bps=100e6, buffer_bdp=10, counts=(40, 40, 40)),
+        Condition('https-backlogged', OURS, 460, 60, counts=(24, 4, 4)),
         *apart(),
         Condition('backlogged', (*ALL, *UNFAIR, *QUEUEING), 220, 60),
         Condition('open', (*ALL, *UNFAIR), 320, 60, {'load': 0.95}, drain_s=30),
@@ -120,7 +102,7 @@ def few():
 def apart():
     """Servers that are all far, or all near."""
     return [Condition('https-backlogged', OURS, 180, 60, rtts_ms=FAR),
-            Condition('https-backlogged', OURS, 180, 60, rate_bps=10e6, users=(2, 2, 2), rtts_ms=NEAR)]
+            Condition('https-backlogged', OURS, 180, 60, rate_bps=10e6, counts=(2, 2, 2), rtts_ms=NEAR)]
 
 
 def today():
@@ -132,7 +114,7 @@ def today():
         Condition('https-open', MAIN, 320, 60, {'load': 0.95}, drain_s=30),
         *(Condition('https-backlogged', OURS, 180, 60, rate_bps=rate, buffer_bdp=buffer)
           for rate in (2e6, 10e6) for buffer in (1.5, 10)),
-        Condition('https-backlogged', OURS, 460, 60, users=(24, 4, 4)),
+        Condition('https-backlogged', OURS, 460, 60, counts=(24, 4, 4)),
         *(Condition('disturbed', OURS, disturbed_s(**each), 40, each)
           for each in ({'only': kind, 'repeat': 7} for kind in DISTURBANCES)),
         *bypass(), *few(), *apart()]
@@ -182,7 +164,7 @@ def chosen(options):
         for seed in options.seeds:
             changes = {'arms': arms, 'seed': seed}
             if options.users is not None:
-                changes['users'] = options.users
+                changes['counts'] = options.users
             if options.seconds is not None:
                 changes['duration_s'] = options.seconds
                 changes['warmup_s'] = min(condition.warmup_s, options.seconds / 4)

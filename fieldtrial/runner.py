@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 
-from . import netns, versions
-from .errors import TrialError
-from .processes import tail
-from .world import ROOT
+from .base.errors import TrialError
+from .base.paths import ROOT
+from .site import netns, versions
+from .site.processes import tail
 
 #: Setting up, the lead and taking down, beside the cell's own seconds.
 AROUND_S = 10.0
@@ -25,7 +25,7 @@ class Running:
     """A cell's process."""
 
     def __init__(self, spec, lanes):
-        self.spec, self.lanes = spec, lanes
+        self.spec, self.lanes = spec, lanes     # of the lanes as many as there are, at most
         self.start = time.monotonic()
         self.log = pathlib.Path(spec.directory) / 'cell.log'
         spec_file = pathlib.Path(spec.directory) / 'cell.json'
@@ -55,7 +55,7 @@ class Running:
 
 
 class Runner:
-    """Runs (CellSpec, lanes) pairs. `directory` must exist. `out` gets the progress."""
+    """Runs CellSpecs. `directory` must exist. `out` gets the progress."""
 
     def __init__(self, cells, directory, lanes, meta, out=sys.stdout):
         self._waiting = list(cells)
@@ -96,8 +96,8 @@ class Runner:
 
     def _start_what_fits(self):
         while self._waiting:
-            spec, wants = self._waiting[0]
-            wants = min(wants, self._lanes)
+            spec = self._waiting[0]
+            wants = min(spec.lanes, self._lanes)
             if sum(each.lanes for each in self._running) + wants > self._lanes:
                 return
             self._waiting.pop(0)
@@ -124,7 +124,7 @@ class Runner:
         """An estimate."""
         lanes = max(self._lanes, 1)
         left = sum(max(each.wanted_s - each.seconds(), 2.0) * each.lanes for each in self._running)
-        left += sum((spec.duration_s + spec.drain_s + AROUND_S) * min(wants, lanes) for spec, wants in self._waiting)
+        left += sum((spec.duration_s + spec.drain_s + AROUND_S) * min(spec.lanes, lanes) for spec in self._waiting)
         longest = max((each.wanted_s - each.seconds() for each in self._running), default=0.0)
         return max(left / lanes, longest, 0.0)
 
@@ -157,7 +157,7 @@ class Runner:
     def _write_meta(self, complete):
         meta = {**self._meta, 'complete': complete, 'cells_done': self._done,
                 'cells_failed': {name: why for name, why in self._failed},
-                'cells_left_out': [spec.name for spec, _ in self._waiting] +
+                'cells_left_out': [spec.name for spec in self._waiting] +
                                   [each.spec.name for each in self._running]}
         path = self._directory / 'meta.json'
         path.with_suffix('.new').write_text(json.dumps(meta, indent=1) + '\n')

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the workloads share: the spec they are given, sizes, the HTTP client, the records, closed and open arrivals."""
+"""What is offered: the load generator (`python3 -m fieldtrial.load`), and what is sent beside it."""

@@ -2,17 +2,17 @@
 """The spec of a run: a JSON file, read strictly. A wrong one is refused with the key, the value and what is allowed."""
 import collections
 import dataclasses
-import json
 import os
 
-from .. import workloads
-from . import sizes
-from .strict import SpecError, Value
-from .workload import ParameterError
+from ..base import strict
+from ..base.strict import SpecError, Value
+from ..site import grid
+from ..site.addresses import DIRECT_PORT
+from . import workloads
+from .traffic import sizes
+from .traffic.workload import ParameterError, Workload
 
 VERSION = 1
-#: Where servers also answer, plain, and no gateway looks.
-DIRECT_PORT = 8080
 MOST_USERS, MOST_SERVERS = 10_000, 1_000
 
 
@@ -36,7 +36,7 @@ class Server:
 @dataclasses.dataclass(frozen=True)
 class Spec:
     """A run, as understood: all defaults filled in. Units are in the names; rate_bps counts Ethernet frames."""
-    workload: workloads.Workload
+    workload: Workload
     seed: int
     duration_s: float
     drain_s: float
@@ -57,14 +57,7 @@ class Spec:
 
 def load(path):
     """The Spec in the file `path`. Raises SpecError."""
-    try:
-        with open(path, encoding='utf-8') as file:
-            data = json.load(file)
-    except OSError as error:
-        raise SpecError(f'{path}: {error.strerror}') from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise SpecError(f'{path}: not JSON: {error}') from None
-    return parse(data, path)
+    return parse(strict.read(path), path)
 
 
 def parse(data, source='spec'):
@@ -155,11 +148,11 @@ def _sizes(top, rate):
     item = Value(top.take('sizes', {'distribution': 'lognormal'}), f'{top.where}: sizes')
     cap = round(rate / 8 * sizes.CAP_SECONDS)
     kind = item.word('distribution')
-    limits = {'low': sizes.GRID_LOW, 'high': sizes.GRID_HIGH}
+    limits = {'low': grid.LOW, 'high': grid.HIGH}
     if kind == 'lognormal':
         made = sizes.LogNormal(item.number('m', low=0.0, high=20.0, default=sizes.PAPER_M),
                                item.number('s', low=0.01, high=10.0, default=sizes.PAPER_S),
-                               item.whole('max', **limits, default=min(max(cap, 100_000), sizes.GRID_HIGH)))
+                               item.whole('max', **limits, default=min(max(cap, 100_000), grid.HIGH)))
     elif kind == 'fixed':
         made = sizes.Fixed(item.whole('size', **limits))
     else:

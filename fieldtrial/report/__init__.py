@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Judges a run of the field trial: load (raw files) -> measures (by stats) -> verdict -> table and report.html."""
+"""What the analysis of a run says, as a table in the terminal and as report.html."""
 
 
 def write_report(directory, out=None):
     """See build.write_report. matplotlib is not loaded before it is needed."""
-    from fieldtrial.report import build
+    from . import build
     return build.write_report(directory, out)

@@ -3,9 +3,9 @@
 import argparse
 import sys
 
-from fieldtrial import verdict
-from fieldtrial.errors import TrialError
-from fieldtrial.report import write_report
+from ..analysis import verdict
+from ..base.errors import TrialError
+from . import write_report
 
 EPILOG = (f'exit codes: {verdict.EXIT_REACHED} every measured target reached, {verdict.EXIT_MISSED} at least one '
           f'missed, {verdict.EXIT_NOTHING} none could be measured, 1 the directory cannot be read, 2 wrong usage')

@@ -2,11 +2,9 @@
 """The paper's figures beside those of the run, as rows; and in what the conditions differ."""
 import numpy as np
 
-from fieldtrial import paper
-from fieldtrial.report import wording
-from fieldtrial.report.html import element, paragraph, section, table
-from fieldtrial.report.stats import StatsError
-from fieldtrial.report.wording import number, percent, seconds, shown
+from ..analysis import paper, wording
+from ..analysis.stats import StatsError
+from ..analysis.wording import number, percent, seconds, shown
 
 ARMS = ('stock', 'msfrs-paper', 'msfrs')
 PAPER_CPU_S = 200.0     # table 3 is over that many seconds
@@ -159,19 +157,3 @@ def _thinned(made):
             row[0] = ''
         before = here
     return made
-
-
-def beside(groups):
-    """The section with the paper's figures beside ours."""
-    made = rows(groups)
-    if not made:
-        return ''
-    head = ['Figure', 'Paper', 'Source', 'Here', *map(wording.arm, ARMS)]
-    differences = table(['', 'Paper', 'This trial'], paper.CONDITIONS)
-    return section(
-        'paper', "The paper's figures beside ours",
-        paragraph('Tsao, Lai, Tsao and Lin, Computer Networks, 2008. The experiments differ, as listed below the '
-                  'table: compare directions and ratios, not seconds.', class_='note'),
-        table(head, made), element('h3', 'How the conditions differ'), differences,
-        paragraph('Fig. 10 grows class 1 from 4 to 24 users; here both ends are run. In fig. 11 clients pause; here '
-                  'open arrivals below C stand for it.', class_='note'))

@@ -1,53 +1,53 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From a run directory to the table in the terminal and the report beside the raw files."""
+import itertools
+import operator
 import os
 import re
 import sys
 from pathlib import Path
 
-from fieldtrial import verdict
-from fieldtrial.report import appendix, beside, html, load, sections, svg, table
-from fieldtrial.report.measures import Measures
+import jinja2
+
+from ..analysis import measures, paper, recovery, runs, verdict, wording
+from . import beside, sections, svg, table
 
 REPORT = 'report.html'
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
+#: Text in which blanks stay as they are.
+VERBATIM = re.compile('(<pre>.*?</pre>|<svg.*?</svg>)', re.DOTALL)
 
 
-def _head(run, judged):
-    when = run.meta.get('utc') or run.path.resolve().name
-    kind = 'Quick run' if run.meta.get('quick') else 'Run'
-    parts = [html.paragraph('msfrs field trial', class_='lead'), html.element('h1', table.summary(judged)),
-             html.paragraph(f'{kind} of {when}, {len(run.cells)} cells. ',
-                            'Short cells have wide confidence intervals.' if run.meta.get('quick') else '',
-                            class_='lead'),
-             sections.score(judged)]
-    if run.left_out:
-        parts.append(html.paragraph(f'{len(run.left_out)} cells could not be used and are ',
-                                    html.link('#raw', 'left out'), '.'))
-    return html.join(parts, '\n')
+def _units(text):
+    """HTML with each figure and its unit on one line."""
+    return ''.join(part if VERBATIM.fullmatch(part) else wording.units_kept(part) for part in VERBATIM.split(text))
+
+
+def _environment():
+    """Everything that comes from files is escaped."""
+    made = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True,
+                              undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters.update(units=_units, headings=HEADING.findall, arm=wording.arm,
+                        groups_by=lambda rows, name: itertools.groupby(rows, operator.attrgetter(name)))
+    made.globals.update(beside=beside, measures=measures, notes=table.notes, paper=paper, recovery=recovery,
+                        sections=sections, svg=svg, verdict=verdict, wording=wording)
+    return made
 
 
 def page(run, groups, judged):
     """The report as text."""
-    panels = svg.Panels()
-    body = [
-        sections.verdicts(judged), sections.throughput(groups, panels),
-        sections.window(groups, panels), sections.latency(groups, panels), sections.pages(groups, panels),
-        sections.queue(groups, panels), sections.cost(groups, panels), sections.overview(groups),
-        sections.claim(judged.savings), beside.beside(groups), appendix.method(), appendix.parameters(run, groups),
-        appendix.again(run), appendix.raw(run)]
-    contents = [html.link(f'#{name}', html.Markup(title)) for name, title in HEADING.findall(html.join(body))]
-    return html.page('msfrs field trial', [_head(run, judged), html.element('nav', html.listing(contents)), *body])
+    return _environment().get_template('template.html').render(
+        run=run, groups=groups, judged=judged, summary=table.summary(judged), panels=svg.Panels())
 
 
 def write_report(directory, out=None):
     """Judges the run in `directory`, writes its table to the stream `out` (standard output) and its report.html.
 
-    Returns the Verdict, whose exit_code is the program's. Raises load.LoadError if there is nothing to judge.
+    Returns the Verdict, whose exit_code is the program's. Raises TrialError if there is nothing to judge.
     """
     out = out or sys.stdout
-    run = load.read_run(directory)
-    measured = [Measures(cell) for cell in run.cells]
+    run = runs.read_run(directory)
+    measured = [measures.Measures(cell) for cell in run.cells]
     groups = verdict.by_condition(measured)
     judged = verdict.judge(groups, run.bench)
     table.write(groups, judged, out)

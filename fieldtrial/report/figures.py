@@ -5,10 +5,11 @@ import math
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from fieldtrial.paper import UTILISATION_TARGET
-from fieldtrial.report import stats, svg, wording
-from fieldtrial.report.measures import SIZE_LABELS
-from fieldtrial.report.stats import StatsError
+from ..analysis import stats, wording
+from ..analysis.measures import SIZE_LABELS
+from ..analysis.paper import UTILISATION_TARGET
+from ..analysis.stats import StatsError
+from . import svg
 
 BIN_S = 5.0
 # Room for the name of a class at the right, of an arm and of a condition at the left, inches.

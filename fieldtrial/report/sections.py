@@ -1,64 +1,98 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The sections of the HTML report that show a run: verdicts, figures of the arms, plots."""
-from fieldtrial import verdict
-from fieldtrial.report import figures, wording
-from fieldtrial.report import table as text
-from fieldtrial.report.measures import SATURATED
-from fieldtrial.report.html import (arm_key, chip, class_key, element, grid, join, link, listing, paragraph, section,
-                                    table)
+"""What the sections of the page show: plots and rows. How they stand there is said in template.html."""
+import shlex
+from dataclasses import dataclass, field
 
-THROUGHPUT = SATURATED
-LATENCY = ('https-backlogged', 'https-open', 'backlogged', 'unequal', 'open', 'url-list')
-QUEUE = ('https-backlogged', 'https-pages', 'https-open', 'few', 'bypass', 'backlogged', 'pages', 'open')
+from markupsafe import Markup
+
+from ..analysis import verdict, wording, workloads
+from . import figures, table
 
 
-def _cell(group):
+
+def cell_of(group):
+    """A cell of a condition: all of them are alike but for the arm."""
     return next(iter(group.values())).cell
 
 
-def _heading(group):
-    return element('h3', wording.condition(_cell(group)))
-
-
-def _arms(groups):
+def arms(groups):
+    """All arms of the run, in order."""
     return sorted({arm for group in groups for arm in group}, key=wording.arm_order)
 
 
-def score(judged):
-    """The counts, large."""
-    boxes = [(verdict.REACHED, 'targets reached'), (verdict.MISSED, 'missed'), (verdict.UNMEASURED, 'not measured')]
-    return element('ul', join([element('li', join([element('b', judged.count(outcome)), words]), class_=outcome.replace(
-        ' ', '-') if judged.count(outcome) else None) for outcome, words in boxes]), class_='score')
+@dataclass(frozen=True)
+class Plots:
+    """A section of plots. parts: [(a condition's {arm: Measures}, its panels)]; key: what the colours are, 'class', 'arm'
+    or ''."""
+
+    id: str
+    title: str
+    intro: str
+    key: str = ''
+    parts: list = field(default_factory=list)
 
 
-def verdicts(judged):
-    """Every target as a row, and what falls short in sentences."""
-    rows, before = [], None
-    for row in judged.rows:
-        if row.section != before:
-            rows.append(element('tr', element('th', row.section, colspan=6), class_='section'))
-        before = row.section
-        measured = join([row.measured, element('div', f'95 %: {wording.interval(row.interval)}', class_='note')
-                         if row.interval else None])
-        rows.append(element('tr', join([
-            element('td', chip(row.outcome, row.uncertain), class_='s'), element('th', row.name),
-            element('td', row.where),
-            element('td', row.compared), element('td', measured, data_name='measured:'),
-            element('td', row.wanted, data_name='wanted:')])))
-    head = element('tr', join([element('th', name) for name in ('', 'Target', 'Where', 'Arms', 'Measured', 'Wanted')]))
-    short = [row.sentence for row in judged.rows if row.outcome == verdict.MISSED]
-    found = [row.sentence for row in judged.rows if row.outcome == verdict.FINDING and row.sentence]
-    absent = {row.sentence for row in judged.rows if row.outcome == verdict.UNMEASURED}
-    return join([
-        section('short', 'What falls short', listing(short) if short else paragraph(
-            'Nothing of what was measured.' if judged.count(verdict.REACHED) else 'Nothing was measured.')),
-        section('found', "The paper's claim on latency", listing(found)) if found else None,
-        section('verdicts', 'Targets', paragraph(
-            'A share such as 28 % is the figure of the first arm over that of the second, under the same condition '
-            'of this run; behind it stand both figures. 95 %: confidence interval, see ', link('#method', 'Method'),
-            '. With a question mark the limit lies within it: another run may well say otherwise.', class_='note'),
-            element('table', join([element('thead', head), element('tbody', join(rows, '\n'))]), class_='verdicts'),
-            listing(sorted(absent)) if absent else None)])
+def _throughput(group, panels):
+    return [figures.throughput(panels, measures, measures.cell.rate_bps / 1e6) for measures in group.values()]
+
+
+def _window(group, panels):
+    return [figures.window(panels, measures) for measures in group.values()]
+
+
+def _pages(group, panels):
+    return [figures.page_loads(panels, group, name) for name in cell_of(group).weights]
+
+
+def _queue(group, panels):
+    top = figures.queue_top_ms(group)
+    return [*(figures.queue(panels, measures, top) for measures in group.values()), figures.queue_curves(panels, group)]
+
+
+def _latency(group, panels):
+    return figures.latency_panels(panels, group)
+
+
+# (id, title, what stands above the plots, what the colours are, the panels of a condition, which of analysis.workloads
+# have them, or None for all)
+_PLOTS = (
+    ('throughput', 'Throughput by class', "Bytes of bodies that the users of a class received. Dashed: the link's "
+     'capacity C, headers included, so that bodies alone stay some 5 % below. Grey: not measured.', 'class',
+     _throughput, 'saturated'),
+    ('window', 'Utilisation and window', 'Above: share of C that the link carried. Below: released requests W and the '
+     'window W+. Dark bars at the bottom: CBR on.', '', _window, None),
+    ('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
+     'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.', 'arm',
+     _latency, 'latency'),
+    ('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median to "
+     'p95, to the edge of the plot where too few finished to know p95.', '', _pages, None),
+    ('queue', "The ISP's queue", "How long a packet that arrives at the ISP's queue has to wait: backlog over C. Line: "
+     'mean of each interval drawn; area: its greatest value.', 'arm', _queue, 'queue'),
+)
+
+
+def plots(groups, panels):
+    """[Plots], those that there is something to show in. Where all workloads may have one, a condition without is left
+    out."""
+    for identity, title, intro, key, draw, kind in _PLOTS:
+        made = Plots(identity, title, intro, key)
+        for group in groups:
+            if kind is None or getattr(workloads.of(cell_of(group)), kind):
+                drawn = [panel for panel in draw(group, panels) if panel]
+                if drawn or kind:
+                    made.parts.append((group, drawn))
+        if made.parts:
+            yield made
+
+
+def cost(groups, panels):
+    """Panels of drops, goodput, CPU and memory of all arms under all conditions."""
+    drawn = (
+        figures.dots(panels, groups, 'Packets dropped by the ISP', 'packets per MB', lambda m: m.drops_per_mb()),
+        figures.dots(panels, groups, 'Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
+        figures.dots(panels, groups, "Squid's CPU time", 's per GB of bodies', lambda m: m.cpu_per_gb()),
+        figures.dots(panels, groups, "Squid's memory", 'MB resident, peak', lambda m: m.peak_rss_mb()))
+    return [panel for panel in drawn if panel]
 
 
 HEADINGS = {
@@ -68,116 +102,98 @@ HEADINGS = {
 }
 
 
-def _overview_table(group):
-    columns = text.columns(_cell(group).weights)
+def overview(group):
+    """(head, rows) of the terminal's table, without columns that nobody has a figure for."""
+    columns = table.columns(cell_of(group).weights)
     names = [HEADINGS.get(name, f'{name}, up to 16 kB, s') if name != 'page' else f'{unit}, page load, s'
              for name, unit, _, _ in columns]
     rows = [[value(measures) for _, _, _, value in columns] for measures in group.values()]
     kept = [place for place in range(len(names)) if any(row[place] != wording.NONE for row in rows)]
-    return table([names[place] for place in kept], [[row[place] for place in kept] for row in rows],
-                 range(1, len(kept)), lambda row: row[0] == wording.arm('msfrs'), 'figures')
+    return [names[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
-def overview(groups):
-    """The table of the terminal, per condition."""
-    parts = []
-    for group in groups:
-        parts += [_heading(group), _overview_table(group)]
-        parts += [paragraph(line, class_='note') for line in text.notes(group)]
-    return section('figures', 'Figures of all arms', *parts)
-
-
-def throughput(groups, panels):
-    """Throughput by class over time, an arm beside the other."""
-    parts = []
-    for group in groups:
-        cell = _cell(group)
-        if cell.workload in THROUGHPUT:
-            drawn = [figures.throughput(panels, measures, cell.rate_bps / 1e6) for measures in group.values()]
-            parts += [_heading(group), class_key(cell.weights), grid(drawn)]
-    intro = paragraph("Bytes of bodies that the users of a class received. Dashed: the link's capacity C, headers "
-                      'included, so that bodies alone stay some 5 % below. Grey: not measured.', class_='note')
-    return section('throughput', 'Throughput by class', intro, *parts) if parts else ''
-
-
-def window(groups, panels):
-    """U, W and W+ of the arms that have a window."""
-    parts = []
-    for group in groups:
-        drawn = grid([figures.window(panels, measures) for measures in group.values()])
-        parts += [_heading(group), drawn] if drawn else []
-    intro = paragraph('Above: share of C that the link carried. Below: released requests W and the window W+. '
-                      'Dark bars at the bottom: CBR on.', class_='note')
-    return section('window', 'Utilisation and window', intro, *parts) if parts else ''
-
-
-def latency(groups, panels):
-    """Cumulative latency by class and by size."""
-    parts = []
-    for group in groups:
-        if _cell(group).workload in LATENCY:
-            parts += [_heading(group), arm_key(group), grid(figures.latency_panels(panels, group))]
-    intro = paragraph('Share of requests finished within a time, by class and by size; logarithmic; dashed: p95. A '
-                      'curve that ends below 1 belongs to requests that were unfinished at the end.', class_='note')
-    return section('latency', 'Latency by class and by size', intro, *parts) if parts else ''
-
-
-def pages(groups, panels):
-    """Page loads by class."""
-    parts = []
-    for group in groups:
-        cell = _cell(group)
-        drawn = grid([figures.page_loads(panels, group, name) for name in cell.weights])
-        parts += [_heading(group), drawn] if drawn else []
-    intro = paragraph("From the page's first request to its last byte. Dot and figure: mean; line: median to p95, to "
-                      'the edge of the plot where too few finished to know p95.', class_='note')
-    return section('pages', 'Page loads', intro, *parts) if parts else ''
-
-
-def queue(groups, panels):
-    """The ISP's queue over time and as a cumulative curve."""
-    parts = []
-    for group in groups:
-        if _cell(group).workload in QUEUE:
-            top = figures.queue_top_ms(group)
-            drawn = [figures.queue(panels, measures, top) for measures in group.values()]
-            parts += [_heading(group), arm_key(group), grid([*drawn, figures.queue_curves(panels, group)])]
-    intro = paragraph("How long a packet that arrives at the ISP's queue has to wait: backlog over C. Line: mean of "
-                      'each interval drawn; area: its greatest value.', class_='note')
-    return section('queue', "The ISP's queue", intro, *parts) if parts else ''
-
-
-def cost(groups, panels):
-    """Drops, CPU and memory of all arms under all conditions."""
-    drawn = grid([
-        figures.dots(panels, groups, 'Packets dropped by the ISP', 'packets per MB', lambda m: m.drops_per_mb()),
-        figures.dots(panels, groups, 'Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
-        figures.dots(panels, groups, "Squid's CPU time", 's per GB of bodies', lambda m: m.cpu_per_gb()),
-        figures.dots(panels, groups, "Squid's memory", 'MB resident, peak', lambda m: m.peak_rss_mb())], 'grid wide')
-    return section('cost', 'Drops, goodput, CPU, memory', arm_key(_arms(groups)), drawn) if drawn else ''
+def savings(found):
+    """Rows of verdict.savings: the share saved of each subject, marked by whether it is as in the paper, or none."""
+    return [[f'{wording.workload(saving.cell)}: {wording.setting(saving.cell)}', wording.arm(saving.cell.arm),
+             *map(_saved, saving.figures.values())] for saving in found]
 
 
 def _saved(figure):
     if isinstance(figure, str):
-        return element('span', wording.NONE, title=figure)
+        return Markup('<span title="{}">{}</span>').format(figure, wording.NONE)
     share = 1 - figure.value
-    kind = 'more' if share >= 0.23 else 'less' if share < 0 else None
+    kind = Markup(' class="more"') if share >= 0.23 else Markup(' class="less"') if share < 0 else ''
     detail = f'{figure.text}' + (f'; ratio 95 %: {wording.interval(figure.interval)}' if figure.interval else '')
-    return element('span', wording.signed_percent(share, 0), class_=kind, title=detail)
+    return Markup('<span{} title="{}">{}</span>').format(kind, detail, wording.signed_percent(share, 0))
 
 
-def claim(savings):
-    """Where the paper's 23 to 30 % less mean latency than stock Squid holds."""
-    if not savings:
-        return ''
-    head = ['Condition', 'Arm', *savings[0].figures]
-    rows = [[f'{wording.workload(saving.cell)}: {wording.setting(saving.cell)}', wording.arm(saving.cell.arm),
-             *map(_saved, saving.figures.values())] for saving in savings]
-    return section(
-        'claim', 'Where is mean latency saved?',
-        paragraph('Mean latency saved against stock Squid of the same run: by class, size of object and distance of '
-                  "the server (near: at or below the median round-trip time). Green: 23 % or more, as in the paper's "
-                  'abstract; red: worse than stock. In a closed loop on a full link the mean over all objects can '
-                  "hardly differ between arms (Little's law): what one gains another loses. Open arrivals show more.",
-                  class_='note'),
-        table(head, rows, range(2, len(head)), lambda row: row[1] == wording.arm('msfrs')))
+def sentences(judged):
+    """{outcome: sentences}; of what was not measured each one once, sorted."""
+    found = {outcome: [row.sentence for row in judged.rows if row.outcome == outcome]
+             for outcome in (verdict.MISSED, verdict.FINDING, verdict.UNMEASURED)}
+    found[verdict.FINDING] = [sentence for sentence in found[verdict.FINDING] if sentence]
+    found[verdict.UNMEASURED] = sorted(set(found[verdict.UNMEASURED]))
+    return found
+
+
+def _value(value):
+    if isinstance(value, dict):
+        return ', '.join(f'{name} {_value(inner)}' for name, inner in value.items()) or wording.NONE
+    if isinstance(value, (list, tuple)):
+        return ', '.join(map(_value, value)) or wording.NONE
+    return f'{value:g}' if isinstance(value, float) else str(value)
+
+
+def settings(groups):
+    """Rows of what was set for each condition."""
+    for cell in map(cell_of, groups):
+        size = f'{cell.buffer_bytes / 1e3:g} kB' if cell.buffer_bytes else 'not recorded'
+        yield [wording.condition(cell), wording.plain(cell.weights), _value(cell.parameters), size,
+               f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), _value(cell.seed)]
+
+
+def versions(run):
+    """Rows of what took part."""
+    found = {}
+    for source in (run.meta.get('versions') or {}, *(cell.versions for cell in run.cells)):
+        for name, version in source.items():
+            found.setdefault(name, [])
+            if version and version not in found[name]:
+                found[name].append(version)
+    return [[name, _value(each)] for name, each in found.items()]
+
+
+def rtts(run):
+    """The round-trip times of the servers, each set of them once."""
+    return '; '.join(_value([f'{rtt:.0f}' for rtt in each]) for each in sorted({cell.rtts_ms for cell in run.cells}))
+
+
+def command(run):
+    """What the run was started with."""
+    return shlex.join(['sudo', './trial', *map(str, run.meta.get('argv') or [])])
+
+
+#: What Cell.unpatched means, in words.
+PROGRAMS = {True: 'the unpatched program of the same version', False: 'the patched program with msfrs off',
+            None: 'not recorded'}
+
+
+def stock_programs(run):
+    """Which Squids the stock arms ran, in words."""
+    return sorted({PROGRAMS[cell.unpatched] for cell in run.cells if cell.arm.startswith('stock')})
+
+
+def confs(run):
+    """{arm: squid.conf of its first cell}."""
+    found = {}
+    for cell in run.cells:
+        found.setdefault(cell.arm, cell.squid_conf)
+    return found
+
+
+def raw(run):
+    """Rows of links to the files of each cell, relative to the page."""
+    for cell in run.cells:
+        names = sorted(path.name for path in cell.path.iterdir() if path.suffix in ('.csv', '.json', '.yaml'))
+        yield [wording.condition(cell), wording.arm(cell.arm), Markup(', ').join(
+            Markup('<a href="{0}/{1}">{1}</a>').format(cell.path.name, name) for name in names)]

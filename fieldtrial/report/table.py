@@ -4,9 +4,8 @@ import os
 import textwrap
 from itertools import zip_longest
 
-from fieldtrial import verdict
-from fieldtrial.report import recovery, wording
-from fieldtrial.report.wording import number, shown
+from ..analysis import recovery, verdict, wording
+from ..analysis.wording import number, shown
 
 WIDTH = 100
 MARKS = {verdict.REACHED: ('ok', '32'), verdict.MISSED: ('MISSED', '31'), verdict.UNMEASURED: ('-', '2'),

@@ -18,11 +18,11 @@ import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from fieldtrial import meters  # noqa: E402 (needs the path above)
-from fieldtrial.errors import TrialError  # noqa: E402
-from fieldtrial.netns import NetnsFabric, sweep, temporary_directory  # noqa: E402
-from fieldtrial.processes import Daemon, listens  # noqa: E402
-from fieldtrial.world import FORWARD_PORT  # noqa: E402
+from fieldtrial.base.errors import TrialError  # noqa: E402
+from fieldtrial.site import meters  # noqa: E402 (needs the path above)
+from fieldtrial.site.netns import NetnsFabric, sweep, temporary_directory  # noqa: E402
+from fieldtrial.site.processes import Daemon, listens  # noqa: E402
+from fieldtrial.site.world import FORWARD_PORT  # noqa: E402
 
 import yaml  # noqa: E402
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from fieldtrial import delay, netns
+from fieldtrial.site import delay, netns
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REPORTS = ROOT / 'build/trial-docker'

@@ -9,8 +9,8 @@ import ssl
 import pytest
 
 from background import PATIENCE, wait_until
-from fieldtrial import addresses as plan
-from fieldtrial.world import FORWARD_PORT
+from fieldtrial.site import addresses
+from fieldtrial.site.world import FORWARD_PORT
 from scripted_origin import RESET
 
 PORT, TLS_PORT = 7000, 7443
@@ -144,7 +144,7 @@ class BothEnds:
         made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, LITTLE if unread else IN_ONE_PIECE)
         made.bind((user.v4, 0))
         made.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(made, (plan.GATEWAY_IN4, FORWARD_PORT))
+        await asyncio.get_running_loop().sock_connect(made, (addresses.GATEWAY_IN4, FORWARD_PORT))
         reader, writer = await asyncio.open_connection(sock=made, limit=LITTLE if unread else 1 << 16)
         if words is None:
             target = f'{self._world.servers[0].v4}:{TLS_PORT if tls else PORT}'

@@ -19,9 +19,9 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from background import Loop  # noqa: E402 (needs the path above)
-from fieldtrial.edge.link import EdgeLink  # noqa: E402
-from fieldtrial.netns import NetnsFabric, sweep, temporary_directory  # noqa: E402
-from fieldtrial.world import World  # noqa: E402
+from fieldtrial.site.edge_link import EdgeLink  # noqa: E402
+from fieldtrial.site.netns import NetnsFabric, sweep, temporary_directory  # noqa: E402
+from fieldtrial.site.world import World  # noqa: E402
 from gateway import Gateway  # noqa: E402
 from http_users import Users  # noqa: E402
 from installation import installation  # noqa: E402
@@ -57,7 +57,7 @@ def _interrupt(signum, _frame):
 
 @pytest.fixture
 def fabric():
-    """Makes hosts and wires (see fieldtrial.netns) that live as long as the test."""
+    """Makes hosts and wires (see fieldtrial.site.netns) that live as long as the test."""
     with NetnsFabric('e2e') as made:
         yield made
 

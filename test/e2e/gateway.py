@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from background import PATIENCE, wait_until
-from fieldtrial import meters, squidconf
-from fieldtrial.netlink import ReceivedBytes
-from fieldtrial.world import INTERCEPT_TLS_PORT, WAN
+from fieldtrial.site import meters, squidconf
+from fieldtrial.site.netlink import ReceivedBytes
+from fieldtrial.site.world import INTERCEPT_TLS_PORT, WAN
 
 #: What no log may contain, whatever the test does to Squid.
 HARM = re.compile(r'assertion failed|\bFATAL\b|\bBUG\b|xassert|terminated abnormally|dying from|Segment Violation|'

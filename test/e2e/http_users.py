@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 
 from background import PATIENCE, content, wait_until
-from fieldtrial import addresses as plan
-from fieldtrial.world import FORWARD_PORT
+from fieldtrial.site import addresses
+from fieldtrial.site.world import FORWARD_PORT
 from scripted_origin import url_path
 
 RESET = struct.pack('ii', 1, 0)
@@ -114,7 +114,7 @@ class Users:
         key = key or f'k{next(self._numbers)}'
         where = self._world.servers[server]
         address, source = (where.v4, user.v4) if family == 4 else (where.v6, user.v6)
-        road = Road(source=source, server=address, proxy=plan.GATEWAY_IN4 if family == 4 else plan.GATEWAY_IN6,
+        road = Road(source=source, server=address, proxy=addresses.GATEWAY_IN4 if family == 4 else addresses.GATEWAY_IN6,
                     name=name, **{field: how.pop(field) for field in ROAD_OPTIONS & how.keys()})
         fetch = Fetch(key, path or url_path(key, **how))
         fetch._loop = self._loop.loop

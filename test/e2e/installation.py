@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from fieldtrial.world import ROOT
+from fieldtrial.base.paths import ROOT
 
 SQUID = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid')).absolute()
 

@@ -6,7 +6,7 @@ import pathlib
 import re
 import shutil
 
-from fieldtrial.netns import NetnsFabric
+from fieldtrial.site.netns import NetnsFabric
 from site_in_namespaces import addresses_at_once, set_sysctl, sh
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -6,8 +6,8 @@ import http.client
 import pytest
 
 from background import PATIENCE
-from fieldtrial import addresses as plan
-from fieldtrial.world import FORWARD_PORT
+from fieldtrial.site import addresses
+from fieldtrial.site.world import FORWARD_PORT
 
 CLASSES = ('msfrs on', 'msfrs_link rate=100Mbit', 'msfrs_class first weight=1', 'msfrs_class second weight=1',
            'msfrs_class rest weight=1 default')
@@ -72,7 +72,7 @@ def helper(link, name, answer):
 def get_with_name(link, user, name):
     """A request through the proxy with a user name of HTTP's own, text or bytes."""
     with link.world.users_host.inside():
-        connection = http.client.HTTPConnection(plan.GATEWAY_IN4, FORWARD_PORT, timeout=PATIENCE,
+        connection = http.client.HTTPConnection(addresses.GATEWAY_IN4, FORWARD_PORT, timeout=PATIENCE,
                                                 source_address=(user.v4, 0))
         connection.connect()
     name = name.encode() if isinstance(name, str) else name

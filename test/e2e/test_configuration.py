@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from background import PATIENCE, wait_until
-from fieldtrial.netns import temporary_directory
+from fieldtrial.site.netns import temporary_directory
 from gateway import OFF
 from installation import SQUID
 

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from background import PATIENCE
-from fieldtrial.world import ROOT
+from fieldtrial.base.paths import ROOT
 from installation import SQUID
 
 sys.path.append(str(ROOT / 'squid-patches'))

@@ -8,15 +8,16 @@ import types
 
 import pytest
 
-from fieldtrial.edge import daemon, flows
-from fieldtrial.load import sizes
-from fieldtrial.world import ROOT, WAN, World
+from fieldtrial.base.paths import ROOT
+from fieldtrial.load import iperf as flows
+from fieldtrial.site import grid, msfrs_edge
+from fieldtrial.site.world import WAN, World
 from gateway import Gateway
 
 #: What a gateway without either does: one queue, 50 packets or 1.2 s of it.
 PLAIN = 'queue number=0\nscheduler fifo\naqm droptail\nlimit 50\n'
 UPLINK = 'rate=500kbit overhead=14B'
-SMALL = sizes.nearest(4096)
+SMALL = grid.nearest(4096)
 
 
 @pytest.fixture(scope='module')
@@ -33,13 +34,13 @@ def fetch_seconds(world, conf, count=9):
     uploader, user = world.users[-1], world.users[0]
     ends = types.SimpleNamespace(senders_host=world.users_host, receivers_host=world.farm)
     with contextlib.ExitStack() as stack:
-        edge = stack.enter_context(daemon.start(world, world.gateway, ROOT / 'build/install/sbin/msfrs-edge', conf,
+        edge = stack.enter_context(msfrs_edge.start(world, world.gateway, ROOT / 'build/install/sbin/msfrs-edge', conf,
                                                 link=UPLINK))
-        stack.callback(daemon.rules, world.gateway, 'down')
-        daemon.rules(world.gateway, 'up', '--link', f'{WAN}=0')
+        stack.callback(msfrs_edge.rules, world.gateway, 'down')
+        msfrs_edge.rules(world.gateway, 'up', '--link', f'{WAN}=0')
         stack.enter_context(flows.running(ends, [flows.Flow(uploader, world.servers[0], streams=2)], 60))
         end = time.monotonic() + 30
-        while daemon.totals(edge.control)['passed_bytes_total'] < 500e3 / 8 * 3:     # three seconds of upload
+        while msfrs_edge.totals(edge.control)['passed_bytes_total'] < 500e3 / 8 * 3:     # three seconds of upload
             assert time.monotonic() < end
             time.sleep(0.05)
         took = []
@@ -61,4 +62,4 @@ def test_an_upload_holds_nobody_up(world, plain_seconds, name):
     """With one queue for all, a request waits for most of a second. In either use it has next to nothing before it: a
     packet of 24 ms, and Squid's own work; a quarter leaves room for a busy machine."""
     assert plain_seconds > 0.3
-    assert statistics.median(fetch_seconds(world, daemon.CONF / f'{name}.conf')) < plain_seconds / 4
+    assert statistics.median(fetch_seconds(world, msfrs_edge.CONF / f'{name}.conf')) < plain_seconds / 4

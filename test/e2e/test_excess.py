@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from fieldtrial.arms import EDGE
-from fieldtrial.edge import beside, daemon
-from fieldtrial.world import LAN
+from fieldtrial.site import msfrs_edge
+from fieldtrial.site.arms import EDGE
+from fieldtrial.site.world import LAN
 from gateway import SOON
 from test_reports import samples, scrape
 from test_shares import MEASURED, WARM_UP, assert_shares, near
@@ -228,7 +228,7 @@ def datagrams(link, *receivers, count=20, size=500):
 
 def test_msfrs_edge_tells_what_passes_beside_squid_and_nothing_else(link, reporter):
     gateway, gold, bronze = link.gateway, link.of('gold')[0], link.of('bronze')[0]
-    edge = beside.tell(link.world, LAN, EDGE, reporter.path)
+    edge = msfrs_edge.tell(link.world, LAN, EDGE, reporter.path)
     gateway.intercept_tls()
     fetches = [link.users.get(gold, via=via, family=family, size=50_000)
                for via in ('proxy', 'intercept', 'tls') for family in (4, 6)]
@@ -236,11 +236,11 @@ def test_msfrs_edge_tells_what_passes_beside_squid_and_nothing_else(link, report
     datagrams(link, gold.v4, gold.v6, bronze.v4)
     wanted = {'gold': 20 * (500 + 20 + 8) + 20 * (500 + 40 + 8), 'silver': 0, 'bronze': 20 * (500 + 20 + 8)}
     gateway.wait_until(lambda: excess(gateway) == wanted, lambda: f'{wanted}: {excess(gateway)}')
-    counted = daemon.totals(edge.control)
+    counted = msfrs_edge.totals(edge.control)
     assert counted['excess_bytes_total'] == sum(wanted.values()) and counted['excess_lost_bytes_total'] == 0
     gateway.reconfigure(SOON)       # nobody listens any more
     datagrams(link, gold.v4, count=1)
-    gateway.wait_until(lambda: daemon.totals(edge.control)['excess_lost_bytes_total'] == 528, 'it is lost')
+    gateway.wait_until(lambda: msfrs_edge.totals(edge.control)['excess_lost_bytes_total'] == 528, 'it is lost')
     gateway.reconfigure(SOON, reporter.line)
     datagrams(link, gold.v4, count=1)
     gateway.wait_until(lambda: excess(gateway)['gold'] == wanted['gold'] + 528, 'it goes on')

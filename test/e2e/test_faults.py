@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from fieldtrial.addresses import ISP4
-from fieldtrial.world import WAN
+from fieldtrial.site.addresses import ISP4
+from fieldtrial.site.world import WAN
 from gateway import NARROW
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 5.0))]

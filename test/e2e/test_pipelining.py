@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from background import PATIENCE, content
-from fieldtrial.addresses import GATEWAY_IN4
-from fieldtrial.world import FORWARD_PORT
+from fieldtrial.site.addresses import GATEWAY_IN4
+from fieldtrial.site.world import FORWARD_PORT
 from gateway import NARROW
 from scripted_origin import url_path
 

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from background import PATIENCE
-from fieldtrial.netns import temporary_directory
-from fieldtrial.world import ROOT
+from fieldtrial.base.paths import ROOT
+from fieldtrial.site.netns import temporary_directory
 from gateway import LISTENING, harm
 from installation import SQUID
 

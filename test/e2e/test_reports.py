@@ -10,7 +10,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as older_parser
 
 from background import PATIENCE
-from fieldtrial.world import FORWARD_PORT
+from fieldtrial.site.world import FORWARD_PORT
 from gateway import NARROW, OFF
 
 OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8'

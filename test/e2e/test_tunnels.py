@@ -8,7 +8,7 @@ import time
 import pytest
 
 from background import content
-from fieldtrial.processes import Daemon, listens
+from fieldtrial.site.processes import Daemon, listens
 from gateway import NARROW
 from test_shares import MEASURED, WARM_UP, assert_shares, by_class
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from background import PATIENCE, wait_until
-from fieldtrial.netns import temporary_directory
+from fieldtrial.site.netns import temporary_directory
 from gateway import harm
 from installation import SQUID
 from test_configuration import PORT, Squid

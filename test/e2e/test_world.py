@@ -14,17 +14,20 @@ import time
 
 import pytest
 
-from fieldtrial import addresses, arms, cell, delay, disturb, meters, netlink, netns, plan, quic, squidconf
-from fieldtrial.errors import TrialError
-from fieldtrial.load import sizes
-from fieldtrial.world import ROOT, WAN, World
+from fieldtrial import cell, plan
+from fieldtrial.base.errors import TrialError
+from fieldtrial.base.paths import ROOT
+from fieldtrial.base.spec import CellSpec
+from fieldtrial.load import quic
+from fieldtrial.site import addresses, arms, delay, disturb, grid, meters, netlink, netns, squidconf
+from fieldtrial.site.world import WAN, World
 
 PATCHED = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
 STOCK = ROOT / 'build/install-stock/sbin/squid'
 #: These tests are about the world: either Squid will do.
 SQUID = PATCHED if PATCHED.exists() else STOCK
 RTTS = (12.0, 80.0, 200.0)
-SMALL, BIG = sizes.nearest(1024), sizes.nearest(400_000)
+SMALL, BIG = grid.nearest(1024), grid.nearest(400_000)
 
 
 @pytest.fixture(scope='module')
@@ -89,7 +92,7 @@ def carries_its_rate_and_queues_no_more_than_its_buffer(world):
     """A download saturates the bottleneck; counted at the gateway over two seconds in the middle of it."""
     queue, received = world.bottleneck.reader(), netlink.ReceivedBytes(world.gateway, WAN)
     done = []
-    size = sizes.nearest(BIG * 3)
+    size = grid.nearest(BIG * 3)
     loads = [threading.Thread(target=lambda user=user: done.append(world.fetch(user, world.servers[0], size)))
              for user in world.users]
     for load in loads:
@@ -195,9 +198,9 @@ def test_cable_for_each_server_routes_both_ways(monkeypatch):
 
 OWNER = '''
 import sys, time
-from fieldtrial import stopping
-from fieldtrial.errors import Stopped
-from fieldtrial.world import World
+from fieldtrial.base import stopping
+from fieldtrial.base.errors import Stopped
+from fieldtrial.site.world import World
 try:
     with stopping.by_signals(), World(rate_bps=1e6, rtts_ms=(10.0,), users=(1, 1, 1)) as world:
         world.start_names()
@@ -256,9 +259,9 @@ def test_leftovers_of_a_killed_owner_are_swept_and_a_living_ones_are_not():
 
 def run_cell(tmp_path, arm, workload='backlogged', **parameters):
     """A cell of eight seconds; what stat.json says, and its tables."""
-    spec = cell.CellSpec(
-        name='short', directory=str(tmp_path), arm=arm, workload=workload, parameters=parameters, rate_bps=4e6,
-        buffer_bdp=1.5, rtts_ms=RTTS, users={'gold': 2, 'silver': 2, 'bronze': 2},
+    spec = CellSpec(
+        name='short', directory=str(tmp_path), arms=(arm,), workload=workload, parameters=parameters,
+        rate_bps=4e6, buffer_bdp=1.5, rtts_ms=RTTS, counts=(2, 2, 2),
         weights={'gold': 4, 'silver': 2, 'bronze': 1}, seed=1, duration_s=8, warmup_s=2, drain_s=0,
         squid=str(PATCHED), stock_squid=str(STOCK if STOCK.exists() else SQUID), six_every=3)
     cell.run(spec)
@@ -372,8 +375,8 @@ def test_a_cell_that_cannot_run_says_why_and_leaves_nothing(tmp_path):
 
     before = own()
     with pytest.raises(TrialError, match='no Squid there'):
-        cell.run(cell.CellSpec(
-            name='bad', directory=str(tmp_path), arm='stock', workload='backlogged', parameters={}, rate_bps=4e6,
-            buffer_bdp=1.5, rtts_ms=RTTS, users={'gold': 1}, weights={'gold': 1}, seed=1, duration_s=8, warmup_s=2,
+        cell.run(CellSpec(
+            name='bad', directory=str(tmp_path), arms=('stock',), workload='backlogged', parameters={},
+            rate_bps=4e6, buffer_bdp=1.5, rtts_ms=RTTS, counts=(1,), weights={'gold': 1}, seed=1, duration_s=8, warmup_s=2,
             drain_s=0, squid='/nowhere/squid', stock_squid='/nowhere/squid'))
     assert own() == before

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import tempfile
 
-from fieldtrial.origin import Origin
+from fieldtrial.site.origin import Origin
 
 
 def free_ports(count):

@@ -5,8 +5,8 @@ import asyncio
 import collections
 import selectors
 
-from fieldtrial import workloads
-from fieldtrial.load import offers, records, run as running, spec as specs
+from fieldtrial.load import spec as specs, workloads
+from fieldtrial.load.traffic import offers, records, run as running
 
 
 class _Jump(selectors.DefaultSelector):

@@ -7,7 +7,7 @@ import math
 import random
 import types
 
-from fieldtrial import workloads
+from fieldtrial.load import workloads
 from fieldtrial.load.merge import write_csv
 
 WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
@@ -60,8 +60,8 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
     write_stat(directory, arm, workload, rate_bps=rate_bps, buffer_bdp=buffer_bdp, users=users, seed=seed,
                interval=(warm_up, stop), parameters=parameters)
     phases = phases or [{'t_start': 0.0, 't_end': stop, 'classes': list(WEIGHTS), 'label': 'all'}]
-    (directory / 'meta.json').write_text(json.dumps({'t_end': stop, 'phases': phases, 'sizes': {'max': 2_000_000},
-                                                     'direct': list(direct)}))
+    (directory / 'meta.json').write_text(json.dumps({
+        't_end': stop, 'phases': phases, 'spec': {'sizes': {'max': 2_000_000}}, 'direct': list(direct)}))
     _write_link(directory, arm, rate_bps, stop)
     write_csv(directory / 'squid.csv', ('t', 'cpu_s', 'rss_kb'),
               [(t, t * arm.utilisation * rate_bps / 8 * GOODPUT * arm.cpu_per_gb / 1e9, 40_000 + 50 * t)

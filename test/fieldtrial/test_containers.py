@@ -12,10 +12,10 @@ import sys
 
 import pytest
 
-from fieldtrial import agent, containers, messages
-from fieldtrial.errors import TrialError
-from fieldtrial.host import HostError
-from fieldtrial.processes import Daemon, listens
+from fieldtrial.base.errors import TrialError
+from fieldtrial.site import agent, containers, messages
+from fieldtrial.site.host import HostError
+from fieldtrial.site.processes import Daemon, listens
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def running(tmp_path, monkeypatch):
     """The process of an agent that plays 'gw'."""
     monkeypatch.setattr(agent, 'DIRECTORY', str(tmp_path))
-    with subprocess.Popen([sys.executable, '-m', 'fieldtrial.agent', 'gw'], cwd=ROOT, stdout=subprocess.PIPE,
+    with subprocess.Popen([sys.executable, '-m', 'fieldtrial.site.agent', 'gw'], cwd=ROOT, stdout=subprocess.PIPE,
                           env={**os.environ, 'MSFRS_HOSTS': str(tmp_path)}) as process:
         assert process.stdout.readline() == b'gw: ready\n'
         yield process
@@ -159,7 +159,7 @@ def test_a_kernel_setting_that_is_wrong_is_named(host):
 def group(directory, machine):
     """An agent of a group on a machine of this name, once it says which role it has."""
     with subprocess.Popen(['unshare', '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', machine, sys.executable, '-m',
-                           'fieldtrial.agent', '--group', 'users'], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                           'fieldtrial.site.agent', '--group', 'users'], cwd=ROOT, stdout=subprocess.PIPE, text=True,
                           env={**os.environ, 'MSFRS_HOSTS': str(directory)}) as process:
         yield process, process.stdout.readline().removesuffix(': ready\n')
         process.terminate()

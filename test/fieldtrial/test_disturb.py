@@ -7,9 +7,10 @@ import types
 
 import pytest
 
-from fieldtrial import bottleneck, cell, disturb
-from fieldtrial.errors import TrialError
-from fieldtrial.load.workload import Disturbance
+from fieldtrial.base.disturbance import Disturbance
+from fieldtrial.base.errors import TrialError
+from fieldtrial.load import stream, workloads
+from fieldtrial.site import bottleneck, disturb
 
 
 class World:
@@ -92,9 +93,11 @@ def test_the_rate_of_the_edge_cannot_be_changed():
 def test_bursts_are_those_of_one_stream(tmp_path, monkeypatch):
     """However many: a sender for each would be as many processes that wait."""
     told = []
-    monkeypatch.setattr(cell, 'Daemon', lambda _host, argv, *_, **__: told.append(argv))
+    monkeypatch.setattr(stream, 'Daemon', lambda _host, argv, *_, **__: told.append(argv))
     world = types.SimpleNamespace(directory=tmp_path, users_host=None, farm=None)
-    workload = cell.workloads.get('disturbed')({'repeat': 2, 'only': 'cbr'})
-    list(cell._beside(types.SimpleNamespace(rate_bps=2e6, duration_s=400.0), workload, world, 5.0))
-    _, sender = told
+    workload = workloads.get('disturbed')({'repeat': 2, 'only': 'cbr'})
+    list(stream.daemons(world, workload.beside(2e6, 400.0), 5.0))
+    receiver, sender = told
     assert sender[sender.index('--bursts') + 1] == '50-70,95-115'
+    # The tables of a cell have one axis.
+    assert [argv[argv.index('--t0') + 1] for argv in (receiver, sender)] == 2 * ['5.000000']

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""fieldtrial.edge without a network: what is read from packets, and what is made of rates."""
+"""msfrs-edge and its flows without a network: what is read from packets, and what is made of rates."""
 import socket
 import struct
 
 import pytest
 
-from fieldtrial.edge import live
-from fieldtrial.edge.daemon import with_lines
-from fieldtrial.edge.flows import Flow
-from fieldtrial.edge.link import End
-from fieldtrial.edge.wire import parse
+from fieldtrial import faba as live
+from fieldtrial.load.iperf import Flow
+from fieldtrial.site.msfrs_edge import with_lines
+from fieldtrial.site.edge_link import End
+from fieldtrial.site.wire import parse
 
 PORTS = struct.pack('!HH', 1024, 80)
 

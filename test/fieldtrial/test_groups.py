@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from fieldtrial import addresses, groups, workloads
-from fieldtrial.load import merge, spec as specs
-from fieldtrial.load.strict import SpecError
+from fieldtrial.load import merge, spec as specs, workloads
+from fieldtrial.base.strict import SpecError
+from fieldtrial.site import addresses, groups
 from simulated import Answer, Outcome, data
 
 CLASSES = ['gold', 'silver', 'bronze']

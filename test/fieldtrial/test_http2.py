@@ -13,7 +13,8 @@ import h2.events
 import h2.settings
 import pytest
 
-from fieldtrial.load import http2, spec as specs
+from fieldtrial.load import spec as specs
+from fieldtrial.load.traffic import http2
 from loopback import free_ports, serving
 from simulated import data
 from test_loadgen import SOURCES, finish, results, spec, start

@@ -13,10 +13,11 @@ import time
 
 import pytest
 
-from fieldtrial import loadgen
-from fieldtrial.load import client, records, sizes
+from fieldtrial.load import __main__ as loadgen
 from fieldtrial.load.spec import Server
-from fieldtrial.load.strict import SpecError
+from fieldtrial.load.traffic import client, records
+from fieldtrial.base.strict import SpecError
+from fieldtrial.site import grid
 from loopback import free_ports, serving
 from simulated import data
 
@@ -42,7 +43,7 @@ def spec(tmp_path, port, **more):
 
 def start(path):
     """The running program."""
-    return subprocess.Popen([sys.executable, '-m', 'fieldtrial.loadgen', str(path)], stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, '-m', 'fieldtrial.load', str(path)], stderr=subprocess.PIPE, text=True)
 
 
 def finish(program):
@@ -74,7 +75,7 @@ def test_open_run_gets_every_byte(tmp_path, origin):
     assert len(requests) == meta['offered']['arrivals'] > 10
     assert meta['requests'] == {'ok': len(requests)} and meta['errors'] == {} and meta['stopped'] is None
     for row in requests:
-        assert row['size'] == row['bytes'] and int(row['size']) in sizes.grid()
+        assert row['size'] == row['bytes'] and int(row['size']) in grid.sizes()
         assert float(row['t_start']) <= float(row['t_first_byte']) <= float(row['t_end']) <= meta['t_end']
         assert (row['status'], row['server'], row['rtt_ms'], row['scheme'], row['kind'], row['page']) == \
             ('200', 's01.test', '0.1', 'http', 'object', '')

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from fieldtrial import host, names
-from fieldtrial.errors import TrialError
+from fieldtrial.base.errors import TrialError
+from fieldtrial.site import host, names
 
 QUESTION = bytes.fromhex('6d730100000100000000000003733031047465737400 00010001')
 ADDRESS = bytes.fromhex('c00c 0001 0001 00000e10 0004 c6130101')

@@ -7,8 +7,8 @@ import stat
 
 import pytest
 
-from fieldtrial import origin
-from fieldtrial.load import sizes
+from fieldtrial.load.traffic import sizes
+from fieldtrial.site import grid, origin
 from loopback import serving
 
 
@@ -28,7 +28,7 @@ def get(connection, path):
 @pytest.mark.parametrize('address', ['127.0.0.1', '::1'])
 def test_sizes_on_a_kept_connection(served, address):
     connection = http.client.HTTPConnection(address, served.ports[0], timeout=60)
-    for size in (64, sizes.nearest(1_000), sizes.nearest(27_656), sizes.nearest(1_000_000)):
+    for size in (64, grid.nearest(1_000), grid.nearest(27_656), grid.nearest(1_000_000)):
         status, got, headers = get(connection, f'/b/{size}/gold-1-7')
         assert (status, got, headers['Content-Length']) == (200, size, str(size))
         assert headers['Cache-Control'] == 'no-store' and headers['Connection'] == 'keep-alive'
@@ -44,7 +44,7 @@ def test_nothing_else(served, path):
 
 def test_response_header_is_about_what_the_load_counts(served):
     connection = http.client.HTTPConnection('127.0.0.1', served.ports[0], timeout=60)
-    _, _, headers = get(connection, f'/b/{sizes.nearest(27_656)}/gold-1-7')
+    _, _, headers = get(connection, f'/b/{grid.nearest(27_656)}/gold-1-7')
     length = len('HTTP/1.1 200 OK\r\n\r\n') + sum(len(f'{name}: {text}\r\n') for name, text in headers.items())
     assert abs(length - sizes.RESPONSE_HEADER) <= 8
 
@@ -81,7 +81,7 @@ def test_tls_with_the_certificate_of_the_names(served):
 
 def test_files_take_no_room_and_the_key_is_private(served):
     content = os.listdir(f'{served.directory}/content')
-    assert sorted(map(int, content)) == list(sizes.grid())
+    assert sorted(map(int, content)) == list(grid.sizes())
     used = sum(os.stat(f'{served.directory}/content/{name}').st_blocks * 512 for name in content)
     assert used < 1_000_000
     assert stat.S_IMODE(os.stat(f'{served.directory}/tls.key').st_mode) == 0o600

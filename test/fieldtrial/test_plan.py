@@ -6,8 +6,11 @@ import types
 
 import pytest
 
-from fieldtrial import cli, options, plan, quic, targets, workloads
-from fieldtrial.workloads import disturbed
+from fieldtrial import cli, options, plan
+from fieldtrial.analysis import targets
+from fieldtrial.base import disturbance
+from fieldtrial.base.spec import Condition
+from fieldtrial.load import quic, workloads
 
 
 def chosen(*argv):
@@ -47,7 +50,7 @@ def test_both_plans_have_a_cell_for_every_setting_of_the_main_targets(make):
     """And all arms that these compare."""
     cells = []
     for condition in make():
-        population = condition.population(('gold', 'silver', 'bronze'))
+        population = plan.population(condition, ('gold', 'silver', 'bronze'))
         values = workloads.get(condition.workload)(condition.parameters).values
         cells.append((condition, types.SimpleNamespace(
             workload=condition.workload, rate_bps=condition.rate_bps, buffer_bdp=condition.buffer_bdp,
@@ -73,8 +76,8 @@ def test_todays_plan_sees_every_disturbance_twenty_times_with_three_seeds():
         assert condition.workload in ('https-pages', 'https-open', 'https-backlogged', 'disturbed', 'few', 'bypass')
         workload = workloads.get(condition.workload)(condition.parameters)
         counts.update(each.kind for each in workload.disturbances(condition.duration_s))
-    assert set(counts) == set(disturbed.LABELS) and min(counts.values()) >= 20
-    assert cli.seconds_of(cli.cells_of(plan.chosen(asked), asked, None), 6) < 75 * 60
+    assert set(counts) == set(disturbance.LABELS) and min(counts.values()) >= 20
+    assert cli.seconds_of(plan.cells_of(plan.chosen(asked), asked, None), 6) < 75 * 60
 
 
 def test_part_of_a_plan_can_be_named():
@@ -125,14 +128,14 @@ def test_quick_fits_into_ten_minutes_with_any_number_of_lanes(lanes):
     asked = options.read(['--quick', '--lanes', str(lanes)])
     kept, dropped = cli.fitting(plan.chosen(asked), asked, cli.QUICK_S)
     assert kept, 'nothing at all fits'
-    assert cli.seconds_of(cli.cells_of(kept, asked, None), lanes) <= cli.QUICK_S < 600
+    assert cli.seconds_of(plan.cells_of(kept, asked, None), lanes) <= cli.QUICK_S < 600
     assert {'https-pages', 'disturbed'} <= {condition.workload for condition in kept if 'msfrs' in condition.arms}
     assert {condition.label() for condition in kept + dropped} == {condition.label() for condition in plan.quick(lanes)}
 
 
 def test_full_run_on_two_processors_takes_less_than_80_minutes():
     asked = options.read(['--lanes', '6'])
-    assert cli.seconds_of(cli.cells_of(plan.chosen(asked), asked, None), 6) < 80 * 60
+    assert cli.seconds_of(plan.cells_of(plan.chosen(asked), asked, None), 6) < 80 * 60
 
 
 @pytest.mark.parametrize('cells, lanes, seconds', [
@@ -164,30 +167,30 @@ def test_seconds_and_seeds():
 
 def test_population_follows_workload_rate_and_option():
     classes = ('gold', 'silver', 'bronze')
-    assert plan.Condition('backlogged', (), 1, 0).population(classes) == dict.fromkeys(classes, 4)
-    assert plan.Condition('backlogged', (), 1, 0, rate_bps=10e6).population(classes) == dict.fromkeys(classes, 12)
-    assert plan.Condition('unequal', (), 1, 0).population(classes) == {'gold': 24, 'silver': 4, 'bronze': 4}
-    assert plan.Condition('unequal', (), 1, 0, users=(1, 2, 3)).population(classes) == {
-        'gold': 1, 'silver': 2, 'bronze': 3}
+    for workload, told, expected in (('backlogged', {}, (4, 4, 4)), ('backlogged', {'rate_bps': 10e6}, (12, 12, 12)),
+                                     ('unequal', {}, (24, 4, 4)), ('unequal', {'counts': (1, 2, 3)}, (1, 2, 3))):
+        condition = Condition(workload, (), 1, 0, **told)
+        assert plan.population(condition, classes) == dict(zip(classes, expected))
 
 
 def test_cells_of_a_condition_differ_in_the_arm_only():
     asked = options.read(['--workloads', 'backlogged'])
-    cells = [spec for spec, _ in cli.cells_of(plan.chosen(asked), asked, None)]
+    cells = plan.cells_of(plan.chosen(asked), asked, None)
     assert [spec.arm for spec in cells] == [*plan.ALL, *plan.UNFAIR, *plan.QUEUEING]
     first = cells[0]
     for spec in cells[1:]:
         assert spec.name != first.name
-        assert {**vars(spec), 'arm': '', 'name': '', 'directory': ''} == {**vars(first), 'arm': '', 'name': '',
-                                                                         'directory': ''}
+        own = dict.fromkeys(('arms', 'name', 'directory'))
+        assert vars(spec) | own == vars(first) | own
 
 
 def test_a_cell_survives_its_file(tmp_path):
     asked = options.read(['--workloads', 'open', '--sizes', 'lognormal:9:1.5:100000'])
-    spec = cli.cells_of(plan.chosen(asked), asked, tmp_path)[0][0]
+    spec = plan.cells_of(plan.chosen(asked), asked, tmp_path)[0]
     spec.store(tmp_path / 'cell.json')
     again = type(spec).read(tmp_path / 'cell.json')
-    assert {**vars(again), 'rtts_ms': tuple(again.rtts_ms)} == vars(spec)
+    lists = {name: tuple(getattr(again, name)) for name in ('rtts_ms', 'counts', 'arms')}
+    assert {**vars(again), **lists} == vars(spec)
 
 
 @pytest.mark.parametrize('argv, words', [
@@ -195,6 +198,9 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
      "argument --arms: 'fast' is unknown; there are stock, off, stock-pools, stock-htb, msfrs-paper, msfrs, msfrs-edge, sjf, fifo, drr, msfq"),
+    (['--users', '4.7,4,4'], "argument --users: '4.7,4,4': wanted are numbers of users, each 1 to 1000, with commas "
+                             'between'),
+    (['--seed', '1.5'], "argument --seed: '1.5': wanted are whole numbers, each 0 to 2.14748e+09, with commas between"),
     (['--users', '4,4'], '--users has 2 numbers for 3 classes (gold, silver, bronze)'),
     (['--weights', 'gold=4,gold=2'], "argument --weights: 'gold=4,gold=2': wanted are 1 to 7 classes, each once"),
     (['--weights', 'gold=0'], "argument --weights: 'gold=0': wanted is NAME=WEIGHT, the name in small letters and "
@@ -254,8 +260,7 @@ def test_a_cell_too_short_for_any_disturbance_is_refused(capsys):
 
 def test_near_servers_do_not_make_the_buffer_small():
     asked = options.read([])
-    cells = {spec.name: spec for spec, _ in cli.cells_of(plan.chosen(asked), asked, None)}
-    near = next(spec for spec in cells.values() if set(spec.rtts_ms) == {2.0})
+    near = next(spec for spec in plan.cells_of(plan.chosen(asked), asked, None) if set(spec.rtts_ms) == {2.0})
     assert near.buffer_rtt_ms == pytest.approx(154) and '2ms' in near.name
 
 

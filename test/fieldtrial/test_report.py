@@ -9,11 +9,12 @@ from urllib.parse import unquote
 import pytest
 import synthetic
 
-from fieldtrial import verdict
-from fieldtrial.report import __main__ as program
-from fieldtrial.report import load, table, wording, write_report
-from fieldtrial.report.measures import Measures, settle_s
-from fieldtrial.report.stats import StatsError
+from fieldtrial.analysis import runs, verdict, wording, workloads as known
+from fieldtrial.analysis.measures import Measures, settle_s
+from fieldtrial.analysis.stats import StatsError
+from fieldtrial.base.errors import TrialError
+from fieldtrial.load import workloads
+from fieldtrial.report import __main__ as program, table, write_report
 
 
 @pytest.fixture(name='cell')
@@ -32,7 +33,7 @@ def written_run(tmp_path_factory):
 
 
 def measures_of(path):
-    return Measures(load.read_cell(path))
+    return Measures(runs.read_cell(path))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ def test_figures_of_a_cell_are_those_it_was_made_with(cell):
 
 
 def test_latency_only_of_requests_begun_in_the_interval(cell):
-    requests = load.read_cell(cell).requests
+    requests = runs.read_cell(cell).requests
     begun = (requests['t_start'] >= 10) & (requests['t_start'] < 70)
     assert 0 < begun.sum() < len(begun)
     assert measures_of(cell).sample().survival.count == begun.sum()
@@ -166,31 +167,31 @@ def replace(path, old, new):
     ('squid.csv', '\n0.0,0.0,', '\n0.0,9.0,', 'squid.csv:3: cpu_s falls from 9 to 0.00486591; it must never do so'),
     ('squid.csv', '\n0.0,0.0,', '\n0.0,nan,', 'squid.csv:2: cpu_s is not a finite number'),
     ('stat.json', '"rate_bps": 2000000.0', '"rate_bps": "fast"',
-     "stat.json: rate_bps is 'fast'; a number of at least 1 is needed"),
-    ('stat.json', '"t_stop": 70.0', '"t_stop": 3', 'stat.json: t_stop is 3; it must lie after t_start, 10'),
+     'stat.json: rate_bps: "fast" is not a number of at least 1'),
+    ('stat.json', '"t_stop": 70.0', '"t_stop": 3', 'stat.json: t_stop: 3.0 is not after t_start, 10'),
     ('stat.json', '"gold-1": "gold"', '"gold-1": "tin"',
-     "stat.json: user gold-1 is of class 'tin'; weights has gold, silver, bronze"),
-    ('stat.json', '"gold": 4', '"gold": 0', 'stat.json: the weight of gold is 0; it must be above 0'),
-    ('stat.json', '"arm": "msfrs"', '"arm": 7', 'stat.json: arm is 7; a name is needed'),
+     'stat.json: users.gold-1: "tin" is not one of gold, silver, bronze'),
+    ('stat.json', '"gold": 4', '"gold": 0', 'stat.json: weights.gold: 0 is not above 0'),
+    ('stat.json', '"arm": "msfrs"', '"arm": 7', 'stat.json: arm: 7 is not a text'),
 ])
 def test_bad_files_are_refused_with_place_and_reason(cell, name, old, new, message):
     replace(cell / name, old, new)
-    with pytest.raises(load.LoadError) as caught:
-        load.read_cell(cell)
+    with pytest.raises(TrialError) as caught:
+        runs.read_cell(cell)
     assert str(caught.value).replace(f'{cell}/', '') == message
 
 
 def test_an_empty_file_is_refused(cell):
     (cell / 'requests.csv').write_text('')
-    with pytest.raises(load.LoadError, match='requests.csv:1: empty; a header with t_start'):
-        load.read_cell(cell)
+    with pytest.raises(runs.LoadError, match='requests.csv:1: empty; a header with t_start'):
+        runs.read_cell(cell)
 
 
 def test_a_bad_cell_is_left_out_of_the_run(tmp_path, cell):
     synthetic.make_cell(tmp_path / 'run' / 'other', synthetic.STOCK, 'backlogged')
     (cell / 'link.csv').write_text('t\n')
     (tmp_path / 'run' / 'half').mkdir()
-    run = load.read_run(tmp_path / 'run')
+    run = runs.read_run(tmp_path / 'run')
     assert [each.arm for each in run.cells] == ['stock']
     assert run.left_out['cell'] == 'cell/link.csv:1: no column rx_bytes; found t'
     assert run.left_out['half'] == 'did not run to its end (no stat.json)'
@@ -199,7 +200,7 @@ def test_a_bad_cell_is_left_out_of_the_run(tmp_path, cell):
 def test_a_run_says_why_a_cell_failed(tmp_path, cell):
     (tmp_path / 'run' / 'half').mkdir()
     (tmp_path / 'run' / 'meta.json').write_text(json.dumps({'cells_failed': {'half': 'Squid\nended with 1\n'}}))
-    assert load.read_run(cell.parent).left_out['half'] == 'ended with 1'
+    assert runs.read_run(cell.parent).left_out['half'] == 'ended with 1'
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -242,13 +243,13 @@ def test_what_was_not_run_is_one_paragraph(written):
     ('disturbed', {'http2': 1.0}, '2 Mbit/s, ISP buffer 1.5 BDP')])
 def test_conditions_are_told_apart_in_words(tmp_path, workload, parameters, said):
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, workload, **parameters)
-    assert wording.setting(load.read_cell(tmp_path / 'cell')) == said
+    assert wording.setting(runs.read_cell(tmp_path / 'cell')) == said
 
 
 def test_servers_at_one_distance_are_said(cell):
     stat = json.loads((cell / 'stat.json').read_text())
     (cell / 'stat.json').write_text(json.dumps(stat | {'rtts_ms': [2.0, 2.0]}))
-    assert wording.setting(load.read_cell(cell)) == '2 Mbit/s, servers at 2 ms, ISP buffer 1.5 BDP'
+    assert wording.setting(runs.read_cell(cell)) == '2 Mbit/s, servers at 2 ms, ISP buffer 1.5 BDP'
 
 
 def test_repeated_seeds_are_told_apart(tmp_path):
@@ -366,6 +367,22 @@ def test_the_page_tells_how_to_run_it_again(written):
     text = (written[0] / 'report.html').read_text()
     assert '<pre>sudo ./trial --seed 1</pre>' in text
     assert f'python3 -m fieldtrial.report build/trial/{written[0].name}' in text
+
+
+def test_a_configuration_can_be_copied_from_the_page(cell):
+    """Elsewhere a figure and its unit have a blank between them that does not break."""
+    replace(cell / 'stat.json', '"squid_conf": "msfrs on', '"squid_conf": "cache_mem 8 MB')
+    write_report(cell.parent, io.StringIO())
+    text = (cell.parent / 'report.html').read_text()
+    assert '<pre>cache_mem 8 MB\n</pre>' in text and 'up to 16\u00a0kB' in text
+
+
+def test_the_page_says_how_large_objects_were(written):
+    assert '<td>max 2000000</td>' in (written[0] / 'report.html').read_text()
+
+
+def test_every_workload_is_known_to_the_report():
+    assert list(known.WORKLOADS) == workloads.names()
 
 
 def test_names_from_files_are_escaped(tmp_path, cell):

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from fieldtrial import runner
-from fieldtrial.errors import Stopped
+from fieldtrial.base.errors import Stopped
 
 
 class Clock:
@@ -61,8 +61,8 @@ def trial(tmp_path, monkeypatch, clock, cells, lanes, codes=None):
     """A Runner of [(name, seconds, lanes)], its machine and what it printed."""
     machine, out = Machine(clock, codes or {}), io.StringIO()
     monkeypatch.setattr(runner, 'Running', machine)
-    specs = [(types.SimpleNamespace(name=name, directory=str(tmp_path / name), duration_s=seconds, drain_s=0), wants)
-             for name, seconds, wants in cells]
+    specs = [types.SimpleNamespace(name=name, directory=str(tmp_path / name), duration_s=seconds, drain_s=0,
+                                   lanes=wants) for name, seconds, wants in cells]
     return runner.Runner(specs, tmp_path, lanes, {'version': 1, 'seed': 7}, out), machine, out
 
 

@@ -6,38 +6,39 @@ import statistics
 
 import pytest
 
-from fieldtrial.load import sizes
+from fieldtrial.load.traffic import sizes
+from fieldtrial.site import grid
 
 
 def test_grid_rises_in_steps_of_two_percent():
-    grid = sizes.grid()
-    assert grid[0] == 64
-    assert sizes.GRID_HIGH / 1.02 < grid[-1] <= sizes.GRID_HIGH
-    for low, high in zip(grid, grid[1:]):
+    every = grid.sizes()
+    assert every[0] == 64
+    assert grid.HIGH / 1.02 < every[-1] <= grid.HIGH
+    for low, high in zip(every, every[1:]):
         assert 1.0 < high / low <= 1.02 + 1.0 / low     # whole bytes
 
 
 @pytest.mark.parametrize('size', [64, 100, 1_000, 11_585, 16_384, 65_536, 1_000_000, 99_999_999])
 def test_nearest_is_within_one_percent(size):
-    assert sizes.nearest(size) in sizes.grid()
-    assert abs(sizes.nearest(size) / size - 1) <= 0.01 + 0.5 / size
+    assert grid.nearest(size) in grid.sizes()
+    assert abs(grid.nearest(size) / size - 1) <= 0.01 + 0.5 / size
 
 
 def test_nearest_beyond_the_ends_is_the_end():
-    assert sizes.nearest(0) == sizes.nearest(1) == 64
-    assert sizes.nearest(10 ** 12) == sizes.grid()[-1]
+    assert grid.nearest(0) == grid.nearest(1) == 64
+    assert grid.nearest(10 ** 12) == grid.sizes()[-1]
 
 
 def test_mean_is_the_formulas():
     exact = math.exp(sizes.PAPER_M + sizes.PAPER_S ** 2 / 2)
-    assert sizes.LogNormal(cap=sizes.GRID_HIGH).mean() == pytest.approx(exact, rel=5e-4)
+    assert sizes.LogNormal(cap=grid.HIGH).mean() == pytest.approx(exact, rel=5e-4)
     assert exact == pytest.approx(27_656, rel=0.003)    # what the paper says
 
 
 def test_cap_takes_little_off():
     capped = sizes.LogNormal(cap=2_000_000)
-    assert capped.summary()['max'] == sizes.nearest(2_000_000)
-    assert 0.997 < capped.mean() / sizes.LogNormal(cap=sizes.GRID_HIGH).mean() < 0.9999
+    assert capped.summary()['max'] == grid.nearest(2_000_000)
+    assert 0.997 < capped.mean() / sizes.LogNormal(cap=grid.HIGH).mean() < 0.9999
 
 
 def test_probabilities_are_those_of_the_draws():
@@ -52,7 +53,7 @@ def test_probabilities_are_those_of_the_draws():
 
 def test_fixed():
     fixed = sizes.Fixed(16_384)
-    assert {fixed.draw(random.Random(1)), fixed.mean(), fixed.percentile(0.99)} == {sizes.nearest(16_384)}
+    assert {fixed.draw(random.Random(1)), fixed.mean(), fixed.percentile(0.99)} == {grid.nearest(16_384)}
 
 
 def test_wire_bytes():

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from fieldtrial.load import sizes, spec as specs
-from fieldtrial.load.strict import SpecError
+from fieldtrial.load import spec as specs
+from fieldtrial.load.traffic import sizes
+from fieldtrial.base.strict import SpecError
+from fieldtrial.site import grid
 from simulated import data
 
 KINDS = ('https-backlogged, https-pages, https-open, disturbed, few, bypass, backlogged, unequal, phases, pages, '
@@ -105,7 +107,7 @@ def test_as_json_has_what_was_filled_in(tmp_path):
     written = json.loads(json.dumps(specs.as_json(specs.parse(data(tmp_path)))))
     assert written['workload'] == 'backlogged' and written['parameters'] == {'inflight': 4, 'think_s': 0.0}
     assert written['users'][0] == {'name': 'gold-1', 'class': 'gold', 'addresses': ['198.18.0.1']}
-    assert written['sizes']['max'] == sizes.nearest(2_000_000)
+    assert written['sizes']['max'] == grid.nearest(2_000_000)
 
 
 def test_addresses_in_their_usual_spelling(tmp_path):

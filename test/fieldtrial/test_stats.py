@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fieldtrial.report import stats
-from fieldtrial.report.stats import StatsError, Survival
+from fieldtrial.analysis import stats
+from fieldtrial.analysis.stats import StatsError, Survival
 
 
 def test_counter_is_linear_between_samples():

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The verdict on made-up runs whose figures are known."""
+import dataclasses
 import math
 import re
 
 import pytest
 import synthetic
 
-from fieldtrial import paper, targets, verdict
-from fieldtrial.report import load, recovery, stats
-from fieldtrial.report.measures import Measures
+from fieldtrial.analysis import paper, recovery, runs, stats, targets, verdict
+from fieldtrial.analysis.measures import Measures
 
 
 def groups_of(directory):
     """The cells of a run by condition."""
-    return verdict.by_condition([Measures(cell) for cell in load.read_run(directory).cells])
+    return verdict.by_condition([Measures(cell) for cell in runs.read_run(directory).cells])
 
 
 @pytest.fixture(scope='module', name='full')
@@ -94,7 +94,7 @@ def test_only_the_ten_seconds_from_ten_seconds_after_count(tmp_path):
     """Shares are wrong before and after, and right in between."""
     directory = synthetic.make_cell(tmp_path / 'cell', synthetic.STOCK, 'disturbed',
                                     phases=synthetic.disturbances(70.0))
-    cell = load.read_cell(tmp_path / 'cell')
+    cell = runs.read_cell(tmp_path / 'cell')
     begin = next(phase['t_start'] for phase in cell.phases if phase['after'] == 'lower rate')
     times = cell.received['t']
     for user, name in cell.users.items():
@@ -184,13 +184,13 @@ def test_what_quanta_alone_make_of_ten_seconds():
 def test_ten_seconds_without_a_disturbance_need_four_that_are_alike(tmp_path, workload, more):
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, workload, **more)
     with pytest.raises(stats.StatsError, match='^no four times of ten seconds that are alike$'):
-        recovery.undisturbed(Measures(load.read_cell(tmp_path / 'cell')))
+        recovery.undisturbed(Measures(runs.read_cell(tmp_path / 'cell')))
 
 
 def test_what_ten_seconds_are_off_averages_out_over_the_whole(tmp_path):
     """Gold has 10 % more and 10 % less by turns."""
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'backlogged', warm_up=20.0)
-    cell = load.read_cell(tmp_path / 'cell')
+    cell = runs.read_cell(tmp_path / 'cell')
     turns = 10 - abs((cell.received['t'] + 10) % 20 - 10)     # rises for ten seconds, falls for ten
     rate = synthetic.GOODPUT * 0.986 * 2e6 / 8 * 4 / 28
     for user in (user for user, name in cell.users.items() if name == 'gold'):
@@ -246,7 +246,8 @@ def test_whether_off_is_as_unpatched(tmp_path, cpu, unpatched, outcome, words):
     for arm in (synthetic.STOCK, synthetic.Arm('off', cpu_per_gb=cpu)):
         synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'backlogged')
     groups = groups_of(tmp_path / 'run')
-    groups[0]['stock'].cell.unpatched = unpatched
+    stock = groups[0]['stock']
+    stock.cell = dataclasses.replace(stock.cell, unpatched=unpatched)
     found = row(verdict.judge(groups), 'CPU seconds per byte, off against unpatched')
     assert (found.outcome, found.measured) == (outcome, words)
 

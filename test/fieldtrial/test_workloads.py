@@ -8,9 +8,10 @@ import zlib
 import aiohttp
 import pytest
 
-from fieldtrial import workloads
-from fieldtrial.errors import TrialError
-from fieldtrial.load import arrivals, idle, offers, run as running, sizes, spec as specs
+from fieldtrial.base.errors import TrialError
+from fieldtrial.load import spec as specs, workloads
+from fieldtrial.load.traffic import arrivals, idle, offers, run as running, sizes
+from fieldtrial.site import grid
 from simulated import Answer, Clients, Outcome, data
 
 
@@ -54,7 +55,7 @@ def test_cut_at_the_end_is_recorded_as_unfinished(tmp_path):
     outcome = Outcome(tmp_path, answer=lambda *_: slow, sizes={'distribution': 'fixed', 'size': 10_000})
     unfinished = [row for row in outcome.requests if row['outcome'] == 'unfinished']
     assert len(unfinished) == outcome.run.most_in_flight == 24 and outcome.run.in_flight == 0
-    size = sizes.nearest(10_000)
+    size = grid.nearest(10_000)
     for row in unfinished:      # the seventh began at 18 s; 6 of its 10 pieces came by 20 s
         assert float(row['t_start']) == 18.0 and float(row['t_end']) == 20.0
         assert int(row['bytes']) in (size * 5 // 10, size * 6 // 10)
@@ -121,14 +122,16 @@ def test_phases(tmp_path):
 
 def test_cbr_declares_its_stream():
     stream, = workloads.get('cbr')({'share': 0.6, 'period_s': 80}).beside(2_000_000, 240)
-    assert (stream.rate_bps, stream.on_s, stream.off_s, stream.off_first) == (1_200_000, 80, 80, True)
-    assert stream.receiver is None
+    assert (stream.rate_bps, stream.bursts, stream.receiver) == (1_200_000, ((80, 160),), None)
+    often, = workloads.get('cbr')().beside(2_000_000, 230)
+    assert often.bursts == ((40, 80), (120, 160), (200, 230))
+    assert workloads.get('cbr')().beside(2_000_000, 40) == ()
     assert workloads.get('backlogged')().beside(2_000_000, 240) == ()
 
 
 def test_excess_declares_a_stream_to_the_first_user():
     stream, = workloads.get('excess')({'share': 0.05}).beside(2_000_000, 240)
-    assert (stream.rate_bps, stream.off_s, stream.receiver) == (100_000, 0, 0)
+    assert (stream.rate_bps, stream.bursts, stream.receiver) == (100_000, ((0, 240),), 0)
 
 
 def test_pages(tmp_path):
@@ -274,7 +277,7 @@ def test_half_of_the_users_bypass_squid(tmp_path):
     # Two at a time for each, one after the other, each from one server, all as large as there are.
     assert collections.Counter((row['user'], row['server']) for row in rows) == {
         (user, server): 6 for user, server in (('gold-2', 's01.test'), ('silver-2', 's02.test'))}
-    assert {row['size'] for row in rows} == {str(sizes.grid()[-1])} and {row['kind'] for row in rows} == {'bulk'}
+    assert {row['size'] for row in rows} == {str(grid.sizes()[-1])} and {row['kind'] for row in rows} == {'bulk'}
     assert outcome.clients.most['gold-2'] == 2 and outcome.clients.most['gold-1'] == 4
 
 
@@ -403,7 +406,7 @@ def test_url_list(tmp_path):
     outcome = Outcome(tmp_path, workload='url-list', drain_s=5,
                       parameters={'list': f'{tmp_path}/my.list', 'load': 0.3, 'cache': 'yes'})
     rows = sorted(outcome.requests, key=lambda row: float(row['t_start']))
-    expected = [sizes.nearest(size) for size in (5000, 20000, 0, 5000, 700)]
+    expected = [grid.nearest(size) for size in (5000, 20000, 0, 5000, 700)]
     assert [int(row['size']) for row in rows] == [size for size, _ in zip(itertools.cycle(expected), rows)]
     paths = {path for _, _, path in outcome.clients.asked}
     assert len(paths) == 4 and all(path.startswith('/c/') for path in paths)

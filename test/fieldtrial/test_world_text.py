@@ -5,8 +5,8 @@ import types
 
 import pytest
 
-from fieldtrial import addresses, arms, delay, lan, meters, netns, processes, shaping, squidconf
-from fieldtrial.world import DEFAULT_RTTS
+from fieldtrial.site import addresses, arms, delay, lan, meters, netns, processes, shaping, squidconf
+from fieldtrial.site.world import DEFAULT_RTTS
 
 V4 = ipaddress.ip_network('198.18.0.0/15')
 V6 = ipaddress.ip_network('2001:2::/48')

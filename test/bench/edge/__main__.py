@@ -12,8 +12,8 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3]))
 
-from fieldtrial.errors import TrialError  # noqa: E402 (needs the path above)
-from fieldtrial.netns import sweep  # noqa: E402
+from fieldtrial.base.errors import TrialError  # noqa: E402 (needs the path above)
+from fieldtrial.site.netns import sweep  # noqa: E402
 
 import bench_site  # noqa: E402
 import measures  # noqa: E402

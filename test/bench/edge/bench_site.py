@@ -11,8 +11,8 @@ import os
 import pathlib
 import time
 
-from fieldtrial.netns import HostError, NetnsFabric
-from fieldtrial.shaping import ETHERNET
+from fieldtrial.site.netns import HostError, NetnsFabric
+from fieldtrial.site.shaping import ETHERNET
 
 SOURCE, INSIDE, OUTSIDE, SINK = '198.18.1.2', '198.18.1.1', '198.18.2.1', '198.18.2.2'
 #: Packets to here leave by out0 and end at the sink's interface: the next hop's address is nobody's.

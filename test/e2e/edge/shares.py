@@ -2,8 +2,8 @@
 """Who had how much of a link, while everybody wanted more."""
 import time
 
-from fieldtrial.edge.flows import running
-from fieldtrial.edge.wire import Wire
+from fieldtrial.load.iperf import running
+from fieldtrial.site.wire import Wire
 
 #: Seconds before which nothing is counted: what TCP takes to fill its windows, with room for a busy machine.
 WARM_UP = 3.0

@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from fieldtrial.addresses import GATEWAY_IN4
-from fieldtrial.edge.daemon import CONF, totals
-from fieldtrial.edge.flows import Flow, running
-from fieldtrial.edge.link import OUT
-from fieldtrial.edge.probe import Probe, send_for
-from fieldtrial.edge.wire import Wire
+from fieldtrial.load.iperf import Flow, running
+from fieldtrial.site.addresses import GATEWAY_IN4
+from fieldtrial.site.edge_link import OUT
+from fieldtrial.site.msfrs_edge import CONF, totals
+from fieldtrial.site.wire import Wire
+from probe import Probe, send_for
 from site_in_namespaces import connection, listener
 from shares import WARM_UP, rates
 

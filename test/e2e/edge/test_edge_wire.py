@@ -12,11 +12,11 @@ import time
 
 import pytest
 
-from fieldtrial.edge import daemon
-from fieldtrial.edge.flows import Flow, run
-from fieldtrial.edge.probe import Probe, send_for
-from fieldtrial.edge.wire import Wire
+from fieldtrial.load.iperf import Flow, run
+from fieldtrial.site import msfrs_edge
+from fieldtrial.site.wire import Wire
 from iptables_script import snapshot
+from probe import Probe, send_for
 from shares import rates
 
 CONF = '''
@@ -207,7 +207,7 @@ def test_nothing_is_left_behind(edge_link):
     assert edge_link.queues() == [0]
     assert edge.stop() == 0
     assert edge_link.queues() == []
-    daemon.rules(edge_link.router, 'down')
+    msfrs_edge.rules(edge_link.router, 'down')
     assert snapshot(edge_link.router) == before
 
 
@@ -224,7 +224,7 @@ def test_one_capability_is_enough(edge_link):
     assert '\nCapBnd:\t0000000000001000\n' in status and '\nCapEff:\t0000000000001000\n' in status
     (had,), _ = rates(edge_link, [Flow(edge_link.senders[0], edge_link.receivers[0], rate_bps=14e6)], 1, 1)
     assert 0.9 * 10e6 < had < 10e6      # it is in the way
-    assert daemon.totals(edge.control)['passed_packets_total'] > 100
+    assert msfrs_edge.totals(edge.control)['passed_packets_total'] > 100
 
 
 def test_traffic_passes_while_the_daemon_is_away(edge_link):

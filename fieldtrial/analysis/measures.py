@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is measured of one cell: `stats` applied to its files. Everything is over the measured interval of the cell
+unless said otherwise, and a figure that cannot be had raises StatsError with the reason.
+"""
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from . import stats, workloads
+from .stats import StatsError
+
+KB = 1024
+# Bounds of the size classes in bytes, the upper one included; kB is 1024 bytes, as in squid.conf.
+SIZES = {'small': (0, 16 * KB), 'medium': (16 * KB, 64 * KB), 'large': (64 * KB, float('inf'))}
+SIZE_LABELS = {'small': 'up to 16 kB', 'medium': '16 to 64 kB', 'large': 'over 64 kB'}
+
+FAILED = ('refused', 'error')
+BLOCK_S = 5.0
+
+
+def settle_s(length_s):
+    """How much of a phase's start is not measured, s: a tenth, at least 5 s (what the class before left on the way) and
+    at most 20 s."""
+    return min(20.0, max(5.0, length_s / 10))
+
+
+class Sample:
+    """Latencies with what is needed to resample them by blocks of time."""
+
+    def __init__(self, durations, finished, block, blocks, horizon):
+        self._durations, self._finished = durations, finished
+        self._members = [np.flatnonzero(block == number) for number in range(blocks)]
+        self.blocks, self.horizon = blocks, horizon
+        self.survival = stats.Survival(durations, finished)
+
+    def redrawn(self, drawn):
+        """The Survival of the blocks `drawn`; StatsError if they hold no request."""
+        chosen = np.concatenate([self._members[number] for number in drawn])
+        return stats.Survival(self._durations[chosen], self._finished[chosen])
+
+    def mean(self, survival=None):
+        """Mean latency in s, restricted to the time that the first request of the interval was watched."""
+        return (survival or self.survival).mean(self.horizon)
+
+    def quantile(self, share, survival=None):
+        """Latency in s that `share` of the requests do not exceed; inf when too few finished."""
+        return (survival or self.survival).quantile(share)
+
+
+class Measures:
+    """The figures of one Cell."""
+
+    def __init__(self, cell):
+        self.cell = cell
+        # One sample serves many figures, and the bootstrap asks again for every draw.
+        self.sample = lru_cache(maxsize=None)(self._sample)
+        self.page_sample = lru_cache(maxsize=None)(self._page_sample)
+
+    # --- bytes -------------------------------------------------------------------------------------------------------
+
+    @property
+    def exact_bytes(self):
+        """Whether received bytes were sampled; otherwise those of a request are spread over its time."""
+        return self.cell.received is not None
+
+    def user_bytes(self, start=None, stop=None):
+        """{user: body bytes received in [start, stop]}; the measured interval if not given."""
+        cell = self.cell
+        start, stop = cell.start if start is None else start, cell.stop if stop is None else stop
+        if self.exact_bytes:
+            times = cell.received['t']
+            return {user: stats.increase(times, cell.received[user], start, stop) if user in cell.received else 0.0
+                    for user in cell.users}
+        requests = cell.requests
+        parts = stats.spread_bytes(requests['t_first_byte'], requests['t_end'], requests['bytes'], start, stop)
+        return {user: float(parts[requests['user'] == user].sum()) for user in cell.users}
+
+    def class_bytes(self, start=None, stop=None):
+        """{class: body bytes received in [start, stop]}, classes in the order of the weights."""
+        total = dict.fromkeys(self.cell.weights, 0.0)
+        for user, amount in self.user_bytes(start, stop).items():
+            total[self.cell.users[user]] += amount
+        return total
+
+    def beside_bytes(self):
+        """Bytes of frames that the constant-rate stream brought."""
+        if self.cell.beside is None:
+            raise StatsError('the run recorded no constant-rate stream')
+        begun = self.cell.beside['t']
+        return float(self.cell.beside['bytes'][(begun >= self.cell.start) & (begun < self.cell.stop)].sum())
+
+    def with_beside(self):
+        """(bytes of the first user by requests, bytes that it received beside them, mean bytes of the others of its
+        class)."""
+        received = self.user_bytes()
+        first, *_ = self.cell.users
+        others = [amount for user, amount in received.items()
+                  if user != first and self.cell.users[user] == self.cell.users[first]]
+        if not others or not sum(others):
+            raise StatsError(f'no other user of {self.cell.users[first]} received anything')
+        return received[first], self.beside_bytes(), sum(others) / len(others)
+
+    def payload_bytes(self):
+        """Body bytes received by all users."""
+        return sum(self.class_bytes().values())
+
+    def ratios(self, start=None, stop=None, classes=None):
+        """(ratios, errors) of stats.per_user_ratios among `classes`, all that have users if not given."""
+        received = self.class_bytes(start, stop)
+        users = {name: self.cell.users_of(name) for name in received}
+        shares = {name: received[name] for name in (classes or received) if users[name]}
+        return stats.per_user_ratios(shares, users, self.cell.weights)
+
+    def jain(self):
+        """Jain's index of the users' received bytes over their weights."""
+        cell = self.cell
+        return stats.jain([amount / cell.weights[cell.users[user]] for user, amount in self.user_bytes().items()])
+
+    def saturated(self):
+        """Whether every user always wants more, so that throughput shows the scheduler and not the demand."""
+        return workloads.of(self.cell).saturated and not self.paused_classes()
+
+    def paused_classes(self):
+        """Whether some phase of the load leaves out a class, so that a ratio over all of them means nothing."""
+        return any(len(phase['classes']) < len(self.cell.weights) for phase in self.cell.phases)
+
+    def phases(self):
+        """[(label, start, stop, active classes)] of the load's phases, without their settling time. StatsError if a
+        phase is too short to have a measured part."""
+        found = []
+        for phase in self.cell.phases:
+            begin = phase['t_start'] + settle_s(phase['t_end'] - phase['t_start'])
+            if begin + 1 > phase['t_end']:
+                raise StatsError(f"phase '{phase.get('label')}' is shorter than its settling time of "
+                                 f"{settle_s(phase['t_end'] - phase['t_start']):g} s")
+            found.append((phase.get('label') or '', begin, phase['t_end'], list(phase['classes'])))
+        if not found:
+            raise StatsError('the load recorded no phases')
+        return found
+
+    def phase_ratios(self):
+        """[(label, ratios, errors)] for every phase with at least two active classes."""
+        return [(label, *self.ratios(start, stop, classes))
+                for label, start, stop, classes in self.phases() if len(classes) > 1]
+
+    # --- the ISP's link ----------------------------------------------------------------------------------------------
+
+    def _link(self, column, start=None, stop=None):
+        cell = self.cell
+        return stats.increase(cell.link['t'], cell.link[column], cell.start if start is None else start,
+                              cell.stop if stop is None else stop)
+
+    def link_bytes(self, start=None, stop=None):
+        """Bytes that left the ISP's queue, with all headers."""
+        return self._link('sent_bytes', start, stop)
+
+    def utilisation(self, start=None, stop=None):
+        """Share of C that the link carried."""
+        start, stop = self.cell.start if start is None else start, self.cell.stop if stop is None else stop
+        return stats.utilisation(self.link_bytes(start, stop), stop - start, self.cell.rate_bps)
+
+    def goodput_share(self):
+        """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
+        if workloads.of(self.cell).shared:
+            raise StatsError('traffic of no request shared the link')
+        carried = self.link_bytes()
+        if carried <= 0:
+            raise StatsError('the link carried nothing')
+        return self.payload_bytes() / carried
+
+    def served_share(self):
+        """Share of C that was bodies which Squid served, whoever else had some of the link."""
+        return self.payload_bytes() * 8 / (self.cell.seconds * self.cell.rate_bps)
+
+    @cached_property
+    def queue_samples(self):
+        """(times, delays in ms, for how long each stood in s) of the ISP's queue."""
+        cell = self.cell
+        chosen = stats.in_interval(cell.link['t'], cell.start, cell.stop)
+        times = cell.link['t'][chosen]
+        delays = stats.queue_delay_ms(cell.link['backlog_bytes'][chosen], cell.rate_bps)
+        return times, delays, stats.holding_times(times, cell.stop)
+
+    def queue_mean_ms(self):
+        """Mean delay in the ISP's queue over time, ms."""
+        _, delays, held = self.queue_samples
+        return stats.weighted_mean(delays, held)
+
+    def queue_p95_ms(self):
+        """Delay in the ISP's queue that is not exceeded in 95 % of the time, ms."""
+        _, delays, held = self.queue_samples
+        return stats.weighted_quantile(delays, held, 0.95)
+
+    def drops(self):
+        """Packets that the ISP's queue dropped."""
+        return self._link('drops')
+
+    def drop_share(self):
+        """Share of the packets that came to the ISP's queue that it dropped."""
+        dropped = self.drops()
+        arrived = dropped + self._link('sent_packets')
+        if arrived <= 0:
+            raise StatsError('no packet came to the link')
+        return dropped / arrived
+
+    def drops_per_mb(self):
+        """Packets dropped per megabyte (10^6 bytes) carried."""
+        carried = self.link_bytes()
+        if carried <= 0:
+            raise StatsError('the link carried nothing')
+        return self.drops() * 1e6 / carried
+
+    # --- the gateway -------------------------------------------------------------------------------------------------
+
+    def _squid(self):
+        if self.cell.squid is None:
+            raise StatsError('squid.csv was not written')
+        return self.cell.squid
+
+    def cpu_seconds(self):
+        """CPU seconds (user and system) of the Squid processes."""
+        squid = self._squid()
+        return stats.increase(squid['t'], squid['cpu_s'], self.cell.start, self.cell.stop)
+
+    def cpu_per_gb(self):
+        """CPU seconds per gigabyte (10^9 bytes) of body received."""
+        payload = self.payload_bytes()
+        if payload <= 0:
+            raise StatsError('no bytes were received')
+        return self.cpu_seconds() * 1e9 / payload
+
+    def peak_rss_mb(self):
+        """Greatest resident memory of the Squid processes, MB (10^6 bytes)."""
+        squid = self._squid()
+        return float(squid['rss_kb'][stats.in_interval(squid['t'], self.cell.start, self.cell.stop)].max()) * KB / 1e6
+
+    # --- what users see ----------------------------------------------------------------------------------------------
+
+    def _begun(self, table):
+        return (table['t_start'] >= self.cell.start) & (table['t_start'] < self.cell.stop)
+
+    def _of(self, table, chosen):
+        if not chosen.any():
+            raise StatsError('no such request began in the measured interval')
+        cell = self.cell
+        block, blocks = stats.block_numbers(table['t_start'][chosen], cell.start, cell.stop, BLOCK_S)
+        latency = table['t_end'][chosen] - table['t_start'][chosen]
+        return Sample(latency, table['outcome'][chosen] == 'ok', block, blocks, cell.cut - cell.start)
+
+    def _sample(self, name=None, size=None, near=None):
+        """Latencies of the requests that began in the interval: of class `name`, of a size class of SIZES, and of the
+        servers at or below (`near`) or above (not `near`) the median round-trip time; all if not given. Failed requests
+        are not among them (see failed_share)."""
+        requests = self.cell.requests
+        chosen = self._begun(requests) & ~np.isin(requests['outcome'], FAILED)
+        if name is not None:
+            chosen &= requests['class'] == name
+        if size is not None:
+            low, high = SIZES[size]
+            chosen &= (requests['size'] > low) & (requests['size'] <= high)
+        if near is not None:
+            if 'rtt_ms' not in requests:
+                raise StatsError('requests.csv has no rtt_ms')
+            chosen &= (requests['rtt_ms'] <= np.median(requests['rtt_ms'])) == near
+        return self._of(requests, chosen)
+
+    def _page_sample(self, name=None):
+        """Page loads that began in the interval, of class `name` or all."""
+        pages = self.cell.pages
+        if pages is None:
+            raise StatsError('this workload has no pages')
+        chosen = self._begun(pages) & (pages['outcome'] != 'error')
+        if name is not None:
+            chosen &= pages['class'] == name
+        return self._of(pages, chosen)
+
+    def failed_share(self):
+        """Share of the requests begun in the interval that were refused or failed."""
+        begun = self._begun(self.cell.requests)
+        if not begun.any():
+            raise StatsError('no request began in the measured interval')
+        return float(np.isin(self.cell.requests['outcome'][begun], FAILED).mean())
+
+    def unfinished_share(self):
+        """Share of the requests begun in the interval that were cut at the end of the run."""
+        begun = self._begun(self.cell.requests)
+        if not begun.any():
+            raise StatsError('no request began in the measured interval')
+        return float((self.cell.requests['outcome'][begun] == 'unfinished').mean())

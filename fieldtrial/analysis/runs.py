@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Reads a run directory of the field trial: meta.json, and one subdirectory per cell with its CSV files.
+
+A cell is one arm under one workload. Its times are seconds since the cell's own start, the same in all its files. Every
+file is checked line by line; a cell that cannot be used is left out of the run with the reason, so that a run that was
+stopped half-way can still be judged by what it has.
+"""
+import csv
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from ..base import strict
+from ..base.errors import TrialError
+from ..base.spec import Condition
+
+STAT = 'stat.json'
+TEXT = {'user', 'class', 'server', 'outcome', 'page', 'kind', 'scheme'}
+MAY_BE_EMPTY = {'t_first_byte', 'delay_mean_ms', 'delay_max_ms'}
+
+COLUMNS = {
+    'link.csv': ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'),
+    'squid.csv': ('t', 'cpu_s', 'rss_kb'),
+    'window.csv': ('t', 'w', 'wplus', 'u'),
+    'requests.csv': ('t_start', 't_first_byte', 't_end', 'user', 'class', 'size', 'bytes', 'outcome'),
+    'pages.csv': ('t_start', 't_end', 'user', 'class', 'outcome'),
+    'bytes.csv': ('t',),
+    'cbr1-received.csv': ('t', 'bytes'),
+}
+CUMULATIVE = {'link.csv': ('rx_bytes', 'drops', 'sent_bytes', 'sent_packets'), 'squid.csv': ('cpu_s',)}
+
+
+class LoadError(TrialError):
+    """A file of the run cannot be used; str() names file, line, what was found and what is needed."""
+
+
+def _numbers(path, name, cells):
+    values = np.empty(len(cells))
+    for line, text in enumerate(cells, start=2):
+        if text == '' and name in MAY_BE_EMPTY:
+            values[line - 2] = np.nan
+            continue
+        try:
+            values[line - 2] = float(text)
+        except ValueError:
+            raise LoadError(f'{path}:{line}: {name} is {text!r}; a number is needed') from None
+    if name not in MAY_BE_EMPTY and not np.isfinite(values).all():
+        line = int(np.flatnonzero(~np.isfinite(values))[0]) + 2
+        raise LoadError(f'{path}:{line}: {name} is not a finite number')
+    return values
+
+
+def read_table(path):
+    """{column: array} of a CSV file with the columns of COLUMNS; further columns are read too. Text stays text."""
+    wanted = COLUMNS[path.name]
+    try:
+        with open(path, newline='', encoding='utf-8') as stream:
+            rows = list(csv.reader(stream))
+    except OSError as error:
+        raise LoadError(f'{path}: {error.strerror}') from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise LoadError(f'{path}: not CSV: {error}') from None
+    if not rows:
+        raise LoadError(f"{path}:1: empty; a header with {', '.join(wanted)} is needed")
+    header, rows = rows[0], rows[1:]
+    for name in wanted:
+        if name not in header:
+            raise LoadError(f"{path}:1: no column {name}; found {', '.join(header)}")
+    for line, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise LoadError(f'{path}:{line}: {len(row)} fields; the header has {len(header)}')
+    columns = list(zip(*rows)) if rows else [()] * len(header)
+    table = {name: np.array(cells, dtype=str) if name in TEXT else _numbers(path, name, cells)
+             for name, cells in zip(header, columns)}
+    _check_order(path, table)
+    return table
+
+
+def _check_order(path, table):
+    """Samples must be in order of time, and cumulative counters must not fall."""
+    rising = CUMULATIVE.get(path.name, ())
+    if path.name == 'bytes.csv':
+        rising = [name for name in table if name != 't']
+    for name in (*(('t',) if 't' in table else ()), *rising):
+        falls = np.flatnonzero(np.diff(table[name]) < 0)
+        if len(falls):
+            line = int(falls[0]) + 3
+            raise LoadError(f'{path}:{line}: {name} falls from {table[name][line - 3]:g} to {table[name][line - 2]:g};'
+                            ' it must never do so')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell(Condition):
+    """One arm under one workload: what was set, and what was recorded. Tables that were not written are None."""
+
+    path: Path
+    weights: dict           # {class: weight}, highest class first
+    users: dict             # {user: class} of those who are served by Squid
+    cut: float              # when what was still in flight was cut, s; at least `stop`
+    buffer_bytes: float = None
+    versions: dict = field(default_factory=dict)
+    squid_conf: str = ''
+    unpatched: bool = None  # whether Squid was the unpatched program; None: not recorded
+    sizes: dict = field(default_factory=dict)
+    phases: list = field(default_factory=list)
+    direct: dict = field(default_factory=dict)      # {user: class} of those who bypass Squid
+    tunnels: dict = field(default_factory=dict)     # counts: opened, failed, lost before their time
+    link: dict = None
+    squid: dict = None
+    window: dict = None
+    requests: dict = None
+    pages: dict = None
+    received: dict = None
+    beside: dict = None     # each second's bytes of a constant-rate stream
+    repeated: bool = False  # whether the run has it with other seeds too
+
+    @property
+    def start(self):
+        """Where the measured interval begins, s."""
+        return self.warmup_s
+
+    @property
+    def stop(self):
+        """Where it ends, s."""
+        return self.duration_s
+
+    @property
+    def seconds(self):
+        """Its length, s."""
+        return self.stop - self.start
+
+    def users_of(self, name):
+        """Number of users of a class whom Squid serves."""
+        return sum(1 for member in self.users.values() if member == name)
+
+    def condition(self):
+        """What must be equal for two cells to be compared: everything but the arm. A hashable key."""
+        sizes = tuple((name, self.users_of(name), weight) for name, weight in self.weights.items())
+        parameters = json.dumps(self.parameters, sort_keys=True)
+        return (self.workload, parameters, self.rate_bps, self.buffer_bdp, self.buffer_bytes, self.rtts_ms, sizes,
+                self.seed, round(self.seconds))
+
+
+@dataclass
+class Run:
+    """A run: its cells in order of their directories, and why others were left out {directory: reason}."""
+
+    path: Path
+    meta: dict
+    cells: list
+    left_out: dict
+    bench: dict = None
+
+
+def _without(users, table):
+    """`table` without the rows of `users`."""
+    kept = ~np.isin(table['user'], list(users))
+    return {name: column[kept] for name, column in table.items()}
+
+
+def read_cell(directory):
+    """The Cell in `directory`. TrialError if something needed is missing or wrong."""
+    where = directory / STAT
+    stat, meta = strict.read(where), strict.read(directory / 'meta.json')
+    told = strict.Value(stat, where, ': ')
+    weights = told.table('weights', lambda weight: weight.number('', low=0.0))
+    users = told.table('users', lambda name: name.text())
+    for user, name in users.items():
+        if name not in weights:
+            told.refuse(f'users.{user}', name, 'one of ' + ', '.join(weights))
+    for name in (name for name, weight in weights.items() if not weight):
+        told.refuse(f'weights.{name}', 0, 'above 0')
+    start, stop = told.number('t_start', low=0.0), told.number('t_stop', low=0.0)
+    if not stop > start:
+        told.refuse('t_stop', stop, f'after t_start, {start:g}')
+    direct = {user: users[user] for user in meta.get('direct') or () if user in users}
+
+    def table(name, empty=True):
+        """None for one that is not there, or has no rows and may not be `empty`."""
+        found = read_table(directory / name) if (directory / name).exists() else None
+        return found if found and (empty or len(next(iter(found.values())))) else None
+
+    return Cell(
+        path=directory, arms=(told.text('arm'),), workload=told.text('workload'),
+        parameters=stat.get('parameters') or {}, rate_bps=told.number('rate_bps', low=1.0), seed=stat.get('seed'),
+        warmup_s=start, duration_s=stop, buffer_bdp=stat.get('buffer_bdp'), rtts_ms=tuple(stat.get('rtts_ms') or ()),
+        weights=weights, users={user: name for user, name in users.items() if user not in direct}, direct=direct,
+        cut=max(stop, meta.get('t_end') or stop), buffer_bytes=stat.get('buffer_bytes'),
+        versions=stat.get('versions') or {}, squid_conf=stat.get('squid_conf') or '',
+        unpatched=stat.get('squid_is_stock'), sizes=(meta.get('spec') or {}).get('sizes') or {}, phases=meta.get('phases') or [],
+        tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'), squid=table('squid.csv'),
+        window=table('window.csv', False), requests=_without(direct, read_table(directory / 'requests.csv')),
+        pages=table('pages.csv', False), received=table('bytes.csv'), beside=table('cbr1-received.csv'))
+
+
+def read_run(directory):
+    """The Run in `directory`. LoadError if there is no cell at all."""
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise LoadError(f'{directory}: no such directory; give the directory of a run, as in build/trial/<UTC time>')
+    meta = strict.read(directory / 'meta.json') if (directory / 'meta.json').exists() else {}
+    found = sorted(entry for entry in directory.iterdir() if entry.is_dir())
+    if not any((path / STAT).exists() for path in found):
+        raise LoadError(f'{directory}: no cell here (no subdirectory holds a {STAT}); was the run stopped at once?')
+    cells, left_out = [], {}
+    for path in found:
+        if not (path / STAT).exists():
+            why = str((meta.get('cells_failed') or {}).get(path.name) or '').strip()
+            left_out[path.name] = why.splitlines()[-1] if why else f'did not run to its end (no {STAT})'
+            continue
+        try:
+            cells.append(read_cell(path))
+        except TrialError as error:
+            left_out[path.name] = str(error).replace(f'{directory}/', '')
+    if len({cell.seed for cell in cells}) > 1:
+        cells = [replace(cell, repeated=True) for cell in cells]
+    bench = directory / 'bench.json'
+    return Run(directory, meta, cells, left_out, strict.read(bench) if bench.exists() else None)

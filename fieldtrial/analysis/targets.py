@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the field trial must reach, as data: which arms, under which workload, by which figure, within which limit."""
+import math
+from dataclasses import dataclass, field
+from typing import Callable
+
+from ..base.disturbance import LABELS as DISTURBANCES
+from . import paper, recovery, stats, wording
+from .measures import SIZE_LABELS
+from .stats import StatsError
+from .wording import percent, seconds
+from .workloads import WORKLOADS
+
+OURS, PAPER_ARM, STOCK, HTB, EDGE, OFF = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge', 'off'
+DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay products is called deep
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured figure of a target: its value, in words, a 95 % confidence interval of the value (low, high) or None,
+    and the words for a sentence, in which "{other}" stands for the arm compared with; `text` if empty."""
+
+    value: float
+    text: str
+    interval: tuple = None
+    said: str = ''
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an arm must reach.
+
+    `measure(ours)` or, with `against`, `measure(ours, other)` on Measures gives a Figure. `limit` is a number, or a
+    function of the cell; `sense` is "<=", ">=" or "<". `settings` are ((words, test of a cell), ...): those that a full
+    run must have. Every cell of `workloads` that passes `only` is judged, whether it is one of the settings or not.
+    "{first}" in `name` and `plain` stands for the class with the greatest weight.
+    """
+
+    section: str
+    name: str
+    workloads: tuple
+    measure: Callable
+    sense: str
+    limit: object
+    wanted: Callable        # limit -> words
+    plain: str              # what is measured, as the subject of a sentence
+    against: str = None
+    arm: str = OURS
+    settings: tuple = ()
+    only: Callable = field(default=lambda cell: True)
+
+    def reached(self, value, limit):
+        """Whether `value` meets `limit`."""
+        return {'<=': value <= limit, '>=': value >= limit, '<': value < limit}[self.sense]
+
+    def compared(self):
+        """Which arms, in words."""
+        return f'{wording.arm(self.arm)} / {wording.arm(self.against)}' if self.against else wording.arm(self.arm)
+
+
+def ratio(value, reference):
+    """value / reference for latencies and drops: 0/0 is 0; inf (too few finished to know) over a number is inf."""
+    if math.isinf(value):
+        return math.inf
+    if reference == 0:
+        return 0.0 if value == 0 else math.inf
+    return value / reference
+
+
+# --- figures of single arms ------------------------------------------------------------------------------------------
+
+def weights_error(measures):
+    """Largest deviation of the throughput ratios per user from the weights."""
+    ratios, errors = measures.ratios()
+    farthest = stats.worst(errors)
+    return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)})')
+
+
+def recovery_error(disturbance):
+    """The same in the ten seconds from ten seconds after the end of a disturbance; of several occurrences the worst."""
+    def measure(measures):
+        worst, fine, count = recovery.farthest(measures, disturbance)
+        return Figure(abs(worst.worst),
+                      f'{recovery.counted(fine, count)}{worst.text}; {recovery.alone(measures.cell)}')
+    return measure
+
+
+def pooled_error(disturbance):
+    """The same over the ten seconds of all occurrences together."""
+    def measure(measures):
+        ratios, errors, count = recovery.together(measures, disturbance)
+        if count == 1:
+            raise StatsError('the disturbance occurred once; disturbed.repeat repeats it')
+        farthest = stats.worst(errors)
+        return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)}) over {count} '
+                                     'occurrences')
+    return measure
+
+
+def queue_delay(measures):
+    """Mean delay in the ISP's queue, ms: what its packets take beyond the base round-trip time."""
+    value = measures.queue_mean_ms()
+    return Figure(value, f'{wording.number(value)} ms')
+
+
+def phases_error(measures):
+    """The same in each phase; the worst of all."""
+    phases = measures.phase_ratios()
+    if not phases:
+        raise StatsError('no phase has two active classes')
+    farthest = max((stats.worst(errors) for _, _, errors in phases), key=abs)
+    words = ' | '.join(wording.ratios(ratios) for _, ratios, _ in phases)
+    return Figure(abs(farthest), f'{words} ({wording.signed_percent(farthest, 2)})')
+
+
+def beside_error(measures):
+    """How far what the first user gets in all, by requests and beside, is from what others of its class get each."""
+    by_request, beside, fair = measures.with_beside()
+    error = (by_request + beside) / fair - 1
+    return Figure(abs(error), f'{percent(by_request / fair)} by request and '
+                              f'{percent(beside / fair)} beside ({wording.signed_percent(error)})')
+
+
+def utilisation(measures):
+    """Share of C on the link."""
+    value = measures.utilisation()
+    return Figure(value, percent(value, 2))
+
+
+# --- figures of two arms ---------------------------------------------------------------------------------------------
+
+def _compared(value, reference, ours, other, form, resample=None):
+    share = ratio(value, reference)
+    interval = _interval(resample, ours, other) if resample else None
+    words = percent(share) if math.isfinite(share) else 'more'
+    return Figure(share, f'{words} ({form(value)} / {form(reference)})', interval,
+                  f"{form(value)}, {words} of {{other}}'s {form(reference)}")
+
+
+def _interval(resample, ours, other):
+    """Bootstrap interval of a ratio of two samples' statistic; both runs saw the same offered load, so the same blocks
+    are drawn from both."""
+    if ours.blocks != other.blocks:
+        return None
+
+    def drawn_ratio(drawn):
+        try:
+            value, reference = resample(ours, ours.redrawn(drawn)), resample(other, other.redrawn(drawn))
+        except StatsError:
+            return math.nan
+        return math.nan if math.isinf(reference) else ratio(value, reference)
+    return stats.bootstrap(drawn_ratio, ours.blocks, seed=1)
+
+
+def _mean(sample, survival=None):
+    return sample.mean(survival)
+
+
+def _p95(sample, survival=None):
+    return sample.quantile(0.95, survival)
+
+
+def latency(statistic, name=None, size=None, of_all=False):
+    """Figure of two arms: `statistic` of the latency of a class (`name`, or a function that picks it from the weights)
+    and a size; against the same of the other arm, or against all its classes (`of_all`)."""
+    def measure(ours, other):
+        chosen = name(ours.cell.weights) if callable(name) else name
+        mine, theirs = ours.sample(chosen, size), other.sample(None if of_all else chosen, size)
+        return _compared(statistic(mine), statistic(theirs), mine, theirs, seconds, statistic)
+    return measure
+
+
+def relative_mean(ours, other, name=None, size=None, near=None):
+    """Figure of two arms: mean latency of a class, a size or a group of servers; with an interval only over all
+    requests, because each takes hundreds of draws."""
+    mine, theirs = ours.sample(name, size, near), other.sample(name, size, near)
+    resample = _mean if name is size is near is None else None
+    return _compared(mine.mean(), theirs.mean(), mine, theirs, seconds, resample)
+
+
+def worst_class(statistic, size=None):
+    """Figure of two arms: the class with the greatest ratio of `statistic` to the same class of the other arm."""
+    def measure(ours, other):
+        figures = {name: latency(statistic, name, size)(ours, other) for name in ours.cell.weights
+                   if ours.cell.users_of(name)}
+        name = max(figures, key=lambda key: figures[key].value)
+        figure = figures[name]
+        return Figure(figure.value, f'{name}: {figure.text}', figure.interval, f'{figure.said} in {name}')
+    return measure
+
+
+def pages(statistic, name):
+    """Figure of two arms: `statistic` of the page loads of one class."""
+    def measure(ours, other):
+        mine, theirs = (side.page_sample(name(side.cell.weights)) for side in (ours, other))
+        return _compared(statistic(mine), statistic(theirs), mine, theirs, seconds, statistic)
+    return measure
+
+
+def of_both(value, form):
+    """Figure of two arms: ratio of a method of Measures, without an interval."""
+    def measure(ours, other):
+        return _compared(value(ours), value(other), ours, other, form)
+    return measure
+
+
+def alike(value, form):
+    """Figure of two arms: how far a figure of one is from that of the other, as a share of it."""
+    def measure(ours, other):
+        if not other.cell.unpatched:
+            raise StatsError('the stock Squid of this run is the patched one')
+        mine, theirs = value(ours), value(other)
+        apart = mine / theirs - 1
+        return Figure(abs(apart), f'{wording.signed_percent(apart)} ({form(mine)} / {form(theirs)})')
+    return measure
+
+
+def first_class(weights):
+    """The class with the greatest weight."""
+    return max(weights, key=weights.get)
+
+
+def all_classes(_weights):
+    """All of them."""
+    return None
+
+
+# --- the targets -----------------------------------------------------------------------------------------------------
+
+def _at_rates(*rates):
+    return tuple((wording.rate(rate), lambda cell, rate=rate: cell.rate_bps == rate) for rate in rates)
+
+
+def _with(key, *values, form=str):
+    return tuple((form(value), lambda cell, value=value: abs(cell.parameters.get(key, math.nan) - value) < 1e-9)
+                 for value in values)
+
+
+def _buffers(*bdps):
+    return tuple((f'ISP buffer {bdp:g} BDP', lambda cell, bdp=bdp: cell.buffer_bdp == bdp) for bdp in bdps)
+
+
+def _deep(cell):
+    return cell.buffer_bdp is not None and cell.buffer_bdp >= DEEP_BDP
+
+
+def _at_most(limit):
+    return f'at most {percent(limit, 0)}'
+
+
+def _at_least(limit):
+    return f'at least {percent(limit, 2)}'
+
+
+def _within(limit):
+    return f'within {percent(limit, 0)}'
+
+
+def _table_1(cell):
+    """The paper's utilisation for this cell; StatsError for a share that table 1 does not have."""
+    found = paper.cbr_utilisation(cell.parameters.get('share', math.nan), cell.parameters.get('period_s', math.nan))
+    if found is None:
+        raise StatsError("the paper's table 1 has no CBR of this share")
+    return found[0]
+
+
+TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched, and off'
+FEW = 'Few users'
+SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
+BESIDE = 'Traffic beside Squid'
+PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
+
+_LOADS = _with('load', 0.85, 0.95, form=lambda load: f'load {load:g}')
+_RATES = _at_rates(2e6, 10e6)
+_UNEQUAL = (('24 users in class 1', lambda cell: cell.users_of(first_class(cell.weights)) == 24),)
+_PHASES = (('four phases', lambda cell: True),)
+_MEAN_P95 = (('mean', _mean), ('p95', _p95))
+
+
+_SATURATED = tuple((f'{rate_words}, {buffer_words}', lambda cell, a=is_rate, b=is_buffer: a(cell) and b(cell))
+                   for rate_words, is_rate in _at_rates(2e6, 10e6, 100e6)
+                   for buffer_words, is_buffer in _buffers(1.5, 10.0))
+_IDLE = (('20 idle tunnels a user', lambda cell: cell.parameters.get('idle') == 20),
+         ('no idle tunnels', lambda cell: cell.parameters.get('idle') == 0))
+_LOAD_95 = _with('load', 0.95, form=lambda load: f'load {load:g}')
+_TUNNEL_RATIOS = (*_RATES, *_UNEQUAL, *((f'servers at {rtt:g} ms', lambda cell, rtt=rtt: set(cell.rtts_ms) == {rtt})
+                                       for rtt in (2.0, 200.0)))
+
+
+def _mean_queue(measures):
+    return measures.queue_mean_ms()
+
+
+def _milliseconds(value):
+    return f'{wording.number(value)} ms'
+
+
+def _drops(measures):
+    return measures.drops_per_mb()
+
+
+def _cpu(value):
+    return f'{wording.number(value)} s/GB'
+
+
+def _per_megabyte(value):
+    return f'{wording.number(value)}/MB'
+
+
+def _over_tunnels():
+    """What today's traffic must have: https-backlogged, https-pages, https-open."""
+    yield Target(TUNNELS, 'throughput ratio, kept tunnels', ('https-backlogged',), weights_error, '<=', 0.03, _within,
+                 "The ratio of the classes' throughput", settings=_TUNNEL_RATIOS)
+    for name, against, limit in (('{first}', STOCK, 0.60), ('{first}', HTB, 0.85), ('all pages', STOCK, 1.00)):
+        yield Target(TUNNELS, f'{name} against {"stock" if against == STOCK else "HTB"}, kept tunnels', ('https-pages',),
+                     pages(_mean, first_class if name == '{first}' else all_classes), '<=', limit, _at_most,
+                     f'The mean page load of {name}', against=against, settings=_IDLE)
+    yield Target(TUNNELS, 'mean delay in the queue, pages', ('https-pages',), of_both(_mean_queue, _milliseconds), '<=',
+                 0.50, _at_most, "The mean delay in the ISP's queue", against=STOCK, settings=_IDLE)
+    yield Target(TUNNELS, 'drops per MB, pages', ('https-pages',), of_both(_drops, _per_megabyte), '<=', 0.10, _at_most,
+                 'The number of packets dropped per megabyte', against=STOCK, settings=_IDLE)
+    for name, which, limit in (('{first}', first_class, 0.40), ('all objects', None, 0.85)):
+        yield Target(TUNNELS, f'{name}, open arrivals, mean', ('https-open',), latency(_mean, which), '<=', limit,
+                     _at_most, f'The mean latency of {name}', against=STOCK, settings=_LOAD_95)
+    saturated = ('https-backlogged', 'backlogged')
+    yield Target(QUEUE, 'mean delay, saturated', saturated, queue_delay, '<=', 60.0, lambda ms: f'at most {ms:g} ms',
+                 "The mean delay in the ISP's queue", settings=_SATURATED)
+    yield Target(QUEUE, 'utilisation, saturated', saturated, utilisation, '>=', 0.985, _at_least,
+                 'The utilisation of the link', settings=_SATURATED)
+
+
+def _off_is_stock():
+    """That the patched Squid may stand for the unpatched one; judged where a run has both."""
+    for name, value, form in (('mean latency', lambda m: m.sample().mean(), seconds),
+                              ('utilisation', lambda m: m.utilisation(), percent),
+                              ('CPU seconds per byte', lambda m: m.cpu_per_gb(), _cpu)):
+        yield Target(SAME, f'{name}, off against unpatched', ('https-backlogged', 'https-open', 'backlogged', 'open'),
+                     alike(value, form), '<=', 0.05, _within, f'The {name} of the patched Squid with msfrs off',
+                     against=STOCK, arm=OFF)
+
+
+def _few_and_bypass():
+    """Few users on a full link; and users who bypass Squid beside those who do not."""
+    downloads = tuple((f'{count} {"download" if count == 1 else "downloads"} each',
+                       lambda cell, count=count: cell.parameters.get('downloads') == count and len(cell.users) == 3)
+                      for count in (1, 2, 3))
+    near = (('27 downloads from servers at 2 ms, 10 Mbit/s', lambda cell: (
+        cell.parameters.get('downloads', 0) * len(cell.users) == 27 and set(cell.rtts_ms) == {2.0}
+        and cell.rate_bps == 10e6)),)
+    yield Target(FEW, 'throughput ratio, few users', ('few',), weights_error, '<=', 0.03, _within,
+                 "The ratio of the classes' throughput", settings=(*downloads, *near))
+    ways = (('half by TCP past Squid', lambda cell: not cell.parameters.get('quic')),
+            ('half by QUIC past Squid', lambda cell: bool(cell.parameters.get('quic'))))
+    yield Target(BESIDE, 'what the users through Squid have', ('bypass',), of_both(lambda m: m.served_share(), percent),
+                 '>=', 0.90, lambda limit: f'at least {percent(limit, 0)}',
+                 'What the users through Squid had of the link beside others past it', against=STOCK, settings=ways)
+    yield Target(BESIDE, 'throughput ratio of the users through Squid', ('bypass',), weights_error, '<=', 0.03, _within,
+                 "The ratio of the classes' throughput through Squid", settings=ways)
+
+
+def _after_disturbances():
+    for label in DISTURBANCES.values():
+        yield Target(DISTURBED, f'all occurrences together: {label}', ('disturbed',), pooled_error(label), '<=', 0.03,
+                     _within, "The ratio of the classes' throughput 10 to 20 s after all such disturbances",
+                     only=lambda cell, label=label: [phase.get('after') for phase in cell.phases].count(label) > 1)
+        yield Target(DISTURBED, f'throughput ratio after: {label}', ('disturbed',), recovery_error(label), '<=', 0.03,
+                     _within, "The ratio of the classes' throughput 10 to 20 s after the disturbance",
+                     settings=((label, lambda cell: True),), only=lambda cell, label=label: label in {
+                         phase.get('after') for phase in cell.phases})
+
+
+def _small_objects():
+    size = SIZE_LABELS['small']
+    for word, statistic in _MEAN_P95:
+        for who, measure, limit in (('{first}', latency(statistic, first_class, 'small'), 0.30),
+                                    ('all classes', latency(statistic, None, 'small'), 0.40),
+                                    ('every class', worst_class(statistic, 'small'), 0.60)):
+            yield Target(SMALL, who + f', {word}', ('backlogged',), measure, '<=', limit, _at_most,
+                         f'The {word} latency of objects {size} (' + who + ')', against=STOCK, settings=_RATES)
+
+
+TARGETS = (
+    *_over_tunnels(),
+    *_few_and_bypass(),
+    *_after_disturbances(),
+    *_off_is_stock(),
+    Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, '<=', 0.02, _within,
+           "The ratio of the classes' throughput", settings=_RATES),
+    Target(SHARING, 'ratio per user', ('unequal',), weights_error, '<=', 0.02, _within,
+           'The ratio of the throughput per user', settings=_UNEQUAL),
+    Target(SHARING, 'ratio in every phase', ('phases',), phases_error, '<=', 0.02, _within,
+           'The ratio of the throughput in the worst phase', settings=_PHASES),
+    *(Target(SHARING, f'utilisation, {WORKLOADS[name].title.lower()}', (name,), utilisation, '>=', 0.98, _at_least,
+             'The utilisation of the link', settings=settings)
+      for name, settings in (('backlogged', _RATES), ('unequal', _UNEQUAL), ('phases', _PHASES))),
+    Target(CBR, 'utilisation', ('cbr',), utilisation, '>=', _table_1, _at_least,
+           'The utilisation of the link under CBR', settings=_with(
+               'share', 0.2, 0.4, 0.6, form=lambda share: f'CBR {share * 100:g} %')),
+    Target(BESIDE, 'with what comes beside Squid, a fair share', ('excess',), beside_error, '<=', 0.05, _within,
+           'What a user had who also received traffic beside Squid', arm=EDGE,
+           settings=(('one user of the first class', lambda cell: True),)),
+    *_small_objects(),
+    Target(OPEN, 'all objects, mean', ('open',), latency(_mean), '<=', 1.00, _at_most,
+           'The mean latency of all objects', against=STOCK, settings=_LOADS),
+    Target(OPEN, "{first} against stock's mean of all", ('open',), latency(_mean, first_class, of_all=True), '<=', 0.65,
+           _at_most, 'The mean latency of {first}', against=STOCK, settings=_LOADS),
+    Target(OPEN, 'better than HTB in every class', ('open',), worst_class(_mean), '<', 1.00,
+           lambda limit: f'below {percent(limit, 0)}', 'The mean latency of the class that does worst', against=HTB,
+           settings=_LOADS),
+    Target(PAGES, '{first} against stock', ('pages',), pages(_mean, first_class), '<=', 0.70, _at_most,
+           'The mean page load of {first}', against=STOCK, settings=_buffers(1.5, 10.0)),
+    Target(PAGES, '{first} against HTB', ('pages',), pages(_mean, first_class), '<=', 0.90, _at_most,
+           'The mean page load of {first}', against=HTB, settings=_buffers(1.5, 10.0)),
+    Target(QUEUE, 'mean delay, deep buffer', ('backlogged', 'pages'),
+           of_both(_mean_queue, _milliseconds), '<=', 0.50, _at_most,
+           "The mean delay in the ISP's queue", against=STOCK, only=_deep,
+           settings=((f'ISP buffer of at least {DEEP_BDP:g} BDP', _deep),)),
+    Target(QUEUE, 'drops per MB', ('backlogged', 'pages'),
+           of_both(_drops, _per_megabyte), '<=', 1 / 3, _at_most,
+           'The number of packets dropped per megabyte', against=STOCK,
+           settings=(('saturated, or pages', lambda cell: True),)),
+    Target(COST, 'CPU seconds per byte', ('backlogged',),
+           of_both(lambda m: m.cpu_per_gb(), _cpu), '<=', 0.75, _at_most,
+           "Squid's CPU time for the same bytes", against=STOCK, settings=_RATES),
+)
+
+

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The verdict on a run: every target of `targets` as a row, reached, missed or not measured.
+
+A target compares arms of one run only, under one condition (everything but the arm is equal). Each condition that the
+run has gives one row; a setting that a target asks for and the run has not gives a row "not measured".
+
+Exit codes: EXIT_REACHED every measured target reached; EXIT_MISSED at least one missed; EXIT_NOTHING none was measured.
+"""
+from dataclasses import dataclass, replace
+
+from . import paper, recovery, wording
+from .measures import SIZE_LABELS
+from .stats import StatsError
+from .targets import CLAIM, COST, DISTURBED, OURS, PAPER_ARM, STOCK, TARGETS, TRUST, first_class, relative_mean
+from .wording import percent
+
+EXIT_REACHED, EXIT_MISSED, EXIT_NOTHING = 0, 3, 4
+
+REACHED, MISSED, UNMEASURED, FINDING = 'reached', 'missed', 'not measured', 'finding'
+
+MOST_LOST = 0.01                # share of requests refused or failed above which the other figures cannot be trusted
+MOST_NS_PER_RELEASE = 1000
+UNCERTAIN = 'The limit lies within the confidence interval.'
+NO_CELL = 'Not measured: this run has no such cell.'
+AS_PAPER = "at least the paper's"   # a limit that depends on the cell
+
+
+@dataclass(frozen=True)
+class Row:
+    """One judged target under one condition. `sentence` says in plain words what falls short, or is not measured."""
+
+    section: str
+    name: str
+    where: str              # the condition, in words
+    compared: str
+    measured: str
+    wanted: str
+    outcome: str
+    sentence: str = ''
+    interval: tuple = None  # 95 % confidence interval of the ratio that was measured, where there is one
+    limit: float = None     # the number that `wanted` says, where something was measured
+
+    @property
+    def uncertain(self):
+        """Whether the limit lies within the confidence interval, so that another run may well say otherwise."""
+        return self.interval is not None and self.interval[0] <= self.limit <= self.interval[1]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """All rows of a run, and by how much each condition's mean latency was below stock Squid's."""
+
+    rows: list
+    savings: list
+
+    def count(self, outcome):
+        """Number of rows with that outcome."""
+        return sum(1 for row in self.rows if row.outcome == outcome)
+
+    @property
+    def exit_code(self):
+        """One of the EXIT_ codes of this module."""
+        if self.count(MISSED):
+            return EXIT_MISSED
+        return EXIT_REACHED if self.count(REACHED) else EXIT_NOTHING
+
+
+def _named(text, weights):
+    """`text` with the name of the class of the greatest weight."""
+    return text.format(first=first_class(weights))
+
+
+def _where(target, cell):
+    """The condition in words; with the workload if the target has several."""
+    setting = wording.setting(cell)
+    return f'{wording.workload(cell)}: {setting}' if len(target.workloads) > 1 else setting
+
+
+def _row(target, group):
+    """The Row of `target` for one condition, `group` being {arm: Measures}; None if the target's arm is not in it."""
+    ours = group.get(target.arm)
+    if ours is None:
+        return None
+    cell, wanted, limit = ours.cell, wording.NONE, None
+
+    def row(measured, outcome, sentence='', interval=None):
+        return Row(target.section, _named(target.name, cell.weights), _where(target, cell), target.compared(), measured,
+                   wanted, outcome, sentence, interval, limit)
+    try:
+        limit = target.limit(cell) if callable(target.limit) else target.limit
+        wanted = target.wanted(limit)
+        if target.against and target.against not in group:
+            raise StatsError(f'the run has no {wording.arm(target.against)} under this condition')
+        figure = target.measure(ours, group[target.against]) if target.against else target.measure(ours)
+    except StatsError as error:
+        return row(wording.NONE, UNMEASURED, f'Not measured: {error}.')
+    if target.reached(figure.value, limit):
+        return row(figure.text, REACHED, '', figure.interval)
+    missed = row(figure.text, MISSED, _short(target, cell, figure, wanted), figure.interval)
+    return replace(missed, sentence=f'{missed.sentence} {UNCERTAIN}') if missed.uncertain else missed
+
+
+def _short(target, cell, figure, wanted):
+    """One sentence on a target that was missed."""
+    subject = _named(target.plain, cell.weights)
+    said = figure.said.format(other=wording.arm(target.against)) or figure.text
+    return f'{subject} was {said}; {wanted} was wanted ({wording.workload(cell)}: {wording.setting(cell)}).'
+
+
+def by_condition(measured):
+    """[{arm: Measures}], one per condition, arms and conditions in the order in which they are shown. Of two cells with
+    the same arm under the same condition the later one counts."""
+    groups = {}
+    for measures in measured:
+        groups.setdefault(measures.cell.condition(), {})[measures.cell.arm] = measures
+    ordered = [dict(sorted(group.items(), key=lambda item: wording.arm_order(item[0]))) for group in groups.values()]
+    return sorted(ordered, key=lambda group: wording.condition_order(next(iter(group.values())).cell))
+
+
+def _missing(target, cells, weights):
+    """Rows for the settings of a target that none of its `cells` has; `weights` name the classes."""
+    for words, test in target.settings:
+        if not any(test(cell) for cell in cells):
+            limit = AS_PAPER if callable(target.limit) else target.wanted(target.limit)
+            yield Row(target.section, _named(target.name, weights), words, target.compared(), wording.NONE, limit,
+                      UNMEASURED, NO_CELL)
+
+
+def judge(groups, bench=None):
+    """The Verdict on a run: `groups` as by_condition makes them, `bench` the object of bench.json, or None."""
+    measured = [measures for group in groups for measures in group.values()]
+    weights = measured[0].cell.weights if measured else {'class 1': 1}
+    rows = []
+    for target in TARGETS:
+        cells = []
+        for group in groups:
+            cell = next(iter(group.values())).cell
+            if cell.workload in target.workloads and target.only(cell):
+                row = _row(target, group)
+                if row is not None:
+                    cells.append(cell)
+                    rows.append(row)
+        rows.extend(_missing(target, cells, weights))
+    saved = savings(groups)
+    return Verdict([*rows, *_recovered(measured), *_bench(bench or {}), _lost(measured), _claim_row(saved)], saved)
+
+
+def _recovered(measured):
+    """Rows of how often shares were right again after a disturbance, over all seeds and cells of one rate: every time
+    is wanted, of at least recovery.WANTED."""
+    found = {}
+    for measures in measured:
+        if measures.cell.arm == OURS:
+            rate, alone = wording.rate(measures.cell.rate_bps), recovery.alone(measures.cell)
+            for label, each in (wording.attempt(recovery.occurrences, measures)[0] or {}).items():
+                found.setdefault((label, alone, rate), []).extend(each)
+    wanted = f'each time of {recovery.WANTED} or more'
+    for (label, alone, rate), every in found.items():
+        fine = sum(each.fine for each in every)
+        said = f'{fine} of {len(every)} times within {percent(recovery.LIMIT, 0)}'
+        if len(every) < recovery.WANTED:
+            outcome = UNMEASURED
+            sentence = f'Not measured: too few occurrences, see disturbed.repeat and --seed ({label}: {len(every)}).'
+        else:
+            outcome = REACHED if fine == len(every) else MISSED
+            sentence = '' if fine == len(every) else (
+                f'After the disturbance "{label}" the classes were right {said} ({rate}); {wanted} was wanted '
+                f'({alone}).')
+        yield Row(DISTURBED, f'right again after: {label}', rate, wording.arm(OURS), said, wanted, outcome, sentence)
+
+
+def _lost(measured):
+    """The row that no request was refused or failed: the worst of our cells."""
+    wanted, found = f'at most {percent(MOST_LOST, 0)}', []
+    for measures in measured:
+        if measures.cell.arm in (OURS, PAPER_ARM):
+            share, reason = wording.attempt(measures.failed_share)
+            if reason is None:
+                found.append((share, measures.cell))
+    name = 'requests refused or failed'
+    if not found:
+        return Row(TRUST, name, 'all workloads', wording.arm(OURS), wording.NONE, wanted, UNMEASURED,
+                   'Not measured: no request began in a measured interval.')
+    share, cell = max(found, key=lambda pair: pair[0])
+    fine = share <= MOST_LOST
+    where = f'{wording.arm(cell.arm)}, {wording.condition(cell)}'
+    return Row(TRUST, name, f'worst of {len(found)} cells', wording.arm(cell.arm), percent(share, 2), wanted,
+               REACHED if fine else MISSED,
+               '' if fine else f'{percent(share, 2)} of the requests were refused or failed ({where}); such requests '
+               'are in no latency, so the latencies of that cell flatter.')
+
+
+@dataclass(frozen=True)
+class Saving:
+    """By how much the mean latency of an arm is below stock Squid's under one condition: {subject: Figure or reason}.
+    The figure's value is the ratio of the means; 1 - value is the saving that the paper speaks of."""
+
+    cell: object
+    figures: dict
+
+    @property
+    def share(self):
+        """Saving over all objects; None if not measured."""
+        figure = self.figures['all']
+        return None if isinstance(figure, str) else 1 - figure.value
+
+
+def savings(groups):
+    """[Saving] for each condition that has stock Squid and an MSF-RS arm: where does the paper's claim hold today?"""
+    found = []
+    for group in groups:
+        for arm in (PAPER_ARM, OURS):
+            if STOCK in group and arm in group:
+                cell = group[arm].cell
+                subjects = {'all': {}}
+                subjects.update({name: {'name': name} for name in cell.weights})
+                subjects.update({label: {'size': size} for size, label in SIZE_LABELS.items()})
+                subjects.update({'near servers': {'near': True}, 'far servers': {'near': False}})
+                figures = {}
+                for subject, which in subjects.items():
+                    figure, reason = wording.attempt(lambda: relative_mean(group[arm], group[STOCK], **which))
+                    figures[subject] = reason if figure is None else figure
+                found.append(Saving(cell, figures))
+    return found
+
+
+def _claim_row(found):
+    """The paper's claim on the mean latency: not a target but a question, so the row is a finding."""
+    low, high = paper.LATENCY_CLAIM.value
+    name, wanted = 'mean latency saved against stock', f'paper: {percent(low, 0)} to {percent(high, 0)}'
+    compared = f'{wording.arm(OURS)} / {wording.arm(STOCK)}'
+    known = [saving for saving in found if saving.cell.arm == OURS and saving.share is not None]
+    if not known:
+        return Row(CLAIM, name, 'all workloads', compared, wording.NONE, wanted, UNMEASURED,
+                   'Not measured: no condition has both arms.')
+    best, least = (pick(known, key=lambda saving: saving.share) for pick in (max, min))
+    holds = sum(1 for saving in known if saving.share >= low)
+    sentence = (f'Over all objects, at least {percent(low, 0)} of the mean latency is saved in {holds} of {len(known)} '
+                f'conditions; most in {wording.condition(best.cell)} ({percent(best.share, 0)}), least in '
+                f'{wording.condition(least.cell)} ({percent(least.share, 0)}).')
+    return Row(CLAIM, name, f'{len(known)} conditions', compared,
+               f'{percent(least.share, 0)} to {percent(best.share, 0)}', wanted, FINDING, sentence)
+
+
+def _bench(bench):
+    """Rows of the scheduler's benchmark: `bench` has ns_per_release, classes, queued, bytes_per_queued_request."""
+    where = f"{bench.get('classes', 1000)} classes, {bench.get('queued', 100000)} queued"
+    hint = 'Not measured here: run make bench.'
+    cost, size = bench.get('ns_per_release'), bench.get('bytes_per_queued_request')
+    wanted = f'at most {MOST_NS_PER_RELEASE} ns'
+
+    def row(name, *rest):
+        return Row(COST, name, where, 'scheduler alone', *rest)
+
+    if cost is None:
+        first = row('one release', wording.NONE, wanted, UNMEASURED, hint)
+    else:
+        fine = cost <= MOST_NS_PER_RELEASE
+        first = row('one release', f'{cost:.0f} ns', wanted, REACHED if fine else MISSED,
+                    '' if fine else f'A release took {cost:.0f} ns with {where}; {wanted} was wanted.')
+    if size is None:
+        return [first, row('memory per queued request', wording.NONE, 'stated', UNMEASURED, hint)]
+    return [first, row('memory per queued request', f'{size:.0f} bytes', 'stated', FINDING)]

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How figures, arms and conditions are written, in the terminal and in the report alike."""
+import math
+import re
+
+from . import workloads
+from .stats import StatsError
+
+ARMS = {
+    'stock': 'stock Squid',
+    'off': 'msfrs off',
+    'stock-pools': 'delay pools',
+    'stock-htb': 'HTB behind Squid',
+    'msfrs-paper': 'MSF-RS (paper)',
+    'msfrs': 'MSF-RS',
+    'msfrs-edge': 'MSF-RS told by msfrs-edge',
+    'sjf': 'least left first',
+    'fifo': 'FIFO on requests',
+    'drr': 'DRR on requests',
+    'msfq': 'MSFQ on requests',
+}
+
+NONE = '-'
+
+
+_UNIT = re.compile(r'(?<=\d) (?=(?:%|s|ms|ns|kB|MB|BDP|[kMG]?bit/s|users|bytes|cells|conditions)(?!\w))')
+NO_BREAK = '\u00a0'
+
+
+def units_kept(text):
+    """`text` with a space that does not break between each figure and its unit."""
+    return _UNIT.sub(NO_BREAK, text)
+
+
+def arm(name):
+    """An arm in words; names that are not known stay."""
+    return ARMS.get(name, name)
+
+
+def arm_order(name):
+    """Sort key: the arms in the order of ARMS, others behind by name."""
+    known = list(ARMS)
+    return (known.index(name) if name in known else len(known), name)
+
+
+def rate(bits):
+    """2e6 -> '2 Mbit/s'."""
+    for size, unit in ((1e9, 'Gbit/s'), (1e6, 'Mbit/s'), (1e3, 'kbit/s')):
+        if bits >= size:
+            return f'{bits / size:g} {unit}'
+    return f'{bits:g} bit/s'
+
+
+def percent(share, digits=1):
+    """0.9812 -> '98.1 %'."""
+    return f'{share * 100:.{digits}f} %'
+
+
+def signed_percent(share, digits=1):
+    """0.012 -> '+1.2 %'."""
+    text = f'{share * 100:+.{digits}f}'
+    return f"{text.lstrip('+-') if float(text) == 0 else text} %"
+
+
+def interval(pair):
+    """(0.31, 0.4) -> '31 % to 40 %'."""
+    return f'{percent(pair[0], 0)} to {percent(pair[1], 0)}'
+
+
+def number(value, digits=3):
+    """About `digits` figures, without an exponent: 0.0412, 3.14, 451, 12300."""
+    if math.isinf(value):
+        return 'not reached'
+    if value == 0:
+        return '0'
+    after = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f'{value:.{min(after, 6)}f}'
+
+
+def seconds(value):
+    """1.234 -> '1.23 s'; 0.0123 -> '12.3 ms'; inf -> 'not reached' (too few requests finished to know)."""
+    if math.isinf(value):
+        return 'not reached'
+    return f'{number(value * 1e3)} ms' if value < 0.1 else f'{number(value)} s'
+
+
+def ratios(values):
+    """{class: ratio} -> '4.02:2.01:1'; the last one is what the others are measured by, if it is 1."""
+    *others, last = values.values()
+    return ':'.join([*(f'{value:.2f}' for value in others), '1' if last == 1 else f'{last:.2f}'])
+
+
+def plain(values):
+    """{class: weight} -> '4:2:1'."""
+    return ':'.join(f'{value:g}' for value in values.values())
+
+
+def users(cell):
+    """'4+4+4 users', in the order of the classes."""
+    return '+'.join(str(cell.users_of(name)) for name in cell.weights) + ' users'
+
+
+def buffer(cell):
+    """The ISP's buffer in bandwidth-delay products and bytes, as far as recorded."""
+    if cell.buffer_bdp is not None:
+        return f'ISP buffer {cell.buffer_bdp:g} BDP'
+    return f'ISP buffer {cell.buffer_bytes / 1e3:g} kB' if cell.buffer_bytes else 'ISP buffer not recorded'
+
+
+def setting(cell):
+    """What tells one condition of a workload from another, in a few words."""
+    words = [rate(cell.rate_bps)]
+    parameters = cell.parameters
+    if 'load' in parameters:
+        words.append(f"load {parameters['load']:g}")
+    if 'share' in parameters:
+        words.append(f"CBR {parameters['share'] * 100:g} %")
+    if 'period_s' in parameters:
+        words.append(f"every {parameters['period_s']:g} s")
+    if parameters.get('http2', 1) < 1:
+        words.append(f"{percent(parameters['http2'], 0)} over HTTP/2")
+    if 'idle' in parameters:
+        words.append(f"{parameters['idle']:g} idle tunnels a user" if parameters['idle'] else 'no idle tunnels')
+    if 'downloads' in parameters:
+        words.append(f"{parameters['downloads']:g} {'download' if parameters['downloads'] == 1 else 'downloads'} each")
+    if cell.direct:
+        words.append(f"{len(cell.direct)} by {'QUIC' if parameters.get('quic') else 'TCP'} past it")
+    if parameters.get('only'):
+        words.append(f"{parameters['only']} alone")
+    if parameters.get('repeat', 1) > 1:
+        words.append(f"{parameters['repeat']:g} times")
+    if len(set(cell.rtts_ms)) == 1:
+        words.append(f'servers at {cell.rtts_ms[0]:g} ms')
+    words.append(buffer(cell))
+    if cell.repeated:
+        words.append(f'seed {cell.seed}')
+    return ', '.join(words)
+
+
+def workload(cell):
+    """The workload's name in words; names that are not known stay."""
+    return workloads.of(cell).title
+
+
+def condition(cell):
+    """A condition in full."""
+    return f'{workload(cell)}: {setting(cell)}, {users(cell)}, {cell.seconds:.0f} s'
+
+
+def condition_order(cell):
+    """Sort key of conditions: by workload, parameters, rate, ISP buffer."""
+    known = list(workloads.WORKLOADS)
+    place = known.index(cell.workload) if cell.workload in known else len(known)
+    parameters = sorted((key, str(value)) for key, value in cell.parameters.items())
+    return (place, cell.rate_bps, parameters, cell.buffer_bdp or 0, cell.buffer_bytes or 0, str(cell.condition()))
+
+
+def attempt(measure, *arguments):
+    """(value, None), or (None, reason) where it could not be measured."""
+    try:
+        return measure(*arguments), None
+    except StatsError as error:
+        return None, str(error)
+
+
+def shown(form, measure, *arguments):
+    """`form` of what `measure` returns, or NONE."""
+    value, _ = attempt(measure, *arguments)
+    return NONE if value is None else form(value)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is run, in one type from the plan to the report: a Condition, and what a cell is told beside it."""
+import dataclasses
+import json
+import pathlib
+
+#: A link of this rate takes one lane; a faster one, with more packets to move, as many more as it is faster.
+LANE_BPS = 4e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """What several arms are compared under."""
+
+    workload: str
+    arms: tuple                 #: a cell has one of them
+    duration_s: float           #: in which requests start
+    warmup_s: float             #: of it, not measured, but recorded
+    parameters: dict = dataclasses.field(default_factory=dict)      #: of the workload
+    rate_bps: float = 2e6       #: C
+    buffer_bdp: float = 1.5     #: the ISP's queue, in bandwidth-delay products
+    drain_s: float = 0.0        #: waited for what is still in flight
+    seed: int = 1
+    counts: tuple = None        #: users of each class, in order of weight; None: as many as the rate wants
+    rtts_ms: tuple = None       #: of the servers; None: those that the options say
+
+    @property
+    def arm(self):
+        """That of a cell."""
+        return self.arms[0]
+
+    @property
+    def lanes(self):
+        """How many lanes a cell takes."""
+        return max(1, round(self.rate_bps / LANE_BPS))
+
+    def label(self):
+        """Short and unique among the conditions of a run; good for a directory's name."""
+        said = ''.join(f'-{name}{value}' for name, value in sorted(self.parameters.items()))
+        if self.counts:
+            said += '-u' + '+'.join(map(str, self.counts))
+        if self.rtts_ms:
+            said += f'-{min(self.rtts_ms):g}ms' if len(set(self.rtts_ms)) == 1 else '-rtts'
+        return f'{self.workload}{said}-{self.rate_bps / 1e6:g}M-{self.buffer_bdp:g}bdp-s{self.seed}'.replace('/', '_')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What all cells of a run are told alike: the options of these names."""
+
+    weights: dict                #: class to weight, highest first
+    squid: str                   #: program for the arms that need the patched one
+    stock_squid: str             #: program for the others
+    sizes: dict = None           #: of the responses; None: the paper's
+    distance: str = 'auto'       #: what makes it, see site.delay
+    delayline: str = None
+    isp: str = 'tbf'             #: what makes the link slow, see site.bottleneck
+    hosts: str = 'namespaces'    #: what they are made of, see site.fabrics
+    six_every: int = 4           #: every so many users have IPv6 only; 0: none
+    tls_share: float = 0.0       #: share of the requests that are made with TLS
+    keep: bool = False           #: copy everything that the daemons wrote
+
+    @classmethod
+    def of(cls, options):
+        """That of the options."""
+        return cls(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Setup)})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CellSpec(Setup, Condition):
+    """Everything a cell needs to know; stored as JSON. `counts` and `rtts_ms` are filled in."""
+
+    name: str                    #: also its directory's
+    directory: str
+    buffer_rtt_ms: float = None  #: of a bandwidth-delay product of the buffer; None: the servers' mean
+
+    @classmethod
+    def under(cls, condition, setup, **more):
+        """A cell of a condition. more: what neither says, or says less of."""
+        return cls(**{**vars(condition), **vars(setup), **more})
+
+    def store(self, path):
+        """Writes it to a file."""
+        pathlib.Path(path).write_text(json.dumps(dataclasses.asdict(self), indent=1) + '\n')
+
+    @classmethod
+    def read(cls, path):
+        """That of such a file."""
+        return cls(**json.loads(pathlib.Path(path).read_text()))

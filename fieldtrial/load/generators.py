@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The load of a cell: a load generator on each host of users, all told the same but for whose requests they make, and
+one set of records out of what they write."""
+import contextlib
+import json
+import shutil
+import sys
+import time
+
+from ..base.paths import ROOT
+from ..site.processes import Daemon
+from .merge import merge
+
+#: From "load generator started" to t0: it has to read its spec and import its modules, on a busy machine too.
+LEAD_S = 4.0
+#: What each further one takes on top of that.
+LEAD_EACH_S = 1.0
+
+
+class Generators:
+    """`directory` gets the logs and, by `merge`, the records."""
+
+    def __init__(self, world, directory):
+        self._world, self._directory = world, directory
+        alone = len(world.groups) == 1
+        self._labels = {host: '' if alone else f'-{host.role}' for host in world.groups}
+        self._daemons = []
+        self.lead_s = LEAD_S + LEAD_EACH_S * (len(world.groups) - 1)
+
+    @contextlib.contextmanager
+    def started(self, spec):
+        """Runs them within the block. spec: what all are told. Where that is left by an exception, what each one has
+        written is kept as it is."""
+        try:
+            with contextlib.ExitStack() as stack:
+                self._daemons = [stack.enter_context(self._start(spec, host, users))
+                                 for host, users in self._world.groups.items()]
+                yield
+        except BaseException:
+            for host, label in self._labels.items():
+                for path in self._part(host).glob('*'):
+                    shutil.copyfile(path, self._directory / f'{path.stem}{label}{path.suffix}')
+            raise
+
+    def _start(self, spec, host, users):
+        label, out = self._labels[host], self._part(host)
+        out.mkdir(parents=True)
+        path = self._world.directory / f'load{label}.json'   # where the users' host sees it
+        path.write_text(json.dumps({**spec, 'mine': [user.name for user in users], 'out': str(out)}, indent=1) + '\n')
+        return Daemon(host, [sys.executable, '-m', 'fieldtrial.load', str(path)],
+                      self._directory / f'loadgen{label}.log', cwd=ROOT,
+                      command='load generator' + (label and f' of {host.role}'))
+
+    def _part(self, host):
+        return self._world.directory / 'load' / host.role
+
+    def wait(self, timeout):
+        """Whether all have ended, after at most `timeout` seconds. Raises TrialError if one has failed."""
+        end = time.monotonic() + timeout
+        running = [daemon for daemon in self._daemons if daemon.wait(max(0.0, end - time.monotonic())) is None]
+        for daemon in self._daemons:
+            if daemon.poll():
+                daemon.check()
+        return not running
+
+    def last_words(self):
+        """The ends of their logs, for messages."""
+        return '\n'.join(daemon.last_words() for daemon in self._daemons)
+
+    def merge(self):
+        """Their records as those of one, into the cell's directory."""
+        merge([self._part(host) for host in self._labels], self._directory)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""HTTP/1 for many users in one process: each has source addresses and kept-open connections of its own. HTTP/2 is in
+http2.
+
+Requests are plain (origin form, no proxy): the gateway intercepts them. Bodies are read in pieces and dropped. Never
+more than one request waits on a connection, and a user's connections are not limited here: the workload says how many
+requests are in flight, so a request never waits inside the client. Newer aiohttp (3.10 and later, as in Debian 13)
+repeats a GET once if a kept connection turns out to be dead before the response begins, as browsers do; the record is
+one request all the same.
+"""
+import ipaddress
+import socket
+import ssl
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+
+from . import http2
+from ...base.strict import SpecError
+
+#: Connections idle for longer are closed by the client, before nginx (75 s) or Squid (120 s) close them: no request
+#: meets a connection that is just going away.
+KEEP_OPEN_S = 30.0
+HEADERS = {'User-Agent': 'msfrs-fieldtrial', 'Accept': '*/*', 'Accept-Encoding': 'identity'}
+
+
+class _Table(AbstractResolver):
+    """Answers from the servers' known addresses; asks nobody."""
+
+    def __init__(self, addresses):
+        self._addresses = addresses    # {name: (address, ...)}
+
+    async def resolve(self, host, port=0, family=socket.AF_UNSPEC):
+        found = [{'hostname': host, 'host': address, 'port': port, 'family': family_of(address), 'proto': 0,
+                  'flags': socket.AI_NUMERICHOST}
+                 for address in self._addresses.get(host, ()) if family in (socket.AF_UNSPEC, family_of(address))]
+        if not found:
+            raise OSError(f'{host}: no address')
+        return found
+
+    async def close(self):
+        pass
+
+
+def family_of(address):
+    """AF_INET or AF_INET6."""
+    return socket.AF_INET6 if ':' in address else socket.AF_INET
+
+
+async def look_up(loop, servers):
+    """{name: addresses}: as given, otherwise from the system's resolver. Raises SpecError."""
+    found = {}
+    for server in servers:
+        if server.addresses:
+            found[server.name] = server.addresses
+            continue
+        try:
+            answers = await loop.getaddrinfo(server.name, None, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise SpecError(f'server {server.name}: cannot be looked up ({error.strerror or error}); '
+                            'give its "addresses" or mend the resolver') from None
+        found[server.name] = tuple(dict.fromkeys(answer[4][0] for answer in answers))
+    return found
+
+
+class Clients:
+    """The connections of all users."""
+
+    def __init__(self, spec, addresses):
+        """addresses: {server name: addresses}. Raises SpecError if a user can reach no server."""
+        self._spec, self._sessions, self._table = spec, {}, _Table(addresses)
+        self._addresses = addresses
+        self._families = {name: {family_of(address) for address in known} for name, known in addresses.items()}
+        self._tls = ssl.create_default_context(cafile=spec.tls_ca) if spec.tls_share else None
+        #: http2.Tunnels; None where the workload has none.
+        self.tunnels = http2.Tunnels(spec, self._road) if spec.workload.tunnels() else None
+        for user in spec.users:
+            if not self.reachable(user):
+                kinds = ', '.join(sorted({f'IPv{ipaddress.ip_address(a).version}' for a in user.addresses}))
+                raise SpecError(f'user {user.name}: has {kinds} alone, and no server has that')
+
+    def reachable(self, user):
+        """The servers that share an address family with the user."""
+        own = {family_of(address) for address in user.addresses}
+        return [server for server in self._spec.servers if own & self._families[server.name]]
+
+    def _road(self, user, server):
+        """The addresses (from, to) between a user and a server."""
+        source = next(address for address in user.addresses if family_of(address) in self._families[server.name])
+        return source, next(address for address in self._addresses[server.name]
+                            if family_of(address) == family_of(source))
+
+    def get(self, user, server, path, via):
+        """The request, one of run.WAYS, as a context manager of aiohttp: entering it waits for the response's header."""
+        if via == 'h2':
+            return self.tunnels.get(user, server, path)
+        source, _ = self._road(user, server)
+        session = self._sessions.get((user.name, source))
+        if session is None:
+            session = self._sessions[user.name, source] = self._session(source)
+        scheme, port, usual = {'http': ('http', self._spec.port, 80), 'https': ('https', self._spec.tls_port, 443),
+                               'direct': ('http', self._spec.direct_port, 80)}[via]
+        where = server.name if port == usual else f'{server.name}:{port}'
+        return session.get(f'{scheme}://{where}{path}', allow_redirects=False)
+
+    def _session(self, source):
+        connector = aiohttp.TCPConnector(
+            limit=0, limit_per_host=0, local_addr=(source, 0), family=family_of(source), resolver=self._table,
+            use_dns_cache=False, keepalive_timeout=KEEP_OPEN_S, ssl=self._tls)
+        return aiohttp.ClientSession(
+            connector=connector, headers=HEADERS, cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None), auto_decompress=False, trust_env=False)
+
+    async def close(self):
+        """Closes every connection."""
+        if self.tunnels:
+            await self.tunnels.close()
+        for session in self._sessions.values():
+            await session.close()

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Saturation: everybody always wants more. Section 5.2, first phase, and section 7 (1) of the paper.
+
+With think_s=5 and inflight=1 it is the paper's own simulation of clients; it loads 2 Mbit/s only with many users.
+"""
+from ..traffic import closed
+from ..traffic.workload import Workload
+
+
+class Backlogged(Workload):
+    """A closed loop of every user, all the time."""
+
+    name = 'backlogged'
+    summary = 'saturated: every user keeps requests in flight all the time'
+    parameters = closed.PARAMETERS
+
+    async def run(self, run):
+        """See Workload."""
+        await closed.run(run, self.values['inflight'], self.values['think_s'], self.phases(run.spec),
+                         via=lambda _slot: self.via)
+
+
+WORKLOAD = Backlogged

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Half of the users of each class bypass Squid: elastic traffic that nobody holds back, beside traffic that is held.
+
+Every second user of a class downloads one large file after the other, directly: by TCP from a port that is not
+intercepted, or with quic=yes by QUIC (ngtcp2's client and server; HTTP/3, cubic). The others are a closed loop over
+kept tunnels through Squid. What counts is what these have of the link, against the same load with Squid as it comes:
+there they are so many plain TCP connections. And that they share it by weight.
+
+QUIC's downloads are daemons of the cell (`load/quic.py`), not requests of the load generator: what each of them
+brought is in no table, and they come from the address of the users' host.
+"""
+import asyncio
+
+from ...site import grid
+from ..traffic import closed
+from ..traffic.offers import Offer
+from ..traffic.run import PAUSE_AFTER_FAILURE_S
+from ..traffic.workload import Parameter, Workload
+
+#: Bytes of a file that bypasses Squid: the largest that servers have. At 2 Mbit/s it lasts for eight minutes.
+BULK = grid.nearest(grid.HIGH)
+
+
+class Bypass(Workload):
+    """A closed loop of half of the users; bulk downloads of the others, past Squid."""
+
+    name = 'bypass'
+    summary = 'saturated, and every second user bypasses Squid with a bulk download, by TCP or QUIC'
+    via = 'h2'
+    parameters = closed.PARAMETERS[:1] + (
+        Parameter('connections', 'integer', 1, 'connections', 'of each user who bypasses Squid, one download on each',
+                  low=1, high=16),
+        Parameter('quic', 'yes/no', False, '', 'whether these use QUIC instead of TCP'))
+
+    def direct(self, users):
+        """See Workload."""
+        found, seen = [], {}
+        for user in users:
+            seen[user.cls] = seen.get(user.cls, 0) + 1
+            if seen[user.cls] % 2 == 0:
+                found.append(user)
+        return tuple(found)
+
+    def quic_downloads(self, users, servers):
+        """See Workload."""
+        return self._downloads(users, lambda _user: servers) if self.values['quic'] else ()
+
+    def _downloads(self, users, reachable):
+        """(user, server) of each download, from servers spread over all that there are."""
+        wanted = [user for user in self.direct(users) for _ in range(self.values['connections'])]
+        return tuple((user, reachable(user)[number * len(reachable(user)) // len(wanted)])
+                     for number, user in enumerate(wanted))
+
+    async def run(self, run):
+        """See Workload."""
+        spec = run.spec
+        beside = self.direct(spec.users)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(spec),
+                                         via=lambda _slot: self.via,
+                                         users=[user for user in spec.mine if user not in beside]))
+            if not self.values['quic']:
+                for user, server in self._downloads(spec.users, run.offers.reachable):
+                    if user in spec.mine:
+                        tasks.create_task(_download(run, user, server))
+
+
+async def _download(run, user, server):
+    """One file after the other, to the end of the run."""
+    while run.now() < run.spec.duration_s:
+        request = await run.fetch(user, Offer(server, BULK, False), 'bulk', via='direct')
+        if request.outcome != 'ok':
+            await asyncio.sleep(PAUSE_AFTER_FAILURE_S)
+
+
+WORKLOAD = Bypass

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Saturation, and one user also receives UDP beside Squid. Section 6 (2) of the paper: traffic of a class that no
+request of the gateway's caused is that class's service all the same.
+
+The stream goes to the first user all the time. Its rate should be below the user's fair share of the link, which at
+weights 4:2:1 with four users each is 14 % for a user of the first class: then the user can, and should, have the rest
+of its share through Squid and no more.
+"""
+from ..traffic.workload import CbrStream, Parameter
+from .backlogged import Backlogged
+
+
+class Excess(Backlogged):
+    """Backlogged, with a CbrStream to the first user."""
+
+    name = 'excess'
+    summary = 'saturated, and the first user also receives UDP at a constant rate beside Squid'
+    parameters = Backlogged.parameters + (
+        Parameter('share', 'number', 0.1, '', 'rate of the stream, as a share of C', low=0.01, high=0.95),)
+
+    def beside(self, rate_bps, duration_s):
+        """See Workload."""
+        return (CbrStream(self.values['share'] * rate_bps, ((0.0, duration_s),), receiver=0),)
+
+
+WORKLOAD = Excess

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Open arrivals: Poisson, each by a user drawn at random, sizes lognormal. traffic/arrivals.py counts the load.
+
+A user opens as many connections as there are requests, so nothing queues in the client. Give the run a drain time, so
+that what arrives late can end: requests that do not are recorded as unfinished.
+"""
+from ..traffic import arrivals
+from ..traffic.workload import Workload
+
+
+class Open(Workload):
+    """Arrivals that do not wait for answers."""
+
+    name = 'open'
+    summary = 'open arrivals (Poisson) at a share of the link, by users drawn at random'
+    parameters = (arrivals.LOAD,)
+    _arrivals = ()
+
+    def prepare(self, offers):
+        """See Workload."""
+        spec = offers.spec
+        self._arrivals = arrivals.draw(self.wanted(offers), offers.random('gaps'), self.values['load'],
+                                       spec.rate_bps, spec.duration_s)
+        return arrivals.offered(self._arrivals, spec.rate_bps, spec.duration_s)
+
+    def wanted(self, offers):
+        """Endless (user, Offer, path): who wants what, in the order of arrival."""
+        users, draw = offers.spec.users, offers.random('user')
+        own = {user.name: offers.of(user) for user in users}
+        while True:
+            user = draw.choice(users)
+            yield user, next(own[user.name]), None
+
+    async def run(self, run):
+        """See Workload."""
+        await arrivals.play(run, self._arrivals, self.via)
+
+
+WORKLOAD = Open

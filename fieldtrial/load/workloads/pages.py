@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Page loads, as a browser makes them: first the document, then the other objects over several connections at once.
+
+A page lives on one server; its connections are kept open for the next page there. The page load time runs from asking
+for the document to the last byte of the last object. The user thinks (exponentially) before the next page. Whether the
+link is saturated follows from users, objects and think time: 12 users with 12 objects and 5 s offer 3.3 times what
+2 Mbit/s carry. `background` adds requests in flight of every user that belong to no page.
+"""
+import asyncio
+
+from ..traffic import closed
+from ..traffic.run import PAUSE_AFTER_FAILURE_S
+from ..traffic.workload import Parameter, Workload
+
+
+class Pages(Workload):
+    """A closed loop of page loads for every user."""
+
+    name = 'pages'
+    summary = 'page loads: a document, then its objects over six connections, then think time'
+    parameters = (
+        Parameter('objects', 'integer', 12, 'objects', 'objects of a page, the document counted', low=1, high=1000),
+        Parameter('connections', 'integer', 6, 'connections', 'requests of a page in flight at once', low=1, high=64),
+        Parameter('think_s', 'number', 5.0, 's', 'mean pause (exponential) between two pages of a user', low=0.0,
+                  high=3600.0),
+        Parameter('background', 'integer', 0, 'requests', 'requests in flight of every user beside its pages', low=0,
+                  high=256))
+
+    async def run(self, run):
+        """See Workload."""
+        async with asyncio.TaskGroup() as tasks:
+            for user in run.spec.mine:
+                tasks.create_task(self._browse(run, user))
+            if self.values['background']:
+                tasks.create_task(closed.run(run, self.values['background'], 0.0, self.phases(run.spec), 'background',
+                                             lambda _slot: self.via))
+
+    async def _browse(self, run, user):
+        pages, think_s = run.offers.pages(user, self.values['objects']), self.values['think_s']
+        think = run.offers.random('think', user.name)
+        await asyncio.sleep(think.uniform(0.0, think_s))    # otherwise all would begin at the same instant
+        number = 0
+        while run.now() < run.spec.duration_s:
+            number += 1
+            if not await self._page(run, user, f'{user.name}-p{number}', next(pages)):
+                await asyncio.sleep(PAUSE_AFTER_FAILURE_S)
+            await asyncio.sleep(think.expovariate(1.0 / think_s) if think_s else 0.0)
+
+    async def _page(self, run, user, page, offers):
+        """Loads one page and records it; whether all of it came."""
+        started, requests, outcome = run.now(), [], 'unfinished'
+        rest = iter(offers[1:])
+
+        async def connection():
+            for offer in rest:      # shared: each connection takes the next object that nobody has asked for
+                requests.append(await run.fetch(user, offer, 'object', page, via=self.via))
+
+        try:
+            requests.append(await run.fetch(user, offers[0], 'document', page, via=self.via))
+            if requests[0].outcome == 'ok':
+                async with asyncio.TaskGroup() as tasks:
+                    for _ in range(self.values['connections']):
+                        tasks.create_task(connection())
+            outcome = 'ok' if all(request.outcome == 'ok' for request in requests) else 'error'
+        finally:
+            run.records.page(user, page, started, run.now(), requests, outcome)
+        return outcome == 'ok'
+
+
+WORKLOAD = Pages

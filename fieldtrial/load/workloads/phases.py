@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Classes that stop and come back. Section 5.2 and fig. 8 of the paper: four phases of equal length (200 s there).
+
+All; the first class stops; the second stops as well; all again. A class that stops sends no new request; its answers on
+the way still come.
+"""
+from ..traffic.workload import Phase
+from .backlogged import Backlogged
+
+
+class Phases(Backlogged):
+    """Backlogged, with classes that pause."""
+
+    name = 'phases'
+    summary = 'saturated in four phases of a quarter of the run each: all, without class 1, without 1 and 2, all'
+
+    def phases(self, spec):
+        """See Workload. With one class alone the middle phases are silent."""
+        quarter, classes = spec.duration_s / 4, spec.classes
+        active = (classes, classes[1:], classes[2:], classes)
+        labels = ('all', f'without {classes[0]}', 'without ' + ' and '.join(classes[:2]), 'all again')
+        return tuple(Phase(number * quarter, (number + 1) * quarter, on, label)
+                     for number, (on, label) in enumerate(zip(active, labels)))
+
+
+WORKLOAD = Phases

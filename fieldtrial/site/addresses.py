@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who has which address. Pure functions; all from the benchmarking ranges 198.18.0.0/15 (RFC 2544) and 2001:2::/48
+(RFC 5180), which no network routes.
+
+    users     198.18.0.0/16, 2001:2::/49        class c: 198.18.(16 c).0/20 and 2001:2:0:c000::/52
+    servers   198.19.0.0/17, 2001:2:0:8000::/50
+    links     198.19.255.0/30, 2001:2:0:ffff::/64
+"""
+from dataclasses import dataclass
+
+LAN4, LAN6 = '198.18.0.0/16', '2001:2::/49'
+GATEWAY_IN4, GATEWAY_IN6 = '198.18.0.1', '2001:2::1'
+NAMES4, NAMES6 = '198.18.0.2', '2001:2::2'   #: of the name server, where it is a host of its own
+SINK4, SINK6 = '198.18.0.9', '2001:2::9'   #: behind the gateway, of no class
+GATEWAY_OUT4, GATEWAY_OUT6 = '198.19.255.2', '2001:2:0:ffff::2'
+ISP4, ISP6 = '198.19.255.1', '2001:2:0:ffff::1'
+SERVERS4, SERVERS6 = '198.19.0.0/17', '2001:2:0:8000::/50'
+#: Where servers also answer, plain, and no gateway looks.
+DIRECT_PORT = 8080
+MOST_CLASSES = 7
+MOST_USERS = 4000
+#: RTTs up to here are "domestic", above "overseas".
+DOMESTIC_MS = 150.0
+
+
+@dataclass(frozen=True)
+class User:
+    name: str
+    cls: str
+    v4: str
+    v6: str
+
+    @property
+    def addresses(self):
+        return [self.v4, self.v6]
+
+
+@dataclass(frozen=True)
+class Server:
+    name: str
+    group: str
+    rtt_ms: float
+    v4: str
+    v6: str
+
+    @property
+    def addresses(self):
+        return [self.v4, self.v6]
+
+
+def class_prefixes(number):
+    """IPv4 and IPv6 prefix of the class with this number, 1 to MOST_CLASSES."""
+    return f'198.18.{16 * number}.0/20', f'2001:2:0:{number}000::/52'
+
+
+def users(classes, counts):
+    """All users: `counts[i]` of `classes[i]`, each with a /64 of its own in IPv6."""
+    if len(classes) > MOST_CLASSES:
+        raise ValueError(f'{len(classes)} classes: at most {MOST_CLASSES} have addresses')
+    made = []
+    for number, (cls, count) in enumerate(zip(classes, counts, strict=True), start=1):
+        if not 0 <= count <= MOST_USERS:
+            raise ValueError(f'{count} users in class {cls}: allowed are 0 to {MOST_USERS}')
+        for index in range(1, count + 1):
+            made.append(User(f'{cls}-{index}', cls, f'198.18.{16 * number + index // 256}.{index % 256}',
+                             f'2001:2:0:{number}{index:03x}::2'))
+    return made
+
+
+def servers(rtts_ms):
+    """One server for each round-trip time."""
+    if not 1 <= len(rtts_ms) <= 200:
+        raise ValueError(f'{len(rtts_ms)} servers: allowed are 1 to 200')
+    made = []
+    for index, rtt in enumerate(rtts_ms, start=1):
+        near = rtt <= DOMESTIC_MS
+        made.append(Server(f's{index:02d}.test', 'domestic' if near else 'overseas', float(rtt),
+                           f'198.19.{1 if near else 2}.{index}', f'2001:2:0:800{1 if near else 2}::{index:x}'))
+    return made

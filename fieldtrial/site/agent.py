@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What runs in each container of the trial: does there what the trial asks for, over a unix socket, with no more rights
+than the container has.
+
+    python3 -m fieldtrial.site.agent ROLE            serves DIRECTORY/ROLE.sock until SIGTERM
+    python3 -m fieldtrial.site.agent --group KIND    the same as the first of KIND-1, KIND-2, ... that is free
+    python3 -m fieldtrial.site.agent --check ...     for health checks: exit code 0 if it answers and nothing has failed
+
+A connection carries one request (messages.py). A process that is started lives as long as its connection: whoever
+asked for it and dies does not leave it behind. Files and sockets are opened here and handed over open.
+"""
+import argparse
+import contextlib
+import fcntl
+import itertools
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+from . import host, messages
+
+#: Shared by the containers of one project, and nobody else.
+DIRECTORY = os.environ.get('MSFRS_HOSTS', '/run/msfrs')
+#: How long a process may take to end by itself once nobody wants it any more, seconds.
+PATIENCE_S = 3.0
+
+
+class Agent:
+    """Answers requests. `failed` names the processes that ended by themselves with an error."""
+
+    def __init__(self):
+        self.failed = []
+        self._processes = set()
+
+    def serve(self, listener):
+        """Until the listener is closed."""
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def stop(self):
+        """Ends what was started here."""
+        for process in list(self._processes):
+            _end(process)
+
+    def _answer(self, connection):
+        with connection, contextlib.suppress(OSError, ValueError):
+            message, files = messages.receive(connection)
+            try:
+                if message:
+                    getattr(self, f'do_{message.pop("do")}')(connection, files, **message)
+            finally:
+                for file in files:
+                    os.close(file)
+
+    def do_check(self, connection, _files):
+        """Whether all is well, and on which machine."""
+        messages.send(connection, {'failed': self.failed, 'machine': socket.gethostname()})
+
+    def do_run(self, connection, _files, argv, input=None, timeout=30.0, cwd=None):
+        """A command to its end."""
+        try:
+            done = subprocess.run(argv, input=input, capture_output=True, text=True, errors='replace', timeout=timeout,
+                                  cwd=cwd, check=False, stdin=None if input is not None else subprocess.DEVNULL)
+        except FileNotFoundError:
+            messages.send(connection, {'missing': argv[0]})
+        except subprocess.TimeoutExpired:
+            messages.send(connection, {'late': timeout})
+        else:
+            messages.send(connection, {'code': done.returncode, 'stdout': done.stdout, 'stderr': done.stderr})
+
+    def do_start(self, connection, files, argv, cwd=None):
+        """A process with these files as standard output and standard error. Answers its pid, then its exit code."""
+        try:
+            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=files[0], stderr=files[1], cwd=cwd,
+                                       start_new_session=True)
+        except OSError as error:
+            messages.send(connection, {'errno': error.errno})
+            return
+        for file in files:
+            os.close(file)
+        files.clear()
+        self._processes.add(process)
+        stopped = threading.Event()
+        try:
+            messages.send(connection, {'pid': process.pid})
+            threading.Thread(target=self._obey, args=(connection, process, stopped), daemon=True).start()
+            code = process.wait()
+            if code and not stopped.is_set():
+                self.failed.append(f'{os.path.basename(argv[0])} ended with {code}')
+            messages.send(connection, {'code': code})
+        finally:
+            self._processes.discard(process)
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    @staticmethod
+    def _obey(connection, process, stopped):
+        """Signals that are asked for; the end, when nobody is there any more to ask."""
+        with contextlib.suppress(OSError, ValueError):
+            while message := messages.receive(connection)[0]:
+                stopped.set()
+                process.send_signal(message['signal'])
+        stopped.set()
+        _end(process)
+
+    def do_open(self, connection, _files, path):
+        """A file below /proc, to read."""
+        try:
+            if not os.path.normpath(path).startswith('/proc/'):
+                raise PermissionError(1, 'only below /proc')
+            file = os.open(path.replace('/proc/net/', '/proc/thread-self/net/'), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            messages.send(connection, {'errno': error.errno})
+            return
+        messages.send(connection, {}, [file])
+        os.close(file)
+
+    def do_socket(self, connection, _files, **how):
+        """A socket of this network."""
+        try:
+            made = host.new_socket(**how)
+        except OSError as error:
+            messages.send(connection, {'errno': error.errno, 'said': str(error)})
+            return
+        with made:
+            messages.send(connection, {}, [made.fileno()])
+
+
+def _end(process):
+    for signum in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signum)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_S)
+
+
+def path_of(role):
+    """The socket of the agent that plays this role."""
+    return f'{DIRECTORY}/{role}.sock'
+
+
+def ask(role, message, files=(), timeout=None):
+    """A new connection with this request on its way. Raises OSError."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(timeout)
+        connection.connect(path_of(role))
+        messages.send(connection, message, files)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def group_roles(kind):
+    """The roles KIND-1, KIND-2, ... that agents play, or have played without ending in order."""
+    names = os.listdir(DIRECTORY) if os.path.isdir(DIRECTORY) else ()
+    matches = (re.fullmatch(rf'{kind}-([1-9][0-9]*)\.sock', name) for name in names)
+    return tuple(f'{kind}-{number}' for number in sorted(int(match[1]) for match in matches if match))
+
+
+def claim(kind):
+    """(the first role KIND-1, KIND-2, ... that nobody else holds, the open file that holds it). Its lock goes with the
+    process, so the next container takes the place of one that was killed."""
+    for number in itertools.count(1):
+        role = f'{kind}-{number}'
+        file = open(f'{DIRECTORY}/{role}.lock', 'w', encoding='ascii')
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return role, file
+        except BlockingIOError:
+            file.close()
+
+
+def _asked(role):
+    """(what the agent answers to a check, or None; why)."""
+    try:
+        with ask(role, {'do': 'check'}, timeout=5.0) as connection:
+            return messages.receive(connection)[0], 'no answer'
+    except OSError as error:
+        return None, f'{path_of(role)}: {error}'
+
+
+def _check(role):
+    return _report(*_asked(role))
+
+
+def _check_group(kind):
+    """That of this machine, whichever it is."""
+    answers = (_asked(role)[0] for role in group_roles(kind))
+    return _report(next((answer for answer in answers if answer and answer['machine'] == socket.gethostname()), None),
+                   f'{DIRECTORY}: no agent of {kind} of this container answers')
+
+
+def _report(answer, why):
+    if answer is None or answer['failed']:
+        print('; '.join(answer['failed']) if answer else why)
+        return 1
+    return 0
+
+
+def _serve_group(kind):
+    role, lock = claim(kind)
+    with lock:
+        return _serve(role)
+
+
+def _serve(role):
+    path, agent = path_of(role), Agent()
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # To the group that the trial runs as; whoever may connect may do what the container may.
+    before = os.umask(0o117)
+    listener.bind(path)
+    os.umask(before)
+    listener.listen(64)
+    over = threading.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, lambda *_: over.set())
+    threading.Thread(target=agent.serve, args=(listener,), daemon=True).start()
+    print(f'{role}: ready', flush=True)
+    while not over.wait(3600):
+        pass
+    listener.close()
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    agent.stop()
+    return 0
+
+
+def main(argv=None):
+    """The program; its exit code."""
+    parser = argparse.ArgumentParser(prog='fieldtrial.site.agent', description=__doc__.split('\n\n', maxsplit=1)[0])
+    parser.add_argument('--check', action='store_true', help='ask the one that runs whether all is well, and end')
+    parser.add_argument('--group', action='store_true', help='it is one of several that are alike')
+    parser.add_argument('role', help='which host of the trial this is, or with --group of which kind')
+    arguments = parser.parse_args(argv)
+    return {(False, False): _serve, (False, True): _serve_group, (True, False): _check,
+            (True, True): _check_group}[arguments.check, arguments.group](arguments.role)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

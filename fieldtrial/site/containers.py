@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Hosts that are containers, and the cables between them; for scenarios the same as `netns`.
+
+Containers are made by whoever starts the project (docker/compose.yaml); in each runs an `agent`, which does what is
+asked of it over a unix socket in a directory that they share. A cable is a VXLAN between two containers on the network
+that Docker gave both: so any number of cables has names and addresses of the scenario's own, and Docker's rules for
+internal networks, which drop what does not come from a container's own address, see nothing but the outer packets.
+
+Nothing here needs rights: what takes rights is done by the agents, with those of their containers.
+"""
+import contextlib
+import itertools
+import ipaddress
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from ..base.errors import TrialError
+from . import agent, host, messages
+from .host import HostError
+from .netns import whole_packets
+from .shaping import ETHERNET
+
+#: For messages: where a person finds what to change.
+COMPOSE = 'docker/compose.yaml'
+VXLAN_PORT = 4789
+#: Of an Ethernet cable, and what VXLAN puts around each frame.
+MTU, OUTER = 1500, 50
+START_S = 30.0
+GONE = 'the container of {} has gone'
+
+
+class Host(host.Host):
+    """A container. `role` is that of its agent."""
+
+    def _ask(self, message, files=(), timeout=None):
+        """(answer, files, connection still open)."""
+        try:
+            connection = agent.ask(self.role, message, files, timeout)
+            answer, files = messages.receive(connection)
+        except socket.timeout:
+            raise HostError(f'{self.role}: no answer within {timeout:g} s') from None
+        except OSError:
+            answer = None
+        if answer is None:
+            raise HostError(GONE.format(self.role))
+        return answer, files, connection
+
+    def run(self, *argv, input=None, timeout=30.0, check=True):
+        """See host.Host."""
+        argv = [str(word) for word in argv]
+        answer, _, connection = self._ask({'do': 'run', 'argv': argv, 'input': input, 'timeout': timeout},
+                                          timeout=timeout + 10.0)
+        connection.close()
+        if 'missing' in answer:
+            raise HostError(f'{argv[0]}: not found in the container of {self.role}; build the images again')
+        if 'late' in answer:
+            raise HostError(f'no end after {timeout:g} s: {" ".join(argv)}')
+        if check and answer['code']:
+            raise host.failed(argv, answer['code'], answer['stdout'], answer['stderr'])
+        return answer['stdout']
+
+    def popen(self, argv, *, stdout, stderr, cwd=None):
+        """See host.Host."""
+        return Process(self, [str(word) for word in argv], stdout, stderr, cwd and str(cwd))
+
+    def open(self, path):
+        """See host.Host."""
+        answer, files, connection = self._ask({'do': 'open', 'path': path})
+        connection.close()
+        if not files:
+            raise OSError(answer['errno'], os.strerror(answer['errno']), path)
+        return open(files[0], encoding='ascii')
+
+    def socket(self, family, kind, protocol=0, *, source=None, peer=None, timeout=None):
+        """See host.Host."""
+        answer, files, connection = self._ask({'do': 'socket', 'family': family, 'kind': kind, 'protocol': protocol,
+                                               'source': source, 'peer': peer, 'timeout': timeout})
+        connection.close()
+        if not files:
+            if answer['errno'] is None:
+                raise socket.timeout(answer['said'])
+            raise OSError(answer['errno'], os.strerror(answer['errno']))
+        made = socket.socket(fileno=files[0])
+        made.settimeout(timeout)
+        return made
+
+    def set_kernel(self, settings):
+        """See host.Host. In a container these are set by whoever makes it, so they are only looked at."""
+        for setting in settings:
+            name, _, wanted = setting.partition('=')
+            try:
+                with self.open('/proc/sys/' + name.replace('.', '/')) as file:
+                    found = file.read().split()
+            except OSError as error:
+                raise TrialError(f'{self.role}: sysctl {name}: {error.strerror}') from None
+            if found != wanted.split():
+                raise TrialError(f'{self.role}: sysctl {name} is {" ".join(found)} and must be {wanted}; it is set '
+                                 f'under `sysctls` in {COMPOSE}')
+
+    def networks(self):
+        """{network that Docker gave it: (its interface, its address)}."""
+        found = {}
+        for link in json.loads(self.run('ip', '-j', '-4', 'addr')):
+            for address in link['addr_info']:
+                whole = ipaddress.ip_interface(f'{address["local"]}/{address["prefixlen"]}')
+                if not whole.is_loopback:
+                    found[whole.network] = link['ifname'], str(whole.ip)
+        return found
+
+    def reset(self):
+        """What an earlier scenario left: cables, routes, and what the kernel has learned about its TCP connections."""
+        for link in json.loads(self.run('ip', '-j', '-d', 'link')):
+            if link.get('linkinfo', {}).get('info_kind') in ('vxlan', 'tun', 'bridge'):
+                self.run('ip', 'link', 'del', link['ifname'], check=False)
+        for family in ('-4', '-6'):
+            for rule in json.loads(self.run('ip', family, '-j', 'rule')):
+                if rule['priority'] not in (0, 32766, 32767):
+                    self.run('ip', family, 'rule', 'del', 'pref', rule['priority'])
+            # Docker's own: nothing here is to find a way out.
+            self.run('ip', family, 'route', 'flush', 'exact', 'default', check=False)
+        self.run('ip', 'tcp_metrics', 'flush')
+
+
+class Process:
+    """A process in a container, as subprocess.Popen has it."""
+
+    def __init__(self, where, argv, stdout, stderr, cwd):
+        self._where, self._code = where, None
+        self.stdout = None
+        write = None
+        if stdout == subprocess.PIPE:
+            read, write = os.pipe()
+            self.stdout = open(read, 'rb')
+        try:
+            answer, _, self._connection = where._ask({'do': 'start', 'argv': argv, 'cwd': cwd},
+                                                     [stdout.fileno() if write is None else write, stderr.fileno()])
+        finally:
+            if write is not None:
+                os.close(write)
+        if 'errno' in answer:
+            raise OSError(answer['errno'], os.strerror(answer['errno']), argv[0])
+        self.pid = answer['pid']   #: as the container sees it
+
+    def poll(self):
+        """Exit code (negative: the signal), None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0.0)
+        return self._code
+
+    def wait(self, timeout=None):
+        """The exit code once it has ended. Raises subprocess.TimeoutExpired."""
+        if self._code is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired('process', timeout)
+            try:
+                answer, _ = messages.receive(self._connection)
+            except OSError:
+                answer = None
+            self._connection.close()
+            if answer is None:   # not even the agent is left to say so
+                self._code = -signal.SIGKILL
+                raise TrialError(GONE.format(self._where.role))
+            self._code = answer['code']
+        return self._code
+
+    def send_signal(self, signum):
+        """Sends it, if the process still runs."""
+        with contextlib.suppress(OSError):
+            messages.send(self._connection, {'signal': int(signum)})
+
+    def kill(self):
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+
+class ContainerFabric:
+    """The containers of the project as hosts. One scenario at a time: it begins and ends by resetting them."""
+
+    places = ('domestic', 'overseas')   #: see NetnsFabric
+    names = 'names'
+    probe = 'isp'
+    uncounted = ETHERNET   #: a VXLAN's counters leave it out
+    lasting = True
+
+    def __init__(self):
+        self._hosts = []
+        self._number = itertools.count(1)
+        #: See NetnsFabric: as many as there are containers of users. Who waits for them is sure to find one.
+        self.groups = agent.group_roles('users') or ('users-1',)
+
+    @property
+    def given(self):
+        """See NetnsFabric."""
+        return (*self.groups, 'gw', 'isp', self.names, *self.places)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def host(self, role):
+        """The container with this role, in the state in which it was made. Raises TrialError if it does not run."""
+        made, end = Host(role, role), time.monotonic() + START_S
+        while True:
+            try:
+                agent.ask(role, {'do': 'check'}).close()
+                break
+            except OSError as error:
+                if time.monotonic() > end:
+                    raise TrialError(f'the container of {role} does not answer ({agent.path_of(role)}: '
+                                     f'{error.strerror}); `docker compose ps` shows what became of it') from None
+            time.sleep(0.2)
+        try:
+            made.reset()
+        except HostError as error:
+            raise TrialError(f'{role}: its container may not set up its network; it takes the capability NET_ADMIN '
+                             f'(cap_add in {COMPOSE}):\n  {error}') from None
+        self._hosts.append(made)
+        return made
+
+    def wire(self, a, name_a, b, name_b, *, queue=1000):
+        """See NetnsFabric."""
+        there = b.networks()
+        shared = next(((*ends, *there[network]) for network, ends in a.networks().items() if network in there), None)
+        if not shared:
+            raise TrialError(f'{a.role} and {b.role} have no network of Docker in common ({COMPOSE})')
+        device_a, address_a, device_b, address_b = shared
+        number = next(self._number)
+        for host_, name, device, local, remote in ((a, name_a, device_a, address_a, address_b),
+                                                   (b, name_b, device_b, address_b, address_a)):
+            try:
+                host_.run('ip', 'link', 'add', name, 'mtu', MTU, 'txqueuelen', queue, 'type', 'vxlan', 'id', number,
+                          'local', local, 'remote', remote, 'dev', device, 'dstport', VXLAN_PORT)
+            except HostError as error:
+                raise TrialError(f'{host_.role}: no cable to the next host; it takes the capability NET_ADMIN, the '
+                                 f'kernel module vxlan, and a network with an MTU of {MTU + OUTER} ({COMPOSE}):\n  '
+                                 f'{error}') from None
+            whole_packets(host_, name)
+            host_.run('ip', 'link', 'set', name, 'up')
+
+    @contextlib.contextmanager
+    def directory(self):
+        """See NetnsFabric."""
+        path = tempfile.mkdtemp(prefix='world-', dir=agent.DIRECTORY)
+        os.chmod(path, 0o755)
+        try:
+            yield path
+        finally:
+            for each in self._hosts:   # some files belong to whom daemons ran as
+                with contextlib.suppress(TrialError):
+                    each.run('find', path, '-mindepth', '1', '-delete', check=False)
+            shutil.rmtree(path, ignore_errors=True)
+
+    def close(self):
+        """See NetnsFabric."""
+        made, self._hosts = self._hosts, []
+        for each in made:
+            with contextlib.suppress(TrialError):
+                each.reset()

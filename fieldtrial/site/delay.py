@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Distance: the ISP and the servers connected so that each server has its own round-trip time.
+
+Half of the round-trip time is spent in each direction. Two ways, the same to everybody else: netem where the kernel has
+it, the project's delay line where not.
+"""
+import subprocess
+
+from ..base.errors import TrialError
+from .addresses import SERVERS4, SERVERS6
+from .host import HostError
+from .processes import Daemon
+
+#: Packets that may be under way or waiting in one direction: never the bottleneck.
+QUEUE = 10000
+#: The ISP's own address on cables to servers.
+CORE4, CORE6 = '198.19.0.1', 'fe80::1'
+#: Routing tables of the ISP: for packets that come from servers, and for those whose delay is over.
+BACK, DUE = 91, 92
+TO_SERVERS = [f'route add {SERVERS4} dev far', f'route add {SERVERS6} dev far']
+
+
+def _addresses(server, interface):
+    return [f'addr add {server.v4}/32 dev {interface}', f'addr add {server.v6}/128 dev {interface} nodad']
+
+
+def _to_core(cable, where=''):
+    """The default routes of a host of servers."""
+    return [f'route add default via {CORE4} dev {cable} onlink {where} congctl cubic',
+            f'route add ::/0 via {CORE6} dev {cable} {where} congctl cubic']
+
+
+class DelayLine:
+    """One pair of TUN interfaces with the project's program between them: one at the ISP, one at the servers."""
+
+    name = 'delay line'
+
+    def __init__(self, program):
+        self._program = program
+        self._daemon = None
+
+    def connect(self, fabric, isp, farms, directory):
+        """Addresses and routes on all hosts, and the delays. farms: {host: its servers}. `directory` takes the table
+        and the program's log."""
+        (farm, servers), = farms.items()
+        self._start(farm, f'far@{isp.netns_path}', servers, directory)
+        for host, tun in ((isp, 'far'), (farm, 'near')):
+            host.batch([f'link set {tun} txqueuelen {QUEUE} up'])
+        isp.batch(TO_SERVERS)
+        farm.batch([line for server in servers for line in _addresses(server, 'near')] +
+                   ['route add default dev near congctl cubic', 'route add ::/0 dev near congctl cubic'])
+
+    def _start(self, host, far, servers, directory):
+        table = f'{directory}/delays.txt'
+        with open(table, 'w') as file:
+            for server in servers:
+                for address in server.addresses:
+                    file.write(f'{address} {server.rtt_ms / 2:.3f}ms\n')
+        try:
+            self._daemon = Daemon(host, [self._program, '--tun', 'near', '--tun', far, '--table', table],
+                                  f'{directory}/delayline.log', stdout=subprocess.PIPE)
+        except OSError as error:
+            raise TrialError(f'{self._program}: {error.strerror}; build it with `make` at the top') from None
+        if self._daemon.stdout.readline() != b'ready\n':
+            self._daemon.wait(5)
+            self._daemon.check()
+
+    def check(self):
+        """Raises TrialError if the program has ended."""
+        self._daemon.check()
+
+    def close(self):
+        if self._daemon:
+            self._daemon.stop()
+
+
+class RouterDelayLine(DelayLine):
+    """Both interfaces at the ISP, and a cable to each host of servers: for hosts that cannot reach into each other's
+    networks. A packet is routed twice there: by the side it came in on, then, when it is due, by where it goes."""
+
+    def connect(self, fabric, isp, farms, directory):
+        """See DelayLine."""
+        self._start(isp, 'far', [server for servers in farms.values() for server in servers], directory)
+        isp.batch([f'link set {tun} txqueuelen {QUEUE} up' for tun in ('near', 'far')] + TO_SERVERS)
+        for number, (farm, servers) in enumerate(farms.items(), start=1):
+            cable = f's{number}'
+            fabric.wire(isp, cable, farm, cable)
+            isp.batch([f'addr add {CORE4}/32 dev {cable}', f'addr add {CORE6}/64 dev {cable} nodad'])
+            farm.batch([line for server in servers for line in _addresses(server, cable)] + _to_core(cable))
+            for server in servers:
+                isp.batch([f'route add {server.v4}/32 dev {cable} table {DUE} src {CORE4}',
+                           f'route add {server.v6}/128 dev {cable} table {DUE}'])
+            for family in ((), ('-6',)):
+                isp.batch([f'rule add iif {cable} lookup {BACK}'], 'ip', *family)
+        isp.batch([f'route add default dev near table {BACK}', f'route add ::/0 dev near table {BACK}'])
+        for family in ((), ('-6',)):
+            isp.batch([f'rule add iif near lookup {DUE}'], 'ip', *family)
+
+
+class Netem:
+    """A cable of its own for each server, with netem at both ends. Replies leave by the cable of the address they
+    come from (policy routing), so any number of servers does without classful qdiscs and filters."""
+
+    name = 'netem'
+
+    def qdisc(self, delay_ms):
+        """The arguments of `tc qdisc add`."""
+        return f'netem delay {delay_ms:.3f}ms limit {QUEUE}'
+
+    def connect(self, fabric, isp, farms, directory):
+        """See DelayLine."""
+        everywhere = [(farm, server) for farm, servers in farms.items() for server in servers]
+        for index, (farm, server) in enumerate(everywhere, start=1):
+            cable, table = f's{index}', 100 + index
+            fabric.wire(isp, cable, farm, cable)
+            for host in (isp, farm):
+                host.run('tc', 'qdisc', 'add', 'dev', cable, 'root', *self.qdisc(server.rtt_ms / 2).split())
+            isp.batch([f'addr add {CORE4}/32 dev {cable}', f'addr add {CORE6}/64 dev {cable} nodad',
+                       f'route add {server.v4}/32 dev {cable} src {CORE4}',
+                       f'route add {server.v6}/128 dev {cable}'])
+            farm.batch([*_addresses(server, cable), f'rule add from {server.v4} lookup {table}',
+                        *_to_core(cable, f'table {table}')])
+            farm.batch([f'rule add from {server.v6} lookup {table}'], 'ip', '-6')
+            if server == farms[farm][0]:   # for packets that have no source address yet
+                farm.batch(_to_core(cable))
+
+    def check(self):
+        pass
+
+    def close(self):
+        pass
+
+
+def has_netem(host):
+    """Whether this kernel has netem; tried on this host."""
+    try:
+        host.run('tc', 'qdisc', 'add', 'dev', 'lo', 'root', 'netem', 'delay', '1ms')
+    except HostError:
+        return False
+    host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root')
+    return True
+
+
+def choose(how, isp, program):
+    """how: 'netem', 'delayline', or 'auto' (netem where the kernel has it)."""
+    if how == 'delayline' or (how == 'auto' and not has_netem(isp)):
+        return (DelayLine if isp.netns_path else RouterDelayLine)(program)
+    if how == 'netem' and not has_netem(isp):
+        raise TrialError('this kernel has no netem (sch_netem); use the delay line: --delay delayline')
+    return Netem()

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The users' side of the gateway: cables, and addresses on them."""
+from ..base.errors import TrialError
+from . import addresses
+from .host import HostError
+from .netns import whole_packets
+
+LAN, HOME = 'lan0', 'home0'
+
+
+def connect(fabric, gateway, members):
+    """A cable from the gateway's LAN to HOME of each of these hosts. With more than one of them LAN is a switch, which
+    stands for the one that is in every office; to everybody else it is an interface as any other.
+
+    Where the kernel hands bridged frames to iptables (bridge-nf-call-iptables), REDIRECT works all the same: what comes
+    in at a port comes in on LAN. TPROXY would not: the socket it finds is forgotten on the way through the bridge.
+    """
+    if len(members) == 1:
+        fabric.wire(gateway, LAN, members[0], HOME)
+        return
+    # No snooping: neighbours are looked for by multicast, and nobody here asks who listens.
+    try:
+        gateway.run('ip', 'link', 'add', LAN, 'type', 'bridge', 'mcast_snooping', '0')
+    except HostError as error:
+        raise TrialError(f'{gateway.role}: no switch between {len(members)} hosts; it takes the kernel module bridge:\n'
+                         f'  {error}') from None
+    for number, member in enumerate(members, start=1):
+        port = f'{LAN}p{number}'
+        fabric.wire(gateway, port, member, HOME)
+        gateway.run('ip', 'link', 'set', port, 'master', LAN)
+    whole_packets(gateway, LAN)
+    gateway.run('ip', 'link', 'set', LAN, 'up')
+
+
+def address(gateway, members):
+    """Addresses and routes. members: {host: [(IPv4, IPv6)]}."""
+    gateway.batch([
+        f'addr add {addresses.GATEWAY_IN4}/16 dev {LAN} noprefixroute',
+        f'addr add {addresses.GATEWAY_IN6}/49 dev {LAN} nodad noprefixroute',
+        f'route add {addresses.LAN4} dev {LAN} scope link src {addresses.GATEWAY_IN4} congctl cubic',
+        f'route add {addresses.LAN6} dev {LAN} congctl cubic'])
+    for host, own in members.items():
+        lines = []
+        for v4, v6 in own:
+            lines += [f'addr add {v4}/32 dev {HOME}', f'addr add {v6}/128 dev {HOME} nodad']
+        host.batch(lines + [f'route add {addresses.LAN4} dev {HOME}', f'route add {addresses.LAN6} dev {HOME}',
+                            f'route add default via {addresses.GATEWAY_IN4} congctl cubic',
+                            f'route add default via {addresses.GATEWAY_IN6} congctl cubic'])

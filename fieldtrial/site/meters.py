@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is recorded beside the requests: the link, Squid's processor time and memory, and the window.
+
+All rows begin with `t`, seconds since t0 (CLOCK_MONOTONIC), the same t0 as the load generator's.
+"""
+import csv
+import http.client
+import re
+import socket
+import threading
+import time
+
+from ..base.errors import TrialError
+from .netlink import ReceivedBytes
+from .world import FORWARD_PORT, WAN
+
+#: One sample of mgr:msfrs' window history, as the report prints it:
+#: `    - {ago: 0.4, outstanding: 7, limit: 7.31, utilisation: 0.9812, full: true}`
+SAMPLE = re.compile(r'^\s*-\s*\{(ago:[^}]*)\}', re.MULTILINE)
+#: Samples of two reports closer than this are the same one: `ago` is rounded to 0.1 s.
+SAME_S = 0.3
+
+
+class Meter:
+    """A table that grows by a row every `period` seconds, in a thread of its own."""
+
+    header = ()
+    period = 1.0
+
+    def __init__(self, path, t0):
+        self._t0 = t0
+        self._file = open(path, 'w', newline='', encoding='ascii')
+        self._csv = csv.writer(self._file, lineterminator='\n')
+        self._csv.writerow(self.header)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name=type(self).__name__, daemon=True)
+        self.failure = None    #: the TrialError that ended it early
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join(10.0)
+        self._file.close()
+
+    def _loop(self):
+        # Counted from t0, not from the last row: a late row does not make all later ones late.
+        number = 0
+        try:
+            while not self._over.wait(max(0.0, self._t0 + number * self.period - time.monotonic())):
+                self.sample()
+                number = max(number + 1, int((time.monotonic() - self._t0) / self.period))
+            self.last()
+        except (TrialError, OSError, ValueError) as error:
+            self.failure = error
+
+    def row(self, *values):
+        self._csv.writerow((f'{time.monotonic() - self._t0:.3f}', *values))
+
+    def sample(self):
+        raise NotImplementedError
+
+    def last(self):
+        """One more sample at the end."""
+        self.sample()
+
+
+class LinkMeter(Meter):
+    """rx_bytes: what the gateway's outside interface received. The rest: the ISP's queue towards it."""
+
+    header = ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets')
+    period = 0.1
+
+    def __init__(self, path, t0, world):
+        self._received = ReceivedBytes(world.gateway, WAN)
+        self._queue = world.bottleneck.reader()
+        self._start = self._received.read(), self._queue.read()
+        super().__init__(path, t0)
+
+    def sample(self):
+        received, stats = self._received.read(), self._queue.read()
+        start_received, start = self._start
+        self.row(received - start_received, stats.backlog_bytes, stats.drops - start.drops,
+                 stats.sent_bytes - start.sent_bytes, stats.sent_packets - start.sent_packets)
+
+    def __exit__(self, *args):
+        super().__exit__(*args)
+        self._received.close()
+        self._queue.close()
+
+
+class SquidMeter(Meter):
+    """cpu_s: user and kernel time of the process since its start. rss_kb: resident memory."""
+
+    header = ('t', 'cpu_s', 'rss_kb')
+
+    def __init__(self, path, t0, squid):
+        self._squid = squid
+        super().__init__(path, t0)
+
+    def sample(self):
+        usage = self._squid.usage()
+        if usage:
+            self.row(f'{usage[0]:.2f}', usage[1])
+
+
+class WindowMeter(Meter):
+    """W, W+ and U of every interval, from the history in the cache manager's report. The report is asked for seldom,
+    so that asking costs Squid next to nothing; each sample is taken once."""
+
+    header = ('t', 'w', 'wplus', 'u', 'full')
+    period = 30.0
+
+    def __init__(self, path, t0, world):
+        self._world = world
+        self._latest = float('-inf')
+        self.report = ''       #: the last whole report
+        super().__init__(path, t0)
+
+    def sample(self):
+        asked = time.monotonic()
+        try:
+            self.report = manager_report(self._world, 'msfrs')
+        except (OSError, http.client.HTTPException):
+            return   # Squid may be busy; the next report has these samples too
+        for sample in window_history(self.report):
+            at = asked - self._t0 - sample['ago']
+            if at > self._latest + SAME_S:
+                self._latest = at
+                self._csv.writerow((f'{at:.1f}', f'{sample["outstanding"]:g}', f'{sample["limit"]:g}',
+                                    f'{sample["utilisation"]:g}', f'{sample["full"]:g}'))
+
+
+def window_history(report):
+    """The samples of `history:` in a report of mgr:msfrs, oldest first, as dicts of numbers: ago (seconds before the
+    report), outstanding (W), limit (W+), utilisation (U, share of the rate), full (0 to 1)."""
+    samples = []
+    for match in SAMPLE.finditer(report):
+        pairs = (pair.partition(':') for pair in match[1].split(','))
+        values = {name.strip(): value.strip() for name, _, value in pairs}
+        samples.append({name: {'true': 1.0, 'false': 0.0}.get(value) if value in ('true', 'false') else float(value)
+                        for name, value in values.items()})
+    return samples
+
+
+def tcp_counters(host, before=None):
+    """The kernel's TCP counters of a host since it was made, or since they were `before`, those that are not zero:
+    {name as nstat has it: count}."""
+    found = {}
+    lines = []
+    for name in ('snmp', 'netstat'):
+        with host.open(f'/proc/net/{name}') as file:
+            lines += file.read().splitlines()
+    for names, values in zip(lines[::2], lines[1::2]):
+        group, names = names.split(':')
+        if group in ('Tcp', 'TcpExt'):
+            found.update((group + name, int(value)) for name, value in zip(names.split(), values.split()[1:]))
+    grown = {name: value - (before or {}).get(name, 0) for name, value in found.items()}
+    return {name: value for name, value in grown.items() if value}
+
+
+def manager_report(world, action, timeout=5.0):
+    """The text of a cache manager report. Raises OSError or HTTPException when Squid does not give it."""
+    connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT)
+    connection.sock = world.gateway.socket(socket.AF_INET, socket.SOCK_STREAM, peer=('127.0.0.1', FORWARD_PORT),
+                                           timeout=timeout)
+    try:
+        connection.request('GET', f'/squid-internal-mgr/{action}')
+        answer = connection.getresponse()
+        text = answer.read().decode(errors='replace')
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise http.client.HTTPException(f'cache manager: {action}: status {answer.status}')
+    return text

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrs-edge on a host: its configuration, its rules, and what it counts."""
+import pathlib
+import re
+import socket
+import subprocess
+
+from ..base.errors import TrialError
+from ..base.paths import ROOT
+from .addresses import LAN4, LAN6
+from .host import HostError
+
+SCRIPT = ROOT / 'conf/iptables/msfrs-edge-iptables'
+CONF = ROOT / 'conf/edge'
+#: Of what tells Squid what comes beside it.
+BESIDE_QUEUE = 1
+#: Seconds in which an answer on the control socket must come.
+PATIENCE = 10.0
+SAMPLE = re.compile(r'^msfrs_edge_(\w+)(\{.*\})? (\S+)$', re.MULTILINE)
+
+
+def start(scenario, host, program, conf, prefix=(), name='edge', **lines):
+    """Starts it with a configuration: a path, or its text. `lines` replace the lines of these keywords, or are added:
+    `link='rate=10Mbit'`. prefix: words before its command line. name: of its files. Its Daemon, once it reads its queue;
+    `control` is the path of its socket. Raises TrialError if it does not start."""
+    if not _succeeds(host, 'test', '-x', program):
+        raise TrialError(f'{program}: no program there; build and install it with `make install` at the top')
+    text, path = conf, scenario.directory / f'{name}.conf'
+    lines = {'control': scenario.directory / f'{name}.socket'} | lines
+    if isinstance(conf, pathlib.Path):
+        text = conf.read_text(encoding='utf-8')
+        # What a file names is beside it.
+        lines = {word: conf.parent / other for word, other in re.findall('(?m)^(rules) (.+)', text)} | lines
+    path.write_text(with_lines(text, **lines), encoding='utf-8')
+    edge = scenario.start(host, [*_ahead(host), *prefix, str(program), str(path)], f'{name}.log', command='msfrs-edge',
+                          stdout=subprocess.PIPE)
+    edge.control = lines['control']
+    if edge.stdout.readline() != b'ready\n':
+        edge.wait(5)
+        edge.check()
+    return edge
+
+
+def _succeeds(host, *command):
+    try:
+        host.run(*command)
+    except HostError:
+        return False
+    return True
+
+
+def _ahead(host):
+    """As its unit has it, it does not wait for others' turn on the processor; where that is permitted."""
+    first = ['chrt', '--rr', '1']
+    return first if _succeeds(host, *first, 'true') else []
+
+
+def with_lines(text, **lines):
+    """A configuration with other values for these keywords; None leaves a keyword out."""
+    kept = [line for line in text.splitlines() if line.split(maxsplit=1)[:1] not in [[word] for word in lines]]
+    return '\n'.join(kept + [f'{word} {value}' for word, value in lines.items() if value is not None]) + '\n'
+
+
+def rules(host, command, *options):
+    """Runs msfrs-edge-iptables on a host; what it says."""
+    return host.run(SCRIPT, command, '--config', 'none', *options)
+
+
+def ask(control, command):
+    """What a running msfrs-edge answers on its control socket."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(PATIENCE)
+        client.connect(str(control))
+        client.sendall(f'{command}\n'.encode())
+        said = b''
+        while piece := client.recv(1 << 16):
+            said += piece
+    return said.decode()
+
+
+def totals(control):
+    """Its metrics by name without `msfrs_edge_`, each the sum over all labels."""
+    found = {}
+    for name, _, value in SAMPLE.findall(ask(control, 'metrics')):
+        found[name] = found.get(name, 0) + float(value)
+    return found
+
+
+def tell(world, interface, program, socket_path):
+    """Starts it on a world's gateway with conf/edge/excess.conf: what is forwarded to the users by `interface` is
+    counted, and told to Squid's socket. Its Daemon."""
+    edge = start(world, world.gateway, program, CONF / 'excess.conf', name='beside', queue=f'number={BESIDE_QUEUE}',
+                 inside=f'{LAN4} {LAN6}', excess=f'socket={socket_path}')
+    rules(world.gateway, 'up', '--link', f'{interface}={BESIDE_QUEUE}', '--own', 'no', '--mark-shift', 'none')
+    return edge

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The origin: nginx that answers GET /b/SIZE/ANYTHING with a body of SIZE bytes, for every name and address.
+
+    python3 -m fieldtrial.site.origin --directory DIR --name s01.test --name s02.test --run
+
+writes nginx's configuration, a certificate for the names, and a file for each size of the grid (site/grid.py) to DIR.
+The files are sparse: they take no room, and nothing on the way compresses. /b/ says "no-store"; /c/ is cacheable.
+Over TLS it speaks HTTP/2 with those who offer it, and never closes a connection because nothing is said on it.
+Started as root, nginx gives up its rights in the worker that answers; DIR must be reachable for everyone.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from ..base.errors import TrialError
+from ..base.strict import HOST
+from . import grid
+
+#: Debian has this user and group always; nothing belongs to them.
+USER, GROUP = 'nobody', 'nogroup'
+CERTIFICATE_DAYS = 30
+
+CONFIGURATION = '''\
+# Written by fieldtrial/site/origin.py; changes are lost.
+{user}worker_processes 1;
+worker_rlimit_nofile 16384;
+pid {directory}/nginx.pid;
+error_log {directory}/error.log warn;
+daemon off;
+events {{ worker_connections 8000; }}
+http {{
+    access_log off;
+    server_tokens off;
+    default_type application/octet-stream;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_timeout 75s;
+    keepalive_requests 100000;
+    open_file_cache max=2000;
+    open_file_cache_valid 3600s;
+    client_body_temp_path {directory}/tmp;
+    proxy_temp_path {directory}/tmp;
+    fastcgi_temp_path {directory}/tmp;
+    uwsgi_temp_path {directory}/tmp;
+    scgi_temp_path {directory}/tmp;
+    root {directory}/content;
+    server {{
+{listen}{locations}
+    }}
+    server {{
+{listen_tls}
+        ssl_certificate {directory}/tls.crt;
+        ssl_certificate_key {directory}/tls.key;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        # The first of these holds until a connection has made a request, the second from then on.
+        client_header_timeout 24h;
+        keepalive_timeout 24h;{locations}
+    }}
+}}
+'''
+LOCATIONS = '''
+        location ~ "^/b/([0-9]+)/" {
+            add_header Cache-Control "no-store";
+            try_files /$1 =404;
+        }
+        location ~ "^/c/([0-9]+)/" {
+            add_header Cache-Control "public, max-age=86400";
+            try_files /$1 =404;
+        }
+        location / { return 404; }'''
+#: From this version on HTTP/2 is a directive; before it, a word of `listen`, which later versions warn of.
+HTTP2_DIRECTIVE = (1, 25, 1)
+
+
+class OriginError(TrialError):
+    """The origin cannot be set up; str() says why."""
+
+
+class Origin:
+    """One nginx, its files and its command line. `directory` is made if missing; prepare() may be called again."""
+
+    def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None,
+                 addresses=('0.0.0.0', '::')):
+        """names: for the certificate. addresses: to listen on. direct_port: answers as `port` does; None: nobody does.
+        Raises OriginError."""
+        self.directory = os.path.abspath(directory)
+        self.names, self.ports, self.addresses = tuple(names), (port, tls_port), tuple(addresses)
+        self._plain = [port] if direct_port is None else [port, direct_port]
+        if set(self.directory) & set(' \t\n;{}"\'\\$#'):
+            raise OriginError(f'{self.directory!r}: a path with blanks, quotes or any of ; {{ }} \\ $ # '
+                              'cannot be named to nginx')
+        for name in self.names:
+            if not HOST.fullmatch(name):
+                raise OriginError(f'{name!r} is not a host name')
+        if not self.names:
+            raise OriginError('no name for the certificate')
+        self.binary = shutil.which('nginx', path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin')
+        if not self.binary:
+            raise OriginError('nginx: not found; install nginx')
+
+    @property
+    def certificate(self):
+        """The file with the certificate, for those who verify it."""
+        return f'{self.directory}/tls.crt'
+
+    def argv(self):
+        """The command that serves in the foreground until SIGTERM."""
+        return [self.binary, '-p', self.directory, '-e', f'{self.directory}/error.log',
+                '-c', f'{self.directory}/nginx.conf']
+
+    def prepare(self):
+        """Writes everything and lets nginx check it. Raises OriginError."""
+        for part in ('', '/content', '/tmp'):
+            os.makedirs(self.directory + part, mode=0o755, exist_ok=True)
+        self._check_reachable()
+        for size in grid.sizes():
+            path = f'{self.directory}/content/{size}'
+            if not os.path.exists(path):
+                with open(path, 'wb') as file:
+                    file.truncate(size)
+        self._make_certificate()
+        with open(f'{self.directory}/nginx.conf', 'w', encoding='utf-8') as file:
+            file.write(self._configuration())
+        _run([*self.argv(), '-t', '-q'])
+
+    def _configuration(self):
+        user = f'user {USER} {GROUP};\n' if os.geteuid() == 0 else ''
+        listen, listen_tls = [], []
+        directive = self._version() >= HTTP2_DIRECTIVE
+        word = '' if directive else ' http2'
+        for address in self.addresses:
+            shown = f'[{address}]' if ':' in address else address
+            only = ' ipv6only=on' if ':' in address else ''
+            listen += [f'        listen {shown}:{port} backlog=4096{only};' for port in self._plain]
+            listen_tls.append(f'        listen {shown}:{self.ports[1]} ssl{word} backlog=4096{only};')
+        if directive:
+            listen_tls.append('        http2 on;')
+        return CONFIGURATION.format(user=user, directory=self.directory, listen='\n'.join(listen),
+                                    listen_tls='\n'.join(listen_tls), locations=LOCATIONS)
+
+    def _version(self):
+        """That of nginx, three numbers."""
+        said = _run([self.binary, '-v'])
+        match = re.search(r'nginx/(\d+)\.(\d+)\.(\d+)', said)
+        if not match:
+            raise OriginError(f'{self.binary} -v: no version in {said!r}')
+        return tuple(map(int, match.groups()))
+
+    def _check_reachable(self):
+        path = self.directory
+        while os.geteuid() == 0 and path != '/':
+            if not os.stat(path).st_mode & 0o001:
+                raise OriginError(f'{path}: nginx serves as user {USER}, who may not enter this directory; '
+                                  'chmod o+x it or choose another')
+            path = os.path.dirname(path)
+
+    def _make_certificate(self):
+        """A certificate of its own authority: new each time, so the key is worth nothing after the trial."""
+        key = f'{self.directory}/tls.key'
+        _run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
+              '-days', str(CERTIFICATE_DAYS), '-subj', '/CN=msfrs field trial', '-keyout', key, '-out',
+              self.certificate, '-addext', 'subjectAltName=' + ','.join(f'DNS:{name}' for name in self.names)])
+        os.chmod(key, 0o600)
+
+
+def _run(argv):
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False,
+                              stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise OriginError(f'{argv[0]}: {error}') from None
+    if done.returncode:
+        raise OriginError(f'exit code {done.returncode} from: {" ".join(argv)}\n  {done.stderr.strip()}')
+    return done.stdout + done.stderr
+
+
+def main(argv=None):
+    """The program; its exit code, unless it becomes nginx."""
+    parser = argparse.ArgumentParser(prog='fieldtrial.site.origin', description=__doc__.split('\n\n', maxsplit=1)[0])
+    parser.add_argument('--directory', required=True, help='where its files go')
+    parser.add_argument('--name', action='append', required=True, dest='names', help='a host name; may be repeated')
+    parser.add_argument('--address', action='append', dest='addresses', help='listen on this address alone; may be '
+                        'repeated (default: all addresses)')
+    parser.add_argument('--port', type=int, default=80, help='for HTTP (default 80)')
+    parser.add_argument('--tls-port', type=int, default=443, help='for HTTPS (default 443)')
+    parser.add_argument('--direct-port', type=int, help='for HTTP as well, past who intercepts the other')
+    parser.add_argument('--run', action='store_true', help='become nginx, in the foreground')
+    arguments = parser.parse_args(argv)
+    try:
+        origin = Origin(arguments.directory, arguments.names, port=arguments.port, tls_port=arguments.tls_port,
+                        direct_port=arguments.direct_port, addresses=arguments.addresses or ('0.0.0.0', '::'))
+        origin.prepare()
+    except TrialError as error:
+        print(f'origin: {error}', file=sys.stderr)
+        return 2
+    if arguments.run:
+        os.execv(origin.binary, origin.argv())
+    print(' '.join(origin.argv()))
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

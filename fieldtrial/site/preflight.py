@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What must be there before a trial starts, said in one sentence each if it is not; and what can be done without."""
+import contextlib
+import importlib.util
+import os
+import shutil
+
+from ..base.errors import TrialError
+from . import delay, fabrics, shaping
+from .addresses import users
+from .host import HostError
+from .world import NO_SQUID
+
+#: Programs and the Debian packages that have them.
+PROGRAMS = {'ip': 'iproute2', 'tc': 'iproute2', 'ss': 'iproute2', 'ethtool': 'ethtool', 'iptables': 'iptables',
+            'ip6tables': 'iptables', 'nginx': 'nginx', 'dnsmasq': 'dnsmasq-base', 'setpriv': 'util-linux',
+            'sysctl': 'procps', 'openssl': 'openssl'}
+MODULES = {'aiohttp': 'python3-aiohttp', 'h2': 'python3-h2', 'numpy': 'python3-numpy',
+           'matplotlib': 'python3-matplotlib', 'jinja2': 'python3-jinja2'}
+
+
+def check(options):
+    """Raises TrialError with everything that is missing."""
+    if options.hosts == fabrics.NAMES[0]:
+        _check_machine(options.squid)
+    with _probe(options.hosts) as host:
+        shaping.bottleneck(host, 'lo', 1e6, 10000)
+        host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root')
+        if isinstance(delay.choose(options.distance, host, options.delayline), delay.DelayLine):
+            _check_delay_line(host, options.delayline)
+
+
+def _check_machine(squid):
+    if os.geteuid() != 0:
+        raise TrialError('the trial makes network namespaces and needs root: sudo ./trial')
+    os.environ['PATH'] = os.environ.get('PATH', '/usr/bin:/bin') + ':/usr/sbin:/sbin'
+    missing = [f'{name}: not found (package {package})' for name, package in PROGRAMS.items() if not shutil.which(name)]
+    missing += [f'python3 has no module {name} (package {package})' for name, package in MODULES.items()
+                if not importlib.util.find_spec(name)]
+    if missing:
+        raise TrialError('\n'.join([*missing, 'scripts/install-packages trial installs all of them']))
+    if not os.access(squid, os.X_OK):
+        raise TrialError(NO_SQUID.format(squid))
+
+
+@contextlib.contextmanager
+def _probe(hosts):
+    with fabrics.new(hosts) as fabric:
+        for role in fabric.given:
+            fabric.host(role)
+        host = fabric.host(fabric.probe)
+        try:
+            yield host
+        finally:
+            host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root', check=False)
+
+
+def _check_delay_line(host, program):
+    try:
+        host.run('test', '-c', '/dev/net/tun')
+    except HostError:
+        raise TrialError('no netem in this kernel, and no /dev/net/tun for the delay line instead '
+                         '(modprobe sch_netem, or modprobe tun)') from None
+    try:
+        host.run('test', '-x', program)
+    except HostError:
+        raise TrialError(f'{program}: not built; run make install at the top') from None
+
+
+def has_htb(hosts):
+    """Whether this kernel can run the arm with HTB; the reason if not."""
+    with _probe(hosts) as host:
+        try:
+            shaping.htb(host, 'lo', 1e6, users(['any'], [1]), {'any': 1})
+        except TrialError as error:
+            return False, str(error)
+    return True, ''

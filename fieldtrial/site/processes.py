@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Daemons of the trial: started on a host, waited for until they answer, stopped by pid, with their last words kept."""
+import os
+import signal
+import subprocess
+import time
+
+from ..base.errors import TrialError
+
+TICKS = os.sysconf('SC_CLK_TCK')
+PAGE = os.sysconf('SC_PAGE_SIZE')
+TCP_LISTEN = '0A'   # linux/tcp_states.h
+
+
+class Daemon:
+    """One long-lived process on a host; its output goes to `log`.
+
+    command: for messages, what it is called. stop_signal: what it ends properly on. Usable with `with`: leaving the
+    block stops it.
+    """
+
+    def __init__(self, host, argv, log, *, command=None, stop_signal=signal.SIGTERM, **how):
+        self._host, self._stop_signal = host, stop_signal
+        self.name = command or os.path.basename(argv[0])
+        self.logs = [log]   #: where it says why it ended
+        with open(log, 'ab') as file:
+            self._process = host.popen(argv, stdout=how.pop('stdout', file), stderr=file, **how)
+        self.pid = self._process.pid
+        self.stdout = self._process.stdout
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def poll(self):
+        """Exit code (negative: the signal), None while it runs."""
+        return self._process.poll()
+
+    def check(self):
+        """Raises TrialError with the last words if the process has ended."""
+        code = self.poll()
+        if code is not None:
+            how = f'was ended by signal {-code}' if code < 0 else f'ended with exit code {code}'
+            raise TrialError(f'{self.name} {how}; {self.last_words()}')
+
+    def wait_until(self, ready, what, timeout=20.0):
+        """Waits until ready() is true. Raises TrialError if the process ends before that, or after `timeout` s."""
+        end = time.monotonic() + timeout
+        while not ready():
+            self.check()
+            if time.monotonic() > end:
+                raise TrialError(f'{self.name}: {what} did not happen within {timeout:g} s; {self.last_words()}')
+            time.sleep(0.02)
+
+    def last_words(self):
+        """The end of each log, for messages."""
+        return '\n'.join(f'the end of {log}:\n{tail(log)}' for log in self.logs)
+
+    def wait(self, timeout=None):
+        """Exit code once it has ended; None after `timeout` seconds."""
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self, patience=5.0):
+        """Ends the process: its stop signal first, SIGKILL after `patience` seconds. Its exit code."""
+        if self.poll() is None:
+            self._process.send_signal(self._stop_signal)
+            if self.wait(patience) is None:
+                self._process.kill()
+                self.wait()
+        if self.stdout:
+            self.stdout.close()
+        return self.poll()
+
+    def signal_group(self, signum):
+        """Sends a signal to it and to what it has started in its session."""
+        self._host.run('sh', '-c', f'kill -s {signal.Signals(signum).name.removeprefix("SIG")} -- -{self.pid}')
+
+    def usage(self):
+        """(CPU seconds in user and kernel mode, resident kB) since its start; None once it has ended."""
+        try:
+            fields = _text(self._host, f'/proc/{self.pid}/stat').rpartition(')')[2].split()
+        except OSError:
+            return None
+        return (int(fields[11]) + int(fields[12])) / TICKS, int(fields[21]) * PAGE // 1024
+
+
+def _text(host, path):
+    with host.open(path) as file:
+        return file.read()
+
+
+def tail(path, lines=15):
+    """The last lines of a text file, each indented, for messages."""
+    try:
+        with open(path, errors='replace') as file:
+            last = file.read()[-8000:].splitlines()[-lines:]
+    except OSError as error:
+        return f'  ({error})'
+    return '\n'.join(f'  | {line}' for line in last) or '  (empty)'
+
+
+def listens(host, port):
+    """Whether somebody accepts TCP connections to `port` on `host`. Only looked up: a connection that is made to see
+    would be in the daemon's log, and an intercepting Squid calls it an error."""
+    wanted = f':{port:04X}'
+    tables = [_text(host, f'/proc/net/{name}') for name in ('tcp', 'tcp6')]
+    rows = (line.split() for table in tables for line in table.splitlines()[1:])
+    return any(row[1].endswith(wanted) and row[3] == TCP_LISTEN for row in rows)

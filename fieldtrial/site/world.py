@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The scenario: a small internet with one access link in it.
+
+    users --- lan0 | gw | wan0 === acc0 | isp | --- delay --- | farm
+    own addresses   Squid      C, drop-tail                     servers with their own round-trip times
+
+Users may be on several hosts (groups), which a switch at lan0 brings together, and so may the name server be beside
+them; how many there are is the fabric's affair.
+
+Nothing here knows what a host is made of; see `netns` for one way. No host has a route to anything outside.
+
+    with World(rate_bps=2e6, users=(4, 4, 4)) as world:
+        world.start_origin()
+        squid = world.start_squid(squidconf.stock(world), '/usr/sbin/squid')
+        world.users_host.run('curl', '--interface', world.users[0].v4, 'http://198.19.1.1/b/16384/x')
+"""
+import contextlib
+import http.client
+import os
+import pathlib
+import signal
+import socket
+import sys
+import time
+
+from ..base.errors import TrialError
+from ..base.paths import PROGRAMS, ROOT
+from . import addresses, bottleneck, delay, grid, groups, lan, names, shaping
+from .host import HostError
+from .lan import LAN
+from .netns import NetnsFabric
+from .processes import listens
+from .scenario import Scenario
+
+#: Twelve servers, evenly spread as in the paper's figure 7; mean 154 ms.
+DEFAULT_RTTS = tuple(12 + (296 - 12) * i / 11 for i in range(12))
+DEFAULT_WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
+
+FORWARD_PORT, INTERCEPT_PORT, INTERCEPT_TLS_PORT = 3128, 3129, 3130
+NO_SQUID = '{}: no Squid there; build it with squid-patches/build, or name another with --squid'
+WAN, ACCESS = 'wan0', 'acc0'
+
+#: Linux's own defaults, said aloud: a machine that was tuned runs the same trial.
+SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.conf.all.rp_filter=0',
+           'net.ipv4.conf.default.rp_filter=0', 'net.ipv6.conf.default.accept_ra=0',
+           'net.ipv6.conf.default.accept_dad=0', 'net.ipv4.tcp_sack=1', 'net.ipv4.tcp_timestamps=1',
+           'net.ipv4.tcp_window_scaling=1', 'net.ipv4.tcp_ecn=2', 'net.ipv4.tcp_no_metrics_save=0',
+           'net.ipv4.tcp_slow_start_after_idle=1', 'net.ipv4.tcp_rmem=4096 131072 6291456',
+           'net.ipv4.tcp_wmem=4096 16384 4194304', 'net.ipv4.ip_local_port_range=10240 65000')
+
+
+class World(Scenario):
+    """Built by entering, taken down by leaving, whatever happened in between.
+
+    rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the
+    round-trip time `buffer_rtt_ms`, by default the servers' mean: who has near servers alone has no other provider for
+    that. users: how many in each class. weights: class name to weight, in order. directory: where daemons keep their
+    files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'. tls: whether
+    port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's path. deal:
+    one of `groups`, who of the users goes where when the fabric has several hosts for them.
+    """
+
+    def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
+                 weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
+                 isp='tbf', edge=None, deal=groups.by_class):
+        super().__init__()
+        self.rate_bps = rate_bps
+        self.weights = dict(weights or DEFAULT_WEIGHTS)
+        self.servers = addresses.servers(rtts_ms)
+        self.users = addresses.users(list(self.weights), users)
+        self.mean_rtt_ms = sum(rtts_ms) / len(rtts_ms)
+        self.buffer_bdp = buffer_bdp
+        self.tls = tls
+        self.buffer_bytes = round(buffer_bdp * shaping.bdp_bytes(rate_bps, buffer_rtt_ms or self.mean_rtt_ms))
+        self._wanted = directory
+        self._distance = distance
+        self._delayline = str(delayline or PROGRAMS / 'msfrs-delayline')
+        self._fabric = fabric
+        self._deal = deal
+        self.packet_overhead = 0   #: bytes of a packet on the link that WAN's receive counter leaves out
+        self.gateway = self.isp = self.farm = self.users_host = self.names_host = None
+        self._named = False    # whether the users have a name server
+        self.groups = {}       #: hosts of users, and the users on each; users_host is the first
+        self.farms = {}        #: hosts of servers, and the servers on each
+        self._isp = isp
+        self._edge = str(edge or PROGRAMS / 'msfrs-edge')
+        self.bottleneck = None #: the object that makes the link slow
+        self.distance = None   #: the object that makes the delays
+        self.certificates = []   #: of the servers, once started
+        self.stalling = []       #: the daemons of those servers that can be made to stall, see start_origin
+
+    def _build(self):
+        fabric = self._fabric or self._stack.enter_context(NetnsFabric())
+        self._lasting = fabric.lasting
+        self.packet_overhead = fabric.uncounted
+        if self._wanted is None:
+            self._wanted = self._stack.enter_context(fabric.directory())
+        self.directory = pathlib.Path(self._wanted).resolve()
+        self.groups = self._groups(fabric)
+        self.users_host = next(iter(self.groups))
+        self.gateway, self.isp = fabric.host('gw'), fabric.host('isp')
+        self.names_host = fabric.host(fabric.names) if fabric.names else self.gateway
+        self.farms = self._farms(fabric)
+        self.farm = next(iter(self.farms))
+        for host in dict.fromkeys((*self.groups, self.names_host, self.gateway, self.isp, *self.farms)):
+            host.set_kernel(SYSCTLS)
+        inside = {host: [(user.v4, user.v6) for user in users] for host, users in self.groups.items()}
+        inside[self.users_host].append((addresses.SINK4, addresses.SINK6))
+        if self.names_host is not self.gateway:
+            inside[self.names_host] = [(addresses.NAMES4, addresses.NAMES6)]
+        lan.connect(fabric, self.gateway, list(inside))
+        fabric.wire(self.isp, ACCESS, self.gateway, WAN)
+        lan.address(self.gateway, inside)
+        self._address_access()
+        self.distance = delay.choose(self._distance, self.isp, self._delayline)
+        self._stack.callback(self.distance.close)
+        self.distance.connect(fabric, self.isp, self.farms, self.directory)
+        link = self.isp, ACCESS, self.rate_bps, self.buffer_bytes
+        self.bottleneck = bottleneck.Edge(self, *link, self._edge) if self._isp == 'edge' else \
+            bottleneck.TokenBucket(*link)
+
+    def _groups(self, fabric):
+        """{host: its users}; groups that have none are left alone."""
+        dealt = zip(fabric.groups, self._deal(self.users, len(fabric.groups)))
+        return {fabric.host(role): users for role, users in dealt if users}
+
+    def host_of(self, user):
+        """The host that a user is on."""
+        return next(host for host, users in self.groups.items() if user in users)
+
+    def _farms(self, fabric):
+        """{host: its servers}. Where a fabric has one place for the near and one for the far, each has its own."""
+        if len(fabric.places) == 1:
+            return {fabric.host(fabric.places[0]): self.servers}
+        found = {place: [server for server in self.servers if server.group == place] for place in fabric.places}
+        return {fabric.host(place): servers for place, servers in found.items() if servers}
+
+    def _address_access(self):
+        self.gateway.batch([
+            f'addr add {addresses.GATEWAY_OUT4}/30 dev {WAN}', f'addr add {addresses.GATEWAY_OUT6}/64 dev {WAN} nodad',
+            *(f'route add default via {isp} congctl cubic' for isp in (addresses.ISP4, addresses.ISP6))])
+        self.isp.batch([
+            f'addr add {addresses.ISP4}/30 dev {ACCESS}', f'addr add {addresses.ISP6}/64 dev {ACCESS} nodad',
+            f'route add {addresses.LAN4} via {addresses.GATEWAY_OUT4}',
+            f'route add {addresses.LAN6} via {addresses.GATEWAY_OUT6}'])
+
+    # What the hosts run.
+
+    def start_names(self, host=None):
+        """dnsmasq, for users and gateway (see `nameserver`) or for another host alone: answers for the servers' names,
+        knows nothing else."""
+        inside = [] if host else [f'--listen-address={self._inside_names}']
+        self._named = self._named or not host
+        host = host or self.names_host
+        records = [f'--host-record={server.name},{server.v4},{server.v6},3600' for server in self.servers]
+        daemon = self.start(host, [
+            'dnsmasq', '--keep-in-foreground', '--conf-file=/dev/null', '--no-resolv', '--no-hosts', '--no-poll',
+            '--local=/test/', '--pid-file=', '--user=nobody', '--log-facility=-', '--bind-interfaces',
+            '--listen-address=127.0.0.1', *inside, *records], f'dnsmasq-{host.role}.log')
+        daemon.wait_until(lambda: listens(host, 53), 'listening on port 53')
+        return daemon
+
+    @property
+    def _inside_names(self):
+        return addresses.GATEWAY_IN4 if self.names_host is self.gateway else addresses.NAMES4
+
+    @property
+    def nameserver(self):
+        """Whom Squid asks for names."""
+        return '127.0.0.1' if self.names_host is self.gateway else addresses.NAMES4
+
+    def start_origin(self, *, stalling=False):
+        """nginx on the servers; those of one host are one process, and differ by address and distance. A list. With
+        `stalling` every fourth server is another process than the others, so that these can be stopped alone."""
+        if not stalling:
+            return [self._start_nginx(host, servers, host.role) for host, servers in self.farms.items()]
+        daemons = []
+        for host, servers in self.farms.items():
+            some, others = servers[::4], [server for number, server in enumerate(servers) if number % 4]
+            self.stalling.append(self._start_nginx(host, some, f'{host.role}-stalling', alone=True))
+            if others:
+                daemons.append(self._start_nginx(host, others, host.role, alone=True))
+        return [*daemons, *self.stalling]
+
+    def _start_nginx(self, host, servers, label, *, alone=False):
+        """`alone`: on the addresses of these servers, not on all that the host has."""
+        directory = self.directory / f'origin-{label}'
+        names = [word for server in servers for word in ('--name', server.name)]
+        if alone:
+            names += [word for server in servers for address in server.addresses for word in ('--address', address)]
+        daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.site.origin', '--directory', str(directory),
+                                   *names, '--direct-port', str(addresses.DIRECT_PORT), '--run'],
+                            f'nginx-{label}.log', command='nginx', cwd=ROOT)
+        # Written when it listens, on whatever addresses.
+        daemon.wait_until((directory / 'nginx.pid').exists, 'listening on ports 80 and 443')
+        self.certificates.append(directory / 'tls.crt')
+        return daemon
+
+    def certificate(self):
+        """The file with the servers' certificates, for those who verify them."""
+        path = self.directory / 'servers.pem'
+        path.write_text(''.join(each.read_text() for each in self.certificates))
+        return path
+
+    def squid_directory(self):
+        """Where Squid keeps its files; it may write there under its unprivileged user."""
+        directory = self.directory / 'squid'
+        if not directory.exists():
+            self.gateway.run('install', '-d', '-o', str(os.geteuid()), '-g', 'proxy', '-m', '2775', directory)
+        return directory
+
+    def start_squid(self, conf, program, timeout=20.0):
+        """Squid on the gateway with this configuration text, in the foreground, and what is sent to port 80 handed
+        to it. Returns the Daemon once it answers; raises TrialError with the end of cache.log if it does not."""
+        directory = self.squid_directory()
+        ports = [FORWARD_PORT, INTERCEPT_PORT]
+        if self.tls:
+            self._make_certificate(directory)
+            ports.append(INTERCEPT_TLS_PORT)
+        path = directory / 'squid.conf'
+        path.write_text(conf)
+        try:
+            self.gateway.run('test', '-x', program)
+        except HostError:
+            raise TrialError(NO_SQUID.format(program)) from None
+        parsed = self.gateway.run(program, '-k', 'parse', '-f', path, check=False, timeout=60)
+        (directory / 'parse.log').write_text(parsed)
+        # A service name of its own: Squids of one name on one machine share memory, and one that stops takes it along.
+        name = ''.join(filter(str.isalnum, self.gateway.name))
+        squid = self.start(self.gateway, [str(program), '-N', '-n', name, '-f', str(path)], 'squid/squid.out',
+                           command='squid', stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
+        squid.logs.append(directory / 'cache.log')
+        squid.wait_until(lambda: all(listens(self.gateway, port) for port in ports),
+                         f'listening on ports {", ".join(map(str, ports))}', timeout)
+        self.intercept()
+        return squid
+
+    def _make_certificate(self, directory):
+        """Squid wants one on a port that intercepts TLS; who is spliced never sees it."""
+        path = directory / 'gateway.pem'
+        self.gateway.run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
+                         '-nodes', '-days', '30', '-subj', '/CN=gateway.test', '-keyout', path, '-out', f'{path}.crt')
+        self.gateway.run('sh', '-c', 'cat "$1.crt" >>"$1"', 'sh', path)
+        self.gateway.run('chmod', '640', path)
+        self.gateway.run('chgrp', 'proxy', path)
+
+    def intercept(self, *options):
+        """Sends what the users send to ports 80 (and 443 with `tls`) to Squid, by the project's script. `options`
+        replace the usual ones."""
+        usual = ('--intercept', '80,443' if self.tls else '80', '--quic', 'allow',
+                 '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}')
+        script = ROOT / 'conf/iptables/msfrs-iptables'
+        self.gateway.run(script, 'up', '--config', 'none', '--inside', LAN, *(options or usual))
+        if self._lasting:
+            self.when_left(self.gateway.run, script, 'down', check=False)
+
+    def fetch(self, user, server, size, *, family=4, timeout=60.0):
+        """One request of a user to a server through whatever is in between: (HTTP status, body bytes, header fields).
+        Raises OSError or HTTPException."""
+        address, source = (server.v4, user.v4) if family == 4 else (server.v6, user.v6)
+        connection = http.client.HTTPConnection(address, 80)
+        connection.sock = self.host_of(user).socket(
+            socket.AF_INET if family == 4 else socket.AF_INET6, socket.SOCK_STREAM, source=source, peer=(address, 80),
+            timeout=timeout)
+        with contextlib.closing(connection):
+            connection.request('GET', f'/b/{size}/{user.name}-{time.monotonic_ns()}', headers={'Host': server.name})
+            answer = connection.getresponse()
+            return answer.status, len(answer.read()), dict(answer.getheaders())
+
+    def try_out(self):
+        """A server's name and one request from end to end. Raises TrialError if the name is not known to every group,
+        or the request is not answered, or not by way of Squid: better than to find out from the records."""
+        for host, users in self.groups.items() if self._named else ():
+            found = names.look_up(host, users[0].v4, self._inside_names, self.servers[0].name)
+            if found != self.servers[0].v4:
+                raise TrialError(f'{self.servers[0].name} is {self.servers[0].v4}, and {users[0].v4} was told {found}')
+        user, server = self.users[0], self.servers[0]
+        try:
+            status, _, header = self.fetch(user, server, grid.LOW, timeout=20.0)
+        except (OSError, http.client.HTTPException) as error:
+            raise TrialError(f'a first request from {user.v4} to {server.v4} failed: {error}') from None
+        if status != 200 or 'gateway.test' not in header.get('Via', ''):
+            raise TrialError(f'a first request from {user.v4} to {server.v4} had status {status} and header Via: '
+                             f'{header.get("Via", "none")}; expected were 200 and a Via with gateway.test')
+
+    def check(self):
+        """Raises TrialError if the delay line has ended, or the bottleneck."""
+        self.distance.check()
+        self.bottleneck.check()
+
+    def congestion_control(self, host):
+        """Names of the congestion controls that established connections of a host use, from `ss`."""
+        names = set()
+        for line in host.run('ss', '-tinH', 'state', 'established').splitlines():
+            words = line.split()
+            names.update(word for word in words if word in ('cubic', 'bbr', 'reno', 'dctcp', 'vegas', 'htcp'))
+        return names
