@@ -113,6 +113,8 @@ TEST_F(Lead, APauseForgetsTheWaitOverLeadTime)
     }
 }
 
+TEST_F(Lead, ARequestThatWaitsTakesThreeCacheLines) { EXPECT_EQ(d.engine().itemSize(), 192u); }
+
 TEST_F(Lead, WithinAUserTheLeastLeftGoesFirstAndWhatIsNewBeforeThat)
 {
     auto *const large = begun("u", 10, 900'000);
