@@ -71,7 +71,7 @@ Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, 
     sched_(std::move(sched)), aqm_(std::move(aqm)), cost_(cost), resources_(resources), limit_(limit),
     ledger_(ledger), host_(std::move(host)), schedOps_(scheduler().sched),
     draws_(aqm_.plugin && (this->aqm()->flags & MSFRS_DROPS_QUEUED)),
-    itemPool_(sizeof(ItemRecord) + statesSize() + sizeof(ItemCosts)),
+    itemPool_(sizeof(ItemRecord) + statesSize() + offsetof(ItemCosts, used) + resources * sizeof(int64_t)),
     flowPool_(Aligned(sizeof(NamedFlow)) + Aligned(scheduler().flow_size) +
               (aqm_.plugin ? Aligned(this->aqm()->flow_size) : 0))
 {

@@ -47,7 +47,7 @@ struct Engine::ItemRecord : msfrs_item {
     void drawIndex(const size_t n) { engine = (engine & ((1u << Marks) - 1)) | static_cast<uint32_t>(n) << Marks; }
 };
 
-/// What packets do without.
+/// What packets do without. Of `used` there are as many as the engine has resources.
 struct Engine::ItemCosts {
     int64_t offered;                 ///< est[0] when it was offered; only if `requeued`
     int64_t used[MSFRS_RESOURCES];   ///< charged since the latest pick; only with Cost::Measured

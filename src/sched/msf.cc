@@ -33,9 +33,11 @@
 ///                faster than a share, the debt stays as it is and the user gets nothing else; when they end, the user
 ///                comes back after the debt, however long they came. (The paper has no bound, and wake=paper none here:
 ///                there, who was idle owes nothing.)
-///   favour       the same lead among classes, each class bidding what is left for the square of its weight. The
-///                mean over all gains by it as much again; a class that comes back loses up to a fifth of its share in
-///                the first minutes, and shares are off by some per cent. (0: strict minimum service, the default.)
+///   favour       bytes that classes may have out of turn, earned while nobody waits, all of them in a second. While
+///                any are left, of all classes the one goes first whose next item has the least left for its weight.
+///                What goes so ahead of the least served class is charged to no class: nothing is paid back. So short
+///                rushes pass as if there were no classes, and under a backlog, which earns nothing, shares are exact
+///                once these bytes are gone. (0: strict minimum service, the paper's.)
 ///   ahead=inf    the least left of all goes first, whoever wants it: a baseline that shows what fairness costs.
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
 /// yet, of a class that is not ahead of the least served one by more than `ahead`, in bytes of a user of weight 1, and of
@@ -44,7 +46,7 @@
 /// classes come to be ahead by as much, which leaves their shares as they are.
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
-/// wake=paper is O(classes), and a release with favour= O(classes within it), with ahead=inf O(classes).
+/// wake=paper is O(classes), and so is a release while anything of favour= is left, or with ahead=inf.
 #include "sched/msf_choice.h"
 
 #include <cstdio>
@@ -54,9 +56,10 @@ namespace msfrs::msf {
 namespace {
 
 /// Equation (1). A refund may exceed what the user count of the moment makes of it: no counter goes below 0.
+/// \param ofFavour charged to no class
 /// \param classMost \param userMost which the amount takes the counter no further than
-void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const double classMost = NoBound,
-           const double userMost = NoBound)
+void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const bool ofFavour = false,
+           const double classMost = NoBound, const double userMost = NoBound)
 {
     auto &flow = StateOf(&f);
     auto &cls = StateOf(f.cls);
@@ -64,7 +67,10 @@ void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const double cla
     const auto add = [](const double counter, const double service, const double most) {
         return std::max(0.0, std::min(counter + service, std::max(counter, most)));
     };
-    *f.cls->service = add(cls.service(), bytes / cls.share(), classMost);
+    if (ofFavour)
+        self.favour.spend(bytes, self.now);
+    else
+        *f.cls->service = add(cls.service(), bytes / cls.share(), classMost);
     flow.service = add(flow.service, bytes / f.weight, userMost);
     if (self.queued.empty())
         *self.virtualTime = std::max(*self.virtualTime, cls.service());
@@ -105,15 +111,15 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->lead = static_cast<double>(params[5].i);
     self->leadTime = params[6].d * 1e9;
     self->leadFloor = static_cast<double>(params[7].i);
-    self->favour = static_cast<double>(params[8].i);
+    self->favour = Favour(self->sorted ? static_cast<double>(params[8].i) : 0);
     self->lag = params[9].i;
     self->lagTime = params[10].d * 1e9;
     self->debt = params[11].i;
     self->virtualTime = host->virtual_time;
-    if (!self->sorted && (self->favour > 0 || self->ahead == NoBound)) {
+    if (!self->sorted && self->ahead == NoBound) {
         std::snprintf(err, length,
-                      "%s would have no effect; it is allowed with order=remaining and users=fair, for requests",
-                      self->favour > 0 ? "favour" : "ahead=inf");
+                      "ahead=inf would have no effect; it is allowed with order=remaining and users=fair, for "
+                      "requests");
         self->~Instance();
         return -1;
     }
@@ -274,12 +280,13 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
     if (self.users == Fair)
         cls.userTime = std::max(cls.userTime, cls.leastKey());
     StateOf(i->flow).servedAt = now;
+    const bool ofFavour = StateOf(i).ofFavour = self.favour.left(now) > 0 && cls.service() > self.queued.keyAt(0);
     Erase(*i);
     // Spend() looks at who still has anything queued, and settles, too.
     if (i->flow->backlog == 0 || i->est[0] == 0)
         Settle(self, *i->flow);
     if (i->est[0] > 0)
-        Spend(self, *i->flow, i->est[0]);
+        Spend(self, *i->flow, i->est[0], ofFavour);
 }
 
 void Removed(void *const inst, msfrs_item *const i, const msfrs_time now, msfrs_reason)
@@ -295,11 +302,11 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *const i, const u
     auto &self = Self(inst);
     if (resource != 0)
         return;
+    self.now = now;
     if (i || self.wake == Paper) {
-        Spend(self, *f, amount);
+        Spend(self, *f, amount, i && StateOf(i).ofFavour);
         return;
     }
-    self.now = now;
     auto &flow = StateOf(f);
     auto &cls = StateOf(f->cls);
     // Who is idle starts where a request would have found it: what stays within the share of somebody who asks for
@@ -310,7 +317,7 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *const i, const u
         Wake(self, flow);
     // Nothing holds these bytes back, so nothing but this bound keeps the counters from running away.
     const auto debt = static_cast<double>(self.debt);
-    Spend(self, *f, amount, *self.virtualTime + static_cast<double>(self.ahead) + debt,
+    Spend(self, *f, amount, false, *self.virtualTime + static_cast<double>(self.ahead) + debt,
           cls.userTime + (static_cast<double>(self.userAhead) + debt * f->cls->weight) / f->weight);
 }
 
@@ -340,7 +347,7 @@ const msfrs_param Params[] = {
      "wait of the others over which that goes down to a third"},
     {"lead_floor", MSFRS_INT, "bytes", "16384", 0, 1e9, nullptr, "what is left of it however long they wait"},
     {"favour", MSFRS_INT, "bytes", "0", 0, 1e9, nullptr,
-     "a lead of classes, by a user of weight 1; costs shares for minutes after a class comes back"},
+     "how much classes may have out of turn, the least left first, after a second in which nobody waits"},
     {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
     {"lag_time", MSFRS_REAL, "s", "30", 0, 1e6, nullptr, "pause over which that goes down to nothing"},
     {"debt", MSFRS_INT, "bytes", "1048576", 0, 1e9, nullptr,

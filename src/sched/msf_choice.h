@@ -72,37 +72,31 @@ inline size_t FreshClass(const Instance &self, const size_t n, const double most
     return self.queued.before(right, left) ? right : left;
 }
 
-/// Where a class stands that competes by what its next item has left: the least goes first.
-struct Bid {
-    double value;
-    const FlowState *user;
-};
-
-/// The best bid of the classes from place n of the heap on whose counter is at most `most`.
-inline Bid BestBid(const Instance &self, const size_t n, const double most)
+/// The user whose next item has the least left, of all classes: by their weights, or, with ahead=inf, without. Of
+/// equal ones the one of the class that is served least.
+inline const FlowState &LeastLeft(const Instance &self)
 {
-    if (n >= self.queued.size() || self.queued.keyAt(n) > most)
-        return {NoBound, nullptr};
-    const auto &user = NextUser(self, *self.queued.at(n));
-    const double weight = self.ahead == NoBound ? 1 : user.flow->cls->weight;
-    Bid best = {Left(*Next(user)) / (weight * weight), &user};
-    for (const size_t below : {2 * n + 1, 2 * n + 2}) {
-        const auto bid = BestBid(self, below, most);
-        if (bid.user && bid.value < best.value)
-            best = bid;
+    const FlowState *found = nullptr;
+    double least = 0;
+    size_t place = 0;
+    for (size_t n = 0; n < self.queued.size(); ++n) {
+        const auto &user = NextUser(self, *self.queued.at(n));
+        const double left = Left(*Next(user)) / (self.ahead == NoBound ? 1 : user.flow->cls->weight);
+        if (found && (left > least || (left == least && self.queued.before(place, n))))
+            continue;
+        found = &user;
+        least = left;
+        place = n;
     }
-    return best;
+    return *found;
 }
 
 /// The user who goes next of all, where anything is queued.
 inline const FlowState &NextUser(const Instance &self)
 {
-    const auto &least = *self.queued.top();
-    if (self.ahead == NoBound)
-        return *BestBid(self, 0, NoBound).user;
-    if (self.favour > 0)
-        return *BestBid(self, 0, least.service() + self.favour * Decay(self, least)).user;
-    return NextUser(self, least);
+    if (self.ahead == NoBound || self.favour.left(self.now) > 0)
+        return LeastLeft(self);
+    return NextUser(self, *self.queued.top());
 }
 
 } // namespace msfrs::msf

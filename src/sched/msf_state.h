@@ -27,6 +27,7 @@ struct ItemState {
     msfrs_item *prev, *next;  ///< in ItemQueue's list
     uint32_t place;           ///< in ItemQueue's heap
     bool listed;              ///< whether it is in the list
+    bool ofFavour;            ///< what its service costs is charged to Favour
 };
 
 inline ItemState &StateOf(const msfrs_item *const i) { return *static_cast<ItemState *>(i->state); }
@@ -166,6 +167,45 @@ struct ClassTraits {
     }
 };
 
+/// Bytes that classes may have out of turn.
+class Favour {
+public:
+    explicit Favour(const double most = 0): most_(most) {}
+
+    double left(const msfrs_time now) const
+    {
+        return waits_ ? left_ : std::min(most_, left_ + most_ * static_cast<double>(now - since_) / Earned);
+    }
+    /// More than is left, too, since an estimate may be given back. While nobody waits it takes nothing from anybody.
+    /// \param bytes < 0: given back
+    void spend(const double bytes, const msfrs_time now)
+    {
+        if (bytes < 0 || waits_)
+            set(left(now) - bytes, now);
+    }
+    /// Whether anybody waits from now on.
+    void settle(const bool waits, const msfrs_time now)
+    {
+        if (waits == waits_)
+            return;
+        set(left(now), now);
+        waits_ = waits;
+    }
+
+private:
+    static constexpr double Earned = 1e9; ///< ns without anybody who waits that earn all
+
+    void set(const double bytes, const msfrs_time now)
+    {
+        left_ = std::min(bytes, most_);
+        since_ = now;
+    }
+
+    double most_, left_ = 0;
+    msfrs_time since_ = 0;
+    bool waits_ = false;
+};
+
 struct Instance {
     int64_t users, wake;
     bool sorted;                                    ///< sizes count
@@ -174,7 +214,7 @@ struct Instance {
     int64_t userAhead;                              ///< bytes of any user
     double lead, leadFloor;                         ///< bytes of any user
     double leadTime;                                ///< ns
-    double favour;                                  ///< bytes of a user of weight 1
+    Favour favour;
     double lagTime;                                 ///< ns
     msfrs_time now;                                 ///< of the latest call
     int64_t debt;                                   ///< bytes of a user of weight 1
@@ -203,6 +243,7 @@ inline void Settle(Instance &self, msfrs_flow &f)
     cls.fresh.settle(flow, next && next->attained == 0);
     self.queued.settle(cls, f.cls->backlog > 0);
     self.active.settle(cls, f.cls->users > 0);
+    self.favour.settle(!self.queued.empty(), self.now);
 }
 
 /// An item has come to its user's queue.

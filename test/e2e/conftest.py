@@ -22,6 +22,7 @@ from background import Loop  # noqa: E402 (needs the path above)
 from fieldtrial.site.edge_link import EdgeLink  # noqa: E402
 from fieldtrial.site.netns import NetnsFabric, sweep, temporary_directory  # noqa: E402
 from fieldtrial.site.world import World  # noqa: E402
+from ftp_server import ftp_server  # noqa: E402
 from gateway import Gateway  # noqa: E402
 from http_users import Users  # noqa: E402
 from installation import installation  # noqa: E402
@@ -119,6 +120,13 @@ def slow_link(request, installed, certificates):
     """
     with _slow_link(request, installed, certificates) as link:
         yield link
+
+
+@pytest.fixture
+def ftp(slow_link):
+    """slow_link with a server for `via='ftp'` as well."""
+    with ftp_server(slow_link.world):
+        yield slow_link
 
 
 @pytest.fixture(scope='module')

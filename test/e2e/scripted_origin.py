@@ -9,9 +9,11 @@
     hints    send so many interim answers (103) at once. One that was asked for, 100, is sent before the body is read
     gate     answer only after the test has opened the gate with this name; one that it never opens is a dead server
     framing  how the end is marked: `length` (default), `chunked`, `close`, or `upgrade`: 101, then the body and the end
+    chunk    bytes of the body in a piece, and so in a chunk; default: 16384
     pace     bytes of the body in a second, ten pieces of them; default: as fast as it goes
     drop     close a connection that was used before without an answer, once for each value of this
     cache    seconds that the answer may be kept; default: it may not
+    keeps    a request with a condition is answered with 304, without a body; default: its condition is ignored
 """
 import asyncio
 import contextlib
@@ -121,10 +123,17 @@ class ScriptedOrigin:
             return False
         if 'gate' in script:
             await self._gate(script['gate']).wait()
+        if 'keeps' in script and headers.keys() & {'if-modified-since', 'if-none-match'}:
+            self._write(writer, f'HTTP/1.1 304 Not Modified\r\nDate: {formatdate(usegmt=True)}\r\n\r\n'.encode())
+            await writer.drain()
+            self.ended.append(key)
+            return headers.get('connection', '').lower() != 'close'
         size = int(script.get('size', 1000))
         framing = script.get('framing', 'length')
         self._write(writer, _head(size, framing, script.get('cache')))
-        await self._send(writer, key, int(script.get('send', size)), framing == 'chunked', int(script.get('pace', 0)))
+        pace = int(script.get('pace', 0))
+        await self._send(writer, key, int(script.get('send', size)), framing == 'chunked',
+                         pace // 10 or int(script.get('chunk', PIECE)), 0.1 if pace else 0)
         then = script.get('then', 'close' if framing in ('close', 'upgrade') else '')
         if then == 'hang':
             await asyncio.Event().wait()
@@ -142,13 +151,12 @@ class ScriptedOrigin:
             self.sent += len(data)
         writer.write(data)
 
-    async def _send(self, writer, key, size, chunked, pace):
-        most = pace // 10 or PIECE
+    async def _send(self, writer, key, size, chunked, most, pause):
         for offset in range(0, size, most):
             piece = content(key, offset, min(most, size - offset))
             self._write(writer, b'%x\r\n%b\r\n' % (len(piece), piece) if chunked else piece)
             await writer.drain()
-            await asyncio.sleep(0.1 if pace else 0)
+            await asyncio.sleep(pause)
 
 
 async def _read_body(reader, headers):

@@ -22,15 +22,17 @@ class Turns:
         self.link = link
         gateway, self.origin = link.gateway, link.origin
         (gold,), (self.bronze,) = link.of('gold'), link.of('bronze')
-        self.large = link.users.get(gold, gate='large', **large)
+        link.users.get(self.bronze, gate='begin')
         gateway.wait_for(queued=0, in_flight=1)
-        self.small = link.users.get(gold, size=SMALL)
+        self.large = link.users.get(gold, **large)
         gateway.wait_for(queued=1, in_flight=1)
-        self.holder = link.users.get(gold, gate='holder')
+        self.small = link.users.get(gold, size=SMALL)
         gateway.wait_for(queued=2, in_flight=1)
-        self.other = link.users.get(self.bronze, size=SMALL)
+        self.holder = link.users.get(gold, gate='holder')
         gateway.wait_for(queued=3, in_flight=1)
-        self.origin.open_gate('large')
+        self.other = link.users.get(self.bronze, size=SMALL)
+        gateway.wait_for(queued=4, in_flight=1)
+        self.origin.open_gate('begin')
         gateway.wait_for(queued=0, paused=3, in_flight=1)
         for fetch in (self.large, self.small, self.other):
             gateway.wait_until(lambda: fetch.received > QUANTUM - HEADERS, fetch)  # pylint: disable=cell-var-from-loop
@@ -67,6 +69,54 @@ def test_the_least_left_goes_first(slow_link, large, whole):
     turns.finish()
     assert turns.small.good and turns.other.good
     assert (turns.large.whole, turns.large.intact) == (whole, True)
+
+
+def test_a_chunk_says_what_is_left_at_least(slow_link):
+    """The whole of the large response is one chunk. In many it would go first: see below."""
+    slow_link.gateway.start(NARROW)
+    turns = Turns(slow_link, {'size': 2 * SMALL, 'framing': 'chunked', 'chunk': 2 * SMALL})
+    assert turns.go_on(turns.small, turns.large) < QUANTUM / 2
+    turns.finish()
+    assert turns.large.good and turns.small.good
+
+
+@pytest.mark.parametrize('framing', ['chunked', 'close'])
+def test_what_nobody_knows_counts_as_much_as_it_has_had(slow_link, framing):
+    """Which is less than what is left of the small one, and the end of a short chunk says nothing."""
+    slow_link.gateway.start(NARROW)
+    turns = Turns(slow_link, {'size': 2 * SMALL, 'framing': framing})
+    assert turns.go_on(turns.large, turns.small) < QUANTUM / 2
+    turns.finish()
+    assert turns.large.good and turns.small.good
+
+
+def test_an_ftp_server_says_how_large_a_file_is(ftp):
+    ftp.gateway.start(NARROW)
+    turns = Turns(ftp, {'key': 'big', 'via': 'ftp', 'path': '/big'})
+    assert turns.go_on(turns.small, turns.large) < QUANTUM / 2
+    turns.finish()
+    assert turns.large.good and turns.small.good
+
+
+@pytest.mark.parametrize('size, first', [(100, 'stored'), (30_000, 'new')])
+@pytest.mark.parametrize('answer', [{'keeps': 1}, {}], ids=['304', '200'])
+def test_a_stored_response_says_how_large_another_will_be(slow_link, answer, size, first):
+    """If it is small: a large one will most likely be answered with 304, so that the requests go in their order."""
+    gateway, (user,) = slow_link.gateway.start(NARROW, cache=True), slow_link.of('gold')
+    stored = {'key': 'stored', 'size': size, 'cache': 600, **answer}
+    assert slow_link.users.get(user, **stored).wait().good
+    slow_link.users.get(slow_link.of('bronze')[0], gate='begin')
+    gateway.wait_for(queued=0, in_flight=1)
+    new = slow_link.users.get(user, 'new')
+    gateway.wait_for(queued=1, in_flight=1)
+    again = slow_link.users.get(user, **stored, header='Cache-Control: max-age=0')
+    gateway.wait_for(queued=2, in_flight=1)
+    slow_link.origin.open_gate('begin')
+    assert new.wait().good and again.wait().good
+    gateway.rest()
+    assert slow_link.origin.keys()[2:] == [first, *{'stored', 'new'} - {first}]
+    (row,) = [row for row in gateway.access_log(4) if 'REFRESH' in row['tag']]
+    assert row['tag'] == ('TCP_REFRESH_UNMODIFIED' if answer else 'TCP_REFRESH_MODIFIED')
 
 
 def test_attained_goes_by_turns(slow_link):

@@ -2,13 +2,10 @@
 """Tunnels and FTP are held, charged and served in quanta like plain HTTP; what is inside of TLS stays private."""
 import pathlib
 import ssl
-import sys
 import time
 
 import pytest
 
-from background import content
-from fieldtrial.site.processes import Daemon, listens
 from gateway import NARROW
 from test_shares import MEASURED, WARM_UP, assert_shares, by_class
 
@@ -113,29 +110,6 @@ def test_what_is_no_tls_on_the_tls_port_harms_nobody(link):
     fetch = link.users.get(held, via='tls', name='s01.test', ca=link.certificates.origin)
     assert fetch.wait().good, fetch
     assert link.gateway.total('requests') - before <= 4
-
-
-FTPD = '''
-import sys
-from pyftpdlib.authorizers import DummyAuthorizer
-from pyftpdlib.handlers import FTPHandler
-from pyftpdlib.servers import FTPServer
-FTPHandler.authorizer = DummyAuthorizer()
-FTPHandler.authorizer.add_anonymous(sys.argv[1])
-FTPServer(('0.0.0.0', 21), FTPHandler).serve_forever()
-'''
-
-
-@pytest.fixture
-def ftp(slow_link):
-    """An FTP server with one file `big`, recognisable, of 200 kB."""
-    directory = slow_link.world.directory / 'ftp'
-    directory.mkdir(mode=0o755)
-    (directory / 'big').write_bytes(content('big', 0, 200_000))
-    with Daemon(slow_link.world.farm, [sys.executable, '-c', FTPD, str(directory)], directory.parent / 'ftpd.log',
-                command='ftpd') as daemon:
-        daemon.wait_until(lambda: listens(slow_link.world.farm, 21), 'listening on port 21')
-        yield slow_link
 
 
 @pytest.mark.sanitized

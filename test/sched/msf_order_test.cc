@@ -113,6 +113,8 @@ TEST_F(Lead, APauseForgetsTheWaitOverLeadTime)
     }
 }
 
+TEST_F(Lead, ARequestThatWaitsTakesThreeCacheLines) { EXPECT_EQ(d.engine().itemSize(), 192u); }
+
 TEST_F(Lead, WithinAUserTheLeastLeftGoesFirstAndWhatIsNewBeforeThat)
 {
     auto *const large = begun("u", 10, 900'000);
@@ -166,31 +168,111 @@ TEST_F(AttainedOrder, KnowsNoSizes)
     EXPECT_EQ(d.pick(), large) << "it has had less";
 }
 
-/// A class that is ahead of another by 5000 bytes of a user of weight 1, and has less left.
-struct Favour : ::testing::TestWithParam<std::pair<const char *, const char *>> {};
+/// Two classes of weight 1. The one that is ahead of the other has less left.
+class OutOfTurn : public ::testing::Test {
+protected:
+    explicit OutOfTurn(const std::string &settings = "ahead=0 favour=10000",
+                       int64_t (*estimate)(int64_t) = Driver::Setup().estimate):
+        d(ParseVariant("msf lag=0 " + settings), setup(estimate))
+    {}
+    static Driver::Setup setup(int64_t (*estimate)(int64_t))
+    {
+        Driver::Setup made;
+        made.estimate = estimate;
+        return made;
+    }
 
-TEST_P(Favour, DecidesAmongClasses)
+    /// After an idle time both classes have a response each that waits for its next quantum.
+    void begin(const msfrs_time idle)
+    {
+        d.clock.advance(idle);
+        small = d.arrive(ofSmall, "s", 0, "small");
+        large = d.arrive(ofLarge, "l", 0, "large");
+        d.pick();
+        d.pick();
+        auto *const waits = d.arrive(ofLarge, "w", 0); // what is charged while nobody waits is forgotten
+        d.charge(*small, 5000);
+        d.charge(*large, 1);
+        d.expect(*small, 1000);
+        d.expect(*large, 900'000);
+        d.requeue(*small);
+        d.requeue(*large);
+        d.remove(*waits);
+    }
+    /// Turns of 500 bytes that `small` has in a row.
+    int inARow()
+    {
+        for (int turns = 0; turns < 100; ++turns) {
+            auto *const t = d.pick();
+            d.charge(*t, 500);
+            d.requeue(*t);
+            if (t == large)
+                return turns;
+        }
+        return 100;
+    }
+
+    Driver d;
+    msfrs_class &ofSmall = d.addClass("of small", 1), &ofLarge = d.addClass("of large", 1);
+    Tracked *small = nullptr, *large = nullptr;
+};
+
+TEST_F(OutOfTurn, NothingIsHadBeforeItIsEarned)
 {
-    Driver d(ParseVariant(std::string("msf lag=0 ") + GetParam().first));
-    auto &ofSmall = d.addClass("of small", 1), &ofLarge = d.addClass("of large", 1);
-    auto *const small = d.arrive(ofSmall, "s", 0, "small"), *const large = d.arrive(ofLarge, "l", 0, "large");
-    d.pick();
-    d.pick();
-    auto *const waits = d.arrive(ofLarge, "w", 0); // what is charged while nobody waits is forgotten
-    d.charge(*small, 5001);
-    d.charge(*large, 1);
-    d.expect(*small, 10'000);
-    d.expect(*large, 20'000);
-    d.requeue(*small);
-    d.requeue(*large);
-    d.remove(*waits);
-    EXPECT_EQ(d.pick()->name, GetParam().second);
+    begin(0);
+    EXPECT_EQ(inARow(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Favour,
-                         ::testing::Values(std::pair("ahead=0", "large"), std::pair("favour=4000", "large"),
-                                           std::pair("favour=6000", "small"), std::pair("ahead=inf", "small")),
-                         [](const auto &test) { return "Case" + std::to_string(test.index); });
+TEST_F(OutOfTurn, ASecondWithoutAnybodyWhoWaitsEarnsAllOfIt)
+{
+    begin(3600 * Second);
+    EXPECT_EQ(inARow(), 20);
+    EXPECT_EQ(inARow(), 0) << "nothing is earned while somebody waits";
+}
+
+TEST_F(OutOfTurn, LessThanASecondEarnsItsShare)
+{
+    begin(Second / 2);
+    EXPECT_EQ(inARow(), 10);
+}
+
+TEST_F(OutOfTurn, ItIsNotPaidBack)
+{
+    begin(Second);
+    const double before = *ofSmall.service;
+    EXPECT_EQ(inARow(), 20);
+    EXPECT_EQ(*ofSmall.service, before);
+}
+
+struct Estimated : OutOfTurn {
+    Estimated(): OutOfTurn("ahead=0 favour=10000", [](int64_t) { return int64_t(2000); }) {}
+};
+
+TEST_F(Estimated, WhatIsNotUsedIsGivenBack)
+{
+    begin(Second);
+    EXPECT_EQ(inARow(), 20);
+}
+
+struct NoFavour : OutOfTurn {
+    NoFavour(): OutOfTurn("ahead=0 favour=0") {}
+};
+
+TEST_F(NoFavour, TheLeastServedClassGoesFirst)
+{
+    begin(3600 * Second);
+    EXPECT_EQ(inARow(), 0);
+}
+
+struct NoShares : OutOfTurn {
+    NoShares(): OutOfTurn("ahead=inf") {}
+};
+
+TEST_F(NoShares, TheLeastLeftGoesFirstWhateverItHasHad)
+{
+    begin(0);
+    EXPECT_EQ(inARow(), 100);
+}
 
 TEST(MsfOrder, RefusesWhatWouldHaveNoEffect)
 {
@@ -205,10 +287,9 @@ TEST(MsfOrder, RefusesWhatWouldHaveNoEffect)
         return std::string();
     };
     const std::string why = " would have no effect; it is allowed with order=remaining and users=fair, for requests";
-    EXPECT_EQ(refused("order=attained favour=1"), "msf: favour" + why);
+    EXPECT_EQ(refused("order=attained ahead=inf"), "msf: ahead=inf" + why);
     EXPECT_EQ(refused("users=fifo ahead=inf"), "msf: ahead=inf" + why);
     EXPECT_EQ(refused("ahead=inf", Engine::Cost::Exact), "msf: ahead=inf" + why);
-    EXPECT_EQ(refused("ahead=inf favour=1"), "");
     EXPECT_EQ(refused("", Engine::Cost::Exact), "");
     EXPECT_EQ(refused("lead_time=inf"),
               "msf parameter lead_time=inf is not allowed: wanted is a number from 0.001 to 1000000 s");

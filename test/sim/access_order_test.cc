@@ -84,7 +84,46 @@ TEST_P(AccessOrder, ClassesHaveTheirSharesInEveryPhase)
         return std::max({phase(0, 0), phase(1, 1), phase(3, 0)});
     };
     EXPECT_LT(worst(Default), 0.04);
-    EXPECT_GT(worst({{"favour", "16777216"}, {"lead_time", "60"}}), 0.06);
+    EXPECT_GT(worst(NoShares), 0.06);
+}
+
+/// Idle for 12.5 s, then backlogged; from 12.5 s after that on, for 87 s.
+TEST_P(AccessOrder, WhatClassesHadOutOfTurnIsGoneSoonAfterAPause)
+{
+    const auto off = [&](const char *const favour) {
+        auto params = saturated({{"favour", favour}});
+        params.seconds = 112.5;
+        params.workload.parts = 9;
+        params.workload.active = {0x1fe, 0x1fe, 0x1fe};
+        const auto parts = Simulate(params).parts;
+        std::vector<double> bytes(3);
+        for (size_t part = 2; part < 9; ++part) {
+            for (size_t cls = 0; cls < 3; ++cls)
+                bytes[cls] += parts[part][cls];
+        }
+        return Off(bytes, {4, 2, 1});
+    };
+    EXPECT_LT(off("1048576"), 0.05);
+    EXPECT_GT(off("16777216"), 0.1);
+}
+
+TEST(AccessOpen, WhatClassesHaveOutOfTurnIsGainedByAll)
+{
+    std::map<std::string, double> all, last;
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+        for (const char *const favour : {"0", "1048576"}) {
+            RunParams params;
+            params.config.pluginDir = test::PluginDir();
+            params.config.arbiter = {"msf", {{"favour", favour}}};
+            params.workload.kind = WorkloadParams::Kind::Open;
+            params.seed = seed;
+            const auto result = Simulate(params);
+            all[favour] += result.all.mean;
+            last[favour] += result.classes.back().mean;
+        }
+    }
+    EXPECT_LT(all["1048576"], 0.97 * all["0"]);
+    EXPECT_LT(last["1048576"], 0.95 * last["0"]);
 }
 
 /// Users who keep asking at the gateway, on the field trial's link of 2 Mbit/s.
