@@ -298,6 +298,29 @@ TEST(AccessRun, StockSharesEquallyThroughAFullQueue)
     EXPECT_GT(result.dropped, 0.1);
 }
 
+TEST(AccessRun, DownloadsPastTheGatewayShareAsSoManyConnections)
+{
+    auto params = Defaults();
+    params.scheduled = false;
+    params.workload.inFlight = 1;
+    params.workload.fixedSize = 1'000'000'000;
+    params.others.downloads = 4;
+    const auto result = Simulate(params);
+    EXPECT_NEAR(result.others, 0.25, 0.06) << "4 of 16";
+    EXPECT_GT(result.utilisation, 0.99);
+}
+
+TEST(AccessRun, AStreamPastTheGatewayHasWhatItSendsUntilItEnds)
+{
+    auto params = Defaults();
+    params.others.constant = 0.3;
+    params.others.from = 60 * Second;
+    params.others.until = 130 * Second;
+    const auto result = Simulate(params);
+    EXPECT_NEAR(result.others, 0.15, 0.005) << "half of the measured time";
+    EXPECT_GT(result.utilisation, 0.97);
+}
+
 TEST(AccessRun, ClassesThatComeBackHaveTheirShare)
 {
     auto params = Defaults();
