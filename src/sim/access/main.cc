@@ -190,7 +190,7 @@ const std::vector<Option> &Options()
         Numeric("interval", "msfrs_window interval=; 1s", Durations, 1e7, 1e12, window(&WindowParams::interval)),
         Numeric("growth", "msfrs_window growth=; 2", Plain, 1.01, 100, window(&WindowParams::growth)),
         Numeric("reserve", "msfrs_window reserve=; 50%", Shares, 0, 100, window(&WindowParams::reserve)),
-        Numeric("floor", "msfrs_window floor=; 50%", Shares, 0, 0.99, window(&WindowParams::floor)),
+        Numeric("floor", "msfrs_window floor=; 60%", Shares, 0, 0.99, window(&WindowParams::floor)),
         Numeric("patience", "msfrs_window patience=; 600ms", Durations, 1e6, 1e12, config(&RequestConfig::patience)),
         Numeric("quantum", "msfrs_quantum; 16KB, 0bytes: none", Sizes, 0, 1e9, config(&RequestConfig::quantum)),
         {"arbiter", "msfrs_arbiter; msf",

@@ -102,7 +102,7 @@ Msfrs::Window::Window(ConfigParser &parser):
     {"growth", Spec::Real, 1.01, 16, "2"},
     {"reserve", Spec::Percent, 0, 10, "50%"},
     {"patience", Spec::Time, 100e6, 3600e9, "600ms"},
-    {"floor", Spec::Percent, 0, 0.9, "50%"}
+    {"floor", Spec::Percent, 0, 0.9, "60%"}
 })
 {
 }
