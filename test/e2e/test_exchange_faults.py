@@ -191,6 +191,16 @@ def test_switched_off_in_every_state(link, scene, state):
 
 
 @pytest.mark.sanitized
+@pytest.mark.parametrize('state', ('arrived',))
+def test_a_client_that_takes_nothing_of_what_has_arrived_has_no_place(link, scene):
+    """It is not waited for, also if its turn comes: a place is worth nothing to it."""
+    scene.unblock()
+    link.gateway.wait_for(queued=0, paused=0, in_flight=0)
+    asked(link, 'silver').client.leave(reset=True)      # has it
+    scene.rest()
+
+
+@pytest.mark.sanitized
 @pytest.mark.parametrize('tls', (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3), ids=('tls1.2', 'tls1.3'))
 def test_a_server_that_thinks_after_its_session_tickets(link, tls):
     """They are no answer: it keeps its place, and the answer does not wait for another."""
