@@ -457,13 +457,28 @@ double RequestScheduler::Impl::ownShare(const msfrs_time now)
     return own;
 }
 
+/// How many could be in service at their weights until some class has nobody waiting; 0: there is nobody.
+double RequestScheduler::Impl::weightedPlaces() const
+{
+    double least = 0, weights = 0;
+    for (const auto &slot : slots) {
+        const auto &cls = *slot.cls;
+        if (cls.users == 0)
+            continue;
+        const double weight = cls.weight * cls.users, has = (cls.backlog + cls.in_service) / weight;
+        least = weights > 0 ? std::min(least, has) : has;
+        weights += weight;
+    }
+    return least * weights;
+}
+
 msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;
     self.rate.sample();
     if (self.rate.due(now)) {
         const auto total = self.meter->total();
-        PathState path = {self.path.queue(now), self.path.meanBase(now), self.ownShare(now), 0};
+        PathState path = {self.path.queue(now), self.path.meanBase(now), self.ownShare(now), 0, self.weightedPlaces()};
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.config.rate, path)) {

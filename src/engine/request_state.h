@@ -137,6 +137,7 @@ struct RequestScheduler::Impl {
     /// Takes their places from those whose servers are silent.
     void restSilent(msfrs_time now);
     bool goOn(Request &, msfrs_time now);
+    double weightedPlaces() const;
     double product(msfrs_time base) const;
     double ownShare(msfrs_time now);
     std::string because() const;

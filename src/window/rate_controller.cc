@@ -19,6 +19,7 @@ constexpr double LongQueue = 2;                  ///< times `queue`
 constexpr msfrs_time IdleMemory = 10'000'000'000;
 constexpr double NearlyIdle = 0.5;
 constexpr double FloorStep = 1.25;               ///< at most, in one interval
+constexpr double FloorPart = 0.6;                ///< of the places at which a class would have nobody waiting
 
 /// U_m, equation (2): share of C that so many bytes in so much time are.
 double Utilisation(const double bytes, const msfrs_time time, const double rate)
@@ -132,8 +133,9 @@ bool RateController::keepFloor(const msfrs_time elapsed, const PathState &path)
         return false;
     fullFor_ = 0;
     // Not by round trips: where others' queue always stands, nobody has seen the least.
-    if (verdict == WindowFloor::Verdict::Grow && window_.limit < params_.initial)
-        change(std::min(window_.limit * FloorStep, params_.initial), WindowChange::Floor);
+    const double most = std::max(params_.initial, path.weighted * FloorPart);
+    if (verdict == WindowFloor::Verdict::Grow)
+        change(std::clamp(most, window_.limit / FloorStep, window_.limit * FloorStep), WindowChange::Floor);
     return true;
 }
 

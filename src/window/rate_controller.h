@@ -22,7 +22,7 @@
 /// goes back to W0+. Not in the paper; off by default.
 ///
 /// The floor. Other traffic that fills the link would take W+ down to 1, and whoever is scheduled would have nothing. While
-/// requests wait and responses have less than `floor` of C, W+ does not come down, and receive windows grow: see
+/// requests wait and responses have less than `floor` of C, W+ does not come down, and places and receive windows grow: see
 /// window_floor.h. Not in the paper.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
@@ -45,7 +45,7 @@ struct WindowParams {
     msfrs_time memory = 0;              ///< ns, full time that is gathered before W+ is recomputed; 0: half an interval
     double early = 0;                   ///< share of U+ below which W+ grows without waiting for `memory`; 0: never
     double initial = 1.0;               ///< W0+, >= 1
-    double floor = 0.5;                 ///< share of C that responses keep beside other traffic, 0 <= floor < 1; 0: none
+    double floor = 0.6;                 ///< share of C that responses keep beside other traffic, 0 <= floor < 1; 0: none
     msfrs_time queue = 0;               ///< ns, what may stand at the provider; 0: W+ does not come down by that
 };
 
@@ -59,6 +59,7 @@ struct PathState {
     msfrs_time base = 0;                ///< their mean round trip without it; 0: not known
     double own = -1;                    ///< what responses had of C in the last interval, a share; negative: not known
     double places = 0;                  ///< that do by that round trip, with room to spare; 0: not known
+    double weighted = 0;                ///< places that could be had by weight until a class has nobody waiting
 };
 
 class RateController {

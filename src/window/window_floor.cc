@@ -6,37 +6,69 @@
 namespace msfrs {
 
 namespace {
-constexpr double Step = 1.25;        ///< at most, in one interval: what has grown shows after round trips
-constexpr double Back = 0.9;         ///< in one interval
-constexpr double Near = 1.1;         ///< times the floor: nothing comes down
-constexpr double LeastOwn = 1e-3;    ///< share of C
-constexpr double Trial = 2, Gain = 1.25; ///< so many times the windows must bring so many times the share
-constexpr msfrs_time Rest = 60'000'000'000;
-constexpr double OthersMatter = 0.1; ///< share of C that is more than a wrong overhead
+constexpr msfrs_time Second = 1'000'000'000;
+constexpr msfrs_time Memory = 6 * Second;    ///< of means: losses make single seconds uneven
+constexpr msfrs_time Settle = 2 * Memory;    ///< until the mean is that of the share beside others
+constexpr msfrs_time Trial = 30 * Second;
+constexpr msfrs_time Lasts = 600 * Second;   ///< what a trial has told
+constexpr double Step = 1.25;                ///< at most, in one interval: what has grown shows after round trips
+constexpr double Back = 0.9;                 ///< in one interval
+constexpr double Near = 1.1;                 ///< times the floor: nothing comes down
+constexpr double Gain = 1.2;                 ///< times the share before: worth it
+constexpr double Taken = 0.6;               ///< times the share when growth was given up: others have taken the rest
+constexpr double LeastOwn = 1e-3;            ///< share of C
+constexpr double OthersMatter = 0.1;         ///< share of C that is more than a wrong overhead
 } // namespace
+
+void WindowFloor::notice(const Interval &last)
+{
+    const double part = std::min(1.0, static_cast<double>(last.elapsed) / Memory);
+    own_ += part * (std::max(last.own, LeastOwn) - own_);
+    others_ += part * (last.utilisation - last.own - others_);
+    waiting_ += part * (last.fullShare - waiting_);
+}
+
+WindowFloor::Verdict WindowFloor::yield()
+{
+    factor_ = std::max(factor_ * Back, 1.0);
+    return Verdict::Yield;
+}
 
 WindowFloor::Verdict WindowFloor::update(const Interval &last, const double floor)
 {
     rest_ = std::max<msfrs_time>(rest_ - last.elapsed, 0);
-    const bool others = last.own >= 0 && last.utilisation - last.own >= OthersMatter;
-    if (!others || last.own >= Near * floor || last.fullShare < 0.5 || rest_ > 0) {
-        tried_ = 0;
-        factor_ = std::max(factor_ * Back, 1.0);
-        return Verdict::Yield;
+    if (last.own >= 0)
+        notice(last);
+    if (last.own < 0 || others_ < OthersMatter || waiting_ < 0.5) {
+        short_ = 0;
+        worth_ = false;
+        return yield();
     }
-    if (last.own >= floor)
+    const bool taken = rest_ <= Lasts - Trial && own_ < Taken * before_;
+    if (own_ >= Near * floor || (rest_ > 0 && !taken))
+        return yield();
+    if (rest_ > 0) {
+        rest_ = 0;
+        short_ = Settle;
+        worth_ = true;
+    }
+    short_ += last.elapsed;
+    if (short_ <= Settle) {
+        before_ = own_;
         return Verdict::Stay;
-    if (tried_ > 0 && factor_ >= Trial * tried_ && last.own < Gain * triedOwn_) {
-        factor_ = tried_;
-        tried_ = 0;
-        rest_ = Rest;
-        return Verdict::Yield;
     }
-    if (tried_ == 0 || factor_ >= Trial * tried_) {
-        tried_ = factor_;
-        triedOwn_ = std::max(last.own, LeastOwn);
+    if (short_ >= Settle + Trial && own_ >= Gain * before_)
+        worth_ = true;
+    if (short_ >= Settle + (worth_ ? Lasts : Trial)) {
+        before_ = own_;
+        rest_ = Lasts;
+        short_ = 0;
+        worth_ = false;
+        return yield();
     }
-    factor_ = std::min(factor_ * std::min(Step, floor / std::max(last.own, LeastOwn)), Most);
+    if (own_ >= floor)
+        return Verdict::Stay;
+    factor_ = std::min(factor_ * std::min(Step, floor / own_), Most);
     return Verdict::Grow;
 }
 

@@ -123,9 +123,9 @@ class BothEnds:
         self._many += clients + servers
         return clients
 
-    def plain(self, user, words):
-        """Words to the proxy that ask for something at PORT of the first server."""
-        return self._open(user, None, words)
+    def plain(self, user, words, unread=False):
+        """Words to the proxy that ask for something at PORT of the first server. unread: see tunnel()."""
+        return self._open(user, None, words, unread=unread)
 
     @property
     def address(self):

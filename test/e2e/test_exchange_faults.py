@@ -11,7 +11,12 @@ from both_ends import both_ends_of, link, narrow    # the latter are fixtures
 from gateway import NARROW, ONE_PLACE
 
 LINES = (NARROW, 'msfrs_quantum 4 KB', 'tcp_recv_bufsize 32 KB')
+#: For a response whose rest fits into a receive window, and not into what Squid takes for a client that takes nothing:
+#: less than 90 KB. The link is said to be fast, so that windows are wide; and who is paused is the last to go on.
+ROOMY = (f'{ONE_PLACE} patience=59min', 'msfrs_quantum 8 KB', 'msfrs_arbiter fifo', 'read_ahead_gap 4 KB')
+FAST = 60e6
 ASK, ANSWER, MUCH = content('ask', 0, 48), content('answer', 0, 3000), content('much', 0, 200_000)
+ALL, BEGUN = content('all', 0, 100_000), 20_000     #: BEGUN: more than a quantum, and what is not worth a read
 
 
 def asked(link, who='gold', tls=None):
@@ -36,7 +41,7 @@ class Scene:
     would have done anyway, once it may."""
 
     def __init__(self, link, state):
-        self._link, self._state, self.blocker = link, state, None
+        self._link, self._state, self.blocker, self._waiting = link, state, None, None
         getattr(self, f'_{state}')()
 
     def _asked(self):
@@ -51,6 +56,24 @@ class Scene:
     def _paused(self):
         self._sending()
         self._block(paused=1, in_flight=1)
+
+    def _arrived(self):
+        """The rest of its response waits in Squid's kernel for its client, which takes nothing for now."""
+        gateway, (user, other) = self._link.gateway, self._link.of('gold')
+        gateway.reconfigure(*ROOMY, rate=FAST)
+        self.pair = self._link.ends.plain(user, f'GET http://{self._link.ends.address}/ HTTP/1.1\r\n'
+                                          f'Host: {self._link.ends.address}\r\nConnection: close\r\n\r\n'.encode(),
+                                          unread=True)
+        gateway.wait_for(in_flight=1, asked=1)
+        self._waiting = self._link.users.get(other, gate='after it has arrived')
+        gateway.wait_for(queued=1, in_flight=1)
+        head = f'HTTP/1.1 200 OK\r\nContent-Length: {len(ALL)}\r\nConnection: close\r\n\r\n'.encode()
+        self.pair.server.say(head + ALL[:BEGUN])
+        gateway.wait_for(queued=0, paused=1, in_flight=1)
+        before = gateway.total('bytes')
+        self.pair.server.say(ALL[BEGUN:])
+        gateway.wait_until(lambda: gateway.total('bytes') > before, 'Squid reads on without a turn')
+        assert gateway.totals('paused', 'in_flight') == (1, 1)
 
     def _silent(self):
         self.pair = silent(self._link)
@@ -72,11 +95,26 @@ class Scene:
         self._link.gateway.wait_for(**figures)
 
     def unblock(self):
+        """Whoever has the place leaves it."""
         if self.blocker:
             self.blocker.client.leave(reset=True)
+        if self._waiting:
+            self._waiting.abort(reset=True)
+        self.blocker = self._waiting = None
+
+    def listen(self):
+        """A client that took nothing does from now on, and hears all that has arrived."""
+        if self._state == 'arrived':
+            self.pair.client.listen()
+            self._link.gateway.wait_until(lambda: self.pair.client.over, 'the whole response')
+            assert self.pair.client.heard.partition(b'\r\n\r\n')[2] == ALL
 
     def rest(self):
         self.unblock()
+        self.listen()
+        if self._state == 'arrived':
+            self._link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=0)
+            return
         if self._state == 'asked':
             self.pair.server.say(ANSWER)
             self.pair.client.wait_for(ANSWER)
@@ -93,17 +131,36 @@ class Scene:
         self._link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=1)
 
 
-STATES = pytest.mark.parametrize('state', ('asked', 'sending', 'paused', 'silent', 'held', 'pushing'))
+STATES = pytest.mark.parametrize('state', ('asked', 'sending', 'paused', 'arrived', 'silent', 'held', 'pushing'))
+#: What a connection's send buffer may have: least, first and most.
+SEND_BUFFER = 'net.ipv4.tcp_wmem'
+
+
+@pytest.fixture
+def scene(link, state):
+    """The state of a test, which has been left as it was found afterwards."""
+    if state != 'arrived':
+        yield Scene(link, state)
+        return
+    host = link.world.gateway
+    before = host.run('sysctl', '-n', SEND_BUFFER).split()
+    host.set_kernel([f'{SEND_BUFFER}=4096 4096 4096'])
+    try:
+        yield Scene(link, state)
+    finally:
+        host.set_kernel([f'{SEND_BUFFER}={" ".join(before)}'])
+        link.gateway.reconfigure(*LINES)
 
 
 @pytest.mark.sanitized
 @STATES
 @pytest.mark.parametrize('who', ('client', 'server'))
-def test_a_reset_in_every_state(link, state, who):
+def test_a_reset_in_every_state(link, scene, who):
     """Who waits for a turn may be noticed to have gone when that comes."""
-    scene = Scene(link, state)
     getattr(scene.pair, who).leave(reset=True)
     scene.unblock()
+    if who == 'server':
+        scene.listen()
     other = scene.pair.server if who == 'client' else scene.pair.client
     link.gateway.wait_until(lambda: other.over, 'the other end hears of it')
     link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=0)
@@ -112,9 +169,8 @@ def test_a_reset_in_every_state(link, state, who):
 
 @pytest.mark.sanitized
 @STATES
-def test_reconfigured_in_every_state(link, state):
+def test_reconfigured_in_every_state(link, scene):
     """Nothing new, another arbiter, another window; then what was begun goes on, and nothing was lost or said twice."""
-    scene = Scene(link, state)
     wider = f'{ONE_PLACE.replace("growth=1.01", "growth=2")} patience=30min'
     for lines in (LINES, (*LINES, 'msfrs_arbiter fifo'), (*LINES, 'msfrs_arbiter drr'), (wider, *LINES[1:]), LINES):
         link.gateway.reconfigure(*lines)
@@ -123,15 +179,25 @@ def test_reconfigured_in_every_state(link, state):
 
 @pytest.mark.sanitized
 @STATES
-def test_switched_off_in_every_state(link, state):
-    scene = Scene(link, state)
+def test_switched_off_in_every_state(link, scene, state):
     link.gateway.reconfigure(on=False)
     if state in ('sending', 'paused', 'pushing'):
         scene.pair.client.wait_for(ANSWER + MUCH if state == 'pushing' else MUCH)
+    scene.listen()
     scene.pair.client.leave(reset=True)
     scene.unblock()
     link.gateway.wait_until(lambda: scene.pair.server.over, 'its server hears of it')
     link.gateway.reconfigure(*LINES)
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize('state', ('arrived',))
+def test_a_client_that_takes_nothing_of_what_has_arrived_has_no_place(link, scene):
+    """It is not waited for, also if its turn comes: a place is worth nothing to it."""
+    scene.unblock()
+    link.gateway.wait_for(queued=0, paused=0, in_flight=0)
+    asked(link, 'silver').client.leave(reset=True)      # has it
+    scene.rest()
 
 
 @pytest.mark.sanitized

@@ -298,6 +298,88 @@ TEST(AccessRun, StockSharesEquallyThroughAFullQueue)
     EXPECT_GT(result.dropped, 0.1);
 }
 
+TEST(AccessRun, DownloadsPastTheGatewayShareAsSoManyConnections)
+{
+    auto params = Defaults();
+    params.scheduled = false;
+    params.workload.inFlight = 1;
+    params.workload.fixedSize = 1'000'000'000;
+    params.others.downloads = 4;
+    const auto result = Simulate(params);
+    EXPECT_NEAR(result.others, 0.25, 0.06) << "4 of 16";
+    EXPECT_GT(result.utilisation, 0.99);
+}
+
+TEST(AccessRun, AStreamPastTheGatewayHasWhatItSendsUntilItEnds)
+{
+    auto params = Defaults();
+    params.others.constant = 0.3;
+    params.others.from = 60 * Second;
+    params.others.until = 130 * Second;
+    const auto result = Simulate(params);
+    EXPECT_NEAR(result.others, 0.15, 0.005) << "half of the measured time";
+    EXPECT_GT(result.utilisation, 0.97);
+}
+
+/// Six users through the gateway, with four requests each, beside six downloads past it: at buffers of so many
+/// bandwidth-delay products, the share of C that is had at least.
+class AccessFloor : public ::testing::TestWithParam<std::pair<double, double>> {
+protected:
+    static RunResult run(const double floor)
+    {
+        auto params = Defaults();
+        params.buffer = GetParam().first;
+        params.others.downloads = 6;
+        params.workload.users = {2, 2, 2};
+        params.seconds = 400;
+        params.warmup = 100;
+        params.config.window.floor = floor;
+        return Simulate(params);
+    }
+    static double own(const RunResult &result) { return result.utilisation - result.others; }
+};
+
+/// As many connections as there are requests would have 76, 71 and 56 %, and no weights.
+TEST_P(AccessFloor, MuchIsKeptBesideOthersAndSharedByWeight)
+{
+    const auto result = run(0.6);
+    EXPECT_GT(own(result), GetParam().second);
+    EXPECT_LT(own(run(0)), 0.6 * own(result)) << "what is left without it";
+    EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.2);
+    EXPECT_NEAR(result.perUser[1] / result.perUser[2], 2, 0.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Buffers, AccessFloor,
+                         ::testing::Values(std::pair(1.5, 0.55), std::pair(4.0, 0.45), std::pair(10.0, 0.28)));
+
+TEST(AccessRun, WithoutOthersTheFloorChangesNothing)
+{
+    for (const auto rtt : {0 * Ms, 200 * Ms}) {
+        auto params = Defaults();
+        if (rtt > 0)
+            params.rtts = {rtt};
+        params.config.window.floor = 0.6;
+        const auto with = Simulate(params);
+        params.config.window.floor = 0;
+        const auto without = Simulate(params);
+        EXPECT_EQ(with.perUser, without.perUser);
+        EXPECT_EQ(with.queueMean, without.queueMean);
+    }
+}
+
+TEST(AccessRun, WhenOthersHaveGoneAllIsAsBefore)
+{
+    auto params = Defaults();
+    params.others.downloads = 12;
+    params.others.until = 100 * Second;
+    params.warmup = 140;
+    params.seconds = 300;
+    const auto result = Simulate(params);
+    EXPECT_LT(result.others, 0.001);
+    EXPECT_LT(result.queueMean, 0.12);
+    EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.2);
+}
+
 TEST(AccessRun, ClassesThatComeBackHaveTheirShare)
 {
     auto params = Defaults();

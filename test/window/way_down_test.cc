@@ -121,29 +121,41 @@ TEST_F(WayDown, BackToItsStartWhileTheLinkIsIdle)
 }
 
 /// Responses have a share `own` of C, and a queue stands.
-PathState Beside(const double own) { return {100 * Ms, 100 * Ms, own, 8}; }
+PathState Beside(const double own, const double weighted = 0) { return {100 * Ms, 100 * Ms, own, 8, weighted}; }
 
 TEST_F(WayDown, OtherTrafficLeavesTheFloor)
 {
+    pass(25, 1.0, 10, true, Beside(0.05));
     window.limit = 4;
     pass(1, 1.0, 4, true, Beside(0.05));
     EXPECT_DOUBLE_EQ(window.limit, 5) << "up to W0+";
     EXPECT_EQ(rate.lastChange(), WindowChange::Floor);
     EXPECT_GT(rate.onTheWay(), 1);
-    window.limit = 10;
-    pass(3, 1.0, 10, true, Beside(0.1));
-    EXPECT_DOUBLE_EQ(window.limit, 10) << "more would leave nobody waiting: windows grow";
-    pass(10, 1.0, 10, true, Beside(0.31));
-    EXPECT_DOUBLE_EQ(window.limit, 10) << "near the floor W+ stays";
-    pass(1, 1.0, 10, true, Beside(0.5));
-    EXPECT_LT(window.limit, 10) << "above it the rest yields as before";
+    pass(5, 1.0, 5, true, Beside(0.05));
+    EXPECT_DOUBLE_EQ(window.limit, 5) << "more would leave nobody waiting: windows grow";
+    pass(20, 1.0, 5, true, Beside(0.32));
+    EXPECT_DOUBLE_EQ(window.limit, 5) << "near the floor W+ stays";
+    pass(10, 1.0, 5, true, Beside(0.5));
+    EXPECT_LT(window.limit, 5) << "above it the rest yields as before";
+}
+
+TEST_F(WayDown, BesideOthersThereAreAsManyPlacesAsWeightsAllow)
+{
+    pass(25, 1.0, 5, true, Beside(0.05, 20));
+    window.limit = 8;
+    pass(1, 1.0, 8, true, Beside(0.05, 20));
+    EXPECT_DOUBLE_EQ(window.limit, 10);
+    pass(4, 1.0, 10, true, Beside(0.05, 20));
+    EXPECT_DOUBLE_EQ(window.limit, 12) << "where 20 would leave a class without anybody who waits";
+    pass(5, 1.0, 12, true, Beside(0.05, 10));
+    EXPECT_DOUBLE_EQ(window.limit, 6) << "and back when fewer want one";
 }
 
 TEST_F(WayDown, TheFloorIsForRequestsThatWait)
 {
     window.limit = 10;
-    pass(1, 1.0, 2, false, Beside(0.05));
-    EXPECT_LT(window.limit, 10);
+    pass(30, 1.0, 2, false, Beside(0.05, 20));
+    EXPECT_LT(window.limit, 2.1);
     EXPECT_EQ(rate.onTheWay(), 1);
 }
 

@@ -146,6 +146,7 @@ const std::vector<Option> &Options()
     constexpr double Hour = 3600;
     const auto run = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.*member; }; };
     const auto load = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.workload.*member; }; };
+    const auto others = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.others.*member; }; };
     const auto config = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.config.*member; }; };
     const auto window = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.config.window.*member; }; };
     static const std::vector<Option> all = {
@@ -171,6 +172,14 @@ const std::vector<Option> &Options()
         {"think", "pages: mean pause; 5s", [](Wanted &w, const auto &n, const auto &t) {
              w.run.workload.think = Value(n, t, Durations, 0, Hour * 1e9) * 1e-9; }},
         Numeric("size", "of every response, instead of lognormal", Sizes, 1, 1e9, load(&WorkloadParams::fixedSize)),
+        Numeric("others", "downloads past the gateway, by TCP, without end; 0", Plain, 0, 1000,
+                others(&OthersParams::downloads)),
+        Numeric("constant", "a stream past the gateway that does not give way, share of the link; 0%", Shares, 0, 1,
+                others(&OthersParams::constant)),
+        Numeric("others_from", "when both begin; 0s", Durations, 0, Hour * 1e9, others(&OthersParams::from)),
+        Numeric("others_until", "when both end; 3600s", Durations, 0, Hour * 1e9, others(&OthersParams::until)),
+        Numeric("slice", "shares are looked at in pieces of so many seconds; 10", Plain, 0.1, 1e6,
+                run(&RunParams::slice)),
         Numeric("seconds", "200", Plain, 1, 1e6, run(&RunParams::seconds)),
         Numeric("warmup", "not measured; 60", Plain, 0, 1e6, run(&RunParams::warmup)),
         Numeric("drain", "after the last request; 0", Plain, 0, 1e6, run(&RunParams::drain)),
@@ -181,7 +190,7 @@ const std::vector<Option> &Options()
         Numeric("interval", "msfrs_window interval=; 1s", Durations, 1e7, 1e12, window(&WindowParams::interval)),
         Numeric("growth", "msfrs_window growth=; 2", Plain, 1.01, 100, window(&WindowParams::growth)),
         Numeric("reserve", "msfrs_window reserve=; 50%", Shares, 0, 100, window(&WindowParams::reserve)),
-        Numeric("floor", "msfrs_window floor=; 30%", Shares, 0, 0.99, window(&WindowParams::floor)),
+        Numeric("floor", "msfrs_window floor=; 60%", Shares, 0, 0.99, window(&WindowParams::floor)),
         Numeric("patience", "msfrs_window patience=; 600ms", Durations, 1e6, 1e12, config(&RequestConfig::patience)),
         Numeric("quantum", "msfrs_quantum; 16KB, 0bytes: none", Sizes, 0, 1e9, config(&RequestConfig::quantum)),
         {"arbiter", "msfrs_arbiter; msf",
@@ -256,8 +265,8 @@ std::vector<double> Figures(const RunResult &r)
     for (const double bytes : r.perUser)
         row.push_back(bytes / r.perUser.back());
     row.push_back(100 * *std::max_element(r.userError.begin(), r.userError.end()));
-    row.insert(row.end(), {100 * r.utilisation, 1e3 * r.queueMean, 1e3 * r.queueP95, 100 * r.dropped, r.all.mean,
-                           r.all.p99, r.smallMean});
+    row.insert(row.end(), {100 * r.sliceError, 100 * r.utilisation, 100 * (r.utilisation - r.others),
+                           1e3 * r.queueMean, 1e3 * r.queueP95, 100 * r.dropped, r.all.mean, r.all.p99, r.smallMean});
     for (const auto &cls : r.classes)
         row.push_back(cls.mean);
     row.insert(row.end(), {static_cast<double>(r.all.count), static_cast<double>(r.all.unfinished), r.inService,
@@ -270,8 +279,8 @@ void PrintHeader(const size_t classes)
     std::printf("%-8s %4s", "arm", "seed");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  user-%zu", n);
-    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s",
-                "user-%", "U-%", "q-ms", "q95-ms", "drop-%", "mean-s", "p99-s", "16KB-s");
+    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s",
+                "user-%", "slice-%", "U-%", "own-%", "q-ms", "q95-ms", "drop-%", "mean-s", "p99-s", "16KB-s");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  mean-%zu", n);
     std::printf(" %7s %7s %7s %7s\n", "n", "open", "W", "W+end");

@@ -53,6 +53,23 @@ void Evaluate(const RunParams &params, const std::vector<Record> &records, RunRe
     result.smallMean = LatencyOf(times[classes + 1], 0).mean;
 }
 
+/// \param slices bytes of each class in each slice
+double SliceError(const std::vector<std::vector<double>> &slices)
+{
+    double squares = 0, count = 0;
+    for (size_t cls = 0; cls < slices.front().size(); ++cls) {
+        double sum = 0;
+        for (const auto &slice : slices)
+            sum += slice[cls];
+        const double mean = sum / static_cast<double>(slices.size());
+        for (const auto &slice : slices) {
+            squares += mean > 0 ? std::pow(slice[cls] / mean - 1, 2) : 0;
+            count += mean > 0;
+        }
+    }
+    return count > 0 ? std::sqrt(squares / count) : 0;
+}
+
 } // namespace
 
 RunParams::RunParams()
@@ -77,6 +94,7 @@ RunResult Simulate(const RunParams &params)
     Gateway gateway(clock, link, params.rtts, config, params.seed);
     Workload workload(clock, gateway, params.workload, static_cast<uint32_t>(params.rtts.size()), params.rate,
                       params.seconds, params.seed);
+    Others others(clock, link, params.others, params.rtts);
 
     RunResult result;
     const auto &users = params.workload.users;
@@ -87,23 +105,31 @@ RunResult Simulate(const RunParams &params)
         count += users[cls];
     }
     std::vector<double> byUser(count);
+    const auto whole = static_cast<size_t>((params.seconds - params.warmup) / params.slice);
+    std::vector<std::vector<double>> slices(std::max<size_t>(whole, 1), std::vector<double>(users.size()));
     result.parts.assign(params.workload.parts, std::vector<double>(users.size()));
     workload.received = [&](const uint32_t cls, const uint32_t user, const int64_t bytes) {
         const double now = Seconds(clock.now());
         result.received += bytes;
         if (now >= params.seconds)
             return;
-        if (now >= params.warmup)
+        if (now >= params.warmup) {
             byUser[user] += static_cast<double>(bytes);
+            const auto slice = static_cast<size_t>((now - params.warmup) / params.slice);
+            if (slice < slices.size())
+                slices[slice][cls] += static_cast<double>(bytes);
+        }
         const auto part = static_cast<size_t>(now / params.seconds * params.workload.parts);
         result.parts[part][cls] += static_cast<double>(bytes) / std::max(users[cls], 1u);
     };
 
     const auto at = [](const double seconds) { return static_cast<msfrs_time>(seconds * 1e9); };
     Link::Counts before;
+    int64_t othersBefore = 0;
     clock.at(at(params.warmup), [&] {
         link.measureQueue();
         before = link.counts();
+        othersBefore = others.carried();
     });
     double outstanding = 0, samples = 0;
     for (double t = 1; t <= params.seconds; ++t) {
@@ -123,6 +149,9 @@ RunResult Simulate(const RunParams &params)
     const auto &counts = link.counts();
     result.utilisation = static_cast<double>(counts.carried - before.carried) * 8 / params.rate /
                          (params.seconds - params.warmup);
+    result.others = static_cast<double>(others.carried() - othersBefore) * 8 / params.rate /
+                    (params.seconds - params.warmup);
+    result.sliceError = SliceError(slices);
     const auto frames = static_cast<double>(counts.offeredFrames - before.offeredFrames);
     result.dropped = frames > 0 ? static_cast<double>(counts.droppedFrames - before.droppedFrames) / frames : 0;
     result.queueMean = link.meanQueue();

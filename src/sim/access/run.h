@@ -4,6 +4,7 @@
 #ifndef MSFRS_SIM_ACCESS_RUN_H
 #define MSFRS_SIM_ACCESS_RUN_H
 
+#include "sim/access/others.h"
 #include "sim/access/workload.h"
 
 namespace msfrs::sim::access {
@@ -15,6 +16,8 @@ struct RunParams {
     msfrs_time bufferRtt = 154 * Ms; ///< ns
     std::vector<msfrs_time> rtts;   ///< of the servers, ns
     WorkloadParams workload;
+    OthersParams others;            ///< beside the gateway
+    double slice = 10;              ///< s, > 0: shares are looked at in pieces of so much
     double seconds = 200, warmup = 60, drain = 0;
     uint64_t seed = 1;
     bool scheduled = true;          ///< false: Squid as it comes
@@ -34,6 +37,9 @@ struct RunResult {
     std::vector<double> perUser;    ///< of each class: bytes of bodies that a user received in the measured time
     std::vector<double> userError;  ///< of each class: how far a user is off the mean of the class at most, a share
     double utilisation = 0;         ///< share of C in the measured time
+    double others = 0;              ///< what of that did not pass the gateway
+    double sliceError = 0;          ///< of what users of a class have in a slice, off their mean: standard deviation,
+                                    ///< root mean square over the classes, a share
     double queueMean = 0, queueP95 = 0; ///< at the provider, s
     double dropped = 0;             ///< share of the frames, in the measured time
     Latency all;

@@ -370,6 +370,8 @@ Msfrs::Ticket::granted()
 bool
 Msfrs::Ticket::silent(const msfrs_time now)
 {
+    if (state_ == State::arrived) // nothing more will come over the link, be its client ever so slow to take it
+        return true;
     if (state_ != State::served || !reading_.silent(exchange_, TheGateway()->patience(), now))
         return false;
     reading_.stop();

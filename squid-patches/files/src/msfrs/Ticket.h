@@ -31,10 +31,10 @@ namespace Msfrs
 ///                                                    +-- anybody speaks -+
 ///     any --> FREE: the scheduler does not know us (any more), and everything may go on
 ///
-/// Invariants: only SERVED and, after a late grant, ARRIVED have a place in the window. Only in PAUSED and ASKING is the
-/// server not read. Only in ASKING are words of a tunnel's client held back: its exchange is over, and what it says next
-/// needs a turn. Whoever waits for us has left a call: callback_ in WAITING, resume_ for reading the server, send_ for
-/// sending on what the client said.
+/// Invariants: only SERVED has a place in the window; ARRIVED gives one back that is granted late. Only in PAUSED and
+/// ASKING is the server not read. Only in ASKING are words of a tunnel's client held back: its exchange is over, and what
+/// it says next needs a turn. Whoever waits for us has left a call: callback_ in WAITING, resume_ for reading the server,
+/// send_ for sending on what the client said.
 class Ticket: public RefCountable, private msfrs::RequestOwner
 {
     MEMPROXY_CLASS(Msfrs::Ticket);
