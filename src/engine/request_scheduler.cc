@@ -516,15 +516,16 @@ msfrs_time RequestScheduler::wakeAt() const
     return self.wakeAt ? std::min(self.wakeAt, self.nextSilence) : self.nextSilence;
 }
 
-int RequestScheduler::receiveBuffer() const
+int RequestScheduler::Impl::mostBuffer() const
 {
-    const auto &c = impl_->config;
-    if (c.quantum == 0)
+    if (config.quantum == 0)
         return 0;
     // What the link carries in one round trip, and room for the quantum in service.
-    const double product = BandwidthDelay(c);
-    return static_cast<int>(std::min(std::max(product, static_cast<double>(c.quantum)), 16.0 * 1024 * 1024));
+    const double most = std::max(BandwidthDelay(config), static_cast<double>(config.quantum));
+    return static_cast<int>(std::min(most, 16.0 * 1024 * 1024));
 }
+
+int RequestScheduler::receiveBuffer() const { return impl_->mostBuffer(); }
 
 /// C R in bytes, R being what a response's round trip comes to with what may stand at the provider.
 double RequestScheduler::Impl::product(const msfrs_time base) const
@@ -533,20 +534,34 @@ double RequestScheduler::Impl::product(const msfrs_time base) const
     return BandwidthDelay(config) * static_cast<double>(round) / static_cast<double>(config.rtt);
 }
 
-int RequestScheduler::receiveBufferShare(const msfrs_time base) const
+/// What its weight makes of a request's share of the windows. Elsewhere turns see to weights; but a class whose requests are
+/// all in service has no turn to wait for, and it would have as much as any other of so many.
+double RequestScheduler::Impl::emphasis(const Request &r) const
 {
-    const auto &c = impl_->config;
-    if (c.quantum == 0)
-        return 0;
-    const auto share = impl_->rate.onTheWay() * impl_->product(base) /
-                       std::max<double>(impl_->rate.window().outstanding, 1);
-    const auto least = std::min(c.quantum, LeastWindow);
-    return static_cast<int>(std::min(std::max(share, static_cast<double>(least)), static_cast<double>(receiveBuffer())));
+    bool turnless = false;
+    double count = 0, weights = 0;
+    for (const auto &slot : slots) {
+        turnless |= slot.cls->in_service > 0 && slot.cls->backlog == 0;
+        count += slot.cls->in_service;
+        weights += slot.cls->in_service * slot.cls->weight;
+    }
+    return turnless && r.item ? r.item->flow->cls->weight * count / weights : 1;
 }
+
+int RequestScheduler::Impl::windowOf(const msfrs_time base, const double emphasis) const
+{
+    if (config.quantum == 0)
+        return 0;
+    const auto share = emphasis * rate.onTheWay() * product(base) / std::max<double>(rate.window().outstanding, 1);
+    const auto least = static_cast<double>(std::min(config.quantum, LeastWindow));
+    return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
+}
+
+int RequestScheduler::receiveBufferShare(const msfrs_time base) const { return impl_->windowOf(base, 1); }
 
 int RequestScheduler::receiveBuffer(const Request &r, const msfrs_time base) const
 {
-    const auto share = receiveBufferShare(base);
+    const auto share = impl_->windowOf(base, impl_->emphasis(r));
     if (share == 0 || r.undisturbed < Undisturbed)
         return share;
     return std::max(share, static_cast<int>(std::min(impl_->product(base), static_cast<double>(receiveBuffer()))));

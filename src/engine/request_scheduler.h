@@ -232,7 +232,8 @@ public:
     /// \param base round trip to the server without a queue, ns; 0: not known, R is then rtt
     int receiveBufferShare(msfrs_time base = 0) const;
 
-    /// The same for one in service: receiveBufferShare(), and C R once it has gone on for 64 KB without anybody waiting.
+    /// The same for one in service: receiveBufferShare(), by its class's weight while some class has responses in service
+    /// and none that waits; and C R once it has gone on for 64 KB without anybody waiting.
     int receiveBuffer(const Request &, msfrs_time base = 0) const;
 
     /// The round trip to a server without a queue as connections have seen it, ns; 0: not known.

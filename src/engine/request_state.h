@@ -139,6 +139,9 @@ struct RequestScheduler::Impl {
     bool goOn(Request &, msfrs_time now);
     double weightedPlaces() const;
     double product(msfrs_time base) const;
+    double emphasis(const Request &) const;
+    int windowOf(msfrs_time base, double emphasis) const;
+    int mostBuffer() const;
     double ownShare(msfrs_time now);
     std::string because() const;
     /// A rate that the link cannot reach lets W+ grow for ever: who can mend it is told, once.

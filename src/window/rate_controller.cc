@@ -11,7 +11,7 @@ namespace {
 constexpr double MostOutstanding = 1 << 20;
 
 constexpr msfrs_time FullMemory = 5'000'000'000; ///< ns of a full link before W+ is tried a little smaller
-constexpr double FullStep = 0.92;                ///< by so much; few users are without weights until W+ is small
+constexpr double FullStep = 0.98;                ///< by so much
 constexpr msfrs_time FastMemory = 2'000'000'000; ///< the same while there are more than do by round trips
 constexpr double FastStep = 0.7;                 ///< in one interval, while there are more than do by round trips
 constexpr double GentleStep = 0.9;               ///< in one interval, below that, while a long queue stands
