@@ -78,7 +78,7 @@ def test_a_short_trial_ends_with_its_verdict(start):
     # What holds however short the cells are, and however slow the machine is.
     for target in ('drops per MB', 'requests refused or failed'):
         assert re.search(rf'{target}.*\n.*\bok  ', said), target
-    assert re.search(r'utilisation, backlogged.*\n +\S.* (9\d|100)\.\d\d %', said)
+    assert re.search(r'utilisation, backlogged.*\n.* (9\d|100)\.\d\d %', said)
     found = cells()
     assert (found['msfrs'].parent / 'report.html').stat().st_size > 10_000
     for cell in found.values():
