@@ -534,8 +534,8 @@ double RequestScheduler::Impl::product(const msfrs_time base) const
     return BandwidthDelay(config) * static_cast<double>(round) / static_cast<double>(config.rtt);
 }
 
-/// What its weight makes of a request's share of the windows. Elsewhere turns see to weights; but a class whose requests are
-/// all in service has no turn to wait for, and it would have as much as any other of so many.
+/// What its weight makes of a request's share of the windows. Elsewhere turns see to weights; but a class whose requests
+/// are all in service has no turn to wait for, and it would have as much as any other of so many.
 double RequestScheduler::Impl::emphasis(const Request &r) const
 {
     bool turnless = false;
