@@ -2,6 +2,7 @@
 """The field trial's world: distances, the bottleneck, interception, congestion control; nothing stays behind."""
 import contextlib
 import csv
+import dataclasses
 import json
 import os
 import pathlib
@@ -291,6 +292,14 @@ def test_a_cell_of_each_arm_leaves_whole_records(tmp_path, arm):
     assert float(tables['squid'][-1]['cpu_s']) > 0 and float(tables['squid'][-1]['rss_kb']) > 1000
     if arms.get(arm).scheduled:
         assert tables['window'] and all(float(row['wplus']) >= 1 for row in tables['window'])
+
+
+def test_a_cell_ends_with_what_its_arm_started(tmp_path, monkeypatch):
+    """Without msfrs-edge packets pass unscheduled: the cell would be one of another arm."""
+    monkeypatch.setitem(arms.ARMS, 'stock-sqm', dataclasses.replace(
+        arms.get('stock-sqm'), prepare=lambda world: [world.start(world.gateway, ['false'], 'gone.log')]))
+    with pytest.raises(TrialError, match='^false ended with exit code 1'):
+        run_cell(tmp_path, 'stock-sqm')
 
 
 @pytest.mark.parametrize('arm', ['stock', 'off', 'stock-pools', 'stock-htb', 'stock-sqm', 'msfrs'])
