@@ -55,7 +55,7 @@ def run(spec):
         downloads = workload.quic_downloads(world.users, world.servers)
         if downloads:
             quic.start_servers(world)
-        arm.prepare(world)
+        behind = arm.prepare(world)
         squid = world.start_squid(arm.configuration(world), program)
         world.try_out()
         loads = generators.Generators(world, directory)
@@ -71,7 +71,7 @@ def run(spec):
                 stack.enter_context(daemon)
             clients = [stack.enter_context(client) for client in quic.downloads(world, downloads)]
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
-            control = _watch(spec, world, loads, (names, squid, *origins, disturber, *clients), t0)
+            control = _watch(spec, world, loads, (names, squid, *origins, *behind, disturber, *clients), t0)
         loads.merge()
         for meter in meters:
             if meter.failure:
@@ -87,7 +87,7 @@ def _keep_files(spec, world, directory):
         # Not what the origin serves: gigabytes of nothing, and sparse only where they are.
         shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns('content'))
-    for pattern in ('*.log', '*.txt', 'load*.json', 'squid/squid.conf', 'squid/*.log', 'squid/squid.out', 'cbr*'):
+    for pattern in ('*.log', '*.txt', '*.conf', 'load*.json', 'squid/squid.conf', 'squid/*.log', 'squid/squid.out', 'cbr*'):
         for path in world.directory.glob(pattern):
             shutil.copyfile(path, directory / path.name)
 

@@ -10,6 +10,7 @@ from .load import quic, workloads
 from .options import read
 from .runner import AROUND_S, Runner, meta_of, minutes, new_directory
 from .site import fabrics, netns, preflight
+from .site.arms import ARMS
 
 QUICK_S = 560.0     #: what --quick may take for its cells; the report has the rest of the ten minutes
 
@@ -28,13 +29,19 @@ def fitting(conditions, options, limit):
     return kept, dropped
 
 
-def _without_htb(conditions, hosts):
-    able, why = preflight.has_htb(hosts)
-    if able or not any('stock-htb' in condition.arms for condition in conditions):
-        return conditions
-    print(f'arm stock-htb is left out: {why}')
-    kept = [plan.without_arm(condition, 'stock-htb') for condition in conditions]
-    return [condition for condition in kept if condition.arms]
+def runnable(conditions, hosts):
+    """(the conditions with the arms that this kernel can run, sentences on the others). Raises TrialError if none are
+    left."""
+    wanted = {arm for condition in conditions for arm in condition.arms}
+    lacking = preflight.lacking([arm for arm in ARMS.values() if arm.name in wanted], hosts)
+    said = [f'arm {name}: not run, {why}' + (f'; {ARMS[name].stand_in} stands for it' if ARMS[name].stand_in else '')
+            for name, why in lacking.items()]
+    kept = plan.without(conditions, lacking)
+    if not kept:
+        raise TrialError('\n'.join(said))
+    for line in said:
+        print(line)
+    return kept, said
 
 
 def without_quic(conditions, hosts):
@@ -75,14 +82,15 @@ def _run(options, argv):
     for name in netns.sweep():
         print(f'removed a leftover of an earlier run: {name}')
     preflight.check(options)
-    conditions = without_quic(_without_htb(_conditions(options), options.hosts), options.hosts)
+    conditions, not_run = runnable(_conditions(options), options.hosts)
+    conditions = without_quic(conditions, options.hosts)
     directory = new_directory(options.out)
     cells = plan.cells_of(conditions, options, directory)
     print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))}; results in {directory}')
     if options.stock_squid == options.squid:
         why = 'with --quick' if options.quick else 'there is no unpatched Squid of this series:'
         print(f'{why} the stock arms run the patched one with msfrs off')
-    runner = Runner(cells, directory, options.lanes, meta_of(options, argv, conditions))
+    runner = Runner(cells, directory, options.lanes, meta_of(options, argv, conditions, not_run))
     stopped = None
     try:
         runner.run()

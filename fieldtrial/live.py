@@ -69,8 +69,7 @@ def run(chosen, with_parent=False, locust=None):
     spec, = plan.cells_of([condition], chosen, None)
     arm = arms.get(spec.arm)
     with fabrics.new(chosen.hosts) as fabric, cell.world_of(spec, fabric, deal=groups.evenly) as world:
-        daemons = [world.start_names(), *world.start_origin()]
-        arm.prepare(world)
+        daemons = [world.start_names(), *world.start_origin(), *arm.prepare(world)]
         conf, program = arm.configuration(world), cell.program_of(spec)
         if with_parent:
             daemons += parent.start(world, fabric, chosen.stock_squid)

@@ -13,6 +13,8 @@ QUEUEING = ('fifo', 'drr', 'msfq')
 #: What fairness costs: the mean without it, and the shares.
 UNFAIR = ('sjf',)
 CHIEF = ('stock', 'stock-htb', 'msfrs')
+#: With what the field does about queues.
+FIELD = ('stock', 'stock-htb', 'stock-fq_codel', 'stock-cake', 'msfrs')
 MAIN = ('stock', 'msfrs')
 OURS = ('msfrs',)
 PAPER = ('msfrs-paper', 'msfrs')
@@ -57,11 +59,11 @@ def full():
     200 s against 24 gold users are two quanta, and nobody could tell a wrong share from a late object.
     """
     return [
-        Condition('https-pages', ALL, 320, 60, buffer_bdp=4),
+        Condition('https-pages', (*FIELD, 'stock-pools', 'msfrs-paper'), 320, 60, buffer_bdp=4),
         Condition('https-pages', CHIEF, 320, 60, {'idle': 0}, buffer_bdp=4),
-        Condition('https-backlogged', CHIEF, 220, 60),
+        Condition('https-backlogged', FIELD, 220, 60),
         Condition('disturbed', MAIN, disturbed_s(), 40),
-        Condition('https-open', CHIEF, 320, 60, {'load': 0.95}, drain_s=30),
+        Condition('https-open', FIELD, 320, 60, {'load': 0.95}, drain_s=30),
         *bypass(),
         *few(),
         Condition('https-backlogged', MAIN, 220, 60, buffer_bdp=10),
@@ -110,7 +112,8 @@ def today():
     lanes best. Of each disturbance seven occurrences in a cell of its own: with three seeds more than twenty. Without
     what takes all lanes (100 Mbit/s)."""
     conditions = [
-        *(Condition('https-pages', CHIEF, 320, 60, parameters, buffer_bdp=4) for parameters in ({}, {'idle': 0})),
+        Condition('https-pages', FIELD, 320, 60, buffer_bdp=4),
+        Condition('https-pages', CHIEF, 320, 60, {'idle': 0}, buffer_bdp=4),
         Condition('https-open', MAIN, 320, 60, {'load': 0.95}, drain_s=30),
         *(Condition('https-backlogged', OURS, 180, 60, rate_bps=rate, buffer_bdp=buffer)
           for rate in (2e6, 10e6) for buffer in (1.5, 10)),
@@ -204,7 +207,10 @@ def schedule_seconds(cells, lanes):
     return max((end for end, _ in running), default=0.0)
 
 
-
-def without_arm(condition, arm):
-    """The same condition for the other arms."""
-    return dataclasses.replace(condition, arms=tuple(each for each in condition.arms if each != arm))
+def without(conditions, lacking):
+    """The conditions without the arms of `lacking`; where one has a stand-in, that is there instead."""
+    kept = []
+    for condition in conditions:
+        wanted = {ARMS[arm].stand_in if arm in lacking else arm for arm in condition.arms}
+        kept.append(dataclasses.replace(condition, arms=tuple(arm for arm in ARMS if arm in wanted)))
+    return [condition for condition in kept if condition.arms]

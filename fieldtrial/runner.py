@@ -184,10 +184,10 @@ def new_directory(base):
     raise TrialError(f'{base}: a hundred runs have begun in this second')
 
 
-def meta_of(options, argv, conditions):
-    """What meta.json says beside how the cells ended."""
+def meta_of(options, argv, conditions, not_run):
+    """What meta.json says beside how the cells ended. not_run: sentences on arms that the kernel cannot run."""
     return {'version': 1, 'argv': list(argv), 'utc': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
             'quick': options.quick, 'seed': options.seeds[0], 'lanes': options.lanes, 'processors': os.cpu_count(),
-            'conditions': len(conditions), 'versions': versions.all_of(options.squid)}
+            'conditions': len(conditions), 'not_run': not_run, 'versions': versions.all_of(options.squid)}
 
 

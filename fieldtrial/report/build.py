@@ -50,7 +50,7 @@ def write_report(directory, out=None):
     measured = [measures.Measures(cell) for cell in run.cells]
     groups = verdict.by_condition(measured)
     judged = verdict.judge(groups, run.bench)
-    table.write(groups, judged, out)
+    table.write(groups, judged, out, run.meta.get('not_run', ()))
     target = Path(directory) / REPORT
     partial = target.with_suffix('.new')
     partial.write_text(page(run, groups, judged), encoding='utf-8')

@@ -14,8 +14,9 @@ from . import svg
 BIN_S = 5.0
 # Room for the name of a class at the right, of an arm and of a condition at the left, inches.
 LABEL_IN, ARM_IN, CONDITION_IN = 0.62, 1.2, 2.45
-DASHES = {'stock': 'solid', 'stock-pools': (0, (1, 1.2)), 'stock-htb': (0, (4, 1.5)), 'msfrs-paper': 'solid',
-          'msfrs': 'solid'}
+DASHES = {'stock': 'solid', 'stock-pools': (0, (1, 1.2)), 'stock-htb': (0, (4, 1.5)),
+          'stock-fq_codel': (0, (4, 1, 1, 1)), 'stock-cake': (0, (2, 1)), 'stock-sqm': (0, (4, 1, 1, 1)),
+          'msfrs-paper': 'solid', 'msfrs': 'solid'}
 CURVE_POINTS = 160
 
 

@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 
 # Class and arm colours by their CSS variable. The hexadecimal colours only mark the places in matplotlib's output.
 _MARKS = {'ink': '#010203', 'muted': '#010204', 'line': '#010205'}
-_ARMS = ('stock', 'stock-pools', 'stock-htb', 'msfrs-paper', 'msfrs')
+_ARMS = ('stock', 'stock-pools', 'stock-htb', 'stock-fq_codel', 'stock-cake', 'stock-sqm', 'msfrs-paper',
+         'msfrs')
 _CLASSES = 6
 _OTHERS = 4
 _MARKS.update({f'arm-{name}': f'#0102{16 + number:02x}' for number, name in enumerate(_ARMS)})

@@ -165,6 +165,8 @@ def colours_wanted(out):
     return out.isatty() and not os.environ.get('NO_COLOR') and os.environ.get('TERM') != 'dumb'
 
 
-def write(groups, judged, out):
-    """Writes the whole text to the stream `out`."""
-    out.write(f'{arms_text(groups)}\n\n{verdicts_text(judged, colours_wanted(out))}\n')
+def write(groups, judged, out, not_run=()):
+    """Writes the whole text to the stream `out`. not_run: sentences on arms that the kernel could not run."""
+    absent = '\n'.join(line for sentence in not_run for line in _wrapped(sentence, others='  '))
+    blocks = arms_text(groups), absent, verdicts_text(judged, colours_wanted(out))
+    out.write('\n\n'.join(filter(None, blocks)) + '\n')

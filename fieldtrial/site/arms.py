@@ -10,6 +10,8 @@ from .world import LAN
 
 #: What HTB leaves free, so that its queue and not the ISP's is the bottleneck: as much as MSF-RS' U+ does.
 HTB_SHARE = 0.98
+#: What those leave free who set a link up by SQM's advice.
+SQM_SHARE = 0.95
 EDGE = PROGRAMS / 'msfrs-edge'
 
 
@@ -20,22 +22,41 @@ class Arm:
     configuration: Callable             #: World -> text of squid.conf
     scheduled: bool = False             #: whether it has a window to record
     patched: bool = False               #: whether it needs the patched Squid all the same
-    prepare: Callable = lambda world: None   #: done to the world before Squid starts
+    prepare: Callable = lambda world: ()     #: done to the world before Squid starts; the Daemons that it takes
+    qdisc: Callable = None              #: of shaping, which a kernel may lack
+    stand_in: str = None                #: the arm that is run where it does
 
 
-def _htb(world):
-    shaping.htb(world.gateway, LAN, HTB_SHARE * world.rate_bps, world.users, world.weights)
+def _behind(qdisc, share):
+    """The fields of an arm that has a queueing discipline of shaping on the users' side, at a share of the link."""
+    def prepare(world):
+        qdisc(world.gateway, LAN, share * world.rate_bps, world.users, world.weights)
+        (world.directory / 'qdisc.txt').write_text(world.gateway.run('tc', 'qdisc', 'show', 'dev', LAN))
+        return ()
+    return {'qdisc': qdisc, 'prepare': prepare}
+
+
+def _sqm(world):
+    rate = SQM_SHARE * world.rate_bps
+    return [msfrs_edge.shape(world, LAN, rate, EDGE, shaping.codel_ms(rate))]
 
 
 def _told(world):
-    msfrs_edge.tell(world, LAN, EDGE, squidconf.excess_socket(world))
+    return [msfrs_edge.tell(world, LAN, EDGE, squidconf.excess_socket(world))]
 
 
 ARMS = {arm.name: arm for arm in (
     Arm('stock', 'Squid as it comes', squidconf.stock),
     Arm('off', 'the patched Squid, with msfrs off', squidconf.stock, patched=True),
     Arm('stock-pools', 'Squid with a delay pool for each class', squidconf.pools),
-    Arm('stock-htb', 'Squid, and HTB at 98 % of the link behind it', squidconf.stock, prepare=_htb),
+    Arm('stock-htb', 'Squid, and HTB at 98 % of the link behind it', squidconf.stock,
+        **_behind(shaping.htb, HTB_SHARE)),
+    Arm('stock-fq_codel', 'the same at 95 %, with fq_codel in the leaf of each user', squidconf.stock,
+        stand_in='stock-sqm', **_behind(shaping.fq_codel, SQM_SHARE)),
+    Arm('stock-cake', 'Squid, and CAKE at 95 % of the link behind it: users share alike', squidconf.stock,
+        **_behind(shaping.cake, SQM_SHARE)),
+    Arm('stock-sqm', 'Squid, and msfrs-edge with fq and codel at 95 % of the link behind it, users by weight',
+        squidconf.stock, prepare=_sqm),
     Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.msfrs_paper, scheduled=True),
     Arm('msfrs', 'MSF-RS with its defaults', squidconf.msfrs, scheduled=True),
     Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', squidconf.msfrs_told, scheduled=True,

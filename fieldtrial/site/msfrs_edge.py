@@ -9,6 +9,7 @@ from ..base.errors import TrialError
 from ..base.paths import ROOT
 from .addresses import LAN4, LAN6
 from .host import HostError
+from .shaping import ETHERNET
 
 SCRIPT = ROOT / 'conf/iptables/msfrs-edge-iptables'
 CONF = ROOT / 'conf/edge'
@@ -84,6 +85,22 @@ def totals(control):
     for name, _, value in SAMPLE.findall(ask(control, 'metrics')):
         found[name] = found.get(name, 0) + float(value)
     return found
+
+
+def shape(world, interface, rate_bps, program, times_ms):
+    """Starts it on a world's gateway with conf/edge/sqm.conf in front of `interface`: connections share alike and new
+    ones go first, within a class of its own for each user, of the user's weight. times_ms: CoDel's target and interval.
+    Its Daemon."""
+    lines = [(CONF / 'sqm.conf').read_text(encoding='utf-8')]
+    for user in world.users:
+        lines += [f'class {user.name} weight={world.weights[user.cls]:g}',
+                  *(f'classify {user.name} to={address}' for address in user.addresses)]
+    edge = start(world, world.gateway, program, '\n'.join([*lines, 'class others default=on']), name='sqm',
+                 link=f'rate={rate_bps:.0f}bit overhead={ETHERNET}B', mark=None,
+                 aqm='codel target={:g} interval={:g}'.format(*times_ms))
+    rules(world.gateway, 'up', '--link', f'{interface}=0', '--mark-shift', 'none')
+    world.when_left(rules, world.gateway, 'down')
+    return edge
 
 
 def tell(world, interface, program, socket_path):

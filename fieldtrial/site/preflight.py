@@ -67,11 +67,15 @@ def _check_delay_line(host, program):
         raise TrialError(f'{program}: not built; run make install at the top') from None
 
 
-def has_htb(hosts):
-    """Whether this kernel can run the arm with HTB; the reason if not."""
+def lacking(arms, hosts):
+    """{arm: why} of those of these arms whose queueing discipline this kernel has not. Each is tried."""
+    found = {}
     with _probe(hosts) as host:
-        try:
-            shaping.htb(host, 'lo', 1e6, users(['any'], [1]), {'any': 1})
-        except TrialError as error:
-            return False, str(error)
-    return True, ''
+        for arm in arms:
+            try:
+                if arm.qdisc:
+                    arm.qdisc(host, 'lo', 1e6, users(['any'], [1]), {'any': 1})
+            except TrialError as error:
+                found[arm.name] = str(error).splitlines()[0].rstrip(':')
+            host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root', check=False)
+    return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ISP's bottleneck (token bucket with a drop-tail queue), and the HTB tree of the arm that shapes behind Squid."""
+"""The ISP's bottleneck (token bucket with a drop-tail queue), and what arms have that shape behind Squid."""
 from ..base.errors import TrialError
 from .host import HostError
 
@@ -7,6 +7,8 @@ from .host import HostError
 FRAME = 1514
 #: Bytes of a frame before the IP header.
 ETHERNET = 14
+#: Minor number of the first user's leaf in the HTB tree; those of classes are below.
+FIRST_LEAF = 256
 
 
 def bdp_bytes(rate_bps, rtt_ms):
@@ -41,15 +43,44 @@ def htb(host, interface, rate_bps, users, weights):
         share = rate_bps * sum(weights[name] for user in users if user.cls == name) / total
         lines.append(f'class add dev {interface} parent 1:1 classid 1:{number:x} htb '
                      f'rate {max(share, 8):.0f}bit ceil {rate_bps:.0f}bit quantum {FRAME * weights[name]:.0f}')
-    for number, user in enumerate(users, start=256):
+    for number, user in enumerate(users, start=FIRST_LEAF):
         lines.append(f'class add dev {interface} parent 1:{numbers[user.cls]:x} classid 1:{number:x} htb '
                      f'rate {rate_bps * weights[user.cls] / total:.0f}bit ceil {rate_bps:.0f}bit '
                      f'quantum {FRAME * weights[user.cls]:.0f}')
         for protocol, match, address in (('ip', 'ip', f'{user.v4}/32'), ('ipv6', 'ip6', f'{user.v6}/128')):
             lines.append(f'filter add dev {interface} parent 1: protocol {protocol} prio {1 if match == "ip" else 2} '
                          f'u32 match {match} dst {address} flowid 1:{number:x}')
+    _batch(host, lines, 'HTB', 'sch_htb and cls_u32')
+
+
+def _batch(host, lines, what, modules):
     try:
         host.batch(lines, 'tc')
     except HostError as error:
-        raise TrialError('cannot set HTB up; it takes the kernel modules sch_htb and cls_u32 (leave the arm out with '
-                         f'--arms):\n{error}') from None
+        raise TrialError(f'this kernel has no {what} ({modules}):\n{error}') from None
+
+
+def codel_ms(rate_bps):
+    """(target, interval) of CoDel in front of a link, ms: 5 and 100, and on a slow one a target of one and a half full
+    frames' time and an interval that exceeds it as much, at least twice as long. What CAKE sets by itself."""
+    target = max(5.0, 1.5 * FRAME * 8000 / rate_bps)
+    return target, max(95.0 + target, 2 * target)
+
+
+def fq_codel(host, interface, rate_bps, users, weights):
+    """The same tree, with fq_codel in each user's leaf, so that a user's connections share alike. Its times are those
+    of the whole rate, which a leaf may borrow. Raises TrialError."""
+    htb(host, interface, rate_bps, users, weights)
+    target, interval = (round(1000 * ms) for ms in codel_ms(rate_bps))
+    _batch(host, [f'qdisc add dev {interface} parent 1:{number:x} fq_codel target {target}us interval {interval}us'
+                  for number, _ in enumerate(users, start=FIRST_LEAF)], 'fq_codel', 'sch_fq_codel')
+
+
+def cake(host, interface, rate_bps, _users, _weights):
+    """CAKE, in which users share alike, and of a user's connections each has the same; it knows no weights. On an
+    interface with several queues as cake_mq, where the kernel has that. Raises TrialError."""
+    told = f'bandwidth {rate_bps:.0f}bit besteffort dual-dsthost'
+    try:
+        host.batch([f'qdisc replace dev {interface} root cake_mq {told}'], 'tc')
+    except HostError:
+        _batch(host, [f'qdisc replace dev {interface} root cake {told}'], 'CAKE', 'sch_cake')

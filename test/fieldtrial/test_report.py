@@ -236,6 +236,18 @@ def test_what_was_not_run_is_one_paragraph(written):
                            'the first class)')
 
 
+def test_an_arm_that_the_kernel_could_not_run_is_said(tmp_path):
+    """In the terminal, and on the page before its table of contents."""
+    directory, out = tmp_path / 'run', io.StringIO()
+    synthetic.make_run(directory, full=False)
+    sentence = 'arm stock-cake: not run, this kernel has no CAKE (sch_cake)'
+    meta = directory / 'meta.json'
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {'not_run': [sentence]}))
+    write_report(directory, out)
+    assert f'\n\n{sentence}\n\n' in out.getvalue()
+    assert sentence in (directory / 'report.html').read_text().partition('<nav>')[0]
+
+
 @pytest.mark.parametrize('workload, parameters, said', [
     ('https-pages', {'idle': 20}, '2 Mbit/s, 20 idle tunnels a user, ISP buffer 1.5 BDP'),
     ('https-pages', {'idle': 0}, '2 Mbit/s, no idle tunnels, ISP buffer 1.5 BDP'),

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The parts of the world that are text: addresses, squid.conf, tc commands, the manager's report."""
+import contextlib
 import ipaddress
 import types
 
 import pytest
 
-from fieldtrial.site import addresses, arms, delay, lan, meters, netns, processes, shaping, squidconf
+from fieldtrial.analysis import wording
+from fieldtrial.site import (addresses, arms, delay, lan, meters, msfrs_edge, netns, preflight, processes, shaping,
+                             squidconf)
 from fieldtrial.site.world import DEFAULT_RTTS
 
 V4 = ipaddress.ip_network('198.18.0.0/15')
@@ -106,16 +109,15 @@ class Recorder:
 
     role = 'gw'
 
-    def __init__(self, refuse=False):
-        self.lines, self._refuse = [], refuse
+    def __init__(self, refuse=False, lacking=()):
+        """lacking: words that it knows nothing of; refuse: it does nothing at all."""
+        self.lines, self._refuse, self._lacking = [], refuse, set(lacking)
 
-    def run(self, *argv):
-        if self._refuse:
-            raise netns.HostError('exit code 2 from: tc')
-        self.lines.append(' '.join(argv))
+    def run(self, *argv, check=True):
+        self.batch([' '.join(argv)])
 
     def batch(self, lines, *_):
-        if self._refuse:
+        if self._refuse or any(self._lacking & set(line.split()) for line in lines):
             raise netns.HostError('exit code 2 from: tc')
         self.lines += lines
 
@@ -135,6 +137,60 @@ def test_bottleneck_in_the_words_of_tc():
     host = Recorder()
     shaping.bottleneck(host, 'acc0', 2e6, 1.5 * shaping.bdp_bytes(2e6, 154))
     assert host.lines == ['tc qdisc replace dev acc0 root tbf rate 2000000bit burst 3028 limit 57750']
+
+
+def test_every_user_has_an_fq_codel_of_the_links_times(world):
+    """A target below a full frame's time would have CoDel drop from queues that no sender can make shorter."""
+    plain, host = Recorder(), Recorder()
+    shaping.htb(plain, 'lan0', 1.9e6, world.users, world.weights)
+    shaping.fq_codel(host, 'lan0', 1.9e6, world.users, world.weights)
+    leaves = [f'qdisc add dev lan0 parent 1:{number:x} fq_codel target 9562us interval 104562us'
+              for number in range(256, 288)]
+    assert host.lines == plain.lines + leaves
+
+
+@pytest.mark.parametrize('rate, times', [(95e6, (5, 100)), (1.514e6, (12, 107)), (0.1e6, (181.68, 363.36))])
+def test_times_of_codel_on_a_slow_link(rate, times):
+    assert shaping.codel_ms(rate) == pytest.approx(times)
+
+
+def test_cake_takes_several_queues_where_it_can():
+    told = 'bandwidth 1900000bit besteffort dual-dsthost'
+    for lacking, kind in (((), 'cake_mq'), (('cake_mq',), 'cake')):
+        host = Recorder(lacking=lacking)
+        shaping.cake(host, 'lan0', 1.9e6, [], {})
+        assert host.lines == [f'qdisc replace dev lan0 root {kind} {told}']
+
+
+def test_sqm_is_the_shipped_configuration_with_a_class_for_each_user(world, tmp_path, monkeypatch):
+    started, rules = [], []
+    world.gateway, world.directory, world.when_left = Recorder(), tmp_path, lambda *what: None
+    monkeypatch.setattr(msfrs_edge, 'start', lambda _, host, program, conf, **how: started.append((conf, how)))
+    monkeypatch.setattr(msfrs_edge, 'rules', lambda host, *words: rules.append(words))
+    arms.get('stock-sqm').prepare(world)
+    (text, how), = started
+    assert text.startswith((msfrs_edge.CONF / 'sqm.conf').read_text())
+    assert (how['link'], how['aqm']) == ('rate=1900000bit overhead=14B', 'codel target=9.56211 interval=104.562')
+    lines = text.splitlines()
+    assert lines[-4:] == ['class bronze-4 weight=1', 'classify bronze-4 to=198.18.48.4',
+                          'classify bronze-4 to=2001:2:0:3004::2', 'class others default=on']
+    assert sum(line.startswith('class gold-') and line.endswith(' weight=4') for line in lines) == 24
+    assert rules == [('up', '--link', 'lan0=0', '--mark-shift', 'none')]
+
+
+def test_every_arm_has_a_name_and_what_stands_for_it_needs_nothing_of_the_kernel():
+    assert set(wording.ARMS) == set(arms.ARMS)
+    for arm in arms.ARMS.values():
+        assert not arm.stand_in or not arms.get(arm.stand_in).qdisc
+
+
+def test_what_this_kernel_lacks_is_found_by_trying(monkeypatch):
+    host = Recorder(lacking=('fq_codel', 'cake', 'cake_mq'))
+    monkeypatch.setattr(preflight, '_probe', lambda hosts: contextlib.nullcontext(host))
+    assert preflight.lacking(arms.ARMS.values(), 'namespaces') == {
+        'stock-fq_codel': 'this kernel has no fq_codel (sch_fq_codel)',
+        'stock-cake': 'this kernel has no CAKE (sch_cake)'}
+    assert host.lines.count('tc qdisc del dev lo root') == len(arms.ARMS)
 
 
 @pytest.mark.parametrize('what, words', [
