@@ -346,7 +346,7 @@ const msfrs_param Params[] = {
     {"lead_time", MSFRS_REAL, "s", "15", 0.001, 1e6, nullptr,
      "wait of the others over which that goes down to a third"},
     {"lead_floor", MSFRS_INT, "bytes", "16384", 0, 1e9, nullptr, "what is left of it however long they wait"},
-    {"favour", MSFRS_INT, "bytes", "0", 0, 1e9, nullptr,
+    {"favour", MSFRS_INT, "bytes", "1048576", 0, 1e9, nullptr,
      "how much classes may have out of turn, the least left first, after a second in which nobody waits"},
     {"lag", MSFRS_INT, "bytes", "98304", 0, 1e9, nullptr, "unused share that a user of weight 1 keeps while idle"},
     {"lag_time", MSFRS_REAL, "s", "30", 0, 1e6, nullptr, "pause over which that goes down to nothing"},

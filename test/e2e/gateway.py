@@ -37,7 +37,7 @@ ONE_PLACE = 'msfrs_window interval=1min growth=1.01 reserve=0%'
 #: The same, and a request that is not answered is in service for as long as a test may take.
 NARROW = f'{ONE_PLACE} patience=1h'
 #: Weights hold over time, and these tests have seconds: nobody may be far ahead or behind meanwhile.
-SOON = 'msfrs_arbiter msf ahead=4096 user_ahead=32768 lag=4096 lead=32768 lead_time=2'
+SOON = 'msfrs_arbiter msf ahead=4096 user_ahead=32768 lag=4096 lead=32768 lead_time=2 favour=0'
 
 
 def harm(text):
