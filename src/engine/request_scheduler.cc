@@ -102,6 +102,7 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     ++r.quanta;
     ++r.stats->quanta;
     r.first = r.item->attained == 0;
+    r.askedMore = false;
     if (r.first)
         r.stats->waits.add(wait, now);
     if (r.firstWait < 0) {
@@ -339,13 +340,43 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
         return true;
     }
     self.rate.returned();
-    r.waitingSince = now;
     r.undisturbed = 0;
-    self.change(r, Request::State::Paused);
-    self.engine->expect(*r.item, r.remaining, now);
     self.learn(r);
-    self.engine->requeue(*r.item, self.estimate(false, r.remaining).data(), now);
+    if (r.askedMore) {
+        self.renew(r, now);
+    } else {
+        r.waitingSince = now;
+        self.change(r, Request::State::Paused);
+        self.engine->expect(*r.item, r.remaining, now);
+        self.engine->requeue(*r.item, self.estimate(false, r.remaining).data(), now);
+    }
     return self.goOn(r, now);
+}
+
+void RequestScheduler::askedMore(Request &r, const msfrs_time now)
+{
+    auto &self = *impl_;
+    if (r.state == Request::State::Served) {
+        r.askedMore = true;
+    } else if (r.state == Request::State::Paused) {
+        self.renew(r, now);
+        self.pump(now);
+    }
+}
+
+/// It waits with an item that had no service yet. The new one comes before the old one goes, so that neither class nor
+/// user seems to have been away.
+void RequestScheduler::Impl::renew(Request &r, const msfrs_time now)
+{
+    const auto old = r.item;
+    r.item = engine->adopt(*old->flow, estimate(true, r.remaining).data(), &r, now, 0, false, r.remaining);
+    if (r.state == Request::State::Served)
+        engine->done(*old, now);
+    else
+        engine->remove(*old, now, MSFRS_GONE);
+    r.askedMore = false;
+    r.waitingSince = now;
+    change(r, Request::State::Queued);
 }
 
 /// \returns whether a request that has just been queued may go on at once

@@ -185,6 +185,11 @@ public:
     /// quantum that has just begun. Only called while SERVED.
     void allowMore(Request &, int64_t bytes);
 
+    /// The client of one that is SERVED or PAUSED has asked for something more: HTTP/2's next request, in a tunnel whose
+    /// server still answers others. What comes may be its answer, so it waits as a first quantum does, from its next turn
+    /// on. Class and user stay charged with what they had. granted() may be called.
+    void askedMore(Request &, msfrs_time now);
+
     /// A new exchange of a request that is RESTING. \returns whether it may go on at once; else granted() will be called.
     bool again(Request &, msfrs_time now);
 

@@ -51,6 +51,7 @@ public:
     int64_t stated = INT64_MAX;       ///< least that `bytes` and what was said to remain came to; -1: never believed again
     int64_t undisturbed = 0;          ///< bytes of quanta that ended while nobody waited, since the last that did not
     bool first = true;                ///< Served for the first time, in this exchange
+    bool askedMore = false;           ///< Served; its next turn is again a first one
     uint32_t quanta = 0, w = 0;
     double wplus = 0;
     std::list<Request *>::iterator place; ///< in the list of its state
@@ -136,6 +137,7 @@ struct RequestScheduler::Impl {
     void expire(msfrs_time now);
     /// Takes their places from those whose servers are silent.
     void restSilent(msfrs_time now);
+    void renew(Request &, msfrs_time now);
     bool goOn(Request &, msfrs_time now);
     double weightedPlaces() const;
     double product(msfrs_time base) const;

@@ -4,6 +4,7 @@
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 
 namespace msfrs {
@@ -151,6 +152,84 @@ TEST_F(ExchangesTest, WithoutQuantaAPlaceIsHeldToTheEnd)
     EXPECT_TRUE(a.served) << "as in the paper";
 }
 
+/// Of two users of a class the second has had less of his response.
+class AskedMoreTest : public ExchangesTest {
+protected:
+    void begin()
+    {
+        start(1);
+        a = &hold(0, "u", "a");
+        b = &hold(0, "v", "b");
+        EXPECT_FALSE(read(*a, 100'000));
+        EXPECT_TRUE(read(*b, 50'000));
+        EXPECT_EQ(granted(), "a b");
+    }
+    TestOwner *a = nullptr, *b = nullptr;
+};
+
+TEST_F(AskedMoreTest, WhoHasHadLessGoesOn)
+{
+    begin();
+    EXPECT_TRUE(read(*b, 1000));
+}
+
+TEST_F(AskedMoreTest, APausedOneWaitsAsAFirstQuantumDoes)
+{
+    begin();
+    askedMore(*a);
+    EXPECT_EQ(report("gold").queued, 1u);
+    EXPECT_EQ(report("gold").paused, 0u);
+    clock.advance(Second);
+    EXPECT_FALSE(read(*b, 1000)) << "what comes next may be small";
+    EXPECT_EQ(granted(), "a");
+    const auto trace = s->trace(*a->request, clock.now());
+    EXPECT_EQ(trace.exchanges, 1u) << "it is the same exchange";
+    EXPECT_EQ(trace.bytes, 100'000);
+    EXPECT_EQ(report("gold").users, 2u);
+}
+
+TEST_F(AskedMoreTest, AServedOneDoesFromItsNextTurnOn)
+{
+    start(1);
+    auto &first = hold(0, "u", "a");
+    auto &second = hold(0, "v", "b");
+    read(first, 500);
+    askedMore(first);
+    EXPECT_TRUE(read(first, 499)) << "it has the rest of its quantum";
+    EXPECT_FALSE(read(first, 100'000));
+    EXPECT_EQ(granted(), "a b");
+    EXPECT_FALSE(read(second, 50'000));
+    EXPECT_EQ(granted(), "a");
+    EXPECT_FALSE(read(first, 100'000)) << "once";
+    EXPECT_EQ(granted(), "b");
+}
+
+TEST_F(AskedMoreTest, ItTakesThePlacesThatAreKeptForFirstQuanta)
+{
+    config.window.reserve = 1;
+    config.arbiter = {"msf", {{"lag", "0"}}};
+    begin();
+    askedMore(*a);
+    EXPECT_EQ(granted(), "a");
+    EXPECT_EQ(s->window().outstanding, 2);
+}
+
+TEST_F(AskedMoreTest, NobodyGainsASharesWorthByAsking)
+{
+    start(1);
+    auto &often = hold(0, "u", "often");
+    auto &never = hold(0, "v", "never");
+    std::map<TestOwner *, int64_t> bytes;
+    for (int n = 0; n < 20'000; ++n) {
+        auto &served = often.served ? often : never;
+        askedMore(often);
+        read(served, 1000);
+        bytes[&served] += 1000;
+        clock.advance(Second / 1000);
+    }
+    EXPECT_NEAR(static_cast<double>(bytes[&often]) / 10e6, 1, 0.21) << "2 MB of lead, which decays";
+}
+
 TEST_F(ExchangesTest, NoPlaceIsLostOverManyRandomEnds)
 {
     config.window.reserve = 0.5;
@@ -167,7 +246,7 @@ TEST_F(ExchangesTest, NoPlaceIsLostOverManyRandomEnds)
             continue;
         const auto at = random(open.size());
         auto &owner = *open[at];
-        switch (random(5)) {
+        switch (random(6)) {
         case 0:
             done(owner);
             open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
@@ -180,6 +259,10 @@ TEST_F(ExchangesTest, NoPlaceIsLostOverManyRandomEnds)
         case 2:
             if (owner.resting)
                 again(owner);
+            break;
+        case 3:
+            if (!owner.resting)
+                askedMore(owner);
             break;
         default:
             if (owner.served)

@@ -95,6 +95,12 @@ bool RequestTest::read(TestOwner &o, const int64_t bytes)
 
 void RequestTest::charge(TestOwner &o, const int64_t bytes) { s->charge(*o.request, bytes, clock.now()); }
 
+void RequestTest::askedMore(TestOwner &owner)
+{
+    s->askedMore(*owner.request, clock.now());
+    check();
+}
+
 bool RequestTest::again(TestOwner &o)
 {
     o.resting = false;

@@ -67,6 +67,7 @@ protected:
     void charge(TestOwner &, int64_t bytes);
     /// A new exchange; \returns whether it goes on at once.
     bool again(TestOwner &);
+    void askedMore(TestOwner &);
     void done(TestOwner &);
     /// Its server falls silent, and the scheduler notices.
     void rest(TestOwner &);

@@ -281,9 +281,14 @@ Msfrs::Ticket::maySend(const char * const data, const size_t size)
 {
     if (!scheduled_)
         return true;
-    if (exchange_.clientSays(data, size, Gateway::Now()))
-        return true;
-    return state_ != State::asking && ask();
+    const auto answered = exchange_.state() == msfrs::Exchange::State::Answered;
+    if (!exchange_.clientSays(data, size, Gateway::Now()))
+        return state_ != State::asking && ask();
+    if (answered && asked() && (state_ == State::served || state_ == State::paused))
+        TheGateway()->attempt("asked more", [&](auto &scheduler, const auto time) {
+            scheduler.askedMore(*scheduled_, time);
+        });
+    return true;
 }
 
 void
