@@ -253,6 +253,27 @@ def test_a_client_that_asks_and_never_reads(link):
     pair.client.wait_for(MUCH)
 
 
+def test_a_request_beside_a_large_answer_goes_before_who_has_had_less(link):
+    """In one tunnel, as over HTTP/2; of one class, whose next turns are those of the least served response."""
+    link.gateway.reconfigure(ONE_PLACE, 'msfrs_quantum 8 KB')
+    one, other = (link.ends.tunnel(user) for user in link.of('gold')[:2])
+    one.client.say(ASK)
+    one.server.say(bytes(FLOOD))
+    link.gateway.wait_until(lambda: len(one.client.heard) > 1_000_000, 'it has had a lot')
+    other.server.say(bytes(FLOOD))
+    link.gateway.wait_until(lambda: len(other.client.heard) > 100_000, 'the other goes on')
+    had = len(one.client.heard)
+    link.gateway.wait_until(lambda: len(other.client.heard) > 300_000, 'the other goes on')
+    assert len(one.client.heard) == had, 'it waits until the other has had as much'
+    one.client.say(ASK)
+    link.gateway.wait_until(lambda: len(one.client.heard) > had, 'it goes before the other')
+    assert len(other.client.heard) < had
+    one.client.leave(reset=True)
+    other.client.leave(reset=True)
+    silent(link, 0)
+    link.gateway.reconfigure(*LINES)
+
+
 @INSIDE
 @pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
 @pytest.mark.sanitized

@@ -10,6 +10,8 @@ from gateway import NARROW
 QUANTUM = 16384
 HEADERS = 500       #: bytes at most that Squid is charged for of each response, and no user sees
 SMALL = 150_000     #: bytes: more than gold gets before it is bronze's turn
+#: Classes in strict turns: what idle seconds earn would let several go on out of turn.
+STRICT = NARROW, 'msfrs_arbiter msf favour=0'
 
 pytestmark = pytest.mark.link(rate_bps=4e6, users=(1, 0, 1), rtts_ms=(5.0, 5.0))
 
@@ -63,7 +65,7 @@ class Turns:
     ({'size': 1000 * SMALL, 'send': 2 * SMALL, 'then': 'close'}, False)], ids=['as said', 'much less than said'])
 def test_the_least_left_goes_first(slow_link, large, whole):
     """A server that says more than it sends puts its own response last."""
-    slow_link.gateway.start(NARROW)
+    slow_link.gateway.start(*STRICT)
     turns = Turns(slow_link, large)
     assert turns.go_on(turns.small, turns.large) < QUANTUM / 2
     turns.finish()
@@ -73,7 +75,7 @@ def test_the_least_left_goes_first(slow_link, large, whole):
 
 def test_a_chunk_says_what_is_left_at_least(slow_link):
     """The whole of the large response is one chunk. In many it would go first: see below."""
-    slow_link.gateway.start(NARROW)
+    slow_link.gateway.start(*STRICT)
     turns = Turns(slow_link, {'size': 2 * SMALL, 'framing': 'chunked', 'chunk': 2 * SMALL})
     assert turns.go_on(turns.small, turns.large) < QUANTUM / 2
     turns.finish()
@@ -83,7 +85,7 @@ def test_a_chunk_says_what_is_left_at_least(slow_link):
 @pytest.mark.parametrize('framing', ['chunked', 'close'])
 def test_what_nobody_knows_counts_as_much_as_it_has_had(slow_link, framing):
     """Which is less than what is left of the small one, and the end of a short chunk says nothing."""
-    slow_link.gateway.start(NARROW)
+    slow_link.gateway.start(*STRICT)
     turns = Turns(slow_link, {'size': 2 * SMALL, 'framing': framing})
     assert turns.go_on(turns.large, turns.small) < QUANTUM / 2
     turns.finish()
@@ -91,7 +93,7 @@ def test_what_nobody_knows_counts_as_much_as_it_has_had(slow_link, framing):
 
 
 def test_an_ftp_server_says_how_large_a_file_is(ftp):
-    ftp.gateway.start(NARROW)
+    ftp.gateway.start(*STRICT)
     turns = Turns(ftp, {'key': 'big', 'via': 'ftp', 'path': '/big'})
     assert turns.go_on(turns.small, turns.large) < QUANTUM / 2
     turns.finish()
@@ -102,7 +104,7 @@ def test_an_ftp_server_says_how_large_a_file_is(ftp):
 @pytest.mark.parametrize('answer', [{'keeps': 1}, {}], ids=['304', '200'])
 def test_a_stored_response_says_how_large_another_will_be(slow_link, answer, size, first):
     """If it is small: a large one will most likely be answered with 304, so that the requests go in their order."""
-    gateway, (user,) = slow_link.gateway.start(NARROW, cache=True), slow_link.of('gold')
+    gateway, (user,) = slow_link.gateway.start(*STRICT, cache=True), slow_link.of('gold')
     stored = {'key': 'stored', 'size': size, 'cache': 600, **answer}
     assert slow_link.users.get(user, **stored).wait().good
     slow_link.users.get(slow_link.of('bronze')[0], gate='begin')
@@ -131,7 +133,7 @@ def test_attained_goes_by_turns(slow_link):
 @pytest.mark.parametrize('said', [1, 2 * SMALL - 1])
 def test_a_server_that_says_too_little_gives_no_more_than_that(slow_link, said):
     """The user has what was said, and what was sent beyond it does not keep the place from others."""
-    slow_link.gateway.start(NARROW)
+    slow_link.gateway.start(*STRICT)
     gold, bronze = slow_link.of('gold')[0], slow_link.of('bronze')[0]
     liar = slow_link.users.get(gold, gate='liar', size=said, send=2 * SMALL)
     slow_link.gateway.wait_for(queued=0, in_flight=1)
