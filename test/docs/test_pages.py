@@ -64,14 +64,20 @@ def test_paths(page):
             f'{page} names {span}, which is not there'
 
 
+@pytest.fixture(scope='module')
+def words():
+    """All names in the sources, those of Squid that the patches show included."""
+    sources = (ROOT / name for name in TRACKED if re.match(r'(src|squid-patches)/.*\.(h|cc|patch)$', name))
+    return {word for path in sources if path.exists() for word in re.findall(r'\w+', path.read_text(errors='replace'))}
+
+
 @pytest.mark.parametrize('page', [page for page in PAGES if page.startswith('docs/')])
-def test_members(page):
-    sources = '\n'.join((ROOT / name).read_text(errors='replace') for name in TRACKED
-                        if re.match(r'(src|squid-patches/files)/.*\.(h|cc)$', name) and (ROOT / name).exists())
-    words = set(re.findall(r'\w+', sources))
+def test_members(page, words):
     for span in SPAN.findall(prose(page)):
         for name in re.findall(r'\b(\w+)::(\w+)', span):
-            assert set(name) <= words or name[0] == 'msfrs', f'{page} names {"::".join(name)}, which is not in the sources'
+            assert set(name) <= words or name[0] == 'msfrs', f'{page} names {span}, which is not in the sources'
+        for name in re.findall(r'\b(\w+)\(\)', span):
+            assert name in words, f'{page} names {name}(), which is not in the sources'
 
 
 def test_pages_that_sources_name():
