@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The plugin round a BucketTree: what FABA and SFED have in common, which is all but how tokens are handed out.
+/// The plugin around a BucketTree: what FABA and SFED have in common. They differ only in how tokens are handed out.
 ///
 /// An arrival of flow j, in this order (sections 4.1 and 4.2, and what the paper leaves open):
-///   - a bucket is created if there is none, before any coin is tossed; what it has beyond its height goes to sigma;
-///   - a full buffer drops, and takes no token;
+///   - if flow j has no bucket, one is created, before any coin is tossed; tokens beyond its height go to sigma;
+///   - a full buffer drops the packet and takes no token;
 ///   - f_p(x_j / L_j) drops: the gentle profile, 0 above lambda1, maxp at lambda2, 1 at 0. Above lambda2 a packet that
 ///     can carry a mark is marked instead, and pays for its place;
-///   - a packet pays its tokens on entry: 1, or its bytes. Whoever has less is dropped; but a bucket too low to ever
-///     hold the packet's tokens need only be full, and then goes below 0. (Else a flow would be shut out where a packet
-///     is larger than L, or flows are more than packets fit.)
+///   - a packet pays its tokens on entry: 1, or its bytes. If the bucket has less, the packet is dropped. A bucket
+///     that is too low to ever hold the packet's tokens need only be full, and then goes below 0. (Otherwise a flow
+///     would be shut out if a packet is larger than L, or if there are more flows than packets fit.)
 ///   - an arrival at an empty queue is accepted, and borrows from sigma what its bucket lacks. The paper's fluid model
 ///     has all buckets full when nothing is queued. Without this a flow whose bucket is empty would find the idle
 ///     link closed, with no departure to ever fill it.
-/// Whatever leaves the queue, sent or not, gives its tokens to the root's sigma, and they are handed out.
+/// An item that leaves the queue, sent or not, returns its tokens to the root's sigma, and they are handed out.
 ///
-/// Who has a bucket: bucket=flow every flow, weighted by its own weight times its class's (6.1); bucket=class each
+/// What has a bucket: bucket=flow every flow, weighted by its own weight times its class's (6.1); bucket=class each
 /// class (6.2); bucket=tree the flows within the tree of classes (6.3). A class with MSFRS_AGGREGATE is one leaf
-/// always. Weights that change count at once for classes, for a flow with its next arrival.
+/// always. A changed weight of a class applies at once, that of a flow at its next arrival.
 #ifndef MSFRS_AQM_BUCKET_AQM_H
 #define MSFRS_AQM_BUCKET_AQM_H
 

@@ -10,9 +10,9 @@
 ///     sum(x) + sum(sigma) + tokens of queued packets = T                        after every event
 ///
 /// Tokens are counted in integers of 2^-16 token, so the sum is T exactly, however long it runs. sigma of the root
-/// starts at T. An interior node is active while a leaf below it is; it draws its height from its parent's sigma when
-/// it becomes active, and passes all that it has up when it has lost its last leaf. What a node holds beyond its
-/// height and does not need for a debt of its own (sigma > 0) goes up as well.
+/// starts at T. An interior node is active while a leaf below it is. It draws its height from its parent's sigma when
+/// it becomes active, and passes all its tokens up when it has lost its last leaf. Tokens of a node beyond its height
+/// that it does not need for a debt of its own (sigma > 0) go up as well.
 #ifndef MSFRS_AQM_BUCKET_TREE_H
 #define MSFRS_AQM_BUCKET_TREE_H
 
@@ -94,7 +94,7 @@ public:
         b.parent->children.add(b);
     }
 
-    /// Gathers what an active child has beyond its height: all of it from a leaf, from a node what it can spare.
+    /// Takes the tokens of an active child beyond its height: all of them from a leaf, those to spare from a node.
     void gather(Bucket &b, const Tokens height)
     {
         const Tokens beyond = b.tokens - height;

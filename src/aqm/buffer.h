@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What every AQM here shares: the buffer it guards, counted in packets or in bytes, and random draws.
+/// Shared by the AQMs: the buffer, counted in packets or in bytes, and random draws.
 #ifndef MSFRS_AQM_BUFFER_H
 #define MSFRS_AQM_BUFFER_H
 
@@ -11,8 +11,8 @@
 
 namespace msfrs {
 
-/// The rows that every parameter table here begins with, in this order. Lengths are given in packets in both modes,
-/// so that one set of values (and of defaults) serves both.
+/// The first rows of each parameter table here, in this order. Lengths are given in packets in both modes, so that the
+/// same values and defaults serve both.
 constexpr msfrs_param ModeParam = {"mode", MSFRS_CHOICE, "", "packets", 0, 0, "packets|bytes",
                                    "what the buffer and its thresholds count"};
 constexpr msfrs_param LimitParam = {"limit", MSFRS_INT, "packets", "0", 1, 1e7, nullptr,
@@ -25,11 +25,11 @@ constexpr msfrs_param EcnParam = {"ecn", MSFRS_BOOL, "", "on", 0, 0, nullptr,
 /// The buffer of B packets or bytes.
 struct Buffer {
     bool bytes;
-    int64_t packet; ///< what a typical packet counts: 1, or its bytes
+    int64_t packet; ///< size of a typical packet in packets (1) or bytes
     int64_t limit;  ///< B in packets or bytes, > 0
 
     /// \param params a table's values, of which the first are those above
-    /// \returns false with a sentence in err
+    /// \returns whether they are allowed; if not, there is a sentence in err
     bool init(const msfrs_host &host, const msfrs_value *const params, char *const err, const size_t length)
     {
         constexpr int64_t Default = 1000;

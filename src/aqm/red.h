@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The average queue and the early drop of RED, for red itself and for what is built on it (choke, fred).
+/// The average queue and the early drop of RED, for red, choke and fred.
 ///
 /// Paper: Floyd, Jacobson, "Random early detection gateways for congestion avoidance", IEEE/ACM ToN (1993), sections
 /// 4 and 7; gentle: Floyd, "Recommendation on using the gentle_ variant of RED" (2000).
@@ -100,7 +100,7 @@ public:
 
     /// Beyond max congestion is real, not coming: nothing is marked any more (RFC 3168, section 7).
     bool mayMark(const msfrs_item &i) const { return ecn_ && zone() == Zone::Early && (i.flags & MSFRS_ECN_CAPABLE); }
-    void restart() { count_ = 0; } ///< no coin was tossed for the latest arrival: it passed below min, or did not fit
+    void restart() { count_ = 0; } ///< for an arrival without a coin: it passed below min, or did not fit
 
     Buffer buffer;
     Dice dice;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Whose queue an AQM watches that judges by how long items wait: what CoDel and PIE share.
+/// The state of each queue for AQMs that decide by waiting time (CoDel, PIE).
 ///
-/// Items wait in the scheduler's queues, so the state is to be kept for those: for each flow behind a scheduler that
-/// takes turns between flows (fq, drr), for each class behind one that knows no flows (diffserv), one for all behind
-/// fifo. The flows of a class with MSFRS_AGGREGATE are one.
+/// Items wait in the scheduler's queues, so there is a state for each of these: for each flow with a scheduler that
+/// serves flows in turn (fq, drr), for each class with one that does not separate flows (diffserv), one for all with
+/// fifo. The flows of a class with MSFRS_AGGREGATE are one queue.
 #ifndef MSFRS_AQM_WATCHED_H
 #define MSFRS_AQM_WATCHED_H
 
@@ -12,7 +12,7 @@
 
 namespace msfrs {
 
-/// The rows that the parameter table of an AQM which uses Watched begins with, in this order.
+/// The first rows of the parameter table of an AQM that uses Watched, in this order.
 constexpr msfrs_param QueueParam = {"queue", MSFRS_CHOICE, "", "flow", 0, 0, "flow|class|all",
                                     "what is one queue: what waits of a flow, of a class, or all, as the scheduler has "
                                     "them"};
@@ -25,11 +25,11 @@ inline msfrs_time Nanoseconds(const double ms) { return static_cast<msfrs_time>(
 template <class State>
 class Watched {
 public:
-    /// A queue without the item that comes or goes.
+    /// A queue, the item that comes or goes not counted.
     struct Queue {
         State &state;
         uint32_t items;
-        int64_t bytes; ///< where sizes are not known, as of requests, each counts as a full packet
+        int64_t bytes; ///< an item of unknown size (a request) counts as a full packet
     };
 
     /// \param params a table's values, of which the first are those above
@@ -51,7 +51,7 @@ public:
         return queue(f.aqm_state, f.backlog, f.backlog_cost);
     }
 
-    /// The state that gauges of a class, or of the instance (null), are about; null where there is none.
+    /// The state for the gauges of a class, or of the instance (null); null if there is none.
     const State *stateOf(const msfrs_class *const c) const
     {
         if (!c)

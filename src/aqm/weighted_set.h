@@ -2,11 +2,11 @@
 /// \file
 /// A set from which an element is drawn at random in proportion to its weight, in O(1).
 ///
-/// Elements stand in groups by the binary exponent of their weights. A draw chooses a group by the groups' totals, then
-/// an element of it, which it keeps with the probability weight / greatest weight of the group: more than 1/2, and 1
-/// while all weights are equal or powers of two. Groups are as many as there are exponents in use, a handful however
-/// many elements there are. (An alias table would have to be built again with every element that comes or goes, a
-/// tree of sums would cost O(log n).)
+/// Elements are grouped by the binary exponent of their weights. A draw chooses a group by the groups' totals, then an
+/// element of it, which it accepts with the probability weight / greatest weight of the group: more than 1/2, and 1 if
+/// all weights are equal or powers of two. There are as many groups as exponents in use, a handful for any number of
+/// elements. (An alias table would have to be rebuilt whenever an element comes or goes; a tree of sums would cost
+/// O(log n).)
 #ifndef MSFRS_AQM_WEIGHTED_SET_H
 #define MSFRS_AQM_WEIGHTED_SET_H
 
@@ -19,7 +19,7 @@
 
 namespace msfrs {
 
-/// Where an element stands; the set keeps it up to date. {0, 0}: nowhere, so that zeroed state is right.
+/// The place of an element, kept by the set. {0, 0}: in no set, so that zeroed state is right.
 struct Place {
     uint32_t group; ///< from 0
     uint32_t slot;  ///< from 1
@@ -64,7 +64,7 @@ public:
         total_ = count_ ? total_ - t.weight : 0;
     }
 
-    /// Not empty.
+    /// \returns a random element, in proportion to its weight; the set must not be empty
     T &draw(const Dice &dice)
     {
         auto *group = &groups_[0];
@@ -92,7 +92,8 @@ public:
         }
     }
 
-    /// The element after `p` in a round over all, beginning anywhere; not empty. It need not stand at p any more.
+    /// \returns the element after `p` in a round over all, and moves p to it; the set must not be empty. p may be any
+    /// place, also one that has no element any more.
     T &next(Place &p)
     {
         ++p.slot;

@@ -9,12 +9,12 @@
 ///                 |                    +-----> (its server is silent) -> RESTING
 ///                 +------------------------------- again() -----------------+
 ///
-/// A connection that is kept open is one request with many *exchanges*: each has a wait of its own, as a fresh item.
+/// A connection that is kept open is one request with many *exchanges*: each waits for its turn as a fresh item.
 ///
 /// Invariants: a request holds a place in the window exactly while it is SERVED, and has an item in the engine exactly
-/// while it is QUEUED, SERVED or PAUSED; RequestOwner::granted() is called once for every way into SERVED except those
-/// that readMore() and again() answer directly; done() may come in any state, once, and frees everything. Who has been
-/// served once is never refused.
+/// while it is QUEUED, SERVED or PAUSED. RequestOwner::granted() is called once for each transition to SERVED, except
+/// where readMore() or again() returns true. done() may come in any state, once, and frees everything. A request that
+/// was served once is never refused.
 #ifndef MSFRS_ENGINE_REQUEST_SCHEDULER_H
 #define MSFRS_ENGINE_REQUEST_SCHEDULER_H
 
@@ -38,15 +38,15 @@ class Request; ///< one scheduled request; made by hold(), gone after done()
 class RequestOwner {
 public:
     virtual ~RequestOwner() = default;
-    /// The request may be forwarded (first call) or read on (later calls). May be called from inside any
-    /// call to the scheduler except the owner's own readMore() and done(); must not throw.
+    /// The request may be forwarded (first call), or its response may be read (later calls). May be called from inside
+    /// any call to the scheduler except the owner's own readMore() and done(). Must not throw.
     virtual void granted() = 0;
     /// The request waited longer than max_wait and was taken out of its queue; answer the client and call done().
     /// Never called for a paused response or a later exchange: those are granted when they have waited too long.
     virtual void expired() = 0;
-    /// The same for a request that the admission control dropped after all: for another's sake, or as its turn came.
+    /// The same for a request that the AQM dropped while it was queued: as a victim, or as its turn came.
     virtual void dropped() { expired(); }
-    /// Whether the server has fallen silent, so that the place is better had by another; asked some 40 times a second
+    /// Whether the server has fallen silent, so that the place can go to another request. Called 40 times a second
     /// while SERVED. After true the request is RESTING. Must not call the scheduler; must not throw.
     virtual bool silent(msfrs_time now) { return static_cast<void>(now), false; }
     /// For reports: whether the server was asked and has not begun to answer; asked while SERVED.
@@ -71,14 +71,14 @@ struct RequestConfig {
     double rate = 0;                  ///< C in bit/s, > 0
     std::string interface;            ///< whose receive counter measures U; empty: payload with overhead
     double overhead = 0.06;           ///< share added to payload bytes when there is no interface, 0..1
-    uint32_t packetOverhead = 0;      ///< bytes of each packet that the interface's counter leaves out, 0..256
-    msfrs_time rtt = 300'000'000;     ///< ns, > 0: up to this round trip one response alone can fill the link
+    uint32_t packetOverhead = 0;      ///< bytes of each packet that the interface does not count, 0..256
+    msfrs_time rtt = 300'000'000;     ///< ns, > 0: round trip up to which a single response can fill the link
     WindowParams window;
-    msfrs_time patience = 600'000'000; ///< ns, > 0: how long a server that begins no answer holds its place at least
+    msfrs_time patience = 600'000'000; ///< ns, > 0: least time that a server keeps its place before it answers
     int64_t quantum = 16384;          ///< bytes, 0: none (a response is served in one piece)
     std::vector<ClassConfig> classes; ///< at least one
     uint32_t defaultClass = 0;        ///< index into classes
-    msfrs_time maxWait = 60'000'000'000; ///< ns, > 0
+    msfrs_time maxWait = 60'000'000'000; ///< ns, > 0: longest wait of a request
     uint32_t maxPerUser = 256;        ///< queued requests of one user, >= 1
     uint32_t maxQueued = 65536;       ///< queued requests in all, >= 1: bounds memory
     PluginChoice arbiter{"msf", {}};
@@ -90,55 +90,56 @@ struct RequestConfig {
 enum class Refusal { None, PerUser, Total, Admission };
 const char *RefusalText(Refusal);
 
-/// What the host lends the scheduler.
+/// What the host provides for the scheduler.
 struct RequestHost {
     std::function<void(int level, const std::string &)> log; ///< level 0 important, 1 info, 2 debug
-    std::function<uint64_t()> random;
+    std::function<uint64_t()> random;                        ///< 64 uniform random bits
     std::function<std::unique_ptr<InterfaceCounter>(const std::string &interface)> openCounter; ///< empty: the kernel's
 };
 
-/// Figures of one class for reports. Times in seconds.
+/// Figures of one class for reports. Times in seconds; counters since the start or the class's first configuration.
 struct ClassReport {
     std::string name;
     double weight = 0;
     uint32_t users = 0, queued = 0, paused = 0, inFlight = 0;
-    uint32_t asked = 0;               ///< of inFlight: their servers have not begun to answer
-    uint32_t resting = 0;             ///< open, without a place: their servers are silent
+    uint32_t asked = 0;               ///< part of inFlight: the server has not begun to answer
+    uint32_t resting = 0;             ///< open, without a place: the server is silent
     uint64_t exchanges = 0;           ///< beyond the first of each request; not in `requests`
     uint64_t requests = 0, bytes = 0, quanta = 0, refusedPerUser = 0, refusedTotal = 0, refusedAdmission = 0,
              expired = 0;
     uint64_t excess = 0;              ///< bytes that no request caused; not in `bytes`
-    double service = 0;               ///< SC_i
+    double service = 0;               ///< SC_i, bytes per weight and user
     double waitP50 = 0, waitP95 = 0, waitP99 = 0; ///< of the last five to ten minutes; first grants of exchanges only
-    uint64_t waitCount = 0;           ///< how many waits there have been in all
-    double waitSum = 0;
+    uint64_t waitCount = 0;           ///< waits in all
+    double waitSum = 0;               ///< their sum
 };
 
 struct UserReport {
     std::string name, className;
-    uint64_t bytes = 0;               ///< since the user was first seen (and not forgotten since)
+    uint64_t bytes = 0;               ///< since the user was first seen, or first again after it was forgotten
     uint32_t queued = 0, inFlight = 0;
 };
 
-/// Somebody who waits for a turn.
+/// A request that waits for a turn.
 struct HeldReport {
-    enum class What { Request, Exchange, Response }; ///< a first one, a later one of a connection, a paused response
+    enum class What { Request, Exchange, Response }; ///< first exchange; later one of a connection; paused response
     std::string user, className, host;
     double waited = 0;                ///< s, so far
     What what = What::Request;
 };
 const char *HeldText(HeldReport::What);
 
+/// The window for reports.
 struct WindowReport {
-    bool holding = false;             ///< whether anybody waits
-    std::string because;              ///< one sentence: why, or why nobody does
+    bool holding = false;             ///< whether requests wait
+    std::string because;              ///< one sentence: why requests wait, or why none does
     double outstanding = 0, limit = 0, utilisation = 0; ///< W, W+, U of the last interval
-    double own = -1;                  ///< what responses had of C in it, a share; negative: not known
+    double own = -1;                  ///< share of C that responses had in it; negative: not known
     WindowChange change = WindowChange::None; ///< why W+ was changed last
-    double changedAt = 0;             ///< s of the host's clock: when; counts only if it was
-    double queue = -1, base = 0;      ///< s: what the queue at the provider adds to round trips (negative: not known), and
-                                      ///< their mean without it
-    double budget = 1;                ///< phi: receive windows in service add up to so many times C R
+    double changedAt = 0;             ///< when, s of the host's clock; valid only if it was changed
+    double queue = -1, base = 0;      ///< s: what the queue at the provider adds to round trips (negative: not
+                                      ///< known); their mean without it (0: not known)
+    double budget = 1;                ///< phi: receive windows in service add up to phi C R
     bool metered = false;             ///< whether U comes from the interface counter
     struct Sample { double at, w, wplus, u, full; }; ///< s of the host's clock; W; W+; U; share of time full
     std::vector<Sample> history;      ///< latest last, at most 120
@@ -146,7 +147,7 @@ struct WindowReport {
 
 class RequestScheduler {
 public:
-    /// \throws ConfigError with a sentence naming the value and what is allowed
+    /// \throws ConfigError with a sentence that names the value and what is allowed
     RequestScheduler(const RequestConfig &, const RequestHost &, msfrs_time now);
     ~RequestScheduler();
 
@@ -155,99 +156,103 @@ public:
     /// \throws ConfigError and then nothing has changed
     void reconfigure(const RequestConfig &, msfrs_time now);
 
-    /// Queues a request of `user` in class `cls`. May call owner.granted() before it returns.
-    /// \param expected bytes of its response if that is known from somebody else than its server; negative: not known
-    /// \returns the request, or nullptr and the reason
+    /// Queues a request. May call owner.granted() before it returns.
+    /// \param cls index into RequestConfig::classes
+    /// \param expected bytes of its response, if known before the server states them; negative: not known
+    /// \returns the request, or nullptr and the reason in `why`
     Request *hold(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now, Refusal &why,
                   int64_t expected = -1);
 
-    /// Adopts a request that must not wait (fail open, pinned): in service at once, charged as any other.
+    /// Takes a request that must not wait (fail open, pinned): in service at once, and charged as any other.
     Request *adopt(RequestOwner &owner, uint32_t cls, std::string_view user, msfrs_time now);
 
-    /// What is still to come of a response, in bytes, the kernel's included; negative: not known. What a server says
-    /// is taken as it is until it says more than before: then nothing is known of this request for good, so that the
-    /// order falls back to what it has had, and who says too little gains nothing. charge() counts it down. To be told
-    /// before readMore() and again(), as often as anything new is known.
+    /// Sets what is left of a response. charge() counts it down. Call it before readMore() and again(), whenever
+    /// something new is known. If a server states more than before, nothing is known of this request from then on: the
+    /// order falls back to attained service, so that a statement that is too low gains nothing.
+    /// \param remaining bytes, those in the kernel's buffer included; negative: not known
     void expect(Request &, int64_t remaining, msfrs_time now);
 
-    /// So much is still to come at least, as of a chunk, and nobody knows how much more: counts where it is more than
-    /// what the request has had, so that it puts nobody forward.
+    /// Sets a lower bound of what is left, for example the rest of a chunk, in bytes. It counts only if it is more than
+    /// what the request has had, so that it never moves a request forward.
     void expectAtLeast(Request &, int64_t remaining, msfrs_time now);
 
     /// `bytes` >= 0 of the response arrived from the link.
     void charge(Request &, int64_t bytes, msfrs_time now);
 
-    /// Whether the owner may read on. False: the quantum is over and somebody else goes first; granted()
-    /// will be called. Only asked while SERVED.
+    /// Whether the owner may read on. False: the quantum is over and another item goes first; granted() will be called.
+    /// Only called while SERVED.
     bool readMore(Request &, msfrs_time now);
 
-    /// `bytes` >= 0 of the response have crossed the link already, while it was paused: they do not use up the
-    /// quantum that has just begun. Only called while SERVED.
+    /// `bytes` >= 0 of the response have crossed the link during its pause: they do not count against the quantum that
+    /// has just begun. Only called while SERVED.
     void allowMore(Request &, int64_t bytes);
 
-    /// The client of one that is SERVED or PAUSED has asked for something more: HTTP/2's next request, in a tunnel whose
-    /// server still answers others. What comes may be its answer, so it waits as a first quantum does, from its next turn
-    /// on. Class and user stay charged with what they had. granted() may be called.
+    /// The client of a request that is SERVED or PAUSED has asked for more: the next request of HTTP/2, in a tunnel
+    /// whose server still answers others. What comes may be its answer, so from its next turn on it waits like a first
+    /// quantum. Class and user stay charged with what they had. granted() may be called.
     void askedMore(Request &, msfrs_time now);
 
-    /// A new exchange of a request that is RESTING. \returns whether it may go on at once; else granted() will be called.
+    /// A new exchange of a request that is RESTING.
+    /// \returns whether it may go on at once; if not, granted() will be called
     bool again(Request &, msfrs_time now);
 
-    /// Whether anybody waits for service.
+    /// Whether a request waits for a turn.
     bool contended() const;
 
-    /// The service ended, however it ended. The Request is gone.
+    /// The service ended, for any reason. Frees the Request.
     void done(Request *, msfrs_time now);
 
-    /// The owner object changed (a tunnel took over from a forwarder).
+    /// The request has another owner (a tunnel took over from a forwarder).
     void changeOwner(Request &, RequestOwner &);
 
-    /// `bytes` >= 0 of packets, headers included, that no request caused came for a user of a class (paper,
-    /// section 6 (2)). Somebody who has nothing here now finds it charged when the next request comes. While
-    /// there are as many as MostUsers, another one's bytes are those of a user of the class called OtherUsers.
+    /// Charges a user for packets that no request caused (paper, section 6 (2)). A user without requests is charged
+    /// when the next request comes. Beyond MostUsers users, bytes of a new user go to a user of the class called
+    /// OtherUsers.
+    /// \param cls index into RequestConfig::classes \param bytes >= 0, headers included
     void chargeExcess(uint32_t cls, std::string_view user, int64_t bytes, msfrs_time now);
-    static constexpr size_t MostUsers = 65536;      ///< beyond whom chargeExcess() makes no new ones
+    static constexpr size_t MostUsers = 65536;      ///< beyond these chargeExcess() adds no user
     static constexpr const char *OtherUsers = "(others)";
 
-    /// The same for a receiver of no class: the utilisation alone counts them (section 6 (3)).
+    /// The same for a receiver of no class: the bytes count only in the utilisation (section 6 (3)).
     void countExcess(int64_t bytes);
 
-    /// A connection to a server has seen a round trip of `rtt` ns > 0 lately, and of `least` > 0 at best.
-    /// \param server a key of its address
+    /// A connection to a server has measured a round trip.
+    /// \param server a key of its address \param rtt ns > 0, latest \param least ns > 0, least of this connection
     void seenRoundTrip(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
 
-    /// W+ is W0+ again, as if the scheduler had just started.
+    /// Sets W+ to W0+, as if the scheduler had just started.
     void resetWindow(msfrs_time now);
 
-    /// Updates the window when an interval is over, expires what waited too long, releases what may go.
-    /// \returns when it wants to be called next; at most one window interval away
+    /// Updates the window when an interval is over, expires requests that waited too long, and releases those that may
+    /// go.
+    /// \returns when to call it next, at most one window interval from `now`
     msfrs_time tick(msfrs_time now);
 
-    /// When tick() is due although nothing has changed, which any call may have brought forward: the arbiter wants to
-    /// be asked again, or servers may have fallen silent. 0: no such wish.
+    /// When tick() is due earlier, since the arbiter asks for it or servers may have fallen silent; any call may change
+    /// it. 0: not.
     msfrs_time wakeAt() const;
 
-    /// Receive buffer that the connection to a server should be bounded to, in bytes: what one response may have on
-    /// its way; 0 while quanta are off. This is the most, for one that has the link to itself: C rtt.
+    /// The receive window of a connection to a server, in bytes: what a response may have in flight; 0 while quanta are
+    /// off. This is the largest, for a response that is alone on the link: C rtt.
     int receiveBuffer() const;
 
-    /// The same for one more among those in service: its share of phi C R (see FlightBudget), so that all together
-    /// neither leave the link idle nor overflow a short queue before it. R is the round trip of its own server and what
-    /// may stand at the provider. At least three segments or a quantum; at most receiveBuffer().
+    /// The same for a new response among those in service: its share of phi C R (FlightBudget), so that all together
+    /// neither leave the link idle nor overflow a short queue before it. R is the round-trip time of its own server
+    /// plus the queue tolerated at the provider. At least three segments or a quantum; at most receiveBuffer().
     /// \param base round trip to the server without a queue, ns; 0: not known, R is then rtt
     int receiveBufferShare(msfrs_time base = 0) const;
 
-    /// The same for one in service: receiveBufferShare(), by its class's weight while some class has responses in service
-    /// and none that waits; and C R once it has gone on for 64 KB without anybody waiting.
+    /// The same for a response in service: receiveBufferShare(), by the weight of its class while some class has
+    /// responses in service and none that waits; and C R once it has had 64 KB while no request waited.
     int receiveBuffer(const Request &, msfrs_time base = 0) const;
 
-    /// The round trip to a server without a queue as connections have seen it, ns; 0: not known.
+    /// The least round trip to a server that connections have seen, ns; 0: not known.
     /// \param server a key of its address
     msfrs_time baseRoundTrip(uint64_t server) const;
 
-    std::vector<ClassReport> classes() const;
-    std::vector<UserReport> topUsers(size_t most) const;
-    /// Who waits now, the longest first.
+    std::vector<ClassReport> classes() const; ///< by index into RequestConfig::classes
+    std::vector<UserReport> topUsers(size_t most) const; ///< at most `most`, those with most bytes first
+    /// At most `most` of the requests that wait now, the longest wait first.
     std::vector<HeldReport> held(size_t most, msfrs_time now) const;
     WindowReport window() const;
     uint32_t classIndex(std::string_view name) const; ///< UINT32_MAX if there is none
@@ -257,12 +262,12 @@ public:
     struct Trace {
         std::string className;
         msfrs_time firstWait = 0;  ///< ns between hold() and the first grant; -1: not granted
-        msfrs_time totalWait = 0;  ///< the same plus all pauses and the waits of later exchanges
+        msfrs_time totalWait = 0;  ///< ns, the same plus all pauses and the waits of later exchanges
         msfrs_time exchangeWait = 0; ///< ns that later exchanges waited for their first grants
         uint32_t exchanges = 1;    ///< begun, the first one included
-        uint32_t quanta = 0;       ///< quanta begun
-        uint32_t w = 0;            ///< W right after the first grant
-        double wplus = 0;          ///< W+ then
+        uint32_t quanta = 0;       ///< begun
+        uint32_t w = 0;            ///< W after the first grant
+        double wplus = 0;          ///< W+ at the first grant
         int64_t bytes = 0;         ///< charged so far
     };
     Trace trace(const Request &, msfrs_time now) const;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// An exchange: the client says something, the server answers, silence. It, and not the connection that carries it, is
-/// what holds a place in the window; a connection that is kept open has one exchange after the other.
+/// An exchange: the client sends, the server answers, then silence. An exchange holds a place in the window, not the
+/// connection that carries it: a connection that is kept open has one exchange after the other. docs/exchanges.md has
+/// the rule for each kind of traffic.
 ///
 ///              begin()                     the server says something
 ///     OVER ---------------> ASKED ------------------------------------> ANSWERED
@@ -11,12 +12,12 @@
 ///      +---- end() --- UPLOADING <--- the client says 16 KB more -----------+
 ///      +---- end(): the server has been silent until silentAt() ------------+
 ///
-/// A client that says something while the exchange is OVER has to wait for a turn, unless it is housekeeping
-/// (TlsRecords). Who is UPLOADING needs the other direction: it needs no place here and does not wait, until it pauses.
-/// What the server says while nobody has asked passes up to an allowance; beyond, it needs a turn.
-/// How large records are and when they end is seen in TLS alone. HTTP/1 responses and opaque tunnels have no ends.
-/// Housekeeping of the server is no answer, nor is what it says by itself once the handshake is over (its greeting, see
-/// TlsRecords), if the client has asked for something by then: who was ASKED remains so.
+/// Bytes of the client while the exchange is OVER wait for a turn, unless they are housekeeping (TlsRecords). An upload
+/// needs the other direction of the link: it holds no place and does not wait, until it pauses. Bytes that the server
+/// sends unasked pass up to an allowance; beyond it they need a turn.
+/// Sizes and ends of records are visible only in TLS. HTTP/1 responses and opaque tunnels have no ends. Housekeeping of
+/// the server is not an answer. Neither is its greeting, what it sends by itself after the handshake (TlsRecords), if
+/// the client has already asked for something: the state stays ASKED.
 #ifndef MSFRS_EXCHANGE_EXCHANGE_H
 #define MSFRS_EXCHANGE_EXCHANGE_H
 
@@ -31,31 +32,32 @@ class Exchange {
 public:
     enum class State { Over, Asked, Answered, Uploading };
 
-    /// A turn is had at `now`: the server is asked, or may answer.
+    /// The exchange got a turn: the server is asked, or may answer.
     void begin(msfrs_time now);
 
-    /// The server is read on after a pause of ours.
+    /// Squid reads the server again after a pause of its own.
     void resume(msfrs_time now);
 
-    /// The client said these bytes.
-    /// \returns whether they may go on to the server; false: they wait for a turn, after which begin() is called
+    /// The client sent `size` > 0 bytes.
+    /// \returns whether they may go to the server now; false: they wait for a turn, after which begin() is called
     bool clientSays(const char *data, size_t size, msfrs_time now);
 
-    /// The server said `size` > 0 bytes. \param data null where its records are not to be followed
+    /// The server sent `size` > 0 bytes. \param data null if its records are not to be followed (HTTP/1)
     void serverSays(const char *data, size_t size, msfrs_time now);
 
-    /// Whether the server may go on without a turn although nobody has asked.
+    /// Whether the allowance for unasked bytes is not used up: the server may go on without a turn.
     bool mayGoOnUnasked(msfrs_time now) const { return allowance(now) > 0; }
 
-    /// When the server counts as silent if it says nothing until then; in the past for who needs no place.
-    /// \param srtt round trip to the server, ns; 0: not known (yet)
-    /// \param patience how long the beginning of an answer is waited for at least, ns
+    /// \returns the time from which the server counts as silent if it sends nothing until then; a time in the past if
+    /// the exchange needs no place
+    /// \param srtt smoothed round-trip time to the server, ns; 0: not known
+    /// \param patience least time to wait for the beginning of an answer, ns > 0
     msfrs_time silentAt(msfrs_time srtt, msfrs_time patience = 600'000'000) const;
 
-    /// Whether what the server has said so far may be all: it ends where a record ends.
+    /// Whether the answer may be complete: the bytes so far end where a TLS record ends.
     bool mayBeComplete() const { return state_ == State::Answered && followed_ && server_.atEnd(); }
 
-    /// The place went back. An upload goes on without one.
+    /// The place was given back. An upload goes on without one.
     void end();
 
     State state() const { return state_; }
@@ -66,14 +68,14 @@ private:
     TlsRecords::Content serverContent(const char *data, size_t size, msfrs_time now);
 
     State state_ = State::Over;
-    bool followed_ = false;         ///< whether the server's records are
+    bool followed_ = false;         ///< whether the server's records are followed
     TlsRecords client_, server_;
-    msfrs_time firstWord_ = 0;      ///< of the client; 0: not yet
-    msfrs_time firstAnswer_ = 0;    ///< the server's to it; 0: not yet
-    msfrs_time greetingUntil_ = 0;  ///< when all of it would have come; 0: the client has not finished the handshake
-    msfrs_time since_ = 0;          ///< of the latest word: of the client's while ASKED or UPLOADING, else the server's
-    int64_t unanswered_ = 0;        ///< bytes of the client since the server's latest word
-    int64_t unasked_ = 0;           ///< bytes of the server that the allowance has not made up for yet, at unaskedAt_
+    msfrs_time firstWord_ = 0;      ///< when the client sent first; 0: not yet
+    msfrs_time firstAnswer_ = 0;    ///< when the server sent first after that; 0: not yet
+    msfrs_time greetingUntil_ = 0;  ///< end of the time for a greeting; 0: the client has not finished the handshake
+    msfrs_time since_ = 0;          ///< latest bytes: of the client while ASKED or UPLOADING, else of the server
+    int64_t unanswered_ = 0;        ///< bytes of the client since the latest bytes of the server
+    int64_t unasked_ = 0;           ///< bytes of the allowance in use at unaskedAt_
     msfrs_time unaskedAt_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Loads plugins and parses their parameters; the one way a plugin gets into any host.
+/// Loads plugins and parses their parameters. Every host loads plugins through this.
 #ifndef MSFRS_PLUGIN_LOADER_H
 #define MSFRS_PLUGIN_LOADER_H
 
@@ -13,14 +13,14 @@
 
 namespace msfrs {
 
-/// A configuration mistake. what() is a sentence that names the value and what is allowed; the host adds
+/// A mistake in the configuration. what() is a sentence that names the value and what is allowed; the host adds
 /// file and line.
 class ConfigError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// One name=value as the user wrote it.
+/// One name=value as the user wrote it, not yet checked.
 struct Setting {
     std::string name, value;
 };
@@ -40,25 +40,25 @@ using PluginPtr = std::shared_ptr<const Plugin>;
 ///         another kind
 PluginPtr LoadPlugin(const std::string &name, msfrs_kind kind, const std::string &dir);
 
-/// The same checks for a plugin that is linked in; for tests.
+/// The same checks for a plugin that is linked into the program; for tests. \throws ConfigError as LoadPlugin()
 PluginPtr WrapPlugin(const msfrs_plugin &);
 
-/// All plugins of a directory with their parameters, for people: name, default, what is allowed in which unit, meaning.
-/// What is no plugin is listed with the reason.
-/// \throws ConfigError: the directory cannot be read
+/// A text for people: all plugins of a directory, and of each parameter its name, default, range, unit and meaning. A
+/// file that is not a plugin is listed with the reason.
+/// \throws ConfigError the directory cannot be read
 std::string DescribePlugins(const std::string &dir);
 
-/// The parameters of a plugin, a line each.
+/// A text for people: the parameters of a plugin, one a line.
 std::string DescribeParams(const msfrs_plugin &);
 
-/// Where installed plugins are.
+/// The directory of the installed plugins; set by configure.
 std::string DefaultPluginDir();
 
-/// The values of a plugin's parameter table: defaults, overridden by `settings`.
-/// \throws ConfigError: unknown name (with the known ones), set twice, wrong type, out of range
+/// \returns the values of a plugin's parameter table in its order: defaults, overridden by `settings`
+/// \throws ConfigError unknown name (with the known ones), name given twice, wrong type, out of range
 std::vector<msfrs_value> ParseParams(const msfrs_plugin &, const std::vector<Setting> &settings);
 
-/// `settings` as one line that parses to the same values.
+/// \returns `settings` as one line that parses to the same values
 std::string PrintSettings(const std::vector<Setting> &);
 
 } // namespace msfrs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A scheduler that takes turns at two levels, between classes and between the flows of a class: all of it but who of
-/// a class's flows is next.
+/// A round robin at two levels, between classes and between the flows of a class. The template parameters decide which
+/// flow of a class is next.
 #ifndef MSFRS_SCHED_CLASS_FLOWS_H
 #define MSFRS_SCHED_CLASS_FLOWS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The upper level of the schedulers that take turns: deficit round robin between classes by weight. What a class
-/// sends in its turn is decided one level below.
+/// The upper level of the round robins: deficit round robin between classes by weight. The level below decides what a
+/// class sends in its turn.
 #ifndef MSFRS_SCHED_CLASS_ROUND_H
 #define MSFRS_SCHED_CLASS_ROUND_H
 
@@ -72,7 +72,7 @@ public:
         if (c.cls->backlog == 0)
             classes_.rest(c);
     }
-    /// What is used while nobody is queued costs nobody anything.
+    /// Service while nothing is queued costs nothing.
     template <class Member>
     void charged(ClassState &c, Member &m, const double amount)
     {

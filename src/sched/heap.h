@@ -64,7 +64,7 @@ public:
         move(n);
     }
 
-    /// Puts in, moves or takes out, so that t is in the heap exactly if `wanted`.
+    /// Adds, moves or removes t, so that it is in the heap exactly if `wanted`.
     void settle(T &t, const bool wanted)
     {
         if (!Holds(t)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A search tree of pointers in the order of a key, in which every element knows who below it has the least value: it
-/// answers who has the least value among those whose key is at most so much. Expected O(log n) for each call; the
-/// shape (a treap) depends on a hash of the order of insertion alone, so that the same run takes the same time.
+/// A search tree of pointers in the order of a key, in which every element knows the least value in its subtree: it
+/// finds the element with the least value among those whose key is at most a bound. A treap, expected O(log n) for
+/// each call. Its shape depends only on a hash of the order of insertion, so that the same run takes the same time.
 #ifndef MSFRS_SCHED_LEAD_TREE_H
 #define MSFRS_SCHED_LEAD_TREE_H
 
@@ -10,13 +10,13 @@
 
 namespace msfrs {
 
-/// An element's place in a LeadTree. Zeroed, it is in none.
+/// An element's place in a LeadTree. Zeroed: in no tree.
 template <class T>
 struct LeadNode {
     double key, value;
-    uint64_t tie;           ///< lesser ones go first among equal keys, and among equal values and keys; unique
-    T *left, *right, *best; ///< best: of the element and all below it
-    uint32_t priority;      ///< no lesser than those below it have
+    uint64_t tie;           ///< unique; of equal keys, and of equal values and keys, the least goes first
+    T *left, *right, *best; ///< best: element with the least value in this subtree
+    uint32_t priority;      ///< at least that of the elements below
     bool held;
 };
 
@@ -25,11 +25,12 @@ template <class T, LeadNode<T> T::*Node>
 class LeadTree {
 public:
     bool empty() const { return !root_; }
-    /// The one with the least key, or null.
+    /// The element with the least key, or null.
     T *first() const { return first_; }
     double leastKey() const { return At(*first_).key; }
 
-    /// The one with the least value among those whose key is at most `most`; of equal ones the one with the least key.
+    /// The element with the least value among those whose key is at most `most`, or null; of equal values the least
+    /// key.
     T *best(const double most) const
     {
         T *best = nullptr;
@@ -45,7 +46,7 @@ public:
         return best;
     }
 
-    /// Puts in, moves or takes out, so that t is in the tree exactly if `wanted`.
+    /// Adds, moves or removes t, so that it is in the tree exactly if `wanted`.
     void settle(T &t, const bool wanted, const double key, const double value, const uint64_t tie)
     {
         auto &node = At(t);
@@ -92,7 +93,7 @@ private:
         return t;
     }
 
-    /// Parts a subtree into those before `at` and those behind.
+    /// Splits a subtree into the elements before `at` and those behind.
     static void Split(T *const root, const T &at, T *&before, T *&behind)
     {
         if (!root) {

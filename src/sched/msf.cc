@@ -8,42 +8,41 @@
 ///     SC_i += L / (w_i * UC_i)      at every piece of a response of L bytes, with the UC of that moment   (1)
 ///     next:  the class with the least SC; of equals the one with the greatest w_i * UC_i
 ///
-/// Where this departs from the paper, each by a parameter whose other value is the paper's:
-///   users=fair   within a class each user has a counter of his own. (users=fifo: one queue per class, in order of
-///                arrival.)
-///   order=remaining   what is left of responses decides within what fairness allows: within a user the least first,
-///                after what had no service yet; among users the one whose next item has the least left for his
-///                weight, of those who are ahead of the least served one by no more than
-///                max(lead_floor, lead exp(-t / lead_time)), t being how long that one has had something waiting. So
-///                a large response waits for small ones at first, and gets its share in the end. Who had no service
-///                for lead_time goes next whatever he has left. What nobody knows counts as much as it has had, 4096
-///                bytes at least. (order=attained: the least served user, and within a user what has attained the
-///                least. Packets keep their order in any case.)
-///   wake=virtual a class whose queue was empty takes max(own SC, V - lag), V being the greatest so far of the least SC
-///                among the queued at each pick; while nothing is queued V goes up with whatever is charged, since
-///                what is used while nobody waits costs nobody anything. A user likewise within its class.
-///                (wake=paper: an idle class takes the least SC of the active ones, all SC are 0 when all are idle,
-///                so that who used idle bandwidth is punished later.)
-///   lag          bytes of a user of weight 1: so much of a share that was not used may be had later. It gets who comes
-///                back from a pause, say with the next page, through at once, and a class whose requests are all
-///                under way for a moment does not lose its turn. It goes down to nothing over a pause of `lag_time`:
-///                who has been away for long, or was never here, is owed nothing. (0: MSFQ's rule.)
-///   debt         bytes of a user of weight 1: what comes for a user without an item (section 6, excessive traffic) puts
-///                class and user no further ahead of V than this and what the reserve allows. While such bytes come
-///                faster than a share, the debt stays as it is and the user gets nothing else; when they end, the user
-///                comes back after the debt, however long they came. (The paper has no bound, and wake=paper none here:
-///                there, who was idle owes nothing.)
-///   favour       bytes that classes may have out of turn, earned while nobody waits, all of them in a second. While
-///                any are left, of all classes the one goes first whose next item has the least left for its weight.
-///                What goes so ahead of the least served class is charged to no class: nothing is paid back. So short
-///                rushes pass as if there were no classes, and under a backlog, which earns nothing, shares are exact
-///                once these bytes are gone. (0: strict minimum service, the paper's.)
-///   ahead=inf    the least left of all goes first, whoever wants it: a baseline that shows what fairness costs.
-/// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It answers with an item that had no service
-/// yet, of a class that is not ahead of the least served one by more than `ahead`, in bytes of a user of weight 1, and of
-/// a user who is not ahead of the least served one of the class by more than `user_ahead` bytes; of none while that one
-/// had no service for lead_time. Under backlog all
-/// classes come to be ahead by as much, which leaves their shares as they are.
+/// Where this departs from the paper, each by a parameter that has the paper's rule as another value:
+///   users=fair   each user of a class has its own counter. (users=fifo: one queue for the class, in order of arrival.)
+///   order=remaining   what is left of responses decides within the limits of fairness. Within a user, items without
+///                service go first, then the least left. Among users, the one whose next item has the least left for
+///                its weight goes first, of those who are ahead of the least served user by no more than
+///                max(lead_floor, lead exp(-t / lead_time)), t being the time for which the least served user has had
+///                something waiting. So a large response waits for small ones at first, and gets its share in the end.
+///                A user who had no service for lead_time goes next, whatever is left. An item of unknown size counts
+///                as many bytes as it has had, at least 4096. (order=attained: the least served user, and within a
+///                user the item that has attained the least. Packets always keep their order.)
+///   wake=virtual a class whose queue was empty takes max(own SC, V - lag). V is the greatest so far of the least SC
+///                among the queued classes at each pick. While nothing is queued V grows with every charge, since
+///                bandwidth that is used while nobody waits costs nothing. Users of a class likewise. (wake=paper: an
+///                idle class takes the least SC of the active ones, and all SC are 0 when all are idle, so that a
+///                class which used idle bandwidth is punished later.)
+///   lag          bytes of a user of weight 1: the unused share that may be had later. A class or user that returns
+///                from a pause, say with the next page, is served at once, and a class whose requests are all in
+///                service for a moment does not lose its turn. It decays to 0 over a pause of `lag_time`: after a
+///                longer pause, and for a new user, there is none. (0: MSFQ's rule.)
+///   debt         bytes of a user of weight 1: traffic without an item (section 6, excessive traffic) puts class and
+///                user no further ahead of V than this and what the reserve allows. While such bytes come faster than
+///                a share, the debt stays as it is and the user gets nothing else. When they end, the user is served
+///                again after the debt, however long they came. (The paper has no bound, nor has wake=paper here:
+///                there an idle class owes nothing.)
+///   favour       bytes that classes may have out of turn; each second in which nobody waits earns all of them. While
+///                any are left, the class whose next item has the least left for its weight goes first. What goes
+///                ahead of the least served class in this way is charged to no class: nothing is paid back. So short
+///                bursts pass as if there were no classes. A backlog earns nothing, and shares are exact once these
+///                bytes are used up. (0: strict minimum service, the paper's.)
+///   ahead=inf    the least left of all goes first, of any user: a baseline that shows the price of fairness.
+/// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It returns an item without service, of a class
+/// that is not ahead of the least served class by more than `ahead`, in bytes of a user of weight 1, and of a user
+/// that is not ahead of the least served user of the class by more than `user_ahead` bytes; none while that user had
+/// no service for lead_time. Under backlog all classes come to be ahead by the same amount, so their shares do not
+/// change.
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
 /// wake=paper is O(classes), and so is a release while anything of favour= is left, or with ahead=inf.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Who goes next in msf: for a place of the reserve, and for any.
+/// Which item msf picks next: for a place of the reserve, and for any place.
 #ifndef MSFRS_SCHED_MSF_CHOICE_H
 #define MSFRS_SCHED_MSF_CHOICE_H
 
@@ -10,20 +10,20 @@
 
 namespace msfrs::msf {
 
-/// What is left of a lead over somebody who has had something waiting for so long.
+/// \returns the part of a lead, 0 to 1, that is left over a class or user that has been busy since p.busySince
 inline double Decay(const Instance &self, const Presence &p)
 {
     return std::exp(static_cast<double>(p.busySince - self.now) / self.leadTime);
 }
 
-/// Whether somebody who has something waiting had no service for `leadTime`.
+/// Whether a user with waiting items has had no service for `leadTime`.
 inline bool Neglected(const Instance &self, const FlowState &f)
 {
     return static_cast<double>(self.now - std::max(f.busySince, f.servedAt)) >= self.leadTime;
 }
 
-/// How far a user may be ahead of the least served one of the class and still go first, in bytes of a user: the less
-/// the longer that one has had something waiting, and nearly nothing once he had no service for `leadTime`.
+/// How far a user may be ahead of the least served user of the class and still go first, in bytes per weight. It decays
+/// while the least served user waits, and is the floor once that user has had no service for `leadTime`.
 inline double Lead(const Instance &self, const FlowState &least)
 {
     if (self.ahead == NoBound)
@@ -33,7 +33,7 @@ inline double Lead(const Instance &self, const FlowState &least)
     return std::max(self.leadFloor, self.lead * Decay(self, least));
 }
 
-/// Who goes next of a class that has anything queued.
+/// The user that goes next in a class with a backlog.
 inline const FlowState &NextUser(const Instance &self, const ClassState &c)
 {
     const auto &least = c.leastServed();
@@ -42,9 +42,10 @@ inline const FlowState &NextUser(const Instance &self, const ClassState &c)
 
 constexpr size_t Nowhere = SIZE_MAX;
 
-/// The user of a class who may use the reserve: least served of those with a fresh item, and not ahead of whoever is
-/// least served of all. Else one with many requests would have it all the time, and more than its share. Nor while that
-/// one is neglected: what the reserve lets go keeps W above W+, and then nobody else goes.
+/// The user of a class that may use the reserve, or null: the least served of those with a fresh item, if it is not
+/// ahead of the least served of all. Otherwise a user with many requests would use the reserve all the time and get
+/// more than its share. Null also while the least served user is neglected: items of the reserve keep W above W+, and
+/// then no other item goes.
 inline FlowState *FreshUser(const Instance &self, const ClassState &c)
 {
     if (c.fresh.empty())
@@ -57,8 +58,8 @@ inline FlowState *FreshUser(const Instance &self, const ClassState &c)
     return first ? user : nullptr;
 }
 
-/// Place in the heap of the best class below n that may use the reserve: fresh, and not ahead. Visits only the
-/// part of the heap that is within the bound.
+/// Place in the heap, at n or below it, of the best class that may use the reserve; Nowhere if there is none. Visits
+/// only the part of the heap whose keys are at most `most`.
 inline size_t FreshClass(const Instance &self, const size_t n, const double most)
 {
     if (n >= self.queued.size() || self.queued.keyAt(n) > most)
@@ -72,8 +73,8 @@ inline size_t FreshClass(const Instance &self, const size_t n, const double most
     return self.queued.before(right, left) ? right : left;
 }
 
-/// The user whose next item has the least left, of all classes: by their weights, or, with ahead=inf, without. Of
-/// equal ones the one of the class that is served least.
+/// The user of all classes whose next item has the least left, divided by the weight of the class (not with ahead=inf).
+/// Of equal ones the user of the least served class.
 inline const FlowState &LeastLeft(const Instance &self)
 {
     const FlowState *found = nullptr;
@@ -91,7 +92,7 @@ inline const FlowState &LeastLeft(const Instance &self)
     return *found;
 }
 
-/// The user who goes next of all, where anything is queued.
+/// The user that goes next of all; something must be queued.
 inline const FlowState &NextUser(const Instance &self)
 {
     if (self.ahead == NoBound || self.favour.left(self.now) > 0)

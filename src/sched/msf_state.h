@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What msf keeps of items, users and classes, and in which order they stand; the rules are in msf.cc.
+/// The state of items, users and classes in msf, and their order; the rules are in msf.cc.
 #ifndef MSFRS_SCHED_MSF_STATE_H
 #define MSFRS_SCHED_MSF_STATE_H
 
@@ -21,7 +21,7 @@ enum Order { Remaining, Attained };
 
 constexpr msfrs_time Never = -1;
 constexpr double NoBound = std::numeric_limits<double>::infinity();
-constexpr int64_t Small = 4096; ///< bytes: what a response counts as whose size nobody knows yet
+constexpr int64_t Small = 4096; ///< bytes: least size that a response of unknown size counts as
 
 struct ItemState {
     msfrs_item *prev, *next;  ///< in ItemQueue's list
@@ -32,7 +32,7 @@ struct ItemState {
 
 inline ItemState &StateOf(const msfrs_item *const i) { return *static_cast<ItemState *>(i->state); }
 
-/// What is left of an item, bytes: what was said, or as much as it has had.
+/// \returns what is left of an item, bytes: as stated, or as much as it has had, if that is not known
 inline double Left(const msfrs_item &i)
 {
     return static_cast<double>(i.remaining >= 0 ? i.remaining : std::max(Small, i.attained));
@@ -44,12 +44,12 @@ struct ItemTraits {
     static bool Before(const msfrs_item &a, const msfrs_item &b) { return a.seq < b.seq; }
 };
 
-/// The items of a user that are queued. Those without service come first, whatever is left of them: the reserve looks
-/// at the head alone. Of these, most are of unknown size, so that they go by arrival: they have a list, since a heap of
-/// equals would look at several of them, which are all over memory, for each that comes or goes.
+/// The queued items of a user. Items without service come first, whatever is left of them: the reserve looks only at
+/// the head. Most of these are of unknown size and go by arrival. They have a list, since a heap of equal keys would
+/// read several of them, spread over memory, for each that comes or goes.
 class ItemQueue {
 public:
-    /// Whether i is queued, wherever.
+    /// Whether i is in the queue of any user.
     static bool Holds(msfrs_item &i) { return StateOf(&i).listed || Heap<msfrs_item, ItemTraits>::Holds(i); }
 
     msfrs_item *top() const
@@ -92,7 +92,7 @@ private:
     msfrs_item *first_ = nullptr, *last_ = nullptr;
 };
 
-/// When somebody was here.
+/// When a class or user was active.
 struct Presence {
     msfrs_time idleSince = Never; ///< when it last had an item
     msfrs_time busySince = 0;     ///< while busy: since when, or earlier by what counts of the time before a pause
@@ -104,8 +104,8 @@ struct Presence {
         busy = false;
     }
 
-    /// A continuation is no beginning. What was waited before a pause is forgotten over `memory` ns, so that who asks
-    /// for one thing after the other has waited nearly as long as who asks for all at once.
+    /// A continuation does not count. The wait before a pause is forgotten over `memory` ns, so that a user with one
+    /// request after the other has waited nearly as long as a user with all requests at once.
     void begin(const msfrs_time now, const double memory)
     {
         if (busy)
@@ -128,7 +128,7 @@ struct FlowState : Presence {
     LeadNode<FlowState> node; ///< in ClassState::users
 };
 
-/// The item of a user who has any queued that goes next.
+/// The next item of a user; it must have one queued.
 inline msfrs_item *Next(const FlowState &f) { return f.sorted ? f.items.top() : f.flow->head; }
 
 template <int Which>

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A deficit round robin in which members that have just become busy go before those that have been so for long.
+/// A deficit round robin in which members that have just become busy go before those that have been busy for longer.
 ///
-/// RFC 8290, section 4.2. Two lists, new and old; whoever becomes busy and is in neither joins the new one, with a
-/// quantum of credit. The head of the new list has the turn, or of the old one where there is no new:
+/// RFC 8290, section 4.2. There are two lists, new and old. A member that becomes busy and is in neither joins the new
+/// one, with a quantum of credit. The head of the new list has the turn; if that list is empty, the head of the old
+/// one:
 ///
 ///     credit <= 0:        another quantum of credit, to the end of the old list
-///     nothing queued:     out of the old list; from the new one to the end of the old, so that who sends now and then
-///                         is not new each time while others wait
+///     nothing queued:     out of the old list; from the new one to the end of the old, so that a member that sends now
+///                         and then is not new each time while others wait
 ///     otherwise:          its next item, whose cost it pays from its credit, which may fall below 0
 ///
-/// Beyond the RFC, for the same reasons as in round.h: a debt keeps its place in the old list, queued or not; what is
-/// used while nobody is queued costs nobody anything; and rounds that serve nobody are taken in one step.
+/// Beyond the RFC, for the same reasons as in round.h: a member in debt keeps its place in the old list, queued or not;
+/// service while no member is queued costs nothing; and rounds that serve no member are taken in one step.
 #ifndef MSFRS_SCHED_NEW_FIRST_H
 #define MSFRS_SCHED_NEW_FIRST_H
 

@@ -8,9 +8,9 @@
 ///
 /// Beyond the paper, for costs that are only known afterwards and for items larger than a quantum:
 ///   - A deficit may go below 0. A member in debt keeps its place in the ring, queued or not, and the quanta of the
-///     rounds pay its debt: who is served for a long time while others queue is neither forgiven nor held to account
-///     for what the others had in the same time.
-///   - What is used while nobody of the level is queued costs nobody anything, and is not written down.
+///     rounds pay its debt: a member that is served for a long time while others queue keeps its debt, less what the
+///     others had in the same time.
+///   - Service while no member of the level is queued costs nothing, and is not recorded.
 ///   - A round in which no deficit sufficed is repeated in one step, as often as it takes, so that a debt or an item
 ///     of any size costs at most two passes.
 #ifndef MSFRS_SCHED_ROUND_H
@@ -23,7 +23,7 @@
 
 namespace msfrs {
 
-/// One who takes turns. All zero is right for one who has never been in a ring.
+/// A member of a ring. All zero is right for one that has never been in a ring.
 struct Turn {
     Turn *prev, *next;  ///< in the ring; null while out of it
     double deficit;     ///< bytes
@@ -37,7 +37,7 @@ public:
     /// Whether any member has an item queued.
     bool busy() const { return queued_ > 0; }
 
-    /// t had nothing queued, and has now.
+    /// t had nothing queued, and has an item now.
     void ready(T &t)
     {
         ++queued_;
@@ -45,7 +45,7 @@ public:
             join(t);
     }
 
-    /// t has nothing queued any more.
+    /// t has nothing queued any more, after its last item left.
     void rest(T &t)
     {
         --queued_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How large a receive buffer has to be for a window of so many bytes.
+/// The size of a receive buffer for a given receive window.
 #ifndef MSFRS_WINDOW_BUFFER_SHARE_H
 #define MSFRS_WINDOW_BUFFER_SHARE_H
 
@@ -8,21 +8,22 @@
 
 namespace msfrs {
 
-/// The kernel counts in a receive buffer what packets take in memory, and offers a share of it as a window. That share
-/// is a matter of the interface's driver: on Linux some 5/8 where a packet lies in 2 KB, a third where it takes 4 KB
-/// (jumbo pages, tunnels). So it is learned from connections.
+/// The kernel counts the memory of packets in a receive buffer, and offers a share of the buffer as the window. That
+/// share depends on the driver of the interface: on Linux some 5/8 if a packet takes 2 KB, a third if it takes 4 KB
+/// (jumbo pages, tunnels). So it is learned from connections. Not in the paper.
 class BufferShare {
 public:
-    /// A connection with a buffer of `buffer` bytes, as the kernel counts, offers at most `window`. The largest share
-    /// seen lately counts: a window grows into its buffer, and is too small for it until then.
+    /// A connection offers a window of at most `window` bytes with a buffer of `buffer` bytes, as the kernel counts;
+    /// both > 0. The largest share seen lately counts: a window grows with the bytes received, and is smaller until
+    /// then.
     void seen(int64_t window, int64_t buffer);
-    double share() const { return share_; } ///< from 1/16 to 1
-    /// \returns the buffer in bytes for a window of so many
+    double share() const { return share_; } ///< window / buffer, 1/16 to 1
+    /// \returns the buffer for a window, both in bytes
     int64_t bufferFor(int64_t window) const;
 
 private:
     double share_ = 0.625;
-    int seen_ = 1; ///< with the one that share_ begins with
+    int seen_ = 1; ///< observations, the initial share_ included
 };
 
 } // namespace msfrs

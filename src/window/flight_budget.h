@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How many bytes those in service may have on their way together, and with that how large each one's receive window
-/// is.
+/// The sum of the receive windows of all responses in service: phi C (R + q*).
 ///
-/// Windows that add up to C (R + q*) would just fill the link and leave q* at the provider. Some of them are not used:
-/// a server has not answered yet, an exchange is over and nobody knows, a pause has just ended. So the sum is phi C (R
-/// + q*), and phi follows what the link carries while requests wait. More places would not do: each would get a smaller
-/// window.
+/// Windows that add up to C (R + q*), R being the round-trip time and q* the queue, would just fill the link and leave
+/// q* at the provider. But some windows are not used: a server has not answered yet, an exchange is over and this is
+/// not known, a pause has just ended. So phi > 1 makes up for these, and follows the utilisation while requests wait.
+/// More places would not help: each would get a smaller window. Not in the paper.
 #ifndef MSFRS_WINDOW_FLIGHT_BUDGET_H
 #define MSFRS_WINDOW_FLIGHT_BUDGET_H
 
@@ -16,12 +15,12 @@ namespace msfrs {
 
 class FlightBudget {
 public:
-    static constexpr double Least = 1, Most = 1.5;
+    static constexpr double Least = 1, Most = 1.5; ///< range of phi
 
-    /// An interval has ended.
+    /// Adjusts phi at the end of an interval.
     /// \param elapsed its length, ns > 0
     /// \param utilisation U of it, share of C
-    /// \param fullShare share of it in which somebody waited for the window, 0 to 1
+    /// \param fullShare share of the interval in which a request waited for a place, 0 to 1
     /// \param target U+, share of C
     void update(msfrs_time elapsed, double utilisation, double fullShare, double target);
 
@@ -29,8 +28,8 @@ public:
 
 private:
     double factor_ = 1;
-    msfrs_time gathered_ = 0; ///< ns of intervals in which requests waited
-    double carried_ = 0;      ///< U times time over them, ns
+    msfrs_time gathered_ = 0; ///< ns, sum of the intervals in which requests waited
+    double carried_ = 0;      ///< sum of U times length over these, ns
 };
 
 } // namespace msfrs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the link carried: the interface's own receive counter, or payload with an overhead factor where there
-/// is no interface or it has gone.
+/// Bytes that the link carried: the receive counter of the interface, or payload with an overhead factor while there is
+/// no interface.
 #ifndef MSFRS_WINDOW_METER_H
 #define MSFRS_WINDOW_METER_H
 
@@ -15,41 +15,43 @@ namespace msfrs {
 
 /// What an interface received since some fixed time.
 struct Received {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0;   ///< as the interface counts
     uint64_t packets = 0;
 };
 
-/// Reads growing counts.
+/// Source of the receive counters of an interface.
 class InterfaceCounter {
 public:
     virtual ~InterfaceCounter() = default;
-    /// \returns nothing when the interface is gone
+    /// \returns nothing while there is no such interface
     virtual std::optional<Received> read() = 0;
 };
 
-/// The kernel's receive counters of an interface.
+/// The receive counters of an interface in Linux' sysfs; `interface` is its name. Does not throw.
 std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface);
 
-/// Bytes on the link. The first failure of the counter is logged, and payload takes over until the counter
-/// answers again, which is logged too.
+/// Bytes on the link, S_m of the paper. When the counter fails, this is logged once, and payload replaces it until the
+/// counter answers again, which is logged too.
 class Meter {
 public:
     using Log = std::function<void(int level, const std::string &)>;
     /// \param counter may be null: payload only
+    /// \param name of the interface, for the log
     /// \param overhead share added to payload bytes, 0..1
-    /// \param packetOverhead bytes of each packet that the link carries and the counter leaves out
+    /// \param packetOverhead bytes of each packet that the link carries and the counter does not count, 0..256
+    /// \param log level as in msfrs_host::log
     Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, double overhead, uint32_t packetOverhead,
           Log log);
 
-    /// `bytes` of responses were read.
+    /// `bytes` >= 0 of responses were read.
     void payload(int64_t bytes) { payload_ += bytes; }
-    /// `bytes` of packets, headers included, passed beside the responses.
+    /// `bytes` >= 0 of packets, headers included, came beside the responses.
     void packets(int64_t bytes) { packets_ += bytes; }
-    /// Bytes since the meter was made; never goes back. Reads the counter.
+    /// Reads the counter. \returns bytes since the meter was made; never decreases
     double total();
-    /// What responses brought of that by their payload and the overhead, bytes; as of the last total().
+    /// The part of total() that responses brought, by payload and overhead, bytes; as of the last total().
     double own() const { return own_; }
-    /// Whether the last total() was the counter's word.
+    /// Whether the last total() came from the counter.
     bool metered() const { return metered_; }
 
 private:

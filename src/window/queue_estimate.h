@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How long the queue at the provider is, as the connections to servers see it: their round trips over the least that
-/// was seen to the same server. Passive: nothing is sent to find out.
+/// An estimate of the queue at the provider: the round-trip times of connections to servers, less the least one that
+/// was seen to the same server. Passive: it sends nothing. Not in the paper.
 #ifndef MSFRS_WINDOW_QUEUE_ESTIMATE_H
 #define MSFRS_WINDOW_QUEUE_ESTIMATE_H
 
@@ -16,8 +16,10 @@ namespace msfrs {
 
 class QueueEstimate {
 public:
-    /// A connection has a round trip of `rtt` ns > 0 just now, and had `least` ns > 0 at some time.
-    /// \param server a key of its address: round trips to it have the same base
+    /// A connection has measured a round trip.
+    /// \param server key of the server's address: round trips to it have the same base
+    /// \param rtt ns > 0, latest
+    /// \param least ns > 0, least of this connection
     void seen(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
 
     /// What the queue adds to a round trip, ns: the lower quartile of what was seen in the last two seconds, since a
@@ -25,16 +27,17 @@ public:
     /// while too little was seen.
     std::optional<msfrs_time> queue(msfrs_time now) const;
 
-    /// The mean of the bases of what was seen in the last two seconds, ns; 0: nothing was.
+    /// \returns the mean base of the samples of the last two seconds, ns; 0: there are none
     msfrs_time meanBase(msfrs_time now) const;
 
-    /// The least round trip to a server of the last minute or two, ns; 0: not known.
+    /// \returns the least round trip to a server in the last one to two minutes, ns; 0: not known
     msfrs_time base(uint64_t server) const;
 
     static constexpr size_t MostServers = 1024, MostSamples = 256;
 
 private:
-    /// The least round trip of this minute and of the one before: a route that has become longer is noticed.
+    /// The least round trip of this minute and of the one before, ns. Older ones expire, since a route may become
+    /// longer.
     struct Base {
         msfrs_time now, before, since;
         msfrs_time least() const { return now < before ? now : before; }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The window-based rate controller (WRC): how many responses may be outstanding, W+, so that the link is just
-/// full. Paper: Tsao, Lai, Tsao, Lin, "On applying fair queuing discipline to schedule requests at access
+/// The window-based rate controller (WRC): the number of responses that may be outstanding, W+, so that the link is
+/// just full. Paper: Tsao, Lai, Tsao, Lin, "On applying fair queuing discipline to schedule requests at access
 /// gateway for downlink differential QoS", section 3.2, equations (2) and (3).
 ///
-/// "W+ should be recomputed only when W = W+": a link that is not full while nobody waits says nothing about W+.
-/// U_m is therefore measured over the time in which the window was full, that is, in which someone waited for a
-/// place, and W+ is recomputed at the end of an interval once that time has come to half an interval; until
-/// then it adds up. Under backlog this is the paper's rule to the letter. With bursts it keeps the idle gaps
-/// between them out of U_m, which would otherwise open the window until it holds nothing back.
+/// The paper recomputes W+ only when W = W+: a link that is not full while nobody waits says nothing about W+. So U_m
+/// is measured over the time in which the window was full, that is, in which a request waited for a place. This time
+/// adds up, and once it reaches half an interval W+ is recomputed at the end of the interval. Under backlog this is
+/// exactly the paper's rule. With bursts it keeps the idle gaps between them out of U_m, which would otherwise open
+/// the window until it holds nothing back.
 ///
-/// Since U cannot exceed 1, (3) takes 2 % off W+ at most but may double it: a noisy U drives W+ up. So `memory` gathers
-/// full time over several intervals, while `early` lets W+ grow at once when the link is plainly not full. Neither is
-/// in the paper, whose T is long; both are off by default.
+/// Since U cannot exceed 1, (3) reduces W+ by at most 2 % but may double it: a noisy U drives W+ up. So `memory`
+/// gathers full time over several intervals, while `early` lets W+ grow at once if the link is plainly not full.
+/// Neither is in the paper, whose T is long; both are off by default.
 ///
-/// The way down. Once W+ exceeds what is asked for, nobody waits, (3) is silent and the window holds nothing back. So with
-/// `queue` W+ also comes down whenever the link is full, whether or not anybody waits: from what is in service, if that
-/// is less than W+. Where nobody waits, or the round trips to servers show a queue at the provider of more than `queue`,
-/// it comes down fast to what does by these round trips, and below that by what is too much on the way; otherwise
-/// slowly, until U is just below full, so that W+ is the smallest that fills the link. While the link is nearly idle W+
-/// goes back to W0+. Not in the paper; off by default.
+/// The way down. If W+ exceeds the demand, nobody waits, (3) does not apply and the window holds nothing back. So with
+/// `queue` W+ also shrinks whenever the link is full, whether or not requests wait. It starts from the number in
+/// service, if that is less than W+. If nobody waits, or round trips show a queue at the provider of more than
+/// `queue`, it shrinks fast to what these round trips need, and more gently below that while the queue is long.
+/// Otherwise it shrinks slowly until U is just below full, so that W+ is the smallest that fills the link. While the
+/// link is nearly idle W+ returns to W0+. Not in the paper; off by default.
 ///
-/// The floor. Other traffic that fills the link would take W+ down to 1, and whoever is scheduled would have nothing. While
-/// requests wait and responses have less than `floor` of C, W+ does not come down, and places and receive windows grow: see
-/// window_floor.h. Not in the paper.
+/// The floor. Other traffic that fills the link would reduce W+ to 1, and the scheduled traffic would get nothing.
+/// While requests wait and responses have less than `floor` of C, W+ does not shrink, and places and receive windows
+/// grow: see window_floor.h. Not in the paper.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
@@ -36,47 +36,48 @@
 
 namespace msfrs {
 
-/// Parameters; refused by the configuration, not here, when out of range.
+/// Parameters. The configuration checks the ranges and refuses; nothing is checked here.
 struct WindowParams {
     double target = 0.99;               ///< U+, share of C, 0 < U+ < 1
     msfrs_time interval = 1'000'000'000; ///< T in ns, > 0
     double growth = 2.0;                ///< K, > 1
     double reserve = 0.5;               ///< share of W+ kept open for first quanta, >= 0
-    msfrs_time memory = 0;              ///< ns, full time that is gathered before W+ is recomputed; 0: half an interval
-    double early = 0;                   ///< share of U+ below which W+ grows without waiting for `memory`; 0: never
+    msfrs_time memory = 0;              ///< ns >= 0, full time gathered before W+ is recomputed; 0: half an interval
+    double early = 0;                   ///< share of U+ below which W+ grows without `memory`; 0: never
     double initial = 1.0;               ///< W0+, >= 1
-    double floor = 0.6;                 ///< share of C that responses keep beside other traffic, 0 <= floor < 1; 0: none
-    msfrs_time queue = 0;               ///< ns, what may stand at the provider; 0: W+ does not come down by that
+    double floor = 0.6;                 ///< share of C kept beside other traffic, 0 <= floor < 1; 0: none
+    msfrs_time queue = 0;               ///< q* in ns >= 0, queue tolerated at the provider; 0: no way down
 };
 
-/// Why W+ was changed last.
+/// Reason of the last change of W+.
 enum class WindowChange { None, LinkNotFull, QueueAtProvider, NobodyWaits, LinkFull, Idle, Floor, Reset };
-const char *WindowChangeText(WindowChange);
+const char *WindowChangeText(WindowChange); ///< for reports
 
-/// What connections to servers see, ns.
+/// State of the path at the end of an interval.
 struct PathState {
-    std::optional<msfrs_time> queue;    ///< what the queue at the provider adds to their round trips
-    msfrs_time base = 0;                ///< their mean round trip without it; 0: not known
-    double own = -1;                    ///< what responses had of C in the last interval, a share; negative: not known
-    double places = 0;                  ///< that do by that round trip, with room to spare; 0: not known
-    double weighted = 0;                ///< places that could be had by weight until a class has nobody waiting
+    std::optional<msfrs_time> queue;    ///< what the queue at the provider adds to round trips, ns; empty: not known
+    msfrs_time base = 0;                ///< mean round trip without it, ns; 0: not known
+    double own = -1;                    ///< share of C that responses had in the last interval; negative: not known
+    double places = 0;                  ///< that `base` needs to fill the link, with a margin; 0: not known
+    double weighted = 0;                ///< places by weight at which a class would have nobody waiting
 };
 
 class RateController {
 public:
+    /// \param total bytes the link has carried since some fixed time
     RateController(const WindowParams &, LedgerWindow &, msfrs_time now, double total);
     void configure(const WindowParams &params) { params_ = params; }
 
-    /// W < W+: a release of any kind is allowed.
+    /// W < W+: any item may be released.
     bool open() const;
-    /// W <= W+: nobody has to give his place back.
+    /// W <= W+: no item has to give its place back.
     bool within() const;
-    /// W < (1 + reserve) W+: a release of a first quantum is allowed.
+    /// W < (1 + reserve) W+: an item without service may be released.
     bool openForFresh() const;
-    void released() { ++window_.outstanding; }
-    void returned();
+    void released() { ++window_.outstanding; } ///< W + 1
+    void returned();                           ///< W - 1; 0 stays 0
 
-    /// Tells whether someone waits for a place (then the window is full), at every change at least.
+    /// Says whether a request waits for a place: then the window is full. To be called at least at every change.
     /// \param total bytes the link has carried since some fixed time
     void setFull(bool full, msfrs_time now, double total);
     bool full() const { return full_; }
@@ -85,29 +86,29 @@ public:
 
     /// When the current interval ends.
     msfrs_time nextUpdate() const { return start_ + params_.interval; }
-    /// Whether update() has something to do: the interval is over, or the clock went back before it began.
+    /// Whether update() is due: the interval is over, or the clock went back to before its start.
     bool due(const msfrs_time now) const { return now >= nextUpdate() || now < start_; }
-    /// Ends the interval. Called when due(). A clock that stood still or went back leaves U and W+ as they are; in
-    /// the second case the interval begins anew.
+    /// Ends the interval. Called when due(). If the clock stood still or went back, U and W+ do not change; in the
+    /// second case the interval starts again.
     /// \param total bytes the link has carried since some fixed time
-    /// \param rate C in bit/s
+    /// \param rate C in bit/s, > 0
     /// \returns whether an interval ended
     bool update(msfrs_time now, double total, double rate, const PathState &path = {});
 
-    /// W+ is W0+ again, whatever has been learned; the interval goes on.
+    /// Sets W+ to W0+ and forgets what was learned; the interval goes on.
     void reset(msfrs_time now, double total);
 
-    /// Notes how many are outstanding, for their mean over an interval.
+    /// Takes a sample of W, for its mean over the interval.
     void sample() { outstandingSum_ += window_.outstanding; ++outstandingSamples_; }
 
-    /// Phi: receive windows of those in service add up to so many times C (R + q*), >= 1; with what the floor asks for.
+    /// Phi >= 1, the factor of the floor included: receive windows in service add up to phi C (R + q*).
     double onTheWay() const { return budget_.factor() * floor_.factor(); }
     double utilisation() const { return utilisation_; } ///< of the whole last interval, share of C
-    double fullShare() const { return fullShare_; }     ///< share of the last interval in which it was full
+    double fullShare() const { return fullShare_; }     ///< share of the last interval in which a request waited
     const WindowParams &params() const { return params_; }
     const LedgerWindow &window() const { return window_; }
     WindowChange lastChange() const { return lastChange_; }
-    msfrs_time changedAt() const { return changedAt_; } ///< when; 0 if it never was
+    msfrs_time changedAt() const { return changedAt_; } ///< when W+ changed last; 0: never
 
 private:
     WindowParams params_;
