@@ -16,7 +16,7 @@ bool Pair(const VectorSet &a, const VectorSet &b, const unsigned rules, VectorSe
         return false;
     VectorSet both(rules);
     std::vector<VectorId> table;
-    table.reserve(a.size() * b.size() + 1);
+    table.reserve(a.size() * b.size());
     for (size_t i = 0; i < a.size(); ++i) {
         const Vector left = a.copy(i);
         for (size_t j = 0; j < b.size(); ++j) {
@@ -29,7 +29,6 @@ bool Pair(const VectorSet &a, const VectorSet &b, const unsigned rules, VectorSe
             table.push_back(*id);
         }
     }
-    table.push_back(0);
     vectors = std::move(both);
     pairing.table = std::move(table);
     pairing.stride = static_cast<uint32_t>(b.size());

@@ -15,7 +15,7 @@ namespace msfrs::edge {
 constexpr unsigned GroupSize = 64; ///< keys that are looked up side by side
 constexpr unsigned MostAxes = 5;
 
-/// A pair of dimensions that became one: the vector of (a, b) is table[a * stride + b]. The last entry is not used.
+/// A pair of dimensions that became one: the vector of (a, b) is table[a * stride + b].
 struct Pairing {
     std::vector<VectorId> table;
     uint32_t stride = 1;
@@ -23,7 +23,7 @@ struct Pairing {
 };
 
 /// The vectors of a group of keys: of[axis][key].
-struct alignas(32) Vectors {
+struct Vectors {
     uint32_t of[MostAxes][GroupSize];
 };
 
@@ -37,7 +37,7 @@ struct Block {
     std::unique_ptr<PageTable> source4, destination4;    ///< of IPv4
     std::unique_ptr<SortedStarts> source6, destination6; ///< of IPv6
     std::unique_ptr<PageTable> sourcePort, destinationPort;
-    std::array<VectorId, 257> protocol{}; ///< the last is not used
+    std::array<VectorId, 256> protocol{};
     Pairing port, service; ///< (destination port, protocol), (source port, port); tables empty where not paired
 
     size_t bytes() const;
@@ -48,10 +48,6 @@ struct Block {
     void locateServices(const FlowKey *const *keys, unsigned n, Vectors &) const;
     /// The number of the first rule that all of keys[i]'s vectors have, or NoMatch.
     void intersect(const Vectors &, unsigned n, uint32_t *found) const;
-
-    /// The three steps above with AVX2; only where the processor has it.
-    void findAvx2(const FlowKey *const *keys, unsigned n, uint32_t *found) const;
-    static bool HasAvx2();
 
 private:
     void pairServices(VectorSet &sourcePorts, VectorSet &destinationPorts, VectorSet &protocols);

@@ -49,12 +49,8 @@ std::vector<std::unique_ptr<Block>> Blocks(const std::vector<Match> &rules, cons
 
 } // namespace
 
-Code BestCode() { return Block::HasAvx2() ? Code::Avx2 : Code::Plain; }
-
-Classifier::Classifier(const std::vector<Match> &rules, const Code code): rules_(rules.size()), code_(code)
+Classifier::Classifier(const std::vector<Match> &rules): rules_(rules.size())
 {
-    if (code == Code::Avx2 && !Block::HasAvx2())
-        throw std::runtime_error("this processor has no AVX2");
     if (rules.size() >= NoMatch)
         throw std::invalid_argument("more rules than numbers");
     for (size_t r = 0; r < rules.size(); ++r)
@@ -98,14 +94,10 @@ void Classifier::findGroup(const std::vector<std::unique_ptr<Block>> &blocks, co
 {
     for (const auto &block : blocks) {
         uint32_t first[GroupSize];
-        if (code_ == Code::Avx2) {
-            block->findAvx2(keys, n, first);
-        } else {
-            Vectors v;
-            block->locateAddresses(keys, n, v);
-            block->locateServices(keys, n, v);
-            block->intersect(v, n, first);
-        }
+        Vectors v;
+        block->locateAddresses(keys, n, v);
+        block->locateServices(keys, n, v);
+        block->intersect(v, n, first);
         unsigned left = 0;
         for (unsigned i = 0; i < n; ++i) {
             *found[i] = first[i];

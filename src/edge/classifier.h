@@ -37,20 +37,13 @@ namespace msfrs::edge {
 
 struct Block;
 
-/// Which code looks up.
-enum class Code { Plain, Avx2 };
-
-/// The fastest that this processor can run.
-Code BestCode();
-
 /// Immutable once built: any number of threads may look up in it.
 class Classifier {
 public:
     /// \param rules in order of precedence
     /// \throws std::invalid_argument a range that is reversed or beyond its family's addresses or NoPort, or address
     ///         ranges without a family
-    /// \throws std::runtime_error for code that this processor cannot run
-    explicit Classifier(const std::vector<Match> &rules, Code = BestCode());
+    explicit Classifier(const std::vector<Match> &rules);
     ~Classifier();
     Classifier(const Classifier &) = delete;
     Classifier &operator=(const Classifier &) = delete;
@@ -68,7 +61,6 @@ private:
                    uint32_t **found) const;
 
     size_t rules_;
-    Code code_;
     std::vector<std::unique_ptr<Block>> blocks4_, blocks6_;
 };
 

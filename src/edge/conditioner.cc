@@ -21,7 +21,7 @@ std::vector<Match> MatchesOf(const std::vector<Rule> &rules)
 
 } // namespace
 
-RuleTable::RuleTable(std::vector<Rule> all, const Code code): rules(std::move(all)), classifier(MatchesOf(rules), code)
+RuleTable::RuleTable(std::vector<Rule> all): rules(std::move(all)), classifier(MatchesOf(rules))
 {
 }
 

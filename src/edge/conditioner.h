@@ -20,7 +20,7 @@ namespace msfrs::edge {
 
 /// Rules with their classifier.
 struct RuleTable {
-    explicit RuleTable(std::vector<Rule>, Code = BestCode());
+    explicit RuleTable(std::vector<Rule>);
 
     std::vector<Rule> rules;
     Classifier classifier;

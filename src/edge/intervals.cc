@@ -157,7 +157,6 @@ PageTable::PageTable(const Intervals<uint32_t> &intervals, const unsigned bits)
         for (uint32_t page = 0; page < 65536; ++page)
             top_.push_back(middleEntry(intervals, page << 16, at));
     }
-    leaves_.push_back(0);
     single_ = {};
     top_.shrink_to_fit();
     middle_.shrink_to_fit();

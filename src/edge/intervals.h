@@ -15,7 +15,7 @@
 
 namespace msfrs::edge {
 
-constexpr unsigned BlockRules = 4096; ///< rules of a block: eight lines, as many as AVX2 has lanes of a summary
+constexpr unsigned BlockRules = 4096; ///< rules of a block: eight lines
 constexpr unsigned BlockWords = BlockRules / 64;
 using Vector = std::array<uint64_t, BlockWords>;
 using VectorId = uint16_t; ///< at most 2 * BlockRules + 1 vectors in a dimension
@@ -80,7 +80,6 @@ public:
     const Summary *summaries() const { return summaries_.data(); }
     /// Numbers of the lines of vector v: [v * BlockLines] and those behind it.
     const LineId *lists() const { return reinterpret_cast<const LineId *>(lists_.data()); }
-    const Lines::Row *line() const { return distinct_.data(); }
 
 private:
     static constexpr unsigned ListWords = BlockLines * sizeof(LineId) / sizeof(uint64_t);
@@ -119,9 +118,6 @@ public:
         const uint32_t entry = top_[key >> 16];
         return leaf(middle_[(entry >> 8) + (key >> 8 & entry & 0xff)], key);
     }
-    const uint32_t *top() const { return top_.data(); }
-    const uint32_t *middle() const { return middle_.data(); }
-    const VectorId *leaves() const { return leaves_.data(); }
     size_t bytes() const;
 
 private:
@@ -133,7 +129,7 @@ private:
     uint32_t middleEntry(const Intervals<uint32_t> &, uint32_t first, size_t &at);
 
     std::vector<uint32_t> top_, middle_;
-    std::vector<VectorId> leaves_; ///< the last is not used: SIMD loads two at a time
+    std::vector<VectorId> leaves_;
     std::vector<uint32_t> single_; ///< while building: place of a vector's single entry in middle_, + 1
 };
 

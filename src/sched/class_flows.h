@@ -13,8 +13,7 @@ namespace msfrs {
 /// \tparam Members of flows: Round, or what has its calls
 /// \tparam FlowTurn what Members keeps of a flow; derived from Turn
 /// \tparam Shares whether the parameter `share` is there, the second of the table
-/// \tparam After called with the item that was chosen, before it is taken out
-template <template <class> class Members, class FlowTurn, bool Shares, void (*After)(const msfrs_item &)>
+template <template <class> class Members, class FlowTurn, bool Shares>
 class ClassFlows {
 public:
     struct FlowState : FlowTurn {
@@ -72,13 +71,10 @@ private:
     static msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
     {
         auto &self = Self(inst);
-        const auto item = self.next([&](ClassState &c) {
+        return self.next([&](ClassState &c) {
             return c.members.select([](const FlowState &f) { return CostOf(*f.flow->head); },
                                     [&](const FlowState &f) { return self.quantum() * f.flow->weight; }).flow->head;
         });
-        if (item)
-            After(*item);
-        return item;
     }
 
     static void Picked(void *const inst, msfrs_item *const i, msfrs_time)
@@ -101,11 +97,11 @@ private:
     static void Gauges(void *, const msfrs_class *const c, double *const out) { out[0] = c ? StateOf(c).deficit : 0; }
 };
 
-template <template <class> class Members, class FlowTurn, bool Shares, void (*After)(const msfrs_item &)>
-const msfrs_param ClassFlows<Members, FlowTurn, Shares, After>::Params[2] = {QuantumParam, ShareParam};
+template <template <class> class Members, class FlowTurn, bool Shares>
+const msfrs_param ClassFlows<Members, FlowTurn, Shares>::Params[2] = {QuantumParam, ShareParam};
 
-template <template <class> class Members, class FlowTurn, bool Shares, void (*After)(const msfrs_item &)>
-const msfrs_sched_ops ClassFlows<Members, FlowTurn, Shares, After>::Ops = {
+template <template <class> class Members, class FlowTurn, bool Shares>
+const msfrs_sched_ops ClassFlows<Members, FlowTurn, Shares>::Ops = {
     Init, nullptr, ClassAdded, nullptr, ClassRemoved, FlowAdded, FlowRemoved, FlowForgettable, nullptr,
     Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges, nullptr,
 };

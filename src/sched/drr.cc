@@ -25,25 +25,10 @@
 /// twice at most, O(members of the level).
 #include "plugin/msfrs_plugin.h"
 #include "sched/class_flows.h"
-#include "sched/prefetch.h"
 
 namespace {
 
-/// What the picks after this one will look at: a flow four turns ahead, its items two turns and one turn ahead.
-void PrefetchAfter(const msfrs_item &);
-
-using Drr = msfrs::ClassFlows<msfrs::Round, msfrs::Turn, true, PrefetchAfter>;
-
-__attribute__((always_inline)) inline void PrefetchAfter(const msfrs_item &i)
-{
-    using Flow = Drr::FlowState;
-    const auto after = [](const Flow &f) -> const Flow & { return *static_cast<const Flow *>(f.next); };
-    const auto &one = after(Drr::StateOf(i.flow)), &two = after(one), &four = after(after(two));
-    if (one.queued())
-        msfrs::Prefetch(one.flow->head->next);
-    msfrs::Prefetch(two.flow->head);
-    msfrs::Prefetch(reinterpret_cast<const char *>(&four) - 64); // a flow stands in front of its state
-}
+using Drr = msfrs::ClassFlows<msfrs::Round, msfrs::Turn, true>;
 
 } // namespace
 

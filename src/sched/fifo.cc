@@ -5,7 +5,6 @@
 /// kept as the baseline, and for the packet hosts. Every call is O(1).
 #include "plugin/msfrs_plugin.h"
 #include "sched/item_list.h"
-#include "sched/prefetch.h"
 
 namespace {
 
@@ -15,16 +14,7 @@ void Enqueued(void *const inst, msfrs_item *const i, msfrs_time) { Queue(inst).a
 
 msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
 {
-    const auto first = Queue(inst).head();
-    const auto after = [](const msfrs_item *const i) { return i ? msfrs::ItemList::After(*i) : nullptr; };
-    const auto third = after(after(first)), fourth = after(third);
-    if (third)
-        msfrs::Prefetch(third->flow);
-    if (fourth) {
-        msfrs::Prefetch(fourth);
-        msfrs::Prefetch(reinterpret_cast<const char *>(fourth) + 128); // the links, behind it
-    }
-    return first;
+    return Queue(inst).head();
 }
 
 void Picked(void *const inst, msfrs_item *const i, msfrs_time) { Queue(inst).erase(*i); }

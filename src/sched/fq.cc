@@ -20,9 +20,7 @@
 
 namespace {
 
-void Nothing(const msfrs_item &) {}
-
-using Fq = msfrs::ClassFlows<msfrs::NewFirst, msfrs::NewFirstTurn, false, Nothing>;
+using Fq = msfrs::ClassFlows<msfrs::NewFirst, msfrs::NewFirstTurn, false>;
 
 } // namespace
 

@@ -20,8 +20,6 @@ public:
     bool empty() const { return !head_; }
     msfrs_item *head() const { return head_; }
 
-    static msfrs_item *After(const msfrs_item &item) { return LinksOf(item).next; }
-
     void append(msfrs_item &item)
     {
         LinksOf(item) = {tail_, nullptr};

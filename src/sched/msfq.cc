@@ -35,7 +35,6 @@
 ///
 /// Cost: O(1) to enqueue on a backlogged flow, otherwise O(log flows of the class + log classes).
 #include "plugin/msfrs_plugin.h"
-#include "sched/prefetch.h"
 #include "sched/tag_heap.h"
 
 #include <algorithm>
@@ -58,17 +57,6 @@ public:
     bool busy() const { return !start_.empty(); }
     /// The backlogged member with the least F; somebody must be.
     Member &first() const { return *slots_[finish_.top()].member; }
-    /// Fetches what serving the next few will look at.
-    __attribute__((always_inline)) void prefetch() const
-    {
-        if (const auto second = slots_[finish_.top()].head->next)
-            msfrs::Prefetch(second);
-        for (size_t n = 0; n < finish_.followers(); ++n) {
-            const auto &slot = slots_[finish_.follower(n)];
-            msfrs::Prefetch(reinterpret_cast<const char *>(slot.member) - 64); // a flow stands in front of its state
-            msfrs::Prefetch(slot.head);
-        }
-    }
     /// What its head costs, and where that is.
     double firstCost() const { return slots_[finish_.top()].cost; }
     const msfrs_item *firstHead() const { return slots_[finish_.top()].head; }
@@ -332,8 +320,6 @@ void Picked(void *const inst, msfrs_item *const i, msfrs_time)
     cls.flows.serve(StateOf(&f), i, CostOf(*i) / f.weight);
     self.classes.serve(cls, i, CostOf(*i) / RateOf(self, *f.cls));
     Leave(self, f);
-    if (self.classes.busy())
-        self.classes.first().flows.prefetch();
 }
 
 void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason)

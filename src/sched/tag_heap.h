@@ -20,9 +20,6 @@ public:
     /// The slot with the least tag; the heap must not be empty.
     uint32_t top() const { return at(0).slot; }
     double topTag() const { return at(0).tag; }
-    /// The n-th of the slots one of which is the least after this one, 0..followers()-1.
-    uint32_t follower(const size_t n) const { return at(n + 1).slot; }
-    size_t followers() const { return std::min(Fan, size_ - 1); }
     bool holds(const uint32_t slot) const { return slot < places_.size() && places_[slot] != 0; }
 
     /// Makes room for a slot, so that set() does not allocate.

@@ -33,6 +33,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
     if (matches.size() > 3) // building takes long: seldom enough, and of few rules
         matches.resize(3);
     if (size % 64 == 0)
-        Classifier(std::move(matches), Code::Plain);
+        Classifier(std::move(matches));
     return 0;
 }

@@ -56,8 +56,6 @@ std::string NeedsRestart(const Config &now, const Config &next)
     if (!(now.queue == next.queue) || now.gso() != next.gso())
         return next.queue.where +
             ": another queue, or other threads, gso, fail-open, conntrack, realtime or buffer" + how;
-    if (now.cpu.functions.empty() != next.cpu.functions.empty())
-        return "function: with the first of them, whole packets are read in place of headers" + how;
     if (now.control != next.control)
         return "control " + next.control + how;
     if (now.excess.socket != next.excess.socket || now.excess.interval != next.excess.interval)

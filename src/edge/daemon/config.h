@@ -10,7 +10,6 @@
 
 #include "edge/daemon/flow_key.h"
 #include "edge/fields.h"
-#include "edge/functions/cpu_stage.h"
 #include "edge/rules.h"
 #include "engine/engine.h"
 
@@ -55,7 +54,6 @@ struct ClassConfig {
     double weight = 1;
     bool aggregate = false;   ///< its flows are one, where a plugin treats flows apart
     bool interior = false;    ///< others name it as their parent
-    std::optional<size_t> function; ///< that its packets go through: index into CpuConfig::functions
     std::string where;
 };
 
@@ -93,7 +91,6 @@ struct Config {
     Engine::Part scheduler, aqm; ///< aqm: its plugin may be null
     std::string schedulerText, aqmText;
     std::string schedulerWhere, aqmWhere; ///< the lines they are from; empty: nobody wrote one
-    CpuConfig cpu;               ///< without functions it is no resource
     uint32_t limit = 1000;       ///< packets that wait, at most
     FlowRule flow;
     std::vector<ClassConfig> classes; ///< no class is before its parent

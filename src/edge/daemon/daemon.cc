@@ -37,8 +37,8 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
         control_ = std::make_unique<Control>(base_.get(), config_->control,
                                              [this](const std::string_view command) { return answer(command); });
     for (uint32_t n = 0; n < config_->queue.threads; ++n)
-        workers_.push_back(
-            std::make_unique<Worker>(optionsOf(n), newSchedule(config_), &conditioner_, common_, fail));
+        workers_.push_back(std::make_unique<Worker>(Worker::queueOptions(*config_, n), newSchedule(config_),
+                                                    &conditioner_, common_, fail));
     if (!config_->excess.socket.empty()) {
         excess_ = std::make_unique<Excess>(config_->excess.socket, config_->flow);
         for (const auto &worker : workers_) {
@@ -68,21 +68,7 @@ std::unique_ptr<Schedule> Daemon::newSchedule(const std::shared_ptr<const Config
                                                              if (level < 2)
                                                                  log(text);
                                                          },
-                                                         [random] { return (*random)(); }},
-                                      ThreadTime);
-}
-
-NfQueue::Options Daemon::optionsOf(const uint32_t thread) const
-{
-    NfQueue::Options options;
-    options.number = config_->queue.number + thread;
-    options.length = Worker::queueLength(*config_);
-    options.buffer = config_->queue.buffer;
-    options.copy = config_->cpu.functions.empty() ? NfQueue::Headers : NfQueue::Whole;
-    options.gso = config_->gso();
-    options.failOpen = config_->queue.failOpen;
-    options.conntrack = config_->queue.conntrack;
-    return options;
+                                                         [random] { return (*random)(); }});
 }
 
 bool Daemon::run(const std::function<void()> &ready)

@@ -37,7 +37,6 @@ public:
 private:
     std::string answer(std::string_view command);
     std::unique_ptr<Schedule> newSchedule(const std::shared_ptr<const Config> &) const;
-    NfQueue::Options optionsOf(uint32_t thread) const;
     std::string kernelTable() const;
     void tellSquid();
 

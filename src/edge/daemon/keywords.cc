@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/keywords.h"
 
-#include "edge/daemon/function_keywords.h"
 #include "edge/daemon/schedule.h"
 #include "edge/pacer.h"
 
@@ -152,13 +151,11 @@ void ReadClass(Line &line, Config &config, const Surroundings &)
         line.refuse("class " + c.name + ": there is one of that name");
     if (config.classes.size() == MostClasses)
         line.refuse("more than " + std::to_string(MostClasses) + " classes");
-    const auto fields = line.fields({"weight", "parent", "aggregate", "default", "function"});
+    const auto fields = line.fields({"weight", "parent", "aggregate", "default"});
     if (const auto f = fields.find("weight"))
         c.weight = f->weight();
     if (const auto f = fields.find("aggregate"))
         c.aggregate = f->onOff();
-    if (const auto f = fields.find("function"))
-        c.function = FunctionOf(*f, config);
     if (const auto f = fields.find("parent")) {
         const auto parent = ClassNamed(config, f->value);
         if (parent == config.classes.size())
@@ -274,9 +271,7 @@ const Keyword Keywords[] = {
     {"limit", "limit PACKETS", false, ReadLimit},
     {"flow", "flow connection|src|dst|host [ipv6-prefix=BITS]", false, ReadFlow},
     {"inside", "inside NETWORK...", true, ReadInside},
-    {"cpu", "cpu share=PERCENT", false, ReadCpu},
-    {"function", "function NAME alpha=US beta=US [passes=N] [flows=N] [cache=SIZE]", true, ReadFunction},
-    {"class", "class NAME [weight=W] [parent=NAME] [aggregate=on] [default=on] [function=NAME]", true, ReadClass},
+    {"class", "class NAME [weight=W] [parent=NAME] [aggregate=on] [default=on]", true, ReadClass},
     {"classify", "classify CLASS [from=] [to=] [protocol=] [from-port=] [to-port=] [length=] [dscp=] [kind=]", true,
      ReadClassify},
     {"rules", "rules FILE", false, ReadRulesFile},
@@ -404,7 +399,6 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
     if (config.rules)
         AddPerHopClasses(config);
     CheckClasses(config, file);
-    CheckFunctions(config, file);
     GiveLinkRate(config);
     Schedule::Check(config, file);
 }

@@ -6,13 +6,10 @@
 #include "daemon/program.h"
 #include "edge/daemon/daemon.h"
 #include "edge/daemon/machine.h"
-#include "edge/functions/calibrate.h"
 #include "plugin/loader.h"
 
 #include <cstdio>
 #include <getopt.h>
-#include <iostream>
-#include <random>
 
 namespace msfrs::edge {
 
@@ -22,14 +19,12 @@ constexpr const char *Usage =
     R"(Usage: msfrs-edge [--plugins DIR] FILE
        msfrs-edge --check FILE
        msfrs-edge --ask status|metrics|reload FILE
-       msfrs-edge --calibrate
        msfrs-edge --plugins [DIR]
 Schedules packets that rules of iptables send to NFQUEUE, as the configuration FILE says (docs/edge.md).
 
   --check         only say what is wrong with FILE, if anything
   --ask COMMAND   what a running msfrs-edge says on its control socket: figures for people (status) or as OpenMetrics
                   (metrics); or has it read FILE again (reload)
-  --calibrate     measure how long middlebox functions take here, and print it as lines of configuration
   --plugins DIR   where schedulers and AQMs are, if not where they were installed; without FILE, say which there are,
                   and their parameters with defaults, what is allowed, and units
   --help          this text
@@ -40,15 +35,14 @@ SIGINT let go what waits, and end the program.
 
 struct Options {
     std::string file, plugins, ask;
-    bool check = false, calibrate = false, list = false, help = false;
+    bool check = false, list = false, help = false;
 };
 
 Options ParseOptions(const int argc, char **const argv)
 {
-    enum { Check = 1, AskIt, Calibration, Plugins, Help };
+    enum { Check = 1, AskIt, Plugins, Help };
     static const option known[] = {{"check", no_argument, nullptr, Check},
                                    {"ask", required_argument, nullptr, AskIt},
-                                   {"calibrate", no_argument, nullptr, Calibration},
                                    {"plugins", optional_argument, nullptr, Plugins},
                                    {"help", no_argument, nullptr, Help},
                                    {nullptr, 0, nullptr, 0}};
@@ -58,8 +52,6 @@ Options ParseOptions(const int argc, char **const argv)
             options.check = true;
         else if (found == AskIt)
             options.ask = optarg;
-        else if (found == Calibration)
-            options.calibrate = true;
         else if (found == Plugins && optarg)
             options.plugins = optarg;
         else if (found == Plugins && optind < argc && *argv[optind] != '-')
@@ -71,11 +63,9 @@ Options ParseOptions(const int argc, char **const argv)
         else
             throw UsageError("see msfrs-edge --help");
     }
-    if (options.calibrate && optind != argc)
-        throw UsageError("--calibrate goes without a configuration file; see msfrs-edge --help");
-    const bool runs = options.check || options.calibrate || !options.ask.empty() || optind < argc;
+    const bool runs = options.check || !options.ask.empty() || optind < argc;
     options.list = !runs && (options.list || !options.plugins.empty());
-    if (!options.help && !options.calibrate && !options.list && optind + 1 != argc)
+    if (!options.help && !options.list && optind + 1 != argc)
         throw UsageError("one configuration file is wanted; see msfrs-edge --help");
     if (optind < argc)
         options.file = argv[optind];
@@ -89,11 +79,6 @@ int Run(const Options &options)
     if (options.list) {
         std::fputs(DescribePlugins(options.plugins).c_str(), stdout);
         return 0;
-    }
-    if (options.calibrate) {
-        FunctionOptions functions;
-        functions.random = std::mt19937_64(std::random_device()());
-        return Calibrate(std::cout, functions, ThreadTime);
     }
     if (options.check) {
         const auto config = ReadConfig(options.file, options.plugins);

@@ -2,7 +2,7 @@
 /// \file
 /// One NFQUEUE of the kernel: packets' headers come, verdicts go.
 ///
-/// Packets stay in the kernel, and only the headers of each are read, unless functions want all of it. A payload in a
+/// Packets stay in the kernel, and only the headers of each are read, unless the host wants all of it. A payload in a
 /// verdict would replace the whole packet (the kernel cuts it to the payload's length), so that marking through it would
 /// take copying whole packets both ways; verdicts carry a firewall mark instead, and a rule of iptables in mangle
 /// POSTROUTING writes the bits.

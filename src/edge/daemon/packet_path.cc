@@ -13,7 +13,7 @@ constexpr size_t Most = 64; ///< packets that are conditioned side by side
 constexpr uint8_t Tcp = 6, TcpSyn = 2, TcpFin = 1, TcpRst = 4;
 
 /// What a segment of TCP carries, and the bytes of it that are headers.
-void ReadSegment(const Arrival &a, const size_t at, Held &h)
+void ReadSegment(const Arrival &a, const size_t at, Traits &t, uint32_t &bytes)
 {
     const uint8_t *const tcp = a.data + at;
     if (a.captured < at + 20)
@@ -21,9 +21,9 @@ void ReadSegment(const Arrival &a, const size_t at, Held &h)
     const uint32_t headers = static_cast<uint32_t>(at) + 4u * (tcp[12] >> 4);
     if (headers < at + 20 || headers > a.length)
         return;
-    h.headers = headers;
-    h.traits.ack = headers == a.length && !(tcp[13] & (TcpSyn | TcpFin | TcpRst));
-    h.traits.data = headers < a.length;
+    bytes = headers;
+    t.ack = headers == a.length && !(tcp[13] & (TcpSyn | TcpFin | TcpRst));
+    t.data = headers < a.length;
 }
 
 /// A class's share of the link if all have something to send, from its weight among its siblings and its parent's.
@@ -45,6 +45,24 @@ std::vector<double> SharesOf(const Config &config)
 
 } // namespace
 
+bool ReadTraits(const Arrival &a, Traits &t, uint32_t &headers)
+{
+    t.length = a.length;
+    size_t transport = 0;
+    const auto key = a.captured ? ReadKey(a.data, a.captured, &transport) : std::nullopt;
+    if (!key)
+        return false;
+    t.readable = true;
+    t.key = *key;
+    t.origin = a.origin ? *a.origin : *key;
+    t.dscp = static_cast<uint8_t>(DscpOf(a.data));
+    t.ecn = static_cast<uint8_t>(EcnOf(a.data));
+    headers = static_cast<uint32_t>(transport ? transport : t.key.family == Family::V6 ? 40 : 20);
+    if (t.key.protocol == Tcp && transport)
+        ReadSegment(a, transport, t, headers);
+    return true;
+}
+
 PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *const conditioner, CommonRate &common,
                        Verdicts &verdicts, const msfrs_time now):
     schedule_(std::move(schedule)), conditioner_(conditioner), share_(common), verdicts_(verdicts),
@@ -56,12 +74,6 @@ PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *co
     }),
     lost_([this](void *const held) { lose(*static_cast<Held *>(held)); })
 {
-}
-
-PacketPath::~PacketPath()
-{
-    for (auto *const item : processed_) // the engine wants what is in service to end
-        schedule_->engine().done(*item, schedule_->engine().latest());
 }
 
 Held &PacketPath::hold()
@@ -93,27 +105,10 @@ void PacketPath::congested(Held &h)
 
 void PacketPath::read(const Arrival &a, Held &h)
 {
-    auto &t = h.traits;
     h.id = a.id;
     h.mark = a.mark;
     h.order = ++arrivals_;
-    t.length = a.length;
-    size_t transport = 0;
-    const auto key = a.captured ? ReadKey(a.data, a.captured, &transport) : std::nullopt;
-    if (!key) {
-        ++unreadable_;
-        return;
-    }
-    t.readable = true;
-    if (schedule_->cpu())
-        h.bytes.assign(a.data, a.data + a.captured);
-    t.key = *key;
-    t.origin = a.origin ? *a.origin : *key;
-    t.dscp = static_cast<uint8_t>(DscpOf(a.data));
-    t.ecn = static_cast<uint8_t>(EcnOf(a.data));
-    h.headers = static_cast<uint32_t>(transport ? transport : t.key.family == Family::V6 ? 40 : 20);
-    if (t.key.protocol == Tcp && transport)
-        ReadSegment(a, transport, h);
+    unreadable_ += !ReadTraits(a, h.traits, h.headers);
 }
 
 int64_t PacketPath::onLink(const LinkConfig &link, const uint32_t length, const uint32_t headers)
@@ -178,15 +173,15 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
         return;
     }
     auto &engine = schedule_->engine();
-    if (engine.totals().queued.items == 0 && !schedule_->cpu())
+    if (engine.totals().queued.items == 0)
         pacer_.wake(now);
-    const auto cost = schedule_->costOf(h.traits, h.cls, onLink(h));
+    const int64_t cost = onLink(h);
     // What cannot be marked on the way out is not to be marked, but dropped.
     uint32_t flags = 0;
     if (config.markShift && h.traits.ecn != NotCapable)
         flags = MSFRS_ECN_CAPABLE;
     msfrs_item *item = nullptr;
-    switch (engine.offer(schedule_->flowOf(h.traits, h.cls), cost.data(), &h, now, item, victim_, flags)) {
+    switch (engine.offer(schedule_->flowOf(h.traits, h.cls), &cost, &h, now, item, victim_, flags)) {
     case Engine::Offer::Dropped: return lose(h);
     case Engine::Offer::Queued: break;
     case Engine::Offer::Marked: congested(h);
@@ -198,23 +193,15 @@ void PacketPath::service(const msfrs_time now)
     retry_.reset();
     if (!share_.alone())
         takeShare();
-    if (schedule_->cpu())
-        serviceBoth(now);
-    else
-        serviceLink(now);
-    if (!share_.alone() && schedule_->engine().totals().queued.items == 0)
-        share_.clear();
-}
-
-void PacketPath::serviceLink(const msfrs_time now)
-{
-    auto &engine = schedule_->engine();
-    while (engine.totals().queued.items && pacer_.ready(now)) {
-        if (auto *const item = pick(now))
-            release(*item, now);
-        else
-            return;
+    const auto &queued = schedule_->engine().totals().queued;
+    while (queued.items && pacer_.ready(now)) {
+        auto *const item = pick(now);
+        if (!item)
+            break;
+        release(*item, now);
     }
+    if (!share_.alone() && queued.items == 0)
+        share_.clear();
 }
 
 msfrs_item *PacketPath::pick(const msfrs_time now)
@@ -227,51 +214,6 @@ msfrs_item *PacketPath::pick(const msfrs_time now)
     if (!item && engine.totals().queued.items) // the AQM has not dropped all that there was
         retry_ = wake;
     return item;
-}
-
-/// Packets visit the processor, then the link. What either was idle for because of the other is not made up for.
-void PacketPath::serviceBoth(const msfrs_time now)
-{
-    auto &engine = schedule_->engine();
-    auto &cpu = *schedule_->cpu();
-    for (;;) {
-        releaseProcessed(now, true);
-        if (engine.totals().queued.items == 0 || processed_.size() >= MostProcessed) {
-            processorIdle_ = true;
-            return;
-        }
-        if (processorIdle_)
-            cpu.wake(now);
-        processorIdle_ = false;
-        if (!cpu.ready(now))
-            return;
-        auto *const item = pick(now);
-        if (!item && !retry_)
-            continue;
-        if (!item)
-            return;
-        if (processed_.empty())
-            pacer_.wake(now);
-        process(*item, now);
-        processed_.push_back(item);
-    }
-}
-
-void PacketPath::process(msfrs_item &item, const msfrs_time now)
-{
-    auto &h = *static_cast<Held *>(item.host);
-    if (const auto function = schedule_->config().classes[h.cls].function; function && h.traits.readable)
-        schedule_->cpu()->process(*function, {{h.bytes.data(), h.bytes.size()}, h.traits.key}, now);
-    h.bytes = {}; // they are not needed any more
-}
-
-void PacketPath::releaseProcessed(const msfrs_time now, const bool paced)
-{
-    while (!processed_.empty() && (!paced || pacer_.ready(now))) {
-        auto *const item = processed_.front();
-        processed_.pop_front();
-        release(*item, now);
-    }
 }
 
 void PacketPath::release(msfrs_item &item, const msfrs_time now)
@@ -305,20 +247,13 @@ void PacketPath::takeShare()
 
 std::optional<msfrs_time> PacketPath::next() const
 {
-    const bool queued = schedule_->engine().totals().queued.items != 0;
-    const auto *const cpu = schedule_->cpu();
-    if (cpu && !processed_.empty()) {
-        const bool room = queued && processed_.size() < MostProcessed;
-        return room ? std::min(pacer_.next(), retry_ ? *retry_ : cpu->next()) : pacer_.next();
-    }
-    if (!queued)
+    if (schedule_->engine().totals().queued.items == 0)
         return {};
-    return retry_ ? *retry_ : cpu ? cpu->next() : pacer_.next();
+    return retry_ ? *retry_ : pacer_.next();
 }
 
 void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
 {
-    releaseProcessed(now, false); // a few; they have been picked
     std::vector<Held *> waiting;
     for (const auto *const c : schedule_->engine().classes()) {
         schedule_->engine().eachFlow(*c, [&](const NamedFlow &f) {
@@ -336,8 +271,8 @@ void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
     pacer_.configure(link.rate, link.burst);
     for (auto *const h : waiting) {
         h->cls = schedule_->classOf(h->traits);
-        const auto cost = schedule_->costOf(h->traits, h->cls, onLink(*h));
-        schedule_->engine().adopt(schedule_->flowOf(h->traits, h->cls), cost.data(), h, now, 0, false);
+        const int64_t cost = onLink(*h);
+        schedule_->engine().adopt(schedule_->flowOf(h->traits, h->cls), &cost, h, now, 0, false);
         // The class it now waits in has it on its books, from the beginning.
         counts_[h->cls].offered.add(h->traits.length);
     }
@@ -367,7 +302,6 @@ void PacketPath::flush(const msfrs_time now)
 {
     auto &engine = schedule_->engine();
     auto at = now;
-    releaseProcessed(now, false);
     while (engine.totals().queued.items) {
         if (auto *const item = pick(at))
             release(*item, at);

@@ -2,7 +2,7 @@
 /// \file
 /// What happens to a packet between its arrival and its verdict:
 ///
-///     classify -> police -> mark -> AQM -> scheduler -> [function] -> pacer -> verdict
+///     classify -> police -> mark -> AQM -> scheduler -> pacer -> verdict
 ///
 /// The packets themselves stay in the kernel: here are their headers, and a number each that the verdict names. Knows
 /// nothing of netlink and reads no clock.
@@ -43,8 +43,11 @@ struct Held {
     size_t cls = 0;        ///< index into Config::classes
     uint64_t order = 0;    ///< of arrival
     msfrs_time since = 0;
-    std::vector<uint8_t> bytes; ///< the packet; only with functions
 };
+
+/// What a packet's headers say. \param headers bytes of each of its segments that are not payload
+/// \returns false: there is no IP header that can be read, and only its length is known
+bool ReadTraits(const Arrival &, Traits &, uint32_t &headers);
 
 /// Where verdicts go, in order.
 class Verdicts {
@@ -67,7 +70,6 @@ class PacketPath {
 public:
     /// \param conditioner called only while the configuration has rules; null: never has
     PacketPath(std::unique_ptr<Schedule>, SharedConditioner *, CommonRate &, Verdicts &, msfrs_time now);
-    ~PacketPath();
     PacketPath(const PacketPath &) = delete;
 
     /// Judges packets in their order, and lets those go whose time it is.
@@ -102,10 +104,6 @@ private:
     void lose(Held &);
     void congested(Held &);
     msfrs_item *pick(msfrs_time now);
-    void serviceLink(msfrs_time now);
-    void serviceBoth(msfrs_time now);
-    void process(msfrs_item &, msfrs_time now);
-    void releaseProcessed(msfrs_time now, bool paced);
     void release(msfrs_item &, msfrs_time now);
     int64_t onLink(const Held &h) const { return onLink(schedule_->config().link, h.traits.length, h.headers); }
     void takeShare();
@@ -120,11 +118,6 @@ private:
     std::vector<double> shares_;      ///< by class, of the link
     std::deque<Held> held_;      ///< never shrinks; a deque never moves its elements
     std::vector<Held *> unused_;
-    /// Packets that have been processed and wait for the link. A few, so that neither resource waits for the other;
-    /// no more, since their order is settled.
-    static constexpr size_t MostProcessed = 4;
-    std::deque<msfrs_item *> processed_;
-    bool processorIdle_ = true;
     uint64_t arrivals_ = 0, unreadable_ = 0;
     std::optional<msfrs_time> retry_; ///< when the scheduler wants to be asked again
     std::function<bool(msfrs_item &)> victim_; ///< drops one that waits

@@ -38,20 +38,6 @@ constexpr CountName QueueTotals[] = {
      "Packets dropped by the kernel, the socket being full; with fail-open they pass, unscheduled."},
 };
 
-struct UseName {
-    const char *name;
-    double (*value)(const FunctionUse &);
-    const char *help;
-};
-constexpr UseName UseTotals[] = {
-    {"packets", [](const FunctionUse &u) { return static_cast<double>(u.packets); }, "Packets that were processed."},
-    {"bytes", [](const FunctionUse &u) { return static_cast<double>(u.bytes); }, "Bytes of them."},
-    {"estimated_seconds", [](const FunctionUse &u) { return static_cast<double>(u.estimated) * 1e-9; },
-     "Processor time that they were to take, by the configuration."},
-    {"processor_seconds", [](const FunctionUse &u) { return static_cast<double>(u.measured) * 1e-9; },
-     "Processor time that they took."},
-};
-
 struct ExcessName {
     const char *name;
     uint64_t Excess::Counts::*count;
@@ -92,25 +78,6 @@ std::string Label(const char *const name, const std::string &value)
 
 bool Leaf(const Report &r, const size_t n) { return !r.config->classes[n].interior; }
 std::string ClassLabel(const Report &r, const size_t n) { return Label("class", r.config->classes[n].name); }
-
-void Functions(std::ostringstream &out, const Report &r)
-{
-    if (r.functions.empty())
-        return;
-    const auto label = [&](const FunctionReport &f) {
-        return Label("function", f.name) + "," + Label("queue", std::to_string(r.config->queue.number + f.queue));
-    };
-    for (const auto &u : UseTotals) {
-        Metric family(out, std::string("function_") + u.name, "counter", u.help);
-        for (const auto &f : r.functions)
-            family.sample(label(f), u.value(f.use), "_total");
-    }
-    Metric family(out, "function_found", "counter", "What functions count of their own.");
-    for (const auto &f : r.functions) {
-        for (const auto &c : f.counts)
-            family.sample(label(f) + "," + Label("name", c.name), static_cast<double>(c.value), "_total");
-    }
-}
 
 void Waits(std::ostringstream &out, const Report &r)
 {
@@ -169,14 +136,6 @@ std::string Text(const Report &r)
             out << " " << v.name << " " << (c.*v.volume).packets << " packets " << (c.*v.volume).bytes << " bytes,";
         out << " queued " << c.queued.packets << " packets " << c.queued.bytes << " bytes; waited p50 "
             << Milliseconds(c.waits.quantile(0.5)) << ", p99 " << Milliseconds(c.waits.quantile(0.99)) << "\n";
-    }
-    for (const auto &f : r.functions) {
-        out << "function " << f.name << " of queue " << config.queue.number + f.queue << ":";
-        for (const auto &u : UseTotals)
-            out << " " << u.name << " " << Number(u.value(f.use)) << (&u == std::end(UseTotals) - 1 ? ";" : ",");
-        for (const auto &c : f.counts)
-            out << " " << c.name << " " << c.value;
-        out << "\n";
     }
     for (const auto &g : r.gauges) {
         out << g.plugin << " of queue " << config.queue.number + g.queue
@@ -238,7 +197,6 @@ std::string OpenMetrics(const Report &r)
                           (g.cls == NoClass ? "" : "," + ClassLabel(r, g.cls)),
                       g.value);
     }
-    Functions(out, r);
     out << "# EOF\n";
     return out.str();
 }

@@ -23,14 +23,6 @@ struct GaugeValue {
     double value = 0;
 };
 
-/// A middlebox function at work.
-struct FunctionReport {
-    const char *name = "";
-    size_t queue = 0; ///< index of the thread
-    FunctionUse use;
-    std::vector<FunctionCount> counts;
-};
-
 /// Everything at one moment.
 struct Report {
     std::shared_ptr<const Config> config;
@@ -42,7 +34,6 @@ struct Report {
     std::vector<size_t> flows;        ///< as the threads
     bool conntrack = false;
     std::vector<GaugeValue> gauges;
-    std::vector<FunctionReport> functions;
     std::optional<Excess::Counts> excess; ///< nothing: Squid is told nothing
 };
 

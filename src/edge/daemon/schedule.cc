@@ -15,12 +15,9 @@ bool Fits(const ClassifyLine &rule, const Traits &t)
 
 } // namespace
 
-Schedule::Schedule(std::shared_ptr<const Config> config, EngineHost host, std::function<int64_t()> cpuTime):
+Schedule::Schedule(std::shared_ptr<const Config> config, EngineHost host, const uint32_t resources):
     config_(std::move(config))
 {
-    const uint32_t resources = config_->cpu.functions.empty() ? 1 : 2; // the link, and the processor before it
-    if (resources > 1)
-        cpu_ = std::make_unique<CpuStage>(config_->cpu, host.random, std::move(cpuTime), 0);
     engine_ = std::make_unique<Engine>(config_->scheduler, config_->aqm, Engine::Cost::Exact, resources,
                                        config_->limit, ledger_, std::move(host));
     if (!config_->aqm.plugin || (engine_->aqm()->flags & MSFRS_NO_LIMIT))
@@ -79,14 +76,6 @@ NamedFlow &Schedule::flowOf(const Traits &t, const size_t cls)
     if (const auto known = engine_->knownFlow(c, name.view()))
         return *known;
     return engine_->flow(c, engine_->flows() < MostFlows ? name.view() : Others);
-}
-
-std::array<int64_t, MSFRS_RESOURCES> Schedule::costOf(const Traits &t, const size_t cls, const int64_t onLink) const
-{
-    std::array<int64_t, MSFRS_RESOURCES> cost{onLink};
-    if (const auto function = config_->classes[cls].function; function && t.readable)
-        cost[1] = config_->cpu.estimate(*function, t.length);
-    return cost;
 }
 
 void Schedule::forget(const msfrs_time now)

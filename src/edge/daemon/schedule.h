@@ -9,7 +9,6 @@
 #include "engine/engine.h"
 
 #include <array>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,9 +28,9 @@ struct Traits {
 
 class Schedule {
 public:
-    /// \param cpuTime see CpuStage; needed only where the configuration has functions
+    /// \param resources that packets visit; the first is the link
     /// \throws ConfigError when a plugin refuses its parameters or does not fit
-    Schedule(std::shared_ptr<const Config>, EngineHost, std::function<int64_t()> cpuTime = {});
+    Schedule(std::shared_ptr<const Config>, EngineHost, uint32_t resources = 1);
 
     /// Tries the configuration out. \throws RuleError with the line
     static void Check(const Config &, const std::string &file);
@@ -44,10 +43,6 @@ public:
     size_t classOf(const Traits &) const;
     /// The flow of a packet in a class. Once there are MostFlows, what is new shares one flow a class.
     NamedFlow &flowOf(const Traits &, size_t cls);
-    /// What a packet costs on each resource, as the engine wants it. \param onLink bytes
-    std::array<int64_t, MSFRS_RESOURCES> costOf(const Traits &, size_t cls, int64_t onLink) const;
-    /// The functions at work; null: the configuration has none.
-    CpuStage *cpu() const { return cpu_.get(); }
     msfrs_class &classAt(const size_t n) const { return *classes_[n]; }
 
     /// Frees the flows that have been idle for long.
@@ -57,7 +52,6 @@ public:
 private:
     std::shared_ptr<const Config> config_;
     LocalLedger ledger_;
-    std::unique_ptr<CpuStage> cpu_;
     std::unique_ptr<Engine> engine_;
     std::vector<msfrs_class *> classes_; ///< as in Config::classes
     std::array<size_t, std::size(PerHopClasses)> perHop_{};

@@ -37,6 +37,18 @@ Worker::~Worker()
     thread_.join();
 }
 
+NfQueue::Options Worker::queueOptions(const Config &config, const uint32_t n)
+{
+    NfQueue::Options options;
+    options.number = config.queue.number + n;
+    options.length = queueLength(config);
+    options.buffer = config.queue.buffer;
+    options.gso = config.gso();
+    options.failOpen = config.queue.failOpen;
+    options.conntrack = config.queue.conntrack;
+    return options;
+}
+
 void Worker::start()
 {
     // Signals are for the main thread.
@@ -133,11 +145,6 @@ void Worker::report(Report &r, const size_t n) const
     const auto &schedule = path_.schedule();
     const auto &engine = schedule.engine();
     r.flows[n] = engine.flows();
-    if (const auto *const cpu = schedule.cpu()) {
-        const auto &functions = schedule.config().cpu.functions;
-        for (size_t f = 0; f < functions.size(); ++f)
-            r.functions.push_back({functions[f].kind->name, n, cpu->use(f), cpu->function(f).counts()});
-    }
     const auto add = [&](const char *const kind, const msfrs_plugin *const plugin, const std::vector<double> &values,
                          const size_t cls) {
         for (size_t g = 0; g < values.size(); ++g)

@@ -34,6 +34,8 @@ public:
     /// \returns false: the worker has ended
     bool ask(std::function<void()> what);
 
+    /// The n-th queue of a configuration.
+    static NfQueue::Options queueOptions(const Config &, uint32_t n);
     /// Packets that the kernel holds for a queue: those that wait, and those under way to us and back.
     static uint32_t queueLength(const Config &c) { return c.limit + NfQueue::underWay(c.queue.buffer); }
 

@@ -186,5 +186,16 @@ TEST(EdgeConfig, AnotherKindOfPluginIsRefused)
     EXPECT_EQ(Refused(Least + "aqm nosuch\n").find("edge.conf:3: no AQM 'nosuch'"), 0u);
 }
 
+/// Bytes are weighed by the link's rate, which is written once; where the link has none, the scheduler is told it.
+TEST(EdgeConfig, SchedulersKnowTheLinksRate)
+{
+    const auto read = [](const std::string &text) { return Read("queue number=0\n" + text); };
+    EXPECT_EQ(read("link rate=7Mbit\nscheduler drfq\n").scheduler.params[1].i, 7'000'000);
+    EXPECT_EQ(read("link rate=7Mbit\nscheduler drfq rate=9000000\n").scheduler.params[1].i, 9'000'000);
+    EXPECT_EQ(read("link rate=none\nscheduler drfq rate=9000000\n").scheduler.params[1].i, 9'000'000);
+    EXPECT_THROW(read("link rate=none\nscheduler drfq\n"), RuleError);
+    EXPECT_NO_THROW(read("link rate=none\nscheduler drr\n"));
+}
+
 } // namespace
 } // namespace msfrs::test

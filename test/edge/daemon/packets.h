@@ -91,8 +91,7 @@ public:
     explicit PathUnderTest(const std::shared_ptr<const edge::Config> &config):
         common(1), tables_(TableOf(config->rules ? *config->rules : std::vector<edge::Rule>())),
         conditioner_(tables_, 1),
-        path(std::make_unique<edge::Schedule>(config, host_.engine(), [this] { return ++processorTime_; }),
-             &conditioner_, common, verdicts, 0)
+        path(std::make_unique<edge::Schedule>(config, host_.engine()), &conditioner_, common, verdicts, 0)
     {}
 
     static std::shared_ptr<edge::Config> Parse(const std::string &text)
@@ -142,7 +141,6 @@ private:
 
     Host host_;
     uint32_t ids_ = 0;
-    int64_t processorTime_ = 0;
 
 public:
     msfrs_time now = 0;

@@ -181,19 +181,6 @@ TEST(Shipped, UplinkRequestsPassWhateverIsUploaded)
     }
 }
 
-TEST(Shipped, MiddleboxKeepsAFlowThatSendsLessThanItsShare)
-{
-    for (const auto &flood : FloodsOf("198.18.66.1", 1e9)) {
-        SCOPED_TRACE(Named(flood));
-        Flooded edge("middlebox.conf");
-        auto had = edge.run({flood, {"10.1.0.1", "198.19.0.1", 80, 1000, 1e6, 1, 6},
-                             {"10.1.0.2", "198.19.0.1", 4500, 200, 0.5e6}}, 300 * Ms);
-        EXPECT_GT(had[0].loss(), 0.2);
-        EXPECT_EQ(had[1].lost, 0u);
-        EXPECT_EQ(had[2].lost, 0u);
-    }
-}
-
 TEST(Shipped, SqmKeepsConnectionsThatSendLessThanTheirShare)
 {
     for (const auto &flood : FloodsOf("10.1.0.2", 9.5e6)) {
