@@ -207,7 +207,7 @@ def of_both(value, form):
 def alike(value, form):
     """Figure of two arms: how far a figure of one is from that of the other, as a share of it."""
     def measure(ours, other):
-        if not other.cell.unpatched:
+        if not other.cell.squid_is_stock:
             raise StatsError('the stock Squid of this run is the patched one')
         mine, theirs = value(ours), value(other)
         apart = mine / theirs - 1

@@ -173,14 +173,14 @@ def command(run):
     return shlex.join(['sudo', './trial', *map(str, run.meta.get('argv') or [])])
 
 
-#: What Cell.unpatched means, in words.
+#: What Cell.squid_is_stock means, in words.
 PROGRAMS = {True: 'the unpatched program of the same version', False: 'the patched program with msfrs off',
             None: 'not recorded'}
 
 
 def stock_programs(run):
     """Which Squids the stock arms ran, in words."""
-    return sorted({PROGRAMS[cell.unpatched] for cell in run.cells if cell.arm.startswith('stock')})
+    return sorted({PROGRAMS[cell.squid_is_stock] for cell in run.cells if cell.arm.startswith('stock')})
 
 
 def confs(run):

@@ -16,9 +16,11 @@ import subprocess
 import sys
 
 from ..base.errors import TrialError
-from ..base.strict import HOST
 from . import grid
 
+#: Names of servers: they go into the certificate and the configuration.
+_LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+HOST = re.compile(fr'(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*')
 #: Debian has this user and group always; nothing belongs to them.
 USER, GROUP = 'nobody', 'nogroup'
 CERTIFICATE_DAYS = 30

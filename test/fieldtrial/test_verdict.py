@@ -247,7 +247,7 @@ def test_whether_off_is_as_unpatched(tmp_path, cpu, unpatched, outcome, words):
         synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'backlogged')
     groups = groups_of(tmp_path / 'run')
     stock = groups[0]['stock']
-    stock.cell = dataclasses.replace(stock.cell, unpatched=unpatched)
+    stock.cell = dataclasses.replace(stock.cell, squid_is_stock=unpatched)
     found = row(verdict.judge(groups), 'CPU seconds per byte, off against unpatched')
     assert (found.outcome, found.measured) == (outcome, words)
 

@@ -3,6 +3,8 @@
 in analysis/workloads.py what can be read off it."""
 import importlib
 
+from ...base.errors import TrialError
+
 _NAMES = ('https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'bypass', 'backlogged', 'unequal',
           'phases', 'pages', 'open', 'cbr', 'excess', 'url-list')
 
@@ -13,7 +15,7 @@ def names():
 
 
 def get(name):
-    """The class of the workload `name`. Raises KeyError."""
+    """The class of the workload `name`. Raises TrialError."""
     if name not in _NAMES:
-        raise KeyError(name)
+        raise TrialError(f'workload {name!r}: there are {", ".join(_NAMES)}')
     return importlib.import_module('.' + name.replace('-', '_'), __name__).WORKLOAD
