@@ -11,6 +11,7 @@ from fieldtrial.base.disturbance import Disturbance
 from fieldtrial.base.errors import TrialError
 from fieldtrial.load import stream, workloads
 from fieldtrial.site import bottleneck, disturb
+from fieldtrial.site.addresses import SINK4
 
 
 class World:
@@ -98,6 +99,6 @@ def test_bursts_are_those_of_one_stream(tmp_path, monkeypatch):
     workload = workloads.get('disturbed')({'repeat': 2, 'only': 'cbr'})
     list(stream.daemons(world, workload.beside(2e6, 400.0), 5.0))
     receiver, sender = told
-    assert sender[sender.index('--bursts') + 1] == '50-70,95-115'
+    assert sender[3:] == ['send', SINK4, '9', '5.000000', '1000000', '50-70,95-115']
     # The tables of a cell have one axis.
-    assert [argv[argv.index('--t0') + 1] for argv in (receiver, sender)] == 2 * ['5.000000']
+    assert receiver[3:] == ['recv', SINK4, '9', '5.000000', f'{tmp_path}/cbr1-received.csv']
