@@ -73,11 +73,10 @@ def run(spec):
                 stack.enter_context(daemon)
             clients = [stack.enter_context(client) for client in quic.downloads(world, downloads)]
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
-            control = _watch(spec, world, loads, (names, squid, *origins, *behind, disturber, *clients), t0)
+            control = _watch(spec, world, loads, (names, squid, *origins, *behind, *meters, disturber, *clients), t0)
         loads.merge()
         for meter in meters:
-            if meter.failure:
-                raise TrialError(f'{type(meter).__name__}: {meter.failure}')
+            meter.check()
         if arm.scheduled:
             (directory / 'manager.yaml').write_text(meters[-1].report)
         _finish(spec, world, directory, program, control, tcp)

@@ -73,7 +73,7 @@ def test_what_was_half_done_is_undone_and_said():
     world = World(fail=done[1])
     with disturb.Disturber(world, [Disturbance('down', '', 0.0, 3600.0, value)], time.monotonic()) as disturber:
         until(lambda: disturber.failure)
-        with pytest.raises(TrialError, match='^no$'):
+        with pytest.raises(TrialError, match='^Disturber: no$'):
             disturber.check()
     assert world.done == done + [('ip', '-4', 'rule', 'del', 'pref', 10)]
 
