@@ -15,7 +15,6 @@ class Backlogged(Workload):
     parameters = closed.PARAMETERS
 
     async def run(self, run):
-        """See Workload."""
         await closed.run(run, self.values['inflight'], self.values['think_s'], self.phases(run.spec),
                          via=lambda _slot: self.via)
 

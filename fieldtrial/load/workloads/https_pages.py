@@ -24,7 +24,6 @@ class HttpsPages(Pages):
         Parameter('idle', 'integer', 20, 'tunnels', 'idle tunnels of every user', low=0, high=200))
 
     async def run(self, run):
-        """See Workload."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(super().run(run))
             if self.values['idle']:

@@ -17,7 +17,6 @@ class Open(Workload):
     _arrivals = ()
 
     def prepare(self, offers):
-        """See Workload."""
         spec = offers.spec
         self._arrivals = arrivals.draw(self.wanted(offers), offers.random('gaps'), self.values['load'],
                                        spec.rate_bps, spec.duration_s)
@@ -32,7 +31,6 @@ class Open(Workload):
             yield user, next(own[user.name]), None
 
     async def run(self, run):
-        """See Workload."""
         await arrivals.play(run, self._arrivals, self.via)
 
 

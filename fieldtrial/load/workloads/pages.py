@@ -27,7 +27,6 @@ class Pages(Workload):
                   high=256))
 
     async def run(self, run):
-        """See Workload."""
         async with asyncio.TaskGroup() as tasks:
             for user in run.spec.mine:
                 tasks.create_task(self._browse(run, user))

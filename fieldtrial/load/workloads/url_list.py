@@ -32,11 +32,9 @@ class UrlList(Open):
                   'be hits'))
 
     def check(self):
-        """See Workload."""
         read_list(self.values['list'])
 
     def wanted(self, offers):
-        """See Open."""
         entries = read_list(self.values['list'])
         users, draw = offers.spec.users, offers.random('user')
         reachable = {user.name: offers.reachable(user) for user in users}
