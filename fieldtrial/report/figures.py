@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The panels of the report. Each function takes Measures and gives SVG text, or None where there is nothing to draw."""
+"""The panels of the report. Each function takes Measures and gives HTML, or None where there is nothing to draw."""
 import math
 
 import numpy as np
@@ -56,7 +56,7 @@ def class_rates(measures):
     return series, (edges[:-1] + edges[1:]) / 2
 
 
-def throughput(panels, measures, top):
+def throughput(measures, top):
     """Throughput of the classes over time; `top` Mbit/s is C."""
     cell = measures.cell
     try:
@@ -71,21 +71,21 @@ def throughput(panels, measures, top):
             # Lines that lie on one another stay visible: the first is the broadest.
             axes.plot(middles, values, color=colour, linewidth=max(1.0, 3.0 - 0.9 * number))
             ends.append((float(np.mean(values[-3:])), name, colour))
-        axes.axhline(top, color=svg.ink('muted'), linewidth=0.8, linestyle=(0, (3, 2)))
+        axes.axhline(top, color=svg.MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
         _measured_from(axes, cell)
         axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='Mbit/s', xlim=(0, cell.stop),
                  ylim=(0, top * 1.06))
         _label_ends(axes, ends, top * 1.06)
-    return panels.draw(f'Throughput by class over time, {wording.arm(cell.arm)}', paint, right=LABEL_IN)
+    return svg.draw(f'Throughput by class over time, {wording.arm(cell.arm)}', paint, right=LABEL_IN)
 
 
 def _measured_from(axes, cell):
     """Shades what comes before the measured interval."""
     if cell.start > 0:
-        axes.axvspan(0, cell.start, color=svg.ink('line'), alpha=0.35, linewidth=0)
+        axes.axvspan(0, cell.start, color=svg.LINE, alpha=0.35, linewidth=0)
 
 
-def window(panels, measures):
+def window(measures):
     """U above, W and W+ below, over time. None for an arm without a window."""
     cell = measures.cell
     if cell.window is None:
@@ -98,23 +98,23 @@ def window(panels, measures):
     colour = svg.arm(cell.arm)
 
     def paint(upper, lower):
-        upper.axhline(UTILISATION_TARGET.value, color=svg.ink('muted'), linewidth=0.6, linestyle=(0, (3, 2)))
+        upper.axhline(UTILISATION_TARGET.value, color=svg.MUTED, linewidth=0.6, linestyle=(0, (3, 2)))
         upper.plot((edges[:-1] + edges[1:]) / 2, used, color=colour, linewidth=1.4)
         upper.set(ylabel='U', ylim=(0, 1.08), xlim=(0, cell.stop), title=wording.arm(cell.arm))
         upper.set_yticks([0, 0.5, 1])
         times, table = cell.window['t'], cell.window
         within = times <= cell.stop
-        lower.plot(times[within], table['w'][within], color=svg.ink('muted'), linewidth=0.9, drawstyle='steps-post')
+        lower.plot(times[within], table['w'][within], color=svg.MUTED, linewidth=0.9, drawstyle='steps-post')
         lower.plot(times[within], table['wplus'][within], color=colour, linewidth=1.8, drawstyle='steps-post')
         top = max(2.0, float(max(table['w'][within].max(), table['wplus'][within].max())) * 1.15)
         lower.set(xlabel='time, s', ylabel='requests', ylim=(0, top))
         lower.yaxis.set_major_locator(MaxNLocator(4, integer=True))
         _label_ends(lower, [(float(table['wplus'][within][-1]), 'W+', colour),
-                            (float(table['w'][within][-1]), 'W', svg.ink('muted'))], top * 1.6)
+                            (float(table['w'][within][-1]), 'W', svg.MUTED)], top * 1.6)
         for axes in (upper, lower):
             _measured_from(axes, cell)
             _cbr_on(axes, cell)
-    return panels.draw(f'Utilisation and window over time, {wording.arm(cell.arm)}', paint, heights=(1, 1.4),
+    return svg.draw(f'Utilisation and window over time, {wording.arm(cell.arm)}', paint, heights=(1, 1.4),
                        right=0.35, height=2.7)
 
 
@@ -125,7 +125,7 @@ def _cbr_on(axes, cell):
         return
     begin = period
     while begin < cell.stop:
-        axes.axvspan(begin, min(begin + period, cell.stop), ymax=0.05, color=svg.ink('muted'), linewidth=0)
+        axes.axvspan(begin, min(begin + period, cell.stop), ymax=0.05, color=svg.MUTED, linewidth=0)
         begin += 2 * period
 
 
@@ -136,7 +136,7 @@ def _points(sample):
     return np.maximum(times[np.minimum(np.searchsorted(shares, reached), len(times) - 1)], 1e-3), reached
 
 
-def _latency_panel(panels, title, curves, limits):
+def _latency_panel(title, curves, limits):
     """Cumulative curves {arm: (latencies, shares)} on a logarithmic axis of seconds."""
     def paint(axes):
         for arm, (latencies, shares) in curves.items():
@@ -147,11 +147,11 @@ def _latency_panel(panels, title, curves, limits):
         ticks = [tick for tick in (0.001, 0.01, 0.1, 1, 10, 100, 1000) if limits[0] <= tick <= limits[1]]
         axes.set_xticks(ticks, [f'{tick:g}' for tick in ticks])
         axes.set_xticks([], minor=True)
-        axes.axhline(0.95, color=svg.ink('muted'), linewidth=0.6, linestyle=(0, (2, 2)))
-    return panels.draw(f'Cumulative latency, {title}', paint)
+        axes.axhline(0.95, color=svg.MUTED, linewidth=0.6, linestyle=(0, (2, 2)))
+    return svg.draw(f'Cumulative latency, {title}', paint)
 
 
-def latency_panels(panels, group):
+def latency_panels(group):
     """[panel]: cumulative latencies of all arms of a condition, by class, then by size, on one scale."""
     weights = next(iter(group.values())).cell.weights
     subjects = {name: (name, None) for name in weights} | {label: (None, size) for size, label in SIZE_LABELS.items()}
@@ -165,10 +165,10 @@ def latency_panels(panels, group):
         return []
     every = [latencies for curves in found.values() for latencies, _ in curves.values()]
     limits = (min(each[CURVE_POINTS // 50] for each in every) * 0.8, max(each[-1] for each in every) * 1.2)
-    return [_latency_panel(panels, title, curves, limits) for title, curves in found.items()]
+    return [_latency_panel(title, curves, limits) for title, curves in found.items()]
 
 
-def page_loads(panels, group, name):
+def page_loads(group, name):
     """Page loads of one class: median to p95 as a line, the mean as a dot with its value, one row for each arm."""
     found = {}
     for arm, measures in group.items():
@@ -190,10 +190,10 @@ def page_loads(panels, group, name):
         axes.set_yticks(range(len(found)), [wording.arm(arm) for arm in found])
         axes.set(title=name, xlabel='page load, s', xlim=(0, limit), ylim=(len(found) - 0.5, -0.75))
         axes.grid(axis='y', visible=False)
-    return panels.draw(f'Page loads of {name} by arm', paint, left=ARM_IN)
+    return svg.draw(f'Page loads of {name} by arm', paint, left=ARM_IN)
 
 
-def queue(panels, measures, top_ms):
+def queue(measures, top_ms):
     """Delay in the ISP's queue over time: mean of each second, and the greatest as a pale area."""
     cell = measures.cell
     try:
@@ -216,7 +216,7 @@ def queue(panels, measures, top_ms):
                       fontweight='bold', color=colour)
         axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='ms', ylim=(0, top_ms),
                  xlim=(cell.start, cell.stop))
-    return panels.draw(f"Delay in the ISP's queue over time, {wording.arm(cell.arm)}", paint)
+    return svg.draw(f"Delay in the ISP's queue over time, {wording.arm(cell.arm)}", paint)
 
 
 def queue_top_ms(group):
@@ -226,7 +226,7 @@ def queue_top_ms(group):
     return max(1.0, max(peaks, default=1.0) * 1.22)
 
 
-def queue_curves(panels, group):
+def queue_curves(group):
     """Cumulative delay in the ISP's queue over time, all arms."""
     found = {}
     for arm, measures in group.items():
@@ -242,10 +242,10 @@ def queue_curves(panels, group):
         for arm, (delays, shares) in found.items():
             axes.plot(delays, shares, color=svg.arm(arm), linewidth=_width(arm), linestyle=DASHES.get(arm, 'solid'))
         axes.set(title='All arms', xlabel='delay, ms', ylabel='share of time', ylim=(0, 1.02), xlim=(0, None))
-    return panels.draw("Cumulative delay in the ISP's queue", paint)
+    return svg.draw("Cumulative delay in the ISP's queue", paint)
 
 
-def dots(panels, groups, title, unit, value):
+def dots(groups, title, unit, value):
     """One figure of all arms under all conditions: a row per condition, a dot per arm."""
     rows = []
     for group in groups:
@@ -258,7 +258,7 @@ def dots(panels, groups, title, unit, value):
     def paint(axes):
         for row, (_, values) in enumerate(rows):
             known = {arm: number for arm, number in values.items() if number is not None}
-            axes.plot([min(known.values()), max(known.values())], [row, row], color=svg.ink('line'), linewidth=1.5,
+            axes.plot([min(known.values()), max(known.values())], [row, row], color=svg.LINE, linewidth=1.5,
                       zorder=1)
             for place, (arm, number) in enumerate(known.items()):
                 # A little above one another, so that equal values stay visible.
@@ -268,7 +268,7 @@ def dots(panels, groups, title, unit, value):
         most = max(number for _, values in rows for number in values.values() if number is not None)
         axes.set(title=title, xlabel=unit, xlim=(0, most * 1.04 or 1), ylim=(len(rows) - 0.5, -0.5))
         axes.grid(axis='y', visible=False)
-    return panels.draw(title, paint, left=CONDITION_IN, right=0.2, width=5.6, height=0.7 + 0.26 * len(rows))
+    return svg.draw(title, paint, left=CONDITION_IN, right=0.2, width=5.6, height=0.7 + 0.26 * len(rows))
 
 
 def _short_condition(cell):

@@ -32,25 +32,21 @@ class Plots:
     parts: list = field(default_factory=list)
 
 
-def _throughput(group, panels):
-    return [figures.throughput(panels, measures, measures.cell.rate_bps / 1e6) for measures in group.values()]
+def _throughput(group):
+    return [figures.throughput(measures, measures.cell.rate_bps / 1e6) for measures in group.values()]
 
 
-def _window(group, panels):
-    return [figures.window(panels, measures) for measures in group.values()]
+def _window(group):
+    return [figures.window(measures) for measures in group.values()]
 
 
-def _pages(group, panels):
-    return [figures.page_loads(panels, group, name) for name in cell_of(group).weights]
+def _pages(group):
+    return [figures.page_loads(group, name) for name in cell_of(group).weights]
 
 
-def _queue(group, panels):
+def _queue(group):
     top = figures.queue_top_ms(group)
-    return [*(figures.queue(panels, measures, top) for measures in group.values()), figures.queue_curves(panels, group)]
-
-
-def _latency(group, panels):
-    return figures.latency_panels(panels, group)
+    return [*(figures.queue(measures, top) for measures in group.values()), figures.queue_curves(group)]
 
 
 # (id, title, what stands above the plots, what the colours are, the panels of a condition, which of analysis.workloads
@@ -63,7 +59,7 @@ _PLOTS = (
      'window W+. Dark bars at the bottom: CBR on.', '', _window, None),
     ('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
      'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.', 'arm',
-     _latency, 'latency'),
+     figures.latency_panels, 'latency'),
     ('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median to "
      'p95, to the edge of the plot where too few finished to know p95.', '', _pages, None),
     ('queue', "The ISP's queue", "How long a packet that arrives at the ISP's queue has to wait: backlog over C. Line: "
@@ -71,27 +67,27 @@ _PLOTS = (
 )
 
 
-def plots(groups, panels):
+def plots(groups):
     """[Plots], those that there is something to show in. Where all workloads may have one, a condition without is left
     out."""
     for identity, title, intro, key, draw, kind in _PLOTS:
         made = Plots(identity, title, intro, key)
         for group in groups:
             if kind is None or getattr(workloads.of(cell_of(group)), kind):
-                drawn = [panel for panel in draw(group, panels) if panel]
+                drawn = [panel for panel in draw(group) if panel]
                 if drawn or kind:
                     made.parts.append((group, drawn))
         if made.parts:
             yield made
 
 
-def cost(groups, panels):
+def cost(groups):
     """Panels of drops, goodput, CPU and memory of all arms under all conditions."""
     drawn = (
-        figures.dots(panels, groups, 'Packets dropped by the ISP', 'packets per MB', lambda m: m.drops_per_mb()),
-        figures.dots(panels, groups, 'Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
-        figures.dots(panels, groups, "Squid's CPU time", 's per GB of bodies', lambda m: m.cpu_per_gb()),
-        figures.dots(panels, groups, "Squid's memory", 'MB resident, peak', lambda m: m.peak_rss_mb()))
+        figures.dots(groups, 'Packets dropped by the ISP', 'packets per MB', lambda m: m.drops_per_mb()),
+        figures.dots(groups, 'Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
+        figures.dots(groups, "Squid's CPU time", 's per GB of bodies', lambda m: m.cpu_per_gb()),
+        figures.dots(groups, "Squid's memory", 'MB resident, peak', lambda m: m.peak_rss_mb()))
     return [panel for panel in drawn if panel]
 
 
