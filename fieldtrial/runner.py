@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs the cells of a plan, several side by side, says what it is doing, and leaves a run directory behind.
 
-    build/trial/<UTC>/meta.json        what was asked, versions, which cells there are and how they ended
+    build/trial/<UTC>/meta.json        what was asked, which cells there are and how they ended
     build/trial/<UTC>/<cell>/...       see cell
 """
 import json
@@ -13,7 +13,7 @@ import time
 
 from .base.errors import TrialError
 from .base.paths import ROOT
-from .site import netns, versions
+from .site import netns
 from .site.processes import tail
 
 #: Setting up, the lead and taking down, beside the cell's own seconds.
@@ -188,6 +188,6 @@ def meta_of(options, argv, conditions, not_run):
     """What meta.json says beside how the cells ended. not_run: sentences on arms that the kernel cannot run."""
     return {'version': 1, 'argv': list(argv), 'utc': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
             'quick': options.quick, 'seed': options.seeds[0], 'lanes': options.lanes, 'processors': os.cpu_count(),
-            'conditions': len(conditions), 'not_run': not_run, 'versions': versions.all_of(options.squid)}
+            'conditions': len(conditions), 'not_run': not_run}
 
 

@@ -151,12 +151,11 @@ def settings(groups):
 def versions(run):
     """Rows of what took part."""
     found = {}
-    for source in (run.meta.get('versions') or {}, *(cell.versions for cell in run.cells)):
-        for name, version in source.items():
-            found.setdefault(name, [])
-            if version and version not in found[name]:
-                found[name].append(version)
-    return [[name, _value(each)] for name, each in found.items()]
+    for cell in run.cells:
+        for name, version in cell.versions.items():
+            if version:
+                found.setdefault(name, {})[version] = None
+    return [[name, ', '.join(each)] for name, each in found.items()]
 
 
 def rtts(run):

@@ -119,7 +119,6 @@ def test_a_kernel_without_a_qdisc_is_said_and_its_stand_in_runs(monkeypatch, cap
     assert condition.arms == ('stock', 'stock-sqm')
     assert said == [f'arm stock-fq_codel: not run, {why}; stock-sqm stands for it', f'arm stock-cake: not run, {why}']
     assert capsys.readouterr().out.splitlines() == said
-    monkeypatch.setattr(runner.versions, 'all_of', lambda squid: {})
     assert runner.meta_of(asked, [], conditions, said)['not_run'] == said
     with pytest.raises(TrialError, match=f'^arm stock-cake: not run, {why}$'):
         cli.runnable([dataclasses.replace(condition, arms=('stock-cake',))], 'namespaces')
