@@ -24,7 +24,7 @@ COLUMNS = {
     'link.csv': ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'),
     'squid.csv': ('t', 'cpu_s', 'rss_kb'),
     'window.csv': ('t', 'w', 'wplus', 'u'),
-    'requests.csv': ('t_start', 't_first_byte', 't_end', 'user', 'class', 'size', 'bytes', 'outcome'),
+    'requests.csv': ('t_start', 't_first_byte', 't_end', 'user', 'class', 'rtt_ms', 'size', 'bytes', 'outcome'),
     'pages.csv': ('t_start', 't_end', 'user', 'class', 'outcome'),
     'bytes.csv': ('t',),
     'cbr1-received.csv': ('t', 'bytes'),
@@ -103,11 +103,11 @@ class Cell(Stat):
     direct: dict            # {user: class} of those who bypass Squid
     tunnels: dict           # counts: opened, failed, lost before their time
     link: dict
+    squid: dict
     requests: dict
-    squid: dict = None
+    received: dict
     window: dict = None
     pages: dict = None
-    received: dict = None
     beside: dict = None     # each second's bytes of a constant-rate stream
     repeated: bool = False  # whether the run has it with other seeds too
 
@@ -161,18 +161,18 @@ def read_cell(directory):
     direct = {user: stat.users[user] for user in meta.get('direct') or () if user in stat.users}
     users = {user: name for user, name in stat.users.items() if user not in direct}
 
-    def table(name, empty=True):
-        """None for one that is not there, or has no rows and may not be `empty`."""
+    def table(name):
+        """None for one that is not there, or has no rows."""
         found = read_table(directory / name) if (directory / name).exists() else None
-        return found if found and (empty or len(next(iter(found.values())))) else None
+        return found if found and len(next(iter(found.values()))) else None
 
     return Cell(
         **vars(stat) | {'users': users}, direct=direct, path=directory,
         cut=max(stat.t_stop, meta.get('t_end') or stat.t_stop), sizes=(meta.get('spec') or {}).get('sizes') or {},
         phases=meta.get('phases') or [], tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'),
-        squid=table('squid.csv'), window=table('window.csv', False),
-        requests=_without(direct, read_table(directory / 'requests.csv')), pages=table('pages.csv', False),
-        received=table('bytes.csv'), beside=table('cbr1-received.csv'))
+        squid=read_table(directory / 'squid.csv'), requests=_without(direct, read_table(directory / 'requests.csv')),
+        received=read_table(directory / 'bytes.csv'), window=table('window.csv'), pages=table('pages.csv'),
+        beside=table('cbr1-received.csv'))
 
 
 def read_run(directory):

@@ -241,7 +241,7 @@ def _buffers(*bdps):
 
 
 def _deep(cell):
-    return cell.buffer_bdp is not None and cell.buffer_bdp >= DEEP_BDP
+    return cell.buffer_bdp >= DEEP_BDP
 
 
 def _at_most(limit):

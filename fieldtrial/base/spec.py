@@ -98,19 +98,19 @@ class Stat:
 
     arm: str
     workload: str
-    parameters: dict = dataclasses.field(default_factory=dict)      #: all of the workload's
+    parameters: dict             #: all of the workload's
     rate_bps: float
     weights: dict[str, float]    #: class to weight, highest first
     users: dict[str, str]        #: user to class
     t_start: float               #: where the measured interval begins and ends, s since t0
     t_stop: float
-    rtts_ms: tuple[float, ...] = ()
-    buffer_bdp: float | None = None
-    buffer_bytes: float | None = None
-    seed: int | None = None
-    versions: dict = dataclasses.field(default_factory=dict)
-    squid_conf: str = ''
-    squid_is_stock: bool | None = None      #: whether Squid was the unpatched program; None: not recorded
+    rtts_ms: tuple[float, ...]
+    buffer_bdp: float
+    buffer_bytes: float
+    seed: int
+    versions: dict               #: what took part
+    squid_conf: str
+    squid_is_stock: bool = False        #: whether Squid was the unpatched program
 
     @classmethod
     def read(cls, path):

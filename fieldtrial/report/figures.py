@@ -278,6 +278,4 @@ def _short_condition(cell):
         words.append(f"load {cell.parameters['load']:g}")
     if 'share' in cell.parameters:
         words.append(f"{cell.parameters['share'] * 100:g} %")
-    if cell.buffer_bdp is not None:
-        words.append(f'{cell.buffer_bdp:g} BDP')
-    return ', '.join(words)
+    return ', '.join([*words, f'{cell.buffer_bdp:g} BDP'])

@@ -143,9 +143,8 @@ def _value(value):
 def settings(groups):
     """Rows of what was set for each condition."""
     for cell in map(cell_of, groups):
-        size = f'{cell.buffer_bytes / 1e3:g} kB' if cell.buffer_bytes else 'not recorded'
-        yield [wording.condition(cell), wording.plain(cell.weights), _value(cell.parameters), size,
-               f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), _value(cell.seed)]
+        yield [wording.condition(cell), wording.plain(cell.weights), _value(cell.parameters),
+               f'{cell.buffer_bytes / 1e3:g} kB', f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), _value(cell.seed)]
 
 
 def versions(run):
@@ -168,14 +167,10 @@ def command(run):
     return shlex.join(['sudo', './trial', *map(str, run.meta.get('argv') or [])])
 
 
-#: What Cell.squid_is_stock means, in words.
-PROGRAMS = {True: 'the unpatched program of the same version', False: 'the patched program with msfrs off',
-            None: 'not recorded'}
-
-
 def stock_programs(run):
     """Which Squids the stock arms ran, in words."""
-    return sorted({PROGRAMS[cell.squid_is_stock] for cell in run.cells if cell.arm.startswith('stock')})
+    return sorted({'the unpatched program of the same version' if cell.squid_is_stock else
+                   'the patched program with msfrs off' for cell in run.cells if cell.arm.startswith('stock')})
 
 
 def confs(run):

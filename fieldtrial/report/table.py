@@ -62,7 +62,7 @@ def notes(group):
     def of_arms(words):
         return ', '.join(f'{wording.arm(arm)} {word}' for arm, word in words.items())
 
-    failed, cut, phases, estimated, found, tunnels, served, short = {}, {}, {}, {}, {}, {}, {}, {}
+    failed, cut, phases, found, tunnels, served, short = {}, {}, {}, {}, {}, {}, {}
     here = 0.0      # share of all users who are served by Squid
     for arm, measures in group.items():
         share, _ = wording.attempt(measures.failed_share)
@@ -74,8 +74,6 @@ def notes(group):
         if measures.paused_classes():
             phases[arm] = shown(lambda found: ' | '.join(wording.ratios(ratios) for _, ratios, _ in found),
                                 measures.phase_ratios)
-        if not measures.exact_bytes:
-            estimated[arm] = ''
         broken = {word: measures.cell.tunnels.get(word, 0) for word in ('lost', 'failed')}
         if any(broken.values()):
             tunnels[arm] = ', '.join(f'{count} {word}' for word, count in broken.items())
@@ -96,8 +94,7 @@ def notes(group):
                         *((words, f'per user, 10 to 20 s after: {name}') for name, words in found.items()),
                         (failed, 'requests refused or failed'),
                         (tunnels, 'tunnels lost before their time, or not opened'),
-                        (cut, 'requests unfinished at the end'),
-                        (estimated, 'no samples of received bytes, throughput estimated from whole requests')):
+                        (cut, 'requests unfinished at the end')):
         if words:
             yield f'{text}: {of_arms(words)}'
 

@@ -44,8 +44,6 @@ def test_figures_of_a_cell_are_those_it_was_made_with(cell):
     assert measures.utilisation() == pytest.approx(arm.utilisation, rel=1e-4)
     assert measures.goodput_share() == pytest.approx(synthetic.GOODPUT, rel=1e-3)
     assert measures.queue_mean_ms() == pytest.approx(arm.queue_ms, rel=0.01)
-    # 95 % of the time a sine is below sin(0.45 pi).
-    assert measures.queue_p95_ms() == pytest.approx(arm.queue_ms * (1 + 0.5 * 0.9877), rel=0.01)
     assert measures.drops_per_mb() == pytest.approx(arm.drops_per_mb, rel=1e-3)
     assert measures.drop_share() == pytest.approx(arm.drops_per_mb / (arm.drops_per_mb + 1000), rel=1e-2)
     assert measures.cpu_per_gb() == pytest.approx(arm.cpu_per_gb, rel=1e-3)
@@ -68,15 +66,6 @@ def test_size_classes_hold_every_request_once(cell):
     parts = [measures.sample(None, size).survival.count for size in ('small', 'medium', 'large')]
     assert sum(parts) == measures.sample().survival.count
     assert measures.sample(near=True).survival.count + measures.sample(near=False).survival.count == sum(parts)
-
-
-def test_without_samples_of_bytes_they_are_estimated(cell):
-    (cell / 'bytes.csv').unlink()
-    measures = measures_of(cell)
-    assert not measures.exact_bytes
-    requests = measures.cell.requests
-    assert 0 < measures.payload_bytes() < requests['bytes'].sum()
-    assert any('estimated' in note for note in table.notes({'msfrs': measures}))
 
 
 def test_tunnels_that_did_not_last_are_said(cell):
@@ -409,7 +398,7 @@ def test_names_from_files_are_escaped(tmp_path, cell):
 
 def test_a_run_with_one_small_cell_makes_a_page(tmp_path):
     synthetic.make_cell(tmp_path / 'run' / 'cell', synthetic.STOCK, 'backlogged', seconds=4.0, warm_up=0.0,
-                        counts=(1, 0, 0), exact=False)
+                        counts=(1, 0, 0))
     out = io.StringIO()
     assert write_report(tmp_path / 'run', out).exit_code == verdict.EXIT_NOTHING
     Page((tmp_path / 'run' / 'report.html').read_text())
