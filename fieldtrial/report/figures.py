@@ -12,33 +12,15 @@ from ..analysis.stats import StatsError
 from . import svg
 
 BIN_S = 5.0
-# Room for the name of a class at the right, of an arm and of a condition at the left, inches.
-LABEL_IN, ARM_IN, CONDITION_IN = 0.62, 1.2, 2.45
-DASHES = {'stock': 'solid', 'stock-pools': (0, (1, 1.2)), 'stock-htb': (0, (4, 1.5)),
-          'stock-fq_codel': (0, (4, 1, 1, 1)), 'stock-cake': (0, (2, 1)), 'stock-sqm': (0, (4, 1, 1, 1)),
-          'msfrs-paper': 'solid', 'msfrs': 'solid'}
+# Room for the name of an arm and of a condition at the left, inches.
+ARM_IN, CONDITION_IN = 1.2, 2.45
+DASHES = {'stock-pools': (0, (1, 1.2)), 'stock-htb': (0, (4, 1.5)), 'stock-fq_codel': (0, (4, 1, 1, 1)),
+          'stock-cake': (0, (2, 1)), 'stock-sqm': (0, (4, 1, 1, 1))}
 CURVE_POINTS = 160
 
 
 def _width(arm):
     return 2.0 if arm == 'msfrs' else 1.2
-
-
-def _spread(values, least):
-    """`values` moved apart to at least `least` between neighbours, order kept."""
-    order = sorted(range(len(values)), key=lambda place: (values[place], -place))
-    placed = list(values)
-    for before, here in zip(order, order[1:]):
-        placed[here] = max(placed[here], placed[before] + least)
-    over = sum(placed) / len(placed) - sum(values) / len(values)
-    return [value - over for value in placed]
-
-
-def _label_ends(axes, ends, span):
-    """Writes each (y, text, colour) of `ends` at the right edge, moved apart where they meet. `span`: the y range."""
-    for y, (_, text, colour) in zip(_spread([end[0] for end in ends], span * 0.105), ends):
-        axes.annotate(text, (1.0, y), xycoords=('axes fraction', 'data'), xytext=(3, 0), textcoords='offset points',
-                      color=colour, va='center', fontweight='bold', annotation_clip=False)
 
 
 def _bin_s(cell):
@@ -65,18 +47,14 @@ def throughput(measures, top):
         return None
 
     def paint(axes):
-        ends = []
-        for number, (name, values) in enumerate(series.items()):
-            colour = svg.of_class(number)
+        for number, values in enumerate(series.values()):
             # Lines that lie on one another stay visible: the first is the broadest.
-            axes.plot(middles, values, color=colour, linewidth=max(1.0, 3.0 - 0.9 * number))
-            ends.append((float(np.mean(values[-3:])), name, colour))
+            axes.plot(middles, values, color=svg.of_class(number), linewidth=max(1.0, 3.0 - 0.9 * number))
         axes.axhline(top, color=svg.MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
         _measured_from(axes, cell)
         axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='Mbit/s', xlim=(0, cell.stop),
                  ylim=(0, top * 1.06))
-        _label_ends(axes, ends, top * 1.06)
-    return svg.draw(f'Throughput by class over time, {wording.arm(cell.arm)}', paint, right=LABEL_IN)
+    return svg.draw(f'Throughput by class over time, {wording.arm(cell.arm)}', paint)
 
 
 def _measured_from(axes, cell):
@@ -104,18 +82,16 @@ def window(measures):
         upper.set_yticks([0, 0.5, 1])
         times, table = cell.window['t'], cell.window
         within = times <= cell.stop
-        lower.plot(times[within], table['w'][within], color=svg.MUTED, linewidth=0.9, drawstyle='steps-post')
-        lower.plot(times[within], table['wplus'][within], color=colour, linewidth=1.8, drawstyle='steps-post')
+        lower.plot(times[within], table['w'][within], color=svg.MUTED, linewidth=0.9, drawstyle='steps-post', label='W')
+        lower.plot(times[within], table['wplus'][within], color=colour, linewidth=1.8, drawstyle='steps-post', label='W+')
         top = max(2.0, float(max(table['w'][within].max(), table['wplus'][within].max())) * 1.15)
         lower.set(xlabel='time, s', ylabel='requests', ylim=(0, top))
         lower.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-        _label_ends(lower, [(float(table['wplus'][within][-1]), 'W+', colour),
-                            (float(table['w'][within][-1]), 'W', svg.MUTED)], top * 1.6)
+        lower.legend(loc='upper right', ncols=2, frameon=False)
         for axes in (upper, lower):
             _measured_from(axes, cell)
             _cbr_on(axes, cell)
-    return svg.draw(f'Utilisation and window over time, {wording.arm(cell.arm)}', paint, heights=(1, 1.4),
-                       right=0.35, height=2.7)
+    return svg.draw(f'Utilisation and window over time, {wording.arm(cell.arm)}', paint, heights=(1, 1.4), height=2.7)
 
 
 def _cbr_on(axes, cell):
