@@ -25,7 +25,6 @@ from ..base.errors import TrialError
 from .spec import Spec
 from .traffic import client, offers, records, run as running
 
-PROGRESS_S = 10.0
 #: Rows of bytes.csv.
 SAMPLE_S = 0.5
 FARTHEST_START_S = 60.0
@@ -71,7 +70,7 @@ async def _run(spec):
         await clients.close()
         recorder.close()
     _write_meta(spec.out, meta | _totals(run))
-    _say(run, 'end')
+    _say(run)
 
 
 def _start(spec, loop):
@@ -91,10 +90,10 @@ async def _until_done(run):
         loop.add_signal_handler(signum, lambda name=signum.name: stop.done() or stop.set_result(name))
     await asyncio.wait([stop], timeout=max(0.0, -run.now()))
     work = asyncio.create_task(run.spec.model.run(run))
-    beside = [asyncio.create_task(_progress(run)), asyncio.create_task(_sample(run))]
+    sampling = asyncio.create_task(_sample(run))
     latest = run.spec.duration_s + run.spec.drain_s - run.now()
     await asyncio.wait([work, stop], timeout=latest, return_when=asyncio.FIRST_COMPLETED)
-    for task in (*beside, work):
+    for task in (sampling, work):
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
@@ -108,21 +107,11 @@ async def _sample(run):
         run.records.sample(run.now())
 
 
-async def _progress(run):
-    for number in itertools.count(1):
-        before = run.records.by_class()
-        await run.sleep_until(number * PROGRESS_S)
-        now = run.records.by_class()
-        rates = '  '.join(f'{name} {(now[name] - before[name]) * 8 / PROGRESS_S / 1e6:.3f}'
-                          for name in run.spec.classes)
-        _say(run, f'Mbit/s of payload: {rates}')
-
-
-def _say(run, text):
+def _say(run):
     counts = run.records.outcomes
     failed = ''.join(f', {counts[name]} {name}' for name in ('refused', 'error', 'unfinished') if counts[name])
     pages = f', {run.records.pages["ok"]} pages' if run.records.pages else ''
-    print(f'loadgen: {run.now():6.0f} s  {counts["ok"]} done{pages}{failed}, {run.in_flight} in flight  {text}',
+    print(f'loadgen: {run.now():6.0f} s  {counts["ok"]} done{pages}{failed}, {run.in_flight} in flight',
           file=sys.stderr, flush=True)
 
 
