@@ -6,11 +6,11 @@ All rows begin with `t`, seconds since t0 (CLOCK_MONOTONIC), the same t0 as the 
 import csv
 import http.client
 import re
-import socket
 import time
 
 from .background import Background
 from .netlink import ReceivedBytes
+from .processes import fetch
 from .world import FORWARD_PORT, WAN
 
 #: One sample of mgr:msfrs' window history, as the report prints it:
@@ -147,15 +147,8 @@ def tcp_counters(host, before=None):
 
 def manager_report(world, action, timeout=5.0):
     """The text of a cache manager report. Raises OSError or HTTPException when Squid does not give it."""
-    connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT)
-    connection.sock = world.gateway.socket(socket.AF_INET, socket.SOCK_STREAM, peer=('127.0.0.1', FORWARD_PORT),
-                                           timeout=timeout)
-    try:
-        connection.request('GET', f'/squid-internal-mgr/{action}')
-        answer = connection.getresponse()
-        text = answer.read().decode(errors='replace')
-    finally:
-        connection.close()
-    if answer.status != 200:
-        raise http.client.HTTPException(f'cache manager: {action}: status {answer.status}')
-    return text
+    status, body, _ = fetch(world.gateway, ('127.0.0.1', FORWARD_PORT), f'/squid-internal-mgr/{action}',
+                            timeout=timeout)
+    if status != 200:
+        raise http.client.HTTPException(f'cache manager: {action}: status {status}')
+    return body.decode(errors='replace')
