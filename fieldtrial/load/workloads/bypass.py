@@ -68,6 +68,3 @@ async def _download(run, user, server):
         request = await run.fetch(user, Offer(server, BULK, False), 'bulk', via='direct')
         if request.outcome != 'ok':
             await asyncio.sleep(PAUSE_AFTER_FAILURE_S)
-
-
-WORKLOAD = Bypass

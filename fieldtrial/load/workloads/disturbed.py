@@ -110,6 +110,3 @@ class Disturbed(Workload):
 def _dealt(count, users):
     """{user: how many of `count` things}."""
     return {user: count // len(users) + (number < count % len(users)) for number, user in enumerate(users)}
-
-
-WORKLOAD = Disturbed

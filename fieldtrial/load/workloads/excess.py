@@ -20,6 +20,3 @@ class Excess(Backlogged):
 
     def beside(self, rate_bps, duration_s):
         return (CbrStream(self.values['share'] * rate_bps, ((0.0, duration_s),), receiver=0),)
-
-
-WORKLOAD = Excess

@@ -27,6 +27,3 @@ class Few(Workload):
     async def run(self, run):
         await closed.run(run, self.values['downloads'], 0.0, self.phases(run.spec), via=lambda _slot: self.via,
                          size=grid.nearest(self.values['size_s'] * run.spec.rate_bps / 8))
-
-
-WORKLOAD = Few

@@ -17,6 +17,3 @@ class Unequal(Backlogged):
 
     def population(self, classes, per_class):
         return {**super().population(classes, per_class), classes[0]: self.values['first']}
-
-
-WORKLOAD = Unequal

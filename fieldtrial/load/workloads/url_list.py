@@ -85,6 +85,3 @@ def _entry(words, where):
     if not size.isascii() or not size.isdigit() or int(size) > grid.HIGH:
         raise TrialError(f'{where}: {size[:80]!r} is not a size from 0 to {grid.HIGH} bytes')
     return host, url, grid.nearest(int(size))
-
-
-WORKLOAD = UrlList
