@@ -9,6 +9,8 @@ from . import typed
 
 #: A link of this rate takes one lane; a faster one, with more packets to move, as many more as it is faster.
 LANE_BPS = 4e6
+#: Setting up, the lead and taking down, beside a cell's own seconds.
+AROUND_S = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +38,11 @@ class Condition:
     def lanes(self):
         """How many lanes a cell takes."""
         return max(1, round(self.rate_bps / LANE_BPS))
+
+    @property
+    def wanted_s(self):
+        """About how long a cell takes."""
+        return self.duration_s + self.drain_s + AROUND_S
 
     def label(self):
         """Short and unique among the conditions of a run; good for a directory's name."""
