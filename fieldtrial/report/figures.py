@@ -13,7 +13,7 @@ from . import svg
 
 BIN_S = 5.0
 # Room for the name of an arm and of a condition at the left, inches.
-ARM_IN, CONDITION_IN = 1.2, 2.45
+ARM_IN, CONDITION_IN = 1.2, 3.2
 DASHES = {'stock-pools': (0, (1, 1.2)), 'stock-htb': (0, (4, 1.5)), 'stock-fq_codel': (0, (4, 1, 1, 1)),
           'stock-cake': (0, (2, 1)), 'stock-sqm': (0, (4, 1, 1, 1))}
 CURVE_POINTS = 160
@@ -38,9 +38,9 @@ def class_rates(measures):
     return series, (edges[:-1] + edges[1:]) / 2
 
 
-def throughput(measures, top):
-    """Throughput of the classes over time; `top` Mbit/s is C."""
-    cell = measures.cell
+def throughput(measures):
+    """Throughput of the classes over time, and C."""
+    cell, top = measures.cell, measures.cell.rate_bps / 1e6
     try:
         series, middles = class_rates(measures)
     except StatsError:
@@ -83,7 +83,8 @@ def window(measures):
         times, table = cell.window['t'], cell.window
         within = times <= cell.stop
         lower.plot(times[within], table['w'][within], color=svg.MUTED, linewidth=0.9, drawstyle='steps-post', label='W')
-        lower.plot(times[within], table['wplus'][within], color=colour, linewidth=1.8, drawstyle='steps-post', label='W+')
+        lower.plot(times[within], table['wplus'][within], color=colour, linewidth=1.8, drawstyle='steps-post',
+                   label='W+')
         top = max(2.0, float(max(table['w'][within].max(), table['wplus'][within].max())) * 1.15)
         lower.set(xlabel='time, s', ylabel='requests', ylim=(0, top))
         lower.yaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -244,7 +245,7 @@ def dots(groups, title, unit, value):
         most = max(number for _, values in rows for number in values.values() if number is not None)
         axes.set(title=title, xlabel=unit, xlim=(0, most * 1.04 or 1), ylim=(len(rows) - 0.5, -0.5))
         axes.grid(axis='y', visible=False)
-    return svg.draw(title, paint, left=CONDITION_IN, right=0.2, width=5.6, height=0.7 + 0.26 * len(rows))
+    return svg.draw(title, paint, left=CONDITION_IN, right=0.2, width=6.3, height=0.7 + 0.26 * len(rows))
 
 
 def _short_condition(cell):

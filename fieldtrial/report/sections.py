@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the sections of the page show: plots and rows. How they stand there is said in template.html."""
 import shlex
-from dataclasses import dataclass, field
+from typing import Callable, NamedTuple
 
 from markupsafe import Markup
 
 from ..analysis import verdict, wording, workloads
+from ..analysis.measures import Measures
 from . import figures, table
-
 
 
 def cell_of(group):
@@ -20,28 +20,16 @@ def arms(groups):
     return sorted({arm for group in groups for arm in group}, key=wording.arm_order)
 
 
-@dataclass(frozen=True)
-class Plots:
-    """A section of plots. parts: [(a condition's {arm: Measures}, its panels)]; key: what the colours are, 'class', 'arm'
-    or ''."""
+class Plots(NamedTuple):
+    """A section of plots. key: what the colours are, 'class', 'arm' or ''. draw: from a condition's {arm: Measures} to
+    its panels. kind: which of analysis.workloads have them; None: all may."""
 
     id: str
     title: str
     intro: str
-    key: str = ''
-    parts: list = field(default_factory=list)
-
-
-def _throughput(group):
-    return [figures.throughput(measures, measures.cell.rate_bps / 1e6) for measures in group.values()]
-
-
-def _window(group):
-    return [figures.window(measures) for measures in group.values()]
-
-
-def _pages(group):
-    return [figures.page_loads(group, name) for name in cell_of(group).weights]
+    key: str
+    draw: Callable
+    kind: str = None
 
 
 def _queue(group):
@@ -49,45 +37,41 @@ def _queue(group):
     return [*(figures.queue(measures, top) for measures in group.values()), figures.queue_curves(group)]
 
 
-# (id, title, what stands above the plots, what the colours are, the panels of a condition, which of analysis.workloads
-# have them, or None for all)
 _PLOTS = (
-    ('throughput', 'Throughput by class', "Bytes of bodies that the users of a class received. Dashed: the link's "
-     'capacity C, headers included, so that bodies alone stay some 5 % below. Grey: not measured.', 'class',
-     _throughput, 'saturated'),
-    ('window', 'Utilisation and window', 'Above: share of C that the link carried. Below: released requests W and the '
-     'window W+. Dark bars at the bottom: CBR on.', '', _window, None),
-    ('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
-     'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.', 'arm',
-     figures.latency_panels, 'latency'),
-    ('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median to "
-     'p95, to the edge of the plot where too few finished to know p95.', '', _pages, None),
-    ('queue', "The ISP's queue", "How long a packet that arrives at the ISP's queue has to wait: backlog over C. Line: "
-     'mean of each interval drawn; area: its greatest value.', 'arm', _queue, 'queue'),
+    Plots('throughput', 'Throughput by class', "Bytes of bodies that the users of a class received. Dashed: the link's "
+          'capacity C, headers included, so that bodies alone stay some 5 % below. Grey: not measured.', 'class',
+          lambda group: map(figures.throughput, group.values()), 'saturated'),
+    Plots('window', 'Utilisation and window', 'Above: share of C that the link carried. Below: released requests W and '
+          'the window W+. Dark bars at the bottom: CBR on.', '', lambda group: map(figures.window, group.values())),
+    Plots('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
+          'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.',
+          'arm', figures.latency_panels, 'latency'),
+    Plots('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median to "
+          'p95, to the edge of the plot where too few finished to know p95.', '',
+          lambda group: [figures.page_loads(group, name) for name in cell_of(group).weights]),
+    Plots('queue', "The ISP's queue", "How long a packet that arrives at the ISP's queue has to wait: backlog over C. "
+          'Line: mean of each interval drawn; area: its greatest value.', 'arm', _queue, 'queue'),
 )
 
 
 def plots(groups):
-    """[Plots], those that there is something to show in. Where all workloads may have one, a condition without is left
-    out."""
-    for identity, title, intro, key, draw, kind in _PLOTS:
-        made = Plots(identity, title, intro, key)
-        for group in groups:
-            if kind is None or getattr(workloads.of(cell_of(group)), kind):
-                drawn = [panel for panel in draw(group) if panel]
-                if drawn or kind:
-                    made.parts.append((group, drawn))
-        if made.parts:
-            yield made
+    """(Plots, [(a condition's {arm: Measures}, its panels)]) of each section that there is something to show in. Where
+    all workloads may have one, a condition without is left out."""
+    for plot in _PLOTS:
+        parts = [(group, [panel for panel in plot.draw(group) if panel]) for group in groups
+                 if plot.kind is None or getattr(workloads.of(cell_of(group)), plot.kind)]
+        parts = [(group, drawn) for group, drawn in parts if drawn or plot.kind]
+        if parts:
+            yield plot, parts
 
 
 def cost(groups):
     """Panels of drops, goodput, CPU and memory of all arms under all conditions."""
-    drawn = (
-        figures.dots(groups, 'Packets dropped by the ISP', 'packets per MB', lambda m: m.drops_per_mb()),
-        figures.dots(groups, 'Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
-        figures.dots(groups, "Squid's CPU time", 's per GB of bodies', lambda m: m.cpu_per_gb()),
-        figures.dots(groups, "Squid's memory", 'MB resident, peak', lambda m: m.peak_rss_mb()))
+    drawn = (figures.dots(groups, *of) for of in (
+        ('Packets dropped by the ISP', 'packets per MB', Measures.drops_per_mb),
+        ('Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
+        ("Squid's CPU time", 's per GB of bodies', Measures.cpu_per_gb),
+        ("Squid's memory", 'MB resident, peak', Measures.peak_rss_mb)))
     return [panel for panel in drawn if panel]
 
 
@@ -144,7 +128,7 @@ def settings(groups):
     """Rows of what was set for each condition."""
     for cell in map(cell_of, groups):
         yield [wording.condition(cell), wording.plain(cell.weights), _value(cell.parameters),
-               f'{cell.buffer_bytes / 1e3:g} kB', f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), _value(cell.seed)]
+               f'{cell.buffer_bytes / 1e3:g} kB', f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), cell.seed]
 
 
 def versions(run):

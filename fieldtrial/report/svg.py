@@ -3,6 +3,7 @@
 another."""
 import base64
 import io
+import re
 from html import escape
 
 import matplotlib
@@ -45,10 +46,11 @@ def draw(label, paint, *, heights=(1,), left=0.5, right=0.12, width=WIDTH, heigh
     """
     # Margins are given, not found: matplotlib's layout engines would take as long as all the rest.
     with matplotlib.rc_context(STYLE):
-        figure, stream = Figure(figsize=(width, height)), io.BytesIO()
+        figure, stream = Figure(figsize=(width, height)), io.StringIO()
         rows = figure.subplots(len(heights), sharex=True, squeeze=False, gridspec_kw={
             'height_ratios': heights, 'left': left / width, 'right': 1 - right / width, 'bottom': 0.42 / height,
             'top': 1 - 0.25 / height, 'hspace': 0.2})[:, 0]
         paint(*rows)
         figure.savefig(stream, format='svg', metadata={'Date': None, 'Creator': None, 'Type': None, 'Format': None})
-    return f'<img alt="{escape(label)}" src="data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode()}">'
+    text = re.sub(r'(\d+\.\d{2})\d+', r'\1', stream.getvalue())    # finer than anybody sees
+    return f'<img alt="{escape(label)}" src="data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}">'
