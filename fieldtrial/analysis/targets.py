@@ -339,7 +339,8 @@ def _few_and_bypass():
     ways = (('half by TCP past Squid', lambda cell: not cell.parameters.get('quic')),
             ('half by QUIC past Squid', lambda cell: bool(cell.parameters.get('quic'))))
     yield Target(BESIDE, 'what the users through Squid have', ('bypass',), of_both(Measures.served_share, percent),
-                 NOT_LESS, 0.90, 'What the users through Squid had of the link beside others past it', against=STOCK, settings=ways)
+                 NOT_LESS, 0.90, 'What the users through Squid had of the link beside others past it', against=STOCK,
+                 settings=ways)
     yield Target(BESIDE, 'throughput ratio of the users through Squid', ('bypass',), weights_error, WITHIN, 0.03,
                  "The ratio of the classes' throughput through Squid", settings=ways)
 

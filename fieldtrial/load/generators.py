@@ -29,8 +29,8 @@ class Generators:
 
     @contextlib.contextmanager
     def started(self, spec):
-        """Runs them within the block. spec: the Spec that all are told. Where that is left by an exception, what each one has
-        written is kept as it is."""
+        """Runs them within the block. spec: the Spec that all are told. Where that is left by an exception, what each
+        one has written is kept as it is."""
         try:
             with contextlib.ExitStack() as stack:
                 self._daemons = [stack.enter_context(self._start(spec, host, users))

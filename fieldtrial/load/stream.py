@@ -70,7 +70,7 @@ def send(sock, t0, rate_bps, bursts, stopped):
         if time.monotonic() > t0 + when + LATEST_S:
             skipped += 1
             continue
-        with contextlib.suppress(OSError):  # its own queue is full, or ICMP has answered one before: lost, as on the way
+        with contextlib.suppress(OSError):  # its queue is full, or ICMP has answered one before: lost, as on the way
             sock.send(NUMBER.pack(sent) + padding)
         sent += 1
     return sent, skipped

@@ -46,8 +46,8 @@ _PLOTS = (
     Plots('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
           'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.',
           'arm', figures.latency_panels, 'latency'),
-    Plots('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median to "
-          'p95, to the edge of the plot where too few finished to know p95.', '',
+    Plots('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median "
+          'to p95, to the edge of the plot where too few finished to know p95.', '',
           lambda group: [figures.page_loads(group, name) for name in cell_of(group).weights]),
     Plots('queue', "The ISP's queue", "How long a packet that arrives at the ISP's queue has to wait: backlog over C. "
           'Line: mean of each interval drawn; area: its greatest value.', 'arm', _queue, 'queue'),

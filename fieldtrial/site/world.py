@@ -184,8 +184,9 @@ class World(Scenario):
         """`alone`: on the addresses of these servers, not on all that the host has."""
         directory = self.directory / f'origin-{label}'
         only = ['--addresses', *(address for server in servers for address in server.addresses)] if alone else []
-        daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.site.origin', str(directory), *only, '--direct-port',
-                                   str(addresses.DIRECT_PORT), '--names', *(server.name for server in servers)],
+        daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.site.origin', str(directory), *only,
+                                   '--direct-port', str(addresses.DIRECT_PORT), '--names',
+                                   *(server.name for server in servers)],
                             f'nginx-{label}.log', command='nginx', cwd=ROOT)
         # Written when it listens, on whatever addresses.
         daemon.wait_until((directory / 'nginx.pid').exists, 'listening on ports 80 and 443')

@@ -61,7 +61,8 @@ def trial(tmp_path, monkeypatch, clock, cells, lanes, codes=None):
     """A Runner of [(name, seconds, lanes)], its machine and what it printed."""
     machine, out = Machine(clock, codes or {}), io.StringIO()
     monkeypatch.setattr(runner, 'Running', machine)
-    specs = [types.SimpleNamespace(name=name, directory=str(tmp_path / name), wanted_s=seconds, lanes=wants) for name, seconds, wants in cells]
+    specs = [types.SimpleNamespace(name=name, directory=str(tmp_path / name), wanted_s=seconds, lanes=wants)
+             for name, seconds, wants in cells]
     return runner.Runner(specs, tmp_path, lanes, {'version': 1, 'seed': 7}, out), machine, out
 
 

@@ -69,8 +69,8 @@ class Pages(Workload):
 class HttpsPages(Pages):
     """Over kept tunnels, as a browser of today makes them: the document on the user's tunnel to the server, then all
     other objects at once as streams of the same tunnel. Sizes, servers and think times are the same. Beside the tunnels
-    that pages use each user keeps `idle` others, to pages that were left open in other tabs: opened at the start, agreed
-    on TLS and HTTP/2, silent until the end."""
+    that pages use each user keeps `idle` others, to pages that were left open in other tabs: opened at the start,
+    agreed on TLS and HTTP/2, silent until the end."""
 
     name = 'https-pages'
     summary = 'page loads over HTTP/2 in TLS tunnels that each user keeps open, beside others that are idle'
