@@ -10,6 +10,7 @@ Over TLS it speaks HTTP/2 with those who offer it, and never closes a connection
 Started as root, nginx gives up its rights in the worker that answers; DIR must be reachable for everyone.
 """
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -128,6 +129,8 @@ class Origin:
         with open(f'{self.directory}/nginx.conf', 'w', encoding='utf-8') as file:
             file.write(self._configuration())
         _run([*self.argv(), '-t', '-q'])
+        with contextlib.suppress(FileNotFoundError):    # the check leaves one, and it is to say that somebody listens
+            os.unlink(f'{self.directory}/nginx.pid')
 
     def _configuration(self):
         user = f'user {USER} {GROUP};\n' if os.geteuid() == 0 else ''
