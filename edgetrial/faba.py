@@ -20,9 +20,9 @@ import time
 
 from fieldtrial.base import stopping
 from fieldtrial.base.errors import Stopped, TrialError
-from fieldtrial.site.edge_link import EdgeLink
 from fieldtrial.site.netns import sweep
 
+from .edge_link import EdgeLink
 from .iperf import Flow, running
 from .wire import Wire
 

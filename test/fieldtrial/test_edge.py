@@ -6,10 +6,10 @@ import struct
 import pytest
 
 from edgetrial import faba as live
+from edgetrial.edge_link import End
 from edgetrial.iperf import Flow
 from edgetrial.wire import parse
 from fieldtrial.site.msfrs_edge import with_lines
-from fieldtrial.site.edge_link import End
 
 PORTS = struct.pack('!HH', 1024, 80)
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from edgetrial.edge_link import OUT
 from edgetrial.iperf import Flow, running
 from edgetrial.wire import Wire
 from fieldtrial.site.addresses import GATEWAY_IN4
-from fieldtrial.site.edge_link import OUT
 from fieldtrial.site.msfrs_edge import CONF, totals
 from probe import Probe, send_for
 from site_in_namespaces import connection, listener
