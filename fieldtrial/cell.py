@@ -8,6 +8,7 @@ Writes requests.csv, pages.csv, bytes.csv (by the load generators), link.csv, sq
 the directory that the spec names, beside the daemons' configurations and logs.
 """
 import contextlib
+import dataclasses
 import json
 import pathlib
 import shutil
@@ -16,8 +17,9 @@ import time
 
 from .base import stopping
 from .base.errors import Stopped, TrialError
-from .base.spec import CellSpec
+from .base.spec import CellSpec, Stat
 from .load import generators, quic, stream, workloads
+from .load.spec import Spec
 from .site import arms, disturb, fabrics, versions
 from .site.meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
 from .site.world import World
@@ -71,11 +73,10 @@ def run(spec):
                 stack.enter_context(daemon)
             clients = [stack.enter_context(client) for client in quic.downloads(world, downloads)]
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
-            control = _watch(spec, world, loads, (names, squid, *origins, *behind, disturber, *clients), t0)
+            control = _watch(spec, world, loads, (names, squid, *origins, *behind, *meters, disturber, *clients), t0)
         loads.merge()
         for meter in meters:
-            if meter.failure:
-                raise TrialError(f'{type(meter).__name__}: {meter.failure}')
+            meter.check()
         if arm.scheduled:
             (directory / 'manager.yaml').write_text(meters[-1].report)
         _finish(spec, world, directory, program, control, tcp)
@@ -94,20 +95,12 @@ def _keep_files(spec, world, directory):
 
 def _load_spec(spec, world, t0):
     """What all load generators are told alike."""
-    users = []
-    for number, user in enumerate(world.users, start=1):
-        six_only = spec.six_every and number % spec.six_every == 0
-        users.append({'name': user.name, 'class': user.cls, 'addresses': [user.v6] if six_only else user.addresses})
-    alike = 'workload', 'parameters', 'seed', 'duration_s', 'drain_s', 'rate_bps'
-    made = {'version': 1, **{name: getattr(spec, name) for name in alike},
-            'classes': list(spec.weights), 'users': users, 't0_monotonic': t0,
-            'servers': [{'name': server.name, 'addresses': server.addresses, 'group': server.group,
-                         'rtt_ms': server.rtt_ms} for server in world.servers]}
-    if spec.sizes:
-        made['sizes'] = spec.sizes
-    if world.tls:
-        made.update(tls_share=spec.tls_share, tls_ca=str(world.certificate()))
-    return made
+    def kept(number, user):
+        return dataclasses.replace(user, v4=None) if spec.six_every and number % spec.six_every == 0 else user
+
+    return Spec(**vars(spec), t0_monotonic=t0, tls_ca=str(world.certificate()) if world.tls else None,
+                servers=tuple(world.servers),
+                users=tuple(kept(number, user) for number, user in enumerate(world.users, start=1)))
 
 
 def _watch(spec, world, loads, daemons, t0):
@@ -131,20 +124,17 @@ def _watch(spec, world, loads, daemons, t0):
 
 
 def _finish(spec, world, directory, program, control, tcp):
-    stat = {
-        'version': 1, 'arm': spec.arm, 'workload': spec.workload,
-        'parameters': workloads.get(spec.workload)(spec.parameters).values,
-        'rate_bps': spec.rate_bps, 'rtts_ms': list(spec.rtts_ms), 'buffer_bdp': spec.buffer_bdp,
-        'buffer_bytes': world.buffer_bytes, 'weights': spec.weights,
-        'users': {user.name: user.cls for user in world.users}, 'seed': spec.seed,
+    stat = Stat(
+        arm=spec.arm, workload=spec.workload, parameters=workloads.get(spec.workload)(spec.parameters).values,
+        rate_bps=spec.rate_bps, weights=spec.weights, users={user.name: user.cls for user in world.users},
+        t_start=spec.warmup_s, t_stop=spec.duration_s, rtts_ms=spec.rtts_ms, buffer_bdp=spec.buffer_bdp,
+        buffer_bytes=world.buffer_bytes, seed=spec.seed, versions=versions.of_world(world, program),
+        squid_conf=(world.squid_directory() / 'squid.conf').read_text(), squid_is_stock=program != spec.squid)
+    (directory / 'stat.json').write_text(json.dumps(dataclasses.asdict(stat) | {
         'groups': {host.role: [user.name for user in users] for host, users in world.groups.items()},
-        't_start': spec.warmup_s, 't_stop': spec.duration_s, 'drain_s': spec.drain_s, 'frame_overhead': 0,
-        'versions': versions.of_world(world, program), 'squid_program': str(program),
-        'squid_is_stock': program != spec.squid, 'distance': world.distance.name,
-        'bottleneck': world.bottleneck.name, 'congestion_control': control,
-        'tcp': {host.role: tcp_counters(host, before) for host, before in tcp.items()},
-        'squid_conf': (world.squid_directory() / 'squid.conf').read_text()}
-    (directory / 'stat.json').write_text(json.dumps(stat, indent=1) + '\n')
+        'squid_program': str(program), 'distance': world.distance.name, 'bottleneck': world.bottleneck.name,
+        'congestion_control': control,
+        'tcp': {host.role: tcp_counters(host, before) for host, before in tcp.items()}}, indent=1) + '\n')
 
 
 def main(argv):

@@ -8,7 +8,7 @@ from .base import stopping
 from .base.errors import Stopped, TrialError
 from .load import quic, workloads
 from .options import read
-from .runner import AROUND_S, Runner, meta_of, minutes, new_directory
+from .runner import Runner, meta_of, minutes, new_directory
 from .site import fabrics, netns, preflight
 from .site.arms import ARMS
 
@@ -17,7 +17,7 @@ QUICK_S = 560.0     #: what --quick may take for its cells; the report has the r
 
 def seconds_of(cells, lanes):
     """About how long the cells take."""
-    return plan.schedule_seconds([(spec.duration_s + spec.drain_s + AROUND_S, spec.lanes) for spec in cells], lanes)
+    return plan.schedule_seconds([(spec.wanted_s, spec.lanes) for spec in cells], lanes)
 
 
 def fitting(conditions, options, limit):
@@ -96,14 +96,14 @@ def _run(options, argv):
         runner.run()
     except Stopped as stop:   # a second signal is ignored, so the report is written to its end
         stopped = stop
-        print(f'stopped by signal {stop.signum}; everything is taken down, {runner.done} cells were complete')
+        print(f'stopped by signal {stop.signum}; everything is taken down, {len(runner.done)} cells were complete')
     if runner.done:
         bench.measure(directory)    # when all traffic has ended
         from .report import write_report   # imports numpy: not before the check that it is there
         summary = write_report(str(directory), out=sys.stdout)
     if stopped:
         return 128 + stopped.signum
-    for name, _ in runner.failed:
+    for name in runner.failed:
         print(f'this cell failed, see above: {name}')
     return 1 if runner.failed else summary.exit_code
 
@@ -126,5 +126,3 @@ def main(argv=None):
     except BrokenPipeError:   # `./trial --plan | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-
-

@@ -5,9 +5,10 @@ import os
 import pathlib
 import textwrap
 
+from .base.errors import TrialError
 from .base.paths import ROOT
 from .load import workloads
-from .load.traffic.workload import ParameterError
+from .load.traffic import sizes
 from .plan import PLANS
 from .site import bottleneck, fabrics
 from .site.arms import ARMS
@@ -74,17 +75,11 @@ def _weights(text):
 
 
 def _sizes(text):
-    kind, *numbers = text.split(':')
-    names = {'lognormal': ('m', 's', 'max'), 'fixed': ('size',)}.get(kind, ())
     try:
-        values = [float(number) for number in numbers]
-    except ValueError:
-        values = []
-    if not values or len(values) > len(names) or (kind == 'lognormal' and len(values) < 2):
-        raise argparse.ArgumentTypeError(f'{text!r}: wanted is lognormal:M:S, lognormal:M:S:MAX or fixed:BYTES')
-    read = dict(zip(names, values))
-    return {'distribution': kind, **{name: int(value) if name in ('max', 'size') else value
-                                     for name, value in read.items()}}
+        sizes.read(text, 0)
+    except TrialError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _parameter(text):
@@ -94,7 +89,7 @@ def _parameter(text):
         raise argparse.ArgumentTypeError(f'{text!r}: wanted is WORKLOAD.PARAMETER=VALUE, for example open.load=0.9')
     try:
         checked = workloads.get(workload)({parameter: value})
-    except ParameterError as error:
+    except TrialError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return workload, parameter, checked.values[parameter]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Runs the cells of a plan, several side by side, says what it is doing, and leaves a run directory behind.
 
-    build/trial/<UTC>/meta.json        what was asked, versions, which cells there are and how they ended
+    build/trial/<UTC>/meta.json        what was asked, which cells there are and how they ended
     build/trial/<UTC>/<cell>/...       see cell
 """
 import json
@@ -13,11 +13,10 @@ import time
 
 from .base.errors import TrialError
 from .base.paths import ROOT
-from .site import netns, versions
+from .plan import schedule_seconds
+from .site import netns
 from .site.processes import tail
 
-#: Setting up, the lead and taking down, beside the cell's own seconds.
-AROUND_S = 10.0
 QUIET_PROGRESS_S = 30.0
 
 
@@ -35,10 +34,6 @@ class Running:
             self.process = subprocess.Popen(
                 ['setpriv', '--pdeathsig', 'TERM', sys.executable, '-m', 'fieldtrial.cell', str(spec_file)], cwd=ROOT,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    @property
-    def wanted_s(self):
-        return self.spec.duration_s + self.spec.drain_s + AROUND_S
 
     def seconds(self):
         return time.monotonic() - self.start
@@ -58,25 +53,12 @@ class Runner:
     """Runs CellSpecs. `directory` must exist. `out` gets the progress."""
 
     def __init__(self, cells, directory, lanes, meta, out=sys.stdout):
-        self._waiting = list(cells)
+        self._waiting, self._running = list(cells), []
         self._all = len(self._waiting)
-        self._running, self._done, self._failed = [], [], []
-        self._lanes = lanes
-        self._directory = pathlib.Path(directory)
-        self._meta = meta
-        self._out = out
-        self._live = out.isatty()
-        self._told = 0.0
-
-    @property
-    def failed(self):
-        """[(cell's name, why)]."""
-        return self._failed
-
-    @property
-    def done(self):
-        """How many cells are complete."""
-        return len(self._done)
+        self.done = []          #: names of the cells that are complete
+        self.failed = {}        #: {name of a cell: why}
+        self._lanes, self._directory, self._meta = lanes, pathlib.Path(directory), meta
+        self._out, self._live, self._told = out, out.isatty(), 0.0
 
     def run(self):
         """All cells, or as many as there were before a signal. Whatever ends it, no process and no world is left."""
@@ -92,7 +74,7 @@ class Runner:
             for each in self._running:
                 each.stop()
             netns.sweep()
-            self._write_meta(complete=not self._waiting and not self._running and not self._failed)
+            self._write_meta(complete=not self._waiting and not self._running and not self.failed)
 
     def _start_what_fits(self):
         while self._waiting:
@@ -111,31 +93,28 @@ class Runner:
             self._running.remove(each)
             code = each.process.returncode
             if code == 0:
-                self._done.append(each.spec.name)
+                self.done.append(each.spec.name)
                 self._say(f'done    {each.spec.name}  ({each.seconds():.0f} s)')
             else:
                 why = tail(each.log, 25)
-                self._failed.append((each.spec.name, why))
+                self.failed[each.spec.name] = why
                 how = f'ended by signal {-code}' if code < 0 else f'exit code {code}'
                 self._say(f'FAILED  {each.spec.name}  ({how})\n{why}')
                 netns.sweep()   # if it was killed it could not clean up
 
     def seconds_left(self):
         """An estimate."""
-        lanes = max(self._lanes, 1)
-        left = sum(max(each.wanted_s - each.seconds(), 2.0) * each.lanes for each in self._running)
-        left += sum((spec.duration_s + spec.drain_s + AROUND_S) * min(spec.lanes, lanes) for spec in self._waiting)
-        longest = max((each.wanted_s - each.seconds() for each in self._running), default=0.0)
-        return max(left / lanes, longest, 0.0)
+        running = [(max(each.spec.wanted_s - each.seconds(), 2.0), each.lanes) for each in self._running]
+        return schedule_seconds(running + [(spec.wanted_s, spec.lanes) for spec in self._waiting], self._lanes)
 
     def _progress(self):
         now = time.monotonic()
         if not self._live and now - self._told < QUIET_PROGRESS_S:
             return
         self._told = now
-        parts = [f'{each.spec.name} {min(each.seconds(), each.wanted_s):.0f}/{each.wanted_s:.0f} s'
+        parts = [f'{each.spec.name} {min(each.seconds(), each.spec.wanted_s):.0f}/{each.spec.wanted_s:.0f} s'
                  for each in self._running]
-        ended = len(self._done) + len(self._failed)
+        ended = len(self.done) + len(self.failed)
         line = f'{ended} of {self._all} cells, about {minutes(self.seconds_left())} to go: {", ".join(parts)}'
         if self._live:
             width = os.get_terminal_size(self._out.fileno()).columns
@@ -155,10 +134,8 @@ class Runner:
             self._out.flush()
 
     def _write_meta(self, complete):
-        meta = {**self._meta, 'complete': complete, 'cells_done': self._done,
-                'cells_failed': {name: why for name, why in self._failed},
-                'cells_left_out': [spec.name for spec in self._waiting] +
-                                  [each.spec.name for each in self._running]}
+        meta = {**self._meta, 'complete': complete, 'cells_done': self.done, 'cells_failed': self.failed,
+                'cells_left_out': [each.name for each in (*self._waiting, *(each.spec for each in self._running))]}
         path = self._directory / 'meta.json'
         path.with_suffix('.new').write_text(json.dumps(meta, indent=1) + '\n')
         path.with_suffix('.new').rename(path)
@@ -188,6 +165,4 @@ def meta_of(options, argv, conditions, not_run):
     """What meta.json says beside how the cells ended. not_run: sentences on arms that the kernel cannot run."""
     return {'version': 1, 'argv': list(argv), 'utc': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
             'quick': options.quick, 'seed': options.seeds[0], 'lanes': options.lanes, 'processors': os.cpu_count(),
-            'conditions': len(conditions), 'not_run': not_run, 'versions': versions.all_of(options.squid)}
-
-
+            'conditions': len(conditions), 'not_run': not_run}

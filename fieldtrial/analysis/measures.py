@@ -58,22 +58,13 @@ class Measures:
 
     # --- bytes -------------------------------------------------------------------------------------------------------
 
-    @property
-    def exact_bytes(self):
-        """Whether received bytes were sampled; otherwise those of a request are spread over its time."""
-        return self.cell.received is not None
-
     def user_bytes(self, start=None, stop=None):
         """{user: body bytes received in [start, stop]}; the measured interval if not given."""
         cell = self.cell
         start, stop = cell.start if start is None else start, cell.stop if stop is None else stop
-        if self.exact_bytes:
-            times = cell.received['t']
-            return {user: stats.increase(times, cell.received[user], start, stop) if user in cell.received else 0.0
-                    for user in cell.users}
-        requests = cell.requests
-        parts = stats.spread_bytes(requests['t_first_byte'], requests['t_end'], requests['bytes'], start, stop)
-        return {user: float(parts[requests['user'] == user].sum()) for user in cell.users}
+        times = cell.received['t']
+        return {user: stats.increase(times, cell.received[user], start, stop) if user in cell.received else 0.0
+                for user in cell.users}
 
     def class_bytes(self, start=None, stop=None):
         """{class: body bytes received in [start, stop]}, classes in the order of the weights."""
@@ -186,11 +177,6 @@ class Measures:
         _, delays, held = self.queue_samples
         return stats.weighted_mean(delays, held)
 
-    def queue_p95_ms(self):
-        """Delay in the ISP's queue that is not exceeded in 95 % of the time, ms."""
-        _, delays, held = self.queue_samples
-        return stats.weighted_quantile(delays, held, 0.95)
-
     def drops(self):
         """Packets that the ISP's queue dropped."""
         return self._link('drops')
@@ -212,14 +198,9 @@ class Measures:
 
     # --- the gateway -------------------------------------------------------------------------------------------------
 
-    def _squid(self):
-        if self.cell.squid is None:
-            raise StatsError('squid.csv was not written')
-        return self.cell.squid
-
     def cpu_seconds(self):
         """CPU seconds (user and system) of the Squid processes."""
-        squid = self._squid()
+        squid = self.cell.squid
         return stats.increase(squid['t'], squid['cpu_s'], self.cell.start, self.cell.stop)
 
     def cpu_per_gb(self):
@@ -231,7 +212,7 @@ class Measures:
 
     def peak_rss_mb(self):
         """Greatest resident memory of the Squid processes, MB (10^6 bytes)."""
-        squid = self._squid()
+        squid = self.cell.squid
         return float(squid['rss_kb'][stats.in_interval(squid['t'], self.cell.start, self.cell.stop)].max()) * KB / 1e6
 
     # --- what users see ----------------------------------------------------------------------------------------------
@@ -259,8 +240,6 @@ class Measures:
             low, high = SIZES[size]
             chosen &= (requests['size'] > low) & (requests['size'] <= high)
         if near is not None:
-            if 'rtt_ms' not in requests:
-                raise StatsError('requests.csv has no rtt_ms')
             chosen &= (requests['rtt_ms'] <= np.median(requests['rtt_ms'])) == near
         return self._of(requests, chosen)
 
@@ -276,14 +255,14 @@ class Measures:
 
     def failed_share(self):
         """Share of the requests begun in the interval that were refused or failed."""
-        begun = self._begun(self.cell.requests)
-        if not begun.any():
-            raise StatsError('no request began in the measured interval')
-        return float(np.isin(self.cell.requests['outcome'][begun], FAILED).mean())
+        return self._share(*FAILED)
 
     def unfinished_share(self):
         """Share of the requests begun in the interval that were cut at the end of the run."""
+        return self._share('unfinished')
+
+    def _share(self, *outcomes):
         begun = self._begun(self.cell.requests)
         if not begun.any():
             raise StatsError('no request began in the measured interval')
-        return float((self.cell.requests['outcome'][begun] == 'unfinished').mean())
+        return float(np.isin(self.cell.requests['outcome'][begun], outcomes).mean())

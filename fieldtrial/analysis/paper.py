@@ -10,8 +10,6 @@ from collections import namedtuple
 Figure = namedtuple('Figure', 'value unit source')
 Figure.__doc__ = 'One published figure: its value, its unit and where the paper prints it.'
 
-WEIGHTS = (4, 2, 1)
-
 FAIRNESS_SIMULATION = Figure((3.96, 1.98, 1.0), "ratio of the classes' throughput", 'section 5.2, fig. 8a')
 FAIRNESS_TRIAL = Figure((1.03e6, 0.52e6, 0.26e6), 'bit/s', 'section 7 (1)')
 USER_RATE_CLASS1 = Figure(270e3, 'bit/s per user, 4 users in each class', 'section 5.4, fig. 10a')

@@ -151,7 +151,7 @@ def undisturbed(measures):
     where not everybody always wanted more, or where a class received nothing in one."""
     length, cell = RECOVERED_S - SETTLED_S, measures.cell
     begins = np.arange(cell.start, cell.stop - length + 1e-9, length)
-    if not measures.saturated() or cell.workload == 'disturbed' or len(begins) < 4 or not measures.exact_bytes:
+    if not measures.saturated() or cell.workload == 'disturbed' or len(begins) < 4:
         raise StatsError('no four times of ten seconds that are alike')
     return float(np.mean([abs(stats.worst(measures.ratios(begin, begin + length)[1])) for begin in begins]))
 

@@ -7,14 +7,14 @@ stopped half-way can still be judged by what it has.
 """
 import csv
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from ..base import strict
+from ..base import typed
 from ..base.errors import TrialError
-from ..base.spec import Condition
+from ..base.spec import Stat
 
 STAT = 'stat.json'
 TEXT = {'user', 'class', 'server', 'outcome', 'page', 'kind', 'scheme'}
@@ -24,7 +24,7 @@ COLUMNS = {
     'link.csv': ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'),
     'squid.csv': ('t', 'cpu_s', 'rss_kb'),
     'window.csv': ('t', 'w', 'wplus', 'u'),
-    'requests.csv': ('t_start', 't_first_byte', 't_end', 'user', 'class', 'size', 'bytes', 'outcome'),
+    'requests.csv': ('t_start', 't_first_byte', 't_end', 'user', 'class', 'rtt_ms', 'size', 'bytes', 'outcome'),
     'pages.csv': ('t_start', 't_end', 'user', 'class', 'outcome'),
     'bytes.csv': ('t',),
     'cbr1-received.csv': ('t', 'bytes'),
@@ -92,39 +92,34 @@ def _check_order(path, table):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell(Condition):
-    """One arm under one workload: what was set, and what was recorded. Tables that were not written are None."""
+class Cell(Stat):
+    """One arm under one workload: what was set, and what was recorded. Tables that were not written are None. `users`
+    are those who are served by Squid."""
 
     path: Path
-    weights: dict           # {class: weight}, highest class first
-    users: dict             # {user: class} of those who are served by Squid
     cut: float              # when what was still in flight was cut, s; at least `stop`
-    buffer_bytes: float = None
-    versions: dict = field(default_factory=dict)
-    squid_conf: str = ''
-    unpatched: bool = None  # whether Squid was the unpatched program; None: not recorded
-    sizes: dict = field(default_factory=dict)
-    phases: list = field(default_factory=list)
-    direct: dict = field(default_factory=dict)      # {user: class} of those who bypass Squid
-    tunnels: dict = field(default_factory=dict)     # counts: opened, failed, lost before their time
-    link: dict = None
-    squid: dict = None
+    sizes: dict
+    phases: list
+    direct: dict            # {user: class} of those who bypass Squid
+    tunnels: dict           # counts: opened, failed, lost before their time
+    link: dict
+    squid: dict
+    requests: dict
+    received: dict
     window: dict = None
-    requests: dict = None
     pages: dict = None
-    received: dict = None
     beside: dict = None     # each second's bytes of a constant-rate stream
     repeated: bool = False  # whether the run has it with other seeds too
 
     @property
     def start(self):
         """Where the measured interval begins, s."""
-        return self.warmup_s
+        return self.t_start
 
     @property
     def stop(self):
         """Where it ends, s."""
-        return self.duration_s
+        return self.t_stop
 
     @property
     def seconds(self):
@@ -162,37 +157,22 @@ def _without(users, table):
 
 def read_cell(directory):
     """The Cell in `directory`. TrialError if something needed is missing or wrong."""
-    where = directory / STAT
-    stat, meta = strict.read(where), strict.read(directory / 'meta.json')
-    told = strict.Value(stat, where, ': ')
-    weights = told.table('weights', lambda weight: weight.number('', low=0.0))
-    users = told.table('users', lambda name: name.text())
-    for user, name in users.items():
-        if name not in weights:
-            told.refuse(f'users.{user}', name, 'one of ' + ', '.join(weights))
-    for name in (name for name, weight in weights.items() if not weight):
-        told.refuse(f'weights.{name}', 0, 'above 0')
-    start, stop = told.number('t_start', low=0.0), told.number('t_stop', low=0.0)
-    if not stop > start:
-        told.refuse('t_stop', stop, f'after t_start, {start:g}')
-    direct = {user: users[user] for user in meta.get('direct') or () if user in users}
+    stat, meta = Stat.read(directory / STAT), typed.read(directory / 'meta.json')
+    direct = {user: stat.users[user] for user in meta.get('direct') or () if user in stat.users}
+    users = {user: name for user, name in stat.users.items() if user not in direct}
 
-    def table(name, empty=True):
-        """None for one that is not there, or has no rows and may not be `empty`."""
+    def table(name):
+        """None for one that is not there, or has no rows."""
         found = read_table(directory / name) if (directory / name).exists() else None
-        return found if found and (empty or len(next(iter(found.values())))) else None
+        return found if found and len(next(iter(found.values()))) else None
 
     return Cell(
-        path=directory, arms=(told.text('arm'),), workload=told.text('workload'),
-        parameters=stat.get('parameters') or {}, rate_bps=told.number('rate_bps', low=1.0), seed=stat.get('seed'),
-        warmup_s=start, duration_s=stop, buffer_bdp=stat.get('buffer_bdp'), rtts_ms=tuple(stat.get('rtts_ms') or ()),
-        weights=weights, users={user: name for user, name in users.items() if user not in direct}, direct=direct,
-        cut=max(stop, meta.get('t_end') or stop), buffer_bytes=stat.get('buffer_bytes'),
-        versions=stat.get('versions') or {}, squid_conf=stat.get('squid_conf') or '',
-        unpatched=stat.get('squid_is_stock'), sizes=(meta.get('spec') or {}).get('sizes') or {}, phases=meta.get('phases') or [],
-        tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'), squid=table('squid.csv'),
-        window=table('window.csv', False), requests=_without(direct, read_table(directory / 'requests.csv')),
-        pages=table('pages.csv', False), received=table('bytes.csv'), beside=table('cbr1-received.csv'))
+        **vars(stat) | {'users': users}, direct=direct, path=directory,
+        cut=max(stat.t_stop, meta.get('t_end') or stat.t_stop), sizes=(meta.get('spec') or {}).get('sizes') or {},
+        phases=meta.get('phases') or [], tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'),
+        squid=read_table(directory / 'squid.csv'), requests=_without(direct, read_table(directory / 'requests.csv')),
+        received=read_table(directory / 'bytes.csv'), window=table('window.csv'), pages=table('pages.csv'),
+        beside=table('cbr1-received.csv'))
 
 
 def read_run(directory):
@@ -200,7 +180,7 @@ def read_run(directory):
     directory = Path(directory)
     if not directory.is_dir():
         raise LoadError(f'{directory}: no such directory; give the directory of a run, as in build/trial/<UTC time>')
-    meta = strict.read(directory / 'meta.json') if (directory / 'meta.json').exists() else {}
+    meta = typed.read(directory / 'meta.json') if (directory / 'meta.json').exists() else {}
     found = sorted(entry for entry in directory.iterdir() if entry.is_dir())
     if not any((path / STAT).exists() for path in found):
         raise LoadError(f'{directory}: no cell here (no subdirectory holds a {STAT}); was the run stopped at once?')
@@ -217,4 +197,4 @@ def read_run(directory):
     if len({cell.seed for cell in cells}) > 1:
         cells = [replace(cell, repeated=True) for cell in cells]
     bench = directory / 'bench.json'
-    return Run(directory, meta, cells, left_out, strict.read(bench) if bench.exists() else None)
+    return Run(directory, meta, cells, left_out, typed.read(bench) if bench.exists() else None)

@@ -32,19 +32,6 @@ def increase(times, counts, start, stop):
     return counter_at(times, counts, stop) - counter_at(times, counts, start)
 
 
-def spread_bytes(first_byte, end, size, start, stop):
-    """Bytes of each transfer that fall into [start, stop], spread evenly over [first_byte, end].
-
-    Only for runs without received-byte samples: a transfer that paused is not even, and the error is up to one
-    transfer's size at each edge of the interval. Transfers without a first byte (nan) brought nothing.
-    """
-    first_byte, end, size = (np.asarray(column, float) for column in (first_byte, end, size))
-    length = np.maximum(end - first_byte, 1e-6)     # a small object may come whole with its first byte
-    overlap = np.minimum(first_byte + length, stop) - np.maximum(first_byte, start)
-    part = np.clip(overlap / length, 0, 1)
-    return np.where(np.isnan(first_byte), 0, size * np.nan_to_num(part))
-
-
 def utilisation(link_bytes, seconds, rate_bps):
     """Share of the capacity `rate_bps` that `link_bytes` (with headers) used in `seconds`."""
     return link_bytes * 8 / (seconds * rate_bps)
@@ -130,8 +117,6 @@ class Survival:
         durations, finished = np.asarray(durations, float), np.asarray(finished, bool)
         if len(durations) == 0:
             raise StatsError('no request')
-        if len(durations) != len(finished):
-            raise StatsError('as many durations as outcomes are needed')
         if np.any(~np.isfinite(durations)) or np.any(durations < 0):
             raise StatsError('a latency is negative or missing')
         # A cut at the same age as a completion was still running then: completions first.

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the field trial must reach, as data: which arms, under which workload, by which figure, within which limit."""
 import math
+import operator
 from dataclasses import dataclass, field
 from typing import Callable
 
 from ..base.disturbance import LABELS as DISTURBANCES
 from . import paper, recovery, stats, wording
-from .measures import SIZE_LABELS
+from .measures import SIZE_LABELS, Measures
 from .stats import StatsError
 from .wording import percent, seconds
 from .workloads import WORKLOADS
@@ -31,7 +32,7 @@ class Target:
     """What an arm must reach.
 
     `measure(ours)` or, with `against`, `measure(ours, other)` on Measures gives a Figure. `limit` is a number, or a
-    function of the cell; `sense` is "<=", ">=" or "<". `settings` are ((words, test of a cell), ...): those that a full
+    function of the cell. `settings` are ((words, test of a cell), ...): those that a full
     run must have. Every cell of `workloads` that passes `only` is judged, whether it is one of the settings or not.
     "{first}" in `name` and `plain` stands for the class with the greatest weight.
     """
@@ -40,9 +41,8 @@ class Target:
     name: str
     workloads: tuple
     measure: Callable
-    sense: str
+    rule: tuple             # (value, limit) -> whether it is reached; limit -> words
     limit: object
-    wanted: Callable        # limit -> words
     plain: str              # what is measured, as the subject of a sentence
     against: str = None
     arm: str = OURS
@@ -51,7 +51,11 @@ class Target:
 
     def reached(self, value, limit):
         """Whether `value` meets `limit`."""
-        return {'<=': value <= limit, '>=': value >= limit, '<': value < limit}[self.sense]
+        return self.rule[0](value, limit)
+
+    def wanted(self, limit):
+        """In words."""
+        return self.rule[1](limit)
 
     def compared(self):
         """Which arms, in words."""
@@ -129,12 +133,17 @@ def utilisation(measures):
 
 # --- figures of two arms ---------------------------------------------------------------------------------------------
 
-def _compared(value, reference, ours, other, form, resample=None):
+def _compared(value, reference, form, interval=None):
     share = ratio(value, reference)
-    interval = _interval(resample, ours, other) if resample else None
     words = percent(share) if math.isfinite(share) else 'more'
     return Figure(share, f'{words} ({form(value)} / {form(reference)})', interval,
                   f"{form(value)}, {words} of {{other}}'s {form(reference)}")
+
+
+def _relative(statistic, mine, theirs, interval=True):
+    """Of two Samples."""
+    return _compared(statistic(mine), statistic(theirs), seconds,
+                     _interval(statistic, mine, theirs) if interval else None)
 
 
 def _interval(resample, ours, other):
@@ -165,17 +174,15 @@ def latency(statistic, name=None, size=None, of_all=False):
     and a size; against the same of the other arm, or against all its classes (`of_all`)."""
     def measure(ours, other):
         chosen = name(ours.cell.weights) if callable(name) else name
-        mine, theirs = ours.sample(chosen, size), other.sample(None if of_all else chosen, size)
-        return _compared(statistic(mine), statistic(theirs), mine, theirs, seconds, statistic)
+        return _relative(statistic, ours.sample(chosen, size), other.sample(None if of_all else chosen, size))
     return measure
 
 
 def relative_mean(ours, other, name=None, size=None, near=None):
     """Figure of two arms: mean latency of a class, a size or a group of servers; with an interval only over all
     requests, because each takes hundreds of draws."""
-    mine, theirs = ours.sample(name, size, near), other.sample(name, size, near)
-    resample = _mean if name is size is near is None else None
-    return _compared(mine.mean(), theirs.mean(), mine, theirs, seconds, resample)
+    which = name, size, near
+    return _relative(_mean, ours.sample(*which), other.sample(*which), interval=which == (None, None, None))
 
 
 def worst_class(statistic, size=None):
@@ -189,25 +196,20 @@ def worst_class(statistic, size=None):
     return measure
 
 
-def pages(statistic, name):
-    """Figure of two arms: `statistic` of the page loads of one class."""
-    def measure(ours, other):
-        mine, theirs = (side.page_sample(name(side.cell.weights)) for side in (ours, other))
-        return _compared(statistic(mine), statistic(theirs), mine, theirs, seconds, statistic)
-    return measure
+def pages(name):
+    """Figure of two arms: mean of the page loads of one class."""
+    return lambda ours, other: _relative(_mean, *(side.page_sample(name(side.cell.weights)) for side in (ours, other)))
 
 
 def of_both(value, form):
     """Figure of two arms: ratio of a method of Measures, without an interval."""
-    def measure(ours, other):
-        return _compared(value(ours), value(other), ours, other, form)
-    return measure
+    return lambda ours, other: _compared(value(ours), value(other), form)
 
 
 def alike(value, form):
     """Figure of two arms: how far a figure of one is from that of the other, as a share of it."""
     def measure(ours, other):
-        if not other.cell.unpatched:
+        if not other.cell.squid_is_stock:
             raise StatsError('the stock Squid of this run is the patched one')
         mine, theirs = value(ours), value(other)
         apart = mine / theirs - 1
@@ -241,19 +243,15 @@ def _buffers(*bdps):
 
 
 def _deep(cell):
-    return cell.buffer_bdp is not None and cell.buffer_bdp >= DEEP_BDP
+    return cell.buffer_bdp >= DEEP_BDP
 
 
-def _at_most(limit):
-    return f'at most {percent(limit, 0)}'
-
-
-def _at_least(limit):
-    return f'at least {percent(limit, 2)}'
-
-
-def _within(limit):
-    return f'within {percent(limit, 0)}'
+AT_MOST = operator.le, lambda limit: f'at most {percent(limit, 0)}'
+AT_LEAST = operator.ge, lambda limit: f'at least {percent(limit, 2)}'
+WITHIN = operator.le, lambda limit: f'within {percent(limit, 0)}'
+BELOW = operator.lt, lambda limit: f'below {percent(limit, 0)}'
+MOST_MS = operator.le, lambda limit: f'at most {limit:g} ms'
+NOT_LESS = operator.ge, lambda limit: f'at least {percent(limit, 0)}'
 
 
 def _table_1(cell):
@@ -287,55 +285,44 @@ _TUNNEL_RATIOS = (*_RATES, *_UNEQUAL, *((f'servers at {rtt:g} ms', lambda cell, 
                                        for rtt in (2.0, 200.0)))
 
 
-def _mean_queue(measures):
-    return measures.queue_mean_ms()
-
-
-def _milliseconds(value):
-    return f'{wording.number(value)} ms'
-
-
-def _drops(measures):
-    return measures.drops_per_mb()
-
-
 def _cpu(value):
     return f'{wording.number(value)} s/GB'
 
 
-def _per_megabyte(value):
-    return f'{wording.number(value)}/MB'
+QUEUE_OF_BOTH = of_both(Measures.queue_mean_ms, lambda ms: f'{wording.number(ms)} ms')
+DROPS_OF_BOTH = of_both(Measures.drops_per_mb, lambda count: f'{wording.number(count)}/MB')
 
 
 def _over_tunnels():
     """What today's traffic must have: https-backlogged, https-pages, https-open."""
-    yield Target(TUNNELS, 'throughput ratio, kept tunnels', ('https-backlogged',), weights_error, '<=', 0.03, _within,
+    yield Target(TUNNELS, 'throughput ratio, kept tunnels', ('https-backlogged',), weights_error, WITHIN, 0.03,
                  "The ratio of the classes' throughput", settings=_TUNNEL_RATIOS)
-    for name, against, limit in (('{first}', STOCK, 0.60), ('{first}', HTB, 0.85), ('all pages', STOCK, 1.00)):
-        yield Target(TUNNELS, f'{name} against {"stock" if against == STOCK else "HTB"}, kept tunnels', ('https-pages',),
-                     pages(_mean, first_class if name == '{first}' else all_classes), '<=', limit, _at_most,
+    for name, which, against, word, limit in (('{first}', first_class, STOCK, 'stock', 0.60),
+                                              ('{first}', first_class, HTB, 'HTB', 0.85),
+                                              ('all pages', all_classes, STOCK, 'stock', 1.00)):
+        yield Target(TUNNELS, f'{name} against {word}, kept tunnels', ('https-pages',), pages(which), AT_MOST, limit,
                      f'The mean page load of {name}', against=against, settings=_IDLE)
-    yield Target(TUNNELS, 'mean delay in the queue, pages', ('https-pages',), of_both(_mean_queue, _milliseconds), '<=',
-                 0.50, _at_most, "The mean delay in the ISP's queue", against=STOCK, settings=_IDLE)
-    yield Target(TUNNELS, 'drops per MB, pages', ('https-pages',), of_both(_drops, _per_megabyte), '<=', 0.10, _at_most,
+    yield Target(TUNNELS, 'mean delay in the queue, pages', ('https-pages',), QUEUE_OF_BOTH, AT_MOST, 0.50,
+                 "The mean delay in the ISP's queue", against=STOCK, settings=_IDLE)
+    yield Target(TUNNELS, 'drops per MB, pages', ('https-pages',), DROPS_OF_BOTH, AT_MOST, 0.10,
                  'The number of packets dropped per megabyte', against=STOCK, settings=_IDLE)
     for name, which, limit in (('{first}', first_class, 0.40), ('all objects', None, 0.85)):
-        yield Target(TUNNELS, f'{name}, open arrivals, mean', ('https-open',), latency(_mean, which), '<=', limit,
-                     _at_most, f'The mean latency of {name}', against=STOCK, settings=_LOAD_95)
+        yield Target(TUNNELS, f'{name}, open arrivals, mean', ('https-open',), latency(_mean, which), AT_MOST, limit,
+                     f'The mean latency of {name}', against=STOCK, settings=_LOAD_95)
     saturated = ('https-backlogged', 'backlogged')
-    yield Target(QUEUE, 'mean delay, saturated', saturated, queue_delay, '<=', 60.0, lambda ms: f'at most {ms:g} ms',
+    yield Target(QUEUE, 'mean delay, saturated', saturated, queue_delay, MOST_MS, 60.0,
                  "The mean delay in the ISP's queue", settings=_SATURATED)
-    yield Target(QUEUE, 'utilisation, saturated', saturated, utilisation, '>=', 0.985, _at_least,
+    yield Target(QUEUE, 'utilisation, saturated', saturated, utilisation, AT_LEAST, 0.985,
                  'The utilisation of the link', settings=_SATURATED)
 
 
 def _off_is_stock():
     """That the patched Squid may stand for the unpatched one; judged where a run has both."""
     for name, value, form in (('mean latency', lambda m: m.sample().mean(), seconds),
-                              ('utilisation', lambda m: m.utilisation(), percent),
-                              ('CPU seconds per byte', lambda m: m.cpu_per_gb(), _cpu)):
+                              ('utilisation', Measures.utilisation, percent),
+                              ('CPU seconds per byte', Measures.cpu_per_gb, _cpu)):
         yield Target(SAME, f'{name}, off against unpatched', ('https-backlogged', 'https-open', 'backlogged', 'open'),
-                     alike(value, form), '<=', 0.05, _within, f'The {name} of the patched Squid with msfrs off',
+                     alike(value, form), WITHIN, 0.05, f'The {name} of the patched Squid with msfrs off',
                      against=STOCK, arm=OFF)
 
 
@@ -347,24 +334,24 @@ def _few_and_bypass():
     near = (('27 downloads from servers at 2 ms, 10 Mbit/s', lambda cell: (
         cell.parameters.get('downloads', 0) * len(cell.users) == 27 and set(cell.rtts_ms) == {2.0}
         and cell.rate_bps == 10e6)),)
-    yield Target(FEW, 'throughput ratio, few users', ('few',), weights_error, '<=', 0.03, _within,
+    yield Target(FEW, 'throughput ratio, few users', ('few',), weights_error, WITHIN, 0.03,
                  "The ratio of the classes' throughput", settings=(*downloads, *near))
     ways = (('half by TCP past Squid', lambda cell: not cell.parameters.get('quic')),
             ('half by QUIC past Squid', lambda cell: bool(cell.parameters.get('quic'))))
-    yield Target(BESIDE, 'what the users through Squid have', ('bypass',), of_both(lambda m: m.served_share(), percent),
-                 '>=', 0.90, lambda limit: f'at least {percent(limit, 0)}',
-                 'What the users through Squid had of the link beside others past it', against=STOCK, settings=ways)
-    yield Target(BESIDE, 'throughput ratio of the users through Squid', ('bypass',), weights_error, '<=', 0.03, _within,
+    yield Target(BESIDE, 'what the users through Squid have', ('bypass',), of_both(Measures.served_share, percent),
+                 NOT_LESS, 0.90, 'What the users through Squid had of the link beside others past it', against=STOCK,
+                 settings=ways)
+    yield Target(BESIDE, 'throughput ratio of the users through Squid', ('bypass',), weights_error, WITHIN, 0.03,
                  "The ratio of the classes' throughput through Squid", settings=ways)
 
 
 def _after_disturbances():
     for label in DISTURBANCES.values():
-        yield Target(DISTURBED, f'all occurrences together: {label}', ('disturbed',), pooled_error(label), '<=', 0.03,
-                     _within, "The ratio of the classes' throughput 10 to 20 s after all such disturbances",
+        yield Target(DISTURBED, f'all occurrences together: {label}', ('disturbed',), pooled_error(label), WITHIN, 0.03,
+                     "The ratio of the classes' throughput 10 to 20 s after all such disturbances",
                      only=lambda cell, label=label: [phase.get('after') for phase in cell.phases].count(label) > 1)
-        yield Target(DISTURBED, f'throughput ratio after: {label}', ('disturbed',), recovery_error(label), '<=', 0.03,
-                     _within, "The ratio of the classes' throughput 10 to 20 s after the disturbance",
+        yield Target(DISTURBED, f'throughput ratio after: {label}', ('disturbed',), recovery_error(label), WITHIN, 0.03,
+                     "The ratio of the classes' throughput 10 to 20 s after the disturbance",
                      settings=((label, lambda cell: True),), only=lambda cell, label=label: label in {
                          phase.get('after') for phase in cell.phases})
 
@@ -375,7 +362,7 @@ def _small_objects():
         for who, measure, limit in (('{first}', latency(statistic, first_class, 'small'), 0.30),
                                     ('all classes', latency(statistic, None, 'small'), 0.40),
                                     ('every class', worst_class(statistic, 'small'), 0.60)):
-            yield Target(SMALL, who + f', {word}', ('backlogged',), measure, '<=', limit, _at_most,
+            yield Target(SMALL, who + f', {word}', ('backlogged',), measure, AT_MOST, limit,
                          f'The {word} latency of objects {size} (' + who + ')', against=STOCK, settings=_RATES)
 
 
@@ -384,44 +371,38 @@ TARGETS = (
     *_few_and_bypass(),
     *_after_disturbances(),
     *_off_is_stock(),
-    Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, '<=', 0.02, _within,
+    Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, WITHIN, 0.02,
            "The ratio of the classes' throughput", settings=_RATES),
-    Target(SHARING, 'ratio per user', ('unequal',), weights_error, '<=', 0.02, _within,
+    Target(SHARING, 'ratio per user', ('unequal',), weights_error, WITHIN, 0.02,
            'The ratio of the throughput per user', settings=_UNEQUAL),
-    Target(SHARING, 'ratio in every phase', ('phases',), phases_error, '<=', 0.02, _within,
+    Target(SHARING, 'ratio in every phase', ('phases',), phases_error, WITHIN, 0.02,
            'The ratio of the throughput in the worst phase', settings=_PHASES),
-    *(Target(SHARING, f'utilisation, {WORKLOADS[name].title.lower()}', (name,), utilisation, '>=', 0.98, _at_least,
+    *(Target(SHARING, f'utilisation, {WORKLOADS[name].title.lower()}', (name,), utilisation, AT_LEAST, 0.98,
              'The utilisation of the link', settings=settings)
       for name, settings in (('backlogged', _RATES), ('unequal', _UNEQUAL), ('phases', _PHASES))),
-    Target(CBR, 'utilisation', ('cbr',), utilisation, '>=', _table_1, _at_least,
+    Target(CBR, 'utilisation', ('cbr',), utilisation, AT_LEAST, _table_1,
            'The utilisation of the link under CBR', settings=_with(
                'share', 0.2, 0.4, 0.6, form=lambda share: f'CBR {share * 100:g} %')),
-    Target(BESIDE, 'with what comes beside Squid, a fair share', ('excess',), beside_error, '<=', 0.05, _within,
+    Target(BESIDE, 'with what comes beside Squid, a fair share', ('excess',), beside_error, WITHIN, 0.05,
            'What a user had who also received traffic beside Squid', arm=EDGE,
            settings=(('one user of the first class', lambda cell: True),)),
     *_small_objects(),
-    Target(OPEN, 'all objects, mean', ('open',), latency(_mean), '<=', 1.00, _at_most,
+    Target(OPEN, 'all objects, mean', ('open',), latency(_mean), AT_MOST, 1.00,
            'The mean latency of all objects', against=STOCK, settings=_LOADS),
-    Target(OPEN, "{first} against stock's mean of all", ('open',), latency(_mean, first_class, of_all=True), '<=', 0.65,
-           _at_most, 'The mean latency of {first}', against=STOCK, settings=_LOADS),
-    Target(OPEN, 'better than HTB in every class', ('open',), worst_class(_mean), '<', 1.00,
-           lambda limit: f'below {percent(limit, 0)}', 'The mean latency of the class that does worst', against=HTB,
-           settings=_LOADS),
-    Target(PAGES, '{first} against stock', ('pages',), pages(_mean, first_class), '<=', 0.70, _at_most,
+    Target(OPEN, "{first} against stock's mean of all", ('open',), latency(_mean, first_class, of_all=True), AT_MOST,
+           0.65, 'The mean latency of {first}', against=STOCK, settings=_LOADS),
+    Target(OPEN, 'better than HTB in every class', ('open',), worst_class(_mean), BELOW, 1.00,
+           'The mean latency of the class that does worst', against=HTB, settings=_LOADS),
+    Target(PAGES, '{first} against stock', ('pages',), pages(first_class), AT_MOST, 0.70,
            'The mean page load of {first}', against=STOCK, settings=_buffers(1.5, 10.0)),
-    Target(PAGES, '{first} against HTB', ('pages',), pages(_mean, first_class), '<=', 0.90, _at_most,
+    Target(PAGES, '{first} against HTB', ('pages',), pages(first_class), AT_MOST, 0.90,
            'The mean page load of {first}', against=HTB, settings=_buffers(1.5, 10.0)),
-    Target(QUEUE, 'mean delay, deep buffer', ('backlogged', 'pages'),
-           of_both(_mean_queue, _milliseconds), '<=', 0.50, _at_most,
+    Target(QUEUE, 'mean delay, deep buffer', ('backlogged', 'pages'), QUEUE_OF_BOTH, AT_MOST, 0.50,
            "The mean delay in the ISP's queue", against=STOCK, only=_deep,
            settings=((f'ISP buffer of at least {DEEP_BDP:g} BDP', _deep),)),
-    Target(QUEUE, 'drops per MB', ('backlogged', 'pages'),
-           of_both(_drops, _per_megabyte), '<=', 1 / 3, _at_most,
+    Target(QUEUE, 'drops per MB', ('backlogged', 'pages'), DROPS_OF_BOTH, AT_MOST, 1 / 3,
            'The number of packets dropped per megabyte', against=STOCK,
            settings=(('saturated, or pages', lambda cell: True),)),
-    Target(COST, 'CPU seconds per byte', ('backlogged',),
-           of_both(lambda m: m.cpu_per_gb(), _cpu), '<=', 0.75, _at_most,
+    Target(COST, 'CPU seconds per byte', ('backlogged',), of_both(Measures.cpu_per_gb, _cpu), AT_MOST, 0.75,
            "Squid's CPU time for the same bytes", against=STOCK, settings=_RATES),
 )
-
-

@@ -103,13 +103,6 @@ def users(cell):
     return '+'.join(str(cell.users_of(name)) for name in cell.weights) + ' users'
 
 
-def buffer(cell):
-    """The ISP's buffer in bandwidth-delay products and bytes, as far as recorded."""
-    if cell.buffer_bdp is not None:
-        return f'ISP buffer {cell.buffer_bdp:g} BDP'
-    return f'ISP buffer {cell.buffer_bytes / 1e3:g} kB' if cell.buffer_bytes else 'ISP buffer not recorded'
-
-
 def setting(cell):
     """What tells one condition of a workload from another, in a few words."""
     words = [rate(cell.rate_bps)]
@@ -134,7 +127,7 @@ def setting(cell):
         words.append(f"{parameters['repeat']:g} times")
     if len(set(cell.rtts_ms)) == 1:
         words.append(f'servers at {cell.rtts_ms[0]:g} ms')
-    words.append(buffer(cell))
+    words.append(f'ISP buffer {cell.buffer_bdp:g} BDP')
     if cell.repeated:
         words.append(f'seed {cell.seed}')
     return ', '.join(words)
@@ -155,7 +148,7 @@ def condition_order(cell):
     known = list(workloads.WORKLOADS)
     place = known.index(cell.workload) if cell.workload in known else len(known)
     parameters = sorted((key, str(value)) for key, value in cell.parameters.items())
-    return (place, cell.rate_bps, parameters, cell.buffer_bdp or 0, cell.buffer_bytes or 0, str(cell.condition()))
+    return (place, cell.rate_bps, parameters, cell.buffer_bdp, cell.buffer_bytes, str(cell.condition()))
 
 
 def attempt(measure, *arguments):

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is run, in one type from the plan to the report: a Condition, and what a cell is told beside it."""
+"""What is run, in one type from the plan to the report: a Condition, what a cell is told beside it, and what it says of
+itself once it has run."""
 import dataclasses
 import json
 import pathlib
 
+from . import typed
+
 #: A link of this rate takes one lane; a faster one, with more packets to move, as many more as it is faster.
 LANE_BPS = 4e6
+#: Setting up, the lead and taking down, beside a cell's own seconds.
+AROUND_S = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,7 +18,7 @@ class Condition:
     """What several arms are compared under."""
 
     workload: str
-    arms: tuple                 #: a cell has one of them
+    arms: tuple[str, ...]       #: a cell has one of them
     duration_s: float           #: in which requests start
     warmup_s: float             #: of it, not measured, but recorded
     parameters: dict = dataclasses.field(default_factory=dict)      #: of the workload
@@ -21,8 +26,8 @@ class Condition:
     buffer_bdp: float = 1.5     #: the ISP's queue, in bandwidth-delay products
     drain_s: float = 0.0        #: waited for what is still in flight
     seed: int = 1
-    counts: tuple = None        #: users of each class, in order of weight; None: as many as the rate wants
-    rtts_ms: tuple = None       #: of the servers; None: those that the options say
+    counts: tuple[int, ...] | None = None       #: users of each class, by weight; None: as many as the rate wants
+    rtts_ms: tuple[float, ...] | None = None    #: of the servers; None: those that the options say
 
     @property
     def arm(self):
@@ -33,6 +38,11 @@ class Condition:
     def lanes(self):
         """How many lanes a cell takes."""
         return max(1, round(self.rate_bps / LANE_BPS))
+
+    @property
+    def wanted_s(self):
+        """About how long a cell takes."""
+        return self.duration_s + self.drain_s + AROUND_S
 
     def label(self):
         """Short and unique among the conditions of a run; good for a directory's name."""
@@ -48,12 +58,12 @@ class Condition:
 class Setup:
     """What all cells of a run are told alike: the options of these names."""
 
-    weights: dict                #: class to weight, highest first
+    weights: dict[str, float]    #: class to weight, highest first
     squid: str                   #: program for the arms that need the patched one
     stock_squid: str             #: program for the others
-    sizes: dict = None           #: of the responses; None: the paper's
+    sizes: str | None = None     #: of the responses, as load.traffic.sizes reads it; None: the paper's
     distance: str = 'auto'       #: what makes it, see site.delay
-    delayline: str = None
+    delayline: str | None = None
     isp: str = 'tbf'             #: what makes the link slow, see site.bottleneck
     hosts: str = 'namespaces'    #: what they are made of, see site.fabrics
     six_every: int = 4           #: every so many users have IPv6 only; 0: none
@@ -72,7 +82,7 @@ class CellSpec(Setup, Condition):
 
     name: str                    #: also its directory's
     directory: str
-    buffer_rtt_ms: float = None  #: of a bandwidth-delay product of the buffer; None: the servers' mean
+    buffer_rtt_ms: float | None = None  #: of a bandwidth-delay product of the buffer; None: the servers' mean
 
     @classmethod
     def under(cls, condition, setup, **more):
@@ -85,5 +95,41 @@ class CellSpec(Setup, Condition):
 
     @classmethod
     def read(cls, path):
-        """That of such a file."""
-        return cls(**json.loads(pathlib.Path(path).read_text()))
+        """That of such a file. Raises SpecError."""
+        return typed.of(cls, typed.read(path), path)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Stat:
+    """What stat.json says of a cell that has run, as far as the analysis asks; the file has more."""
+
+    arm: str
+    workload: str
+    parameters: dict             #: all of the workload's
+    rate_bps: float
+    weights: dict[str, float]    #: class to weight, highest first
+    users: dict[str, str]        #: user to class
+    t_start: float               #: where the measured interval begins and ends, s since t0
+    t_stop: float
+    rtts_ms: tuple[float, ...]
+    buffer_bdp: float
+    buffer_bytes: float
+    seed: int
+    versions: dict               #: what took part
+    squid_conf: str
+    squid_is_stock: bool = False        #: whether Squid was the unpatched program
+
+    @classmethod
+    def read(cls, path):
+        """That of such a file. Raises SpecError."""
+        told = typed.of(cls, typed.read(path), path, unknown=True)
+        for user, name in told.users.items():
+            if name not in told.weights:
+                typed.refuse(f'{path}: users.{user}', name, 'one of ' + ', '.join(told.weights))
+        for name in (name for name, weight in told.weights.items() if not weight > 0):
+            typed.refuse(f'{path}: weights.{name}', told.weights[name], 'above 0')
+        if not told.rate_bps > 0:
+            typed.refuse(f'{path}: rate_bps', told.rate_bps, 'above 0')
+        if not told.t_stop > told.t_start >= 0:
+            typed.refuse(f'{path}: t_stop', told.t_stop, f'after t_start, {told.t_start:g}')
+        return told

@@ -5,12 +5,11 @@
 
 runs in the users' network. SPEC.json says who the users and servers are and which workload to run (spec.py). Where
 users are in several networks, each has a generator of its own: all draw the same load from the seed, and `mine` in the
-spec names the users whose part of it this one makes; merge.py puts together what they wrote.
+spec are the users whose part of it this one makes; merge.py puts together what they wrote.
 
 requests.csv, pages.csv, bytes.csv (traffic/records.py) and meta.json are the result. Times are seconds since t0, which
 meta.json gives on CLOCK_MONOTONIC. SIGTERM and SIGINT end a run early: what is in flight is then unfinished.
 """
-import argparse
 import asyncio
 import contextlib
 import dataclasses
@@ -23,10 +22,9 @@ import sys
 import time
 
 from ..base.errors import TrialError
-from . import spec as specs, workloads
+from .spec import Spec
 from .traffic import client, offers, records, run as running
 
-PROGRESS_S = 10.0
 #: Rows of bytes.csv.
 SAMPLE_S = 0.5
 FARTHEST_START_S = 60.0
@@ -34,45 +32,16 @@ FARTHEST_START_S = 60.0
 FILES_WANTED = 2 * running.MOST_IN_FLIGHT + 200
 
 
-def main(argv=None):
+def main(path):
     """The program; its exit code: 0 done or stopped, 2 spec refused."""
-    arguments = _arguments(argv)
-    if arguments.list:
-        print('\n'.join(f'{name:18}{workloads.get(name).summary}' for name in workloads.names()))
-        return 0
     try:
-        spec = specs.load(arguments.spec)
+        spec = Spec.read(path)
         _want_files()
         asyncio.run(_run(spec))
     except TrialError as error:
         print(f'loadgen: {error}', file=sys.stderr)
         return 2
     return 0
-
-
-def _arguments(argv):
-    parser = argparse.ArgumentParser(
-        prog='fieldtrial.load', description=__doc__.split('\n\n', maxsplit=1)[0],
-        epilog='workloads and their parameters:\n\n' + _described(),
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--list', action='store_true', help='list the workloads and end')
-    parser.add_argument('spec', nargs='?', metavar='SPEC.json', help='what to run')
-    arguments = parser.parse_args(argv)
-    if not arguments.list and not arguments.spec:
-        parser.error('SPEC.json is missing')
-    return arguments
-
-
-def _described():
-    shown, texts = set(), []
-    for name in workloads.names():
-        workload = workloads.get(name)
-        new = [parameter for parameter in workload.parameters if parameter not in shown]
-        old = ', '.join(parameter.name for parameter in workload.parameters if parameter in shown)
-        texts.append('\n'.join([f'{name}: {workload.summary}', *([f'  {old}: as above'] if old else []),
-                                *(parameter.describe() for parameter in new)]))
-        shown.update(new)
-    return '\n\n'.join(texts)
 
 
 def _want_files():
@@ -85,15 +54,15 @@ def _want_files():
 
 async def _run(spec):
     loop = asyncio.get_running_loop()
-    clients = client.Clients(spec, await client.look_up(loop, spec.servers))
+    clients = client.Clients(spec)
     drawn = offers.Offers(spec, clients.reachable)
-    offered = spec.workload.prepare(drawn)
+    offered = spec.model.prepare(drawn)
     t0 = _start(spec, loop)
     recorder = records.Records(spec.out, spec.mine)
     run = running.Run(drawn, clients, recorder, loop, t0)
-    meta = {'spec': specs.as_json(spec), 't0_monotonic': t0, 't0_unix': time.time() + t0 - loop.time(),
-            'offered': offered, 'phases': [dataclasses.asdict(phase) for phase in spec.workload.phases(spec)],
-            'direct': [user.name for user in spec.workload.direct(spec.users)]}
+    meta = {'spec': spec.said(), 't0_monotonic': t0, 't0_unix': time.time() + t0 - loop.time(),
+            'offered': offered, 'phases': [dataclasses.asdict(phase) for phase in spec.model.phases(spec)],
+            'direct': [user.name for user in spec.model.direct(spec.users)]}
     try:
         meta['stopped'] = await _until_done(run)
         meta['t_end'] = run.now()
@@ -101,7 +70,7 @@ async def _run(spec):
         await clients.close()
         recorder.close()
     _write_meta(spec.out, meta | _totals(run))
-    _say(run, 'end')
+    _say(run)
 
 
 def _start(spec, loop):
@@ -120,11 +89,11 @@ async def _until_done(run):
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, lambda name=signum.name: stop.done() or stop.set_result(name))
     await asyncio.wait([stop], timeout=max(0.0, -run.now()))
-    work = asyncio.create_task(run.spec.workload.run(run))
-    beside = [asyncio.create_task(_progress(run)), asyncio.create_task(_sample(run))]
+    work = asyncio.create_task(run.spec.model.run(run))
+    sampling = asyncio.create_task(_sample(run))
     latest = run.spec.duration_s + run.spec.drain_s - run.now()
     await asyncio.wait([work, stop], timeout=latest, return_when=asyncio.FIRST_COMPLETED)
-    for task in (*beside, work):
+    for task in (sampling, work):
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
@@ -138,21 +107,11 @@ async def _sample(run):
         run.records.sample(run.now())
 
 
-async def _progress(run):
-    for number in itertools.count(1):
-        before = run.records.by_class()
-        await run.sleep_until(number * PROGRESS_S)
-        now = run.records.by_class()
-        rates = '  '.join(f'{name} {(now[name] - before[name]) * 8 / PROGRESS_S / 1e6:.3f}'
-                          for name in run.spec.classes)
-        _say(run, f'Mbit/s of payload: {rates}')
-
-
-def _say(run, text):
+def _say(run):
     counts = run.records.outcomes
     failed = ''.join(f', {counts[name]} {name}' for name in ('refused', 'error', 'unfinished') if counts[name])
     pages = f', {run.records.pages["ok"]} pages' if run.records.pages else ''
-    print(f'loadgen: {run.now():6.0f} s  {counts["ok"]} done{pages}{failed}, {run.in_flight} in flight  {text}',
+    print(f'loadgen: {run.now():6.0f} s  {counts["ok"]} done{pages}{failed}, {run.in_flight} in flight',
           file=sys.stderr, flush=True)
 
 
@@ -171,4 +130,4 @@ def _write_meta(directory, meta):
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

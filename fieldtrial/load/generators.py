@@ -2,7 +2,7 @@
 """The load of a cell: a load generator on each host of users, all told the same but for whose requests they make, and
 one set of records out of what they write."""
 import contextlib
-import json
+import dataclasses
 import shutil
 import sys
 import time
@@ -29,8 +29,8 @@ class Generators:
 
     @contextlib.contextmanager
     def started(self, spec):
-        """Runs them within the block. spec: what all are told. Where that is left by an exception, what each one has
-        written is kept as it is."""
+        """Runs them within the block. spec: the Spec that all are told. Where that is left by an exception, what each
+        one has written is kept as it is."""
         try:
             with contextlib.ExitStack() as stack:
                 self._daemons = [stack.enter_context(self._start(spec, host, users))
@@ -46,7 +46,9 @@ class Generators:
         label, out = self._labels[host], self._part(host)
         out.mkdir(parents=True)
         path = self._world.directory / f'load{label}.json'   # where the users' host sees it
-        path.write_text(json.dumps({**spec, 'mine': [user.name for user in users], 'out': str(out)}, indent=1) + '\n')
+        names = {user.name for user in users}
+        dataclasses.replace(spec, mine=tuple(user for user in spec.users if user.name in names),
+                            out=str(out)).store(path)
         return Daemon(host, [sys.executable, '-m', 'fieldtrial.load', str(path)],
                       self._directory / f'loadgen{label}.log', cwd=ROOT,
                       command='load generator' + (label and f' of {host.role}'))

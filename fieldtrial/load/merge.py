@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One run out of the parts that several load generators wrote: the same files, as if one had made all requests."""
-import bisect
 import collections
 import csv
 import json
 import pathlib
 import shutil
+
+import numpy
 
 #: Tables of what ended, one row each, and the column by which they are in order.
 EVENTS, ENDED = ('requests.csv', 'pages.csv'), 't_end'
@@ -47,33 +48,16 @@ def write_csv(path, header, rows):
 
 def _samples(tables):
     """Header and rows of bytes.csv. All sample at the same moments, but for milliseconds: the rows are those of the
-    part that lasted longest, and what others had got by then lies between two rows of theirs."""
-    longest = max(tables, key=lambda table: float(table[1][-1][0]))
-    readers = [_verbatim(table) if table is longest else _between(table) for table in tables]
-    header = ['t', *(name for names, _ in tables for name in names[1:])]
-    return header, [[row[0], *(value for reader in readers for value in reader(number, float(row[0])))]
-                    for number, row in enumerate(longest[1])]
-
-
-def _verbatim(table):
-    return lambda number, _t: table[1][number][1:]
-
-
-def _between(table):
-    """A function of time: what each user of the table had got by then; after its end, what it had then."""
-    times = [float(row[0]) for row in table[1]]
-    values = [[int(value) for value in row[1:]] for row in table[1]]
-
-    def at(_number, t):
-        after = bisect.bisect_right(times, t)
-        if after == len(times):
-            return values[-1]
-        if after == 0:
-            return values[0]
-        share = (t - times[after - 1]) / (times[after] - times[after - 1])
-        return [round(low + share * (high - low)) for low, high in zip(values[after - 1], values[after])]
-
-    return at
+    part that lasted longest, and what others had got by then lies between two rows of theirs, or is what they had at
+    their end."""
+    header, columns = ['t'], []
+    times = max(([row[0] for row in rows] for _, rows in tables), key=lambda column: float(column[-1]))
+    moments = list(map(float, times))
+    for names, rows in tables:
+        own, *values = numpy.array(rows, float).T
+        header += names[1:]
+        columns += [numpy.interp(moments, own, value).round().astype(int) for value in values]
+    return header, [[t, *row] for t, row in zip(times, numpy.array(columns).T.tolist())]
 
 
 def _meta(parts):

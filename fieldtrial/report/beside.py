@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The paper's figures beside those of the run, as rows; and in what the conditions differ."""
-import numpy as np
-
 from ..analysis import paper, wording
 from ..analysis.stats import StatsError
 from ..analysis.wording import number, percent, seconds, shown
 
 ARMS = ('stock', 'msfrs-paper', 'msfrs')
 PAPER_CPU_S = 200.0     # table 3 is over that many seconds
-
-
-def _ratio(measures):
-    return wording.ratios(measures.ratios()[0])
 
 
 def _class_rates(measures):
@@ -25,10 +19,6 @@ def _user_rates(measures):
                       for name, amount in received.items() if cell.users_of(name)) + ' kbit/s'
 
 
-def _phases(measures):
-    return ' | '.join(wording.ratios(ratios) for _, ratios, _ in measures.phase_ratios())
-
-
 def _mean(measures):
     return seconds(measures.sample().mean())
 
@@ -38,47 +28,34 @@ def _cpu(measures):
     return f'{number(measures.cpu_seconds() * PAPER_CPU_S / measures.cell.seconds)} s'
 
 
+def _window(cell, chosen=lambda times: times >= 0):
+    """W+ in the measured interval, at the times that are chosen. StatsError without such samples."""
+    if cell.window is None:
+        raise StatsError('no window')
+    times = cell.window['t']
+    found = cell.window['wplus'][(times >= cell.start) & (times <= cell.stop) & chosen(times)]
+    if not len(found):
+        raise StatsError('no sample of the window')
+    return found
+
+
 def window_by_cbr(measures):
     """(mean W+ while CBR was on, mean W+ while it was off), of the second half of each period: W+ needs the first to
     follow. StatsError without such samples."""
-    cell = measures.cell
-    period = cell.parameters.get('period_s')
-    if cell.window is None or not period:
-        raise StatsError('no window or no CBR')
-    times, values = cell.window['t'], cell.window['wplus']
-    settled = (times >= cell.start) & (times <= cell.stop) & (times % period >= period / 2)
-    on = (times // period) % 2 == 1
-    if not (settled & on).any() or not (settled & ~on).any():
-        raise StatsError('the interval has no whole on and off period')
-    return float(values[settled & on].mean()), float(values[settled & ~on].mean())
-
-
-def _window_by_cbr(measures):
-    on, off = window_by_cbr(measures)
-    return f'{on:.1f} with, {off:.1f} without'
+    period = measures.cell.parameters.get('period_s')
+    if not period:
+        raise StatsError('no CBR')
+    return tuple(float(_window(measures.cell, lambda times, on=on: (
+        times % period >= period / 2) & ((times // period) % 2 == on)).mean()) for on in (1, 0))
 
 
 def _window_range(measures):
-    cell = measures.cell
-    if cell.window is None:
-        raise StatsError('no window')
-    inside = (cell.window['t'] >= cell.start) & (cell.window['t'] <= cell.stop)
-    if not inside.any():
-        raise StatsError('no sample of the window')
-    values = cell.window['wplus'][inside]
-    return f'W+ {np.min(values):.1f} to {np.max(values):.1f}, U {percent(measures.utilisation())}'
+    values = _window(measures.cell)
+    return f'W+ {values.min():.1f} to {values.max():.1f}, U {percent(measures.utilisation())}'
 
 
-def _backlogged(rate_bps=None):
-    return lambda cell: cell.workload == 'backlogged' and (rate_bps is None or cell.rate_bps == rate_bps)
-
-
-def _workload(name):
-    return lambda cell: cell.workload == name
-
-
-def _cbr(cell):
-    return cell.workload == 'cbr' and paper.cbr_utilisation(cell.parameters.get('share', 0), 40) is not None
+def _of(workload, rate_bps=None):
+    return lambda cell: cell.workload == workload and rate_bps in (None, cell.rate_bps)
 
 
 def _paper_cbr(cell):
@@ -102,34 +79,31 @@ def _both_latencies(pair, form):
     return f'{form(before)} stock, {form(after)} MSF-RS ({wording.signed_percent(after / before - 1, 0)})'
 
 
-def _joined(values, form, between=':'):
-    return between.join(form(value) for value in values)
-
-
 # (subject, the paper's figure in words or a function of the cell, its source, test of a cell, figure of a Measures)
 ROWS = (
-    ('Throughput ratio (simulation)', _joined(paper.FAIRNESS_SIMULATION.value, '{:g}'.format),
-     paper.FAIRNESS_SIMULATION.source, _backlogged(), _ratio),
+    ('Throughput ratio (simulation)', ':'.join(f'{value:g}' for value in paper.FAIRNESS_SIMULATION.value),
+     paper.FAIRNESS_SIMULATION.source, _of('backlogged'), lambda m: wording.ratios(m.ratios()[0])),
     ('Throughput of the classes (trial)',
-     _joined(paper.FAIRNESS_TRIAL.value, lambda rate: f'{rate / 1e6:.2f}', ' / ') + ' Mbit/s',
-     paper.FAIRNESS_TRIAL.source, _backlogged(2e6), _class_rates),
-    ('Ratio when classes stop and come back', '4:2:1 | 2:1 | 4:2:1 kept', 'section 5.2, fig. 8a', _workload('phases'),
-     _phases),
+     ' / '.join(f'{rate / 1e6:.2f}' for rate in paper.FAIRNESS_TRIAL.value) + ' Mbit/s',
+     paper.FAIRNESS_TRIAL.source, _of('backlogged', 2e6), _class_rates),
+    ('Ratio when classes stop and come back', '4:2:1 | 2:1 | 4:2:1 kept', 'section 5.2, fig. 8a', _of('phases'),
+     lambda m: ' | '.join(wording.ratios(ratios) for _, ratios, _ in m.phase_ratios())),
     ('Throughput per user',
      f'{paper.USER_RATE_CLASS1.value / 1e3:g} kbit/s in class 1 with 4 users; ratio kept with 24',
-     paper.USER_RATE_CLASS1.source, lambda cell: cell.workload == 'unequal' or _backlogged(2e6)(cell), _user_rates),
+     paper.USER_RATE_CLASS1.source, lambda cell: _of('unequal')(cell) or _of('backlogged', 2e6)(cell), _user_rates),
     ('Mean latency (simulation)', _both_latencies(paper.LATENCY_SIMULATION, seconds),
-     paper.LATENCY_SIMULATION['msfrs'].source, _backlogged(2e6), _mean),
+     paper.LATENCY_SIMULATION['msfrs'].source, _of('backlogged', 2e6), _mean),
     ('Mean latency (trial)', _both_latencies(paper.LATENCY_TRIAL, _milliseconds) +
      f', {_milliseconds(paper.LATENCY_TRIAL["queueing"].value)} of it queued', paper.LATENCY_TRIAL['msfrs'].source,
-     _workload('open'), _mean),
-    ('Utilisation under on/off CBR', _paper_cbr, paper.CBR_UTILISATION.source, _cbr,
-     lambda measures: percent(measures.utilisation(), 2)),
-    ('W+ with and without CBR', '7 with 40 %, 13 without', paper.WINDOW_CBR.source, _workload('cbr'), _window_by_cbr),
-    ('W+ while requests are too few', paper.WINDOW_FEW.value, paper.WINDOW_FEW.source, _workload('open'),
-     _window_range),
+     _of('open'), _mean),
+    ('Utilisation under on/off CBR', _paper_cbr, paper.CBR_UTILISATION.source,
+     lambda cell: _of('cbr')(cell) and paper.cbr_utilisation(cell.parameters.get('share', 0), 40),
+     lambda m: percent(m.utilisation(), 2)),
+    ('W+ with and without CBR', '7 with 40 %, 13 without', paper.WINDOW_CBR.source, _of('cbr'),
+     lambda m: '{:.1f} with, {:.1f} without'.format(*window_by_cbr(m))),
+    ('W+ while requests are too few', paper.WINDOW_FEW.value, paper.WINDOW_FEW.source, _of('open'), _window_range),
     ("Squid's CPU seconds in 200 s", _paper_cpu, paper.CPU_SECONDS.source,
-     lambda cell: cell.workload == 'backlogged' and cell.rate_bps in paper.CPU_SECONDS.value, _cpu),
+     lambda cell: _of('backlogged')(cell) and cell.rate_bps in paper.CPU_SECONDS.value, _cpu),
 )
 
 

@@ -15,7 +15,7 @@ from . import beside, sections, svg, table
 REPORT = 'report.html'
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
 #: Text in which blanks stay as they are.
-VERBATIM = re.compile('(<pre>.*?</pre>|<svg.*?</svg>)', re.DOTALL)
+VERBATIM = re.compile('(<pre>.*?</pre>)', re.DOTALL)
 
 
 def _units(text):
@@ -37,7 +37,7 @@ def _environment():
 def page(run, groups, judged):
     """The report as text."""
     return _environment().get_template('template.html').render(
-        run=run, groups=groups, judged=judged, summary=table.summary(judged), panels=svg.Panels())
+        run=run, groups=groups, judged=judged, summary=table.summary(judged))
 
 
 def write_report(directory, out=None):

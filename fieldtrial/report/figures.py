@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The panels of the report. Each function takes Measures and gives SVG text, or None where there is nothing to draw."""
+"""The panels of the report. Each function takes Measures and gives HTML, or None where there is nothing to draw."""
 import math
 
 import numpy as np
@@ -12,33 +12,15 @@ from ..analysis.stats import StatsError
 from . import svg
 
 BIN_S = 5.0
-# Room for the name of a class at the right, of an arm and of a condition at the left, inches.
-LABEL_IN, ARM_IN, CONDITION_IN = 0.62, 1.2, 2.45
-DASHES = {'stock': 'solid', 'stock-pools': (0, (1, 1.2)), 'stock-htb': (0, (4, 1.5)),
-          'stock-fq_codel': (0, (4, 1, 1, 1)), 'stock-cake': (0, (2, 1)), 'stock-sqm': (0, (4, 1, 1, 1)),
-          'msfrs-paper': 'solid', 'msfrs': 'solid'}
+# Room for the name of an arm and of a condition at the left, inches.
+ARM_IN, CONDITION_IN = 1.2, 3.2
+DASHES = {'stock-pools': (0, (1, 1.2)), 'stock-htb': (0, (4, 1.5)), 'stock-fq_codel': (0, (4, 1, 1, 1)),
+          'stock-cake': (0, (2, 1)), 'stock-sqm': (0, (4, 1, 1, 1))}
 CURVE_POINTS = 160
 
 
 def _width(arm):
     return 2.0 if arm == 'msfrs' else 1.2
-
-
-def _spread(values, least):
-    """`values` moved apart to at least `least` between neighbours, order kept."""
-    order = sorted(range(len(values)), key=lambda place: (values[place], -place))
-    placed = list(values)
-    for before, here in zip(order, order[1:]):
-        placed[here] = max(placed[here], placed[before] + least)
-    over = sum(placed) / len(placed) - sum(values) / len(values)
-    return [value - over for value in placed]
-
-
-def _label_ends(axes, ends, span):
-    """Writes each (y, text, colour) of `ends` at the right edge, moved apart where they meet. `span`: the y range."""
-    for y, (_, text, colour) in zip(_spread([end[0] for end in ends], span * 0.105), ends):
-        axes.annotate(text, (1.0, y), xycoords=('axes fraction', 'data'), xytext=(3, 0), textcoords='offset points',
-                      color=colour, va='center', fontweight='bold', annotation_clip=False)
 
 
 def _bin_s(cell):
@@ -56,36 +38,32 @@ def class_rates(measures):
     return series, (edges[:-1] + edges[1:]) / 2
 
 
-def throughput(panels, measures, top):
-    """Throughput of the classes over time; `top` Mbit/s is C."""
-    cell = measures.cell
+def throughput(measures):
+    """Throughput of the classes over time, and C."""
+    cell, top = measures.cell, measures.cell.rate_bps / 1e6
     try:
         series, middles = class_rates(measures)
     except StatsError:
         return None
 
     def paint(axes):
-        ends = []
-        for number, (name, values) in enumerate(series.items()):
-            colour = svg.of_class(number)
+        for number, values in enumerate(series.values()):
             # Lines that lie on one another stay visible: the first is the broadest.
-            axes.plot(middles, values, color=colour, linewidth=max(1.0, 3.0 - 0.9 * number))
-            ends.append((float(np.mean(values[-3:])), name, colour))
-        axes.axhline(top, color=svg.ink('muted'), linewidth=0.8, linestyle=(0, (3, 2)))
+            axes.plot(middles, values, color=svg.of_class(number), linewidth=max(1.0, 3.0 - 0.9 * number))
+        axes.axhline(top, color=svg.MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
         _measured_from(axes, cell)
         axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='Mbit/s', xlim=(0, cell.stop),
                  ylim=(0, top * 1.06))
-        _label_ends(axes, ends, top * 1.06)
-    return panels.draw(f'Throughput by class over time, {wording.arm(cell.arm)}', paint, right=LABEL_IN)
+    return svg.draw(f'Throughput by class over time, {wording.arm(cell.arm)}', paint)
 
 
 def _measured_from(axes, cell):
     """Shades what comes before the measured interval."""
     if cell.start > 0:
-        axes.axvspan(0, cell.start, color=svg.ink('line'), alpha=0.35, linewidth=0)
+        axes.axvspan(0, cell.start, color=svg.LINE, alpha=0.35, linewidth=0)
 
 
-def window(panels, measures):
+def window(measures):
     """U above, W and W+ below, over time. None for an arm without a window."""
     cell = measures.cell
     if cell.window is None:
@@ -98,24 +76,23 @@ def window(panels, measures):
     colour = svg.arm(cell.arm)
 
     def paint(upper, lower):
-        upper.axhline(UTILISATION_TARGET.value, color=svg.ink('muted'), linewidth=0.6, linestyle=(0, (3, 2)))
+        upper.axhline(UTILISATION_TARGET.value, color=svg.MUTED, linewidth=0.6, linestyle=(0, (3, 2)))
         upper.plot((edges[:-1] + edges[1:]) / 2, used, color=colour, linewidth=1.4)
         upper.set(ylabel='U', ylim=(0, 1.08), xlim=(0, cell.stop), title=wording.arm(cell.arm))
         upper.set_yticks([0, 0.5, 1])
         times, table = cell.window['t'], cell.window
         within = times <= cell.stop
-        lower.plot(times[within], table['w'][within], color=svg.ink('muted'), linewidth=0.9, drawstyle='steps-post')
-        lower.plot(times[within], table['wplus'][within], color=colour, linewidth=1.8, drawstyle='steps-post')
+        lower.plot(times[within], table['w'][within], color=svg.MUTED, linewidth=0.9, drawstyle='steps-post', label='W')
+        lower.plot(times[within], table['wplus'][within], color=colour, linewidth=1.8, drawstyle='steps-post',
+                   label='W+')
         top = max(2.0, float(max(table['w'][within].max(), table['wplus'][within].max())) * 1.15)
         lower.set(xlabel='time, s', ylabel='requests', ylim=(0, top))
         lower.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-        _label_ends(lower, [(float(table['wplus'][within][-1]), 'W+', colour),
-                            (float(table['w'][within][-1]), 'W', svg.ink('muted'))], top * 1.6)
+        lower.legend(loc='upper right', ncols=2, frameon=False)
         for axes in (upper, lower):
             _measured_from(axes, cell)
             _cbr_on(axes, cell)
-    return panels.draw(f'Utilisation and window over time, {wording.arm(cell.arm)}', paint, heights=(1, 1.4),
-                       right=0.35, height=2.7)
+    return svg.draw(f'Utilisation and window over time, {wording.arm(cell.arm)}', paint, heights=(1, 1.4), height=2.7)
 
 
 def _cbr_on(axes, cell):
@@ -125,7 +102,7 @@ def _cbr_on(axes, cell):
         return
     begin = period
     while begin < cell.stop:
-        axes.axvspan(begin, min(begin + period, cell.stop), ymax=0.05, color=svg.ink('muted'), linewidth=0)
+        axes.axvspan(begin, min(begin + period, cell.stop), ymax=0.05, color=svg.MUTED, linewidth=0)
         begin += 2 * period
 
 
@@ -136,7 +113,7 @@ def _points(sample):
     return np.maximum(times[np.minimum(np.searchsorted(shares, reached), len(times) - 1)], 1e-3), reached
 
 
-def _latency_panel(panels, title, curves, limits):
+def _latency_panel(title, curves, limits):
     """Cumulative curves {arm: (latencies, shares)} on a logarithmic axis of seconds."""
     def paint(axes):
         for arm, (latencies, shares) in curves.items():
@@ -147,11 +124,11 @@ def _latency_panel(panels, title, curves, limits):
         ticks = [tick for tick in (0.001, 0.01, 0.1, 1, 10, 100, 1000) if limits[0] <= tick <= limits[1]]
         axes.set_xticks(ticks, [f'{tick:g}' for tick in ticks])
         axes.set_xticks([], minor=True)
-        axes.axhline(0.95, color=svg.ink('muted'), linewidth=0.6, linestyle=(0, (2, 2)))
-    return panels.draw(f'Cumulative latency, {title}', paint)
+        axes.axhline(0.95, color=svg.MUTED, linewidth=0.6, linestyle=(0, (2, 2)))
+    return svg.draw(f'Cumulative latency, {title}', paint)
 
 
-def latency_panels(panels, group):
+def latency_panels(group):
     """[panel]: cumulative latencies of all arms of a condition, by class, then by size, on one scale."""
     weights = next(iter(group.values())).cell.weights
     subjects = {name: (name, None) for name in weights} | {label: (None, size) for size, label in SIZE_LABELS.items()}
@@ -165,10 +142,10 @@ def latency_panels(panels, group):
         return []
     every = [latencies for curves in found.values() for latencies, _ in curves.values()]
     limits = (min(each[CURVE_POINTS // 50] for each in every) * 0.8, max(each[-1] for each in every) * 1.2)
-    return [_latency_panel(panels, title, curves, limits) for title, curves in found.items()]
+    return [_latency_panel(title, curves, limits) for title, curves in found.items()]
 
 
-def page_loads(panels, group, name):
+def page_loads(group, name):
     """Page loads of one class: median to p95 as a line, the mean as a dot with its value, one row for each arm."""
     found = {}
     for arm, measures in group.items():
@@ -190,10 +167,10 @@ def page_loads(panels, group, name):
         axes.set_yticks(range(len(found)), [wording.arm(arm) for arm in found])
         axes.set(title=name, xlabel='page load, s', xlim=(0, limit), ylim=(len(found) - 0.5, -0.75))
         axes.grid(axis='y', visible=False)
-    return panels.draw(f'Page loads of {name} by arm', paint, left=ARM_IN)
+    return svg.draw(f'Page loads of {name} by arm', paint, left=ARM_IN)
 
 
-def queue(panels, measures, top_ms):
+def queue(measures, top_ms):
     """Delay in the ISP's queue over time: mean of each second, and the greatest as a pale area."""
     cell = measures.cell
     try:
@@ -216,7 +193,7 @@ def queue(panels, measures, top_ms):
                       fontweight='bold', color=colour)
         axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='ms', ylim=(0, top_ms),
                  xlim=(cell.start, cell.stop))
-    return panels.draw(f"Delay in the ISP's queue over time, {wording.arm(cell.arm)}", paint)
+    return svg.draw(f"Delay in the ISP's queue over time, {wording.arm(cell.arm)}", paint)
 
 
 def queue_top_ms(group):
@@ -226,7 +203,7 @@ def queue_top_ms(group):
     return max(1.0, max(peaks, default=1.0) * 1.22)
 
 
-def queue_curves(panels, group):
+def queue_curves(group):
     """Cumulative delay in the ISP's queue over time, all arms."""
     found = {}
     for arm, measures in group.items():
@@ -242,10 +219,10 @@ def queue_curves(panels, group):
         for arm, (delays, shares) in found.items():
             axes.plot(delays, shares, color=svg.arm(arm), linewidth=_width(arm), linestyle=DASHES.get(arm, 'solid'))
         axes.set(title='All arms', xlabel='delay, ms', ylabel='share of time', ylim=(0, 1.02), xlim=(0, None))
-    return panels.draw("Cumulative delay in the ISP's queue", paint)
+    return svg.draw("Cumulative delay in the ISP's queue", paint)
 
 
-def dots(panels, groups, title, unit, value):
+def dots(groups, title, unit, value):
     """One figure of all arms under all conditions: a row per condition, a dot per arm."""
     rows = []
     for group in groups:
@@ -258,7 +235,7 @@ def dots(panels, groups, title, unit, value):
     def paint(axes):
         for row, (_, values) in enumerate(rows):
             known = {arm: number for arm, number in values.items() if number is not None}
-            axes.plot([min(known.values()), max(known.values())], [row, row], color=svg.ink('line'), linewidth=1.5,
+            axes.plot([min(known.values()), max(known.values())], [row, row], color=svg.LINE, linewidth=1.5,
                       zorder=1)
             for place, (arm, number) in enumerate(known.items()):
                 # A little above one another, so that equal values stay visible.
@@ -268,7 +245,7 @@ def dots(panels, groups, title, unit, value):
         most = max(number for _, values in rows for number in values.values() if number is not None)
         axes.set(title=title, xlabel=unit, xlim=(0, most * 1.04 or 1), ylim=(len(rows) - 0.5, -0.5))
         axes.grid(axis='y', visible=False)
-    return panels.draw(title, paint, left=CONDITION_IN, right=0.2, width=5.6, height=0.7 + 0.26 * len(rows))
+    return svg.draw(title, paint, left=CONDITION_IN, right=0.2, width=6.3, height=0.7 + 0.26 * len(rows))
 
 
 def _short_condition(cell):
@@ -278,6 +255,4 @@ def _short_condition(cell):
         words.append(f"load {cell.parameters['load']:g}")
     if 'share' in cell.parameters:
         words.append(f"{cell.parameters['share'] * 100:g} %")
-    if cell.buffer_bdp is not None:
-        words.append(f'{cell.buffer_bdp:g} BDP')
-    return ', '.join(words)
+    return ', '.join([*words, f'{cell.buffer_bdp:g} BDP'])

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the sections of the page show: plots and rows. How they stand there is said in template.html."""
 import shlex
-from dataclasses import dataclass, field
+from typing import Callable, NamedTuple
 
 from markupsafe import Markup
 
 from ..analysis import verdict, wording, workloads
+from ..analysis.measures import Measures
 from . import figures, table
-
 
 
 def cell_of(group):
@@ -20,78 +20,58 @@ def arms(groups):
     return sorted({arm for group in groups for arm in group}, key=wording.arm_order)
 
 
-@dataclass(frozen=True)
-class Plots:
-    """A section of plots. parts: [(a condition's {arm: Measures}, its panels)]; key: what the colours are, 'class', 'arm'
-    or ''."""
+class Plots(NamedTuple):
+    """A section of plots. key: what the colours are, 'class', 'arm' or ''. draw: from a condition's {arm: Measures} to
+    its panels. kind: which of analysis.workloads have them; None: all may."""
 
     id: str
     title: str
     intro: str
-    key: str = ''
-    parts: list = field(default_factory=list)
+    key: str
+    draw: Callable
+    kind: str = None
 
 
-def _throughput(group, panels):
-    return [figures.throughput(panels, measures, measures.cell.rate_bps / 1e6) for measures in group.values()]
-
-
-def _window(group, panels):
-    return [figures.window(panels, measures) for measures in group.values()]
-
-
-def _pages(group, panels):
-    return [figures.page_loads(panels, group, name) for name in cell_of(group).weights]
-
-
-def _queue(group, panels):
+def _queue(group):
     top = figures.queue_top_ms(group)
-    return [*(figures.queue(panels, measures, top) for measures in group.values()), figures.queue_curves(panels, group)]
+    return [*(figures.queue(measures, top) for measures in group.values()), figures.queue_curves(group)]
 
 
-def _latency(group, panels):
-    return figures.latency_panels(panels, group)
-
-
-# (id, title, what stands above the plots, what the colours are, the panels of a condition, which of analysis.workloads
-# have them, or None for all)
 _PLOTS = (
-    ('throughput', 'Throughput by class', "Bytes of bodies that the users of a class received. Dashed: the link's "
-     'capacity C, headers included, so that bodies alone stay some 5 % below. Grey: not measured.', 'class',
-     _throughput, 'saturated'),
-    ('window', 'Utilisation and window', 'Above: share of C that the link carried. Below: released requests W and the '
-     'window W+. Dark bars at the bottom: CBR on.', '', _window, None),
-    ('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
-     'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.', 'arm',
-     _latency, 'latency'),
-    ('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median to "
-     'p95, to the edge of the plot where too few finished to know p95.', '', _pages, None),
-    ('queue', "The ISP's queue", "How long a packet that arrives at the ISP's queue has to wait: backlog over C. Line: "
-     'mean of each interval drawn; area: its greatest value.', 'arm', _queue, 'queue'),
+    Plots('throughput', 'Throughput by class', "Bytes of bodies that the users of a class received. Dashed: the link's "
+          'capacity C, headers included, so that bodies alone stay some 5 % below. Grey: not measured.', 'class',
+          lambda group: map(figures.throughput, group.values()), 'saturated'),
+    Plots('window', 'Utilisation and window', 'Above: share of C that the link carried. Below: released requests W and '
+          'the window W+. Dark bars at the bottom: CBR on.', '', lambda group: map(figures.window, group.values())),
+    Plots('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
+          'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.',
+          'arm', figures.latency_panels, 'latency'),
+    Plots('pages', 'Page loads', "From the page's first request to its last byte. Dot and figure: mean; line: median "
+          'to p95, to the edge of the plot where too few finished to know p95.', '',
+          lambda group: [figures.page_loads(group, name) for name in cell_of(group).weights]),
+    Plots('queue', "The ISP's queue", "How long a packet that arrives at the ISP's queue has to wait: backlog over C. "
+          'Line: mean of each interval drawn; area: its greatest value.', 'arm', _queue, 'queue'),
 )
 
 
-def plots(groups, panels):
-    """[Plots], those that there is something to show in. Where all workloads may have one, a condition without is left
-    out."""
-    for identity, title, intro, key, draw, kind in _PLOTS:
-        made = Plots(identity, title, intro, key)
-        for group in groups:
-            if kind is None or getattr(workloads.of(cell_of(group)), kind):
-                drawn = [panel for panel in draw(group, panels) if panel]
-                if drawn or kind:
-                    made.parts.append((group, drawn))
-        if made.parts:
-            yield made
+def plots(groups):
+    """(Plots, [(a condition's {arm: Measures}, its panels)]) of each section that there is something to show in. Where
+    all workloads may have one, a condition without is left out."""
+    for plot in _PLOTS:
+        parts = [(group, [panel for panel in plot.draw(group) if panel]) for group in groups
+                 if plot.kind is None or getattr(workloads.of(cell_of(group)), plot.kind)]
+        parts = [(group, drawn) for group, drawn in parts if drawn or plot.kind]
+        if parts:
+            yield plot, parts
 
 
-def cost(groups, panels):
+def cost(groups):
     """Panels of drops, goodput, CPU and memory of all arms under all conditions."""
-    drawn = (
-        figures.dots(panels, groups, 'Packets dropped by the ISP', 'packets per MB', lambda m: m.drops_per_mb()),
-        figures.dots(panels, groups, 'Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
-        figures.dots(panels, groups, "Squid's CPU time", 's per GB of bodies', lambda m: m.cpu_per_gb()),
-        figures.dots(panels, groups, "Squid's memory", 'MB resident, peak', lambda m: m.peak_rss_mb()))
+    drawn = (figures.dots(groups, *of) for of in (
+        ('Packets dropped by the ISP', 'packets per MB', Measures.drops_per_mb),
+        ('Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
+        ("Squid's CPU time", 's per GB of bodies', Measures.cpu_per_gb),
+        ("Squid's memory", 'MB resident, peak', Measures.peak_rss_mb)))
     return [panel for panel in drawn if panel]
 
 
@@ -147,20 +127,18 @@ def _value(value):
 def settings(groups):
     """Rows of what was set for each condition."""
     for cell in map(cell_of, groups):
-        size = f'{cell.buffer_bytes / 1e3:g} kB' if cell.buffer_bytes else 'not recorded'
-        yield [wording.condition(cell), wording.plain(cell.weights), _value(cell.parameters), size,
-               f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), _value(cell.seed)]
+        yield [wording.condition(cell), wording.plain(cell.weights), _value(cell.parameters),
+               f'{cell.buffer_bytes / 1e3:g} kB', f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), cell.seed]
 
 
 def versions(run):
     """Rows of what took part."""
     found = {}
-    for source in (run.meta.get('versions') or {}, *(cell.versions for cell in run.cells)):
-        for name, version in source.items():
-            found.setdefault(name, [])
-            if version and version not in found[name]:
-                found[name].append(version)
-    return [[name, _value(each)] for name, each in found.items()]
+    for cell in run.cells:
+        for name, version in cell.versions.items():
+            if version:
+                found.setdefault(name, {})[version] = None
+    return [[name, ', '.join(each)] for name, each in found.items()]
 
 
 def rtts(run):
@@ -173,14 +151,10 @@ def command(run):
     return shlex.join(['sudo', './trial', *map(str, run.meta.get('argv') or [])])
 
 
-#: What Cell.unpatched means, in words.
-PROGRAMS = {True: 'the unpatched program of the same version', False: 'the patched program with msfrs off',
-            None: 'not recorded'}
-
-
 def stock_programs(run):
     """Which Squids the stock arms ran, in words."""
-    return sorted({PROGRAMS[cell.unpatched] for cell in run.cells if cell.arm.startswith('stock')})
+    return sorted({'the unpatched program of the same version' if cell.squid_is_stock else
+                   'the patched program with msfrs off' for cell in run.cells if cell.arm.startswith('stock')})
 
 
 def confs(run):

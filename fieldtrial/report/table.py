@@ -57,49 +57,45 @@ def _line(cells, widths):
     return f'{first[0]:<{first[1]}}' + ''.join(f'{text:>{width}}' for text, width in others)
 
 
-def notes(group):
-    """Lines on what the figures of a block do not show, or show as estimates."""
-    def of_arms(words):
-        return ', '.join(f'{wording.arm(arm)} {word}' for arm, word in words.items())
+def _share(measure, least, digits):
+    share, _ = wording.attempt(measure)
+    return wording.percent(share, digits) if share and share >= least else ''
 
-    failed, cut, phases, estimated, found, tunnels, served, short = {}, {}, {}, {}, {}, {}, {}, {}
-    here = 0.0      # share of all users who are served by Squid
-    for arm, measures in group.items():
-        share, _ = wording.attempt(measures.failed_share)
-        if share:
-            failed[arm] = wording.percent(share, 2)
-        share, _ = wording.attempt(measures.unfinished_share)
-        if share and share >= 0.05:
-            cut[arm] = wording.percent(share)
-        if measures.paused_classes():
-            phases[arm] = shown(lambda found: ' | '.join(wording.ratios(ratios) for _, ratios, _ in found),
-                                measures.phase_ratios)
-        if not measures.exact_bytes:
-            estimated[arm] = ''
-        broken = {word: measures.cell.tunnels.get(word, 0) for word in ('lost', 'failed')}
-        if any(broken.values()):
-            tunnels[arm] = ', '.join(f'{count} {word}' for word, count in broken.items())
-        for disturbance in {phase['after']: None for phase in measures.cell.phases if phase.get('after')}:
-            found.setdefault(disturbance, {})[arm] = shown(
-                lambda triple: f'{wording.ratios(triple[0])}{f" ({triple[2]} times)" if triple[2] > 1 else ""}',
-                recovery.together, measures, disturbance)
-        if measures.cell.window is not None:
-            error, _ = wording.attempt(recovery.undisturbed, measures)
-            if error is not None:
-                short[arm] = f'{wording.percent(error)} ({recovery.alone(measures.cell)})'
-        if measures.cell.direct:
-            served[arm] = wording.percent(measures.served_share())
-            here = len(measures.cell.users) / (len(measures.cell.users) + len(measures.cell.direct))
-    for words, text in ((served, f'of C, bodies of the users through Squid ({wording.percent(here, 0)} of all users)'),
-                        (short, 'off the weights in ten seconds, on average'),
-                        (phases, 'per user in each phase'),
-                        *((words, f'per user, 10 to 20 s after: {name}') for name, words in found.items()),
-                        (failed, 'requests refused or failed'),
-                        (tunnels, 'tunnels lost before their time, or not opened'),
-                        (cut, 'requests unfinished at the end'),
-                        (estimated, 'no samples of received bytes, throughput estimated from whole requests')):
-        if words:
-            yield f'{text}: {of_arms(words)}'
+
+def _ten_seconds(measures):
+    error = wording.attempt(recovery.undisturbed, measures)[0] if measures.cell.window is not None else None
+    return '' if error is None else f'{wording.percent(error)} ({recovery.alone(measures.cell)})'
+
+
+def _together(found):
+    ratios, _, count = found
+    return wording.ratios(ratios) + (f' ({count} times)' if count > 1 else '')
+
+
+def _tunnels(measures):
+    counts = [f'{measures.cell.tunnels.get(word, 0)} {word}' for word in ('lost', 'failed')]
+    return '' if counts == ['0 lost', '0 failed'] else ', '.join(counts)
+
+
+def notes(group):
+    """Lines on what the figures of a block do not show."""
+    cell = next(iter(group.values())).cell
+    here = len(cell.users) / (len(cell.users) + len(cell.direct))
+    told = [
+        (f'of C, bodies of the users through Squid ({wording.percent(here, 0)} of all users)',
+         lambda m: wording.percent(m.served_share()) if m.cell.direct else ''),
+        ('off the weights in ten seconds, on average', _ten_seconds),
+        ('per user in each phase', lambda m: shown(lambda found: ' | '.join(
+            wording.ratios(ratios) for _, ratios, _ in found), m.phase_ratios) if m.paused_classes() else ''),
+        *((f'per user, 10 to 20 s after: {name}', lambda m, name=name: shown(_together, recovery.together, m, name))
+          for name in dict.fromkeys(phase['after'] for phase in cell.phases if phase.get('after'))),
+        ('requests refused or failed', lambda m: _share(m.failed_share, 0, 2)),
+        ('tunnels lost before their time, or not opened', _tunnels),
+        ('requests unfinished at the end', lambda m: _share(m.unfinished_share, 0.05, 1))]
+    for text, words in told:
+        said = [f'{wording.arm(arm)} {found}' for arm, measures in group.items() if (found := words(measures))]
+        if said:
+            yield f'{text}: {", ".join(said)}'
 
 
 def arms_text(groups):

@@ -24,28 +24,27 @@ DOMESTIC_MS = 150.0
 
 
 @dataclass(frozen=True)
-class User:
+class Addressed:
+    """Who has addresses; None: none of that family."""
+
     name: str
-    cls: str
-    v4: str
-    v6: str
+    v4: str | None = None
+    v6: str | None = None
 
     @property
     def addresses(self):
-        return [self.v4, self.v6]
+        return [each for each in (self.v4, self.v6) if each]
 
 
-@dataclass(frozen=True)
-class Server:
-    name: str
+@dataclass(frozen=True, kw_only=True)
+class User(Addressed):
+    cls: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server(Addressed):
     group: str
     rtt_ms: float
-    v4: str
-    v6: str
-
-    @property
-    def addresses(self):
-        return [self.v4, self.v6]
 
 
 def class_prefixes(number):
@@ -62,8 +61,8 @@ def users(classes, counts):
         if not 0 <= count <= MOST_USERS:
             raise ValueError(f'{count} users in class {cls}: allowed are 0 to {MOST_USERS}')
         for index in range(1, count + 1):
-            made.append(User(f'{cls}-{index}', cls, f'198.18.{16 * number + index // 256}.{index % 256}',
-                             f'2001:2:0:{number}{index:03x}::2'))
+            made.append(User(f'{cls}-{index}', f'198.18.{16 * number + index // 256}.{index % 256}',
+                             f'2001:2:0:{number}{index:03x}::2', cls=cls))
     return made
 
 
@@ -74,6 +73,7 @@ def servers(rtts_ms):
     made = []
     for index, rtt in enumerate(rtts_ms, start=1):
         near = rtt <= DOMESTIC_MS
-        made.append(Server(f's{index:02d}.test', 'domestic' if near else 'overseas', float(rtt),
-                           f'198.19.{1 if near else 2}.{index}', f'2001:2:0:800{1 if near else 2}::{index:x}'))
+        made.append(Server(f's{index:02d}.test', f'198.19.{1 if near else 2}.{index}',
+                           f'2001:2:0:800{1 if near else 2}::{index:x}', group='domestic' if near else 'overseas',
+                           rtt_ms=float(rtt)))
     return made

@@ -182,37 +182,16 @@ def claim(kind):
             file.close()
 
 
-def _asked(role):
-    """(what the agent answers to a check, or None; why)."""
-    try:
-        with ask(role, {'do': 'check'}, timeout=5.0) as connection:
-            return messages.receive(connection)[0], 'no answer'
-    except OSError as error:
-        return None, f'{path_of(role)}: {error}'
-
-
-def _check(role):
-    return _report(*_asked(role))
-
-
-def _check_group(kind):
-    """That of this machine, whichever it is."""
-    answers = (_asked(role)[0] for role in group_roles(kind))
-    return _report(next((answer for answer in answers if answer and answer['machine'] == socket.gethostname()), None),
-                   f'{DIRECTORY}: no agent of {kind} of this container answers')
-
-
-def _report(answer, why):
-    if answer is None or answer['failed']:
-        print('; '.join(answer['failed']) if answer else why)
-        return 1
-    return 0
-
-
-def _serve_group(kind):
-    role, lock = claim(kind)
-    with lock:
-        return _serve(role)
+def _check(roles, name):
+    """Whether the one of these agents that is on this machine answers, and nothing has failed."""
+    for role in roles:
+        with contextlib.suppress(OSError), ask(role, {'do': 'check'}, timeout=5.0) as connection:
+            answer, _ = messages.receive(connection)
+            if answer and answer['machine'] == socket.gethostname():
+                print('; '.join(answer['failed']) or 'well')
+                return int(bool(answer['failed']))
+    print(f'{DIRECTORY}: no agent of {name} of this container answers')
+    return 1
 
 
 def _serve(role):
@@ -246,8 +225,12 @@ def main(argv=None):
     parser.add_argument('--group', action='store_true', help='it is one of several that are alike')
     parser.add_argument('role', help='which host of the trial this is, or with --group of which kind')
     arguments = parser.parse_args(argv)
-    return {(False, False): _serve, (False, True): _serve_group, (True, False): _check,
-            (True, True): _check_group}[arguments.check, arguments.group](arguments.role)
+    kind = arguments.role
+    if arguments.check:
+        return _check(group_roles(kind) if arguments.group else (kind,), kind)
+    role, lock = claim(kind) if arguments.group else (kind, contextlib.nullcontext())
+    with lock:
+        return _serve(role)
 
 
 if __name__ == '__main__':

@@ -45,15 +45,12 @@ class Edge:
         scenario.when_left(msfrs_edge.rules, host, 'down')
 
     def set_rate(self, rate_bps):
-        """See TokenBucket."""
         raise TrialError('the rate of --isp edge cannot be changed under way')
 
     def reader(self):
-        """See TokenBucket."""
         return EdgeReader(self._daemon.control)
 
     def check(self):
-        """See TokenBucket."""
         self._daemon.check()
 
 

@@ -53,7 +53,6 @@ class Host(host.Host):
         return answer, files, connection
 
     def run(self, *argv, input=None, timeout=30.0, check=True):
-        """See host.Host."""
         argv = [str(word) for word in argv]
         answer, _, connection = self._ask({'do': 'run', 'argv': argv, 'input': input, 'timeout': timeout},
                                           timeout=timeout + 10.0)
@@ -67,11 +66,9 @@ class Host(host.Host):
         return answer['stdout']
 
     def popen(self, argv, *, stdout, stderr, cwd=None):
-        """See host.Host."""
         return Process(self, [str(word) for word in argv], stdout, stderr, cwd and str(cwd))
 
     def open(self, path):
-        """See host.Host."""
         answer, files, connection = self._ask({'do': 'open', 'path': path})
         connection.close()
         if not files:
@@ -79,7 +76,6 @@ class Host(host.Host):
         return open(files[0], encoding='ascii')
 
     def socket(self, family, kind, protocol=0, *, source=None, peer=None, timeout=None):
-        """See host.Host."""
         answer, files, connection = self._ask({'do': 'socket', 'family': family, 'kind': kind, 'protocol': protocol,
                                                'source': source, 'peer': peer, 'timeout': timeout})
         connection.close()
@@ -197,7 +193,6 @@ class ContainerFabric:
 
     @property
     def given(self):
-        """See NetnsFabric."""
         return (*self.groups, 'gw', 'isp', self.names, *self.places)
 
     def __enter__(self):
@@ -227,7 +222,6 @@ class ContainerFabric:
         return made
 
     def wire(self, a, name_a, b, name_b, *, queue=1000):
-        """See NetnsFabric."""
         there = b.networks()
         shared = next(((*ends, *there[network]) for network, ends in a.networks().items() if network in there), None)
         if not shared:
@@ -248,7 +242,6 @@ class ContainerFabric:
 
     @contextlib.contextmanager
     def directory(self):
-        """See NetnsFabric."""
         path = tempfile.mkdtemp(prefix='world-', dir=agent.DIRECTORY)
         os.chmod(path, 0o755)
         try:
@@ -260,7 +253,6 @@ class ContainerFabric:
             shutil.rmtree(path, ignore_errors=True)
 
     def close(self):
-        """See NetnsFabric."""
         made, self._hosts = self._hosts, []
         for each in made:
             with contextlib.suppress(TrialError):

@@ -79,7 +79,6 @@ class RouterDelayLine(DelayLine):
     networks. A packet is routed twice there: by the side it came in on, then, when it is due, by where it goes."""
 
     def connect(self, fabric, isp, farms, directory):
-        """See DelayLine."""
         self._start(isp, 'far', [server for servers in farms.values() for server in servers], directory)
         isp.batch([f'link set {tun} txqueuelen {QUEUE} up' for tun in ('near', 'far')] + TO_SERVERS)
         for number, (farm, servers) in enumerate(farms.items(), start=1):
@@ -108,7 +107,6 @@ class Netem:
         return f'netem delay {delay_ms:.3f}ms limit {QUEUE}'
 
     def connect(self, fabric, isp, farms, directory):
-        """See DelayLine."""
         everywhere = [(farm, server) for farm, servers in farms.items() for server in servers]
         for index, (farm, server) in enumerate(everywhere, start=1):
             cable, table = f's{index}', 100 + index

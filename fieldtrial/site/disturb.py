@@ -2,10 +2,8 @@
 """Does to a world what a workload's disturbances say, each in its time, and undoes it, whatever happens."""
 import contextlib
 import signal
-import threading
-import time
 
-from ..base.errors import TrialError
+from .background import Background
 
 #: Before all other rules of the ISP's but the one for its own addresses.
 BLACKHOLE_PREF = 10
@@ -46,38 +44,17 @@ def _stalled(world, _value):
 EFFECTS = {'rate': _slower, 'down': _down, 'stall': _stalled}
 
 
-class Disturber:
-    """A thread that does it, within a block. Times of the disturbances count from `t0`, on CLOCK_MONOTONIC."""
+class Disturber(Background):
+    """Does it within a block; times of the disturbances count from `t0`."""
 
     def __init__(self, world, disturbances, t0):
-        self._world, self._t0 = world, t0
+        super().__init__(t0)
+        self._world = world
         self._disturbances = [each for each in disturbances if each.kind in EFFECTS]
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name='Disturber', daemon=True)
-        self.failure = None     #: the TrialError that ended it early
 
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        self._thread.join()     # what it has done must be undone before anybody goes on
-
-    def check(self):
-        """Raises TrialError if something could not be done."""
-        if self.failure:
-            raise self.failure
-
-    def _run(self):
-        try:
-            for each in self._disturbances:
-                if self._wait(each.t_start):
-                    return
-                with EFFECTS[each.kind](self._world, each.value):
-                    self._wait(each.t_end)
-        except TrialError as error:
-            self.failure = error
-
-    def _wait(self, when):
-        return self._over.wait(max(0.0, self._t0 + when - time.monotonic()))
+    def _work(self):
+        for each in self._disturbances:
+            if self._until(each.t_start):
+                return
+            with EFFECTS[each.kind](self._world, each.value):
+                self._until(each.t_end)

@@ -6,12 +6,11 @@ All rows begin with `t`, seconds since t0 (CLOCK_MONOTONIC), the same t0 as the 
 import csv
 import http.client
 import re
-import socket
-import threading
 import time
 
-from ..base.errors import TrialError
+from .background import Background
 from .netlink import ReceivedBytes
+from .processes import fetch
 from .world import FORWARD_PORT, WAN
 
 #: One sample of mgr:msfrs' window history, as the report prints it:
@@ -21,50 +20,35 @@ SAMPLE = re.compile(r'^\s*-\s*\{(ago:[^}]*)\}', re.MULTILINE)
 SAME_S = 0.3
 
 
-class Meter:
-    """A table that grows by a row every `period` seconds, in a thread of its own."""
+class Meter(Background):
+    """A table that grows by a row every `period` seconds."""
 
     header = ()
     period = 1.0
 
     def __init__(self, path, t0):
-        self._t0 = t0
+        super().__init__(t0)
         self._file = open(path, 'w', newline='', encoding='ascii')
         self._csv = csv.writer(self._file, lineterminator='\n')
         self._csv.writerow(self.header)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name=type(self).__name__, daemon=True)
-        self.failure = None    #: the TrialError that ended it early
-
-    def __enter__(self):
-        self._thread.start()
-        return self
 
     def __exit__(self, *_):
-        self._over.set()
-        self._thread.join(10.0)
+        super().__exit__()
         self._file.close()
 
-    def _loop(self):
+    def _work(self):
         # Counted from t0, not from the last row: a late row does not make all later ones late.
         number = 0
-        try:
-            while not self._over.wait(max(0.0, self._t0 + number * self.period - time.monotonic())):
-                self.sample()
-                number = max(number + 1, int((time.monotonic() - self._t0) / self.period))
-            self.last()
-        except (TrialError, OSError, ValueError) as error:
-            self.failure = error
+        while not self._until(number * self.period):
+            self.sample()
+            number = max(number + 1, int((time.monotonic() - self._t0) / self.period))
+        self.sample()
 
     def row(self, *values):
         self._csv.writerow((f'{time.monotonic() - self._t0:.3f}', *values))
 
     def sample(self):
         raise NotImplementedError
-
-    def last(self):
-        """One more sample at the end."""
-        self.sample()
 
 
 class LinkMeter(Meter):
@@ -163,15 +147,8 @@ def tcp_counters(host, before=None):
 
 def manager_report(world, action, timeout=5.0):
     """The text of a cache manager report. Raises OSError or HTTPException when Squid does not give it."""
-    connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT)
-    connection.sock = world.gateway.socket(socket.AF_INET, socket.SOCK_STREAM, peer=('127.0.0.1', FORWARD_PORT),
-                                           timeout=timeout)
-    try:
-        connection.request('GET', f'/squid-internal-mgr/{action}')
-        answer = connection.getresponse()
-        text = answer.read().decode(errors='replace')
-    finally:
-        connection.close()
-    if answer.status != 200:
-        raise http.client.HTTPException(f'cache manager: {action}: status {answer.status}')
-    return text
+    status, body, _ = fetch(world.gateway, ('127.0.0.1', FORWARD_PORT), f'/squid-internal-mgr/{action}',
+                            timeout=timeout)
+    if status != 200:
+        raise http.client.HTTPException(f'cache manager: {action}: status {status}')
+    return body.decode(errors='replace')

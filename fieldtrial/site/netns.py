@@ -62,7 +62,6 @@ class Host(hosts.Host):
         return ['ip', 'netns', 'exec', self.name, *argv]
 
     def run(self, *argv, input=None, timeout=30.0, check=True):
-        """See host.Host."""
         return _run(self.enter([str(word) for word in argv]), input=input, timeout=timeout, check=check).stdout
 
     def popen(self, argv, **how):
@@ -88,17 +87,14 @@ class Host(hosts.Host):
                 _setns(home.fileno(), 'the own network namespace')
 
     def open(self, path):
-        """See host.Host."""
         with self.inside():   # the file belongs to the network it was opened in
             return open(path.replace('/proc/net/', '/proc/thread-self/net/'), encoding='ascii')
 
     def socket(self, family, kind, protocol=0, *, source=None, peer=None, timeout=None):
-        """See host.Host."""
         with self.inside():   # the socket stays there when the thread goes home
             return hosts.new_socket(family, kind, protocol, source, peer, timeout)
 
     def set_kernel(self, settings):
-        """See host.Host."""
         self.run('sysctl', '-q', '-w', *settings)
 
 

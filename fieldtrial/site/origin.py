@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The origin: nginx that answers GET /b/SIZE/ANYTHING with a body of SIZE bytes, for every name and address.
 
-    python3 -m fieldtrial.site.origin --directory DIR --name s01.test --name s02.test --run
+    python3 -m fieldtrial.site.origin DIR --names s01.test s02.test
 
-writes nginx's configuration, a certificate for the names, and a file for each size of the grid (site/grid.py) to DIR.
+writes nginx's configuration, a certificate for the names, and a file for each size of the grid (site/grid.py) to DIR,
+and becomes nginx.
 The files are sparse: they take no room, and nothing on the way compresses. /b/ says "no-store"; /c/ is cacheable.
 Over TLS it speaks HTTP/2 with those who offer it, and never closes a connection because nothing is said on it.
 Started as root, nginx gives up its rights in the worker that answers; DIR must be reachable for everyone.
 """
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -16,12 +18,15 @@ import subprocess
 import sys
 
 from ..base.errors import TrialError
-from ..base.strict import HOST
 from . import grid
 
+#: Names of servers: they go into the certificate and the configuration.
+_LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+HOST = re.compile(fr'(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*')
 #: Debian has this user and group always; nothing belongs to them.
 USER, GROUP = 'nobody', 'nogroup'
 CERTIFICATE_DAYS = 30
+ANY = '0.0.0.0', '::'
 
 CONFIGURATION = '''\
 # Written by fieldtrial/site/origin.py; changes are lost.
@@ -82,8 +87,7 @@ class OriginError(TrialError):
 class Origin:
     """One nginx, its files and its command line. `directory` is made if missing; prepare() may be called again."""
 
-    def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None,
-                 addresses=('0.0.0.0', '::')):
+    def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None, addresses=ANY):
         """names: for the certificate. addresses: to listen on. direct_port: answers as `port` does; None: nobody does.
         Raises OriginError."""
         self.directory = os.path.abspath(directory)
@@ -125,6 +129,8 @@ class Origin:
         with open(f'{self.directory}/nginx.conf', 'w', encoding='utf-8') as file:
             file.write(self._configuration())
         _run([*self.argv(), '-t', '-q'])
+        with contextlib.suppress(FileNotFoundError):    # the check leaves one, and it is to say that somebody listens
+            os.unlink(f'{self.directory}/nginx.pid')
 
     def _configuration(self):
         user = f'user {USER} {GROUP};\n' if os.geteuid() == 0 else ''
@@ -178,28 +184,19 @@ def _run(argv):
 
 
 def main(argv=None):
-    """The program; its exit code, unless it becomes nginx."""
+    """The program, which becomes nginx in the foreground; its exit code, if it cannot."""
     parser = argparse.ArgumentParser(prog='fieldtrial.site.origin', description=__doc__.split('\n\n', maxsplit=1)[0])
-    parser.add_argument('--directory', required=True, help='where its files go')
-    parser.add_argument('--name', action='append', required=True, dest='names', help='a host name; may be repeated')
-    parser.add_argument('--address', action='append', dest='addresses', help='listen on this address alone; may be '
-                        'repeated (default: all addresses)')
-    parser.add_argument('--port', type=int, default=80, help='for HTTP (default 80)')
-    parser.add_argument('--tls-port', type=int, default=443, help='for HTTPS (default 443)')
-    parser.add_argument('--direct-port', type=int, help='for HTTP as well, past who intercepts the other')
-    parser.add_argument('--run', action='store_true', help='become nginx, in the foreground')
-    arguments = parser.parse_args(argv)
+    parser.add_argument('directory', help='where its files go')
+    parser.add_argument('--names', nargs='+', required=True, help='host names')
+    parser.add_argument('--addresses', nargs='+', default=ANY, help='listen on these alone (default: on all)')
+    parser.add_argument('--direct-port', type=int, help='for HTTP as well, past who intercepts port 80')
     try:
-        origin = Origin(arguments.directory, arguments.names, port=arguments.port, tls_port=arguments.tls_port,
-                        direct_port=arguments.direct_port, addresses=arguments.addresses or ('0.0.0.0', '::'))
+        origin = Origin(**vars(parser.parse_args(argv)))
         origin.prepare()
     except TrialError as error:
         print(f'origin: {error}', file=sys.stderr)
         return 2
-    if arguments.run:
-        os.execv(origin.binary, origin.argv())
-    print(' '.join(origin.argv()))
-    return 0
+    os.execv(origin.binary, origin.argv())
 
 
 if __name__ == '__main__':

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Daemons of the trial: started on a host, waited for until they answer, stopped by pid, with their last words kept."""
+import contextlib
+import http.client
 import os
 import signal
+import socket
 import subprocess
 import time
 
@@ -92,6 +95,18 @@ class Daemon:
 def _text(host, path):
     with host.open(path) as file:
         return file.read()
+
+
+def fetch(host, peer, path, source=None, timeout=5.0, header=None):
+    """GET of `path` from `peer` (address, port), asked for on a host: (status, body, header fields). Raises OSError or
+    HTTPException."""
+    connection = http.client.HTTPConnection(*peer)
+    connection.sock = host.socket(socket.AF_INET6 if ':' in peer[0] else socket.AF_INET, socket.SOCK_STREAM,
+                                  source=source, peer=peer, timeout=timeout)
+    with contextlib.closing(connection):
+        connection.request('GET', path, headers=header or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read(), dict(answer.getheaders())
 
 
 def tail(path, lines=15):

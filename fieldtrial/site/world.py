@@ -14,18 +14,16 @@ Nothing here knows what a host is made of; see `netns` for one way. No host has 
         squid = world.start_squid(squidconf.stock(world), '/usr/sbin/squid')
         world.users_host.run('curl', '--interface', world.users[0].v4, 'http://198.19.1.1/b/16384/x')
 """
-import contextlib
 import http.client
 import os
 import pathlib
 import signal
-import socket
 import sys
 import time
 
 from ..base.errors import TrialError
 from ..base.paths import PROGRAMS, ROOT
-from . import addresses, bottleneck, delay, grid, groups, lan, names, shaping
+from . import addresses, bottleneck, delay, grid, groups, lan, names, processes, shaping
 from .host import HostError
 from .lan import LAN
 from .netns import NetnsFabric
@@ -185,11 +183,10 @@ class World(Scenario):
     def _start_nginx(self, host, servers, label, *, alone=False):
         """`alone`: on the addresses of these servers, not on all that the host has."""
         directory = self.directory / f'origin-{label}'
-        names = [word for server in servers for word in ('--name', server.name)]
-        if alone:
-            names += [word for server in servers for address in server.addresses for word in ('--address', address)]
-        daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.site.origin', '--directory', str(directory),
-                                   *names, '--direct-port', str(addresses.DIRECT_PORT), '--run'],
+        only = ['--addresses', *(address for server in servers for address in server.addresses)] if alone else []
+        daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.site.origin', str(directory), *only,
+                                   '--direct-port', str(addresses.DIRECT_PORT), '--names',
+                                   *(server.name for server in servers)],
                             f'nginx-{label}.log', command='nginx', cwd=ROOT)
         # Written when it listens, on whatever addresses.
         daemon.wait_until((directory / 'nginx.pid').exists, 'listening on ports 80 and 443')
@@ -258,14 +255,10 @@ class World(Scenario):
         """One request of a user to a server through whatever is in between: (HTTP status, body bytes, header fields).
         Raises OSError or HTTPException."""
         address, source = (server.v4, user.v4) if family == 4 else (server.v6, user.v6)
-        connection = http.client.HTTPConnection(address, 80)
-        connection.sock = self.host_of(user).socket(
-            socket.AF_INET if family == 4 else socket.AF_INET6, socket.SOCK_STREAM, source=source, peer=(address, 80),
-            timeout=timeout)
-        with contextlib.closing(connection):
-            connection.request('GET', f'/b/{size}/{user.name}-{time.monotonic_ns()}', headers={'Host': server.name})
-            answer = connection.getresponse()
-            return answer.status, len(answer.read()), dict(answer.getheaders())
+        status, body, header = processes.fetch(
+            self.host_of(user), (address, 80), f'/b/{size}/{user.name}-{time.monotonic_ns()}', source, timeout,
+            {'Host': server.name})
+        return status, len(body), header
 
     def try_out(self):
         """A server's name and one request from end to end. Raises TrialError if the name is not known to every group,

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from background import Loop  # noqa: E402 (needs the path above)
-from fieldtrial.site.edge_link import EdgeLink  # noqa: E402
+from edgetrial.edge_link import EdgeLink  # noqa: E402
 from fieldtrial.site.netns import NetnsFabric, sweep, temporary_directory  # noqa: E402
 from fieldtrial.site.world import World  # noqa: E402
 from ftp_server import ftp_server  # noqa: E402

@@ -9,7 +9,7 @@ import types
 import pytest
 
 from fieldtrial.base.paths import ROOT
-from fieldtrial.load import iperf as flows
+from edgetrial import iperf as flows
 from fieldtrial.site import grid, msfrs_edge
 from fieldtrial.site.world import WAN, World
 from gateway import Gateway

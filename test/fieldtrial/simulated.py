@@ -5,7 +5,9 @@ import asyncio
 import collections
 import selectors
 
-from fieldtrial.load import spec as specs, workloads
+from fieldtrial.base import typed
+from fieldtrial.load import workloads
+from fieldtrial.load.spec import Spec
 from fieldtrial.load.traffic import offers, records, run as running
 
 
@@ -124,24 +126,41 @@ class _Exchange:
             yield bytes(self._size * (number + 1) // 10 - self._size * number // 10)
 
 
-def data(out, workload='backlogged', counts=(2, 2, 2), **more):
-    """A spec as JSON: classes gold, silver and bronze with so many users, two servers."""
-    classes = ['gold', 'silver', 'bronze']
+def user(name, cls, address):
+    """One with this address alone, as JSON."""
+    return {'name': name, 'cls': cls, 'v6' if ':' in address else 'v4': address}
+
+
+def server(name, v4='127.0.0.1', v6=None, group='near', rtt_ms=0.1):
+    """The same of a server."""
+    return {'name': name, 'v4': v4, 'v6': v6, 'group': group, 'rtt_ms': rtt_ms}
+
+
+def data(out, workload='backlogged', counts=(2, 2, 2), mine=None, **more):
+    """A spec as JSON: classes gold, silver and bronze with so many users, two servers. mine: names; None: all."""
     if workload in workloads.names() and workloads.get(workload)().tunnels():
         more.setdefault('tls_ca', __file__)     # some file
-    return {'version': 1, 'workload': workload, 'seed': 7, 'duration_s': 20, 'rate_bps': 2_000_000, 'classes': classes,
-            'users': [{'name': f'{name}-{number + 1}', 'class': name, 'addresses': [f'198.18.{place}.{number + 1}']}
-                      for place, (name, count) in enumerate(zip(classes, counts)) for number in range(count)],
-            'servers': [{'name': 's01.test', 'addresses': ['198.19.0.1'], 'group': 'near', 'rtt_ms': 12},
-                        {'name': 's02.test', 'addresses': ['198.19.0.2'], 'group': 'far', 'rtt_ms': 296}],
-            'out': str(out), **more}
+    made = {'name': 'cell', 'directory': str(out), 'out': str(out), 'arms': ['msfrs'], 'workload': workload, 'seed': 7,
+            'duration_s': 20, 'warmup_s': 0, 'rate_bps': 2_000_000, 'weights': {'gold': 4, 'silver': 2, 'bronze': 1},
+            'squid': '', 'stock_squid': '', 't0_monotonic': 0,
+            'users': [user(f'{name}-{number + 1}', name, f'198.18.{place}.{number + 1}')
+                      for place, (name, count) in enumerate(zip(('gold', 'silver', 'bronze'), counts))
+                      for number in range(count)],
+            'servers': [server('s01.test', '198.19.0.1', rtt_ms=12), server('s02.test', '198.19.0.2', rtt_ms=296)],
+            **more}
+    return made | {'mine': [each for each in made['users'] if mine is None or each['name'] in mine]}
+
+
+def spec(out, **more):
+    """The same as a Spec."""
+    return typed.of(Spec, data(out, **more), 'spec')
 
 
 class Outcome:
     """A run that is over: its spec, the run, the clients, and `requests` and `pages` as lists of dictionaries."""
 
     def __init__(self, out, answer=lambda *_: Answer(), clients=lambda made: None, **more):
-        self.spec = specs.parse(data(out, **more))
+        self.spec = spec(out, **more)
         self.clients = Clients(self.spec, answer)
         clients(self.clients)
         loop = Loop()
@@ -153,10 +172,10 @@ class Outcome:
 
     async def _run(self, loop):
         drawn = offers.Offers(self.spec, self.clients.reachable)
-        self.offered = self.spec.workload.prepare(drawn)
+        self.offered = self.spec.model.prepare(drawn)
         recorder = records.Records(self.spec.out, self.spec.mine)
         self.run = running.Run(drawn, self.clients, recorder, loop, loop.time())
-        work = asyncio.ensure_future(self.spec.workload.run(self.run))
+        work = asyncio.ensure_future(self.spec.model.run(self.run))
         await asyncio.wait([work], timeout=self.spec.duration_s + self.spec.drain_s)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)

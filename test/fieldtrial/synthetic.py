@@ -49,10 +49,10 @@ def _steps(stop, step):
 
 
 def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds=60.0, warm_up=10.0, counts=(4, 4, 4),
-              seed=1, pages=False, exact=True, phases=None, beside_bps=None, less_bps=0.0, direct=(), served=None,
+              seed=1, pages=False, phases=None, beside_bps=None, less_bps=0.0, direct=(), served=None,
               **parameters):
-    """Writes one cell: `warm_up` s that are not measured and `seconds` that are. `exact` writes bytes.csv. beside_bps: of
-    a stream to the first user; less_bps: so much less it gets by requests. direct: users who bypass
+    """Writes one cell: `warm_up` s that are not measured and `seconds` that are. beside_bps: of a
+    stream to the first user; less_bps: so much less it gets by requests. direct: users who bypass
     Squid; served: share of C that the others have."""
     directory.mkdir(parents=True)
     stop, users = warm_up + seconds, users_of(counts)
@@ -69,8 +69,7 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
     if arm.window:
         write_csv(directory / 'window.csv', ('t', 'w', 'wplus', 'u'),
                   [(t, 6 + chance.randint(-1, 1), 6 + (t > stop / 2), arm.utilisation) for t in _steps(stop, 5.0)])
-    if exact:
-        _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served)
+    _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served)
     if beside_bps is not None:
         write_csv(directory / 'cbr1-received.csv', ('t', 'packets', 'bytes', 'lost', 'delay_mean_ms'),
                   [(t, 1, beside_bps / 8, 0, '') for t in _steps(stop - 1, 1)])

@@ -11,6 +11,7 @@ from fieldtrial.base.disturbance import Disturbance
 from fieldtrial.base.errors import TrialError
 from fieldtrial.load import stream, workloads
 from fieldtrial.site import bottleneck, disturb
+from fieldtrial.site.addresses import SINK4
 
 
 class World:
@@ -72,7 +73,7 @@ def test_what_was_half_done_is_undone_and_said():
     world = World(fail=done[1])
     with disturb.Disturber(world, [Disturbance('down', '', 0.0, 3600.0, value)], time.monotonic()) as disturber:
         until(lambda: disturber.failure)
-        with pytest.raises(TrialError, match='^no$'):
+        with pytest.raises(TrialError, match='^Disturber: no$'):
             disturber.check()
     assert world.done == done + [('ip', '-4', 'rule', 'del', 'pref', 10)]
 
@@ -98,6 +99,6 @@ def test_bursts_are_those_of_one_stream(tmp_path, monkeypatch):
     workload = workloads.get('disturbed')({'repeat': 2, 'only': 'cbr'})
     list(stream.daemons(world, workload.beside(2e6, 400.0), 5.0))
     receiver, sender = told
-    assert sender[sender.index('--bursts') + 1] == '50-70,95-115'
+    assert sender[3:] == ['send', SINK4, '9', '5.000000', '1000000', '50-70,95-115']
     # The tables of a cell have one axis.
-    assert [argv[argv.index('--t0') + 1] for argv in (receiver, sender)] == 2 * ['5.000000']
+    assert receiver[3:] == ['recv', SINK4, '9', '5.000000', f'{tmp_path}/cbr1-received.csv']

@@ -5,11 +5,11 @@ import struct
 
 import pytest
 
-from fieldtrial import faba as live
-from fieldtrial.load.iperf import Flow
+from edgetrial import faba as live
+from edgetrial.edge_link import End
+from edgetrial.iperf import Flow
+from edgetrial.wire import parse
 from fieldtrial.site.msfrs_edge import with_lines
-from fieldtrial.site.edge_link import End
-from fieldtrial.site.wire import parse
 
 PORTS = struct.pack('!HH', 1024, 80)
 

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from fieldtrial.load import merge, spec as specs, workloads
-from fieldtrial.base.strict import SpecError
+from fieldtrial.load import merge, workloads
 from fieldtrial.site import addresses, groups
-from simulated import Answer, Outcome, data
+from simulated import Answer, Outcome
 
 CLASSES = ['gold', 'silver', 'bronze']
 
@@ -52,9 +51,9 @@ def answer(user, server, size):
                   status=503 if size % 11 == 5 and user.cls == 'silver' else 200)
 
 
-def run(directory, mine=(), **how):
+def run(directory, mine=None, **how):
     directory.mkdir(parents=True)
-    return Outcome(directory, answer, **({'mine': list(mine)} if mine else {}), **how)
+    return Outcome(directory, answer, mine=mine, **how)
 
 
 def read(path):
@@ -89,14 +88,6 @@ def test_the_load_is_the_same_however_many_groups_there_are(tmp_path, workload, 
         assert part.offered == whole.offered and part.requests
     assert in_order(row for part in parts for row in part.requests) == in_order(whole.requests)
     assert in_order(row for part in parts for row in part.pages) == in_order(whole.pages)
-
-
-def test_whose_requests_are_made_is_checked(tmp_path):
-    assert [user.name for user in specs.parse(data(tmp_path, mine=['gold-2'])).mine] == ['gold-2']
-    with pytest.raises(SpecError, match='spec: mine: "lead-1" is not the name of one of the users'):
-        specs.parse(data(tmp_path, mine=['gold-1', 'lead-1']))
-    with pytest.raises(SpecError, match=r'spec: mine: \[\] is not a list of 1 to'):
-        specs.parse(data(tmp_path, mine=[]))
 
 
 def written(directory, rows=(), samples=(), users=('a',), **meta):

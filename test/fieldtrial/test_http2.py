@@ -13,10 +13,9 @@ import h2.events
 import h2.settings
 import pytest
 
-from fieldtrial.load import spec as specs
+import simulated
 from fieldtrial.load.traffic import http2
 from loopback import free_ports, serving
-from simulated import data
 from test_loadgen import SOURCES, finish, results, spec, start
 
 
@@ -35,9 +34,9 @@ def https(tmp_path, origin, workload, **more):
 
 
 def test_one_tunnel_for_each_user_and_server(tmp_path, origin):
-    servers = [{'name': name, 'addresses': ['127.0.0.1', '::1']} for name in ('s01.test', 'localhost')]
+    servers = [simulated.server(name, v6='::1') for name in ('s01.test', 'localhost')]
     requests, received, meta = https(tmp_path, origin, 'https-open', duration_s=0.5, drain_s=100, rate_bps=20e6,
-                                     servers=servers, sizes={'distribution': 'lognormal', 'max': 200_000})
+                                     servers=servers, sizes='lognormal:9.357:1.318:200000')
     assert len(requests) == meta['offered']['arrivals'] > 20
     assert meta['requests'] == {'ok': len(requests)} and meta['errors'] == {}
     for row in requests:
@@ -51,13 +50,13 @@ def test_one_tunnel_for_each_user_and_server(tmp_path, origin):
 
 def test_idle_tunnels_are_opened_and_agree_on_http2(tmp_path, origin):
     _, _, meta = https(tmp_path, origin, 'https-pages', duration_s=4, drain_s=100,
-                       parameters={'idle': 5, 'think_s': 1, 'objects': 2}, sizes={'distribution': 'fixed', 'size': 500})
+                       parameters={'idle': 5, 'think_s': 1, 'objects': 2}, sizes='fixed:500')
     assert meta['tunnels'] == {'opened': 3 * 5 + 3} and meta['errors'] == {}
 
 
 def test_a_strangers_certificate_is_an_error(tmp_path, origin):
     requests, _, meta = https(tmp_path, origin, 'https-open', duration_s=0.5, drain_s=100, rate_bps=5e6,
-                              servers=[{'name': 'no.test', 'addresses': ['127.0.0.1']}])
+                              servers=[simulated.server('no.test')])
     assert meta['requests'] == {'error': len(requests)}
     assert all('CERTIFICATE_VERIFY_FAILED' in text for text in meta['errors'])
     assert set(meta['tunnels']) == {'failed'}
@@ -121,9 +120,8 @@ def scripted(tmp_path, origin, script, test, settings=None, protocols=('h2',)):
     """Runs the coroutine `test(tunnels, user, server, seen)` beside a scripted server."""
     async def run():
         port, = free_ports(1)
-        made = specs.parse(data(tmp_path, workload='https-open', tls_port=port, tls_ca=origin.certificate,
-                                users=[{'name': 'a', 'class': 'gold', 'addresses': [SOURCES[0]]}],
-                                servers=[{'name': 's01.test', 'addresses': ['127.0.0.1']}]))
+        made = simulated.spec(tmp_path, workload='https-open', tls_port=port, tls_ca=origin.certificate,
+                              users=[simulated.user('a', 'gold', SOURCES[0])], servers=[simulated.server('s01.test')])
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(origin.certificate, origin.certificate.replace('tls.crt', 'tls.key'))
         tls.set_alpn_protocols(list(protocols))

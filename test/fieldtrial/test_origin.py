@@ -9,7 +9,7 @@ import pytest
 
 from fieldtrial.load.traffic import sizes
 from fieldtrial.site import grid, origin
-from loopback import serving
+from loopback import free_ports, serving
 
 
 @pytest.fixture(name='served', scope='module')
@@ -104,6 +104,15 @@ def test_directory_that_nobody_may_enter_is_refused(tmp_path):
     with pytest.raises(origin.OriginError) as refusal:
         origin.Origin(f'{tmp_path}/private/origin', ['s.test']).prepare()
     assert ': nginx serves as user nobody, who may not enter this directory; chmod o+x it' in str(refusal.value)
+
+
+def test_the_check_does_not_say_that_somebody_listens(tmp_path, monkeypatch):
+    tmp_path.chmod(0o755)
+    port, tls_port = free_ports(2)
+    made = origin.Origin(f'{tmp_path}/origin', ['s.test'], port=port, tls_port=tls_port, addresses=['127.0.0.1'])
+    monkeypatch.setattr(made, '_check_reachable', lambda: None)
+    made.prepare()
+    assert not os.path.exists(f'{made.directory}/nginx.pid')
 
 
 def test_what_nginx_says_is_shown(tmp_path, monkeypatch):

@@ -68,7 +68,7 @@ def test_every_folder_has_its_place():
 def test_what_is_started_by_its_name_is_a_program():
     texts = [path.read_text(encoding='utf-8') for path in (*STARTERS, *TOP.rglob('*.py'))]
     names = {name for text in texts for name in re.findall(r"""-m["', ]+(fieldtrial[.\w]*)""", text)}
-    assert {'fieldtrial', 'fieldtrial.cell', 'fieldtrial.site.agent', 'fieldtrial.faba'} <= names
+    assert {'fieldtrial', 'fieldtrial.cell', 'fieldtrial.site.agent'} <= names
     for name in sorted(names):
         path = TOP.parent.joinpath(*name.split('.'))
         source = path / '__main__.py' if path.is_dir() else path.with_suffix('.py')

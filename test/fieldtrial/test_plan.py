@@ -119,7 +119,6 @@ def test_a_kernel_without_a_qdisc_is_said_and_its_stand_in_runs(monkeypatch, cap
     assert condition.arms == ('stock', 'stock-sqm')
     assert said == [f'arm stock-fq_codel: not run, {why}; stock-sqm stands for it', f'arm stock-cake: not run, {why}']
     assert capsys.readouterr().out.splitlines() == said
-    monkeypatch.setattr(runner.versions, 'all_of', lambda squid: {})
     assert runner.meta_of(asked, [], conditions, said)['not_run'] == said
     with pytest.raises(TrialError, match=f'^arm stock-cake: not run, {why}$'):
         cli.runnable([dataclasses.replace(condition, arms=('stock-cake',))], 'namespaces')
@@ -218,9 +217,7 @@ def test_a_cell_survives_its_file(tmp_path):
     asked = options.read(['--workloads', 'open', '--sizes', 'lognormal:9:1.5:100000'])
     spec = plan.cells_of(plan.chosen(asked), asked, tmp_path)[0]
     spec.store(tmp_path / 'cell.json')
-    again = type(spec).read(tmp_path / 'cell.json')
-    lists = {name: tuple(getattr(again, name)) for name in ('rtts_ms', 'counts', 'arms')}
-    assert {**vars(again), **lists} == vars(spec)
+    assert type(spec).read(tmp_path / 'cell.json') == spec
 
 
 @pytest.mark.parametrize('argv, words', [
@@ -239,7 +236,8 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--set', 'open=1'], "argument --set: 'open=1': wanted is WORKLOAD.PARAMETER=VALUE, for example open.load=0.9"),
     (['--set', 'open.load=3'], "argument --set: load: '3' is not a number from 0.01 to 2"),
     (['--sizes', 'pareto:1'],
-     "argument --sizes: 'pareto:1': wanted is lognormal:M:S, lognormal:M:S:MAX or fixed:BYTES"),
+     "argument --sizes: 'pareto:1': wanted is lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S from 0.01 to 10, or "
+     'fixed:BYTES; sizes are 64 to 128000000 bytes'),
     (['--lanes', '0'], "argument --lanes: '0': wanted is a whole number, 1 to 64"),
     (['--quick', '--plan-name', 'today'], '--quick is a plan of its own: leave --plan-name today out'),
     (['--set', 'few.downloads=1', '--plan-name', 'full'],

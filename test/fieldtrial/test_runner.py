@@ -34,13 +34,13 @@ class Machine:
             returncode = None
 
             def poll(self):
-                if machine.clock.now >= started + spec.duration_s and self.returncode is None:
+                if machine.clock.now >= started + spec.wanted_s and self.returncode is None:
                     self.returncode = machine.codes.get(spec.name, 0)
                     machine.running.remove(cell)
                 return self.returncode
 
         cell = types.SimpleNamespace(
-            spec=spec, lanes=lanes, log=spec.directory + '/cell.log', process=Process(), wanted_s=spec.duration_s,
+            spec=spec, lanes=lanes, log=spec.directory + '/cell.log', process=Process(),
             seconds=lambda: machine.clock.now - started, stop=lambda: machine.stopped.append(spec.name))
         open(cell.log, 'w').write(f'{spec.name} said this')
         self.running.append(cell)
@@ -61,8 +61,8 @@ def trial(tmp_path, monkeypatch, clock, cells, lanes, codes=None):
     """A Runner of [(name, seconds, lanes)], its machine and what it printed."""
     machine, out = Machine(clock, codes or {}), io.StringIO()
     monkeypatch.setattr(runner, 'Running', machine)
-    specs = [types.SimpleNamespace(name=name, directory=str(tmp_path / name), duration_s=seconds, drain_s=0,
-                                   lanes=wants) for name, seconds, wants in cells]
+    specs = [types.SimpleNamespace(name=name, directory=str(tmp_path / name), wanted_s=seconds, lanes=wants)
+             for name, seconds, wants in cells]
     return runner.Runner(specs, tmp_path, lanes, {'version': 1, 'seed': 7}, out), machine, out
 
 
@@ -77,7 +77,7 @@ def test_cells_run_in_order_as_many_as_fit(tmp_path, monkeypatch, clock):
     assert machine.order == ['a', 'b', 'c', 'd', 'e']
     assert machine.most == 2
     assert 200 <= clock.now < 220, 'a beside b, then c, then d, then e with all lanes'
-    assert made.done == 5 and made.failed == []
+    assert len(made.done) == 5 and not made.failed
     assert meta(tmp_path) == {'version': 1, 'seed': 7, 'complete': True, 'cells_done': [*'abcde'], 'cells_failed': {},
                               'cells_left_out': []}
     assert '5 cells' in out.getvalue() and 'done    e' in out.getvalue()
@@ -86,7 +86,7 @@ def test_cells_run_in_order_as_many_as_fit(tmp_path, monkeypatch, clock):
 def test_a_failed_cell_is_told_with_its_words_and_the_others_run_on(tmp_path, monkeypatch, clock):
     made, _, out = trial(tmp_path, monkeypatch, clock, [('a', 5, 1), ('b', 5, 1), ('c', 5, 1)], 1, {'a': 1, 'b': -9})
     made.run()
-    assert [name for name, _ in made.failed] == ['a', 'b'] and made.done == 1
+    assert list(made.failed) == ['a', 'b'] and made.done == ['c']
     assert 'FAILED  a  (exit code 1)\n  | a said this' in out.getvalue()
     assert 'FAILED  b  (ended by signal 9)' in out.getvalue()
     assert not meta(tmp_path)['complete']

@@ -4,113 +4,98 @@ import json
 
 import pytest
 
-from fieldtrial.load import spec as specs
+from fieldtrial.base import typed
+from fieldtrial.base.errors import TrialError
+from fieldtrial.load.spec import Spec
 from fieldtrial.load.traffic import sizes
-from fieldtrial.base.strict import SpecError
 from fieldtrial.site import grid
-from simulated import data
+from simulated import data, spec
 
-KINDS = ('https-backlogged, https-pages, https-open, disturbed, few, bypass, backlogged, unequal, phases, pages, '
-         'open, cbr, excess, url-list')
 WRONG = [
-    ({'version': 2}, 'version: 2 is not 1'),
     ({'wordload': 'open'}, 'wordload: no such key'),
-    ({'workload': 'closed'}, f'workload: "closed" is not one of {KINDS}'),
-    ({'parameters': [4]}, 'parameters: [4] is not an object {name: value}'),
-    ({'parameters': {'inflight': 0}}, 'parameters.inflight: 0 is not a whole number from 1 to 256 requests'),
-    ({'parameters': {'inflight': True}}, 'parameters.inflight: True is not a whole number from 1 to 256 requests'),
-    ({'parameters': {'inflight': 1.5}}, 'parameters.inflight: 1.5 is not a whole number from 1 to 256 requests'),
-    ({'parameters': {'think_s': 'nan'}}, "parameters.think_s: 'nan' is not a number from 0 to 3600 s"),
-    ({'parameters': {'load': 0.85}},
-     'parameters.load: workload backlogged has no such parameter (it has: inflight, think_s)'),
-    ({'seed': -1}, 'seed: -1 is not a number of at least 0'),
+    ({'workload': 4}, 'workload: 4 is not a text'),
+    ({'parameters': [4]}, 'parameters: [4] is not an object {...}'),
     ({'seed': 1.5}, 'seed: 1.5 is not a whole number'),
-    ({'seed': float('inf')}, 'seed: Infinity is not a number of at least 0'),
-    ({'duration_s': 0}, 'duration_s: 0 is not a number of at least 0.1 and at most 86400'),
-    ({'duration_s': float('nan')}, 'duration_s: NaN is not a number of at least 0.1 and at most 86400'),
-    ({'drain_s': '5'}, 'drain_s: "5" is not a number of at least 0 and at most 3600'),
-    ({'rate_bps': 100}, 'rate_bps: 100 is not a number of at least 8000 and at most 1e+11'),
-    ({'classes': []}, 'classes: [] is not a list of 1 to 1000'),
-    ({'classes': ['gold', 'gold']}, 'classes: ["gold", "gold"] is not a list without repeats'),
-    ({'classes': ['gold', 'a b']},
-     'classes[1]: "a b" is not a name of letters, digits, "_", "." and "-" (at most 63)'),
-    ({'users': [3]}, 'users[0]: 3 is not an object {...}'),
-    ({'users': [{'name': 'a', 'class': 'lead', 'addresses': ['198.18.0.1']}]},
-     'users[0].class: "lead" is not one of gold, silver, bronze'),
-    ({'users': [{'name': 'a', 'class': 'gold', 'addresses': ['198.18.0.256']}]},
-     'users[0].addresses[0]: "198.18.0.256" is not an IPv4 or IPv6 address'),
-    ({'users': [{'name': 'a', 'class': 'gold'}]}, 'users[0].addresses: missing'),
-    ({'users': [{'name': 'a', 'class': 'gold', 'addresses': ['::1'], 'age': 3}]},
-     'users[0].age: no such key'),
-    ({'users': 2 * [{'name': 'a', 'class': 'gold', 'addresses': ['::1']}]},
-     'users: name "a" is used twice; each must be another'),
-    ({'servers': [{'name': 'a..b'}]}, 'servers[0].name: "a..b" is not a host name'),
-    ({'servers': [{'name': '-a.test'}]}, 'servers[0].name: "-a.test" is not a host name'),
-    ({'servers': [{'name': 64 * 'a' + '.test'}]}, f'servers[0].name: "{64 * "a"}.test" is not a host name'),
-    ({'servers': [{'name': 's', 'rtt_ms': -1}]},
-     'servers[0].rtt_ms: -1 is not a number of at least 0 and at most 60000'),
-    ({'sizes': {'distribution': 'pareto'}}, 'sizes.distribution: "pareto" is not lognormal or fixed'),
-    ({'sizes': {'distribution': 'fixed', 'size': 1}},
-     'sizes.size: 1 is not a number of at least 64 and at most 1.28e+08'),
-    ({'sizes': {'distribution': 'lognormal', 'mean': 3}}, 'sizes.mean: no such key'),
-    ({'tls_share': 0.5},
-     'tls_ca: "" is not a file with the certificate of the servers (needed with tls_share > 0, and for workloads over '
-     'HTTP/2)'),
-    ({'workload': 'https-open', 'tls_ca': '/none'},
-     'tls_ca: "/none" is not a file with the certificate of the servers (needed with tls_share > 0, and for workloads '
-     'over HTTP/2)'),
-    ({'port': 0}, 'port: 0 is not a number of at least 1 and at most 65535'),
+    ({'seed': True}, 'seed: true is not a whole number'),
+    ({'duration_s': float('nan')}, 'duration_s: NaN is not a number'),
+    ({'drain_s': '5'}, 'drain_s: "5" is not a number'),
+    ({'keep': 1}, 'keep: 1 is not true or false'),
+    ({'weights': {'gold': None}}, 'weights.gold: null is not a number'),
+    ({'arms': 'msfrs'}, 'arms: "msfrs" is not a list'),
+    ({'servers': [{'name': 's', 'group': '', 'rtt_ms': 1}, 3]}, 'servers[1]: 3 is not an object {...}'),
+    ({'servers': [{'name': 's', 'rtt_ms': -1}]}, 'servers[0].group: missing'),
+    ({'servers': [{'name': 's', 'group': '', 'rtt_ms': 1, 'age': 3}]}, 'servers[0].age: no such key'),
 ]
 
 
 @pytest.mark.parametrize('change, message', WRONG, ids=[message[:40] for _, message in WRONG])
 def test_refused(tmp_path, change, message):
-    with pytest.raises(SpecError) as refusal:
-        specs.parse(data(tmp_path, **change), 'x.json')
+    with pytest.raises(typed.SpecError) as refusal:
+        typed.of(Spec, data(tmp_path) | change, 'x.json')
     assert str(refusal.value) == f'x.json: {message}'
 
 
-def test_directory_must_exist(tmp_path):
-    with pytest.raises(SpecError, match='out: ".*/none" is not a directory'):
-        specs.parse(data(tmp_path / 'none'))
+@pytest.mark.parametrize('change, message', [
+    ({'workload': 'closed'}, "workload 'closed': there are https-backlogged, "),
+    ({'parameters': {'inflight': 0}}, 'inflight: 0 is not a whole number from 1 to 256 requests'),
+    ({'parameters': {'inflight': True}}, 'inflight: True is not a whole number from 1 to 256 requests'),
+    ({'parameters': {'inflight': 1.5}}, 'inflight: 1.5 is not a whole number from 1 to 256 requests'),
+    ({'parameters': {'think_s': 'nan'}}, "think_s: 'nan' is not a number from 0 to 3600 s"),
+    ({'parameters': {'load': 0.85}}, 'load: workload backlogged has no such parameter (it has: inflight, think_s)'),
+])
+def test_a_workload_and_its_parameters_are_refused(tmp_path, change, message):
+    with pytest.raises(TrialError) as refusal:
+        assert spec(tmp_path, **change).model
+    assert str(refusal.value).startswith(message)
 
 
-@pytest.mark.parametrize('key', ['version', 'workload', 'seed', 'duration_s', 'rate_bps', 'classes', 'users',
-                                 'servers', 'out'])
+@pytest.mark.parametrize('text', ['pareto:1', 'fixed', 'fixed:1', 'fixed:64:64', 'lognormal:9', 'lognormal:9:0',
+                                  'lognormal:9:1:63', 'lognormal:9:x', 'lognormal:nan:1'])
+def test_sizes_that_are_refused(text):
+    with pytest.raises(TrialError, match=f'^{text!r}: wanted is lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S'):
+        sizes.read(text, 2e6)
+
+
+def test_sizes():
+    read = sizes.read(None, 2e6)
+    assert (read.m, read.s, read.cap) == (sizes.PAPER_M, sizes.PAPER_S, 2_000_000)
+    assert sizes.read(None, 10e6).cap == 10_000_000 and sizes.read('lognormal:9:1', 8e3).cap == 100_000
+    read = sizes.read('lognormal:9:1.5:200000', 2e6)
+    assert (read.m, read.s, read.cap) == (9.0, 1.5, 200_000)
+    assert sizes.read('fixed:16384', 2e6).size == grid.nearest(16_384)
+
+
+@pytest.mark.parametrize('key', ['workload', 'arms', 'duration_s', 'weights', 'users', 'servers', 't0_monotonic'])
 def test_required(tmp_path, key):
-    spec = data(tmp_path)
-    del spec[key]
-    with pytest.raises(SpecError, match=f'^spec: {key}: missing$'):
-        specs.parse(spec)
+    told = data(tmp_path)
+    del told[key]
+    with pytest.raises(typed.SpecError, match=f'^spec: {key}: missing$'):
+        typed.of(Spec, told, 'spec')
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(SpecError, match='none.json: No such file or directory$'):
-        specs.load(f'{tmp_path}/none.json')
-    (tmp_path / 'half.json').write_text('{"version":')
-    with pytest.raises(SpecError, match='half.json: not JSON: '):
-        specs.load(f'{tmp_path}/half.json')
+    with pytest.raises(typed.SpecError, match='none.json: No such file or directory$'):
+        Spec.read(f'{tmp_path}/none.json')
+    (tmp_path / 'half.json').write_text('{"name":')
+    with pytest.raises(typed.SpecError, match='half.json: not JSON: '):
+        Spec.read(f'{tmp_path}/half.json')
     (tmp_path / 'latin.json').write_bytes(b'"\xe4"')
-    with pytest.raises(SpecError, match='latin.json: not JSON: '):
-        specs.load(f'{tmp_path}/latin.json')
+    with pytest.raises(typed.SpecError, match='latin.json: not JSON: '):
+        Spec.read(f'{tmp_path}/latin.json')
+    (tmp_path / 'list.json').write_text('[]')
+    with pytest.raises(typed.SpecError, match=r'list.json: \[\] is not an object'):
+        Spec.read(f'{tmp_path}/list.json')
 
 
-def test_defaults(tmp_path):
-    spec = specs.parse(data(tmp_path))
-    assert (spec.drain_s, spec.tls_share, spec.port, spec.tls_port, spec.t0_monotonic) == (0.0, 0.0, 80, 443, 0.0)
-    assert spec.workload.values == {'inflight': 4, 'think_s': 0.0}
-    assert (spec.sizes.m, spec.sizes.s, spec.sizes.cap) == (sizes.PAPER_M, sizes.PAPER_S, 2_000_000)
-    assert specs.parse(data(tmp_path, rate_bps=10e6)).sizes.cap == 10_000_000
+def test_a_spec_survives_its_file(tmp_path):
+    told = spec(tmp_path, counts=(2, 1, 0), rtts_ms=[12.0, 296.0], tls_ca='/x')
+    told.store(tmp_path / 'load.json')
+    assert Spec.read(tmp_path / 'load.json') == told
 
 
-def test_as_json_has_what_was_filled_in(tmp_path):
-    written = json.loads(json.dumps(specs.as_json(specs.parse(data(tmp_path)))))
-    assert written['workload'] == 'backlogged' and written['parameters'] == {'inflight': 4, 'think_s': 0.0}
-    assert written['users'][0] == {'name': 'gold-1', 'class': 'gold', 'addresses': ['198.18.0.1']}
-    assert written['sizes']['max'] == grid.nearest(2_000_000)
-
-
-def test_addresses_in_their_usual_spelling(tmp_path):
-    spec = specs.parse(data(tmp_path, users=[
-        {'name': 'a', 'class': 'gold', 'addresses': ['2001:2:0:0:0:0:0:1', '198.18.0.1']}]))
-    assert spec.users[0].addresses == ('2001:2::1', '198.18.0.1')
+def test_what_is_said_has_what_was_filled_in(tmp_path):
+    said = json.loads(json.dumps(spec(tmp_path, mine=['gold-2']).said()))
+    assert said == json.loads(json.dumps(spec(tmp_path).said())), 'whoever makes which part'
+    assert said['workload'] == 'backlogged' and said['parameters'] == {'inflight': 4, 'think_s': 0.0}
+    assert said['users'][0] == {'name': 'gold-1', 'cls': 'gold', 'v4': '198.18.0.1', 'v6': None}
+    assert said['sizes']['max'] == grid.nearest(2_000_000)

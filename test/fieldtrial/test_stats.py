@@ -29,12 +29,6 @@ def test_utilisation_of_a_full_link_is_one():
     assert stats.utilisation(2_500_000, 10.0, 2e6) == 1.0
 
 
-def test_bytes_are_spread_over_the_transfer():
-    # Wholly inside; half inside; wholly before; without a first byte; in no time.
-    parts = stats.spread_bytes([12, 5, 1, math.nan, 13], [18, 15, 4, 14, 13], [60, 100, 100, 0, 7], 10, 20)
-    assert parts == pytest.approx([60, 50, 0, 0, 7])
-
-
 def test_ratios_per_user_and_their_errors():
     # 24, 4 and 4 users; each user of class 1 has four times and each of class 2 2.1 times what one of class 3 has.
     ratios, errors = stats.per_user_ratios({'a': 96, 'b': 8.4, 'c': 4}, {'a': 24, 'b': 4, 'c': 4},
@@ -111,7 +105,7 @@ def test_survival_completions_come_before_cuts_of_the_same_age():
 
 def test_survival_refuses_nonsense():
     for durations, finished, why in (([], [], 'no request'), ([-1], [True], 'negative'),
-                                     ([math.nan], [True], 'missing'), ([1, 2], [True], 'as many')):
+                                     ([math.nan], [True], 'missing')):
         with pytest.raises(StatsError, match=why):
             Survival(durations, finished)
 

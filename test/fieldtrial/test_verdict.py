@@ -179,8 +179,7 @@ def test_what_quanta_alone_make_of_ten_seconds():
         recovery.granularity((4, 2, 1), 50_000)
 
 
-@pytest.mark.parametrize('workload, more', [('open', {}), ('disturbed', {}), ('backlogged', {'seconds': 35}),
-                                            ('backlogged', {'exact': False})])
+@pytest.mark.parametrize('workload, more', [('open', {}), ('disturbed', {}), ('backlogged', {'seconds': 35})])
 def test_ten_seconds_without_a_disturbance_need_four_that_are_alike(tmp_path, workload, more):
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, workload, **more)
     with pytest.raises(stats.StatsError, match='^no four times of ten seconds that are alike$'):
@@ -247,7 +246,7 @@ def test_whether_off_is_as_unpatched(tmp_path, cpu, unpatched, outcome, words):
         synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'backlogged')
     groups = groups_of(tmp_path / 'run')
     stock = groups[0]['stock']
-    stock.cell = dataclasses.replace(stock.cell, unpatched=unpatched)
+    stock.cell = dataclasses.replace(stock.cell, squid_is_stock=unpatched)
     found = row(verdict.judge(groups), 'CPU seconds per byte, off against unpatched')
     assert (found.outcome, found.measured) == (outcome, words)
 

@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 
 from fieldtrial.base.errors import TrialError
-from fieldtrial.load import spec as specs, workloads
+from fieldtrial.load import workloads
 from fieldtrial.load.traffic import arrivals, idle, offers, run as running, sizes
 from fieldtrial.site import grid
-from simulated import Answer, Clients, Outcome, data
+from simulated import Answer, Clients, Outcome, spec as a_spec
 
 
 def starts(outcome, **wanted):
@@ -52,7 +52,7 @@ def test_backlogged_keeps_so_many_in_flight(tmp_path, inflight):
 
 def test_cut_at_the_end_is_recorded_as_unfinished(tmp_path):
     slow = Answer(wait=0.5, transfer=2.5)
-    outcome = Outcome(tmp_path, answer=lambda *_: slow, sizes={'distribution': 'fixed', 'size': 10_000})
+    outcome = Outcome(tmp_path, answer=lambda *_: slow, sizes='fixed:10000')
     unfinished = [row for row in outcome.requests if row['outcome'] == 'unfinished']
     assert len(unfinished) == outcome.run.most_in_flight == 24 and outcome.run.in_flight == 0
     size = grid.nearest(10_000)
@@ -108,7 +108,7 @@ def test_unequal_wants_24_in_the_first_class():
 
 def test_phases(tmp_path):
     outcome = Outcome(tmp_path, workload='phases', answer=lambda *_: Answer(wait=0.15, transfer=0.15))
-    phases = outcome.spec.workload.phases(outcome.spec)
+    phases = outcome.spec.model.phases(outcome.spec)
     assert [(phase.t_start, phase.t_end) for phase in phases] == [(0, 5), (5, 10), (10, 15), (15, 20)]
     assert [phase.label for phase in phases] == ['all', 'without gold', 'without gold and silver', 'all again']
     active = [('gold', 'silver', 'bronze'), ('silver', 'bronze'), ('bronze',), ('gold', 'silver', 'bronze')]
@@ -284,7 +284,7 @@ def test_half_of_the_users_bypass_squid(tmp_path):
 def test_by_quic_the_load_generator_leaves_them_to_others(tmp_path):
     outcome = Outcome(tmp_path, workload='bypass', counts=(4, 2, 2), parameters={'quic': True})
     assert {row['scheme'] for row in outcome.requests} == {'h2'}
-    workload, spec = outcome.spec.workload, outcome.spec
+    workload, spec = outcome.spec.model, outcome.spec
     assert {user.name for user in workload.direct(spec.users)} == {'gold-2', 'gold-4', 'silver-2', 'bronze-2'}
     assert {row['user'] for row in outcome.requests} == {'gold-1', 'gold-3', 'silver-1', 'bronze-1'}
     assert [(user.name, server.name) for user, server in workload.quic_downloads(spec.users, spec.servers)] == [
@@ -293,8 +293,8 @@ def test_by_quic_the_load_generator_leaves_them_to_others(tmp_path):
 
 
 def test_disturbed_says_in_its_phases_what_is_judged(tmp_path):
-    spec = specs.parse(data(tmp_path, workload='disturbed', duration_s=120))
-    phases = spec.workload.phases(spec)
+    spec = a_spec(tmp_path, workload='disturbed', duration_s=120)
+    phases = spec.model.phases(spec)
     assert [(phase.t_start, phase.t_end, phase.label, phase.after) for phase in phases] == [
         (0, 50, 'before', ''), (50, 80, 'lower rate', ''), (80, 120, 'after lower rate', 'lower rate')]
     assert {phase.classes for phase in phases} == {spec.classes}
@@ -352,10 +352,9 @@ def test_open_arrivals_do_not_wait_for_answers(tmp_path):
 
 def test_more_arrivals_than_bounded_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(arrivals, 'MOST_ARRIVALS', 100)
-    spec = specs.parse(data(tmp_path, workload='open', rate_bps=1e9, duration_s=86_400,
-                            sizes={'distribution': 'fixed', 'size': 64}))
+    spec = a_spec(tmp_path, workload='open', rate_bps=1e9, duration_s=86_400, sizes='fixed:64')
     with pytest.raises(TrialError, match='^more than 100 arrivals in 86400 s: use a shorter run'):
-        spec.workload.prepare(offers.Offers(spec, Clients(spec, None).reachable))
+        spec.model.prepare(offers.Offers(spec, Clients(spec, None).reachable))
 
 
 @pytest.mark.parametrize('answer, outcome, text', [

@@ -8,7 +8,6 @@ requests are in flight, so a request never waits inside the client. Newer aiohtt
 repeats a GET once if a kept connection turns out to be dead before the response begins, as browsers do; the record is
 one request all the same.
 """
-import ipaddress
 import socket
 import ssl
 
@@ -16,7 +15,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from . import http2
-from ...base.strict import SpecError
+from ...base.errors import TrialError
 
 #: Connections idle for longer are closed by the client, before nginx (75 s) or Squid (120 s) close them: no request
 #: meets a connection that is just going away.
@@ -47,48 +46,29 @@ def family_of(address):
     return socket.AF_INET6 if ':' in address else socket.AF_INET
 
 
-async def look_up(loop, servers):
-    """{name: addresses}: as given, otherwise from the system's resolver. Raises SpecError."""
-    found = {}
-    for server in servers:
-        if server.addresses:
-            found[server.name] = server.addresses
-            continue
-        try:
-            answers = await loop.getaddrinfo(server.name, None, type=socket.SOCK_STREAM)
-        except OSError as error:
-            raise SpecError(f'server {server.name}: cannot be looked up ({error.strerror or error}); '
-                            'give its "addresses" or mend the resolver') from None
-        found[server.name] = tuple(dict.fromkeys(answer[4][0] for answer in answers))
-    return found
-
-
 class Clients:
     """The connections of all users."""
 
-    def __init__(self, spec, addresses):
-        """addresses: {server name: addresses}. Raises SpecError if a user can reach no server."""
-        self._spec, self._sessions, self._table = spec, {}, _Table(addresses)
-        self._addresses = addresses
-        self._families = {name: {family_of(address) for address in known} for name, known in addresses.items()}
+    def __init__(self, spec):
+        """Raises TrialError if a user can reach no server."""
+        self._spec, self._sessions = spec, {}
+        self._table = _Table({server.name: server.addresses for server in spec.servers})
         self._tls = ssl.create_default_context(cafile=spec.tls_ca) if spec.tls_share else None
         #: http2.Tunnels; None where the workload has none.
-        self.tunnels = http2.Tunnels(spec, self._road) if spec.workload.tunnels() else None
+        self.tunnels = http2.Tunnels(spec, self._road) if spec.model.tunnels() else None
         for user in spec.users:
             if not self.reachable(user):
-                kinds = ', '.join(sorted({f'IPv{ipaddress.ip_address(a).version}' for a in user.addresses}))
-                raise SpecError(f'user {user.name}: has {kinds} alone, and no server has that')
+                raise TrialError(f'user {user.name}: no server has an address of the family of {user.addresses}')
 
     def reachable(self, user):
         """The servers that share an address family with the user."""
-        own = {family_of(address) for address in user.addresses}
-        return [server for server in self._spec.servers if own & self._families[server.name]]
+        return [server for server in self._spec.servers if self._road(user, server)]
 
-    def _road(self, user, server):
-        """The addresses (from, to) between a user and a server."""
-        source = next(address for address in user.addresses if family_of(address) in self._families[server.name])
-        return source, next(address for address in self._addresses[server.name]
-                            if family_of(address) == family_of(source))
+    @staticmethod
+    def _road(user, server):
+        """The addresses (from, to) between a user and a server; None if there are none."""
+        return next(((source, address) for source, address in ((user.v4, server.v4), (user.v6, server.v6))
+                     if source and address), None)
 
     def get(self, user, server, path, via):
         """The request, one of run.WAYS, as a context manager of aiohttp: entering it waits for the response's header."""

@@ -179,16 +179,19 @@ class Exchange:
 
     def __init__(self, tunnels, user, server, path):
         self._tunnels, self._whose, self._path = tunnels, (user, server), path
-        self._tunnel = self._stream = self._error = self._news = None
-        self._pieces, self._complete = collections.deque(), False
+        self._tunnel = self._stream = None
+        self._news = asyncio.Queue()    # the status, then pieces; b'' or an exception is the end
         self.status, self.content = 0, self
+        # What its tunnel calls: the header came, a piece of the body came.
+        self.began = self.arrived = self._news.put_nowait
 
     async def __aenter__(self):
         self._tunnel = await self._tunnels.of(*self._whose)
         self._stream = await self._tunnel.request(self, self._path)
         try:
-            while not self.status:
-                await self._wait()
+            self.status = await self.readany() or 0
+            if not self.status:
+                raise TunnelError('the stream ended without a response')
         except BaseException:
             self._tunnel.forget(self._stream)
             raise
@@ -199,40 +202,14 @@ class Exchange:
 
     async def readany(self):
         """The next piece of the body."""
-        while not self._pieces:
-            if self._complete:
-                return b''
-            await self._wait()
-        return self._pieces.popleft()
-
-    async def _wait(self):
-        if self._error:
-            raise self._error
-        self._news = asyncio.get_running_loop().create_future()
-        await self._news
-
-    def _tell(self):
-        if self._news and not self._news.done():
-            self._news.set_result(None)
-
-    # What its tunnel calls.
-
-    def began(self, status):
-        """The header came."""
-        self.status = status
-        self._tell()
-
-    def arrived(self, piece):
-        """A piece of the body came."""
-        self._pieces.append(piece)
-        self._tell()
+        piece = await self._news.get()
+        if isinstance(piece, BaseException):
+            raise piece
+        return piece
 
     def ended(self, error=None):
         """Nothing more comes; `error`: before its time."""
-        self._complete, self._error = error is None, error
-        if not self.status and not error:
-            self._error = TunnelError('the stream ended without a response')
-        self._tell()
+        self._news.put_nowait(error or b'')
 
 
 class Tunnels:

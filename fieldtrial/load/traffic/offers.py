@@ -34,7 +34,7 @@ class Offers:
 
     def pages(self, user, objects, kind='object'):
         """The endless sequence of a user's pages: lists of Offers from one server, all over TLS or none."""
-        servers, draw, sizes = self.reachable(user), self.random('offers', kind, user.name), self.spec.sizes
+        servers, draw, sizes = self.reachable(user), self.random('offers', kind, user.name), self.spec.distribution
         while True:
             server, tls = draw.choice(servers), draw.random() < self.spec.tls_share
             yield [Offer(server, sizes.draw(draw), tls) for _ in range(objects)]

@@ -5,7 +5,7 @@ import csv
 import dataclasses
 import os
 
-from ...base.strict import SpecError
+from ...base.errors import TrialError
 
 REQUEST_COLUMNS = ('t_start', 't_first_byte', 't_end', 'user', 'class', 'server', 'rtt_ms', 'size', 'bytes', 'status',
                    'outcome', 'page', 'kind', 'scheme')
@@ -34,7 +34,7 @@ class Records:
     """Writes requests.csv, pages.csv and bytes.csv into a directory and keeps totals."""
 
     def __init__(self, directory, users):
-        """Raises SpecError if the directory holds one of the files already: an older run is never overwritten."""
+        """Raises TrialError if the directory holds one of the files already: an older run is never overwritten."""
         self._files, self._users = [], users
         self._requests = self._open(directory, 'requests.csv', REQUEST_COLUMNS)
         self._pages = self._open(directory, 'pages.csv', PAGE_COLUMNS)
@@ -48,7 +48,7 @@ class Records:
         try:
             file = open(path, 'x', encoding='utf-8', newline='', buffering=1)
         except OSError as error:
-            raise SpecError(f'{path}: {error.strerror}') from None
+            raise TrialError(f'{path}: {error.strerror}') from None
         self._files.append(file)
         writer = csv.writer(file, lineterminator='\n')
         writer.writerow(columns)

@@ -6,6 +6,7 @@ is always a size of the grid; means and percentiles below are exact for the grid
 """
 import math
 
+from ...base.errors import TrialError
 from ...site import grid
 
 #: The paper's response sizes, lognormal (section 5.1, after Barford and Crovella 1998). It gives their mean as 27,656
@@ -13,6 +14,9 @@ from ...site import grid
 PAPER_M, PAPER_S = 9.357, 1.318
 #: The tail is capped at what the link carries in this time; it takes 0.14 % off the mean at 2 Mbit/s.
 CAP_SECONDS = 8.0
+#: How a distribution is named, and what its numbers may be, in order; those at the end may be left out.
+KINDS = {'lognormal': ((0.0, 20.0), (0.01, 10.0), (grid.LOW, grid.HIGH)), 'fixed': ((grid.LOW, grid.HIGH),)}
+NEEDED = {'lognormal': 2, 'fixed': 1}
 
 #: A response on the wire: origin's response header, and per segment Ethernet 14 + IPv4 20 + TCP with timestamps 32.
 RESPONSE_HEADER, SEGMENT, SEGMENT_HEADER = 272, 1448, 66
@@ -77,3 +81,22 @@ class Fixed(_Distribution):
     def draw(self, _random):
         """One size in bytes."""
         return self.size
+
+
+def read(text, rate_bps):
+    """The distribution that a text names: lognormal:M:S[:MAX] or fixed:BYTES. Without one the paper's; without MAX
+    nothing is larger than what a link of `rate_bps` carries in CAP_SECONDS, or 100 kB. Raises TrialError."""
+    kind, *words = (text or f'lognormal:{PAPER_M}:{PAPER_S}').split(':')
+    limits = KINDS.get(kind, ())
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        numbers = []
+    if not NEEDED.get(kind, 1) <= len(numbers) <= len(limits) or \
+            not all(low <= number <= high for number, (low, high) in zip(numbers, limits)):
+        raise TrialError(f'{text!r}: wanted is lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S from 0.01 to 10, '
+                         f'or fixed:BYTES; sizes are {grid.LOW} to {grid.HIGH} bytes')
+    if kind == 'fixed':
+        return Fixed(int(numbers[0]))
+    cap = min(max(round(rate_bps / 8 * CAP_SECONDS), 100_000), grid.HIGH)
+    return LogNormal(*numbers[:2], *map(int, numbers[2:] or [cap]))

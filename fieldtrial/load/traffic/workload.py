@@ -7,10 +7,6 @@ import textwrap
 from ...base.errors import TrialError
 
 
-class ParameterError(TrialError):
-    """A workload's parameter is unknown or out of range; str() says what was found and what is allowed."""
-
-
 #: {kind: (types that a value may have, in JSON or as text; how it is read; in words)}. A bool is not a number here.
 KINDS = {'integer': ((int, str), int, 'a whole number'), 'number': ((int, float, str), float, 'a number'),
          'text': ((str,), str, 'a text'),
@@ -29,15 +25,15 @@ class Parameter:
     low: float = -math.inf
     high: float = math.inf
 
-    def read(self, value, where=''):
-        """`value`, as JSON has it or as text from a command line, checked. Raises ParameterError."""
+    def read(self, value):
+        """`value`, as JSON has it or as text from a command line, checked. Raises TrialError."""
         types, convert, _ = KINDS[self.kind]
         try:
             read = convert(value) if type(value) in types else None
         except (KeyError, ValueError):
             read = None
         if read is None or self.kind in NUMBERS and not (self.low <= read <= self.high and math.isfinite(read)):
-            raise ParameterError(f'{where}{self.name}: {value!r} is not {self.allowed()}')
+            raise TrialError(f'{self.name}: {value!r} is not {self.allowed()}')
         return read
 
     def allowed(self):
@@ -85,14 +81,14 @@ class Workload:
     parameters = ()          #: of Parameter
     via = None               #: how its requests go, see run.Run.fetch
 
-    def __init__(self, values=None, where=''):
-        """values: {name: value}; what is missing takes its default. Raises ParameterError."""
+    def __init__(self, values=None):
+        """values: {name: value}; what is missing takes its default. Raises TrialError."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in values or {}:
             if name not in known:
                 allowed = ', '.join(known) or 'none'
-                raise ParameterError(f'{where}{name}: workload {self.name} has no such parameter (it has: {allowed})')
-        self.values = {name: parameter.read(values[name], where) if values and name in values else parameter.default
+                raise TrialError(f'{name}: workload {self.name} has no such parameter (it has: {allowed})')
+        self.values = {name: parameter.read(values[name]) if values and name in values else parameter.default
                        for name, parameter in known.items()}
 
     def check(self):

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The workloads by name. One workload is one file with one class; to add one, write the file, name it here, and say
-in analysis/workloads.py what can be read off it."""
-import importlib
+"""The workloads by name. To add one, write a file with its class, name it here, and say in analysis/workloads.py what
+can be read off it."""
+from ...base.errors import TrialError
+from . import backlogged, bypass, cbr, disturbed, excess, few, open as open_arrivals, pages, phases, unequal, url_list
 
-_NAMES = ('https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'bypass', 'backlogged', 'unequal',
-          'phases', 'pages', 'open', 'cbr', 'excess', 'url-list')
+_ALL = {each.name: each for each in (
+    backlogged.HttpsBacklogged, pages.HttpsPages, open_arrivals.HttpsOpen, disturbed.Disturbed, few.Few, bypass.Bypass,
+    backlogged.Backlogged, unequal.Unequal, phases.Phases, pages.Pages, open_arrivals.Open, cbr.Cbr, excess.Excess,
+    url_list.UrlList)}
 
 
 def names():
     """The names of all workloads, in the order in which they are shown."""
-    return list(_NAMES)
+    return list(_ALL)
 
 
 def get(name):
-    """The class of the workload `name`. Raises KeyError."""
-    if name not in _NAMES:
-        raise KeyError(name)
-    return importlib.import_module('.' + name.replace('-', '_'), __name__).WORKLOAD
+    """The class of the workload `name`. Raises TrialError."""
+    if name not in _ALL:
+        raise TrialError(f'workload {name!r}: there are {", ".join(_ALL)}')
+    return _ALL[name]

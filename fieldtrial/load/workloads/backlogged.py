@@ -15,9 +15,15 @@ class Backlogged(Workload):
     parameters = closed.PARAMETERS
 
     async def run(self, run):
-        """See Workload."""
         await closed.run(run, self.values['inflight'], self.values['think_s'], self.phases(run.spec),
                          via=lambda _slot: self.via)
 
 
-WORKLOAD = Backlogged
+class HttpsBacklogged(Backlogged):
+    """As browsers make it today: HTTP/2 in TLS, one tunnel for each user and server that is kept open. As many requests
+    in flight, the same sizes from the same servers; those that go to one server share the tunnel there. To the gateway
+    a tunnel is busy, or silent, and it is never told which request a byte belongs to."""
+
+    name = 'https-backlogged'
+    summary = 'saturated, over HTTP/2 in TLS tunnels that each user keeps open, one for each server'
+    via = 'h2'

@@ -33,7 +33,6 @@ class Bypass(Workload):
         Parameter('quic', 'yes/no', False, '', 'whether these use QUIC instead of TCP'))
 
     def direct(self, users):
-        """See Workload."""
         found, seen = [], {}
         for user in users:
             seen[user.cls] = seen.get(user.cls, 0) + 1
@@ -42,7 +41,6 @@ class Bypass(Workload):
         return tuple(found)
 
     def quic_downloads(self, users, servers):
-        """See Workload."""
         return self._downloads(users, lambda _user: servers) if self.values['quic'] else ()
 
     def _downloads(self, users, reachable):
@@ -52,7 +50,6 @@ class Bypass(Workload):
                      for number, user in enumerate(wanted))
 
     async def run(self, run):
-        """See Workload."""
         spec = run.spec
         beside = self.direct(spec.users)
         async with asyncio.TaskGroup() as tasks:
@@ -71,6 +68,3 @@ async def _download(run, user, server):
         request = await run.fetch(user, Offer(server, BULK, False), 'bulk', via='direct')
         if request.outcome != 'ok':
             await asyncio.sleep(PAUSE_AFTER_FAILURE_S)
-
-
-WORKLOAD = Bypass

@@ -27,6 +27,3 @@ class Cbr(Backlogged):
         bursts = tuple((begin, min(begin + period, duration_s))
                        for begin in itertools.takewhile(lambda begin: begin < duration_s, begins))
         return (CbrStream(self.values['share'] * rate_bps, bursts),) if bursts else ()
-
-
-WORKLOAD = Cbr

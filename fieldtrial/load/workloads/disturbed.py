@@ -57,7 +57,6 @@ class Disturbed(Workload):
                   high=2000))
 
     def check(self):
-        """See Workload."""
         if self.values['only'] not in ('', *LABELS):
             raise TrialError(f'workload disturbed: only: {self.values["only"]!r} is not {_or(LABELS)}')
 
@@ -71,7 +70,6 @@ class Disturbed(Workload):
                 begin = end + self.values['calm_s']
 
     def whole_s(self):
-        """See Workload."""
         return max((each.t_end + RECOVERED_S for each in self._every()), default=None)
 
     def disturbances(self, duration_s):
@@ -83,11 +81,9 @@ class Disturbed(Workload):
         return tuple(found)
 
     def tunnels(self):
-        """See Workload."""
         return round(self.values['http2'] * self.values['inflight']) > 0 or self.values['tunnels_s'] > 0
 
     def beside(self, rate_bps, duration_s):
-        """See Workload."""
         bursts = tuple((each.t_start, each.t_end) for each in self.disturbances(duration_s) if each.kind == 'cbr')
         return (CbrStream(self.values['cbr'] * rate_bps, bursts),) if bursts else ()
 
@@ -101,7 +97,6 @@ class Disturbed(Workload):
         return (*found, Phase(end, spec.duration_s, spec.classes, f'after {after}', after))
 
     async def run(self, run):
-        """See Workload."""
         inflight, phases = self.values['inflight'], self.phases(run.spec)
         over_tunnels = round(self.values['http2'] * inflight)
         async with asyncio.TaskGroup() as tasks:
@@ -115,6 +110,3 @@ class Disturbed(Workload):
 def _dealt(count, users):
     """{user: how many of `count` things}."""
     return {user: count // len(users) + (number < count % len(users)) for number, user in enumerate(users)}
-
-
-WORKLOAD = Disturbed

@@ -19,8 +19,4 @@ class Excess(Backlogged):
         Parameter('share', 'number', 0.1, '', 'rate of the stream, as a share of C', low=0.01, high=0.95),)
 
     def beside(self, rate_bps, duration_s):
-        """See Workload."""
         return (CbrStream(self.values['share'] * rate_bps, ((0.0, duration_s),), receiver=0),)
-
-
-WORKLOAD = Excess

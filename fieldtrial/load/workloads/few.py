@@ -22,13 +22,8 @@ class Few(Workload):
         Parameter('users', 'integer', 1, 'users', 'users of each class', low=1, high=100))
 
     def population(self, classes, per_class):
-        """See Workload."""
         return dict.fromkeys(classes, self.values['users'])
 
     async def run(self, run):
-        """See Workload."""
         await closed.run(run, self.values['downloads'], 0.0, self.phases(run.spec), via=lambda _slot: self.via,
                          size=grid.nearest(self.values['size_s'] * run.spec.rate_bps / 8))
-
-
-WORKLOAD = Few

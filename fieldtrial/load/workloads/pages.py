@@ -8,7 +8,7 @@ link is saturated follows from users, objects and think time: 12 users with 12 o
 """
 import asyncio
 
-from ..traffic import closed
+from ..traffic import closed, idle
 from ..traffic.run import PAUSE_AFTER_FAILURE_S
 from ..traffic.workload import Parameter, Workload
 
@@ -27,7 +27,6 @@ class Pages(Workload):
                   high=256))
 
     async def run(self, run):
-        """See Workload."""
         async with asyncio.TaskGroup() as tasks:
             for user in run.spec.mine:
                 tasks.create_task(self._browse(run, user))
@@ -67,4 +66,23 @@ class Pages(Workload):
         return outcome == 'ok'
 
 
-WORKLOAD = Pages
+class HttpsPages(Pages):
+    """Over kept tunnels, as a browser of today makes them: the document on the user's tunnel to the server, then all
+    other objects at once as streams of the same tunnel. Sizes, servers and think times are the same. Beside the tunnels
+    that pages use each user keeps `idle` others, to pages that were left open in other tabs: opened at the start,
+    agreed on TLS and HTTP/2, silent until the end."""
+
+    name = 'https-pages'
+    summary = 'page loads over HTTP/2 in TLS tunnels that each user keeps open, beside others that are idle'
+    via = 'h2'
+    parameters = tuple(parameter for parameter in Pages.parameters if parameter.name != 'connections') + (
+        Parameter('connections', 'integer', 64, 'streams', 'requests of a page in flight at once, all on one tunnel',
+                  low=1, high=128),
+        Parameter('idle', 'integer', 20, 'tunnels', 'idle tunnels of every user', low=0, high=200))
+
+    async def run(self, run):
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(super().run(run))
+            if self.values['idle']:
+                counts = dict.fromkeys(run.spec.mine, self.values['idle'])
+                tasks.create_task(idle.hold(run, counts, 0.0, run.spec.duration_s))

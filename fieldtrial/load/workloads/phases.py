@@ -21,6 +21,3 @@ class Phases(Backlogged):
         labels = ('all', f'without {classes[0]}', 'without ' + ' and '.join(classes[:2]), 'all again')
         return tuple(Phase(number * quarter, (number + 1) * quarter, on, label)
                      for number, (on, label) in enumerate(zip(active, labels)))
-
-
-WORKLOAD = Phases

@@ -16,8 +16,4 @@ class Unequal(Backlogged):
         Parameter('first', 'integer', 24, 'users', 'users of the first class', low=1, high=1000),)
 
     def population(self, classes, per_class):
-        """See Workload."""
         return {**super().population(classes, per_class), classes[0]: self.values['first']}
-
-
-WORKLOAD = Unequal

@@ -32,11 +32,9 @@ class UrlList(Open):
                   'be hits'))
 
     def check(self):
-        """See Workload."""
         read_list(self.values['list'])
 
     def wanted(self, offers):
-        """See Open."""
         entries = read_list(self.values['list'])
         users, draw = offers.spec.users, offers.random('user')
         reachable = {user.name: offers.reachable(user) for user in users}
@@ -87,6 +85,3 @@ def _entry(words, where):
     if not size.isascii() or not size.isdigit() or int(size) > grid.HIGH:
         raise TrialError(f'{where}: {size[:80]!r} is not a size from 0 to {grid.HIGH} bytes')
     return host, url, grid.nearest(int(size))
-
-
-WORKLOAD = UrlList

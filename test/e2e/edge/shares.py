@@ -2,8 +2,8 @@
 """Who had how much of a link, while everybody wanted more."""
 import time
 
-from fieldtrial.load.iperf import running
-from fieldtrial.site.wire import Wire
+from edgetrial.iperf import running
+from edgetrial.wire import Wire
 
 #: Seconds before which nothing is counted: what TCP takes to fill its windows, with room for a busy machine.
 WARM_UP = 3.0

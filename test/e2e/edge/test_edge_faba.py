@@ -5,7 +5,7 @@ The scheduler is fifo throughout: whatever is shared fairly is the AQM's doing.
 """
 import pytest
 
-from fieldtrial.load.iperf import Flow
+from edgetrial.iperf import Flow
 from shares import rates
 
 CONF = '''

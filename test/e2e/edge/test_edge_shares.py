@@ -7,7 +7,7 @@ connection does not have of the link is then waiting in the queue, and the share
 """
 import pytest
 
-from fieldtrial.load.iperf import Flow
+from edgetrial.iperf import Flow
 from shares import rates
 
 CONF = '''

@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from fieldtrial.load.iperf import Flow, running
+from edgetrial.edge_link import OUT
+from edgetrial.iperf import Flow, running
+from edgetrial.wire import Wire
 from fieldtrial.site.addresses import GATEWAY_IN4
-from fieldtrial.site.edge_link import OUT
 from fieldtrial.site.msfrs_edge import CONF, totals
-from fieldtrial.site.wire import Wire
 from probe import Probe, send_for
 from site_in_namespaces import connection, listener
 from shares import WARM_UP, rates

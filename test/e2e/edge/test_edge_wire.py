@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from fieldtrial.load.iperf import Flow, run
+from edgetrial.iperf import Flow, run
+from edgetrial.wire import Wire
 from fieldtrial.site import msfrs_edge
-from fieldtrial.site.wire import Wire
 from iptables_script import snapshot
 from probe import Probe, send_for
 from shares import rates

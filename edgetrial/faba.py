@@ -2,7 +2,7 @@
 """What the FABA paper measured in a simulator, live: TCP beside a flow that listens to nobody (table 1), and TCP with
 unequal round-trip times (table 2), through msfrs-edge with one AQM after another.
 
-    sudo python3 -m fieldtrial.faba [--lanes N] [--seconds S] [--full] [--aqms LIST] [--prefix DIR]
+    sudo python3 -m edgetrial.faba [--lanes N] [--seconds S] [--full] [--aqms LIST] [--prefix DIR]
 
 Paper: Kamra, Saran, Sen, Shorey, "Fair adaptive bandwidth allocation", Computer Networks 44 (2004), section 5. What it
 says of the scenario is kept: 10 Mbit/s, nine TCP NewReno (here: reno with SACK) and 5 Mbit/s of UDP, packets of 512
@@ -18,12 +18,13 @@ import signal
 import sys
 import time
 
-from .base import stopping
-from .base.errors import Stopped, TrialError
-from .load.iperf import Flow, running
-from .site.edge_link import EdgeLink
-from .site.netns import sweep
-from .site.wire import Wire
+from fieldtrial.base import stopping
+from fieldtrial.base.errors import Stopped, TrialError
+from fieldtrial.site.netns import sweep
+
+from .edge_link import EdgeLink
+from .iperf import Flow, running
+from .wire import Wire
 
 PACKET = 512
 #: Flow and link of table 1.
@@ -175,7 +176,7 @@ def why_missed(one, buffers):
 
 
 def _arguments(argv):
-    parser = argparse.ArgumentParser(prog='fieldtrial.faba', description=__doc__.split('\n\n', maxsplit=1)[0])
+    parser = argparse.ArgumentParser(prog='edgetrial.faba', description=__doc__.split('\n\n', maxsplit=1)[0])
     parser.add_argument('--lanes', type=int, choices=range(1, 9), default=min(3, os.cpu_count() or 1),
                         help='cells that run side by side (default %(default)s)')
     parser.add_argument('--seconds', type=float, default=12.0, help='measured in each cell, 2 to 600 (default 12)')
@@ -196,7 +197,7 @@ def main(argv=None):
     """The program; its exit code: 1 if something that the paper claims did not come out."""
     arguments = _arguments(argv)
     if os.geteuid():
-        print('fieldtrial.faba: makes network namespaces and needs root', file=sys.stderr)
+        print('edgetrial.faba: makes network namespaces and needs root', file=sys.stderr)
         return 2
     sweep()
     buffers = list(BUFFERS) if arguments.full else list(SHORT)
@@ -213,7 +214,7 @@ def main(argv=None):
         with stopping.by_signals(), multiprocessing.Pool(arguments.lanes, _in_order) as pool:
             results = dict(zip(cells, pool.map(measure, cells.values(), chunksize=1)))
     except TrialError as error:
-        print(f'fieldtrial.faba: {error}', file=sys.stderr)
+        print(f'edgetrial.faba: {error}', file=sys.stderr)
         return 2
     except Stopped as stop:
         return 128 + stop.signum

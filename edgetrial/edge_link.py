@@ -14,11 +14,11 @@ All data goes from left to right, so that what is queued is queued in front of o
 import pathlib
 from dataclasses import dataclass
 
-from ..base.paths import PROGRAMS
-from . import addresses, delay, msfrs_edge
-from .netns import NetnsFabric
-from .scenario import Scenario
-from .world import SYSCTLS
+from fieldtrial.base.paths import PROGRAMS
+from fieldtrial.site import addresses, delay, msfrs_edge
+from fieldtrial.site.netns import NetnsFabric
+from fieldtrial.site.scenario import Scenario
+from fieldtrial.site.world import SYSCTLS
 
 OUT = 'out0'
 NEAR4, NEAR6 = '198.19.0.1', '2001:2:0:8000::1'     #: of the router, towards senders that are a cable away

@@ -7,7 +7,7 @@ import struct
 import threading
 import time
 
-from ..base.errors import TrialError
+from fieldtrial.base.errors import TrialError
 
 ETH_P_ALL = 3                   # linux/if_ether.h
 ETH_P_IP, ETH_P_IPV6 = 0x0800, 0x86dd

@@ -7,8 +7,8 @@ import json
 import subprocess
 import time
 
-from ..base.errors import TrialError
-from ..site.processes import listens
+from fieldtrial.base.errors import TrialError
+from fieldtrial.site.processes import listens
 
 #: Ports of one run; flows are told apart by them on the wire as well.
 FIRST_PORT = 5201

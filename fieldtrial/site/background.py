@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Work beside a cell, in a thread that lives as long as a block."""
+import threading
+import time
+
+from ..base.errors import TrialError
+
+
+class Background:
+    """`_work` of a derived class does it, and waits by `_until`, whose times count from `t0` on CLOCK_MONOTONIC."""
+
+    def __init__(self, t0):
+        self._t0 = t0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
+        self.failure = None     #: the error that ended it early
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()     # what it has done must be undone before anybody goes on
+
+    def check(self):
+        """Raises TrialError if it has ended early."""
+        if self.failure:
+            raise TrialError(f'{type(self).__name__}: {self.failure}')
+
+    def _until(self, when):
+        """Waits until then; whether the block was left before."""
+        return self._over.wait(max(0.0, self._t0 + when - time.monotonic()))
+
+    def _work(self):
+        raise NotImplementedError
+
+    def _run(self):
+        try:
+            self._work()
+        except (TrialError, OSError, ValueError) as error:
+            self.failure = error
