@@ -220,16 +220,20 @@ def test_a_scheduler_whose_answers_are_wrong(place, slow_link):
 @pytest.mark.link(users=(1, 1, 1))
 def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(place, slow_link):
     """By SIGHUP, without `squid -k parse` before: what runs stays, and the rest of the new configuration holds. One
-    that others may write to is as good as gone."""
+    that others may write to is as good as gone. While it is there, Squid's effective user need not be able to read it."""
     gateway = slow_link.gateway
     plugins = gateway.installation.program.parents[1] / 'lib/msfrs'
     if not plugins.is_dir():
         plugins = ROOT / 'build/install/lib/msfrs'
+    place.chmod(0o700)
     arbiter, admission = place / 'own-msf.so', place / 'own-red.so'
     shutil.copy(plugins / 'msf.so', arbiter)
     shutil.copy(plugins / 'red.so', admission)
     lines = [f'msfrs_arbiter {arbiter} wake=paper', f'msfrs_admission {admission} limit=99']
     gateway.start(*lines)
+    gateway.reconfigure(lines[0], lines[1].replace('99', '98'))
+    assert gateway.report()['admission'] == f'{admission} limit=98'
+    gateway.reconfigure(*lines)
     arbiter.unlink()
     shutil.chown(admission, 'proxy')
     for weights, asked in (
