@@ -38,6 +38,8 @@ const char *RefusalText(const Refusal why)
 PluginPtr RequestScheduler::Impl::load(const PluginChoice &choice, const msfrs_kind kind, const std::string &dir,
                                        const Loaded &running) const
 {
+    if (choice.loaded)
+        return choice.loaded;
     try {
         return LoadPlugin(choice.name, kind, dir);
     } catch (const ConfigError &e) {

@@ -64,6 +64,7 @@ struct ClassConfig {
 struct PluginChoice {
     std::string name;                ///< "msf", or a path that contains '/'
     std::vector<Setting> settings;   ///< name=value pairs
+    PluginPtr loaded = nullptr;      ///< what the host has loaded by that name; null: the scheduler does
 };
 
 /// All parameters; no state.

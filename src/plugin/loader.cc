@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "plugin/loader.h"
 #include "plugin/shared_object.h"
+#include "plugin/trust.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -168,7 +169,7 @@ PluginPtr Take(std::unique_ptr<const SharedObject> object, const msfrs_plugin &d
 std::unique_ptr<const SharedObject> Open(const std::string &path)
 {
     try {
-        return std::make_unique<const SharedObject>(path);
+        return std::make_unique<const SharedObject>(TrustedPath(path));
     } catch (const std::runtime_error &e) {
         throw ConfigError("plugin " + path + " cannot be loaded: " + e.what());
     }

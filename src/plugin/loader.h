@@ -36,8 +36,9 @@ using PluginPtr = std::shared_ptr<const Plugin>;
 
 /// Loads `name` of `kind` from `dir` (name.so), or from the file itself if name contains '/'. What is loaded stays as
 /// it is if the file is overwritten, and the next call loads what the file holds then (plugin/shared_object.h).
-/// \throws ConfigError: not found (with the names that are there), not a plugin, another ABI (wanted and got),
-///         another kind
+/// A process that is root, or may become so, loads no file that others could have changed (plugin/trust.h).
+/// \throws ConfigError: not found (with the names that are there), not to be trusted, not a plugin, another ABI (wanted
+///         and got), another kind
 PluginPtr LoadPlugin(const std::string &name, msfrs_kind kind, const std::string &dir);
 
 /// The same checks for a plugin that is linked into the program; for tests. \throws ConfigError as LoadPlugin()

@@ -34,16 +34,18 @@ msfrs_class bronze weight=1 default
 
 @pytest.fixture
 def place():
-    """A directory that Squid may write to."""
+    """A directory of root's, with one that Squid's effective user may write to."""
     with temporary_directory() as made:
-        shutil.chown(made, 'proxy', 'proxy')
+        writable = pathlib.Path(made) / 'proxy'
+        writable.mkdir()
+        shutil.chown(writable, 'proxy', 'proxy')
         yield pathlib.Path(made)
 
 
 def squid(place, fabric, text, *arguments):
     """Runs Squid with this configuration, which must make it end by itself."""
     conf = place / 'squid.conf'
-    conf.write_text(f'{BASE}cache_log {place}/cache.log\naccess_log none\n{text}')
+    conf.write_text(f'{BASE}cache_log {place}/proxy/cache.log\naccess_log none\n{text}')
     argv = [str(SQUID), '-f', str(conf), *arguments]
     return subprocess.run(fabric.host('gw').enter(argv), capture_output=True, text=True, timeout=PATIENCE, check=False)
 
@@ -161,6 +163,21 @@ def test_a_file_that_is_no_plugin(place, fabric, arguments):
 
 
 @BOTH
+@pytest.mark.parametrize('own', (False, True), ids=('directory', 'file'))
+def test_a_plugin_that_others_could_have_written(place, fabric, arguments, own):
+    """Squid may become root, so nobody else's code gets in: neither what is the effective user's, nor what is root's in
+    a directory where that user may put another in its place."""
+    path = build_plugin(place if own else place / 'proxy')
+    if own:
+        shutil.chown(path, 'proxy')
+    said = refused(place, fabric, ON + f'msfrs_arbiter {path}\n', *arguments)
+    theirs = path if own else path.parent
+    assert said.endswith(f'msfrs_arbiter: plugin {path} cannot be loaded: {theirs} can be changed by user proxy, and a '
+                         f'process that may become root takes code from root alone: chown root {theirs}, or load it '
+                         'from where only root may write'), said
+
+
+@BOTH
 def test_a_parameter_that_the_scheduler_does_not_have(place, fabric, arguments):
     said = refused(place, fabric, ON + 'msfrs_arbiter msf wake=never\n', *arguments)
     assert 'wake' in said and 'never' in said and 'virtual' in said and 'paper' in said, said
@@ -201,19 +218,24 @@ def test_a_scheduler_whose_answers_are_wrong(place, slow_link):
 
 @pytest.mark.sanitized
 @pytest.mark.link(users=(1, 1, 1))
-def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(slow_link):
-    """By SIGHUP, without `squid -k parse` before: what runs stays, and the rest of the new configuration holds."""
+def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(place, slow_link):
+    """By SIGHUP, without `squid -k parse` before: what runs stays, and the rest of the new configuration holds. One
+    that others may write to is as good as gone. While it is there, Squid's effective user need not be able to read it."""
     gateway = slow_link.gateway
     plugins = gateway.installation.program.parents[1] / 'lib/msfrs'
     if not plugins.is_dir():
         plugins = ROOT / 'build/install/lib/msfrs'
-    arbiter, admission = gateway.directory / 'own-msf.so', gateway.directory / 'own-red.so'
+    place.chmod(0o700)
+    arbiter, admission = place / 'own-msf.so', place / 'own-red.so'
     shutil.copy(plugins / 'msf.so', arbiter)
     shutil.copy(plugins / 'red.so', admission)
     lines = [f'msfrs_arbiter {arbiter} wake=paper', f'msfrs_admission {admission} limit=99']
     gateway.start(*lines)
+    gateway.reconfigure(lines[0], lines[1].replace('99', '98'))
+    assert gateway.report()['admission'] == f'{admission} limit=98'
+    gateway.reconfigure(*lines)
     arbiter.unlink()
-    admission.unlink()
+    shutil.chown(admission, 'proxy')
     for weights, asked in (
             ({'gold': 7, 'silver': 2, 'bronze': 1}, lines),                                     # nothing else changed
             ({'gold': 8, 'bronze': 1}, [f'{lines[0]} users=fifo', lines[1]]),                   # takes a new engine
@@ -229,6 +251,8 @@ def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(slow_link):
         assert slow_link.users.get(slow_link.of('gold')[0]).wait().good
     log = gateway.cache_log()
     assert log.count(f"msfrs_arbiter: no scheduler '{arbiter}': {arbiter}: No such file or directory; what runs stays"
+                     ) == 2
+    assert log.count(f'msfrs_admission: plugin {admission} cannot be loaded: {admission} can be changed by user proxy'
                      ) == 2
     assert f"{line_of(gateway.directory, 'msfrs_arbiter')}: msfrs_arbiter: no scheduler 'nosuch'" in log
 

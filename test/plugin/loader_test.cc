@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "engine/engine.h"
 #include "plugin/loader.h"
+#include "support/directory.h"
 #include "support/plugins.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 namespace msfrs {
 namespace {
 
+using test::Directory;
 using test::PluginDir;
 using test::TestModule;
 
@@ -37,21 +39,6 @@ std::string Refusal(const std::string &module, const msfrs_kind kind = MSFRS_AQM
     const auto begin = "plugin " + path;
     return text.compare(0, begin.size(), begin) == 0 ? text.substr(begin.size()) : text;
 }
-
-class Directory {
-public:
-    Directory(): path_(::testing::TempDir() + "msfrs-loader-XXXXXX")
-    {
-        if (!mkdtemp(path_.data()))
-            throw std::runtime_error("mkdtemp failed");
-    }
-    ~Directory() { std::filesystem::remove_all(path_); }
-    void add(const std::string &file, const std::string &content = "") { std::ofstream(path_ + "/" + file) << content; }
-    const std::string &path() const { return path_; }
-
-private:
-    std::string path_;
-};
 
 TEST(Loader, LoadsWhatTheBuildHas)
 {

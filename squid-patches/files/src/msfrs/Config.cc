@@ -41,6 +41,7 @@ Choice(const Msfrs::PluginLine &line)
 {
     msfrs::PluginChoice choice;
     choice.name = line.name;
+    choice.loaded = line.plugin;
     for (const auto &[name, value]: line.settings)
         choice.settings.push_back({name, value});
     return choice;
@@ -70,18 +71,21 @@ ArbiterLine(const Msfrs::Configuration &config)
     return *config.toggle;
 }
 
-/// whether a plugin can be loaded; warns if it cannot
-bool
-Loads(const msfrs::PluginChoice &choice, const msfrs_kind kind, const Msfrs::Place &place)
+/// Loads a plugin, with the rights that squid.conf is read with. Who fails to when Squid is reconfigured is warned
+/// alone: the file may have gone since Squid was started.
+/// \returns nil if none is chosen, or if what runs stays
+msfrs::PluginPtr
+Load(const msfrs::PluginChoice &choice, const msfrs_kind kind, const Msfrs::Place &place)
 {
     if (choice.name == "none")
-        return true;
+        return nullptr;
     try {
-        (void)msfrs::LoadPlugin(choice.name, kind, "");
-        return true;
+        return msfrs::LoadPlugin(choice.name, kind, "");
     } catch (const msfrs::ConfigError &e) {
+        if (!reconfiguring)
+            place.refuse(e.what());
         place.warn(std::string(e.what()) + "; what runs stays");
-        return false;
+        return nullptr;
     }
 }
 
@@ -179,23 +183,20 @@ Msfrs::Configuration::checkPresence() const
 void
 Msfrs::Configuration::checkPlugins() const
 {
-    auto config = requestConfig();
-    auto &arbiterLine = ArbiterLine(*this);
-    if (reconfiguring) { // its file may have gone since Squid was started
-        arbiterLine.pluginStays = !Loads(config.arbiter, MSFRS_SCHED, arbiterLine.place);
-        if (admission)
-            admission->pluginStays = !Loads(config.admission, MSFRS_AQM, admission->place);
-    }
-
     // one at a time, to know which line is at fault
+    auto config = requestConfig();
     const auto chosen = config.admission;
     config.admission = msfrs::PluginChoice{"none", {}};
-    if (!arbiterLine.pluginStays)
-        Try(config, arbiterLine.place);
-    if (admission && !admission->pluginStays && !arbiterLine.pluginStays) {
-        config.admission = chosen;
+    auto &line = ArbiterLine(*this);
+    config.arbiter.loaded = line.plugin = Load(config.arbiter, MSFRS_SCHED, line.place);
+    if (line.plugin)
+        Try(config, line.place);
+    if (!admission)
+        return;
+    config.admission = chosen;
+    config.admission.loaded = admission->plugin = Load(chosen, MSFRS_AQM, admission->place);
+    if (line.plugin && admission->plugin)
         Try(config, admission->place);
-    }
 }
 
 msfrs::RequestConfig
@@ -226,11 +227,13 @@ Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) 
     }
     if (arbiter)
         config.arbiter = Choice(*arbiter);
+    else if (toggle)
+        config.arbiter.loaded = toggle->plugin;
     if (admission)
         config.admission = Choice(*admission);
-    if (running && ArbiterLine(*this).pluginStays)
+    if (running && !config.arbiter.loaded)
         config.arbiter = running->arbiter;
-    if (running && admission && admission->pluginStays)
+    if (running && !config.admission.loaded && config.admission.name != "none")
         config.admission = running->admission;
     return config;
 }

@@ -10,7 +10,13 @@
 #include "msfrs/Options.h"
 
 #include <cstdint>
+#include <memory>
 #include <type_traits>
+
+namespace msfrs
+{
+class Plugin;
+}
 
 namespace Msfrs
 {
@@ -29,9 +35,9 @@ public:
 
     const Place place;
 
-    /// Set by Configuration::check() when Squid is reconfigured and the plugin that this line chooses does not load:
-    /// the one that runs stays.
-    bool pluginStays = false;
+    /// What this line chooses, loaded by Configuration::check(). Nil: none; or it could not be loaded when Squid was
+    /// reconfigured, and the one that runs stays.
+    std::shared_ptr<const msfrs::Plugin> plugin;
 };
 
 /// What stands in the way of a second line of a directive that may be given once; nothing for those that are not ours.

@@ -18,24 +18,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <unistd.h>
 
 namespace
 {
-
-/// Plugins are opened as squid.conf is: with the rights that Squid was started with. Its effective user need not be
-/// able to read them, say below the home of who has built them.
-class AsRoot
-{
-public:
-    AsRoot(): dropped_(geteuid() != 0) { if (dropped_) enter_suid(); }
-    ~AsRoot() { if (dropped_) leave_suid(); }
-
-    AsRoot(AsRoot &&) = delete; // no copying or moving of any kind
-
-private:
-    const bool dropped_; ///< whether privileges were dropped before us
-};
 
 Msfrs::Gateway *ThisGateway = nullptr;
 
@@ -154,7 +139,6 @@ Msfrs::Gateway::start()
     msfrs::RequestHost host;
     host.log = &Log;
     host.random = [this] { return random_(); };
-    const AsRoot forPlugins;
     scheduler_ = std::make_unique<msfrs::RequestScheduler>(config_, host, Now());
 }
 
@@ -163,7 +147,6 @@ void
 Msfrs::Gateway::change(const msfrs::RequestConfig &config)
 {
     if (scheduler_) {
-        const AsRoot forPlugins;
         scheduler_->reconfigure(config, Now());
         config_ = config;
     } else { // reconfiguring after a failure

@@ -5,6 +5,10 @@
 #ifndef SQUID_SRC_MSFRS_TICKET_H
 #define SQUID_SRC_MSFRS_TICKET_H
 
+#if !HAVE_LIBMSFRS
+#include "msfrs/Absent.h"
+#else
+
 #include "base/AsyncCallbacks.h"
 #include "base/RefCount.h"
 #include "comm/forward.h"
@@ -140,5 +144,6 @@ private:
 
 } // namespace Msfrs
 
+#endif /* HAVE_LIBMSFRS */
 #endif /* SQUID_SRC_MSFRS_TICKET_H */
 
