@@ -3,11 +3,6 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
-#if __has_include("acl/Node.h") // Squid 7
-#include "acl/Node.h"
-#else
-#include "acl/Acl.h"
-#endif
 #include "acl/Gadgets.h"
 #include "acl/Tree.h"
 #include "base/PackableStream.h"
@@ -82,20 +77,6 @@ NamesIn(const ACLList * const list)
     return names;
 }
 
-/// whether an ACL, with or without a "!", says nothing without a request
-bool
-NeedsRequest(SBuf name)
-{
-    if (name[0] == '!')
-        name.consume(1);
-#if __has_include("acl/Node.h")
-    const auto acl = Acl::Node::FindByName(name);
-#else
-    const auto acl = ACL::FindByName(name.c_str());
-#endif
-    return acl && (acl->requiresRequest() || acl->requiresReply() || acl->requiresAle());
-}
-
 } // namespace
 
 Msfrs::Switch::Switch(ConfigParser &)
@@ -154,13 +135,17 @@ Msfrs::AccessLine::AccessLine(ConfigParser &parser):
         aclDestroyAclList(&acls);
         place.refuse("the ACLs are missing; give one or more that are defined above, or all");
     }
-    const auto names = NamesIn(acls);
-    needsRequest_ = std::any_of(names.begin(), names.end(), NeedsRequest);
 }
 
 Msfrs::AccessLine::~AccessLine()
 {
     aclDestroyAclList(&acls);
+}
+
+bool
+Msfrs::AccessLine::needsRequest() const
+{
+    return TreeOf(acls).requiresTransaction();
 }
 
 bool

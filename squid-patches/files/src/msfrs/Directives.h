@@ -128,16 +128,13 @@ public:
 
     bool matchesAll() const; ///< whether the list is just the ACL "all"
 
-    /// whether without a request nothing can be said of an ACL of the list; what groups of ACLs contain is not looked at
-    bool needsRequest() const { return needsRequest_; }
+    /// whether without a request nothing can be said of an ACL of the list, or of one in a group of ACLs
+    bool needsRequest() const;
 
     std::string className;
     uint32_t cls = 0; ///< index of that class; set by Configuration::check()
     bool allow = false;
     ACLList *acls = nullptr;
-
-private:
-    bool needsRequest_ = false;
 };
 
 /// msfrs_user src|src6/NN|login|mac
