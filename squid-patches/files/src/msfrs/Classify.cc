@@ -23,6 +23,8 @@
 #include "eui/Eui64.h"
 #endif
 
+#include "engine/request_scheduler.h"
+
 namespace
 {
 
@@ -156,6 +158,13 @@ ClassOf(ACLFilledChecklist &ch)
     return DefaultClass();
 }
 
+Msfrs::Flow
+Logged(Msfrs::Flow flow)
+{
+    debugs(97, 5, "class " << (*Config.msfrs.classes)[flow.cls]->name << " user " << flow.user);
+    return flow;
+}
+
 } // namespace
 
 const Ip::Address &
@@ -168,23 +177,24 @@ Msfrs::ClientAddress(const HttpRequest &request)
     return request.client_addr;
 }
 
-Msfrs::Party
+uint32_t
+Msfrs::Flow::classIn(const msfrs::RequestConfig &config) const
+{
+    return cls < config.classes.size() ? cls : config.defaultClass;
+}
+
+Msfrs::Flow
 Msfrs::Classify(const Ip::Address &address)
 {
     ACLFilledChecklist ch(nullptr, nullptr);
     ch.src_addr = address;
-    Party party;
-    party.cls = ClassOf(ch);
-    party.user = SourceKey(address, PrefixOfUsers());
-    debugs(97, 5, "class " << (*Config.msfrs.classes)[party.cls]->name << " user " << party.user);
-    return party;
+    return Logged({ClassOf(ch), SourceKey(address, PrefixOfUsers())});
 }
 
-Msfrs::Party
+Msfrs::Flow
 Msfrs::Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
 {
     assert(request);
-    Party party;
     ACLFilledChecklist ch(nullptr, request);
 #if __has_include("acl/Node.h") // Squid 7
     ch.updateAle(al);
@@ -192,9 +202,6 @@ Msfrs::Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
     ch.al = al;
 #endif
     ch.syncAle(request, nullptr);
-    party.cls = ClassOf(ch);
-    party.user = User(*request);
-    debugs(97, 5, "class " << (*Config.msfrs.classes)[party.cls]->name << " user " << party.user);
-    return party;
+    return Logged({ClassOf(ch), User(*request)}); // in this order: an ACL may tell who the user is
 }
 

@@ -29,10 +29,6 @@
 namespace
 {
 
-/// A request tells more than an address, but users change, and so do ACLs like time.
-constexpr int RememberRequest = 600; // seconds
-constexpr int RememberAddress = 60; // seconds
-
 /// Others get a turn after that many datagrams.
 constexpr int DatagramsAtOnce = 16;
 
@@ -41,14 +37,6 @@ constexpr int64_t MostBytes = 10'000'000'000;
 
 Msfrs::ExcessPort *ThisPort = nullptr;
 Msfrs::ExcessCounts Counts;
-
-SBuf
-Key(const Ip::Address &address)
-{
-    in6_addr bits;
-    address.getInAddr(bits);
-    return SBuf(reinterpret_cast<const char *>(bits.s6_addr), sizeof(bits.s6_addr));
-}
 
 /// \returns whether the text is an address
 bool
@@ -106,34 +94,6 @@ CheckLeftOver(const std::string &path, const sockaddr_un &address)
 
 } // namespace
 
-/* Msfrs::Acquaintances */
-
-void
-Msfrs::Acquaintances::note(const Ip::Address &address, const Party &party)
-{
-    parties_.add(Key(address), party, RememberRequest);
-}
-
-const Msfrs::Party &
-Msfrs::Acquaintances::find(const Ip::Address &address)
-{
-    const auto key = Key(address);
-    if (const auto known = parties_.get(key))
-        return *known;
-    latest_ = Classify(address);
-    parties_.add(key, latest_, RememberAddress);
-    return latest_;
-}
-
-void
-Msfrs::Acquaintances::forget()
-{
-    parties_.setMemLimit(0);
-    parties_.setMemLimit(Capacity);
-}
-
-/* Msfrs::ExcessPort */
-
 Msfrs::ExcessPort *
 Msfrs::TheExcessPort()
 {
@@ -152,7 +112,7 @@ Msfrs::ExcessPort::Configure()
     const auto line = Config.msfrs.excess;
     const auto wanted = TheGateway() && line && Config.workers <= 1;
     if (ThisPort)
-        ThisPort->acquaintances.forget(); // classes may have changed
+        ThisPort->flows.forget(); // classes may have changed
     if (wanted && ThisPort && ThisPort->path() == line->path)
         return;
     Shutdown();
@@ -301,11 +261,9 @@ Msfrs::ExcessPort::takeLine(const std::string_view line, msfrs::RequestScheduler
         Counts.noClass += bytes;
         scheduler.countExcess(bytes);
     } else if (ParseAddress(receiver, address)) {
-        const auto &party = acquaintances.find(address);
+        const auto flow = flows.find(address);
         Counts.bytes += bytes;
-        const auto &config = scheduler.config(); // an older one if the latest was refused
-        const auto cls = party.cls < config.classes.size() ? party.cls : config.defaultClass;
-        scheduler.chargeExcess(cls, std::string_view(party.user.rawContent(), party.user.length()), bytes, now);
+        scheduler.chargeExcess(flow.classIn(scheduler.config()), flow.name(), bytes, now);
     } else {
         return refuse(line, "give an IPv4 or IPv6 address, or - for a receiver of no class");
     }

@@ -5,24 +5,14 @@
 #ifndef SQUID_SRC_MSFRS_EXCESS_H
 #define SQUID_SRC_MSFRS_EXCESS_H
 
-#include <utility> // base/ClpMap.h uses it without asking
-
-#include "base/ClpMap.h"
-#include "msfrs/Classify.h"
+#include "msfrs/FlowTable.h"
 #include "msfrs/RefusalLog.h"
-#include "sbuf/Algorithms.h"
-#include "sbuf/SBuf.h"
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-namespace Ip
-{
-class Address;
-}
 
 namespace msfrs
 {
@@ -38,34 +28,6 @@ struct ExcessCounts {
     uint64_t bytes = 0; ///< charged to a class
     uint64_t noClass = 0; ///< bytes for receivers of no class
     uint64_t refused = 0; ///< lines that are not as they should be, and datagrams that are too long
-};
-
-inline uint64_t
-MemoryUsedBy(const Party &party)
-{
-    return sizeof(party) + party.user.length();
-}
-
-/// Remembers as whom a client address was scheduled: what else comes for the address is charged to the same class and
-/// user, even if these depend on more than the address. Bounded; forgets who has not been seen longest.
-class Acquaintances
-{
-public:
-    /// a request of this client
-    void note(const Ip::Address &, const Party &);
-
-    /// Its latest request's class and user; without one, what msfrs_access and msfrs_user make of the address alone.
-    /// \returns something that is valid until the next call
-    const Party &find(const Ip::Address &);
-
-    /// classes have changed
-    void forget();
-
-private:
-    static constexpr uint64_t Capacity = 16*1024*1024; ///< bytes, some 60,000 addresses
-
-    ClpMap<SBuf, Party, MemoryUsedBy> parties_{Capacity}; ///< by the 16 bytes of an address
-    Party latest_; ///< what find() returned
 };
 
 /// Takes reports of excessive traffic (MSF-RS paper, section 6): bytes of the downlink that no request of ours caused.
@@ -94,7 +56,7 @@ public:
 
     const std::string &path() const { return path_; }
 
-    Acquaintances acquaintances;
+    FlowTable flows; ///< of the addresses that are told of
 
 private:
     void bind();

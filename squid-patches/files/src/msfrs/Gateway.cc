@@ -265,11 +265,11 @@ Msfrs::Gateway::keepTime()
 }
 
 void
-Msfrs::Gateway::noteRefusal(const char * const reason, const Party &party)
+Msfrs::Gateway::noteRefusal(const char * const reason, const Flow &flow)
 {
     if (refusals_.count(Now()))
         debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_.summary("request", "") << ", the latest of user " <<
-               party.user << ": " << reason);
+               flow.user << ": " << reason);
 }
 
 int

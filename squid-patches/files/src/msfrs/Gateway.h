@@ -21,7 +21,7 @@
 namespace Msfrs
 {
 
-struct Party;
+struct Flow;
 
 /// The one RequestScheduler of a Squid process and what it needs from Squid: a clock, a timer, a log.
 /// Fails open: a scheduler that throws is dropped, its requests go on unscheduled, and a new one starts a
@@ -77,7 +77,7 @@ public:
     void keepTime();
 
     /// Counts a refusal for the log, which gets a line a minute at most.
-    void noteRefusal(const char *reason, const Party &);
+    void noteRefusal(const char *reason, const Flow &);
 
     /// \returns what Retry-After should say, seconds
     int retryAfter() const;

@@ -13,8 +13,6 @@
 #include "msfrs/Excess.h"
 #include "msfrs/Ticket.h"
 
-#include <string_view>
-
 namespace
 {
 
@@ -38,31 +36,24 @@ KindOf(const msfrs::Refusal why)
 /// Bytes. A stored response that is larger will most likely be answered with 304, so that its size tells nothing.
 constexpr int64_t Little = 4096;
 
-std::string_view
-View(const SBuf &buf)
-{
-    return {buf.rawContent(), buf.length()};
-}
-
 } // namespace
 
 Msfrs::Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, const void * const holder):
     request_(request),
     al_(al),
     holder_(holder),
-    party_(Classify(request, al))
+    flow_(Classify(request, al))
 {
     if (const auto excess = TheExcessPort())
-        excess->acquaintances.note(ClientAddress(*request), party_);
+        excess->flows.note(ClientAddress(*request), flow_);
     const auto scheduler = TheGateway()->scheduler();
     if (!scheduler)
         return;
     const auto &config = scheduler->config();
-    if (party_.cls >= config.classes.size())
-        party_.cls = config.defaultClass; // the scheduler has kept an older configuration
+    flow_.cls = flow_.classIn(config);
     if (al_) {
-        al_->msfrs.className = SBuf(config.classes[party_.cls].name);
-        al_->msfrs.user = party_.user;
+        al_->msfrs.className = SBuf(config.classes[flow_.cls].name);
+        al_->msfrs.user = flow_.user;
     }
 }
 
@@ -101,14 +92,14 @@ Msfrs::Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al
     const auto expected = request->msfrsExpected <= Little ? request->msfrsExpected : -1;
     auto why = msfrs::Refusal::None;
     const auto joined = ticket->join("hold", State::waiting, [&](auto &scheduler, const auto now) {
-        return scheduler.hold(*ticket, ticket->party_.cls, View(ticket->party_.user), now, why, expected);
+        return scheduler.hold(*ticket, ticket->flow_.cls, ticket->flow_.name(), now, why, expected);
     });
     if (!joined)
         return nullptr;
     if (!ticket->scheduled_)
         ticket->state_ = State::refused;
 
-    debugs(97, 3, "class " << ticket->party_.cls << " user " << ticket->party_.user <<
+    debugs(97, 3, "class " << ticket->flow_.cls << " user " << ticket->flow_.user <<
            (!ticket->scheduled_ ? " refused " : ticket->held() ? " waits " : " released ") << request->url);
     ticket->report();
     if (!ticket->held())
@@ -139,7 +130,7 @@ Msfrs::Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer 
 
     const auto joined = ticket->join("adopt", State::served, [&](auto &scheduler, const auto now) {
         ticket->exchange_.begin(now);
-        return scheduler.adopt(*ticket, ticket->party_.cls, View(ticket->party_.user), now);
+        return scheduler.adopt(*ticket, ticket->flow_.cls, ticket->flow_.name(), now);
     });
     return joined ? ticket : nullptr;
 }
@@ -437,7 +428,7 @@ Msfrs::Ticket::conclude(const Verdict::Kind kind)
     if (al_)
         al_->msfrs.refusal = verdict.refusal();
     if (const auto gateway = TheGateway())
-        gateway->noteRefusal(verdict.sentence(), party_);
+        gateway->noteRefusal(verdict.sentence(), flow_);
 }
 
 /// ends a pause, if there is one

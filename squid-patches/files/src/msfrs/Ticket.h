@@ -124,7 +124,7 @@ private:
     AccessLogEntryPointer al_;
     const void *holder_;
 
-    Party party_;
+    Flow flow_;
     State state_ = State::free;
     msfrs::Request *scheduled_ = nullptr; ///< nil once the scheduler has forgotten us, or before it knows us
     Gateway::Tickets::iterator place_;    ///< among the gateway's; valid while scheduled_
