@@ -168,12 +168,16 @@ Msfrs::Configuration::checkPresence() const
     if (!classes)
         toggle->place.refuse("on needs a class; add a line such as msfrs_class all weight=1 default");
     const auto interface = link->options.text(Table::Link::Interface);
-    if (!interface.empty() && !if_nametoindex(interface.c_str()))
+    const auto several = " with " + std::to_string(Config.workers) + " workers, of which each schedules alone";
+    if (!interface.empty() && Config.workers > 1)
+        link->place.warn("interface=" + interface + " is not used" + several + " and measures its own payload");
+    else if (!interface.empty() && !if_nametoindex(interface.c_str()))
         link->place.warn("there is no interface " + interface +
                          " now; until there is, the bytes of responses are counted instead");
     if (excess && Config.workers > 1)
-        excess->place.warn("the socket is not made with " + std::to_string(Config.workers) +
-                           " workers, of which each schedules alone; use workers 1");
+        excess->place.warn("the socket is not made" + several + "; use workers 1");
+    if (Value<double>(queue, Table::Queue::MaxWait) * 1e-9 >= Config.Timeout.read)
+        (queue ? queue->place : toggle->place).warn("max_wait of msfrs_queue should be below read_timeout");
 }
 
 void
@@ -202,8 +206,11 @@ msfrs::RequestConfig
 Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) const
 {
     msfrs::RequestConfig config;
-    config.rate = Value<double>(link, Table::Link::Rate);
-    config.interface = link ? link->options.text(Table::Link::Interface) : std::string();
+    // Every worker schedules alone: it gets its part of the rate and has to measure by what it carries itself, as the
+    // interface counts what all of them do.
+    config.rate = Value<double>(link, Table::Link::Rate) / std::max(Config.workers, 1);
+    if (link && Config.workers <= 1)
+        config.interface = link->options.text(Table::Link::Interface);
     config.overhead = Value<double>(link, Table::Link::Overhead);
     config.packetOverhead = Value<uint32_t>(link, Table::Link::PacketOverhead);
     config.rtt = Value<msfrs_time>(link, Table::Link::Rtt);
@@ -234,4 +241,3 @@ Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) 
         config.admission = running->admission;
     return config;
 }
-

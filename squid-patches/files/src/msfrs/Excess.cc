@@ -137,7 +137,8 @@ Msfrs::ExcessPort::Shutdown()
 }
 
 Msfrs::ExcessPort::ExcessPort(const std::string &path):
-    path_(path)
+    path_(path),
+    refusals_("line", " at " + path)
 {
     fd_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd_ < 0)
@@ -270,18 +271,14 @@ Msfrs::ExcessPort::takeLine(const std::string_view line, msfrs::RequestScheduler
     ++Counts.lines;
 }
 
-/// Counts a mistake of the sender for the log, which gets a line a minute at most.
 void
 Msfrs::ExcessPort::refuse(const std::string_view what, const std::string &why)
 {
     ++Counts.refused;
-    if (!refusals_.count(Gateway::Now()))
-        return;
     std::string shown(what.substr(0, 64));
     for (auto &c: shown) {
         if (c < 0x20 || c >= 0x7F)
             c = '?';
     }
-    debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_.summary("line", " at " + path_) << ", the latest '" <<
-           shown << "': " << why);
+    refusals_.note("'" + shown + "': " + why, Gateway::Now());
 }

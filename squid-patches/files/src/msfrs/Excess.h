@@ -81,4 +81,3 @@ const ExcessCounts &TheExcessCounts();
 } // namespace Msfrs
 
 #endif /* SQUID_SRC_MSFRS_EXCESS_H */
-

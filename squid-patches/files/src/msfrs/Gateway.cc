@@ -3,14 +3,12 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
-#include "CachePeer.h"
-#include "comm/Connection.h"
 #include "debug/Messages.h"
 #include "debug/Stream.h"
 #include "event.h"
 #include "fatal.h"
 #include "globals.h"
-#include "msfrs/Classify.h"
+#include "msfrs/Config.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/Ticket.h"
 #include "SquidConfig.h"
@@ -55,22 +53,6 @@ Seed()
     return (static_cast<uint64_t>(device()) << 32) | device();
 }
 
-/// What one of several workers may use. Every worker schedules alone: it gets its part of the rate and has to
-/// measure by what it carries itself, as the interface counts what all of them do.
-msfrs::RequestConfig
-ShareOfWorker(msfrs::RequestConfig config)
-{
-    if (Config.workers > 1) {
-        config.rate /= Config.workers;
-        if (!config.interface.empty()) {
-            debugs(97, DBG_IMPORTANT, "WARNING: msfrs_link interface=" << config.interface << " is not used with " <<
-                   Config.workers << " workers: each measures its own payload");
-            config.interface.clear();
-        }
-    }
-    return config;
-}
-
 } // namespace
 
 Msfrs::Gateway *
@@ -94,15 +76,13 @@ Msfrs::Gateway::Configure()
 
     try {
         const auto running = ThisGateway ? ThisGateway->scheduler() : nullptr;
-        const auto config = ShareOfWorker(Config.msfrs.requestConfig(running ? &running->config() : nullptr));
+        const auto config = Config.msfrs.requestConfig(running ? &running->config() : nullptr);
         if (ThisGateway)
             ThisGateway->change(config);
         else
             ThisGateway = new Gateway(config);
         ThisGateway->readings.buffers.check(*ThisGateway->scheduler_);
         debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << config.rate << " bit/s");
-        if (config.maxWait >= Config.Timeout.read * Second)
-            debugs(97, DBG_IMPORTANT, "WARNING: msfrs_queue max_wait should be below read_timeout");
     } catch (const std::exception &e) {
         if (!reconfiguring)
             fatalf("msfrs: %s", e.what());
@@ -239,18 +219,6 @@ Msfrs::Gateway::arm(const msfrs_time when)
     eventAdd("Msfrs::Gateway::Tick", &Gateway::Tick, nullptr, delay, 0, false);
 }
 
-bool
-Msfrs::Gateway::NearBy(const Comm::Connection &conn)
-{
-#if USE_DELAY_POOLS
-    const auto peer = conn.getPeer();
-    return peer && peer->options.no_delay;
-#else
-    (void)conn;
-    return false;
-#endif
-}
-
 void
 Msfrs::Gateway::noteWait()
 {
@@ -262,19 +230,4 @@ Msfrs::Gateway::keepTime()
 {
     if (Now() > nextTick_ + Second)
         tick();
-}
-
-void
-Msfrs::Gateway::noteRefusal(const char * const reason, const Flow &flow)
-{
-    if (refusals_.count(Now()))
-        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_.summary("request", "") << ", the latest of user " <<
-               flow.user << ": " << reason);
-}
-
-int
-Msfrs::Gateway::retryAfter() const
-{
-    // by then, all that waits now was served or refused
-    return std::max<msfrs_time>((config_.maxWait + Second - 1) / Second, 1);
 }

@@ -5,7 +5,6 @@
 #ifndef SQUID_SRC_MSFRS_GATEWAY_H
 #define SQUID_SRC_MSFRS_GATEWAY_H
 
-#include "comm/forward.h"
 #include "engine/request_scheduler.h"
 #include "msfrs/forward.h"
 #include "msfrs/reading/ServerReading.h"
@@ -21,9 +20,7 @@
 namespace Msfrs
 {
 
-struct Flow;
-
-/// The one RequestScheduler of a Squid process and what it needs from Squid: a clock, a timer, a log.
+/// The one RequestScheduler of a Squid process: its timer, its life, and what happens when it fails.
 /// Fails open: a scheduler that throws is dropped, its requests go on unscheduled, and a new one starts a
 /// little later.
 class Gateway
@@ -46,11 +43,8 @@ public:
     /// nil for a while after a failure
     const msfrs::RequestScheduler *scheduler() const { return scheduler_.get(); }
 
-    /// whether what comes from there does not come over the link: from a cache_peer with no-delay
-    static bool NearBy(const Comm::Connection &);
-
-    /// how long a server that begins no answer holds its place at least, ns
-    msfrs_time patience() const { return config_.patience; }
+    /// what it was made with, or will be made with again
+    const msfrs::RequestConfig &config() const { return config_; }
 
     /// monotonic clock, ns; never negative, never goes back
     static msfrs_time Now();
@@ -68,19 +62,15 @@ public:
     Tickets::iterator enlist(Ticket &t) { return tickets_.insert(tickets_.end(), &t); }
     void forget(Tickets::iterator place) { tickets_.erase(place); }
 
-    ServerReadings readings; ///< what those of tickets have in common
-
     /// A request has begun to wait: its time limit must be noticed.
     void noteWait();
 
     /// Makes up for a timer that is late: Squid's events go by the wall clock, which may be set back.
     void keepTime();
 
-    /// Counts a refusal for the log, which gets a line a minute at most.
-    void noteRefusal(const char *reason, const Flow &);
-
-    /// \returns what Retry-After should say, seconds
-    int retryAfter() const;
+    /* what tickets have in common */
+    ServerReadings readings;
+    RefusalLog refusals{"request"};
 
 private:
     void change(const msfrs::RequestConfig &);
@@ -97,7 +87,6 @@ private:
     std::unique_ptr<msfrs::RequestScheduler> scheduler_;
     Tickets tickets_; ///< those that scheduler_ knows
     msfrs_time nextTick_ = 0;
-    RefusalLog refusals_; ///< of requests
 };
 
 template <class Job>
@@ -123,4 +112,3 @@ Gateway::attempt(const char * const what, Job job) noexcept
 } // namespace Msfrs
 
 #endif /* SQUID_SRC_MSFRS_GATEWAY_H */
-

@@ -16,23 +16,6 @@
 namespace
 {
 
-Msfrs::Verdict::Kind
-KindOf(const msfrs::Refusal why)
-{
-    using Kind = Msfrs::Verdict::Kind;
-    switch (why) {
-    case msfrs::Refusal::PerUser:
-        return Kind::queueOfUserFull;
-    case msfrs::Refusal::Total:
-        return Kind::queueFull;
-    case msfrs::Refusal::Admission:
-        return Kind::notAdmitted;
-    case msfrs::Refusal::None:
-        break;
-    }
-    return Kind::released;
-}
-
 /// Bytes. A stored response that is larger will most likely be answered with 304, so that its size tells nothing.
 constexpr int64_t Little = 4096;
 
@@ -110,7 +93,7 @@ Msfrs::Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al
     if (ticket->scheduled_)
         gateway->noteWait();
     else
-        ticket->conclude(KindOf(why));
+        ticket->conclude(Verdict::KindOf(why));
     gateway->keepTime();
     return ticket;
 }
@@ -133,6 +116,14 @@ Msfrs::Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer 
         return scheduler.adopt(*ticket, ticket->flow_.cls, ticket->flow_.name(), now);
     });
     return joined ? ticket : nullptr;
+}
+
+int
+Msfrs::Ticket::InitialReceiveBuffer(const Comm::Connection &server)
+{
+    const auto gateway = TheGateway();
+    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
+    return scheduler && !ServerReading::NearBy(server) ? gateway->readings.buffers.initial(server, *scheduler) : 0;
 }
 
 /// makes us known to the scheduler
@@ -210,7 +201,7 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
     if (!scheduled_ || state_ == State::arrived)
         return true;
 
-    if (Gateway::NearBy(*server)) {
+    if (ServerReading::NearBy(*server)) {
         leave();
         return true;
     }
@@ -363,7 +354,7 @@ Msfrs::Ticket::silent(const msfrs_time now)
 {
     if (state_ == State::arrived) // nothing more will come over the link, be its client ever so slow to take it
         return true;
-    if (state_ != State::served || !reading_.silent(exchange_, TheGateway()->patience(), now))
+    if (state_ != State::served || !reading_.silent(exchange_, TheGateway()->config().patience, now))
         return false;
     reading_.stop();
     exchange_.end();
@@ -428,7 +419,7 @@ Msfrs::Ticket::conclude(const Verdict::Kind kind)
     if (al_)
         al_->msfrs.refusal = verdict.refusal();
     if (const auto gateway = TheGateway())
-        gateway->noteRefusal(verdict.sentence(), flow_);
+        gateway->refusals.note("of user " + flow_.user.toStdString() + ": " + verdict.sentence(), Gateway::Now());
 }
 
 /// ends a pause, if there is one

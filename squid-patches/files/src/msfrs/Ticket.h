@@ -55,6 +55,9 @@ public:
     static Pointer Inherit(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
                            const void *holder);
 
+    /// \returns the SO_RCVBUF for a future connection to a server; zero: it may have what others have
+    static int InitialReceiveBuffer(const Comm::Connection &);
+
     ~Ticket() override;
 
     /// whether the transaction has to wait for the callback that Hold() got
@@ -141,4 +144,3 @@ private:
 } // namespace Msfrs
 
 #endif /* SQUID_SRC_MSFRS_TICKET_H */
-

@@ -11,6 +11,7 @@
 #include "msfrs/Gateway.h"
 #include "msfrs/Verdict.h"
 
+#include <algorithm>
 #include <ostream>
 
 namespace
@@ -58,7 +59,25 @@ WordingOf(const Msfrs::Verdict::Kind kind)
     return released;
 }
 
+constexpr msfrs_time Second = 1'000'000'000;
+
 } // namespace
+
+Msfrs::Verdict::Kind
+Msfrs::Verdict::KindOf(const msfrs::Refusal why)
+{
+    switch (why) {
+    case msfrs::Refusal::PerUser:
+        return Kind::queueOfUserFull;
+    case msfrs::Refusal::Total:
+        return Kind::queueFull;
+    case msfrs::Refusal::Admission:
+        return Kind::notAdmitted;
+    case msfrs::Refusal::None:
+        break;
+    }
+    return Kind::released;
+}
 
 const char *
 Msfrs::Verdict::refusal() const
@@ -82,8 +101,8 @@ Msfrs::Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &
     error->detailError(MakeNamedErrorDetail(refusal()));
     if (type == ERR_MSFRS_QUEUE) {
         error->err_msg = xstrdup(sentence());
-        if (const auto gateway = TheGateway())
-            error->retryAfter = gateway->retryAfter();
+        if (const auto gateway = TheGateway()) // by then, all that waits now was served or refused
+            error->retryAfter = std::max<msfrs_time>((gateway->config().maxWait + Second - 1) / Second, 1);
     }
     return error;
 }
@@ -94,4 +113,3 @@ Msfrs::operator <<(std::ostream &os, const Verdict &verdict)
     const auto refusal = verdict.refusal();
     return os << (refusal ? refusal : "released");
 }
-

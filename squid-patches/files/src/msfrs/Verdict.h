@@ -11,6 +11,11 @@
 
 #include <iosfwd>
 
+namespace msfrs
+{
+enum class Refusal;
+}
+
 namespace Msfrs
 {
 
@@ -19,6 +24,9 @@ class Verdict
 {
 public:
     enum class Kind { released, queueOfUserFull, queueFull, notAdmitted, waitedTooLong, shuttingDown };
+
+    /// \param why it was refused at once
+    static Kind KindOf(msfrs::Refusal why);
 
     /// \returns nil if the transaction may go on, otherwise what to tell the client
     ErrorState *error(HttpRequest *, const AccessLogEntryPointer &) const;
@@ -37,4 +45,3 @@ std::ostream &operator <<(std::ostream &, const Verdict &);
 } // namespace Msfrs
 
 #endif /* SQUID_SRC_MSFRS_VERDICT_H */
-

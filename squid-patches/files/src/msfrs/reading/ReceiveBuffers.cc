@@ -7,7 +7,6 @@
 #include "debug/Messages.h"
 #include "debug/Stream.h"
 #include "fde.h"
-#include "msfrs/Gateway.h"
 #include "msfrs/reading/ReceiveBuffers.h"
 #include "msfrs/reading/SocketOptions.h"
 #include "SquidConfig.h"
@@ -42,14 +41,10 @@ Msfrs::ReceiveBuffers::option(const int64_t window) const
 }
 
 int
-Msfrs::ReceiveBuffers::Initial(const Comm::Connection &conn)
+Msfrs::ReceiveBuffers::initial(const Comm::Connection &conn, const msfrs::RequestScheduler &scheduler) const
 {
-    const auto gateway = TheGateway();
-    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
-    if (!scheduler || Gateway::NearBy(conn))
-        return 0;
-    const auto base = scheduler->baseRoundTrip(KeyOf(conn.remote));
-    const auto size = gateway->readings.buffers.option(scheduler->receiveBufferShare(base));
+    const auto base = scheduler.baseRoundTrip(KeyOf(conn.remote));
+    const auto size = option(scheduler.receiveBufferShare(base));
     return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
 }
 

@@ -23,7 +23,7 @@ class ReceiveBuffers
 public:
     /// The SO_RCVBUF for a future connection to a server, or zero. It has to be set before connect(): the first window
     /// that the kernel announces is not taken back, and what does not fit then is dropped and comes after seconds.
-    static int Initial(const Comm::Connection &);
+    int initial(const Comm::Connection &, const msfrs::RequestScheduler &) const;
 
     /// Warns if the kernel gives less than what a response that is alone should have.
     void check(const msfrs::RequestScheduler &) const;

@@ -3,6 +3,7 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
+#include "CachePeer.h"
 #include "comm/Connection.h"
 #include "debug/Stream.h"
 #include "msfrs/reading/ServerReading.h"
@@ -12,6 +13,18 @@
 
 /// how long what a server said may wait for its client before its place is better had by another
 static constexpr msfrs_time UnreadFor = 1'000'000'000;
+
+bool
+Msfrs::ServerReading::NearBy(const Comm::Connection &conn)
+{
+#if USE_DELAY_POOLS
+    const auto peer = conn.getPeer();
+    return peer && peer->options.no_delay;
+#else
+    (void)conn;
+    return false;
+#endif
+}
 
 bool
 Msfrs::ServerReading::mayGoOn(ServerReadings &all, msfrs::RequestScheduler &scheduler, msfrs::Request &request,

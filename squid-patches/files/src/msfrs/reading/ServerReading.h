@@ -35,6 +35,9 @@ struct ServerReadings {
 class ServerReading
 {
 public:
+    /// whether what comes from there does not come over the link: from a cache_peer with no-delay
+    static bool NearBy(const Comm::Connection &);
+
     /// This server's connection is going to be read.
     void setServer(const Comm::ConnectionPointer &server) { server_ = server; }
 
