@@ -254,7 +254,7 @@ Msfrs::Ticket::goOn(const int64_t rest)
     if (more || state_ != State::served) // the latter: released by a scheduler that failed
         return true;
     state_ = State::paused;
-    reading_.pause(rest, *this, &Ticket::noteRestArrived);
+    reading_.pause(rest, [self = Pointer(this)] { self->noteRestArrived(); });
     return false;
 }
 
@@ -273,7 +273,7 @@ Msfrs::Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointe
 {
     debugs(97, 5, "hold what was said by " << client);
     send_ = call;
-    clientWords_.start(client, 1, *this, &Ticket::noteClientReadable);
+    clientWords_.start(client, 1, [self = Pointer(this)] { self->noteClientReadable(); });
     reading_.freeze(client);
 }
 
@@ -368,6 +368,7 @@ Msfrs::Ticket::host() const
     return request_ ? request_->url.host() : "";
 }
 
+/// While paused: all that is still to be read, or as much as ever will be, waits in the kernel.
 void
 Msfrs::Ticket::noteRestArrived()
 {
@@ -377,13 +378,14 @@ Msfrs::Ticket::noteRestArrived()
     resume();
 }
 
+/// While its words are held back, the client has said more, or has left.
 void
 Msfrs::Ticket::noteClientReadable()
 {
     if (!send_)
         return; // their turn has come at the same time
     if (!clientWords_.ended()) { // more words wait behind those that we hold back, and its leaving would behind them
-        clientWords_.goOn(*this, &Ticket::noteClientReadable);
+        clientWords_.goOn([self = Pointer(this)] { self->noteClientReadable(); });
         return;
     }
     debugs(97, 3, "the client has left; its last words go on");

@@ -91,12 +91,6 @@ public:
     /// The scheduler has gone; the transaction goes on without it.
     void release();
 
-    /// While paused: all that is still to be read, or as much as ever will be, waits in the kernel.
-    void noteRestArrived();
-
-    /// While its words are held back, the client has said more, or has left.
-    void noteClientReadable();
-
     /// updates what access.log can say about this transaction
     void report() const noexcept;
 
@@ -112,6 +106,8 @@ private:
     void conclude(Verdict::Kind);
     bool goOn(int64_t rest);
     bool ask();
+    void noteRestArrived();
+    void noteClientReadable();
     void resume();
     void send();
 

@@ -11,7 +11,6 @@
 #include "fde.h"
 #include "msfrs/reading/ArrivalWatch.h"
 #include "msfrs/reading/SocketOptions.h"
-#include "msfrs/Ticket.h"
 
 #include <climits>
 #include <poll.h>
@@ -21,13 +20,11 @@
 namespace
 {
 
-/// brings the news to a ticket, which it keeps alive
 class ArrivalDialer: public CallDialer, public CommDialerParamsT<CommIoCbParams>
 {
 public:
-    ArrivalDialer(const Msfrs::TicketPointer &ticket, void (Msfrs::Ticket::*note)()):
+    explicit ArrivalDialer(const Msfrs::ArrivalWatch::Note &note):
         CommDialerParamsT<CommIoCbParams>(CommIoCbParams(nullptr)),
-        ticket_(ticket),
         note_(note)
     {}
 
@@ -35,7 +32,7 @@ public:
     void dial(AsyncCall &)
     {
         if (params.flag != Comm::ERR_CLOSING)
-            (ticket_.getRaw()->*note_)();
+            note_();
     }
     void print(std::ostream &os) const override
     {
@@ -45,8 +42,7 @@ public:
     }
 
 private:
-    const Msfrs::TicketPointer ticket_;
-    void (Msfrs::Ticket::* const note_)();
+    const Msfrs::ArrivalWatch::Note note_;
 };
 
 } // namespace
@@ -59,8 +55,7 @@ Msfrs::ArrivalWatch::Arrived(const Comm::Connection &conn)
 }
 
 void
-Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, Ticket &ticket,
-                           void (Ticket::* const note)())
+Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, const Note &note)
 {
     stop();
     if (!Comm::IsConnOpen(conn) || fd_table[conn->fd].closing() || Comm::MonitorsRead(conn->fd))
@@ -76,7 +71,7 @@ Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t by
         stop();
         return;
     }
-    reader_ = asyncCall(97, 5, "Msfrs::ArrivalWatch", ArrivalDialer(&ticket, note));
+    reader_ = asyncCall(97, 5, "Msfrs::ArrivalWatch", ArrivalDialer(note));
     Comm::Read(conn_, reader_);
 }
 
@@ -92,7 +87,7 @@ Msfrs::ArrivalWatch::ended() const
 }
 
 void
-Msfrs::ArrivalWatch::goOn(Ticket &ticket, void (Ticket::* const note)())
+Msfrs::ArrivalWatch::goOn(const Note &note)
 {
     const auto conn = conn_;
     if (!Comm::IsConnOpen(conn))
@@ -101,7 +96,7 @@ Msfrs::ArrivalWatch::goOn(Ticket &ticket, void (Ticket::* const note)())
     if (arrived < bytes_ || arrived >= ReceiveBuffer(*conn) / 4)
         stop(); // the kernel has called too early, as it does when the buffer is full, or soon would
     else
-        start(conn, arrived + 1, ticket, note);
+        start(conn, arrived + 1, note);
 }
 
 void

@@ -52,12 +52,12 @@ Msfrs::ServerReading::came(const int64_t bytes)
 }
 
 void
-Msfrs::ServerReading::pause(const int64_t rest, Ticket &ticket, void (Ticket::* const note)())
+Msfrs::ServerReading::pause(const int64_t rest, const ArrivalWatch::Note &note)
 {
     batch_.stop();
     debugs(97, 5, "pause " << server_);
     if (rest > 0)
-        arrivals_.start(server_, rest, ticket, note);
+        arrivals_.start(server_, rest, note);
 }
 
 bool

@@ -7,7 +7,6 @@
 
 #include "comm/Connection.h"
 #include "exchange/exchange.h"
-#include "msfrs/forward.h"
 #include "msfrs/reading/ArrivalWatch.h"
 #include "msfrs/reading/FrozenTimeout.h"
 #include "msfrs/reading/ReadBatch.h"
@@ -61,7 +60,7 @@ public:
     /// Our turn is over.
     /// \param rest bytes that are still to be read, negative: unknown
     /// \param note is called when these have arrived, or as much as ever will, if that can be noticed
-    void pause(int64_t rest, Ticket &, void (Ticket::*note)());
+    void pause(int64_t rest, const ArrivalWatch::Note &note);
 
     /// The pause is over, or nobody wants to know what arrives any more.
     void endPause() { arrivals_.stop(); }
