@@ -25,6 +25,9 @@
 
 #include "engine/request_scheduler.h"
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -116,12 +119,12 @@ User(const HttpRequest &request)
 {
     const auto rule = Config.msfrs.user;
     SBuf key;
-    if (rule && rule->kind == Msfrs::UserKey::Login)
+    if (rule && rule->kind == UserKey::Login)
         key = LoginKey(request);
-    else if (rule && rule->kind == Msfrs::UserKey::Mac)
+    else if (rule && rule->kind == UserKey::Mac)
         key = MacKey(request);
     if (key.isEmpty())
-        key = SourceKey(Msfrs::ClientAddress(request), PrefixOfUsers());
+        key = SourceKey(ClientAddress(request), PrefixOfUsers());
     return key;
 }
 
@@ -158,8 +161,8 @@ ClassOf(ACLFilledChecklist &ch)
     return DefaultClass();
 }
 
-Msfrs::Flow
-Logged(Msfrs::Flow flow)
+Flow
+Logged(Flow flow)
 {
     debugs(97, 5, "class " << (*Config.msfrs.classes)[flow.cls]->name << " user " << flow.user);
     return flow;
@@ -168,7 +171,7 @@ Logged(Msfrs::Flow flow)
 } // namespace
 
 const Ip::Address &
-Msfrs::ClientAddress(const HttpRequest &request)
+ClientAddress(const HttpRequest &request)
 {
 #if FOLLOW_X_FORWARDED_FOR
     if (Config.onoff.acl_uses_indirect_client)
@@ -178,21 +181,21 @@ Msfrs::ClientAddress(const HttpRequest &request)
 }
 
 uint32_t
-Msfrs::Flow::classIn(const msfrs::RequestConfig &config) const
+Flow::classIn(const RequestConfig &config) const
 {
     return cls < config.classes.size() ? cls : config.defaultClass;
 }
 
-Msfrs::Flow
-Msfrs::Classify(const Ip::Address &address)
+Flow
+Classify(const Ip::Address &address)
 {
     ACLFilledChecklist ch(nullptr, nullptr);
     ch.src_addr = address;
     return Logged({ClassOf(ch), SourceKey(address, PrefixOfUsers())});
 }
 
-Msfrs::Flow
-Msfrs::Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
+Flow
+Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
 {
     assert(request);
     ACLFilledChecklist ch(nullptr, request);
@@ -205,3 +208,4 @@ Msfrs::Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
     return Logged({ClassOf(ch), User(*request)}); // in this order: an ACL may tell who the user is
 }
 
+} // namespace msfrs::squid

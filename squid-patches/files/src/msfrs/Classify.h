@@ -23,13 +23,13 @@ namespace msfrs
 struct RequestConfig;
 }
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// What is queued and counted apart from others, as the engine's flows: a user within a class.
 struct Flow {
     /// \returns the class where the scheduler may have kept an older configuration
-    uint32_t classIn(const msfrs::RequestConfig &) const;
+    uint32_t classIn(const RequestConfig &) const;
 
     std::string_view name() const { return {user.rawContent(), user.length()}; }
 
@@ -47,7 +47,7 @@ Flow Classify(HttpRequest *, const AccessLogEntryPointer &);
 /// The same for what comes to an address without a request. A line with an ACL that needs one does not match.
 Flow Classify(const Ip::Address &);
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_CLASSIFY_H */
 

@@ -15,12 +15,15 @@
 #include <algorithm>
 #include <map>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
 /// "gold, silver" for messages
 std::string
-Names(const Msfrs::ClassLines &classes)
+Names(const ClassLines &classes)
 {
     std::string names;
     for (const auto line: classes)
@@ -31,15 +34,15 @@ Names(const Msfrs::ClassLines &classes)
 /// what a line says of an option, or what is so without
 template <class T>
 T
-Value(const Msfrs::OptionsLine * const line, const Msfrs::Spec &spec)
+Value(const OptionsLine * const line, const Spec &spec)
 {
     return static_cast<T>(line ? line->options.number(spec) : spec.byDefault);
 }
 
-msfrs::PluginChoice
-Choice(const Msfrs::PluginLine &line)
+PluginChoice
+Choice(const PluginLine &line)
 {
-    msfrs::PluginChoice choice;
+    PluginChoice choice;
     choice.name = line.name;
     for (const auto &[name, value]: line.settings)
         choice.settings.push_back({name, value});
@@ -48,22 +51,22 @@ Choice(const Msfrs::PluginLine &line)
 
 /// makes a scheduler and throws it away, for what only the scheduler and its plugins can judge
 void
-Try(const msfrs::RequestConfig &config, const Msfrs::Place &place)
+Try(const RequestConfig &config, const Place &place)
 {
-    msfrs::RequestHost host;
+    RequestHost host;
     host.log = [](int, const std::string &) {};
     host.random = [] { return uint64_t(1); };
-    host.openCounter = [](const std::string &) { return std::unique_ptr<msfrs::InterfaceCounter>(); };
+    host.openCounter = [](const std::string &) { return std::unique_ptr<InterfaceCounter>(); };
     try {
-        const msfrs::RequestScheduler attempt(config, host, 0);
-    } catch (const msfrs::ConfigError &e) {
+        const RequestScheduler attempt(config, host, 0);
+    } catch (const ConfigError &e) {
         place.refuse(e.what());
     }
 }
 
 /// the line that says which arbiter, or that there is the default one; only for msfrs on
-Msfrs::Directive &
-ArbiterLine(const Msfrs::Configuration &config)
+Directive &
+ArbiterLine(const Configuration &config)
 {
     if (config.arbiter)
         return *config.arbiter;
@@ -72,14 +75,14 @@ ArbiterLine(const Msfrs::Configuration &config)
 
 /// whether a plugin can be loaded; warns if it cannot
 bool
-Loads(const msfrs::PluginChoice &choice, const msfrs_kind kind, const Msfrs::Place &place)
+Loads(const PluginChoice &choice, const msfrs_kind kind, const Place &place)
 {
     if (choice.name == "none")
         return true;
     try {
-        (void)msfrs::LoadPlugin(choice.name, kind, "");
+        (void)LoadPlugin(choice.name, kind, "");
         return true;
-    } catch (const msfrs::ConfigError &e) {
+    } catch (const ConfigError &e) {
         place.warn(std::string(e.what()) + "; what runs stays");
         return false;
     }
@@ -88,13 +91,13 @@ Loads(const msfrs::PluginChoice &choice, const msfrs_kind kind, const Msfrs::Pla
 } // namespace
 
 bool
-Msfrs::Configuration::on() const
+Configuration::on() const
 {
     return toggle && toggle->on;
 }
 
 void
-Msfrs::Configuration::check()
+Configuration::check()
 {
     checkClasses();
     checkAccess();
@@ -105,7 +108,7 @@ Msfrs::Configuration::check()
 }
 
 void
-Msfrs::Configuration::checkClasses() const
+Configuration::checkClasses() const
 {
     if (!classes)
         return;
@@ -128,7 +131,7 @@ Msfrs::Configuration::checkClasses() const
 }
 
 void
-Msfrs::Configuration::checkAccess()
+Configuration::checkAccess()
 {
     const auto count = classes ? classes->size() : 0;
     std::vector<bool> reached(count), narrowed(count), closed(count); // by allow, any deny, "deny all"
@@ -161,7 +164,7 @@ Msfrs::Configuration::checkAccess()
 }
 
 void
-Msfrs::Configuration::checkPresence() const
+Configuration::checkPresence() const
 {
     if (!link)
         toggle->place.refuse("on needs the rate of the link; add a line such as msfrs_link rate=20Mbit");
@@ -181,7 +184,7 @@ Msfrs::Configuration::checkPresence() const
 }
 
 void
-Msfrs::Configuration::checkPlugins() const
+Configuration::checkPlugins() const
 {
     auto config = requestConfig();
     auto &arbiterLine = ArbiterLine(*this);
@@ -193,7 +196,7 @@ Msfrs::Configuration::checkPlugins() const
 
     // one at a time, to know which line is at fault
     const auto chosen = config.admission;
-    config.admission = msfrs::PluginChoice{"none", {}};
+    config.admission = PluginChoice{"none", {}};
     if (!arbiterLine.pluginStays)
         Try(config, arbiterLine.place);
     if (admission && !admission->pluginStays && !arbiterLine.pluginStays) {
@@ -202,10 +205,10 @@ Msfrs::Configuration::checkPlugins() const
     }
 }
 
-msfrs::RequestConfig
-Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) const
+RequestConfig
+Configuration::requestConfig(const RequestConfig * const running) const
 {
-    msfrs::RequestConfig config;
+    RequestConfig config;
     // Every worker schedules alone: it gets its part of the rate and has to measure by what it carries itself, as the
     // interface counts what all of them do.
     config.rate = Value<double>(link, Table::Link::Rate) / std::max(Config.workers, 1);
@@ -241,3 +244,5 @@ Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) 
         config.admission = running->admission;
     return config;
 }
+
+} // namespace msfrs::squid

@@ -12,11 +12,11 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// One line of squid.conf. Constructors read the line, check what one line alone allows to check, and throw
-/// msfrs::ConfigError. print() writes what followed the directive's name, as it was written.
+/// ConfigError. print() writes what followed the directive's name, as it was written.
 class Directive
 {
 public:
@@ -39,7 +39,7 @@ template <class T>
 inline void
 RefuseSecond(const T &) {}
 
-/// \throws msfrs::ConfigError with the place of the first
+/// \throws ConfigError with the place of the first
 template <class D>
 inline std::enable_if_t<std::is_convertible<D *, const Directive *>::value>
 RefuseSecond(D * const &first)
@@ -174,7 +174,7 @@ public:
     std::string path;
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_DIRECTIVES_H */
 

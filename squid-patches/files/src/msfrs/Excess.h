@@ -19,7 +19,7 @@ namespace msfrs
 class RequestScheduler;
 }
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// What came in through ExcessPort since Squid started.
@@ -48,7 +48,7 @@ public:
 
     /// Makes the socket, with the rights of Squid's effective user and group.
     /// \param path absolute
-    /// \throws msfrs::ConfigError saying why this cannot be
+    /// \throws ConfigError saying why this cannot be
     explicit ExcessPort(const std::string &path);
     ~ExcessPort();
 
@@ -63,7 +63,7 @@ private:
     void await();
     void read();
     void take(std::string_view datagram);
-    void takeLine(std::string_view line, msfrs::RequestScheduler &, int64_t now);
+    void takeLine(std::string_view line, RequestScheduler &, int64_t now);
     void refuse(std::string_view what, const std::string &why);
     static void Await(void *);
     static void NoteReadable(int, void *);
@@ -78,6 +78,6 @@ private:
 
 const ExcessCounts &TheExcessCounts();
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_EXCESS_H */

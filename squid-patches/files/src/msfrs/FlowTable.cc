@@ -6,6 +6,9 @@
 #include "ip/Address.h"
 #include "msfrs/FlowTable.h"
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -24,13 +27,13 @@ Key(const Ip::Address &address)
 } // namespace
 
 void
-Msfrs::FlowTable::note(const Ip::Address &address, const Flow &flow)
+FlowTable::note(const Ip::Address &address, const Flow &flow)
 {
     flows_.add(Key(address), flow, RememberRequest);
 }
 
-Msfrs::Flow
-Msfrs::FlowTable::find(const Ip::Address &address)
+Flow
+FlowTable::find(const Ip::Address &address)
 {
     const auto key = Key(address);
     if (const auto known = flows_.get(key))
@@ -41,8 +44,10 @@ Msfrs::FlowTable::find(const Ip::Address &address)
 }
 
 void
-Msfrs::FlowTable::forget()
+FlowTable::forget()
 {
     flows_.setMemLimit(0);
     flows_.setMemLimit(Capacity);
 }
+
+} // namespace msfrs::squid

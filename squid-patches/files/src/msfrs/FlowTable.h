@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 inline uint64_t
@@ -43,6 +43,6 @@ private:
     ClpMap<SBuf, Flow, MemoryUsedBy> flows_{Capacity}; ///< by the 16 bytes of an address
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_FLOWTABLE_H */

@@ -18,6 +18,9 @@
 #include <chrono>
 #include <unistd.h>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -35,7 +38,7 @@ private:
     const bool dropped_; ///< whether privileges were dropped before us
 };
 
-Msfrs::Gateway *ThisGateway = nullptr;
+Gateway *ThisGateway = nullptr;
 
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
@@ -55,14 +58,14 @@ Seed()
 
 } // namespace
 
-Msfrs::Gateway *
-Msfrs::TheGateway()
+Gateway *
+TheGateway()
 {
     return ThisGateway;
 }
 
 void
-Msfrs::Gateway::Configure()
+Gateway::Configure()
 {
     if (!IamWorkerProcess())
         return;
@@ -92,12 +95,12 @@ Msfrs::Gateway::Configure()
 }
 
 void
-Msfrs::Gateway::Shutdown()
+Gateway::Shutdown()
 {
     delete ThisGateway;
 }
 
-Msfrs::Gateway::Gateway(const msfrs::RequestConfig &config):
+Gateway::Gateway(const RequestConfig &config):
     config_(config),
     random_(Seed())
 {
@@ -105,7 +108,7 @@ Msfrs::Gateway::Gateway(const msfrs::RequestConfig &config):
     arm(0);
 }
 
-Msfrs::Gateway::~Gateway()
+Gateway::~Gateway()
 {
     if (ThisGateway == this) {
         const auto tickets = tickets_; // a scheduler that fails to tell lets all of them go
@@ -121,7 +124,7 @@ Msfrs::Gateway::~Gateway()
 }
 
 msfrs_time
-Msfrs::Gateway::Now()
+Gateway::Now()
 {
     using std::chrono::duration_cast;
     using std::chrono::nanoseconds;
@@ -129,18 +132,18 @@ Msfrs::Gateway::Now()
 }
 
 void
-Msfrs::Gateway::start()
+Gateway::start()
 {
-    msfrs::RequestHost host;
+    RequestHost host;
     host.log = &Log;
     host.random = [this] { return random_(); };
     const AsRoot forPlugins;
-    scheduler_ = std::make_unique<msfrs::RequestScheduler>(config_, host, Now());
+    scheduler_ = std::make_unique<RequestScheduler>(config_, host, Now());
 }
 
-/// \throws msfrs::ConfigError and then nothing has changed
+/// \throws ConfigError and then nothing has changed
 void
-Msfrs::Gateway::change(const msfrs::RequestConfig &config)
+Gateway::change(const RequestConfig &config)
 {
     if (scheduler_) {
         const AsRoot forPlugins;
@@ -161,7 +164,7 @@ Msfrs::Gateway::change(const msfrs::RequestConfig &config)
 
 /// Lets everybody go on unscheduled.
 void
-Msfrs::Gateway::releaseAll()
+Gateway::releaseAll()
 {
     const auto released = std::move(tickets_);
     tickets_.clear();
@@ -171,7 +174,7 @@ Msfrs::Gateway::releaseAll()
 
 /// reacts to an exception of the scheduler
 void
-Msfrs::Gateway::failed(const char * const what, const char * const why) noexcept
+Gateway::failed(const char * const what, const char * const why) noexcept
 {
     debugs(97, DBG_CRITICAL, "ERROR: msfrs: the scheduler failed in " << what << ": " << why <<
            "; its " << tickets_.size() << " requests go on unscheduled and a new scheduler starts in " <<
@@ -182,14 +185,14 @@ Msfrs::Gateway::failed(const char * const what, const char * const why) noexcept
 }
 
 void
-Msfrs::Gateway::Tick(void *)
+Gateway::Tick(void *)
 {
     if (ThisGateway) // the event may have been on its way when the gateway ended
         ThisGateway->tick();
 }
 
 void
-Msfrs::Gateway::tick()
+Gateway::tick()
 {
     auto next = Now() + RestartAfter;
     try {
@@ -209,25 +212,27 @@ Msfrs::Gateway::tick()
 
 /// sets the one timer
 void
-Msfrs::Gateway::arm(const msfrs_time when)
+Gateway::arm(const msfrs_time when)
 {
     if (eventFind(&Gateway::Tick, nullptr))
         eventDelete(&Gateway::Tick, nullptr);
     nextTick_ = when;
     // at least a millisecond: Squid's time stands still within a loop iteration
     const auto delay = std::max(static_cast<double>(when - Now()) / Second, 0.001);
-    eventAdd("Msfrs::Gateway::Tick", &Gateway::Tick, nullptr, delay, 0, false);
+    eventAdd("msfrs::Gateway::Tick", &Gateway::Tick, nullptr, delay, 0, false);
 }
 
 void
-Msfrs::Gateway::noteWait()
+Gateway::noteWait()
 {
     wakeBy(Now() + config_.maxWait);
 }
 
 void
-Msfrs::Gateway::keepTime()
+Gateway::keepTime()
 {
     if (Now() > nextTick_ + Second)
         tick();
 }
+
+} // namespace msfrs::squid

@@ -17,7 +17,7 @@
 #include <random>
 #include <string>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// The one RequestScheduler of a Squid process: its timer, its life, and what happens when it fails.
@@ -34,17 +34,17 @@ public:
     /// Ends scheduling before Squid exits. Who still waits is not answered any more.
     static void Shutdown();
 
-    /// \throws msfrs::ConfigError
-    explicit Gateway(const msfrs::RequestConfig &);
+    /// \throws ConfigError
+    explicit Gateway(const RequestConfig &);
     ~Gateway();
 
     Gateway(Gateway &&) = delete; // no copying or moving of any kind
 
     /// nil for a while after a failure
-    const msfrs::RequestScheduler *scheduler() const { return scheduler_.get(); }
+    const RequestScheduler *scheduler() const { return scheduler_.get(); }
 
     /// what it was made with, or will be made with again
-    const msfrs::RequestConfig &config() const { return config_; }
+    const RequestConfig &config() const { return config_; }
 
     /// monotonic clock, ns; never negative, never goes back
     static msfrs_time Now();
@@ -73,7 +73,7 @@ public:
     RefusalLog refusals{"request"};
 
 private:
-    void change(const msfrs::RequestConfig &);
+    void change(const RequestConfig &);
     void start();
     void failed(const char *what, const char *why) noexcept;
     void releaseAll();
@@ -82,9 +82,9 @@ private:
     void wakeBy(msfrs_time when) { if (when < nextTick_) arm(when); }
     static void Tick(void *);
 
-    msfrs::RequestConfig config_;
+    RequestConfig config_;
     std::mt19937_64 random_;
-    std::unique_ptr<msfrs::RequestScheduler> scheduler_;
+    std::unique_ptr<RequestScheduler> scheduler_;
     Tickets tickets_; ///< those that scheduler_ knows
     msfrs_time nextTick_ = 0;
 };
@@ -109,6 +109,6 @@ Gateway::attempt(const char * const what, Job job) noexcept
     return false;
 }
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_GATEWAY_H */

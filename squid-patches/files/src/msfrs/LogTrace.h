@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #endif
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// What access.log can say about the scheduling of a transaction; see the msfrs:: codes of logformat.
@@ -43,7 +43,7 @@ ToTimeval(const int64_t ns)
     return tv;
 }
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_LOGTRACE_H */
 

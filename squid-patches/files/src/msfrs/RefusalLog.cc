@@ -6,8 +6,11 @@
 #include "debug/Stream.h"
 #include "msfrs/RefusalLog.h"
 
+namespace msfrs::squid
+{
+
 void
-Msfrs::RefusalLog::note(const std::string &latest, const int64_t now)
+RefusalLog::note(const std::string &latest, const int64_t now)
 {
     constexpr int64_t every = 60'000'000'000;
 
@@ -20,3 +23,5 @@ Msfrs::RefusalLog::note(const std::string &latest, const int64_t now)
     logged_ = true;
     due_ = now + every;
 }
+
+} // namespace msfrs::squid

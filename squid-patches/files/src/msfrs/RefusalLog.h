@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// Tells cache.log of refusals, in a line a minute at most.
@@ -31,6 +31,6 @@ private:
     bool logged_ = false; ///< whether there has been a line
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_REFUSALLOG_H */

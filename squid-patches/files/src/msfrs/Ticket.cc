@@ -13,6 +13,9 @@
 #include "msfrs/Excess.h"
 #include "msfrs/Ticket.h"
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -21,7 +24,7 @@ constexpr int64_t Little = 4096;
 
 } // namespace
 
-Msfrs::Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, const void * const holder):
+Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, const void * const holder):
     request_(request),
     al_(al),
     holder_(holder),
@@ -41,9 +44,9 @@ Msfrs::Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &
 }
 
 /// \returns nil if this transaction is not scheduled
-Msfrs::TicketPointer
-Msfrs::Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al,
-                    const Comm::ConnectionPointer &client, const void * const holder)
+TicketPointer
+Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al,
+             const Comm::ConnectionPointer &client, const void * const holder)
 {
     // somebody outside of Squid must be waiting
     if (!TheGateway() || !client || request->flags.internal || request->client_addr.isNoAddr())
@@ -56,7 +59,7 @@ Msfrs::Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al
     }
 }
 
-Msfrs::Ticket::~Ticket()
+Ticket::~Ticket()
 {
     // Holders finish their tickets. If one has not, its place in the window must not be lost with it.
     leave();
@@ -64,16 +67,16 @@ Msfrs::Ticket::~Ticket()
         request_->msfrsTicket = nullptr;
 }
 
-Msfrs::TicketPointer
-Msfrs::Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al, const Comm::ConnectionPointer &client,
-                    const void * const holder, const AsyncCallback<Verdict> &callback)
+TicketPointer
+Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al, const Comm::ConnectionPointer &client,
+             const void * const holder, const AsyncCallback<Verdict> &callback)
 {
     const auto ticket = Make(request, al, client, holder);
     if (!ticket)
         return nullptr;
 
     const auto expected = request->msfrsExpected <= Little ? request->msfrsExpected : -1;
-    auto why = msfrs::Refusal::None;
+    auto why = Refusal::None;
     const auto joined = ticket->join("hold", State::waiting, [&](auto &scheduler, const auto now) {
         return scheduler.hold(*ticket, ticket->flow_.cls, ticket->flow_.name(), now, why, expected);
     });
@@ -98,9 +101,9 @@ Msfrs::Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al
     return ticket;
 }
 
-Msfrs::TicketPointer
-Msfrs::Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer &al,
-                       const Comm::ConnectionPointer &client, const void * const holder)
+TicketPointer
+Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer &al,
+                const Comm::ConnectionPointer &client, const void * const holder)
 {
     if (request->msfrsTicket) {
         request->msfrsTicket->holder_ = holder;
@@ -119,7 +122,7 @@ Msfrs::Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer 
 }
 
 int
-Msfrs::Ticket::InitialReceiveBuffer(const Comm::Connection &server)
+Ticket::InitialReceiveBuffer(const Comm::Connection &server)
 {
     const auto gateway = TheGateway();
     const auto scheduler = gateway ? gateway->scheduler() : nullptr;
@@ -132,7 +135,7 @@ Msfrs::Ticket::InitialReceiveBuffer(const Comm::Connection &server)
 /// \returns whether the scheduler did its part
 template <class Job>
 bool
-Msfrs::Ticket::join(const char * const what, const State state, const Job job)
+Ticket::join(const char * const what, const State state, const Job job)
 {
     state_ = state;
     const auto gateway = TheGateway();
@@ -150,7 +153,7 @@ Msfrs::Ticket::join(const char * const what, const State state, const Job job)
 
 /// makes the scheduler forget us
 void
-Msfrs::Ticket::leave()
+Ticket::leave()
 {
     reading_.stop();
     state_ = State::free;
@@ -169,7 +172,7 @@ Msfrs::Ticket::leave()
 }
 
 void
-Msfrs::Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager)
+Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager)
 {
     if (!callback_)
         return;
@@ -180,7 +183,7 @@ Msfrs::Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<Con
 }
 
 void
-Msfrs::Ticket::charge(const int64_t bytes, const char * const data)
+Ticket::charge(const int64_t bytes, const char * const data)
 {
     if (!scheduled_ || bytes <= 0)
         return;
@@ -194,7 +197,7 @@ Msfrs::Ticket::charge(const int64_t bytes, const char * const data)
 }
 
 bool
-Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const Comm::ConnectionPointer &client)
+Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const Comm::ConnectionPointer &client)
 {
     reading_.thaw(server, client);
 
@@ -221,7 +224,7 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
 }
 
 void
-Msfrs::Ticket::expectAtLeast(const int64_t bytes)
+Ticket::expectAtLeast(const int64_t bytes)
 {
     if (!scheduled_)
         return;
@@ -232,7 +235,7 @@ Msfrs::Ticket::expectAtLeast(const int64_t bytes)
 
 /// \returns whether it is our turn, or we need none
 bool
-Msfrs::Ticket::goOn(const int64_t rest)
+Ticket::goOn(const int64_t rest)
 {
     if (state_ == State::silent || state_ == State::asking) {
         if (exchange_.mayGoOnUnasked(Gateway::Now()))
@@ -259,7 +262,7 @@ Msfrs::Ticket::goOn(const int64_t rest)
 }
 
 bool
-Msfrs::Ticket::maySend(const char * const data, const size_t size)
+Ticket::maySend(const char * const data, const size_t size)
 {
     if (!scheduled_)
         return true;
@@ -269,7 +272,7 @@ Msfrs::Ticket::maySend(const char * const data, const size_t size)
 }
 
 void
-Msfrs::Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client)
+Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client)
 {
     debugs(97, 5, "hold what was said by " << client);
     send_ = call;
@@ -280,7 +283,7 @@ Msfrs::Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointe
 /// begins a new exchange
 /// \returns whether it may go on at once
 bool
-Msfrs::Ticket::ask()
+Ticket::ask()
 {
     if (state_ != State::silent)
         return true; // the exchange and the scheduler disagree: nobody is kept waiting for that
@@ -303,7 +306,7 @@ Msfrs::Ticket::ask()
 }
 
 void
-Msfrs::Ticket::finish(const void * const holder)
+Ticket::finish(const void * const holder)
 {
     if (holder_ != holder)
         return;
@@ -322,7 +325,7 @@ Msfrs::Ticket::finish(const void * const holder)
 }
 
 void
-Msfrs::Ticket::release()
+Ticket::release()
 {
     reading_.stop();
     scheduled_ = nullptr;
@@ -333,7 +336,7 @@ Msfrs::Ticket::release()
 }
 
 void
-Msfrs::Ticket::granted()
+Ticket::granted()
 {
     const auto now = Gateway::Now();
     if (state_ == State::paused || state_ == State::arrived)
@@ -350,7 +353,7 @@ Msfrs::Ticket::granted()
 }
 
 bool
-Msfrs::Ticket::silent(const msfrs_time now)
+Ticket::silent(const msfrs_time now)
 {
     if (state_ == State::arrived) // nothing more will come over the link, be its client ever so slow to take it
         return true;
@@ -363,14 +366,14 @@ Msfrs::Ticket::silent(const msfrs_time now)
 }
 
 std::string
-Msfrs::Ticket::host() const
+Ticket::host() const
 {
     return request_ ? request_->url.host() : "";
 }
 
 /// While paused: all that is still to be read, or as much as ever will be, waits in the kernel.
 void
-Msfrs::Ticket::noteRestArrived()
+Ticket::noteRestArrived()
 {
     if (!resume_)
         return; // our turn has come at the same time
@@ -380,7 +383,7 @@ Msfrs::Ticket::noteRestArrived()
 
 /// While its words are held back, the client has said more, or has left.
 void
-Msfrs::Ticket::noteClientReadable()
+Ticket::noteClientReadable()
 {
     if (!send_)
         return; // their turn has come at the same time
@@ -393,20 +396,20 @@ Msfrs::Ticket::noteClientReadable()
 }
 
 void
-Msfrs::Ticket::expired()
+Ticket::expired()
 {
     conclude(Verdict::Kind::waitedTooLong);
 }
 
 void
-Msfrs::Ticket::dropped()
+Ticket::dropped()
 {
     conclude(Verdict::Kind::notAdmitted);
 }
 
 /// ends the wait in the queue, if there is one
 void
-Msfrs::Ticket::conclude(const Verdict::Kind kind)
+Ticket::conclude(const Verdict::Kind kind)
 {
     if (!callback_)
         return;
@@ -426,7 +429,7 @@ Msfrs::Ticket::conclude(const Verdict::Kind kind)
 
 /// ends a pause, if there is one
 void
-Msfrs::Ticket::resume()
+Ticket::resume()
 {
     reading_.endPause();
     if (!resume_)
@@ -438,7 +441,7 @@ Msfrs::Ticket::resume()
 
 /// lets go what the client said, if it was held back
 void
-Msfrs::Ticket::send()
+Ticket::send()
 {
     clientWords_.stop();
     if (!send_)
@@ -451,7 +454,7 @@ Msfrs::Ticket::send()
 }
 
 void
-Msfrs::Ticket::report() const noexcept
+Ticket::report() const noexcept
 {
     if (!al_ || !scheduled_)
         return;
@@ -470,3 +473,5 @@ Msfrs::Ticket::report() const noexcept
         log.limit = trace.wplus;
     });
 }
+
+} // namespace msfrs::squid

@@ -15,7 +15,7 @@
 #include "msfrs/reading/ServerReading.h"
 #include "msfrs/Verdict.h"
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// The scheduling of one transaction, from the hold before its forwarding starts to the last byte read from
@@ -35,9 +35,9 @@ namespace Msfrs
 /// ASKING is the server not read. Only in ASKING are words of a tunnel's client held back: its exchange is over, and what
 /// it says next needs a turn. Whoever waits for us has left a call: callback_ in WAITING, resume_ for reading the server,
 /// send_ for sending on what the client said.
-class Ticket: public RefCountable, private msfrs::RequestOwner
+class Ticket: public RefCountable, private RequestOwner
 {
-    MEMPROXY_CLASS(Msfrs::Ticket);
+    MEMPROXY_CLASS(Ticket);
 
 public:
     using Pointer = TicketPointer;
@@ -111,12 +111,12 @@ private:
     void resume();
     void send();
 
-    /* msfrs::RequestOwner API */
+    /* RequestOwner API */
     void granted() override;
     void expired() override;
     void dropped() override;
     bool silent(msfrs_time now) override;
-    bool asked() const override { return exchange_.state() == msfrs::Exchange::State::Asked; }
+    bool asked() const override { return exchange_.state() == Exchange::State::Asked; }
     std::string host() const override;
 
     HttpRequestPointer request_;
@@ -125,9 +125,9 @@ private:
 
     Flow flow_;
     State state_ = State::free;
-    msfrs::Request *scheduled_ = nullptr; ///< nil once the scheduler has forgotten us, or before it knows us
+    Request *scheduled_ = nullptr; ///< nil once the scheduler has forgotten us, or before it knows us
     Gateway::Tickets::iterator place_;    ///< among the gateway's; valid while scheduled_
-    msfrs::Exchange exchange_;
+    Exchange exchange_;
 
     AsyncCallback<Verdict> callback_;
     AsyncCallPointer resume_;
@@ -137,6 +137,6 @@ private:
     ServerReading reading_;           ///< of the server of the latest mayRead()
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_TICKET_H */

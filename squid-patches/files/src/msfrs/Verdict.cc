@@ -14,6 +14,9 @@
 #include <algorithm>
 #include <ostream>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -24,9 +27,9 @@ struct Wording {
 };
 
 const Wording &
-WordingOf(const Msfrs::Verdict::Kind kind)
+WordingOf(const Verdict::Kind kind)
 {
-    using Kind = Msfrs::Verdict::Kind;
+    using Kind = Verdict::Kind;
     static const Wording released = {nullptr, ""};
     static const Wording queueOfUserFull = {
         "MSFRS_USER_QUEUE_FULL", "Too many requests of yours are already waiting for their turn."
@@ -63,36 +66,36 @@ constexpr msfrs_time Second = 1'000'000'000;
 
 } // namespace
 
-Msfrs::Verdict::Kind
-Msfrs::Verdict::KindOf(const msfrs::Refusal why)
+Verdict::Kind
+Verdict::KindOf(const Refusal why)
 {
     switch (why) {
-    case msfrs::Refusal::PerUser:
+    case Refusal::PerUser:
         return Kind::queueOfUserFull;
-    case msfrs::Refusal::Total:
+    case Refusal::Total:
         return Kind::queueFull;
-    case msfrs::Refusal::Admission:
+    case Refusal::Admission:
         return Kind::notAdmitted;
-    case msfrs::Refusal::None:
+    case Refusal::None:
         break;
     }
     return Kind::released;
 }
 
 const char *
-Msfrs::Verdict::refusal() const
+Verdict::refusal() const
 {
     return WordingOf(kind).word;
 }
 
 const char *
-Msfrs::Verdict::sentence() const
+Verdict::sentence() const
 {
     return WordingOf(kind).sentence;
 }
 
 ErrorState *
-Msfrs::Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &al) const
+Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &al) const
 {
     if (!refusal())
         return nullptr;
@@ -108,8 +111,10 @@ Msfrs::Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &
 }
 
 std::ostream &
-Msfrs::operator <<(std::ostream &os, const Verdict &verdict)
+operator <<(std::ostream &os, const Verdict &verdict)
 {
     const auto refusal = verdict.refusal();
     return os << (refusal ? refusal : "released");
 }
+
+} // namespace msfrs::squid

@@ -16,7 +16,7 @@ namespace msfrs
 enum class Refusal;
 }
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// How a wait in the queue ended.
@@ -26,7 +26,7 @@ public:
     enum class Kind { released, queueOfUserFull, queueFull, notAdmitted, waitedTooLong, shuttingDown };
 
     /// \param why it was refused at once
-    static Kind KindOf(msfrs::Refusal why);
+    static Kind KindOf(Refusal why);
 
     /// \returns nil if the transaction may go on, otherwise what to tell the client
     ErrorState *error(HttpRequest *, const AccessLogEntryPointer &) const;
@@ -42,6 +42,6 @@ public:
 
 std::ostream &operator <<(std::ostream &, const Verdict &);
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_VERDICT_H */

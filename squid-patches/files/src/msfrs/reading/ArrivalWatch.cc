@@ -17,13 +17,16 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
 class ArrivalDialer: public CallDialer, public CommDialerParamsT<CommIoCbParams>
 {
 public:
-    explicit ArrivalDialer(const Msfrs::ArrivalWatch::Note &note):
+    explicit ArrivalDialer(const ArrivalWatch::Note &note):
         CommDialerParamsT<CommIoCbParams>(CommIoCbParams(nullptr)),
         note_(note)
     {}
@@ -42,20 +45,20 @@ public:
     }
 
 private:
-    const Msfrs::ArrivalWatch::Note note_;
+    const ArrivalWatch::Note note_;
 };
 
 } // namespace
 
 int64_t
-Msfrs::ArrivalWatch::Arrived(const Comm::Connection &conn)
+ArrivalWatch::Arrived(const Comm::Connection &conn)
 {
     int bytes = 0;
     return ioctl(conn.fd, FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
 void
-Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, const Note &note)
+ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, const Note &note)
 {
     stop();
     if (!Comm::IsConnOpen(conn) || fd_table[conn->fd].closing() || Comm::MonitorsRead(conn->fd))
@@ -71,12 +74,12 @@ Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t by
         stop();
         return;
     }
-    reader_ = asyncCall(97, 5, "Msfrs::ArrivalWatch", ArrivalDialer(note));
+    reader_ = asyncCall(97, 5, "msfrs::ArrivalWatch", ArrivalDialer(note));
     Comm::Read(conn_, reader_);
 }
 
 bool
-Msfrs::ArrivalWatch::ended() const
+ArrivalWatch::ended() const
 {
     struct pollfd end = {};
     if (!Comm::IsConnOpen(conn_))
@@ -87,7 +90,7 @@ Msfrs::ArrivalWatch::ended() const
 }
 
 void
-Msfrs::ArrivalWatch::goOn(const Note &note)
+ArrivalWatch::goOn(const Note &note)
 {
     const auto conn = conn_;
     if (!Comm::IsConnOpen(conn))
@@ -100,7 +103,7 @@ Msfrs::ArrivalWatch::goOn(const Note &note)
 }
 
 void
-Msfrs::ArrivalWatch::stop()
+ArrivalWatch::stop()
 {
     if (Comm::IsConnOpen(conn_)) {
         if (reader_ && Comm::MonitorsRead(conn_->fd))
@@ -112,3 +115,5 @@ Msfrs::ArrivalWatch::stop()
     reader_ = nullptr;
     conn_ = nullptr;
 }
+
+} // namespace msfrs::squid

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// What the kernel has received on a connection that nobody reads.
@@ -44,6 +44,6 @@ private:
     int64_t bytes_ = 0;            ///< that the kernel waits for, while conn_
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_READING_ARRIVALWATCH_H */

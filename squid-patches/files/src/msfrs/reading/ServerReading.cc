@@ -11,11 +11,14 @@
 
 #include <algorithm>
 
+namespace msfrs::squid
+{
+
 /// how long what a server said may wait for its client before its place is better had by another
 static constexpr msfrs_time UnreadFor = 1'000'000'000;
 
 bool
-Msfrs::ServerReading::NearBy(const Comm::Connection &conn)
+ServerReading::NearBy(const Comm::Connection &conn)
 {
 #if USE_DELAY_POOLS
     const auto peer = conn.getPeer();
@@ -27,8 +30,8 @@ Msfrs::ServerReading::NearBy(const Comm::Connection &conn)
 }
 
 bool
-Msfrs::ServerReading::mayGoOn(ServerReadings &all, msfrs::RequestScheduler &scheduler, msfrs::Request &request,
-                              const int64_t rest, const msfrs_time now)
+ServerReading::mayGoOn(ServerReadings &all, RequestScheduler &scheduler, Request &request,
+                       const int64_t rest, const msfrs_time now)
 {
     if (afterPause_) // what came during the pause has had its time on the link
         scheduler.allowMore(request, ArrivalWatch::Arrived(*server_));
@@ -45,14 +48,14 @@ Msfrs::ServerReading::mayGoOn(ServerReadings &all, msfrs::RequestScheduler &sche
 }
 
 void
-Msfrs::ServerReading::came(const int64_t bytes)
+ServerReading::came(const int64_t bytes)
 {
     untilFitting_ -= bytes;
     batch_.noteRead(bytes);
 }
 
 void
-Msfrs::ServerReading::pause(const int64_t rest, const ArrivalWatch::Note &note)
+ServerReading::pause(const int64_t rest, const ArrivalWatch::Note &note)
 {
     batch_.stop();
     debugs(97, 5, "pause " << server_);
@@ -61,7 +64,7 @@ Msfrs::ServerReading::pause(const int64_t rest, const ArrivalWatch::Note &note)
 }
 
 bool
-Msfrs::ServerReading::silent(const msfrs::Exchange &exchange, const msfrs_time patience, const msfrs_time now)
+ServerReading::silent(const Exchange &exchange, const msfrs_time patience, const msfrs_time now)
 {
     if (exchange.silentAt(srtt_, patience) > now)
         return false;
@@ -77,22 +80,24 @@ Msfrs::ServerReading::silent(const msfrs::Exchange &exchange, const msfrs_time p
 }
 
 void
-Msfrs::ServerReading::freeze(const Comm::ConnectionPointer &client)
+ServerReading::freeze(const Comm::ConnectionPointer &client)
 {
     serverTimeout_.freeze(server_);
     clientTimeout_.freeze(client);
 }
 
 void
-Msfrs::ServerReading::thaw(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client)
+ServerReading::thaw(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client)
 {
     serverTimeout_.thaw(server);
     clientTimeout_.thaw(client);
 }
 
 void
-Msfrs::ServerReading::thaw()
+ServerReading::thaw()
 {
     serverTimeout_.thaw();
     clientTimeout_.thaw();
 }
+
+} // namespace msfrs::squid

@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// What the readings of all servers have in common.
@@ -49,7 +49,7 @@ public:
     /// While it is our turn: whether the server may be read on. If so, its connection is prepared for that; otherwise
     /// the scheduler has given our place to another.
     /// \param rest bytes that are still to be read, negative: unknown
-    bool mayGoOn(ServerReadings &, msfrs::RequestScheduler &, msfrs::Request &, int64_t rest, msfrs_time now);
+    bool mayGoOn(ServerReadings &, RequestScheduler &, Request &, int64_t rest, msfrs_time now);
 
     /// bytes were read
     void came(int64_t bytes);
@@ -69,8 +69,8 @@ public:
     void stop() { batch_.stop(); }
 
     /// Whether the server has been silent for long enough at `now`.
-    /// \param patience see msfrs::Exchange::silentAt()
-    bool silent(const msfrs::Exchange &, msfrs_time patience, msfrs_time now);
+    /// \param patience see Exchange::silentAt()
+    bool silent(const Exchange &, msfrs_time patience, msfrs_time now);
 
     /// Neither the server's timeout runs nor the client's.
     /// \param client for tunnels only: a client that gets nothing because of us
@@ -91,6 +91,6 @@ private:
     int64_t window_ = 0;           ///< what the server may have on its way, bytes; 0: not looked at yet
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_READING_SERVERREADING_H */
