@@ -142,6 +142,10 @@ WARNINGS = (
         'there is no interface msfrs-absent0 now; until there is, the bytes of responses are counted instead'),
     last(*ON, 'workers 2', 'msfrs_excess /run/msfrs/excess.sock')(
         'the socket is not made with 2 workers, of which each schedules alone; use workers 1'),
+    last(*ON[:1], *CLASSES, 'workers 2', 'msfrs_link rate=20Mbit interface=lo')(
+        'interface=lo is not used with 2 workers, of which each schedules alone and measures its own payload'),
+    last(*ON, 'read_timeout 30 seconds', 'msfrs_queue max_wait=30s')(
+        'max_wait of msfrs_queue should be below read_timeout'),
     ((*ON, 'msfrs_access bronze allow all', 'msfrs_access gold allow localhost'), CLASSES[0],
      'no request can get into class gold; give it an msfrs_access allow line before another class takes all'),
 )
@@ -178,7 +182,7 @@ def test_a_line_is_taken_or_refused(parse, lines, at, says):
         assert not code, said
 
 
-@pytest.mark.parametrize('lines, at, says', WARNINGS, ids=('interface', 'workers', 'access'))
+@pytest.mark.parametrize('lines, at, says', WARNINGS, ids=('interface', 'excess', 'workers', 'timeout', 'access'))
 def test_a_warning(parse, lines, at, says):
     code, said = parse(lines)
     assert not code

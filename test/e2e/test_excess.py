@@ -134,12 +134,14 @@ def test_more_reports_than_squid_reads_at_once(link, reporter):
 
 
 @pytest.mark.sanitized
-def test_an_address_is_who_its_latest_request_was(slow_link, reporter):
+@pytest.mark.parametrize('acl', ['music', 'group', 'lines'])
+def test_an_address_is_who_its_latest_request_was(slow_link, reporter, acl):
     """A class that an ACL puts a request into by its URL, and a user by more than an address."""
     gateway, user = slow_link.gateway, slow_link.of('bronze')[0]
-    gateway.early = ('acl music urlpath_regex -i music',)
-    gateway.start(reporter.line, 'msfrs_user src6/64', access=('msfrs_access gold allow music',
-                                                               'msfrs_access silver allow !music'))
+    gateway.early = ('acl music urlpath_regex -i music', 'acl group any-of music', 'acl lines all-of music',
+                     'acl lines all-of all music')
+    gateway.start(reporter.line, 'msfrs_user src6/64', access=(f'msfrs_access gold allow {acl}',
+                                                               f'msfrs_access silver allow !{acl}'))
     reporter.tell(f'{user.v4} 10\n{user.v6} 1\n', lines=2)
     assert excess(gateway) == {'gold': 0, 'silver': 0, 'bronze': 11}, 'a line without its request does not match'
     assert 'Assuming mismatch' not in gateway.cache_log()

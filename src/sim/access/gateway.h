@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The gateway: Squid as the patch makes it, driving the real RequestScheduler. What Msfrs::Gateway does is here,
-/// what Msfrs::Ticket does for one request is in Transaction; who changes one should look at the other. Without a
+/// The gateway: Squid as the patch makes it, driving the real RequestScheduler. What squid::Gateway does is here, what
+/// squid::Ticket does for one request is in Transaction; who changes one should look at the other. Without a
 /// configuration it is Squid as it comes.
 #ifndef MSFRS_SIM_ACCESS_GATEWAY_H
 #define MSFRS_SIM_ACCESS_GATEWAY_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// One request at the simulated gateway: what Squid's forwarding and Msfrs::Ticket with its ReadBatch and ArrivalWatch
+/// One request at the simulated gateway: what Squid's forwarding and squid::Ticket with its ReadBatch and ArrivalWatch
 /// do for an HTTP/1 response.
 #ifndef MSFRS_SIM_ACCESS_TRANSACTION_H
 #define MSFRS_SIM_ACCESS_TRANSACTION_H

@@ -21,7 +21,7 @@ class ConnStateData;
 /* What the hooks call in a Squid that was configured --without-msfrs: nothing is ever scheduled. The comments are
  * with those who do it. */
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 inline Gateway *TheGateway() { return nullptr; }
@@ -34,12 +34,6 @@ public:
 
 inline std::ostream &operator <<(std::ostream &os, const Verdict &) { return os; }
 
-class ReceiveBuffers
-{
-public:
-    static int Initial(const Comm::Connection &) { return 0; }
-};
-
 class Ticket: public RefCountable
 {
 public:
@@ -47,6 +41,8 @@ public:
                               const void *, const AsyncCallback<Verdict> &) { return nullptr; }
     static TicketPointer Inherit(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &,
                                  const void *) { return nullptr; }
+
+    static int InitialReceiveBuffer(const Comm::Connection &) { return 0; }
 
     bool held() const { return false; }
     void watch(const Comm::ConnectionPointer &, const CbcPointer<ConnStateData> &) {}
@@ -60,7 +56,7 @@ public:
     void report() const {}
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_ABSENT_H */
 

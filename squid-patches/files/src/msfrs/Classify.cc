@@ -23,6 +23,11 @@
 #include "eui/Eui64.h"
 #endif
 
+#include "engine/request_scheduler.h"
+
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -114,12 +119,12 @@ User(const HttpRequest &request)
 {
     const auto rule = Config.msfrs.user;
     SBuf key;
-    if (rule && rule->kind == Msfrs::UserKey::Login)
+    if (rule && rule->kind == UserKey::Login)
         key = LoginKey(request);
-    else if (rule && rule->kind == Msfrs::UserKey::Mac)
+    else if (rule && rule->kind == UserKey::Mac)
         key = MacKey(request);
     if (key.isEmpty())
-        key = SourceKey(Msfrs::ClientAddress(request), PrefixOfUsers());
+        key = SourceKey(ClientAddress(request), PrefixOfUsers());
     return key;
 }
 
@@ -156,10 +161,17 @@ ClassOf(ACLFilledChecklist &ch)
     return DefaultClass();
 }
 
+Flow
+Logged(Flow flow)
+{
+    debugs(97, 5, "class " << (*Config.msfrs.classes)[flow.cls]->name << " user " << flow.user);
+    return flow;
+}
+
 } // namespace
 
 const Ip::Address &
-Msfrs::ClientAddress(const HttpRequest &request)
+ClientAddress(const HttpRequest &request)
 {
 #if FOLLOW_X_FORWARDED_FOR
     if (Config.onoff.acl_uses_indirect_client)
@@ -168,23 +180,24 @@ Msfrs::ClientAddress(const HttpRequest &request)
     return request.client_addr;
 }
 
-Msfrs::Party
-Msfrs::Classify(const Ip::Address &address)
+uint32_t
+Flow::classIn(const RequestConfig &config) const
+{
+    return cls < config.classes.size() ? cls : config.defaultClass;
+}
+
+Flow
+Classify(const Ip::Address &address)
 {
     ACLFilledChecklist ch(nullptr, nullptr);
     ch.src_addr = address;
-    Party party;
-    party.cls = ClassOf(ch);
-    party.user = SourceKey(address, PrefixOfUsers());
-    debugs(97, 5, "class " << (*Config.msfrs.classes)[party.cls]->name << " user " << party.user);
-    return party;
+    return Logged({ClassOf(ch), SourceKey(address, PrefixOfUsers())});
 }
 
-Msfrs::Party
-Msfrs::Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
+Flow
+Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
 {
     assert(request);
-    Party party;
     ACLFilledChecklist ch(nullptr, request);
 #if __has_include("acl/Node.h") // Squid 7
     ch.updateAle(al);
@@ -192,9 +205,7 @@ Msfrs::Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
     ch.al = al;
 #endif
     ch.syncAle(request, nullptr);
-    party.cls = ClassOf(ch);
-    party.user = User(*request);
-    debugs(97, 5, "class " << (*Config.msfrs.classes)[party.cls]->name << " user " << party.user);
-    return party;
+    return Logged({ClassOf(ch), User(*request)}); // in this order: an ACL may tell who the user is
 }
 
+} // namespace msfrs::squid

@@ -9,6 +9,7 @@
 #include "sbuf/SBuf.h"
 
 #include <cstdint>
+#include <string_view>
 
 class HttpRequest;
 
@@ -17,12 +18,22 @@ namespace Ip
 class Address;
 }
 
-namespace Msfrs
+namespace msfrs
+{
+struct RequestConfig;
+}
+
+namespace msfrs::squid
 {
 
-/// who waits
-struct Party {
-    uint32_t cls = 0; ///< index into Config.msfrs.classes and RequestConfig::classes
+/// What is queued and counted apart from others, as the engine's flows: a user within a class.
+struct Flow {
+    /// \returns the class where the scheduler may have kept an older configuration
+    uint32_t classIn(const RequestConfig &) const;
+
+    std::string_view name() const { return {user.rawContent(), user.length()}; }
+
+    uint32_t cls = 0; ///< index into Config.msfrs.classes
     SBuf user; ///< the key of the user within the class, at most 128 bytes
 };
 
@@ -31,12 +42,12 @@ const Ip::Address &ClientAddress(const HttpRequest &);
 
 /// Finds the class by msfrs_access (first line that matches; the default class otherwise) and the user by
 /// msfrs_user. Only to be called while Config.msfrs.on().
-Party Classify(HttpRequest *, const AccessLogEntryPointer &);
+Flow Classify(HttpRequest *, const AccessLogEntryPointer &);
 
 /// The same for what comes to an address without a request. A line with an ACL that needs one does not match.
-Party Classify(const Ip::Address &);
+Flow Classify(const Ip::Address &);
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_CLASSIFY_H */
 

@@ -17,14 +17,17 @@
 #include <cerrno>
 #include <sys/socket.h>
 
-CBDATA_NAMESPACED_CLASS_INIT(Msfrs, ClientWatch);
+namespace msfrs::squid
+{
+
+CBDATA_CLASS_INIT(ClientWatch);
 
 /// A client needs an answer after its TLS ClientHello; more than this does not come from a friend.
 static constexpr SBuf::size_type MostKept = 65536;
 
-Msfrs::ClientWatch::ClientWatch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager,
-                                const Mode mode):
-    AsyncJob("Msfrs::ClientWatch"),
+ClientWatch::ClientWatch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager,
+                         const Mode mode):
+    AsyncJob("msfrs::ClientWatch"),
     client_(client),
     manager_(manager),
     mode_(mode)
@@ -32,7 +35,7 @@ Msfrs::ClientWatch::ClientWatch(const Comm::ConnectionPointer &client, const Cbc
 }
 
 void
-Msfrs::ClientWatch::Stop(const Pointer &watch)
+ClientWatch::Stop(const Pointer &watch)
 {
     if (watch.valid()) {
         watch->cancelRead();
@@ -41,7 +44,7 @@ Msfrs::ClientWatch::Stop(const Pointer &watch)
 }
 
 void
-Msfrs::ClientWatch::start()
+ClientWatch::start()
 {
     AsyncJob::start();
     read();
@@ -49,7 +52,7 @@ Msfrs::ClientWatch::start()
 
 /// waits for the client to send something or to leave
 void
-Msfrs::ClientWatch::read()
+ClientWatch::read()
 {
     if (!Comm::IsConnOpen(client_) || fd_table[client_->fd].closing())
         return;
@@ -64,7 +67,7 @@ Msfrs::ClientWatch::read()
 }
 
 void
-Msfrs::ClientWatch::noteReadable(const CommIoCbParams &io)
+ClientWatch::noteReadable(const CommIoCbParams &io)
 {
     reader_ = nullptr;
     if (io.flag == Comm::ERR_CLOSING || !manager_.valid())
@@ -79,7 +82,7 @@ Msfrs::ClientWatch::noteReadable(const CommIoCbParams &io)
 /// reads what the client sent, and waits for more
 /// \returns whether the client is still there
 bool
-Msfrs::ClientWatch::keepData()
+ClientWatch::keepData()
 {
     auto &kept = manager_->inBuf;
     CommIoCbParams now(this);
@@ -96,7 +99,7 @@ Msfrs::ClientWatch::keepData()
 /// waits for more unless there is data, which would make us wait in vain
 /// \returns whether the client is still there
 bool
-Msfrs::ClientWatch::lookForEnd()
+ClientWatch::lookForEnd()
 {
     char byte = 0;
     const auto got = recv(client_->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
@@ -109,7 +112,7 @@ Msfrs::ClientWatch::lookForEnd()
 }
 
 void
-Msfrs::ClientWatch::cancelRead()
+ClientWatch::cancelRead()
 {
     if (reader_ && Comm::IsConnOpen(client_))
         Comm::ReadCancel(client_->fd, reader_);
@@ -117,8 +120,10 @@ Msfrs::ClientWatch::cancelRead()
 }
 
 void
-Msfrs::ClientWatch::swanSong()
+ClientWatch::swanSong()
 {
     cancelRead();
     AsyncJob::swanSong();
 }
+
+} // namespace msfrs::squid

@@ -13,7 +13,7 @@
 class CommIoCbParams;
 class ConnStateData;
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// Watches the client of a held tunnel, which nobody else reads from then, so that a client that leaves is
@@ -55,7 +55,7 @@ private:
     AsyncCall::Pointer reader_; ///< set while we wait for client_ to become readable
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_CLIENTWATCH_H */
 

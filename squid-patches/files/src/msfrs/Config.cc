@@ -15,12 +15,15 @@
 #include <algorithm>
 #include <map>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
 /// "gold, silver" for messages
 std::string
-Names(const Msfrs::ClassLines &classes)
+Names(const ClassLines &classes)
 {
     std::string names;
     for (const auto line: classes)
@@ -31,15 +34,15 @@ Names(const Msfrs::ClassLines &classes)
 /// what a line says of an option, or what is so without
 template <class T>
 T
-Value(const Msfrs::OptionsLine * const line, const Msfrs::Spec &spec)
+Value(const OptionsLine * const line, const Spec &spec)
 {
     return static_cast<T>(line ? line->options.number(spec) : spec.byDefault);
 }
 
-msfrs::PluginChoice
-Choice(const Msfrs::PluginLine &line)
+PluginChoice
+Choice(const PluginLine &line)
 {
-    msfrs::PluginChoice choice;
+    PluginChoice choice;
     choice.name = line.name;
     choice.loaded = line.plugin;
     for (const auto &[name, value]: line.settings)
@@ -49,22 +52,22 @@ Choice(const Msfrs::PluginLine &line)
 
 /// makes a scheduler and throws it away, for what only the scheduler and its plugins can judge
 void
-Try(const msfrs::RequestConfig &config, const Msfrs::Place &place)
+Try(const RequestConfig &config, const Place &place)
 {
-    msfrs::RequestHost host;
+    RequestHost host;
     host.log = [](int, const std::string &) {};
     host.random = [] { return uint64_t(1); };
-    host.openCounter = [](const std::string &) { return std::unique_ptr<msfrs::InterfaceCounter>(); };
+    host.openCounter = [](const std::string &) { return std::unique_ptr<InterfaceCounter>(); };
     try {
-        const msfrs::RequestScheduler attempt(config, host, 0);
-    } catch (const msfrs::ConfigError &e) {
+        const RequestScheduler attempt(config, host, 0);
+    } catch (const ConfigError &e) {
         place.refuse(e.what());
     }
 }
 
 /// the line that says which arbiter, or that there is the default one; only for msfrs on
-Msfrs::Directive &
-ArbiterLine(const Msfrs::Configuration &config)
+Directive &
+ArbiterLine(const Configuration &config)
 {
     if (config.arbiter)
         return *config.arbiter;
@@ -74,14 +77,14 @@ ArbiterLine(const Msfrs::Configuration &config)
 /// Loads a plugin, with the rights that squid.conf is read with. Who fails to when Squid is reconfigured is warned
 /// alone: the file may have gone since Squid was started.
 /// \returns nil if none is chosen, or if what runs stays
-msfrs::PluginPtr
-Load(const msfrs::PluginChoice &choice, const msfrs_kind kind, const Msfrs::Place &place)
+PluginPtr
+Load(const PluginChoice &choice, const msfrs_kind kind, const Place &place)
 {
     if (choice.name == "none")
         return nullptr;
     try {
-        return msfrs::LoadPlugin(choice.name, kind, "");
-    } catch (const msfrs::ConfigError &e) {
+        return LoadPlugin(choice.name, kind, "");
+    } catch (const ConfigError &e) {
         if (!reconfiguring)
             place.refuse(e.what());
         place.warn(std::string(e.what()) + "; what runs stays");
@@ -92,13 +95,13 @@ Load(const msfrs::PluginChoice &choice, const msfrs_kind kind, const Msfrs::Plac
 } // namespace
 
 bool
-Msfrs::Configuration::on() const
+Configuration::on() const
 {
     return toggle && toggle->on;
 }
 
 void
-Msfrs::Configuration::check()
+Configuration::check()
 {
     checkClasses();
     checkAccess();
@@ -109,7 +112,7 @@ Msfrs::Configuration::check()
 }
 
 void
-Msfrs::Configuration::checkClasses() const
+Configuration::checkClasses() const
 {
     if (!classes)
         return;
@@ -132,7 +135,7 @@ Msfrs::Configuration::checkClasses() const
 }
 
 void
-Msfrs::Configuration::checkAccess()
+Configuration::checkAccess()
 {
     const auto count = classes ? classes->size() : 0;
     std::vector<bool> reached(count), narrowed(count), closed(count); // by allow, any deny, "deny all"
@@ -165,28 +168,32 @@ Msfrs::Configuration::checkAccess()
 }
 
 void
-Msfrs::Configuration::checkPresence() const
+Configuration::checkPresence() const
 {
     if (!link)
         toggle->place.refuse("on needs the rate of the link; add a line such as msfrs_link rate=20Mbit");
     if (!classes)
         toggle->place.refuse("on needs a class; add a line such as msfrs_class all weight=1 default");
     const auto interface = link->options.text(Table::Link::Interface);
-    if (!interface.empty() && !if_nametoindex(interface.c_str()))
+    const auto several = " with " + std::to_string(Config.workers) + " workers, of which each schedules alone";
+    if (!interface.empty() && Config.workers > 1)
+        link->place.warn("interface=" + interface + " is not used" + several + " and measures its own payload");
+    else if (!interface.empty() && !if_nametoindex(interface.c_str()))
         link->place.warn("there is no interface " + interface +
                          " now; until there is, the bytes of responses are counted instead");
     if (excess && Config.workers > 1)
-        excess->place.warn("the socket is not made with " + std::to_string(Config.workers) +
-                           " workers, of which each schedules alone; use workers 1");
+        excess->place.warn("the socket is not made" + several + "; use workers 1");
+    if (Value<double>(queue, Table::Queue::MaxWait) * 1e-9 >= Config.Timeout.read)
+        (queue ? queue->place : toggle->place).warn("max_wait of msfrs_queue should be below read_timeout");
 }
 
 void
-Msfrs::Configuration::checkPlugins() const
+Configuration::checkPlugins() const
 {
     // one at a time, to know which line is at fault
     auto config = requestConfig();
     const auto chosen = config.admission;
-    config.admission = msfrs::PluginChoice{"none", {}};
+    config.admission = PluginChoice{"none", {}};
     auto &line = ArbiterLine(*this);
     config.arbiter.loaded = line.plugin = Load(config.arbiter, MSFRS_SCHED, line.place);
     if (line.plugin)
@@ -199,12 +206,15 @@ Msfrs::Configuration::checkPlugins() const
         Try(config, admission->place);
 }
 
-msfrs::RequestConfig
-Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) const
+RequestConfig
+Configuration::requestConfig(const RequestConfig * const running) const
 {
-    msfrs::RequestConfig config;
-    config.rate = Value<double>(link, Table::Link::Rate);
-    config.interface = link ? link->options.text(Table::Link::Interface) : std::string();
+    RequestConfig config;
+    // Every worker schedules alone: it gets its part of the rate and has to measure by what it carries itself, as the
+    // interface counts what all of them do.
+    config.rate = Value<double>(link, Table::Link::Rate) / std::max(Config.workers, 1);
+    if (link && Config.workers <= 1)
+        config.interface = link->options.text(Table::Link::Interface);
     config.overhead = Value<double>(link, Table::Link::Overhead);
     config.packetOverhead = Value<uint32_t>(link, Table::Link::PacketOverhead);
     config.rtt = Value<msfrs_time>(link, Table::Link::Rtt);
@@ -238,3 +248,4 @@ Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) 
     return config;
 }
 
+} // namespace msfrs::squid

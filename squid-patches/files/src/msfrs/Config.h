@@ -15,7 +15,7 @@ namespace msfrs
 struct RequestConfig;
 }
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 class Switch;
@@ -41,12 +41,12 @@ public:
 
     /// Checks what can only be checked after the whole file was read, including that the plugins load and take
     /// their parameters; warns about what does no harm.
-    /// \throws msfrs::ConfigError whose text begins with file, line and directive
+    /// \throws ConfigError whose text begins with file, line and directive
     void check();
 
     /// What the scheduler wants to know.
     /// \param running what it runs with, if it does: its plugins stay where check() could not load others
-    msfrs::RequestConfig requestConfig(const msfrs::RequestConfig *running = nullptr) const;
+    RequestConfig requestConfig(const RequestConfig *running = nullptr) const;
 
     Switch *toggle = nullptr;
     Link *link = nullptr;
@@ -67,15 +67,15 @@ private:
     void checkPlugins() const;
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 /* what the code generated from cf.data.pre calls for the two directives that may be repeated */
-void parse_msfrs_class(Msfrs::ClassLines **);
-void dump_msfrs_class(StoreEntry *, const char *name, const Msfrs::ClassLines *);
-void free_msfrs_class(Msfrs::ClassLines **);
-void parse_msfrs_access(Msfrs::AccessLines **);
-void dump_msfrs_access(StoreEntry *, const char *name, const Msfrs::AccessLines *);
-void free_msfrs_access(Msfrs::AccessLines **);
+void parse_msfrs_class(msfrs::squid::ClassLines **);
+void dump_msfrs_class(StoreEntry *, const char *name, const msfrs::squid::ClassLines *);
+void free_msfrs_class(msfrs::squid::ClassLines **);
+void parse_msfrs_access(msfrs::squid::AccessLines **);
+void dump_msfrs_access(StoreEntry *, const char *name, const msfrs::squid::AccessLines *);
+void free_msfrs_access(msfrs::squid::AccessLines **);
 
 #endif /* SQUID_SRC_MSFRS_CONFIG_H */
 

@@ -3,11 +3,6 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
-#if __has_include("acl/Node.h") // Squid 7
-#include "acl/Node.h"
-#else
-#include "acl/Acl.h"
-#endif
 #include "acl/Gadgets.h"
 #include "acl/Tree.h"
 #include "base/PackableStream.h"
@@ -22,6 +17,9 @@
 #include <algorithm>
 #include <memory>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -29,7 +27,7 @@ const char *const ClassNameRule = "1 to 32 letters, digits, '-', '_' or '.'";
 
 /// the only parameter of a directive, or what there is in its place
 std::string
-Word(const Msfrs::Place &place, const char *allowed)
+Word(const Place &place, const char *allowed)
 {
     const auto token = ConfigParser::NextToken();
     if (!token)
@@ -38,14 +36,14 @@ Word(const Msfrs::Place &place, const char *allowed)
 }
 
 void
-RefuseMore(const Msfrs::Place &place)
+RefuseMore(const Place &place)
 {
     if (const auto more = ConfigParser::PeekAtToken())
         place.refuse(std::string(more) + " is too much; nothing may follow here");
 }
 
 std::string
-ClassName(const Msfrs::Place &place)
+ClassName(const Place &place)
 {
     const auto token = ConfigParser::NextToken();
     if (!token)
@@ -82,23 +80,9 @@ NamesIn(const ACLList * const list)
     return names;
 }
 
-/// whether an ACL, with or without a "!", says nothing without a request
-bool
-NeedsRequest(SBuf name)
-{
-    if (name[0] == '!')
-        name.consume(1);
-#if __has_include("acl/Node.h")
-    const auto acl = Acl::Node::FindByName(name);
-#else
-    const auto acl = ACL::FindByName(name.c_str());
-#endif
-    return acl && (acl->requiresRequest() || acl->requiresReply() || acl->requiresAle());
-}
-
 } // namespace
 
-Msfrs::Switch::Switch(ConfigParser &)
+Switch::Switch(ConfigParser &)
 {
     const auto word = Word(place, "on or off");
     if (word != "on" && word != "off")
@@ -108,12 +92,12 @@ Msfrs::Switch::Switch(ConfigParser &)
 }
 
 void
-Msfrs::Switch::print(std::ostream &os) const
+Switch::print(std::ostream &os) const
 {
     os << (on ? "on" : "off");
 }
 
-Msfrs::Quantum::Quantum(ConfigParser &)
+Quantum::Quantum(ConfigParser &)
 {
     const auto &spec = Table::Quantum::Value;
     written_ = Word(place, spec.allowed);
@@ -125,25 +109,25 @@ Msfrs::Quantum::Quantum(ConfigParser &)
 }
 
 void
-Msfrs::Quantum::print(std::ostream &os) const
+Quantum::print(std::ostream &os) const
 {
     os << written_;
 }
 
-Msfrs::ClassLine::ClassLine(ConfigParser &parser):
+ClassLine::ClassLine(ConfigParser &parser):
     name(ClassName(place)),
     options(parser, place, Table::Class::All)
 {
 }
 
 void
-Msfrs::ClassLine::print(std::ostream &os) const
+ClassLine::print(std::ostream &os) const
 {
     os << name << ' ';
     options.print(os);
 }
 
-Msfrs::AccessLine::AccessLine(ConfigParser &parser):
+AccessLine::AccessLine(ConfigParser &parser):
     className(ClassName(place))
 {
     const auto action = Word(place, "allow or deny");
@@ -154,17 +138,21 @@ Msfrs::AccessLine::AccessLine(ConfigParser &parser):
         aclDestroyAclList(&acls);
         place.refuse("the ACLs are missing; give one or more that are defined above, or all");
     }
-    const auto names = NamesIn(acls);
-    needsRequest_ = std::any_of(names.begin(), names.end(), NeedsRequest);
 }
 
-Msfrs::AccessLine::~AccessLine()
+AccessLine::~AccessLine()
 {
     aclDestroyAclList(&acls);
 }
 
 bool
-Msfrs::AccessLine::matchesAll() const
+AccessLine::needsRequest() const
+{
+    return TreeOf(acls).requiresTransaction();
+}
+
+bool
+AccessLine::matchesAll() const
 {
     static const SBuf all("all");
     const auto names = NamesIn(acls);
@@ -172,14 +160,14 @@ Msfrs::AccessLine::matchesAll() const
 }
 
 void
-Msfrs::AccessLine::print(std::ostream &os) const
+AccessLine::print(std::ostream &os) const
 {
     os << className << ' ' << (allow ? "allow" : "deny");
     for (const auto &name: NamesIn(acls))
         os << ' ' << name;
 }
 
-Msfrs::UserKey::UserKey(ConfigParser &)
+UserKey::UserKey(ConfigParser &)
 {
     const auto allowed = "src, src6/NN with NN from 1 to 128 (as in src6/64), login or mac";
     written_ = Word(place, allowed);
@@ -217,12 +205,12 @@ Msfrs::UserKey::UserKey(ConfigParser &)
 }
 
 void
-Msfrs::UserKey::print(std::ostream &os) const
+UserKey::print(std::ostream &os) const
 {
     os << written_;
 }
 
-Msfrs::PluginLine::PluginLine(ConfigParser &parser):
+PluginLine::PluginLine(ConfigParser &parser):
     name(Word(place, "the name of a plugin, or the path of its file"))
 {
     Option setting;
@@ -236,14 +224,14 @@ Msfrs::PluginLine::PluginLine(ConfigParser &parser):
 }
 
 void
-Msfrs::PluginLine::print(std::ostream &os) const
+PluginLine::print(std::ostream &os) const
 {
     os << name;
     for (const auto &[key, value]: settings)
         os << ' ' << key << '=' << value;
 }
 
-Msfrs::ExcessSocket::ExcessSocket(ConfigParser &):
+ExcessSocket::ExcessSocket(ConfigParser &):
     path(Word(place, "the path of a socket"))
 {
     const auto longest = sizeof(sockaddr_un::sun_path) - 1;
@@ -254,10 +242,12 @@ Msfrs::ExcessSocket::ExcessSocket(ConfigParser &):
 }
 
 void
-Msfrs::ExcessSocket::print(std::ostream &os) const
+ExcessSocket::print(std::ostream &os) const
 {
     os << path;
 }
+
+} // namespace msfrs::squid
 
 /* directives that may be given once */
 
@@ -265,11 +255,11 @@ namespace Configuration
 {
 
 #define MSFRS_COMPONENT(Type) \
-    template <> Msfrs::Type * Component<Msfrs::Type*>::Parse(ConfigParser &parser) \
-    { return new Msfrs::Type(parser); } \
-    template <> void Component<Msfrs::Type*>::Print(std::ostream &os, Msfrs::Type * const &directive) \
+    template <> msfrs::squid::Type * Component<msfrs::squid::Type*>::Parse(ConfigParser &parser) \
+    { return new msfrs::squid::Type(parser); } \
+    template <> void Component<msfrs::squid::Type*>::Print(std::ostream &os, msfrs::squid::Type * const &directive) \
     { directive->print(os); } \
-    template <> void Component<Msfrs::Type*>::Free(Msfrs::Type * const directive) \
+    template <> void Component<msfrs::squid::Type*>::Free(msfrs::squid::Type * const directive) \
     { delete directive; }
 
 MSFRS_COMPONENT(Switch)
@@ -330,38 +320,37 @@ FreeLines(std::vector<Line *> ** const lines)
 } // namespace
 
 void
-parse_msfrs_class(Msfrs::ClassLines ** const lines)
+parse_msfrs_class(msfrs::squid::ClassLines ** const lines)
 {
     ParseLine(lines);
 }
 
 void
-dump_msfrs_class(StoreEntry * const entry, const char * const name, const Msfrs::ClassLines * const lines)
+dump_msfrs_class(StoreEntry * const entry, const char * const name, const msfrs::squid::ClassLines * const lines)
 {
     DumpLines(entry, name, lines);
 }
 
 void
-free_msfrs_class(Msfrs::ClassLines ** const lines)
+free_msfrs_class(msfrs::squid::ClassLines ** const lines)
 {
     FreeLines(lines);
 }
 
 void
-parse_msfrs_access(Msfrs::AccessLines ** const lines)
+parse_msfrs_access(msfrs::squid::AccessLines ** const lines)
 {
     ParseLine(lines);
 }
 
 void
-dump_msfrs_access(StoreEntry * const entry, const char * const name, const Msfrs::AccessLines * const lines)
+dump_msfrs_access(StoreEntry * const entry, const char * const name, const msfrs::squid::AccessLines * const lines)
 {
     DumpLines(entry, name, lines);
 }
 
 void
-free_msfrs_access(Msfrs::AccessLines ** const lines)
+free_msfrs_access(msfrs::squid::AccessLines ** const lines)
 {
     FreeLines(lines);
 }
-

@@ -18,11 +18,11 @@ namespace msfrs
 class Plugin;
 }
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// One line of squid.conf. Constructors read the line, check what one line alone allows to check, and throw
-/// msfrs::ConfigError. print() writes what followed the directive's name, as it was written.
+/// ConfigError. print() writes what followed the directive's name, as it was written.
 class Directive
 {
 public:
@@ -37,7 +37,7 @@ public:
 
     /// What this line chooses, loaded by Configuration::check(). Nil: none; or it could not be loaded when Squid was
     /// reconfigured, and the one that runs stays.
-    std::shared_ptr<const msfrs::Plugin> plugin;
+    std::shared_ptr<const Plugin> plugin;
 };
 
 /// What stands in the way of a second line of a directive that may be given once; nothing for those that are not ours.
@@ -45,7 +45,7 @@ template <class T>
 inline void
 RefuseSecond(const T &) {}
 
-/// \throws msfrs::ConfigError with the place of the first
+/// \throws ConfigError with the place of the first
 template <class D>
 inline std::enable_if_t<std::is_convertible<D *, const Directive *>::value>
 RefuseSecond(D * const &first)
@@ -134,16 +134,13 @@ public:
 
     bool matchesAll() const; ///< whether the list is just the ACL "all"
 
-    /// whether without a request nothing can be said of an ACL of the list; what groups of ACLs contain is not looked at
-    bool needsRequest() const { return needsRequest_; }
+    /// whether without a request nothing can be said of an ACL of the list, or of one in a group of ACLs
+    bool needsRequest() const;
 
     std::string className;
     uint32_t cls = 0; ///< index of that class; set by Configuration::check()
     bool allow = false;
     ACLList *acls = nullptr;
-
-private:
-    bool needsRequest_ = false;
 };
 
 /// msfrs_user src|src6/NN|login|mac
@@ -183,7 +180,7 @@ public:
     std::string path;
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_DIRECTIVES_H */
 

@@ -26,12 +26,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-namespace
+namespace msfrs::squid
 {
 
-/// A request tells more than an address, but users change, and so do ACLs like time.
-constexpr int RememberRequest = 600; // seconds
-constexpr int RememberAddress = 60; // seconds
+namespace
+{
 
 /// Others get a turn after that many datagrams.
 constexpr int DatagramsAtOnce = 16;
@@ -39,16 +38,8 @@ constexpr int DatagramsAtOnce = 16;
 /// In a line; more than any link brings between two reports.
 constexpr int64_t MostBytes = 10'000'000'000;
 
-Msfrs::ExcessPort *ThisPort = nullptr;
-Msfrs::ExcessCounts Counts;
-
-SBuf
-Key(const Ip::Address &address)
-{
-    in6_addr bits;
-    address.getInAddr(bits);
-    return SBuf(reinterpret_cast<const char *>(bits.s6_addr), sizeof(bits.s6_addr));
-}
+ExcessPort *ThisPort = nullptr;
+ExcessCounts Counts;
 
 /// \returns whether the text is an address
 bool
@@ -84,7 +75,7 @@ Fail(const std::string &path, const int error)
 {
     const auto hint = (error == ENOENT || error == EACCES) ? "; its directory must be there, and the user that Squid runs "
                       "as (cache_effective_user) must be allowed to write to it" : "";
-    throw msfrs::ConfigError("cannot make the socket " + path + ": " + xstrerr(error) + hint);
+    throw ConfigError("cannot make the socket " + path + ": " + xstrerr(error) + hint);
 }
 
 /// Refuses the name of a socket that is not just left over.
@@ -98,61 +89,33 @@ CheckLeftOver(const std::string &path, const sockaddr_un &address)
     const auto error = errno;
     close(probe);
     if (answered)
-        throw msfrs::ConfigError("the socket " + path + " is in use by another process; give another path");
+        throw ConfigError("the socket " + path + " is in use by another process; give another path");
     if (error != ECONNREFUSED)
-        throw msfrs::ConfigError("the socket " + path + " is there already and cannot be tried: " + xstrerr(error) +
-                                 "; remove it, or give another path");
+        throw ConfigError("the socket " + path + " is there already and cannot be tried: " + xstrerr(error) +
+                          "; remove it, or give another path");
 }
 
 } // namespace
 
-/* Msfrs::Acquaintances */
-
-void
-Msfrs::Acquaintances::note(const Ip::Address &address, const Party &party)
-{
-    parties_.add(Key(address), party, RememberRequest);
-}
-
-const Msfrs::Party &
-Msfrs::Acquaintances::find(const Ip::Address &address)
-{
-    const auto key = Key(address);
-    if (const auto known = parties_.get(key))
-        return *known;
-    latest_ = Classify(address);
-    parties_.add(key, latest_, RememberAddress);
-    return latest_;
-}
-
-void
-Msfrs::Acquaintances::forget()
-{
-    parties_.setMemLimit(0);
-    parties_.setMemLimit(Capacity);
-}
-
-/* Msfrs::ExcessPort */
-
-Msfrs::ExcessPort *
-Msfrs::TheExcessPort()
+ExcessPort *
+TheExcessPort()
 {
     return ThisPort;
 }
 
-const Msfrs::ExcessCounts &
-Msfrs::TheExcessCounts()
+const ExcessCounts &
+TheExcessCounts()
 {
     return Counts;
 }
 
 void
-Msfrs::ExcessPort::Configure()
+ExcessPort::Configure()
 {
     const auto line = Config.msfrs.excess;
     const auto wanted = TheGateway() && line && Config.workers <= 1;
     if (ThisPort)
-        ThisPort->acquaintances.forget(); // classes may have changed
+        ThisPort->flows.forget(); // classes may have changed
     if (wanted && ThisPort && ThisPort->path() == line->path)
         return;
     Shutdown();
@@ -160,7 +123,7 @@ Msfrs::ExcessPort::Configure()
         return;
     try {
         ThisPort = new ExcessPort(line->path);
-    } catch (const msfrs::ConfigError &e) {
+    } catch (const ConfigError &e) {
         const auto what = line->place.where() + ": msfrs_excess: " + e.what();
         if (!reconfiguring)
             fatalf("msfrs: %s", what.c_str());
@@ -170,14 +133,15 @@ Msfrs::ExcessPort::Configure()
 }
 
 void
-Msfrs::ExcessPort::Shutdown()
+ExcessPort::Shutdown()
 {
     delete ThisPort;
     ThisPort = nullptr;
 }
 
-Msfrs::ExcessPort::ExcessPort(const std::string &path):
-    path_(path)
+ExcessPort::ExcessPort(const std::string &path):
+    path_(path),
+    refusals_("line", " at " + path)
 {
     fd_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd_ < 0)
@@ -192,10 +156,10 @@ Msfrs::ExcessPort::ExcessPort(const std::string &path):
     fd_table[fd_].sock_family = AF_UNIX;
     fd_table[fd_].flags.nonblocking = true;
     // At startup, nothing can be awaited yet: comm_init() comes after useConfig().
-    eventAdd("Msfrs::ExcessPort::Await", &ExcessPort::Await, this, 0.0, 0, false);
+    eventAdd("msfrs::ExcessPort::Await", &ExcessPort::Await, this, 0.0, 0, false);
 }
 
-Msfrs::ExcessPort::~ExcessPort()
+ExcessPort::~ExcessPort()
 {
     struct stat file;
     if (lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_)
@@ -207,13 +171,13 @@ Msfrs::ExcessPort::~ExcessPort()
 
 /// Gives the socket its name, which a Squid that ended badly may have left behind.
 void
-Msfrs::ExcessPort::bind()
+ExcessPort::bind()
 {
     const auto address = SocketAddress(path_);
     struct stat file;
     if (lstat(path_.c_str(), &file) == 0) {
         if (!S_ISSOCK(file.st_mode))
-            throw msfrs::ConfigError("the file " + path_ + " is no socket; remove it, or give another path");
+            throw ConfigError("the file " + path_ + " is no socket; remove it, or give another path");
         CheckLeftOver(path_, address);
         if (unlink(path_.c_str()) != 0)
             Fail(path_, errno);
@@ -227,25 +191,25 @@ Msfrs::ExcessPort::bind()
 }
 
 void
-Msfrs::ExcessPort::await()
+ExcessPort::await()
 {
     Comm::SetSelect(fd_, COMM_SELECT_READ, &ExcessPort::NoteReadable, this, 0);
 }
 
 void
-Msfrs::ExcessPort::Await(void * const port)
+ExcessPort::Await(void * const port)
 {
     static_cast<ExcessPort *>(port)->await();
 }
 
 void
-Msfrs::ExcessPort::NoteReadable(int, void * const port)
+ExcessPort::NoteReadable(int, void * const port)
 {
     static_cast<ExcessPort *>(port)->read();
 }
 
 void
-Msfrs::ExcessPort::read()
+ExcessPort::read()
 {
     await();
     std::array<char, LongestDatagram> buf;
@@ -266,7 +230,7 @@ Msfrs::ExcessPort::read()
 }
 
 void
-Msfrs::ExcessPort::take(std::string_view datagram)
+ExcessPort::take(std::string_view datagram)
 {
     // While there is no scheduler, nobody is charged for anything.
     const auto gateway = TheGateway();
@@ -283,7 +247,7 @@ Msfrs::ExcessPort::take(std::string_view datagram)
 
 /// ADDRESS BYTES
 void
-Msfrs::ExcessPort::takeLine(const std::string_view line, msfrs::RequestScheduler &scheduler, const msfrs_time now)
+ExcessPort::takeLine(const std::string_view line, RequestScheduler &scheduler, const msfrs_time now)
 {
     const auto blank = line.find(' ');
     if (blank == std::string_view::npos)
@@ -301,29 +265,25 @@ Msfrs::ExcessPort::takeLine(const std::string_view line, msfrs::RequestScheduler
         Counts.noClass += bytes;
         scheduler.countExcess(bytes);
     } else if (ParseAddress(receiver, address)) {
-        const auto &party = acquaintances.find(address);
+        const auto flow = flows.find(address);
         Counts.bytes += bytes;
-        const auto &config = scheduler.config(); // an older one if the latest was refused
-        const auto cls = party.cls < config.classes.size() ? party.cls : config.defaultClass;
-        scheduler.chargeExcess(cls, std::string_view(party.user.rawContent(), party.user.length()), bytes, now);
+        scheduler.chargeExcess(flow.classIn(scheduler.config()), flow.name(), bytes, now);
     } else {
         return refuse(line, "give an IPv4 or IPv6 address, or - for a receiver of no class");
     }
     ++Counts.lines;
 }
 
-/// Counts a mistake of the sender for the log, which gets a line a minute at most.
 void
-Msfrs::ExcessPort::refuse(const std::string_view what, const std::string &why)
+ExcessPort::refuse(const std::string_view what, const std::string &why)
 {
     ++Counts.refused;
-    if (!refusals_.count(Gateway::Now()))
-        return;
     std::string shown(what.substr(0, 64));
     for (auto &c: shown) {
         if (c < 0x20 || c >= 0x7F)
             c = '?';
     }
-    debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_.summary("line", " at " + path_) << ", the latest '" <<
-           shown << "': " << why);
+    refusals_.note("'" + shown + "': " + why, Gateway::Now());
 }
+
+} // namespace msfrs::squid

@@ -5,13 +5,8 @@
 #ifndef SQUID_SRC_MSFRS_EXCESS_H
 #define SQUID_SRC_MSFRS_EXCESS_H
 
-#include <utility> // base/ClpMap.h uses it without asking
-
-#include "base/ClpMap.h"
-#include "msfrs/Classify.h"
+#include "msfrs/FlowTable.h"
 #include "msfrs/RefusalLog.h"
-#include "sbuf/Algorithms.h"
-#include "sbuf/SBuf.h"
 
 #include <sys/types.h>
 
@@ -19,17 +14,12 @@
 #include <string>
 #include <string_view>
 
-namespace Ip
-{
-class Address;
-}
-
 namespace msfrs
 {
 class RequestScheduler;
 }
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// What came in through ExcessPort since Squid started.
@@ -38,34 +28,6 @@ struct ExcessCounts {
     uint64_t bytes = 0; ///< charged to a class
     uint64_t noClass = 0; ///< bytes for receivers of no class
     uint64_t refused = 0; ///< lines that are not as they should be, and datagrams that are too long
-};
-
-inline uint64_t
-MemoryUsedBy(const Party &party)
-{
-    return sizeof(party) + party.user.length();
-}
-
-/// Remembers as whom a client address was scheduled: what else comes for the address is charged to the same class and
-/// user, even if these depend on more than the address. Bounded; forgets who has not been seen longest.
-class Acquaintances
-{
-public:
-    /// a request of this client
-    void note(const Ip::Address &, const Party &);
-
-    /// Its latest request's class and user; without one, what msfrs_access and msfrs_user make of the address alone.
-    /// \returns something that is valid until the next call
-    const Party &find(const Ip::Address &);
-
-    /// classes have changed
-    void forget();
-
-private:
-    static constexpr uint64_t Capacity = 16*1024*1024; ///< bytes, some 60,000 addresses
-
-    ClpMap<SBuf, Party, MemoryUsedBy> parties_{Capacity}; ///< by the 16 bytes of an address
-    Party latest_; ///< what find() returned
 };
 
 /// Takes reports of excessive traffic (MSF-RS paper, section 6): bytes of the downlink that no request of ours caused.
@@ -86,7 +48,7 @@ public:
 
     /// Makes the socket, with the rights of Squid's effective user and group.
     /// \param path absolute
-    /// \throws msfrs::ConfigError saying why this cannot be
+    /// \throws ConfigError saying why this cannot be
     explicit ExcessPort(const std::string &path);
     ~ExcessPort();
 
@@ -94,14 +56,14 @@ public:
 
     const std::string &path() const { return path_; }
 
-    Acquaintances acquaintances;
+    FlowTable flows; ///< of the addresses that are told of
 
 private:
     void bind();
     void await();
     void read();
     void take(std::string_view datagram);
-    void takeLine(std::string_view line, msfrs::RequestScheduler &, int64_t now);
+    void takeLine(std::string_view line, RequestScheduler &, int64_t now);
     void refuse(std::string_view what, const std::string &why);
     static void Await(void *);
     static void NoteReadable(int, void *);
@@ -116,7 +78,6 @@ private:
 
 const ExcessCounts &TheExcessCounts();
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_EXCESS_H */
-

@@ -3,14 +3,12 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
-#include "CachePeer.h"
-#include "comm/Connection.h"
 #include "debug/Messages.h"
 #include "debug/Stream.h"
 #include "event.h"
 #include "fatal.h"
 #include "globals.h"
-#include "msfrs/Classify.h"
+#include "msfrs/Config.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/Ticket.h"
 #include "SquidConfig.h"
@@ -19,10 +17,13 @@
 #include <algorithm>
 #include <chrono>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
-Msfrs::Gateway *ThisGateway = nullptr;
+Gateway *ThisGateway = nullptr;
 
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
@@ -40,32 +41,16 @@ Seed()
     return (static_cast<uint64_t>(device()) << 32) | device();
 }
 
-/// What one of several workers may use. Every worker schedules alone: it gets its part of the rate and has to
-/// measure by what it carries itself, as the interface counts what all of them do.
-msfrs::RequestConfig
-ShareOfWorker(msfrs::RequestConfig config)
-{
-    if (Config.workers > 1) {
-        config.rate /= Config.workers;
-        if (!config.interface.empty()) {
-            debugs(97, DBG_IMPORTANT, "WARNING: msfrs_link interface=" << config.interface << " is not used with " <<
-                   Config.workers << " workers: each measures its own payload");
-            config.interface.clear();
-        }
-    }
-    return config;
-}
-
 } // namespace
 
-Msfrs::Gateway *
-Msfrs::TheGateway()
+Gateway *
+TheGateway()
 {
     return ThisGateway;
 }
 
 void
-Msfrs::Gateway::Configure()
+Gateway::Configure()
 {
     if (!IamWorkerProcess())
         return;
@@ -79,15 +64,13 @@ Msfrs::Gateway::Configure()
 
     try {
         const auto running = ThisGateway ? ThisGateway->scheduler() : nullptr;
-        const auto config = ShareOfWorker(Config.msfrs.requestConfig(running ? &running->config() : nullptr));
+        const auto config = Config.msfrs.requestConfig(running ? &running->config() : nullptr);
         if (ThisGateway)
             ThisGateway->change(config);
         else
             ThisGateway = new Gateway(config);
         ThisGateway->readings.buffers.check(*ThisGateway->scheduler_);
         debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << config.rate << " bit/s");
-        if (config.maxWait >= Config.Timeout.read * Second)
-            debugs(97, DBG_IMPORTANT, "WARNING: msfrs_queue max_wait should be below read_timeout");
     } catch (const std::exception &e) {
         if (!reconfiguring)
             fatalf("msfrs: %s", e.what());
@@ -97,12 +80,12 @@ Msfrs::Gateway::Configure()
 }
 
 void
-Msfrs::Gateway::Shutdown()
+Gateway::Shutdown()
 {
     delete ThisGateway;
 }
 
-Msfrs::Gateway::Gateway(const msfrs::RequestConfig &config):
+Gateway::Gateway(const RequestConfig &config):
     config_(config),
     random_(Seed())
 {
@@ -110,7 +93,7 @@ Msfrs::Gateway::Gateway(const msfrs::RequestConfig &config):
     arm(0);
 }
 
-Msfrs::Gateway::~Gateway()
+Gateway::~Gateway()
 {
     if (ThisGateway == this) {
         const auto tickets = tickets_; // a scheduler that fails to tell lets all of them go
@@ -126,7 +109,7 @@ Msfrs::Gateway::~Gateway()
 }
 
 msfrs_time
-Msfrs::Gateway::Now()
+Gateway::Now()
 {
     using std::chrono::duration_cast;
     using std::chrono::nanoseconds;
@@ -134,17 +117,17 @@ Msfrs::Gateway::Now()
 }
 
 void
-Msfrs::Gateway::start()
+Gateway::start()
 {
-    msfrs::RequestHost host;
+    RequestHost host;
     host.log = &Log;
     host.random = [this] { return random_(); };
-    scheduler_ = std::make_unique<msfrs::RequestScheduler>(config_, host, Now());
+    scheduler_ = std::make_unique<RequestScheduler>(config_, host, Now());
 }
 
-/// \throws msfrs::ConfigError and then nothing has changed
+/// \throws ConfigError and then nothing has changed
 void
-Msfrs::Gateway::change(const msfrs::RequestConfig &config)
+Gateway::change(const RequestConfig &config)
 {
     if (scheduler_) {
         scheduler_->reconfigure(config, Now());
@@ -164,7 +147,7 @@ Msfrs::Gateway::change(const msfrs::RequestConfig &config)
 
 /// Lets everybody go on unscheduled.
 void
-Msfrs::Gateway::releaseAll()
+Gateway::releaseAll()
 {
     const auto released = std::move(tickets_);
     tickets_.clear();
@@ -174,7 +157,7 @@ Msfrs::Gateway::releaseAll()
 
 /// reacts to an exception of the scheduler
 void
-Msfrs::Gateway::failed(const char * const what, const char * const why) noexcept
+Gateway::failed(const char * const what, const char * const why) noexcept
 {
     debugs(97, DBG_CRITICAL, "ERROR: msfrs: the scheduler failed in " << what << ": " << why <<
            "; its " << tickets_.size() << " requests go on unscheduled and a new scheduler starts in " <<
@@ -185,14 +168,14 @@ Msfrs::Gateway::failed(const char * const what, const char * const why) noexcept
 }
 
 void
-Msfrs::Gateway::Tick(void *)
+Gateway::Tick(void *)
 {
     if (ThisGateway) // the event may have been on its way when the gateway ended
         ThisGateway->tick();
 }
 
 void
-Msfrs::Gateway::tick()
+Gateway::tick()
 {
     auto next = Now() + RestartAfter;
     try {
@@ -212,52 +195,27 @@ Msfrs::Gateway::tick()
 
 /// sets the one timer
 void
-Msfrs::Gateway::arm(const msfrs_time when)
+Gateway::arm(const msfrs_time when)
 {
     if (eventFind(&Gateway::Tick, nullptr))
         eventDelete(&Gateway::Tick, nullptr);
     nextTick_ = when;
     // at least a millisecond: Squid's time stands still within a loop iteration
     const auto delay = std::max(static_cast<double>(when - Now()) / Second, 0.001);
-    eventAdd("Msfrs::Gateway::Tick", &Gateway::Tick, nullptr, delay, 0, false);
-}
-
-bool
-Msfrs::Gateway::NearBy(const Comm::Connection &conn)
-{
-#if USE_DELAY_POOLS
-    const auto peer = conn.getPeer();
-    return peer && peer->options.no_delay;
-#else
-    (void)conn;
-    return false;
-#endif
+    eventAdd("msfrs::Gateway::Tick", &Gateway::Tick, nullptr, delay, 0, false);
 }
 
 void
-Msfrs::Gateway::noteWait()
+Gateway::noteWait()
 {
     wakeBy(Now() + config_.maxWait);
 }
 
 void
-Msfrs::Gateway::keepTime()
+Gateway::keepTime()
 {
     if (Now() > nextTick_ + Second)
         tick();
 }
 
-void
-Msfrs::Gateway::noteRefusal(const char * const reason, const Party &party)
-{
-    if (refusals_.count(Now()))
-        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_.summary("request", "") << ", the latest of user " <<
-               party.user << ": " << reason);
-}
-
-int
-Msfrs::Gateway::retryAfter() const
-{
-    // by then, all that waits now was served or refused
-    return std::max<msfrs_time>((config_.maxWait + Second - 1) / Second, 1);
-}
+} // namespace msfrs::squid

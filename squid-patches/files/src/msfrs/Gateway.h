@@ -5,7 +5,6 @@
 #ifndef SQUID_SRC_MSFRS_GATEWAY_H
 #define SQUID_SRC_MSFRS_GATEWAY_H
 
-#include "comm/forward.h"
 #include "engine/request_scheduler.h"
 #include "msfrs/forward.h"
 #include "msfrs/reading/ServerReading.h"
@@ -18,12 +17,10 @@
 #include <random>
 #include <string>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
-struct Party;
-
-/// The one RequestScheduler of a Squid process and what it needs from Squid: a clock, a timer, a log.
+/// The one RequestScheduler of a Squid process: its timer, its life, and what happens when it fails.
 /// Fails open: a scheduler that throws is dropped, its requests go on unscheduled, and a new one starts a
 /// little later.
 class Gateway
@@ -37,20 +34,17 @@ public:
     /// Ends scheduling before Squid exits. Who still waits is not answered any more.
     static void Shutdown();
 
-    /// \throws msfrs::ConfigError
-    explicit Gateway(const msfrs::RequestConfig &);
+    /// \throws ConfigError
+    explicit Gateway(const RequestConfig &);
     ~Gateway();
 
     Gateway(Gateway &&) = delete; // no copying or moving of any kind
 
     /// nil for a while after a failure
-    const msfrs::RequestScheduler *scheduler() const { return scheduler_.get(); }
+    const RequestScheduler *scheduler() const { return scheduler_.get(); }
 
-    /// whether what comes from there does not come over the link: from a cache_peer with no-delay
-    static bool NearBy(const Comm::Connection &);
-
-    /// how long a server that begins no answer holds its place at least, ns
-    msfrs_time patience() const { return config_.patience; }
+    /// what it was made with, or will be made with again
+    const RequestConfig &config() const { return config_; }
 
     /// monotonic clock, ns; never negative, never goes back
     static msfrs_time Now();
@@ -68,22 +62,18 @@ public:
     Tickets::iterator enlist(Ticket &t) { return tickets_.insert(tickets_.end(), &t); }
     void forget(Tickets::iterator place) { tickets_.erase(place); }
 
-    ServerReadings readings; ///< what those of tickets have in common
-
     /// A request has begun to wait: its time limit must be noticed.
     void noteWait();
 
     /// Makes up for a timer that is late: Squid's events go by the wall clock, which may be set back.
     void keepTime();
 
-    /// Counts a refusal for the log, which gets a line a minute at most.
-    void noteRefusal(const char *reason, const Party &);
-
-    /// \returns what Retry-After should say, seconds
-    int retryAfter() const;
+    /* what tickets have in common */
+    ServerReadings readings;
+    RefusalLog refusals{"request"};
 
 private:
-    void change(const msfrs::RequestConfig &);
+    void change(const RequestConfig &);
     void start();
     void failed(const char *what, const char *why) noexcept;
     void releaseAll();
@@ -92,12 +82,11 @@ private:
     void wakeBy(msfrs_time when) { if (when < nextTick_) arm(when); }
     static void Tick(void *);
 
-    msfrs::RequestConfig config_;
+    RequestConfig config_;
     std::mt19937_64 random_;
-    std::unique_ptr<msfrs::RequestScheduler> scheduler_;
+    std::unique_ptr<RequestScheduler> scheduler_;
     Tickets tickets_; ///< those that scheduler_ knows
     msfrs_time nextTick_ = 0;
-    RefusalLog refusals_; ///< of requests
 };
 
 template <class Job>
@@ -120,7 +109,6 @@ Gateway::attempt(const char * const what, Job job) noexcept
     return false;
 }
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_GATEWAY_H */
-

@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #endif
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// What access.log can say about the scheduling of a transaction; see the msfrs:: codes of logformat.
@@ -21,7 +21,7 @@ struct LogTrace {
     bool released() const { return known() && firstWait >= 0; } ///< and forwarded
 
     SBuf className; ///< empty: never scheduled, and then nothing below counts
-    SBuf user; ///< see Party::user
+    SBuf user; ///< see Flow::user
     const char *refusal = nullptr; ///< why the request was not forwarded; nil: it was, or still waits
     int64_t firstWait = -1; ///< ns from hold to the first release; negative: never released
     int64_t totalWait = 0; ///< ns, the same plus all pauses and the waits of later exchanges
@@ -43,7 +43,7 @@ ToTimeval(const int64_t ns)
     return tv;
 }
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_LOGTRACE_H */
 

@@ -12,11 +12,13 @@
 #include <functional>
 #include <ostream>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
-using Msfrs::Fixed;
-using Reports = std::vector<msfrs::ClassReport>;
+using Reports = std::vector<ClassReport>;
 
 /// the value of a label, with what OpenMetrics wants escaped
 std::string
@@ -83,7 +85,7 @@ private:
 };
 
 std::string
-ClassLabel(const msfrs::ClassReport &c)
+ClassLabel(const ClassReport &c)
 {
     return "class=\"" + Escaped(c.name) + "\"";
 }
@@ -93,71 +95,71 @@ struct ClassFamily {
     const char *type;
     const char *unit;
     const char *help;
-    std::string (*value)(const msfrs::ClassReport &);
+    std::string (*value)(const ClassReport &);
 };
 
 const ClassFamily ClassFamilies[] = {
     {   "msfrs_class_weight", "gauge", nullptr, "Weight of the class.",
-        [](const msfrs::ClassReport &c) { return Fixed(c.weight, 3); }
+        [](const ClassReport &c) { return Fixed(c.weight, 3); }
     },
     {   "msfrs_class_users", "gauge", nullptr, "Users with a request queued or in service.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.users); }
+        [](const ClassReport &c) { return std::to_string(c.users); }
     },
     {   "msfrs_class_queued_requests", "gauge", nullptr, "Requests that wait to be forwarded.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.queued); }
+        [](const ClassReport &c) { return std::to_string(c.queued); }
     },
     {   "msfrs_class_paused_responses", "gauge", nullptr, "Responses that wait for their next quantum.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.paused); }
+        [](const ClassReport &c) { return std::to_string(c.paused); }
     },
     {   "msfrs_class_in_flight_requests", "gauge", nullptr, "Requests that are being served.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.inFlight); }
+        [](const ClassReport &c) { return std::to_string(c.inFlight); }
     },
     {   "msfrs_class_sending_responses", "gauge", nullptr, "Of those in flight: their servers have begun to answer.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.inFlight - c.asked); }
+        [](const ClassReport &c) { return std::to_string(c.inFlight - c.asked); }
     },
     {   "msfrs_class_asked_requests", "gauge", nullptr, "Of those in flight: their servers have not answered yet.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.asked); }
+        [](const ClassReport &c) { return std::to_string(c.asked); }
     },
     {   "msfrs_class_silent_requests", "gauge", nullptr, "Open without a place, as their servers say nothing.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.resting); }
+        [](const ClassReport &c) { return std::to_string(c.resting); }
     },
     {   "msfrs_class_service_bytes", "gauge", "bytes", "Service counter: bytes by weight and user.",
-        [](const msfrs::ClassReport &c) { return Fixed(c.service, 0); }
+        [](const ClassReport &c) { return Fixed(c.service, 0); }
     },
     {   "msfrs_class_requests", "counter", nullptr, "Requests that arrived.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.requests); }
+        [](const ClassReport &c) { return std::to_string(c.requests); }
     },
     {   "msfrs_class_exchanges", "counter", nullptr, "Exchanges beyond the first of each request.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.exchanges); }
+        [](const ClassReport &c) { return std::to_string(c.exchanges); }
     },
     {   "msfrs_class_received_bytes", "counter", "bytes", "Bytes of responses that were received.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.bytes); }
+        [](const ClassReport &c) { return std::to_string(c.bytes); }
     },
     {   "msfrs_class_excess_bytes", "counter", "bytes", "Bytes that no request caused, as told to msfrs_excess.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.excess); }
+        [](const ClassReport &c) { return std::to_string(c.excess); }
     },
     {   "msfrs_class_quanta", "counter", nullptr, "Quanta of responses that were begun.",
-        [](const msfrs::ClassReport &c) { return std::to_string(c.quanta); }
+        [](const ClassReport &c) { return std::to_string(c.quanta); }
     },
 };
 
 /// why W+ was changed last, as values of a label
-const std::pair<msfrs::WindowChange, const char *> WindowChanges[] = {
-    {msfrs::WindowChange::LinkNotFull, "link_not_full"}, {msfrs::WindowChange::QueueAtProvider, "queue_at_provider"},
-    {msfrs::WindowChange::NobodyWaits, "nobody_waits"}, {msfrs::WindowChange::LinkFull, "link_full"},
-    {msfrs::WindowChange::Idle, "idle"}, {msfrs::WindowChange::Floor, "floor"},
-    {msfrs::WindowChange::Reset, "reset"}
+const std::pair<WindowChange, const char *> WindowChanges[] = {
+    {WindowChange::LinkNotFull, "link_not_full"}, {WindowChange::QueueAtProvider, "queue_at_provider"},
+    {WindowChange::NobodyWaits, "nobody_waits"}, {WindowChange::LinkFull, "link_full"},
+    {WindowChange::Idle, "idle"}, {WindowChange::Floor, "floor"},
+    {WindowChange::Reset, "reset"}
 };
 
 /// who is held, by what W+ was changed last, and what connections see of the queue at the provider
 void
-PrintHolding(Writer &writer, const msfrs::WindowReport &window, const double now)
+PrintHolding(Writer &writer, const WindowReport &window, const double now)
 {
     writer.gauge("msfrs_holding", nullptr, "1 while anybody waits for a turn.", window.holding ? "1" : "0");
     writer.family("msfrs_window_last_change", "gauge", nullptr, "1 for the reason of the last change of W+.");
     for (const auto &[change, reason]: WindowChanges)
         writer.sample("", std::string("reason=\"") + reason + '"', window.change == change ? "1" : "0");
-    if (window.change != msfrs::WindowChange::None) {
+    if (window.change != WindowChange::None) {
         writer.gauge("msfrs_window_last_change_age_seconds", "seconds", "How long ago that was.",
                      Fixed(now - window.changedAt, 3));
     }
@@ -217,7 +219,7 @@ PrintWaits(Writer &writer, const Reports &classes)
 } // namespace
 
 void
-Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
+PrintMetrics(std::ostream &os, const Gateway * const gateway)
 {
     Writer writer(os);
     const auto scheduler = gateway ? gateway->scheduler() : nullptr;
@@ -256,3 +258,4 @@ Msfrs::PrintMetrics(std::ostream &os, const Gateway * const gateway)
     }
 }
 
+} // namespace msfrs::squid

@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+namespace msfrs::squid
+{
+
 /// far more than a worker with thousands of classes writes
 static constexpr off_t LargestText = 64*1024*1024;
 
@@ -24,7 +27,7 @@ StartsWith(const std::string &line, const char * const prefix)
 }
 
 void
-Msfrs::MetricsPage::add(const std::string &families)
+MetricsPage::add(const std::string &families)
 {
     std::istringstream lines(families);
     size_t current = families_.size(); // index of the family that the line belongs to
@@ -47,7 +50,7 @@ Msfrs::MetricsPage::add(const std::string &families)
 }
 
 void
-Msfrs::MetricsPage::print(std::ostream &os) const
+MetricsPage::print(std::ostream &os) const
 {
     for (const auto &family: families_)
         os << family.type << '\n' << family.description << family.samples;
@@ -55,7 +58,7 @@ Msfrs::MetricsPage::print(std::ostream &os) const
 }
 
 int
-Msfrs::TextToFile(const std::string &text)
+TextToFile(const std::string &text)
 {
     const auto fd = memfd_create("msfrs", MFD_CLOEXEC);
     size_t written = 0;
@@ -76,7 +79,7 @@ Msfrs::TextToFile(const std::string &text)
 }
 
 std::string
-Msfrs::TextFromFile(const int fd)
+TextFromFile(const int fd)
 {
     std::string text;
     struct stat info;
@@ -95,3 +98,4 @@ Msfrs::TextFromFile(const int fd)
     return text;
 }
 
+} // namespace msfrs::squid

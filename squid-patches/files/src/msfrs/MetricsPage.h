@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// Joins the metrics of several processes. In OpenMetrics, everything of a metric family stands together below one
@@ -39,7 +39,7 @@ int TextToFile(const std::string &);
 /// \param fd of TextToFile(), perhaps in another process; will be closed
 std::string TextFromFile(int fd);
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_METRICSPAGE_H */
 

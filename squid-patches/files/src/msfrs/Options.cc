@@ -19,6 +19,9 @@
 #include <ostream>
 #include <strings.h>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -33,9 +36,8 @@ ValidInterface(const std::string &name)
 
 /// the value in the unit in which it is kept; none if it is not allowed
 std::optional<double>
-Read(const Msfrs::Spec &spec, const std::string &value)
+Read(const Spec &spec, const std::string &value)
 {
-    using Msfrs::Spec;
     if (spec.form == Spec::Interface)
         return ValidInterface(value) ? std::make_optional(0.0) : std::nullopt;
 
@@ -66,19 +68,19 @@ Read(const Msfrs::Spec &spec, const std::string &value)
 
 /// the options of a directive, as messages list them
 std::string
-Names(const Msfrs::Spec * const *known)
+Names(const Spec * const *known)
 {
     std::string text;
     for (auto spec = known; *spec; ++spec) {
         text += spec == known ? "" : *(spec + 1) ? ", " : " and ";
         text += (*spec)->name;
-        text += (*spec)->form == Msfrs::Spec::Flag ? "" : "=";
+        text += (*spec)->form == Spec::Flag ? "" : "=";
     }
     return text;
 }
 
-const Msfrs::Spec *
-Find(const Msfrs::Spec * const *known, const std::string &name)
+const Spec *
+Find(const Spec * const *known, const std::string &name)
 {
     while (*known && name != (*known)->name)
         ++known;
@@ -87,7 +89,7 @@ Find(const Msfrs::Spec * const *known, const std::string &name)
 
 } // namespace
 
-Msfrs::Place::Place():
+Place::Place():
     directive_(cfg_directive ? cfg_directive : ""),
     file_(cfg_filename ? cfg_filename : ""),
     line_(config_lineno),
@@ -96,13 +98,13 @@ Msfrs::Place::Place():
 }
 
 std::string
-Msfrs::Place::where() const
+Place::where() const
 {
     return file_ + ":" + std::to_string(line_);
 }
 
 void
-Msfrs::Place::refuse(const std::string &sentence) const
+Place::refuse(const std::string &sentence) const
 {
     // A refusal may come after the whole file was read. self_destruct() then reports what these variables
     // say, which is why the name has to outlive this object.
@@ -111,17 +113,17 @@ Msfrs::Place::refuse(const std::string &sentence) const
     cfg_filename = file.c_str();
     config_lineno = line_;
     xstrncpy(config_input_line, text_.c_str(), sizeof(config_input_line));
-    throw msfrs::ConfigError(where() + ": " + directive_ + ": " + sentence);
+    throw ConfigError(where() + ": " + directive_ + ": " + sentence);
 }
 
 void
-Msfrs::Place::warn(const std::string &sentence) const
+Place::warn(const std::string &sentence) const
 {
     debugs(97, DBG_PARSE_NOTE(DBG_IMPORTANT), "WARNING: " << where() << ": " << directive_ << ": " << sentence);
 }
 
 double
-Msfrs::Number(const Spec &spec, const std::string &value, const Place &place)
+Number(const Spec &spec, const std::string &value, const Place &place)
 {
     if (const auto number = Read(spec, value))
         return *number;
@@ -130,7 +132,7 @@ Msfrs::Number(const Spec &spec, const std::string &value, const Place &place)
 }
 
 bool
-Msfrs::NextOption(ConfigParser &, const Place &place, Option &option)
+NextOption(ConfigParser &, const Place &place, Option &option)
 {
     const auto peeked = ConfigParser::PeekAtToken();
     if (!peeked)
@@ -156,7 +158,7 @@ Msfrs::NextOption(ConfigParser &, const Place &place, Option &option)
     return true;
 }
 
-Msfrs::Options::Options(ConfigParser &parser, const Place &place, const Spec * const * const known)
+Options::Options(ConfigParser &parser, const Place &place, const Spec * const * const known)
 {
     Option option;
     while (NextOption(parser, place, option)) {
@@ -179,8 +181,8 @@ Msfrs::Options::Options(ConfigParser &parser, const Place &place, const Spec * c
     }
 }
 
-const Msfrs::Options::Given *
-Msfrs::Options::find(const Spec &spec) const
+const Options::Given *
+Options::find(const Spec &spec) const
 {
     for (const auto &option: given_) {
         if (option.spec == &spec)
@@ -190,21 +192,21 @@ Msfrs::Options::find(const Spec &spec) const
 }
 
 double
-Msfrs::Options::number(const Spec &spec) const
+Options::number(const Spec &spec) const
 {
     const auto option = find(spec);
     return option ? option->number : spec.byDefault;
 }
 
 std::string
-Msfrs::Options::text(const Spec &spec) const
+Options::text(const Spec &spec) const
 {
     const auto option = find(spec);
     return option ? option->written : std::string();
 }
 
 void
-Msfrs::Options::print(std::ostream &os) const
+Options::print(std::ostream &os) const
 {
     auto separator = "";
     for (const auto &option: given_) {
@@ -215,3 +217,4 @@ Msfrs::Options::print(std::ostream &os) const
     }
 }
 
+} // namespace msfrs::squid

@@ -12,7 +12,7 @@
 
 class ConfigParser;
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// Where a directive stands in squid.conf, so that a check made after the whole file was read can still name
@@ -24,7 +24,7 @@ public:
 
     /// Stops the parsing. Squid's own "Bungled FILE line N" report names this place, too.
     /// \param sentence what was found and what is allowed
-    /// \throws msfrs::ConfigError
+    /// \throws ConfigError
     [[noreturn]] void refuse(const std::string &sentence) const;
 
     /// logs a mistake that does no harm
@@ -66,7 +66,7 @@ struct Spec {
 
 /// Converts a value. It is taken as written or refused, never rounded into the range.
 /// \returns bit/s, bytes, nanoseconds or what else the units of the option count; 0 for an interface
-/// \throws msfrs::ConfigError
+/// \throws ConfigError
 double Number(const Spec &, const std::string &value, const Place &);
 
 /// name=value; a flag has an empty value
@@ -78,7 +78,7 @@ class Options
 public:
     /// Reads them up to the end of the line and checks names and values.
     /// \param known the options of the directive, in the order in which messages list them, then nil
-    /// \throws msfrs::ConfigError
+    /// \throws ConfigError
     Options(ConfigParser &, const Place &, const Spec *const *known);
 
     bool has(const Spec &spec) const { return find(spec) != nullptr; }
@@ -105,10 +105,10 @@ private:
 /// Reads the next option or flag of the directive being parsed. One without a value, "name" or "name=", comes as
 /// it is written.
 /// \returns false at the end of the line
-/// \throws msfrs::ConfigError when there is a '=' without a name
+/// \throws ConfigError when there is a '=' without a name
 bool NextOption(ConfigParser &, const Place &, Option &);
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_OPTIONS_H */
 

@@ -3,27 +3,25 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
+#include "debug/Stream.h"
 #include "msfrs/RefusalLog.h"
 
-bool
-Msfrs::RefusalLog::count(const int64_t now)
+namespace msfrs::squid
+{
+
+void
+RefusalLog::note(const std::string &latest, const int64_t now)
 {
     constexpr int64_t every = 60'000'000'000;
 
     ++refusals_;
     if (logged_ && now < due_)
-        return false;
-    due_ = now + every;
-    return true;
-}
-
-std::string
-Msfrs::RefusalLog::summary(const char * const what, const std::string &where)
-{
-    const auto text = std::to_string(refusals_) + ' ' + what + (refusals_ == 1 ? "" : "s") + " refused" + where +
-                      (logged_ ? " since the last line like this" : "");
+        return;
+    debugs(97, DBG_IMPORTANT, "WARNING: msfrs: " << refusals_ << ' ' << what_ << (refusals_ == 1 ? "" : "s") <<
+           " refused" << where_ << (logged_ ? " since the last line like this" : "") << ", the latest " << latest);
     refusals_ = 0;
     logged_ = true;
-    return text;
+    due_ = now + every;
 }
 
+} // namespace msfrs::squid

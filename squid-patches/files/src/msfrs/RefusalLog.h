@@ -8,29 +8,29 @@
 #include <cstdint>
 #include <string>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
-/// Counts refusals for the log, which gets a line a minute at most.
+/// Tells cache.log of refusals, in a line a minute at most.
 class RefusalLog
 {
 public:
-    /// \param now ns, as Gateway::Now()
-    /// \returns whether a line is due, of which summary() then is the beginning
-    bool count(int64_t now);
-
-    /// \param what was refused, one of it
+    /// \param what is refused, one of it
     /// \param where with a blank before, or empty
-    /// \returns how many since the last line, which this is now
-    std::string summary(const char *what, const std::string &where);
+    explicit RefusalLog(const std::string &what, const std::string &where = ""): what_(what), where_(where) {}
+
+    /// \param latest whose or which this one is, and why
+    /// \param now ns, as Gateway::Now()
+    void note(const std::string &latest, int64_t now);
 
 private:
+    const std::string what_;
+    const std::string where_;
     uint64_t refusals_ = 0; ///< since the last line
     int64_t due_ = 0; ///< when there may be the next one
     bool logged_ = false; ///< whether there has been a line
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_REFUSALLOG_H */
-

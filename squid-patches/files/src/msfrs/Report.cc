@@ -28,7 +28,7 @@
 #include <sstream>
 #include <unistd.h>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// A report about this process. With several workers, each writes its own.
@@ -73,10 +73,9 @@ private:
     MetricsPage page_;
 };
 
-} // namespace Msfrs
 
 void
-Msfrs::YamlAction::respond(const Mgr::Request &request)
+YamlAction::respond(const Mgr::Request &request)
 {
     // as Mgr::FunAction does: this process writes its part to the HTTP client itself
     Ipc::ImportFdIntoComm(request.conn, SOCK_STREAM, IPPROTO_TCP, Ipc::fdnHttpSocket);
@@ -86,7 +85,7 @@ Msfrs::YamlAction::respond(const Mgr::Request &request)
 }
 
 void
-Msfrs::YamlAction::dump(StoreEntry * const entry)
+YamlAction::dump(StoreEntry * const entry)
 {
     Must(entry);
     PackableStream os(*entry);
@@ -96,7 +95,7 @@ Msfrs::YamlAction::dump(StoreEntry * const entry)
 }
 
 void
-Msfrs::MetricsAction::collect()
+MetricsAction::collect()
 {
     if (!IamWorkerProcess())
         return;
@@ -107,39 +106,39 @@ Msfrs::MetricsAction::collect()
 }
 
 void
-Msfrs::MetricsAction::add(const Action &other)
+MetricsAction::add(const Action &other)
 {
     page_.add(dynamic_cast<const MetricsAction &>(other).own_);
 }
 
 /// \param data a descriptor of a file that has been sent
 void
-Msfrs::MetricsAction::CloseSent(void * const data)
+MetricsAction::CloseSent(void * const data)
 {
     close(static_cast<int>(reinterpret_cast<intptr_t>(data)));
 }
 
 void
-Msfrs::MetricsAction::pack(Ipc::TypedMsgHdr &message) const
+MetricsAction::pack(Ipc::TypedMsgHdr &message) const
 {
     const auto fd = own_.empty() ? -1 : TextToFile(own_);
     if (fd < 0)
         return;
     message.putFd(fd);
     // The message goes out later; after ten seconds the coordinator does not wait for it any more.
-    eventAdd("Msfrs::MetricsAction::CloseSent", &MetricsAction::CloseSent,
+    eventAdd("msfrs::MetricsAction::CloseSent", &MetricsAction::CloseSent,
              reinterpret_cast<void *>(static_cast<intptr_t>(fd)), 10, 0, false);
 }
 
 void
-Msfrs::MetricsAction::unpack(const Ipc::TypedMsgHdr &message)
+MetricsAction::unpack(const Ipc::TypedMsgHdr &message)
 {
     if (message.hasFd())
         own_ = TextFromFile(message.getFd());
 }
 
 void
-Msfrs::MetricsAction::dump(StoreEntry * const entry)
+MetricsAction::dump(StoreEntry * const entry)
 {
     Must(entry);
     PackableStream os(*entry);
@@ -147,7 +146,7 @@ Msfrs::MetricsAction::dump(StoreEntry * const entry)
 }
 
 const char *
-Msfrs::MetricsAction::contentType() const
+MetricsAction::contentType() const
 {
     return "application/openmetrics-text; version=1.0.0; charset=utf-8";
 }
@@ -157,7 +156,7 @@ static void
 ResetWindow(StoreEntry * const entry)
 {
     PackableStream os(*entry);
-    const auto gateway = Msfrs::TheGateway();
+    const auto gateway = TheGateway();
     const auto reset = gateway && gateway->attempt("resetWindow", [](auto &scheduler, const auto now) {
         scheduler.resetWindow(now);
     });
@@ -165,13 +164,13 @@ ResetWindow(StoreEntry * const entry)
         os << "nothing is scheduled\n";
         return;
     }
-    const auto limit = Msfrs::Fixed(gateway->scheduler()->window().limit, 2);
+    const auto limit = Fixed(gateway->scheduler()->window().limit, 2);
     debugs(97, DBG_IMPORTANT, "msfrs: the window was reset to " << limit << " by Cache Manager request");
     os << "the window is " << limit << " again\n";
 }
 
 void
-Msfrs::RegisterReports()
+RegisterReports()
 {
     Mgr::RegisterAction("msfrs", "Request Scheduler (MSF-RS): classes, window, top users; YAML",
                         &YamlAction::Create, 0, 1);
@@ -182,7 +181,7 @@ Msfrs::RegisterReports()
 }
 
 std::string
-Msfrs::Fixed(const double number, const int decimals)
+Fixed(const double number, const int decimals)
 {
     char buf[400]; // enough for any double
     snprintf(buf, sizeof(buf), "%.*f", decimals, number);
@@ -192,20 +191,17 @@ Msfrs::Fixed(const double number, const int decimals)
 namespace
 {
 
-using Msfrs::Fixed;
-using Msfrs::Quoted;
-
 constexpr size_t MostHeld = 50; ///< entries of a report
 
 std::string
-Plugin(const msfrs::PluginChoice &choice)
+Plugin(const PluginChoice &choice)
 {
-    const auto settings = msfrs::PrintSettings(choice.settings);
+    const auto settings = PrintSettings(choice.settings);
     return Quoted(choice.name + (settings.empty() ? "" : " " + settings));
 }
 
 void
-PrintLink(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::WindowReport &window)
+PrintLink(std::ostream &os, const RequestConfig &config, const WindowReport &window)
 {
     os << "link:\n"
        "  rate: " << Fixed(config.rate, 0) << "\n"
@@ -218,18 +214,17 @@ PrintLink(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::Win
 }
 
 void
-PrintWindow(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::WindowReport &window,
-            const double now)
+PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &window, const double now)
 {
     os << "window:\n"
        "  outstanding: " << Fixed(window.outstanding, 0) << " # W, responses under way\n"
        "  limit: " << Fixed(window.limit, 2) << " # W+, how many there may be\n"
        "  changed: ";
-    if (window.change == msfrs::WindowChange::None)
+    if (window.change == WindowChange::None)
         os << "null";
     else
         os << "{ago: " << Fixed(now - window.changedAt, 1) << ", because: " <<
-           Quoted(msfrs::WindowChangeText(window.change)) << '}';
+           Quoted(WindowChangeText(window.change)) << '}';
     os << " # when W+ was, and why\n"
        "  queue: " << (window.queue < 0 ? "null" : Fixed(window.queue, 4)) <<
        " # at the provider, as round trips to servers see it; null: too few seen lately\n"
@@ -255,8 +250,8 @@ PrintWindow(std::ostream &os, const msfrs::RequestConfig &config, const msfrs::W
 void
 PrintExcess(std::ostream &os)
 {
-    const auto port = Msfrs::TheExcessPort();
-    const auto &counts = Msfrs::TheExcessCounts();
+    const auto port = TheExcessPort();
+    const auto &counts = TheExcessCounts();
     os << "excess: # what was reported to msfrs_excess\n"
        "  socket: " << (port ? Quoted(port->path()) : "null") << "\n"
        "  lines: " << counts.lines << "\n"
@@ -266,7 +261,7 @@ PrintExcess(std::ostream &os)
 }
 
 void
-PrintClass(std::ostream &os, const msfrs::ClassReport &c, const bool isDefault)
+PrintClass(std::ostream &os, const ClassReport &c, const bool isDefault)
 {
     os << "  - name: " << Quoted(c.name) << "\n"
        "    default: " << (isDefault ? "true" : "false") << "\n"
@@ -293,21 +288,21 @@ PrintClass(std::ostream &os, const msfrs::ClassReport &c, const bool isDefault)
 }
 
 void
-PrintHeld(std::ostream &os, const std::vector<msfrs::HeldReport> &held)
+PrintHeld(std::ostream &os, const std::vector<HeldReport> &held)
 {
     os << "# who waits for a turn now, the longest first, at most " << MostHeld << ". request: has had none yet.\n"
        "# exchange: a later one of a connection that is kept. response: paused between two quanta.\n"
        "held:" << (held.empty() ? " []\n" : "\n");
     for (const auto &h: held) {
         os << "  - {user: " << Quoted(h.user) << ", class: " << Quoted(h.className) << ", host: " << Quoted(h.host) <<
-           ", waited: " << Fixed(h.waited, 3) << ", what: " << msfrs::HeldText(h.what) << "}\n";
+           ", waited: " << Fixed(h.waited, 3) << ", what: " << HeldText(h.what) << "}\n";
     }
 }
 
 } // namespace
 
 void
-Msfrs::PrintReport(std::ostream &os, const Gateway * const gateway)
+PrintReport(std::ostream &os, const Gateway * const gateway)
 {
     const auto scheduler = gateway ? gateway->scheduler() : nullptr;
     os << "# Request scheduler (MSF-RS). Rates in bit/s, times in seconds, sizes in bytes; counts since it started.\n"
@@ -353,3 +348,4 @@ Msfrs::PrintReport(std::ostream &os, const Gateway * const gateway)
     }
 }
 
+} // namespace msfrs::squid

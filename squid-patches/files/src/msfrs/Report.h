@@ -8,7 +8,7 @@
 #include <iosfwd>
 #include <string>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 class Gateway;
@@ -28,7 +28,7 @@ void PrintMetrics(std::ostream &, const Gateway *gateway);
 /// the number without an exponent, which YAML would read as a word
 std::string Fixed(double number, int decimals);
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_REPORT_H */
 

@@ -9,11 +9,8 @@
 #include "msfrs/Report.h"
 #include "tools.h"
 
-namespace Msfrs
-{
-
 /// starts, reconfigures and stops the scheduler along with the process
-class GatewayRr: public RegisteredRunner
+class MsfrsRr: public RegisteredRunner
 {
 public:
     /* RegisteredRunner API */
@@ -22,36 +19,30 @@ public:
     void endingShutdown() override;
 };
 
-} // namespace Msfrs
-
-DefineRunnerRegistratorIn(Msfrs, GatewayRr);
+DefineRunnerRegistrator(MsfrsRr);
 
 void
-Msfrs::GatewayRr::useConfig()
+MsfrsRr::useConfig()
 {
-    RegisterReports(); // everywhere: the coordinator must know them to ask the workers
+    msfrs::squid::RegisterReports(); // everywhere: the coordinator must know them to ask the workers
+    syncConfig();
+}
+
+void
+MsfrsRr::syncConfig()
+{
     if (IamWorkerProcess()) {
-        Gateway::Configure();
-        ExcessPort::Configure();
+        msfrs::squid::Gateway::Configure();
+        msfrs::squid::ExcessPort::Configure();
     }
 }
 
 void
-Msfrs::GatewayRr::syncConfig()
-{
-    if (IamWorkerProcess()) {
-        Gateway::Configure();
-        ExcessPort::Configure();
-    }
-}
-
-void
-Msfrs::GatewayRr::endingShutdown()
+MsfrsRr::endingShutdown()
 {
     // not before: requests that wait may still be served during shutdown_lifetime
     if (IamWorkerProcess()) {
-        ExcessPort::Shutdown();
-        Gateway::Shutdown();
+        msfrs::squid::ExcessPort::Shutdown();
+        msfrs::squid::Gateway::Shutdown();
     }
 }
-

@@ -13,63 +13,40 @@
 #include "msfrs/Excess.h"
 #include "msfrs/Ticket.h"
 
-#include <string_view>
+namespace msfrs::squid
+{
 
 namespace
 {
 
-Msfrs::Verdict::Kind
-KindOf(const msfrs::Refusal why)
-{
-    using Kind = Msfrs::Verdict::Kind;
-    switch (why) {
-    case msfrs::Refusal::PerUser:
-        return Kind::queueOfUserFull;
-    case msfrs::Refusal::Total:
-        return Kind::queueFull;
-    case msfrs::Refusal::Admission:
-        return Kind::notAdmitted;
-    case msfrs::Refusal::None:
-        break;
-    }
-    return Kind::released;
-}
-
 /// Bytes. A stored response that is larger will most likely be answered with 304, so that its size tells nothing.
 constexpr int64_t Little = 4096;
 
-std::string_view
-View(const SBuf &buf)
-{
-    return {buf.rawContent(), buf.length()};
-}
-
 } // namespace
 
-Msfrs::Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, const void * const holder):
+Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, const void * const holder):
     request_(request),
     al_(al),
     holder_(holder),
-    party_(Classify(request, al))
+    flow_(Classify(request, al))
 {
     if (const auto excess = TheExcessPort())
-        excess->acquaintances.note(ClientAddress(*request), party_);
+        excess->flows.note(ClientAddress(*request), flow_);
     const auto scheduler = TheGateway()->scheduler();
     if (!scheduler)
         return;
     const auto &config = scheduler->config();
-    if (party_.cls >= config.classes.size())
-        party_.cls = config.defaultClass; // the scheduler has kept an older configuration
+    flow_.cls = flow_.classIn(config);
     if (al_) {
-        al_->msfrs.className = SBuf(config.classes[party_.cls].name);
-        al_->msfrs.user = party_.user;
+        al_->msfrs.className = SBuf(config.classes[flow_.cls].name);
+        al_->msfrs.user = flow_.user;
     }
 }
 
 /// \returns nil if this transaction is not scheduled
-Msfrs::TicketPointer
-Msfrs::Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al,
-                    const Comm::ConnectionPointer &client, const void * const holder)
+TicketPointer
+Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al,
+             const Comm::ConnectionPointer &client, const void * const holder)
 {
     // somebody outside of Squid must be waiting
     if (!TheGateway() || !client || request->flags.internal || request->client_addr.isNoAddr())
@@ -82,7 +59,7 @@ Msfrs::Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al
     }
 }
 
-Msfrs::Ticket::~Ticket()
+Ticket::~Ticket()
 {
     // Holders finish their tickets. If one has not, its place in the window must not be lost with it.
     leave();
@@ -90,25 +67,25 @@ Msfrs::Ticket::~Ticket()
         request_->msfrsTicket = nullptr;
 }
 
-Msfrs::TicketPointer
-Msfrs::Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al, const Comm::ConnectionPointer &client,
-                    const void * const holder, const AsyncCallback<Verdict> &callback)
+TicketPointer
+Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al, const Comm::ConnectionPointer &client,
+             const void * const holder, const AsyncCallback<Verdict> &callback)
 {
     const auto ticket = Make(request, al, client, holder);
     if (!ticket)
         return nullptr;
 
     const auto expected = request->msfrsExpected <= Little ? request->msfrsExpected : -1;
-    auto why = msfrs::Refusal::None;
+    auto why = Refusal::None;
     const auto joined = ticket->join("hold", State::waiting, [&](auto &scheduler, const auto now) {
-        return scheduler.hold(*ticket, ticket->party_.cls, View(ticket->party_.user), now, why, expected);
+        return scheduler.hold(*ticket, ticket->flow_.cls, ticket->flow_.name(), now, why, expected);
     });
     if (!joined)
         return nullptr;
     if (!ticket->scheduled_)
         ticket->state_ = State::refused;
 
-    debugs(97, 3, "class " << ticket->party_.cls << " user " << ticket->party_.user <<
+    debugs(97, 3, "class " << ticket->flow_.cls << " user " << ticket->flow_.user <<
            (!ticket->scheduled_ ? " refused " : ticket->held() ? " waits " : " released ") << request->url);
     ticket->report();
     if (!ticket->held())
@@ -119,14 +96,14 @@ Msfrs::Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al
     if (ticket->scheduled_)
         gateway->noteWait();
     else
-        ticket->conclude(KindOf(why));
+        ticket->conclude(Verdict::KindOf(why));
     gateway->keepTime();
     return ticket;
 }
 
-Msfrs::TicketPointer
-Msfrs::Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer &al,
-                       const Comm::ConnectionPointer &client, const void * const holder)
+TicketPointer
+Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer &al,
+                const Comm::ConnectionPointer &client, const void * const holder)
 {
     if (request->msfrsTicket) {
         request->msfrsTicket->holder_ = holder;
@@ -139,9 +116,17 @@ Msfrs::Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer 
 
     const auto joined = ticket->join("adopt", State::served, [&](auto &scheduler, const auto now) {
         ticket->exchange_.begin(now);
-        return scheduler.adopt(*ticket, ticket->party_.cls, View(ticket->party_.user), now);
+        return scheduler.adopt(*ticket, ticket->flow_.cls, ticket->flow_.name(), now);
     });
     return joined ? ticket : nullptr;
+}
+
+int
+Ticket::InitialReceiveBuffer(const Comm::Connection &server)
+{
+    const auto gateway = TheGateway();
+    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
+    return scheduler && !ServerReading::NearBy(server) ? gateway->readings.buffers.initial(server, *scheduler) : 0;
 }
 
 /// makes us known to the scheduler
@@ -150,7 +135,7 @@ Msfrs::Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer 
 /// \returns whether the scheduler did its part
 template <class Job>
 bool
-Msfrs::Ticket::join(const char * const what, const State state, const Job job)
+Ticket::join(const char * const what, const State state, const Job job)
 {
     state_ = state;
     const auto gateway = TheGateway();
@@ -168,7 +153,7 @@ Msfrs::Ticket::join(const char * const what, const State state, const Job job)
 
 /// makes the scheduler forget us
 void
-Msfrs::Ticket::leave()
+Ticket::leave()
 {
     reading_.stop();
     state_ = State::free;
@@ -187,7 +172,7 @@ Msfrs::Ticket::leave()
 }
 
 void
-Msfrs::Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager)
+Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager)
 {
     if (!callback_)
         return;
@@ -198,7 +183,7 @@ Msfrs::Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<Con
 }
 
 void
-Msfrs::Ticket::charge(const int64_t bytes, const char * const data)
+Ticket::charge(const int64_t bytes, const char * const data)
 {
     if (!scheduled_ || bytes <= 0)
         return;
@@ -212,14 +197,14 @@ Msfrs::Ticket::charge(const int64_t bytes, const char * const data)
 }
 
 bool
-Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const Comm::ConnectionPointer &client)
+Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const Comm::ConnectionPointer &client)
 {
     reading_.thaw(server, client);
 
     if (!scheduled_ || state_ == State::arrived)
         return true;
 
-    if (Gateway::NearBy(*server)) {
+    if (ServerReading::NearBy(*server)) {
         leave();
         return true;
     }
@@ -239,7 +224,7 @@ Msfrs::Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest
 }
 
 void
-Msfrs::Ticket::expectAtLeast(const int64_t bytes)
+Ticket::expectAtLeast(const int64_t bytes)
 {
     if (!scheduled_)
         return;
@@ -250,7 +235,7 @@ Msfrs::Ticket::expectAtLeast(const int64_t bytes)
 
 /// \returns whether it is our turn, or we need none
 bool
-Msfrs::Ticket::goOn(const int64_t rest)
+Ticket::goOn(const int64_t rest)
 {
     if (state_ == State::silent || state_ == State::asking) {
         if (exchange_.mayGoOnUnasked(Gateway::Now()))
@@ -272,12 +257,12 @@ Msfrs::Ticket::goOn(const int64_t rest)
     if (more || state_ != State::served) // the latter: released by a scheduler that failed
         return true;
     state_ = State::paused;
-    reading_.pause(rest, *this, &Ticket::noteRestArrived);
+    reading_.pause(rest, [self = Pointer(this)] { self->noteRestArrived(); });
     return false;
 }
 
 bool
-Msfrs::Ticket::maySend(const char * const data, const size_t size)
+Ticket::maySend(const char * const data, const size_t size)
 {
     if (!scheduled_)
         return true;
@@ -292,18 +277,18 @@ Msfrs::Ticket::maySend(const char * const data, const size_t size)
 }
 
 void
-Msfrs::Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client)
+Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client)
 {
     debugs(97, 5, "hold what was said by " << client);
     send_ = call;
-    clientWords_.start(client, 1, *this, &Ticket::noteClientReadable);
+    clientWords_.start(client, 1, [self = Pointer(this)] { self->noteClientReadable(); });
     reading_.freeze(client);
 }
 
 /// begins a new exchange
 /// \returns whether it may go on at once
 bool
-Msfrs::Ticket::ask()
+Ticket::ask()
 {
     if (state_ != State::silent)
         return true; // the exchange and the scheduler disagree: nobody is kept waiting for that
@@ -326,7 +311,7 @@ Msfrs::Ticket::ask()
 }
 
 void
-Msfrs::Ticket::finish(const void * const holder)
+Ticket::finish(const void * const holder)
 {
     if (holder_ != holder)
         return;
@@ -345,7 +330,7 @@ Msfrs::Ticket::finish(const void * const holder)
 }
 
 void
-Msfrs::Ticket::release()
+Ticket::release()
 {
     reading_.stop();
     scheduled_ = nullptr;
@@ -356,7 +341,7 @@ Msfrs::Ticket::release()
 }
 
 void
-Msfrs::Ticket::granted()
+Ticket::granted()
 {
     const auto now = Gateway::Now();
     if (state_ == State::paused || state_ == State::arrived)
@@ -373,11 +358,11 @@ Msfrs::Ticket::granted()
 }
 
 bool
-Msfrs::Ticket::silent(const msfrs_time now)
+Ticket::silent(const msfrs_time now)
 {
     if (state_ == State::arrived) // nothing more will come over the link, be its client ever so slow to take it
         return true;
-    if (state_ != State::served || !reading_.silent(exchange_, TheGateway()->patience(), now))
+    if (state_ != State::served || !reading_.silent(exchange_, TheGateway()->config().patience, now))
         return false;
     reading_.stop();
     exchange_.end();
@@ -386,13 +371,14 @@ Msfrs::Ticket::silent(const msfrs_time now)
 }
 
 std::string
-Msfrs::Ticket::host() const
+Ticket::host() const
 {
     return request_ ? request_->url.host() : "";
 }
 
+/// While paused: all that is still to be read, or as much as ever will be, waits in the kernel.
 void
-Msfrs::Ticket::noteRestArrived()
+Ticket::noteRestArrived()
 {
     if (!resume_)
         return; // our turn has come at the same time
@@ -400,13 +386,14 @@ Msfrs::Ticket::noteRestArrived()
     resume();
 }
 
+/// While its words are held back, the client has said more, or has left.
 void
-Msfrs::Ticket::noteClientReadable()
+Ticket::noteClientReadable()
 {
     if (!send_)
         return; // their turn has come at the same time
     if (!clientWords_.ended()) { // more words wait behind those that we hold back, and its leaving would behind them
-        clientWords_.goOn(*this, &Ticket::noteClientReadable);
+        clientWords_.goOn([self = Pointer(this)] { self->noteClientReadable(); });
         return;
     }
     debugs(97, 3, "the client has left; its last words go on");
@@ -414,20 +401,20 @@ Msfrs::Ticket::noteClientReadable()
 }
 
 void
-Msfrs::Ticket::expired()
+Ticket::expired()
 {
     conclude(Verdict::Kind::waitedTooLong);
 }
 
 void
-Msfrs::Ticket::dropped()
+Ticket::dropped()
 {
     conclude(Verdict::Kind::notAdmitted);
 }
 
 /// ends the wait in the queue, if there is one
 void
-Msfrs::Ticket::conclude(const Verdict::Kind kind)
+Ticket::conclude(const Verdict::Kind kind)
 {
     if (!callback_)
         return;
@@ -442,12 +429,12 @@ Msfrs::Ticket::conclude(const Verdict::Kind kind)
     if (al_)
         al_->msfrs.refusal = verdict.refusal();
     if (const auto gateway = TheGateway())
-        gateway->noteRefusal(verdict.sentence(), party_);
+        gateway->refusals.note("of user " + flow_.user.toStdString() + ": " + verdict.sentence(), Gateway::Now());
 }
 
 /// ends a pause, if there is one
 void
-Msfrs::Ticket::resume()
+Ticket::resume()
 {
     reading_.endPause();
     if (!resume_)
@@ -459,7 +446,7 @@ Msfrs::Ticket::resume()
 
 /// lets go what the client said, if it was held back
 void
-Msfrs::Ticket::send()
+Ticket::send()
 {
     clientWords_.stop();
     if (!send_)
@@ -472,7 +459,7 @@ Msfrs::Ticket::send()
 }
 
 void
-Msfrs::Ticket::report() const noexcept
+Ticket::report() const noexcept
 {
     if (!al_ || !scheduled_)
         return;
@@ -491,3 +478,5 @@ Msfrs::Ticket::report() const noexcept
         log.limit = trace.wplus;
     });
 }
+
+} // namespace msfrs::squid

@@ -19,7 +19,7 @@
 #include "msfrs/reading/ServerReading.h"
 #include "msfrs/Verdict.h"
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// The scheduling of one transaction, from the hold before its forwarding starts to the last byte read from
@@ -39,9 +39,9 @@ namespace Msfrs
 /// ASKING is the server not read. Only in ASKING are words of a tunnel's client held back: its exchange is over, and what
 /// it says next needs a turn. Whoever waits for us has left a call: callback_ in WAITING, resume_ for reading the server,
 /// send_ for sending on what the client said.
-class Ticket: public RefCountable, private msfrs::RequestOwner
+class Ticket: public RefCountable, private RequestOwner
 {
-    MEMPROXY_CLASS(Msfrs::Ticket);
+    MEMPROXY_CLASS(Ticket);
 
 public:
     using Pointer = TicketPointer;
@@ -58,6 +58,9 @@ public:
     /// \returns nil if this transaction is not scheduled
     static Pointer Inherit(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
                            const void *holder);
+
+    /// \returns the SO_RCVBUF for a future connection to a server; zero: it may have what others have
+    static int InitialReceiveBuffer(const Comm::Connection &);
 
     ~Ticket() override;
 
@@ -92,12 +95,6 @@ public:
     /// The scheduler has gone; the transaction goes on without it.
     void release();
 
-    /// While paused: all that is still to be read, or as much as ever will be, waits in the kernel.
-    void noteRestArrived();
-
-    /// While its words are held back, the client has said more, or has left.
-    void noteClientReadable();
-
     /// updates what access.log can say about this transaction
     void report() const noexcept;
 
@@ -113,26 +110,28 @@ private:
     void conclude(Verdict::Kind);
     bool goOn(int64_t rest);
     bool ask();
+    void noteRestArrived();
+    void noteClientReadable();
     void resume();
     void send();
 
-    /* msfrs::RequestOwner API */
+    /* RequestOwner API */
     void granted() override;
     void expired() override;
     void dropped() override;
     bool silent(msfrs_time now) override;
-    bool asked() const override { return exchange_.state() == msfrs::Exchange::State::Asked; }
+    bool asked() const override { return exchange_.state() == Exchange::State::Asked; }
     std::string host() const override;
 
     HttpRequestPointer request_;
     AccessLogEntryPointer al_;
     const void *holder_;
 
-    Party party_;
+    Flow flow_;
     State state_ = State::free;
-    msfrs::Request *scheduled_ = nullptr; ///< nil once the scheduler has forgotten us, or before it knows us
+    Request *scheduled_ = nullptr; ///< nil once the scheduler has forgotten us, or before it knows us
     Gateway::Tickets::iterator place_;    ///< among the gateway's; valid while scheduled_
-    msfrs::Exchange exchange_;
+    Exchange exchange_;
 
     AsyncCallback<Verdict> callback_;
     AsyncCallPointer resume_;
@@ -142,8 +141,7 @@ private:
     ServerReading reading_;           ///< of the server of the latest mayRead()
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* HAVE_LIBMSFRS */
 #endif /* SQUID_SRC_MSFRS_TICKET_H */
-

@@ -11,7 +11,11 @@
 #include "msfrs/Gateway.h"
 #include "msfrs/Verdict.h"
 
+#include <algorithm>
 #include <ostream>
+
+namespace msfrs::squid
+{
 
 namespace
 {
@@ -23,9 +27,9 @@ struct Wording {
 };
 
 const Wording &
-WordingOf(const Msfrs::Verdict::Kind kind)
+WordingOf(const Verdict::Kind kind)
 {
-    using Kind = Msfrs::Verdict::Kind;
+    using Kind = Verdict::Kind;
     static const Wording released = {nullptr, ""};
     static const Wording queueOfUserFull = {
         "MSFRS_USER_QUEUE_FULL", "Too many requests of yours are already waiting for their turn."
@@ -58,22 +62,40 @@ WordingOf(const Msfrs::Verdict::Kind kind)
     return released;
 }
 
+constexpr msfrs_time Second = 1'000'000'000;
+
 } // namespace
 
+Verdict::Kind
+Verdict::KindOf(const Refusal why)
+{
+    switch (why) {
+    case Refusal::PerUser:
+        return Kind::queueOfUserFull;
+    case Refusal::Total:
+        return Kind::queueFull;
+    case Refusal::Admission:
+        return Kind::notAdmitted;
+    case Refusal::None:
+        break;
+    }
+    return Kind::released;
+}
+
 const char *
-Msfrs::Verdict::refusal() const
+Verdict::refusal() const
 {
     return WordingOf(kind).word;
 }
 
 const char *
-Msfrs::Verdict::sentence() const
+Verdict::sentence() const
 {
     return WordingOf(kind).sentence;
 }
 
 ErrorState *
-Msfrs::Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &al) const
+Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &al) const
 {
     if (!refusal())
         return nullptr;
@@ -82,16 +104,17 @@ Msfrs::Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &
     error->detailError(MakeNamedErrorDetail(refusal()));
     if (type == ERR_MSFRS_QUEUE) {
         error->err_msg = xstrdup(sentence());
-        if (const auto gateway = TheGateway())
-            error->retryAfter = gateway->retryAfter();
+        if (const auto gateway = TheGateway()) // by then, all that waits now was served or refused
+            error->retryAfter = std::max<msfrs_time>((gateway->config().maxWait + Second - 1) / Second, 1);
     }
     return error;
 }
 
 std::ostream &
-Msfrs::operator <<(std::ostream &os, const Verdict &verdict)
+operator <<(std::ostream &os, const Verdict &verdict)
 {
     const auto refusal = verdict.refusal();
     return os << (refusal ? refusal : "released");
 }
 
+} // namespace msfrs::squid

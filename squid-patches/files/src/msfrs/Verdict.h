@@ -11,7 +11,12 @@
 
 #include <iosfwd>
 
-namespace Msfrs
+namespace msfrs
+{
+enum class Refusal;
+}
+
+namespace msfrs::squid
 {
 
 /// How a wait in the queue ended.
@@ -19,6 +24,9 @@ class Verdict
 {
 public:
     enum class Kind { released, queueOfUserFull, queueFull, notAdmitted, waitedTooLong, shuttingDown };
+
+    /// \param why it was refused at once
+    static Kind KindOf(Refusal why);
 
     /// \returns nil if the transaction may go on, otherwise what to tell the client
     ErrorState *error(HttpRequest *, const AccessLogEntryPointer &) const;
@@ -34,7 +42,6 @@ public:
 
 std::ostream &operator <<(std::ostream &, const Verdict &);
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_VERDICT_H */
-

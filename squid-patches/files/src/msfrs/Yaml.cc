@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <cstdio>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -51,7 +54,7 @@ Hidden(const uint32_t code)
 } // namespace
 
 std::string
-Msfrs::Quoted(const std::string &text)
+Quoted(const std::string &text)
 {
     std::string quoted = "\"";
     for (size_t at = 0; at < text.size(); ) {
@@ -73,3 +76,4 @@ Msfrs::Quoted(const std::string &text)
     return quoted + '"';
 }
 
+} // namespace msfrs::squid

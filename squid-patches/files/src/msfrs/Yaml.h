@@ -7,14 +7,14 @@
 
 #include <string>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// \returns a YAML double-quoted scalar of the text, which should be UTF-8. Its characters are written as they are,
 /// those that YAML does not allow or that would hide as \uNNNN. Each byte that is no UTF-8 becomes U+FFFD.
 std::string Quoted(const std::string &text);
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_YAML_H */
 

@@ -7,8 +7,9 @@
 
 #include "base/forward.h"
 
-/// schedules requests so that the downlink is full and shared by weight
-namespace Msfrs
+/// Squid as a host of libmsfrs, whose names (msfrs) are seen from here: schedules requests so that the downlink is full
+/// and shared by weight. Nested as the library's other hosts are, so that neither's classes can meet the other's.
+namespace msfrs::squid
 {
 
 class ExcessPort;
@@ -24,7 +25,6 @@ Gateway *TheGateway();
 /// Where this process is told of excessive traffic; nil without msfrs_excess.
 ExcessPort *TheExcessPort();
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_FORWARD_H */
-

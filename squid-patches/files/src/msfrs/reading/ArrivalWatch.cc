@@ -11,23 +11,23 @@
 #include "fde.h"
 #include "msfrs/reading/ArrivalWatch.h"
 #include "msfrs/reading/SocketOptions.h"
-#include "msfrs/Ticket.h"
 
 #include <climits>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
-/// brings the news to a ticket, which it keeps alive
 class ArrivalDialer: public CallDialer, public CommDialerParamsT<CommIoCbParams>
 {
 public:
-    ArrivalDialer(const Msfrs::TicketPointer &ticket, void (Msfrs::Ticket::*note)()):
+    explicit ArrivalDialer(const ArrivalWatch::Note &note):
         CommDialerParamsT<CommIoCbParams>(CommIoCbParams(nullptr)),
-        ticket_(ticket),
         note_(note)
     {}
 
@@ -35,7 +35,7 @@ public:
     void dial(AsyncCall &)
     {
         if (params.flag != Comm::ERR_CLOSING)
-            (ticket_.getRaw()->*note_)();
+            note_();
     }
     void print(std::ostream &os) const override
     {
@@ -45,22 +45,20 @@ public:
     }
 
 private:
-    const Msfrs::TicketPointer ticket_;
-    void (Msfrs::Ticket::* const note_)();
+    const ArrivalWatch::Note note_;
 };
 
 } // namespace
 
 int64_t
-Msfrs::ArrivalWatch::Arrived(const Comm::Connection &conn)
+ArrivalWatch::Arrived(const Comm::Connection &conn)
 {
     int bytes = 0;
     return ioctl(conn.fd, FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
 void
-Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, Ticket &ticket,
-                           void (Ticket::* const note)())
+ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, const Note &note)
 {
     stop();
     if (!Comm::IsConnOpen(conn) || fd_table[conn->fd].closing() || Comm::MonitorsRead(conn->fd))
@@ -76,12 +74,12 @@ Msfrs::ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t by
         stop();
         return;
     }
-    reader_ = asyncCall(97, 5, "Msfrs::ArrivalWatch", ArrivalDialer(&ticket, note));
+    reader_ = asyncCall(97, 5, "msfrs::ArrivalWatch", ArrivalDialer(note));
     Comm::Read(conn_, reader_);
 }
 
 bool
-Msfrs::ArrivalWatch::ended() const
+ArrivalWatch::ended() const
 {
     struct pollfd end = {};
     if (!Comm::IsConnOpen(conn_))
@@ -92,7 +90,7 @@ Msfrs::ArrivalWatch::ended() const
 }
 
 void
-Msfrs::ArrivalWatch::goOn(Ticket &ticket, void (Ticket::* const note)())
+ArrivalWatch::goOn(const Note &note)
 {
     const auto conn = conn_;
     if (!Comm::IsConnOpen(conn))
@@ -101,11 +99,11 @@ Msfrs::ArrivalWatch::goOn(Ticket &ticket, void (Ticket::* const note)())
     if (arrived < bytes_ || arrived >= ReceiveBuffer(*conn) / 4)
         stop(); // the kernel has called too early, as it does when the buffer is full, or soon would
     else
-        start(conn, arrived + 1, ticket, note);
+        start(conn, arrived + 1, note);
 }
 
 void
-Msfrs::ArrivalWatch::stop()
+ArrivalWatch::stop()
 {
     if (Comm::IsConnOpen(conn_)) {
         if (reader_ && Comm::MonitorsRead(conn_->fd))
@@ -117,3 +115,5 @@ Msfrs::ArrivalWatch::stop()
     reader_ = nullptr;
     conn_ = nullptr;
 }
+
+} // namespace msfrs::squid

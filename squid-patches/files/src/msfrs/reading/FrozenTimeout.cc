@@ -12,6 +12,9 @@
 
 #include <algorithm>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -28,7 +31,7 @@ Postpone(const Comm::ConnectionPointer &conn, const int seconds)
 } // namespace
 
 void
-Msfrs::FrozenTimeout::freeze(const Comm::ConnectionPointer &conn)
+FrozenTimeout::freeze(const Comm::ConnectionPointer &conn)
 {
     if (!Comm::IsConnOpen(conn))
         return;
@@ -42,7 +45,7 @@ Msfrs::FrozenTimeout::freeze(const Comm::ConnectionPointer &conn)
 }
 
 void
-Msfrs::FrozenTimeout::thaw(const Comm::ConnectionPointer &conn)
+FrozenTimeout::thaw(const Comm::ConnectionPointer &conn)
 {
     if (!conn_)
         return;
@@ -51,3 +54,4 @@ Msfrs::FrozenTimeout::thaw(const Comm::ConnectionPointer &conn)
     conn_ = nullptr;
 }
 
+} // namespace msfrs::squid

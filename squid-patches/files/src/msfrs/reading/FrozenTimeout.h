@@ -9,7 +9,7 @@
 
 #include <ctime>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// A timeout that does not run, as the peer is not to blame for our pause.
@@ -29,6 +29,6 @@ private:
     time_t postponed_ = 0;         ///< when it expires meanwhile
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_READING_FROZENTIMEOUT_H */

@@ -11,6 +11,9 @@
 
 #include <algorithm>
 
+namespace msfrs::squid
+{
+
 namespace
 {
 
@@ -21,8 +24,8 @@ constexpr msfrs_time CheckEvery = 1'000'000'000;
 
 } // namespace
 
-Msfrs::ReadBatches::Place
-Msfrs::ReadBatches::enlist(ReadBatch &batch, const msfrs_time now)
+ReadBatches::Place
+ReadBatches::enlist(ReadBatch &batch, const msfrs_time now)
 {
     if (batches_.empty())
         nextCheck_ = now + CheckEvery;
@@ -30,7 +33,7 @@ Msfrs::ReadBatches::enlist(ReadBatch &batch, const msfrs_time now)
 }
 
 void
-Msfrs::ReadBatches::check(const msfrs_time now)
+ReadBatches::check(const msfrs_time now)
 {
     if (now < nextCheck())
         return;
@@ -40,8 +43,8 @@ Msfrs::ReadBatches::check(const msfrs_time now)
 }
 
 void
-Msfrs::ReadBatch::prepare(const Comm::ConnectionPointer &conn, const int64_t rest, const bool worthwhile,
-                          ReadBatches &all, const msfrs_time now)
+ReadBatch::prepare(const Comm::ConnectionPointer &conn, const int64_t rest, const bool worthwhile,
+                   ReadBatches &all, const msfrs_time now)
 {
     // what TLS has yet to decode is counted in other bytes than ours
     const auto fits = Comm::IsConnOpen(conn) && !fd_table[conn->fd].closing() && !fd_table[conn->fd].ssl;
@@ -66,7 +69,7 @@ Msfrs::ReadBatch::prepare(const Comm::ConnectionPointer &conn, const int64_t res
 }
 
 void
-Msfrs::ReadBatch::noteRead(const int64_t bytes)
+ReadBatch::noteRead(const int64_t bytes)
 {
     read_ = true;
     rest_ -= bytes;
@@ -75,14 +78,14 @@ Msfrs::ReadBatch::noteRead(const int64_t bytes)
 }
 
 void
-Msfrs::ReadBatch::stop()
+ReadBatch::stop()
 {
     set(1);
     silent_ = false;
 }
 
 void
-Msfrs::ReadBatch::check()
+ReadBatch::check()
 {
     silent_ = !read_;
     read_ = false;
@@ -91,7 +94,7 @@ Msfrs::ReadBatch::check()
 }
 
 void
-Msfrs::ReadBatch::set(const int bytes)
+ReadBatch::set(const int bytes)
 {
     if (!conn_)
         return;
@@ -103,3 +106,5 @@ Msfrs::ReadBatch::set(const int bytes)
         conn_ = nullptr;
     }
 }
+
+} // namespace msfrs::squid

@@ -12,7 +12,7 @@
 #include <limits>
 #include <list>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 class ReadBatch;
@@ -69,6 +69,6 @@ private:
     bool silent_ = false;          ///< given up
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_READING_READBATCH_H */

@@ -7,7 +7,6 @@
 #include "debug/Messages.h"
 #include "debug/Stream.h"
 #include "fde.h"
-#include "msfrs/Gateway.h"
 #include "msfrs/reading/ReceiveBuffers.h"
 #include "msfrs/reading/SocketOptions.h"
 #include "SquidConfig.h"
@@ -17,6 +16,9 @@
 #include <fstream>
 #include <functional>
 #include <string_view>
+
+namespace msfrs::squid
+{
 
 namespace
 {
@@ -36,25 +38,21 @@ KeyOf(const Ip::Address &address)
 
 /// \returns the SO_RCVBUF for a window of so many bytes: Linux doubles it
 int
-Msfrs::ReceiveBuffers::option(const int64_t window) const
+ReceiveBuffers::option(const int64_t window) const
 {
     return static_cast<int>(std::min<int64_t>(share_.bufferFor(window) / 2, INT_MAX / 2));
 }
 
 int
-Msfrs::ReceiveBuffers::Initial(const Comm::Connection &conn)
+ReceiveBuffers::initial(const Comm::Connection &conn, const RequestScheduler &scheduler) const
 {
-    const auto gateway = TheGateway();
-    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
-    if (!scheduler || Gateway::NearBy(conn))
-        return 0;
-    const auto base = scheduler->baseRoundTrip(KeyOf(conn.remote));
-    const auto size = gateway->readings.buffers.option(scheduler->receiveBufferShare(base));
+    const auto base = scheduler.baseRoundTrip(KeyOf(conn.remote));
+    const auto size = option(scheduler.receiveBufferShare(base));
     return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
 }
 
 void
-Msfrs::ReceiveBuffers::check(const msfrs::RequestScheduler &scheduler) const
+ReceiveBuffers::check(const RequestScheduler &scheduler) const
 {
     const auto wanted = option(scheduler.receiveBuffer());
     std::ifstream file("/proc/sys/net/core/rmem_max");
@@ -65,8 +63,8 @@ Msfrs::ReceiveBuffers::check(const msfrs::RequestScheduler &scheduler) const
 }
 
 void
-Msfrs::ReceiveBuffers::fit(Comm::Connection &conn, msfrs::RequestScheduler &scheduler, const msfrs::Request &request,
-                           int64_t &window, const msfrs_time now)
+ReceiveBuffers::fit(Comm::Connection &conn, RequestScheduler &scheduler, const Request &request,
+                    int64_t &window, const msfrs_time now)
 {
     lookAtPath(conn, scheduler, now);
     if (conn.rcvbuf <= 0)
@@ -92,8 +90,7 @@ Msfrs::ReceiveBuffers::fit(Comm::Connection &conn, msfrs::RequestScheduler &sche
 
 /// tells the scheduler, from time to time, how long the round trips of those in service are
 void
-Msfrs::ReceiveBuffers::lookAtPath(const Comm::Connection &conn, msfrs::RequestScheduler &scheduler,
-                                  const msfrs_time now)
+ReceiveBuffers::lookAtPath(const Comm::Connection &conn, RequestScheduler &scheduler, const msfrs_time now)
 {
     if (now < nextLook_)
         return;
@@ -106,7 +103,7 @@ Msfrs::ReceiveBuffers::lookAtPath(const Comm::Connection &conn, msfrs::RequestSc
 
 /// \param window what we have bounded it to, bytes
 void
-Msfrs::ReceiveBuffers::learnShare(const Comm::Connection &conn, const int64_t quantum, const int64_t window)
+ReceiveBuffers::learnShare(const Comm::Connection &conn, const int64_t quantum, const int64_t window)
 {
     if (fd_table[conn.fd].bytes_read <= quantum)
         return; // the kernel guesses until some packets have come
@@ -116,3 +113,5 @@ Msfrs::ReceiveBuffers::learnShare(const Comm::Connection &conn, const int64_t qu
     if (offered < window) // and not our bound
         share_.seen(offered, ReceiveBuffer(conn));
 }
+
+} // namespace msfrs::squid

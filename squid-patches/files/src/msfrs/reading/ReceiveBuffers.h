@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// What servers may have on their way to us. While we do not read, what a server sends goes on until the kernel's
@@ -23,25 +23,25 @@ class ReceiveBuffers
 public:
     /// The SO_RCVBUF for a future connection to a server, or zero. It has to be set before connect(): the first window
     /// that the kernel announces is not taken back, and what does not fit then is dropped and comes after seconds.
-    static int Initial(const Comm::Connection &);
+    int initial(const Comm::Connection &, const RequestScheduler &) const;
 
     /// Warns if the kernel gives less than what a response that is alone should have.
-    void check(const msfrs::RequestScheduler &) const;
+    void check(const RequestScheduler &) const;
 
     /// Lets a server have as much on its way to us as there is room now for this response.
     /// \param window what it was bounded to before, bytes; 0: not known
-    void fit(Comm::Connection &, msfrs::RequestScheduler &, const msfrs::Request &, int64_t &window, msfrs_time now);
+    void fit(Comm::Connection &, RequestScheduler &, const Request &, int64_t &window, msfrs_time now);
 
 private:
     int option(int64_t window) const;
-    void lookAtPath(const Comm::Connection &, msfrs::RequestScheduler &, msfrs_time now);
+    void lookAtPath(const Comm::Connection &, RequestScheduler &, msfrs_time now);
     void learnShare(const Comm::Connection &, int64_t quantum, int64_t window);
 
-    msfrs::BufferShare share_; ///< of connections to servers
+    BufferShare share_; ///< of connections to servers
     msfrs_time nextLook_ = 0;  ///< at a connection's round trip
     uint32_t quanta_ = 0;      ///< that learnt of the share
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_READING_RECEIVEBUFFERS_H */

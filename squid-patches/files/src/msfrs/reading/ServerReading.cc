@@ -3,6 +3,7 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
+#include "CachePeer.h"
 #include "comm/Connection.h"
 #include "debug/Stream.h"
 #include "msfrs/reading/ServerReading.h"
@@ -10,12 +11,27 @@
 
 #include <algorithm>
 
+namespace msfrs::squid
+{
+
 /// how long what a server said may wait for its client before its place is better had by another
 static constexpr msfrs_time UnreadFor = 1'000'000'000;
 
 bool
-Msfrs::ServerReading::mayGoOn(ServerReadings &all, msfrs::RequestScheduler &scheduler, msfrs::Request &request,
-                              const int64_t rest, const msfrs_time now)
+ServerReading::NearBy(const Comm::Connection &conn)
+{
+#if USE_DELAY_POOLS
+    const auto peer = conn.getPeer();
+    return peer && peer->options.no_delay;
+#else
+    (void)conn;
+    return false;
+#endif
+}
+
+bool
+ServerReading::mayGoOn(ServerReadings &all, RequestScheduler &scheduler, Request &request,
+                       const int64_t rest, const msfrs_time now)
 {
     if (afterPause_) // what came during the pause has had its time on the link
         scheduler.allowMore(request, ArrivalWatch::Arrived(*server_));
@@ -32,23 +48,23 @@ Msfrs::ServerReading::mayGoOn(ServerReadings &all, msfrs::RequestScheduler &sche
 }
 
 void
-Msfrs::ServerReading::came(const int64_t bytes)
+ServerReading::came(const int64_t bytes)
 {
     untilFitting_ -= bytes;
     batch_.noteRead(bytes);
 }
 
 void
-Msfrs::ServerReading::pause(const int64_t rest, Ticket &ticket, void (Ticket::* const note)())
+ServerReading::pause(const int64_t rest, const ArrivalWatch::Note &note)
 {
     batch_.stop();
     debugs(97, 5, "pause " << server_);
     if (rest > 0)
-        arrivals_.start(server_, rest, ticket, note);
+        arrivals_.start(server_, rest, note);
 }
 
 bool
-Msfrs::ServerReading::silent(const msfrs::Exchange &exchange, const msfrs_time patience, const msfrs_time now)
+ServerReading::silent(const Exchange &exchange, const msfrs_time patience, const msfrs_time now)
 {
     if (exchange.silentAt(srtt_, patience) > now)
         return false;
@@ -64,22 +80,24 @@ Msfrs::ServerReading::silent(const msfrs::Exchange &exchange, const msfrs_time p
 }
 
 void
-Msfrs::ServerReading::freeze(const Comm::ConnectionPointer &client)
+ServerReading::freeze(const Comm::ConnectionPointer &client)
 {
     serverTimeout_.freeze(server_);
     clientTimeout_.freeze(client);
 }
 
 void
-Msfrs::ServerReading::thaw(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client)
+ServerReading::thaw(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client)
 {
     serverTimeout_.thaw(server);
     clientTimeout_.thaw(client);
 }
 
 void
-Msfrs::ServerReading::thaw()
+ServerReading::thaw()
 {
     serverTimeout_.thaw();
     clientTimeout_.thaw();
 }
+
+} // namespace msfrs::squid

@@ -7,7 +7,6 @@
 
 #include "comm/Connection.h"
 #include "exchange/exchange.h"
-#include "msfrs/forward.h"
 #include "msfrs/reading/ArrivalWatch.h"
 #include "msfrs/reading/FrozenTimeout.h"
 #include "msfrs/reading/ReadBatch.h"
@@ -15,7 +14,7 @@
 
 #include <cstdint>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// What the readings of all servers have in common.
@@ -35,6 +34,9 @@ struct ServerReadings {
 class ServerReading
 {
 public:
+    /// whether what comes from there does not come over the link: from a cache_peer with no-delay
+    static bool NearBy(const Comm::Connection &);
+
     /// This server's connection is going to be read.
     void setServer(const Comm::ConnectionPointer &server) { server_ = server; }
 
@@ -47,7 +49,7 @@ public:
     /// While it is our turn: whether the server may be read on. If so, its connection is prepared for that; otherwise
     /// the scheduler has given our place to another.
     /// \param rest bytes that are still to be read, negative: unknown
-    bool mayGoOn(ServerReadings &, msfrs::RequestScheduler &, msfrs::Request &, int64_t rest, msfrs_time now);
+    bool mayGoOn(ServerReadings &, RequestScheduler &, Request &, int64_t rest, msfrs_time now);
 
     /// bytes were read
     void came(int64_t bytes);
@@ -58,7 +60,7 @@ public:
     /// Our turn is over.
     /// \param rest bytes that are still to be read, negative: unknown
     /// \param note is called when these have arrived, or as much as ever will, if that can be noticed
-    void pause(int64_t rest, Ticket &, void (Ticket::*note)());
+    void pause(int64_t rest, const ArrivalWatch::Note &note);
 
     /// The pause is over, or nobody wants to know what arrives any more.
     void endPause() { arrivals_.stop(); }
@@ -67,8 +69,8 @@ public:
     void stop() { batch_.stop(); }
 
     /// Whether the server has been silent for long enough at `now`.
-    /// \param patience see msfrs::Exchange::silentAt()
-    bool silent(const msfrs::Exchange &, msfrs_time patience, msfrs_time now);
+    /// \param patience see Exchange::silentAt()
+    bool silent(const Exchange &, msfrs_time patience, msfrs_time now);
 
     /// Neither the server's timeout runs nor the client's.
     /// \param client for tunnels only: a client that gets nothing because of us
@@ -89,6 +91,6 @@ private:
     int64_t window_ = 0;           ///< what the server may have on its way, bytes; 0: not looked at yet
 };
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_READING_SERVERREADING_H */

@@ -15,6 +15,9 @@
 #include <linux/tcp.h>
 #include <sys/socket.h>
 
+namespace msfrs::squid
+{
+
 static void
 Set(const Comm::Connection &conn, const int level, const int option, const char * const name, const int value)
 {
@@ -25,7 +28,7 @@ Set(const Comm::Connection &conn, const int level, const int option, const char 
 }
 
 void
-Msfrs::SetLowWater(const Comm::Connection &conn, const int bytes)
+SetLowWater(const Comm::Connection &conn, const int bytes)
 {
     Set(conn, SOL_SOCKET, SO_RCVLOWAT, "SO_RCVLOWAT", bytes);
 }
@@ -39,19 +42,19 @@ Get(const Comm::Connection &conn, const int option)
 }
 
 int
-Msfrs::LowWater(const Comm::Connection &conn)
+LowWater(const Comm::Connection &conn)
 {
     return Get(conn, SO_RCVLOWAT);
 }
 
 int
-Msfrs::ReceiveBuffer(const Comm::Connection &conn)
+ReceiveBuffer(const Comm::Connection &conn)
 {
     return Get(conn, SO_RCVBUF);
 }
 
-Msfrs::PathInfo
-Msfrs::Path(const Comm::Connection &conn)
+PathInfo
+Path(const Comm::Connection &conn)
 {
     PathInfo path;
 #if defined(TCP_INFO)
@@ -76,13 +79,13 @@ Msfrs::Path(const Comm::Connection &conn)
 }
 
 void
-Msfrs::SetReceiveBuffer(const Comm::Connection &conn, const int bytes)
+SetReceiveBuffer(const Comm::Connection &conn, const int bytes)
 {
     Set(conn, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", bytes);
 }
 
 void
-Msfrs::SetWindowClamp(const Comm::Connection &conn, const int bytes)
+SetWindowClamp(const Comm::Connection &conn, const int bytes)
 {
 #if defined(TCP_WINDOW_CLAMP)
     Set(conn, IPPROTO_TCP, TCP_WINDOW_CLAMP, "TCP_WINDOW_CLAMP", bytes);
@@ -91,3 +94,5 @@ Msfrs::SetWindowClamp(const Comm::Connection &conn, const int bytes)
     (void)bytes;
 #endif
 }
+
+} // namespace msfrs::squid

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace Msfrs
+namespace msfrs::squid
 {
 
 /// Has the kernel wake us no earlier than so many bytes (positive) wait on a connection, or its stream has ended.
@@ -38,6 +38,6 @@ void SetReceiveBuffer(const Comm::Connection &, int bytes);
 /// smaller does so as it is used.
 void SetWindowClamp(const Comm::Connection &, int bytes);
 
-} // namespace Msfrs
+} // namespace msfrs::squid
 
 #endif /* SQUID_SRC_MSFRS_READING_SOCKETOPTIONS_H */
