@@ -41,7 +41,6 @@ struct Held {
     bool congested = false; ///< the AQM has marked it
     uint32_t headers = 0;  ///< bytes of each segment that are not payload
     size_t cls = 0;        ///< index into Config::classes
-    uint64_t order = 0;    ///< of arrival
     msfrs_time since = 0;
     std::vector<uint8_t> bytes; ///< the packet; only with functions
 };
@@ -78,7 +77,8 @@ public:
     std::optional<msfrs_time> next() const;
 
     /// From now on by another configuration: what waits is classified anew, and keeps its order within a flow. It is
-    /// not judged again.
+    /// not judged again. Classes of the same name and their flows keep what the scheduler has counted, while that stays
+    /// the same one. \throws PluginError
     void replace(std::unique_ptr<Schedule>, msfrs_time now);
     /// Lets everything go that waits, in the scheduler's order, without pace.
     void flush(msfrs_time now);
@@ -125,7 +125,7 @@ private:
     static constexpr size_t MostProcessed = 4;
     std::deque<msfrs_item *> processed_;
     bool processorIdle_ = true;
-    uint64_t arrivals_ = 0, unreadable_ = 0;
+    uint64_t unreadable_ = 0;
     std::optional<msfrs_time> retry_; ///< when the scheduler wants to be asked again
     std::function<bool(msfrs_item &)> victim_; ///< drops one that waits
     Engine::Lost lost_;                        ///< drops one whose turn has come
