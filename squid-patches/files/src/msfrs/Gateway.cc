@@ -99,7 +99,8 @@ Msfrs::Gateway::Configure()
             ThisGateway->change(config);
         else
             ThisGateway = new Gateway(config);
-        ThisGateway->readings.buffers.check(*ThisGateway->scheduler_);
+        if (ThisGateway->scheduler_) // it may have failed on the way
+            ThisGateway->readings.buffers.check(*ThisGateway->scheduler_);
         debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << config.rate << " bit/s");
         if (config.maxWait >= Config.Timeout.read * Second)
             debugs(97, DBG_IMPORTANT, "WARNING: msfrs_queue max_wait should be below read_timeout");
@@ -163,8 +164,16 @@ void
 Msfrs::Gateway::change(const msfrs::RequestConfig &config)
 {
     if (scheduler_) {
-        const AsRoot forPlugins;
-        scheduler_->reconfigure(config, Now());
+        try {
+            const AsRoot forPlugins;
+            scheduler_->reconfigure(config, Now());
+        } catch (const msfrs::ConfigError &) {
+            throw;
+        } catch (const std::exception &e) {
+            config_ = config;
+            failed("reconfigure", e.what());
+            return;
+        }
         config_ = config;
     } else { // reconfiguring after a failure
         const auto previous = config_;
