@@ -400,7 +400,8 @@ void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
         idleSince_ = now;
 }
 
-void Engine::enterService(ItemRecord &item, const msfrs_time now)
+/// The engine's part of that; the scheduler is to be told.
+void Engine::beginService(ItemRecord &item)
 {
     ++item.flow->in_service;
     for (auto c = item.flow->cls; c; c = c->parent)
@@ -408,6 +409,11 @@ void Engine::enterService(ItemRecord &item, const msfrs_time now)
     if (cost_ == Cost::Measured)
         std::fill_n(costsOf(item).used, resources_, 0);
     Count(totals_.inService, offeredCost(item));
+}
+
+void Engine::enterService(ItemRecord &item, const msfrs_time now)
+{
+    beginService(item);
     schedOps_->picked(schedState_, &item, now);
 }
 

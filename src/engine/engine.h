@@ -130,7 +130,8 @@ public:
     Offer offer(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, msfrs_item *&item,
                 const std::function<bool(msfrs_item &)> &victim = {}, uint32_t flags = 0,
                 int64_t remaining = MSFRS_UNKNOWN);
-    /// Takes in an item that is not to be judged: work that must not wait, or that comes from another engine.
+    /// Takes in an item that is not to be judged: work that must not wait, or that goes on after a pause. What comes
+    /// from another engine: engine/migrate.h.
     /// \param attained cost charged to it so far
     /// \param remaining as expect() takes it
     msfrs_item *adopt(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, int64_t attained, bool inService,
@@ -182,6 +183,7 @@ public:
     std::string auditLaws() const;
 
 private:
+    friend class Migration; ///< migrate.cc
     struct ClassRecord;
     struct ItemRecord;
     struct ItemCosts;
@@ -198,6 +200,7 @@ private:
     void unlink(msfrs_item &);
     void enterQueue(ItemRecord &, msfrs_time now);
     void leaveQueue(ItemRecord &, msfrs_time now);
+    void beginService(ItemRecord &);
     void enterService(ItemRecord &, msfrs_time now);
     void leaveService(msfrs_item &);
     bool letsGo(ItemRecord &, msfrs_time now);

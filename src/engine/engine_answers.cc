@@ -9,11 +9,6 @@ namespace msfrs {
 
 namespace {
 
-[[noreturn]] void Fail(const msfrs_plugin &p, const std::string &answer)
-{
-    throw PluginError((p.kind == MSFRS_AQM ? "AQM " : "scheduler ") + std::string(p.name) + " is wrong: " + answer);
-}
-
 /// \param verdict as a number: what is beyond its enum must not be taken for one of it
 std::string UnknownVerdict(const int verdict, const char *const call, const char *const allowed)
 {
@@ -21,6 +16,11 @@ std::string UnknownVerdict(const int verdict, const char *const call, const char
 }
 
 } // namespace
+
+void FailPlugin(const msfrs_plugin &p, const std::string &answer)
+{
+    throw PluginError((p.kind == MSFRS_AQM ? "AQM " : "scheduler ") + std::string(p.name) + " is wrong: " + answer);
+}
 
 Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const host, msfrs_time now,
                             msfrs_item *&item, const std::function<bool(msfrs_item &)> &victim, const uint32_t flags,
@@ -44,12 +44,12 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
         verdict = aqmOps_->admit(aqmState_, record, &v, now, &chosen);
         if (verdict < MSFRS_ACCEPT || verdict > MSFRS_DROP_BOTH) {
             turnAway();
-            Fail(*aqm(), UnknownVerdict(verdict, "admit", "0 (ACCEPT) to 3 (DROP_BOTH)"));
+            FailPlugin(*aqm(), UnknownVerdict(verdict, "admit", "0 (ACCEPT) to 3 (DROP_BOTH)"));
         }
         if (verdict == MSFRS_DROP_BOTH && chosen) {
             if (!isQueued(*chosen)) {
                 turnAway();
-                Fail(*aqm(), "admit named a victim that is not queued");
+                FailPlugin(*aqm(), "admit named a victim that is not queued");
             }
             if (!victim || victim(*chosen))
                 remove(*chosen, now, MSFRS_DROPPED);
@@ -88,7 +88,7 @@ bool Engine::letsGo(ItemRecord &item, const msfrs_time now)
     case MSFRS_MARK: item.set(ItemRecord::Marked, item.flags & MSFRS_ECN_CAPABLE); return isMarked(item);
     }
     enterService(item, now);
-    Fail(*aqm(), UnknownVerdict(verdict, "dequeued", "0 (ACCEPT), 1 (DROP) and 2 (MARK)"));
+    FailPlugin(*aqm(), UnknownVerdict(verdict, "dequeued", "0 (ACCEPT), 1 (DROP) and 2 (MARK)"));
 }
 
 msfrs_item *Engine::pick(msfrs_time now, const msfrs_pick mode, msfrs_time &wakeAt, const Lost &lost)
@@ -102,12 +102,13 @@ msfrs_item *Engine::pick(msfrs_time now, const msfrs_pick mode, msfrs_time &wake
         const auto chosen = schedOps_->pick(schedState_, now, mode, &wakeAt);
         if (!chosen) {
             if (mode == MSFRS_PICK_ANY && wakeAt <= now)
-                Fail(scheduler(), "pick named neither an item, of a backlog, nor a time to come");
+                FailPlugin(scheduler(), "pick named neither an item, of a backlog, nor a time to come");
             return nullptr;
         }
         if (!isQueued(*chosen) || (mode == MSFRS_PICK_FRESH && chosen->attained > 0))
-            Fail(scheduler(), isQueued(*chosen) ? "pick named an item that has had service, asked for a fresh one"
-                                                : "pick named an item that is not queued");
+            FailPlugin(scheduler(), isQueued(*chosen)
+                                        ? "pick named an item that has had service, asked for a fresh one"
+                                        : "pick named an item that is not queued");
         auto &record = static_cast<ItemRecord &>(*chosen);
         leaveQueue(record, now);
         if (letsGo(record, now)) {

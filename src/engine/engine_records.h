@@ -14,6 +14,9 @@ using State = std::unique_ptr<unsigned char[]>;
 inline void Count(Tally &t, const int64_t cost) { ++t.items; t.cost += cost; }
 inline void Uncount(Tally &t, const int64_t cost) { --t.items; t.cost -= cost; }
 
+/// \throws PluginError
+[[noreturn]] void FailPlugin(const msfrs_plugin &, const std::string &answer);
+
 /// What a flow has beside what the scheduling looks at.
 struct FlowAccount {
     std::string name;

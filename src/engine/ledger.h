@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The ledger: what several schedulers on one link must agree on. One worker keeps it in its own memory
-/// (LocalLedger); the interface is all that the engine and the window know, so that workers, and later
-/// gateways, can share one.
+/// The ledger: the counters that several schedulers on one link must agree on. One engine keeps them in its process's
+/// memory (LocalLedger); the interface is all that it knows, so that workers, and later gateways, can share one.
+/// Schedulers alone write them.
 #ifndef MSFRS_ENGINE_LEDGER_H
 #define MSFRS_ENGINE_LEDGER_H
 
@@ -11,7 +11,7 @@
 
 namespace msfrs {
 
-/// Window figures shared by all who release onto the link.
+/// Window figures of all who release onto the link.
 struct LedgerWindow {
     uint32_t outstanding = 0; ///< W: items released and neither paused nor done
     double limit = 1.0;       ///< W+: how many may be outstanding; real, >= 1
@@ -24,7 +24,6 @@ public:
     virtual double *service(uint32_t index) = 0;
     /// The virtual time that waking classes take.
     virtual double *virtualTime() = 0;
-    virtual LedgerWindow &window() = 0;
 };
 
 /// A ledger of one process.
@@ -37,12 +36,10 @@ public:
         return &services_[index];
     }
     double *virtualTime() override { return &virtualTime_; }
-    LedgerWindow &window() override { return window_; }
 
 private:
     std::deque<double> services_;
     double virtualTime_ = 0.0;
-    LedgerWindow window_;
 };
 
 } // namespace msfrs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// How RequestScheduler takes a new configuration over without losing a request.
+#include "engine/migrate.h"
 #include "engine/request_state.h"
 
 #include <algorithm>
@@ -17,61 +18,46 @@ bool RequestScheduler::Impl::SamePlugins(const RequestConfig &a, const RequestCo
 }
 
 /// Moves all that there is into a new engine: used when the plugins change or a class goes.
-void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Engine> next, const msfrs_time now)
+/// \throws PluginError and then all requests are where they were
+void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Ledger> counters,
+                                     std::unique_ptr<Engine> next, const msfrs_time now)
 {
-    std::map<std::string, std::pair<double, std::shared_ptr<ClassStats>>> old;
+    std::map<std::string, std::shared_ptr<ClassStats>> known;
     for (const auto &slot : slots)
-        old[slot.cls->name] = {*slot.cls->service, slot.stats};
+        known[slot.stats->name] = slot.stats;
+    std::map<std::string, size_t> places;
     std::vector<Slot> fresh;
-    std::vector<double> services;
     for (const auto &cls : c.classes) {
-        const auto known = old.find(cls.name);
-        services.push_back(known == old.end() ? *ledger.virtualTime() : known->second.first);
-        fresh.push_back({next->addClass(cls.name, cls.weight),
-                         known == old.end() ? std::make_shared<ClassStats>(cls.name) : known->second.second});
+        places[cls.name] = fresh.size();
+        const auto stats = known.count(cls.name) ? known[cls.name] : std::make_shared<ClassStats>(cls.name);
+        fresh.push_back({next->addClass(cls.name, cls.weight), stats});
     }
-    const double virtualTime = *ledger.virtualTime();
-    const auto joinClass = [&](Request &r, const char *const name) {
-        size_t to = c.defaultClass;
-        for (size_t n = 0; n < c.classes.size(); ++n) {
-            if (c.classes[n].name == name)
-                to = n;
+    const auto slotOf = [&](const std::string &name) -> const Slot & {
+        const auto found = places.find(name);
+        return fresh[found == places.end() ? c.defaultClass : found->second];
+    };
+    Passage passage;
+    for (const auto r : served)
+        passage.served.push_back(r->item);
+    passage.place = [&](const msfrs_item &i) {
+        const auto &flow = static_cast<const NamedFlow &>(*i.flow);
+        return Passage::Place{&next->flow(*slotOf(flow.cls->name).cls, flow.name()), {i.est[0]}};
+    };
+    passage.moved = [](msfrs_item &i) { static_cast<Request *>(i.host)->item = &i; };
+    if (const auto news = BeginsAnew(engine->scheduler(), next->scheduler()); !news.empty())
+        host.log(1, news);
+    Migrate(*engine, *next, passage, now);
+    for (const auto list : {&served, &waiting, &paused, &resting}) {
+        for (const auto r : *list) {
+            const auto &slot = slotOf(r->stats->name);
+            count(*r, -1);
+            r->stats = slot.stats;
+            count(*r, 1);
+            r->cls = slot.cls;
         }
-        count(r, -1);
-        r.stats = fresh[to].stats;
-        count(r, 1);
-        return to;
-    };
-    const auto move = [&](Request &r) {
-        const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
-        const auto to = joinClass(r, flow.cls->name);
-        const bool inService = r.state == Request::State::Served;
-        const auto past = r.item;
-        // What was charged for it already stays charged: counters of classes are taken over below.
-        const Estimate charged = {inService ? engine->unused(*past) : past->est[0]};
-        r.item = next->adopt(next->flow(*fresh[to].cls, flow.name()), charged.data(), &r, now, past->attained,
-                             inService, r.remaining);
-        if (inService)
-            engine->done(*past, now);
-        else
-            engine->remove(*past, now, MSFRS_GONE);
-    };
-    std::vector<Request *> all;
-    for (const auto list : {&served, &waiting, &paused})
-        all.insert(all.end(), list->begin(), list->end());
-    std::sort(all.begin(), all.end(), [](const Request *a, const Request *b) { return a->item->seq < b->item->seq; });
-    for (const auto r : all)
-        move(*r);
-    for (const auto r : resting)
-        r->cls = fresh[joinClass(*r, r->cls->name)].cls;
-    // To the new plugin every move was an idle class that woke: what that made of the counters is undone, and
-    // setWeight() has it look at them again.
-    *ledger.virtualTime() = virtualTime;
-    for (size_t n = 0; n < fresh.size(); ++n) {
-        *fresh[n].cls->service = services[n];
-        next->setWeight(*fresh[n].cls, fresh[n].cls->weight);
     }
     engine = std::move(next);
+    ledger = std::move(counters);
     slots = std::move(fresh);
 }
 
@@ -85,13 +71,14 @@ void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time n
         keepEngine = keepEngine && std::any_of(next.classes.begin(), next.classes.end(), same);
     }
     // Everything that may throw comes before anything is changed.
-    auto engine = keepEngine ? nullptr : self.makeEngine(next);
+    std::unique_ptr<Ledger> ledger = std::make_unique<LocalLedger>();
+    auto engine = keepEngine ? nullptr : self.makeEngine(next, *ledger);
     const bool sameMeter = self.config.interface == next.interface && self.config.overhead == next.overhead &&
                            self.config.packetOverhead == next.packetOverhead;
     auto meter = sameMeter ? nullptr : self.makeMeter(next);
 
     if (engine) {
-        self.rebuild(next, std::move(engine), now);
+        self.rebuild(next, std::move(ledger), std::move(engine), now);
     } else {
         std::vector<Impl::Slot> slots;
         for (const auto &cls : next.classes) {

@@ -50,7 +50,7 @@ PluginPtr RequestScheduler::Impl::load(const PluginChoice &choice, const msfrs_k
     }
 }
 
-std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c)
+std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c, Ledger &counters)
 {
     Engine::Part sched, aqm;
     sched.plugin = load(c.arbiter, MSFRS_SCHED, c.pluginDir, arbiter);
@@ -64,7 +64,7 @@ std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &
     const Loaded nextArbiter{c.arbiter.name, c.pluginDir, sched.plugin};
     const Loaded nextAdmission{c.admission.name, c.pluginDir, aqm.plugin};
     // The hard limit is hold()'s business: a paused response must never be dropped by a count.
-    auto made = std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0, ledger,
+    auto made = std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0, counters,
                                          EngineHost{host.log, host.random});
     arbiter = nextArbiter;
     admission = nextAdmission;

@@ -153,8 +153,9 @@ public:
     ~RequestScheduler();
 
     /// Takes a new configuration over without losing a request: classes are matched by name, and a request
-    /// of a class that is gone moves to the default class. The arbiter and admission plugins may change too.
-    /// \throws ConfigError and then nothing has changed
+    /// of a class that is gone moves to the default class. The arbiter and admission plugins may change too; classes
+    /// and users keep their counters while the arbiter stays the same (engine/migrate.h).
+    /// \throws ConfigError and then nothing has changed; PluginError, as every call may: the scheduler is to be freed
     void reconfigure(const RequestConfig &, msfrs_time now);
 
     /// Queues a request. May call owner.granted() before it returns.

@@ -59,8 +59,8 @@ public:
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config((CheckRequestConfig(c), c)), host(h), meter(makeMeter(c)), engine(makeEngine(c)),
-        rate(WindowOf(c), ledger.window(), now, meter->total())
+        config((CheckRequestConfig(c), c)), host(h), ledger(std::make_unique<LocalLedger>()), meter(makeMeter(c)),
+        engine(makeEngine(c, *ledger)), rate(WindowOf(c), window, now, meter->total())
     {
         for (const auto &cls : c.classes)
             slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
@@ -79,10 +79,10 @@ struct RequestScheduler::Impl {
 
     /// Loads a plugin. One that runs and cannot be loaded again stays: its file may have gone.
     PluginPtr load(const PluginChoice &, msfrs_kind, const std::string &dir, const Loaded &running) const;
-    std::unique_ptr<Engine> makeEngine(const RequestConfig &);
+    std::unique_ptr<Engine> makeEngine(const RequestConfig &, Ledger &);
     std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
     static bool SamePlugins(const RequestConfig &, const RequestConfig &);
-    void rebuild(const RequestConfig &, std::unique_ptr<Engine>, msfrs_time now);
+    void rebuild(const RequestConfig &, std::unique_ptr<Ledger>, std::unique_ptr<Engine>, msfrs_time now);
 
     std::list<Request *> &listOf(const Request &r)
     {
@@ -151,7 +151,8 @@ struct RequestScheduler::Impl {
 
     RequestConfig config;
     RequestHost host;
-    LocalLedger ledger;
+    LedgerWindow window;
+    std::unique_ptr<Ledger> ledger;               ///< the engine's
     Loaded arbiter, admission;
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;

@@ -84,6 +84,7 @@ struct Sizes {
     size_t plugin, sched, aqm;
 };
 constexpr Sizes SizesOf[] = {
+    {offsetof(msfrs_plugin, keeps), offsetof(msfrs_sched_ops, save), sizeof(msfrs_aqm_ops)},
     {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)},
 };
 static_assert(sizeof(SizesOf) / sizeof(*SizesOf) == MSFRS_ABI_MINOR + 1);
@@ -163,6 +164,13 @@ PluginPtr Take(std::unique_ptr<const SharedObject> object, const msfrs_plugin &d
                                                    p.sched->removed);
     if (!complete)
         throw ConfigError("plugin " + path + " lacks a name, a table or an operation that its kind must have");
+    const auto ops = p.sched;
+    const int keeping = ops ? (ops->save != nullptr) + (ops->restore != nullptr) + (ops->resumed != nullptr) : 0;
+    if (keeping != (p.keeps > 0 ? 3 : 0)) {
+        throw ConfigError("plugin " + path + " has keeps=" + std::to_string(p.keeps) + " and " +
+                          std::to_string(keeping) + " of save, restore and resumed; allowed are a scheduler with "
+                          "keeps > 0 and all three, or neither");
+    }
     return plugin;
 }
 

@@ -33,10 +33,12 @@
  * may grow at any time, since a plugin has only pointers to them. The rows of parameters and gauges do not change.
  *
  * A plugin that answers what it must not (an item that is not queued, a verdict that there is not, a time to wake that
- * is not to come) has failed: the host ends it and goes on without.
+ * is not to come, a figure that is no number) has failed: the host ends it and goes on without.
  *
  *     2.0   against 1: msfrs_aqm_ops::dequeued answers with a verdict, and comes before sched.picked; time never goes
  *           back
+ *     2.1   msfrs_plugin::keeps, and save, restore and resumed of msfrs_sched_ops: what classes and flows have had goes
+ *           on in another instance
  */
 #ifndef MSFRS_PLUGIN_H
 #define MSFRS_PLUGIN_H
@@ -50,10 +52,11 @@ extern "C" {
 
 #define MSFRS_PLUGIN_MAGIC 0x4d534652u /* "MSFR" */
 #define MSFRS_ABI_MAJOR 2
-#define MSFRS_ABI_MINOR 0
+#define MSFRS_ABI_MINOR 1
 #define MSFRS_RESOURCES 4  /**< cost dimensions of an item; 0 is always bytes on the link */
 #define MSFRS_SYMBOL "msfrs_plugin" /**< the one exported symbol */
 #define MSFRS_UNKNOWN (-1) /**< as msfrs_item::remaining: nobody has said */
+#define MSFRS_MOST_KEPT 16 /**< figures of one owner that `save` may give */
 
 /** Nanoseconds of a monotonic clock of the host. Never negative, never goes back. */
 typedef int64_t msfrs_time;
@@ -188,6 +191,23 @@ enum msfrs_reason {
     MSFRS_SHUTDOWN = 4 /**< the host ends; `now` is that of the latest call */
 };
 
+/** Whose figures they are: one of these, or, if all are NULL, the instance's own. */
+struct msfrs_owner {
+    struct msfrs_class *cls;
+    struct msfrs_flow *flow;
+    struct msfrs_item *item;
+};
+
+/** What `save` is lent, for the call alone. */
+struct msfrs_move {
+    void *ctx;
+    /** Takes what an owner is to go on with: 1..MSFRS_MOST_KEPT finite numbers. Once for each owner at most. */
+    void (*put)(void *ctx, const struct msfrs_owner *whose, const double *figures, uint32_t n);
+    struct msfrs_class *const *classes; uint32_t n_classes; /**< those that the plugin was told of */
+    struct msfrs_flow *const *flows; uint32_t n_flows;      /**< idle ones included */
+    struct msfrs_item *const *served; uint32_t n_served;    /**< in service */
+};
+
 /**
  * A scheduler. `enqueued`, `pick`, `picked` and `removed` are required. Any other may be NULL: then the default in its
  * comment applies.
@@ -248,6 +268,26 @@ struct msfrs_sched_ops {
     /** i->remaining has changed from `old` (bytes, or MSFRS_UNKNOWN) while the item is queued or in service. If it is
      *  queued, it already has its new place in the flow's queue by `before`. (Default: nothing.) */
     void (*expected)(void *inst, struct msfrs_item *i, int64_t old, msfrs_time now);
+
+    /* The next three are all there, with msfrs_plugin::keeps, or none is. A host that takes a new configuration may
+     * make a new engine and move all work there. Where the scheduler is the same before and after (`name`, `keeps`;
+     * parameters may differ), the calls are: `save` of the old instance; of the new one, which has its classes,
+     * `restore` for every owner that goes on, in the order in which `save` put them, but for items; `resumed` for every
+     * item that goes on in its class and flow, in the order of seq; `restore` for items; then `enqueued`, and `picked`
+     * if it is in service, for items that come to another class or flow than they had, likewise. Classes and flows go
+     * on where there are some of their names. The old instance ends as any. Between two schedulers that are not the
+     * same, and without these operations, nothing is handed over: all items come by `enqueued` and `picked`, in the
+     * order of seq, to an instance that starts from zero. */
+
+    /** Gives by move->put what is not to be lost: counters, debts, credits, places in a round. Changes nothing. Times
+     *  as differences to now. (Default: nothing is kept.) */
+    void (*save)(void *inst, const struct msfrs_move *move, msfrs_time now);
+    /** An owner goes on with what another instance has saved of it. A class or flow has no item yet, and may get none.
+     *  Returns 0, or -1 if these are no figures that `save` gives: the plugin has failed. */
+    int (*restore)(void *inst, const struct msfrs_owner *whose, const double *figures, uint32_t n, msfrs_time now);
+    /** An item that the saved instance had stands where it stood: in its flow's queue, or, if `served`, in service; all
+     *  counters include it. What was restored counts it already: nobody wakes, and nothing is spent. */
+    void (*resumed)(void *inst, struct msfrs_item *i, int served, msfrs_time now);
 };
 
 /** The queue as an AQM may see it: read-only. */
@@ -320,6 +360,8 @@ struct msfrs_plugin {
     const struct msfrs_sched_ops *sched; /**< for MSFRS_SCHED, otherwise NULL */
     const struct msfrs_aqm_ops *aqm;     /**< for MSFRS_AQM, otherwise NULL */
     uint32_t ops_size;    /**< sizeof(struct msfrs_sched_ops) or sizeof(struct msfrs_aqm_ops) */
+    uint32_t keeps;       /**< > 0: a scheduler that saves and restores; another number where figures mean something
+                               else than before. 0: it starts from zero each time, as every AQM */
 };
 
 #ifdef __cplusplus

@@ -30,6 +30,7 @@ public:
     using Instance = ClassRound<ClassState>;
 
     static constexpr uint32_t ParamCount = Shares ? 2 : 1;
+    static constexpr uint32_t Keeps = 1; ///< msfrs_plugin::keeps: what Save() puts
     static const msfrs_param Params[2];
     static const msfrs_sched_ops Ops;
 
@@ -95,6 +96,34 @@ private:
     }
 
     static void Gauges(void *, const msfrs_class *const c, double *const out) { out[0] = c ? StateOf(c).deficit : 0; }
+
+    /// Who is in no round has nothing to be kept.
+    static void Save(void *const inst, const msfrs_move *const move, msfrs_time)
+    {
+        Self(inst).save(*move);
+        for (uint32_t n = 0; n < move->n_classes; ++n) {
+            StateOf(move->classes[n]).members.save([&](const FlowState &f, const auto &figures) {
+                Put(*move, {nullptr, f.flow, nullptr}, figures);
+            });
+        }
+    }
+
+    static int Restore(void *const inst, const msfrs_owner *const whose, const double *const figures, const uint32_t n,
+                       msfrs_time)
+    {
+        if (whose->cls)
+            return Self(inst).restore(StateOf(whose->cls), figures, n);
+        if (!whose->flow || n != Members<FlowState>::Figures)
+            return -1;
+        StateOf(whose->flow->cls).members.restore(StateOf(whose->flow), figures);
+        return 0;
+    }
+
+    static void Resumed(void *const inst, msfrs_item *const i, const int served, const msfrs_time now)
+    {
+        if (!served)
+            Enqueued(inst, i, now);
+    }
 };
 
 template <template <class> class Members, class FlowTurn, bool Shares>
@@ -103,7 +132,7 @@ const msfrs_param ClassFlows<Members, FlowTurn, Shares>::Params[2] = {QuantumPar
 template <template <class> class Members, class FlowTurn, bool Shares>
 const msfrs_sched_ops ClassFlows<Members, FlowTurn, Shares>::Ops = {
     Init, nullptr, ClassAdded, nullptr, ClassRemoved, FlowAdded, FlowRemoved, FlowForgettable, nullptr,
-    Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges, nullptr,
+    Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges, nullptr, Save, Restore, Resumed,
 };
 
 } // namespace msfrs

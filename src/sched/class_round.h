@@ -6,6 +6,7 @@
 #define MSFRS_SCHED_CLASS_ROUND_H
 
 #include "plugin/msfrs_plugin.h"
+#include "sched/kept.h"
 #include "sched/round.h"
 
 namespace msfrs {
@@ -82,6 +83,22 @@ public:
             c.members.spend(m, amount);
     }
     void forget(ClassState &c) { classes_.forget(c); }
+
+    /// Saves places and deficits of the classes, in the order of their turns.
+    void save(const msfrs_move &move) const
+    {
+        classes_.save([&](const ClassState &c, const auto &figures) {
+            Put(move, {c.cls, nullptr, nullptr}, figures);
+        });
+    }
+    /// \returns as msfrs_sched_ops::restore
+    int restore(ClassState &c, const double *const figures, const uint32_t n)
+    {
+        if (n != Round<ClassState>::Figures)
+            return -1;
+        classes_.restore(c, figures);
+        return 0;
+    }
 
 private:
     double quantum_;

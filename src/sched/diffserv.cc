@@ -23,8 +23,10 @@
 /// Cost: O(classes) a pick, O(1) besides.
 #include "plugin/msfrs_plugin.h"
 #include "sched/item_list.h"
+#include "sched/kept.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -167,6 +169,28 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t
 
 void Gauges(void *, const msfrs_class *const c, double *const out) { out[0] = c ? StateOf(c).credit : 0; }
 
+constexpr uint32_t Keeps = 1; ///< msfrs_plugin::keeps: what follows
+
+void Save(void *const inst, const msfrs_move *const move, msfrs_time)
+{
+    for (const auto *const c : Self(inst).classes)
+        msfrs::Put(*move, {c->cls, nullptr, nullptr}, std::array{c->credit});
+}
+
+int Restore(void *, const msfrs_owner *const whose, const double *const figures, const uint32_t n, msfrs_time)
+{
+    if (!whose->cls || n != 1)
+        return -1;
+    StateOf(whose->cls).credit = figures[0];
+    return 0;
+}
+
+void Resumed(void *const inst, msfrs_item *const i, const int served, const msfrs_time now)
+{
+    if (!served)
+        Enqueued(inst, i, now);
+}
+
 const msfrs_param Params[] = {
     {"quantum", MSFRS_INT, "bytes", "1500", 1, 1e9, nullptr, "credit that a class of weight 1 gets at a replenishment"},
     {"strict", MSFRS_BOOL, "", "off", 0, 0, nullptr, "whether the class called ef goes before all others"},
@@ -178,7 +202,7 @@ const msfrs_gauge GaugeTable[] = {
 
 const msfrs_sched_ops Ops = {
     Init, Fini, ClassAdded, ClassChanged, ClassRemoved, nullptr, nullptr, nullptr, nullptr,
-    Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges,
+    Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges, nullptr, Save, Restore, Resumed,
 };
 
 } // namespace
@@ -189,5 +213,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "Lin, Lin, Yang, Lin, DiffServ edge routers over network processors (2003), section Scheduler",
     sizeof(Instance), sizeof(ClassState), 0, sizeof(msfrs::ItemLinks),
     Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    &Ops, nullptr, sizeof(Ops),
+    &Ops, nullptr, sizeof(Ops), Keeps,
 };

@@ -38,5 +38,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "Shreedhar, Varghese, Efficient fair queuing using deficit round-robin (1996)",
     sizeof(Drr::Instance), sizeof(Drr::ClassState), sizeof(Drr::FlowState), 0,
     Drr::Params, Drr::ParamCount, &msfrs::DeficitGauge, 1, &Drr::Ops, nullptr,
-    sizeof(Drr::Ops),
+    sizeof(Drr::Ops), Drr::Keeps,
 };

@@ -29,5 +29,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "fq", "flow queueing: a round robin between flows in which new ones go first, classes by weight",
     "Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290 (2018), section 4.2",
     sizeof(Fq::Instance), sizeof(Fq::ClassState), sizeof(Fq::FlowState), 0,
-    Fq::Params, Fq::ParamCount, &msfrs::DeficitGauge, 1, &Fq::Ops, nullptr, sizeof(Fq::Ops),
+    Fq::Params, Fq::ParamCount, &msfrs::DeficitGauge, 1, &Fq::Ops, nullptr, sizeof(Fq::Ops), Fq::Keeps,
 };

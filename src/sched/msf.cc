@@ -47,6 +47,7 @@
 /// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
 /// wake=paper is O(classes), and so is a release while anything of favour= is left, or with ahead=inf.
 #include "sched/msf_choice.h"
+#include "sched/msf_moves.h"
 
 #include <cstdio>
 #include <new>
@@ -359,7 +360,7 @@ const msfrs_gauge GaugeTable[] = {
 
 const msfrs_sched_ops Ops = {
     Init, Fini, ClassAdded, ClassChanged, ClassRemoved, FlowAdded, FlowRemoved, FlowForgettable, Before,
-    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges, Expected,
+    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges, Expected, Save, Restore, Resumed,
 };
 
 } // namespace
@@ -372,5 +373,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     sizeof(msfrs::msf::Instance), sizeof(msfrs::msf::ClassState), sizeof(msfrs::msf::FlowState),
     sizeof(msfrs::msf::ItemState), msfrs::msf::Params, sizeof(msfrs::msf::Params) / sizeof(*msfrs::msf::Params),
     msfrs::msf::GaugeTable, sizeof(msfrs::msf::GaugeTable) / sizeof(*msfrs::msf::GaugeTable),
-    &msfrs::msf::Ops, nullptr, sizeof(msfrs::msf::Ops),
+    &msfrs::msf::Ops, nullptr, sizeof(msfrs::msf::Ops), msfrs::msf::Keeps,
 };

@@ -183,6 +183,12 @@ public:
         if (bytes < 0 || waits_)
             set(left(now) - bytes, now);
     }
+    /// Starts with so many bytes. Nobody waits yet.
+    void restore(const double bytes, const msfrs_time now)
+    {
+        set(bytes, now);
+        waits_ = false;
+    }
     /// Whether anybody waits from now on.
     void settle(const bool waits, const msfrs_time now)
     {

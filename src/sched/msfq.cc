@@ -35,9 +35,11 @@
 ///
 /// Cost: O(1) to enqueue on a backlogged flow, otherwise O(log flows of the class + log classes).
 #include "plugin/msfrs_plugin.h"
+#include "sched/kept.h"
 #include "sched/tag_heap.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <vector>
 
@@ -77,7 +79,20 @@ public:
             slots_[m.slot] = {&m, nullptr, 0};
         }
     }
-    void remove(const Member &m) { free_.push_back(m.slot); }
+    void remove(const Member &m)
+    {
+        slots_[m.slot].member = nullptr;
+        free_.push_back(m.slot);
+    }
+    /// All that have been added, in the order which decides between equal tags.
+    template <class Visit>
+    void each(const Visit &visit) const
+    {
+        for (const auto &slot : slots_) {
+            if (slot.member)
+                visit(*slot.member);
+        }
+    }
 
     /// m has something queued again.
     /// \param head its next item; \param cost bytes of that; \param rate of m, > 0
@@ -145,6 +160,27 @@ public:
         }
         return virtualTime_;
     }
+
+    /// What is saved of a member, and of the level.
+    double saved(const Member &m) const { return m.epoch == epoch_ ? m.tag : 0; }
+    double saved() const { return virtualTime_; }
+    /// ... and whether it is this item that is in service, and with what tag.
+    double savedTag(const msfrs_item *const item) const { return serving_ == item ? servingTag_ : NotServed; }
+    static constexpr double NotServed = -1;
+    void restore(Member &m, const double tag)
+    {
+        m.epoch = epoch_;
+        m.tag = tag;
+    }
+    void restore(const double virtualTime) { virtualTime_ = virtualTime; }
+    void restoreTag(const msfrs_item *const item, const double tag)
+    {
+        if (tag == NotServed)
+            return;
+        serving_ = item;
+        servingTag_ = tag;
+    }
+
     bool carriesNothing(const Member &m) const { return m.epoch != epoch_ || m.tag <= virtualTime_; }
 
 private:
@@ -226,6 +262,13 @@ void Leave(Instance &self, const msfrs_flow &f)
         self.classes.rest(cls);
 }
 
+/// Something of the class is queued or in service.
+void Activate(Instance &self, ClassState &c)
+{
+    self.active += !c.active;
+    c.active = true;
+}
+
 /// After anything may have ended.
 void Idle(Instance &self, ClassState &c)
 {
@@ -292,10 +335,7 @@ void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
         cls.flows.ended(i);
         self.classes.ended(i);
     }
-    if (!cls.active) {
-        cls.active = true;
-        ++self.active;
-    }
+    Activate(self, cls);
     if (f.backlog > 1 && !self.perUser)
         return;
     if (f.backlog == 1)
@@ -361,7 +401,60 @@ void Done(void *const inst, msfrs_item *const i, msfrs_time)
 
 void Gauges(void *const inst, const msfrs_class *const c, double *const out)
 {
-    out[0] = c ? StateOf(c).tag : Self(inst).classes.virtualTime();
+    auto &classes = Self(inst).classes;
+    out[0] = c ? classes.saved(StateOf(c)) : classes.virtualTime();
+}
+
+constexpr uint32_t Keeps = 1; ///< msfrs_plugin::keeps: what follows
+
+/// Flows in the order in which they have been known: it decides between equals.
+void Save(void *const inst, const msfrs_move *const move, msfrs_time)
+{
+    const auto &self = Self(inst);
+    msfrs::Put(*move, {}, std::array{self.classes.saved()});
+    for (uint32_t n = 0; n < move->n_classes; ++n) {
+        const auto &c = StateOf(move->classes[n]);
+        msfrs::Put(*move, {c.cls, nullptr, nullptr}, std::array{self.classes.saved(c), c.flows.saved()});
+        c.flows.each([&](const FlowState &f) {
+            msfrs::Put(*move, {nullptr, f.flow, nullptr}, std::array{c.flows.saved(f)});
+        });
+    }
+    for (uint32_t n = 0; n < move->n_served; ++n) {
+        auto *const i = move->served[n];
+        msfrs::Put(*move, {nullptr, nullptr, i},
+                   std::array{StateOf(i->flow->cls).flows.savedTag(i), self.classes.savedTag(i)});
+    }
+}
+
+int Restore(void *const inst, const msfrs_owner *const whose, const double *const figures, const uint32_t n, msfrs_time)
+{
+    auto &self = Self(inst);
+    if (n != (whose->item || whose->cls ? 2 : 1))
+        return -1;
+    if (whose->item) {
+        StateOf(whose->item->flow->cls).flows.restoreTag(whose->item, figures[0]);
+        self.classes.restoreTag(whose->item, figures[1]);
+    } else if (whose->flow) {
+        StateOf(whose->flow->cls).flows.restore(StateOf(whose->flow), figures[0]);
+    } else if (whose->cls) {
+        self.classes.restore(StateOf(whose->cls), figures[0]);
+        StateOf(whose->cls).flows.restore(figures[1]);
+    } else {
+        self.classes.restore(figures[0]);
+    }
+    return 0;
+}
+
+void Resumed(void *const inst, msfrs_item *const i, const int served, msfrs_time)
+{
+    auto &self = Self(inst);
+    const auto &f = *i->flow;
+    auto &cls = StateOf(f.cls);
+    Activate(self, cls);
+    if (!served && f.backlog == 1)
+        Stand(StateOf(&f));
+    if (self.perUser || (!served && (f.cls->backlog == 1 || cls.flows.isFirst(StateOf(&f)))))
+        Stand(self, cls);
 }
 
 const msfrs_param Params[] = {
@@ -374,7 +467,7 @@ const msfrs_gauge GaugeTable[] = {
 
 const msfrs_sched_ops Ops = {
     Init, Fini, ClassAdded, ClassChanged, ClassRemoved, FlowAdded, FlowRemoved, FlowForgettable, nullptr,
-    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges,
+    Enqueued, Pick, Picked, Removed, Charged, Done, Gauges, nullptr, Save, Restore, Resumed,
 };
 
 } // namespace
@@ -385,5 +478,5 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     "Feng, Huang, Chu, A routing system using minimum starting-tag fair queueing; Chu, Hwang (1997)",
     sizeof(Instance), sizeof(ClassState), sizeof(FlowState), 0,
     Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
-    &Ops, nullptr, sizeof(Ops),
+    &Ops, nullptr, sizeof(Ops), Keeps,
 };

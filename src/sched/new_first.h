@@ -63,6 +63,29 @@ public:
         }
     }
 
+    template <class Visit>
+    void save(const Visit &visit) const
+    {
+        auto count = size_;
+        for (const Turn *const head : {new_, old_}) {
+            const Turn *turn = head;
+            for (bool more = head; more; more = turn != head && count > 0) {
+                const T &t = *static_cast<const T *>(turn);
+                visit(t, std::array<double, Figures>{t.deficit, t.fresh ? 1.0 : 0.0, t.unpaid ? 1.0 : 0.0});
+                turn = turn->next;
+                --count;
+            }
+        }
+    }
+    void restore(T &t, const double *const figures)
+    {
+        t.deficit = figures[0];
+        t.fresh = figures[1] != 0;
+        t.unpaid = figures[2] != 0;
+        push(t.fresh ? new_ : old_, t);
+    }
+    static constexpr uint32_t Figures = 3;
+
     template <class Cost, class Quantum>
     T &select(const Cost &, const Quantum &quantum)
     {

@@ -17,6 +17,7 @@
 #define MSFRS_SCHED_ROUND_H
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -73,6 +74,26 @@ public:
             t.deficit = 0;
         }
     }
+
+    /// Calls visit(t, figures) for each member in the order in which restore() is to get them.
+    template <class Visit>
+    void save(const Visit &visit) const
+    {
+        const Turn *turn = head_;
+        for (auto n = size_; n > 0; --n, turn = turn->next) {
+            visit(*static_cast<const T *>(turn),
+                  std::array<double, Figures>{turn->deficit, turn == head_ && granted_ ? 1.0 : 0.0});
+        }
+    }
+    /// t, which is out of the ring and has nothing queued, has a place there again. \param figures of save()
+    void restore(T &t, const double *const figures)
+    {
+        join(t);
+        t.deficit = figures[0];
+        if (head_ == &t)
+            granted_ = figures[1] != 0;
+    }
+    static constexpr uint32_t Figures = 2;
 
     /// The member whose turn it is. Somebody must be queued.
     /// \param cost of a queued member's next item, > 0; \param quantum of a member, > 0; both in bytes

@@ -216,6 +216,51 @@ def test_a_scheduler_whose_answers_are_wrong(place, slow_link):
         (gateway.directory / name).write_text('')
 
 
+#: Serves one user well, and says nonsense of what it keeps.
+FORGETFUL = '''
+#include "plugin/msfrs_plugin.h"
+static void enqueued(struct msfrs_flow **one, struct msfrs_item *i) { *one = i->flow; }
+static struct msfrs_item *pick(struct msfrs_flow **one) { return (*one)->head; }
+static void nothing() {}
+static void save(void *inst, const struct msfrs_move *move, msfrs_time now)
+{
+    const struct msfrs_owner whose = {0};
+    const double figure = 0.0 / 0.0;
+    move->put(move->ctx, &whose, &figure, 1);
+}
+static int restore() { return 0; }
+static const struct msfrs_sched_ops sched = { .enqueued = (void *)enqueued, .pick = (void *)pick,
+    .picked = (void *)nothing, .removed = (void *)nothing,
+    .save = save, .restore = (void *)restore, .resumed = (void *)nothing };
+__attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = {
+    .magic = MSFRS_PLUGIN_MAGIC, .abi_major = MSFRS_ABI_MAJOR, .abi_minor = MSFRS_ABI_MINOR,
+    .size = sizeof(struct msfrs_plugin), .kind = MSFRS_SCHED, .name = "other", .summary = "none", .paper = "none",
+    .inst_size = sizeof(void *), .sched = &sched, .ops_size = sizeof(sched), .keeps = 1,
+};
+'''
+
+
+@pytest.mark.sanitized
+@pytest.mark.link(users=(1, 1, 1))
+def test_a_scheduler_that_fails_while_squid_is_reconfigured(place, slow_link):
+    """Its requests go on without it; a change that is refused would leave what has failed at work."""
+    first, second = place / 'first.so', place / 'second.so'
+    for path in (first, second):
+        compile_shared(path, FORGETFUL)
+    gateway = slow_link.gateway.start(f'msfrs_arbiter {first}')
+    fetches = [slow_link.users.get(slow_link.of('gold')[0], size=100_000) for _ in range(6)]
+    gateway.wait_until(lambda: gateway.report()['holding'].startswith('yes'), 'requests that wait')
+    gateway.reconfigure(f'msfrs_arbiter {second}')
+    fetches.append(slow_link.users.get(slow_link.of('gold')[0]))
+    assert all(fetch.wait().good or gateway.was_closed(fetch) for fetch in fetches)
+    gateway.stop()
+    told = harm(gateway.cache_log())
+    assert len(told) == 1 and ('ERROR: msfrs: the scheduler failed in reconfigure: scheduler other is wrong: save gave '
+                               'figure 0 of the instance, which is not finite') in told[0], told
+    for name in ('cache.log', 'squid.out'):     # told as it was to be
+        (gateway.directory / name).write_text('')
+
+
 @pytest.mark.sanitized
 @pytest.mark.link(users=(1, 1, 1))
 def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(place, slow_link):

@@ -382,6 +382,7 @@ TEST_F(RequestSchedulerTest, AnArbiterThatWaitsIsAskedAgainInTime)
     config.arbiter = {TestModule("checker"), {{"pace", "5000000"}}};
     start(0);
     FixWindow(*s, 1, clock.now()); // no interval ends here; the checker's pace alone counts
+    clock.advance(2);              // as far as that has gone: time does not go back for a new engine
     config = s->config();
     config.window.growth = 2;
     s->reconfigure(config, clock.now());

@@ -209,14 +209,14 @@ TEST(Loader, NotAPlugin)
 
 TEST(Loader, AnotherAbi)
 {
-    EXPECT_EQ(Refusal("other-major"), " was built for ABI 3.0, wanted is ABI 2.0 to 2.0; rebuild it");
-    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 2.1, wanted is ABI 2.0 to 2.0; rebuild it");
+    EXPECT_EQ(Refusal("other-major"), " was built for ABI 3.0, wanted is ABI 2.0 to 2.1; rebuild it");
+    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 2.2, wanted is ABI 2.0 to 2.1; rebuild it");
 }
 
 TEST(Loader, TruncatedDescriptor)
 {
     EXPECT_EQ(Refusal("truncated"),
-              " has a descriptor of 16 bytes, ABI 2.0 has " + std::to_string(sizeof(msfrs_plugin)));
+              " has a descriptor of 16 bytes, ABI 2.1 has " + std::to_string(sizeof(msfrs_plugin)));
 }
 
 TEST(Loader, AnotherKind)
@@ -304,12 +304,45 @@ TEST(WrapPlugin, RefusesATableOfOperationsThatItsMinorDidNotHave)
 {
     auto p = Whole();
     p.ops_size = 8;
-    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a table of operations (ops_size) of 8 bytes, ABI 2.0 has " +
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a table of operations (ops_size) of 8 bytes, ABI 2.1 has " +
                               std::to_string(sizeof(msfrs_sched_ops)));
     p = Whole();
     p.size = offsetof(msfrs_plugin, ops_size);
     EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a descriptor of " + std::to_string(p.size) +
-                              " bytes, ABI 2.0 has " + std::to_string(sizeof(msfrs_plugin)));
+                              " bytes, ABI 2.1 has " + std::to_string(sizeof(msfrs_plugin)));
+}
+
+TEST(WrapPlugin, ReadsOfAnOlderMinorWhatThatHad)
+{
+    auto p = Whole();
+    auto ops = *p.sched;
+    ops.resumed = [](void *, msfrs_item *, int, msfrs_time) {}; // whatever is behind the end of its table
+    p.sched = &ops;
+    p.abi_minor = 0;
+    p.keeps = 7;
+    p.size = offsetof(msfrs_plugin, keeps);
+    p.ops_size = offsetof(msfrs_sched_ops, save);
+    const auto loaded = WrapPlugin(p);
+    EXPECT_EQ(loaded->ops().keeps, 0u);
+    EXPECT_EQ(loaded->ops().sched->resumed, nullptr);
+    EXPECT_EQ(loaded->ops().sched->pick, ops.pick);
+}
+
+TEST(WrapPlugin, WantsAllThatItTakesToKeepSomethingOrNothing)
+{
+    auto p = Whole();
+    auto ops = *p.sched;
+    p.sched = &ops;
+    const std::string allowed = "; allowed are a scheduler with keeps > 0 and all three, or neither";
+    p.keeps = 1;
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has keeps=1 and 0 of save, restore and resumed" + allowed);
+    ops.save = [](void *, const msfrs_move *, msfrs_time) {};
+    ops.restore = [](void *, const msfrs_owner *, const double *, uint32_t, msfrs_time) { return 0; };
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has keeps=1 and 2 of save, restore and resumed" + allowed);
+    ops.resumed = [](void *, msfrs_item *, int, msfrs_time) {};
+    EXPECT_EQ(Wrapped(p), "(linked in) whole");
+    p.keeps = 0;
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has keeps=0 and 3 of save, restore and resumed" + allowed);
 }
 
 TEST(WrapPlugin, TellsAPluginOfAbi1WhatHasChanged)
@@ -318,7 +351,7 @@ TEST(WrapPlugin, TellsAPluginOfAbi1WhatHasChanged)
     auto p = plugin->ops();
     p.abi_major = 1;
     p.abi_minor = 2;
-    EXPECT_EQ(Wrapped(p), "plugin (linked in) droptail was built for ABI 1.2, wanted is ABI 2.0 to 2.0; rebuild it with "
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) droptail was built for ABI 1.2, wanted is ABI 2.0 to 2.1; rebuild it with "
                           "this host's header; since ABI 2.0 `dequeued` of an AQM returns a verdict");
 }
 

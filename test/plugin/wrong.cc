@@ -50,8 +50,9 @@ const msfrs_aqm_ops Ops = {
     Init, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, Admit, Dequeued, nullptr, nullptr,
 };
 #else
-enum { Served, Continued, Silence, Past };
-constexpr const char *Faults = "served|continued|silence|past", *Default = "served";
+enum { Served, Continued, Silence, Past, Many, None, NotANumber, Stranger, Two, Flood, Refuse, RefuseItem };
+constexpr const char *Default = "served",
+                     *Faults = "served|continued|silence|past|many|none|nan|stranger|two|flood|refuse|refuse-item";
 
 void Enqueued(void *const inst, msfrs_item *const i, msfrs_time) { Self(inst).flow = i->flow; }
 
@@ -60,7 +61,7 @@ msfrs_item *Pick(void *const inst, const msfrs_time now, const msfrs_pick mode, 
     auto &self = Self(inst);
     if (mode == MSFRS_PICK_FRESH)
         return self.fault == Continued && Wrong(self) ? self.flow->head : nullptr;
-    if (self.fault == Continued || !Wrong(self))
+    if (self.fault == Continued || self.fault > Past || !Wrong(self))
         return self.flow->head;
     if (self.fault == Past)
         *wakeAt = now;
@@ -70,9 +71,39 @@ msfrs_item *Pick(void *const inst, const msfrs_time now, const msfrs_pick mode, 
 void Picked(void *const inst, msfrs_item *const i, msfrs_time) { Self(inst).served = i; }
 void Removed(void *, msfrs_item *, msfrs_time, msfrs_reason) {}
 
+void Save(void *const inst, const msfrs_move *const move, msfrs_time)
+{
+    auto &self = Self(inst);
+    const auto fault = self.fault >= Many && Wrong(self) ? self.fault : -1;
+    double figures[MSFRS_MOST_KEPT + 1] = {fault == NotANumber ? __builtin_nan("") : 1};
+    msfrs_owner whose{};
+    if (fault == Two)
+        whose = {move->classes[0], move->flows[0], nullptr};
+    else if (fault == Stranger)
+        whose.flow = reinterpret_cast<msfrs_flow *>(&self);
+    else if (fault == RefuseItem)
+        whose.item = move->served[0];
+    const uint32_t n = fault == Many ? MSFRS_MOST_KEPT + 1 : fault == None ? 0 : 1;
+    for (int times = fault == Flood ? 1000 : 1; times > 0; --times)
+        move->put(move->ctx, &whose, figures, n);
+}
+
+int Restore(void *const inst, const msfrs_owner *const whose, const double *, uint32_t, msfrs_time)
+{
+    const auto fault = Self(inst).fault;
+    return (fault == Refuse && Wrong(Self(inst))) || (fault == RefuseItem && whose->item) ? -1 : 0;
+}
+
+void Resumed(void *const inst, msfrs_item *const i, const int served, msfrs_time)
+{
+    if (served)
+        Self(inst).served = i;
+    Self(inst).flow = i->flow;
+}
+
 const msfrs_sched_ops Ops = {
     Init, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-    Enqueued, Pick, Picked, Removed, nullptr, nullptr, nullptr, nullptr,
+    Enqueued, Pick, Picked, Removed, nullptr, nullptr, nullptr, nullptr, Save, Restore, Resumed,
 };
 #endif
 
@@ -98,4 +129,7 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     &Ops, nullptr,
 #endif
     sizeof(Ops),
+#ifndef WRONG_AQM
+    1,
+#endif
 };

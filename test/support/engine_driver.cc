@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "support/engine_driver.h"
 
+#include "engine/migrate.h"
+
 #include <algorithm>
 #include <gtest/gtest.h>
 
 namespace msfrs::test {
 
-Driver::Driver(const Variant &sched, Setup setup): host(setup.seed), setup_(std::move(setup))
+Driver::Driver(const Variant &sched, Setup setup):
+    host(setup.seed), sched_(sched), setup_(std::move(setup)), engine_(makeEngine(*ledger_))
 {
-    Engine::Part aqm;
-    if (setup_.aqm)
-        aqm = setup_.aqm->load();
-    engine_ = std::make_unique<Engine>(sched.load(), std::move(aqm), setup_.cost, setup_.resources, setup_.limit,
-                                       ledger_, host.engine());
+}
+
+std::unique_ptr<Engine> Driver::makeEngine(LocalLedger &ledger)
+{
+    auto engine = std::make_unique<Engine>(sched_.load(), setup_.aqm ? setup_.aqm->load() : Engine::Part(), setup_.cost,
+                                           setup_.resources, setup_.limit, ledger, host.engine());
     if (setup_.pushOut)
-        engine_->pushOut(setup_.pushOut);
+        engine->pushOut(setup_.pushOut);
+    return engine;
 }
 
 Driver::~Driver()
@@ -201,6 +206,42 @@ void Driver::drain()
     while (auto *const t = pickInTime())
         finish(*t);
     EXPECT_TRUE(queued_.empty());
+}
+
+msfrs_class &Driver::classOf(const std::string &name) const
+{
+    const auto &all = engine_->classes();
+    return **std::find_if(all.begin(), all.end(), [&](const msfrs_class *const c) { return c->name == name; });
+}
+
+void Driver::migrate()
+{
+    auto ledger = std::make_unique<LocalLedger>();
+    auto next = makeEngine(*ledger);
+    for (const auto *const c : engine_->classes())
+        next->addClass(c->name, c->weight, c->flags);
+    std::swap(engine_, next);
+    Passage passage;
+    for (const auto *const t : served_)
+        passage.served.push_back(t->item);
+    passage.place = [&](const msfrs_item &i) {
+        const auto &flow = static_cast<const NamedFlow &>(*i.flow);
+        Passage::Place place{&engine_->flow(classOf(flow.cls->name), flow.name()), {}};
+        std::copy(std::begin(i.est), std::end(i.est), place.est.begin());
+        return place;
+    };
+    passage.moved = [&](msfrs_item &i) {
+        auto &t = *static_cast<Tracked *>(i.host);
+        t.item = &i;
+        t.cls = i.flow->cls;
+    };
+    Migrate(*next, *engine_, passage, clock.now());
+    EXPECT_EQ(next->auditLaws(), "") << "of the engine that was left";
+    next.reset();
+    ledger_ = std::move(ledger);
+    offered_ = queued_.size() + served_.size();
+    dropped_ = done_ = 0;
+    audit("migrate");
 }
 
 int64_t Driver::bytesOf(const msfrs_class &c) const

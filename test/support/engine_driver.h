@@ -64,6 +64,10 @@ public:
     void finish(Tracked &);
     /// Serves all that is queued or in service, to the end.
     void drain();
+    /// All goes on in a new engine with the same plugins and classes; classes and items are others then.
+    void migrate();
+    /// The class of that name.
+    msfrs_class &classOf(const std::string &name) const;
     /// Checks the laws; every call above does.
     void audit(const char *after);
 
@@ -72,7 +76,7 @@ public:
     uint32_t itemFlags = 0; ///< of the items that arrive
     std::vector<int64_t> processing; ///< est[1..] of the items that arrive, if exact; empty: the same as est[0]
     Engine &engine() { return *engine_; }
-    LocalLedger &ledger() { return ledger_; }
+    LocalLedger &ledger() { return *ledger_; }
     msfrs_time wakeAt() const { return wakeAt_; }
     const std::vector<Tracked *> &queued() const { return queued_; }
     const std::vector<Tracked *> &served() const { return served_; }
@@ -86,8 +90,11 @@ private:
     void forget(Tracked &);
     void estimate(const Tracked &, int64_t *est) const;
 
-    LocalLedger ledger_;
+    std::unique_ptr<Engine> makeEngine(LocalLedger &);
+
+    Variant sched_;
     Setup setup_;
+    std::unique_ptr<LocalLedger> ledger_ = std::make_unique<LocalLedger>();
     std::unique_ptr<Engine> engine_;
     std::map<Tracked *, std::unique_ptr<Tracked>> all_;
     std::vector<Tracked *> queued_, served_;

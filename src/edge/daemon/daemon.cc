@@ -3,6 +3,7 @@
 
 #include "daemon/privileges.h"
 #include "edge/daemon/machine.h"
+#include "engine/migrate.h"
 
 #include <csignal>
 #include <fcntl.h>
@@ -110,6 +111,9 @@ std::string Daemon::reload()
         for (size_t n = 0; n < workers_.size(); ++n)
             schedules.push_back(std::make_shared<std::unique_ptr<Schedule>>(newSchedule(next)));
         // Nothing can be refused any more.
+        const auto news = BeginsAnew(config_->scheduler.plugin->ops(), next->scheduler.plugin->ops());
+        if (!news.empty())
+            log_(news);
         if (next->rules)
             rules_.publish(TableOf(*next));
         for (size_t n = 0; n < workers_.size(); ++n) {

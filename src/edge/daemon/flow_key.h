@@ -46,6 +46,8 @@ struct FlowRule {
     std::vector<Network> inside;
 
     FlowName nameOf(const FlowKey &) const;
+    /// Whether a name of the other rule, where it names a flow of this one, too, means the same.
+    bool sameNames(const FlowRule &other) const { return by == other.by && prefix6 == other.prefix6; }
     /// Whether the address is in an inside network.
     bool isInside(const Address &, Family) const;
     /// The inside end of a packet: see FlowBy::Host.

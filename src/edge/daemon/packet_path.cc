@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/packet_path.h"
 
+#include "engine/migrate.h"
+
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -107,7 +109,6 @@ void PacketPath::read(const Arrival &a, Held &h)
 {
     h.id = a.id;
     h.mark = a.mark;
-    h.order = ++arrivals_;
     unreadable_ += !ReadTraits(a, h.traits, h.headers);
 }
 
@@ -254,28 +255,27 @@ std::optional<msfrs_time> PacketPath::next() const
 
 void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
 {
-    std::vector<Held *> waiting;
-    for (const auto *const c : schedule_->engine().classes()) {
-        schedule_->engine().eachFlow(*c, [&](const NamedFlow &f) {
-            for (const auto *item = f.head; item; item = item->next)
-                waiting.push_back(static_cast<Held *>(item->host));
-        });
-    }
-    std::sort(waiting.begin(), waiting.end(), [](const Held *a, const Held *b) { return a->order < b->order; });
+    const auto &config = next->config();
+    Passage passage;
+    passage.sameFlows = schedule_->config().flow.sameNames(config.flow);
+    passage.place = [&](const msfrs_item &item) {
+        const auto &h = *static_cast<Held *>(item.host);
+        const auto cls = next->classOf(h.traits);
+        return Passage::Place{&next->flowOf(h.traits, cls), {onLink(config.link, h.traits.length, h.headers)}};
+    };
+    auto counts = countsFor(config);
+    passage.moved = [&](const msfrs_item &item) {
+        auto &h = *static_cast<Held *>(item.host);
+        h.cls = next->classOf(h.traits);
+        // The class it now waits in has it on its books, from the beginning.
+        counts[h.cls].offered.add(h.traits.length);
+    };
+    Migrate(schedule_->engine(), next->engine(), passage, now);
     share_.clear();
-    auto counts = countsFor(next->config());
     schedule_ = std::move(next); // the packets of the old one are ours still
     counts_ = std::move(counts);
-    shares_ = SharesOf(schedule_->config());
-    const auto &link = schedule_->config().link;
-    pacer_.configure(link.rate, link.burst);
-    for (auto *const h : waiting) {
-        h->cls = schedule_->classOf(h->traits);
-        const int64_t cost = onLink(*h);
-        schedule_->engine().adopt(schedule_->flowOf(h->traits, h->cls), &cost, h, now, 0, false);
-        // The class it now waits in has it on its books, from the beginning.
-        counts_[h->cls].offered.add(h->traits.length);
-    }
+    shares_ = SharesOf(config);
+    pacer_.configure(config.link.rate, config.link.burst);
     service(now);
 }
 

@@ -41,7 +41,6 @@ struct Held {
     bool congested = false; ///< the AQM has marked it
     uint32_t headers = 0;  ///< bytes of each segment that are not payload
     size_t cls = 0;        ///< index into Config::classes
-    uint64_t order = 0;    ///< of arrival
     msfrs_time since = 0;
 };
 
@@ -80,7 +79,8 @@ public:
     std::optional<msfrs_time> next() const;
 
     /// From now on by another configuration: what waits is classified anew, and keeps its order within a flow. It is
-    /// not judged again.
+    /// not judged again. Classes of the same name and their flows keep what the scheduler has counted, while that stays
+    /// the same one. \throws PluginError
     void replace(std::unique_ptr<Schedule>, msfrs_time now);
     /// Lets everything go that waits, in the scheduler's order, without pace.
     void flush(msfrs_time now);
@@ -118,7 +118,7 @@ private:
     std::vector<double> shares_;      ///< by class, of the link
     std::deque<Held> held_;      ///< never shrinks; a deque never moves its elements
     std::vector<Held *> unused_;
-    uint64_t arrivals_ = 0, unreadable_ = 0;
+    uint64_t unreadable_ = 0;
     std::optional<msfrs_time> retry_; ///< when the scheduler wants to be asked again
     std::function<bool(msfrs_item &)> victim_; ///< drops one that waits
     Engine::Lost lost_;                        ///< drops one whose turn has come

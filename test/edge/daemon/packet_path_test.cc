@@ -324,6 +324,42 @@ TEST(PacketPath, AReloadLosesNothingAndKeepsTheOrderOfAFlow)
     }
 }
 
+TEST(PacketPath, AReloadWithTheSameSchedulerChangesNobodysTurn)
+{
+    for (const std::string sched : {"msf", "drr", "fq", "msfq", "diffserv"}) {
+        const auto text = Slow + "scheduler " + sched +
+                          "\nclass a weight=3\nclass b default=on\nclassify a to-port=80\n";
+        std::vector<uint32_t> passed[2];
+        for (const bool reloads : {false, true}) {
+            PathUnderTest t(text);
+            for (uint32_t n = 0; n < 400; ++n) {
+                PacketOf of{static_cast<uint8_t>(1 + n % 5), 1, 1000, static_cast<uint16_t>(80 + n % 2)};
+                of.length = 100 + n * 331 % 1400;
+                t.arrive(of);
+                t.run(t.now + 300 * Us);
+                if (reloads && n % 7 == 3)
+                    t.path.replace(t.Compile(text), t.now);
+            }
+            ExpectCountsToAddUp(t);
+            t.run(10 * Second);
+            passed[reloads] = t.verdicts.passed();
+        }
+        EXPECT_EQ(passed[0].size(), 400u);
+        EXPECT_EQ(passed[0], passed[1]) << sched;
+    }
+}
+
+TEST(PacketPath, AReloadThatTellsFlowsApartOtherwiseBeginsThemAnew)
+{
+    PathUnderTest t(Slow + "scheduler msf\nflow src\n");
+    t.arrive({1});
+    t.arrive({1});
+    t.path.replace(t.Compile(Slow + "scheduler msf\nflow dst\n"), t.now);
+    EXPECT_EQ(t.path.schedule().engine().flows(), 1u) << "the destination's; the source's has no part in it";
+    t.run(Second);
+    EXPECT_EQ(t.verdicts.passed(), UpTo(2));
+}
+
 TEST(PacketPath, ClassesOfTheSameNameGoOnCounting)
 {
     PathUnderTest t(Slow + "class a\nclass b default=on\nclassify a to-port=80\n");

@@ -69,7 +69,8 @@ Gateway::Configure()
             ThisGateway->change(config);
         else
             ThisGateway = new Gateway(config);
-        ThisGateway->readings.buffers.check(*ThisGateway->scheduler_);
+        if (ThisGateway->scheduler_) // it may have failed on the way
+            ThisGateway->readings.buffers.check(*ThisGateway->scheduler_);
         debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << config.rate << " bit/s");
     } catch (const std::exception &e) {
         if (!reconfiguring)
@@ -130,7 +131,15 @@ void
 Gateway::change(const RequestConfig &config)
 {
     if (scheduler_) {
-        scheduler_->reconfigure(config, Now());
+        try {
+            scheduler_->reconfigure(config, Now());
+        } catch (const ConfigError &) {
+            throw;
+        } catch (const std::exception &e) {
+            config_ = config;
+            failed("reconfigure", e.what());
+            return;
+        }
         config_ = config;
     } else { // reconfiguring after a failure
         const auto previous = config_;

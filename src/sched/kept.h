@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// For schedulers that save what they keep: the call of msfrs_move::put.
+#ifndef MSFRS_SCHED_KEPT_H
+#define MSFRS_SCHED_KEPT_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <array>
+#include <cstddef>
+
+namespace msfrs {
+
+template <size_t N>
+void Put(const msfrs_move &move, const msfrs_owner &whose, const std::array<double, N> &figures)
+{
+    static_assert(N <= MSFRS_MOST_KEPT);
+    move.put(move.ctx, &whose, figures.data(), N);
+}
+
+} // namespace msfrs
+
+#endif
