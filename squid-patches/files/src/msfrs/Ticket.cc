@@ -266,7 +266,7 @@ Ticket::maySend(const char * const data, const size_t size)
 {
     if (!scheduled_)
         return true;
-    const auto answered = exchange_.state() == msfrs::Exchange::State::Answered;
+    const auto answered = exchange_.state() == Exchange::State::Answered;
     if (!exchange_.clientSays(data, size, Gateway::Now()))
         return state_ != State::asking && ask();
     if (answered && asked() && (state_ == State::served || state_ == State::paused))
