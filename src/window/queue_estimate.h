@@ -20,10 +20,11 @@ public:
     /// \param server a key of its address: round trips to it have the same base
     void seen(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
 
-    /// What the queue adds to a round trip, ns: the lower quartile of what was seen in the last two seconds, since a
-    /// server that thinks or a client that is slow makes round trips longer, and nothing makes them shorter. Nothing
-    /// while too little was seen.
-    std::optional<msfrs_time> queue(msfrs_time now) const;
+    /// What the queue adds to a round trip, ns: a low quantile of what was seen lately, since a server that thinks or a
+    /// client that is slow makes round trips longer, and nothing makes them shorter. Nothing while too little was seen.
+    /// \param lately for how long a round trip counts, ns, from 0 to SampleLasts
+    /// \param share which quantile, from 0 to below 1
+    std::optional<msfrs_time> queue(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25) const;
 
     /// The mean of the bases of what was seen in the last two seconds, ns; 0: nothing was.
     msfrs_time meanBase(msfrs_time now) const;
@@ -32,6 +33,7 @@ public:
     msfrs_time base(uint64_t server) const;
 
     static constexpr size_t MostServers = 1024, MostSamples = 256;
+    static constexpr msfrs_time SampleLasts = 2'000'000'000; ///< ns
 
 private:
     /// The least round trip of this minute and of the one before: a route that has become longer is noticed.
