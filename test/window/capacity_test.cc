@@ -29,6 +29,7 @@ struct Site {
     double asked = 1e12;               ///< bit/s that servers could send
     // What is seen.
     bool sampled = true;
+    bool stale = false;                ///< round trips are told while nothing comes
     double strange = 0;                ///< s: added to the round trips as they are told
     msfrs_time known = 80 * Ms;        ///< base as it is told
 
@@ -91,7 +92,7 @@ struct Site {
         CapacitySample seen;
         seen.total = total;
         seen.full = full;
-        if (sampled && rate > 0)
+        if (sampled && (rate > 0 || stale))
             seen.queue = static_cast<msfrs_time>((smooth + Seconds(longer) + strange) * 1e9);
         seen.base = known;
         seen.packets = packets;
@@ -194,6 +195,30 @@ TEST(Capacity, ALinkThatIsDownSaysNothing)
     site.rate = 10e6;
     site.run(3);
     EXPECT_GT(site.capacity.rate(), 0.9 * before);
+}
+
+TEST(Capacity, WhatWasSeenBeforeTheLinkWentDownIsNoReason)
+{
+    Site site;
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.rate = 0;
+    site.run(0.5); // the last that it brought is over
+    site.stale = true;
+    site.strange = 1;
+    site.run(20);
+    EXPECT_EQ(site.lowest, before);
+}
+
+TEST(Capacity, ComesDownToAQuarterAtOnceAtMost)
+{
+    Site site;
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.rate = 0.05e6; // as in the moment after an outage
+    while (site.capacity.rate() > 0.95 * before)
+        site.run(0.1);
+    EXPECT_GE(site.capacity.rate(), 0.24 * before);
 }
 
 TEST(Capacity, WhoIsNotLimitedShowsLittleOfTheLink)
@@ -357,6 +382,10 @@ TEST(Capacity, AQueueThatNobodyWaitsBehindMakesTheWindowTightOnceInARoundTrip)
     site.run(20);
     EXPECT_FALSE(site.capacity.tight());
     site.limited = false;
+    for (int n = 0; n < 50; ++n) {
+        site.run(0.1);
+        EXPECT_FALSE(site.capacity.tight()) << "no queue to judge";
+    }
     site.rate = 2e6;
     int times = 0;
     for (int n = 0; n < 50; ++n) {
