@@ -6,6 +6,7 @@
 #include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
+#include "msfrs/FoundRate.h"
 #include "SquidConfig.h"
 
 #include "engine/request_scheduler.h"
@@ -167,6 +168,7 @@ Msfrs::Configuration::checkPresence() const
         toggle->place.refuse("on needs the rate of the link; add a line such as msfrs_link rate=20Mbit");
     if (!classes)
         toggle->place.refuse("on needs a class; add a line such as msfrs_class all weight=1 default");
+    CheckFoundRate(*this);
     const auto interface = link->options.text(Table::Link::Interface);
     if (!interface.empty() && !if_nametoindex(interface.c_str()))
         link->place.warn("there is no interface " + interface +
@@ -203,6 +205,7 @@ Msfrs::Configuration::requestConfig(const msfrs::RequestConfig * const running) 
 {
     msfrs::RequestConfig config;
     config.rate = Value<double>(link, Table::Link::Rate);
+    config.bounds = {Value<double>(link, Table::Link::Min), Value<double>(link, Table::Link::Max)};
     config.interface = link ? link->options.text(Table::Link::Interface) : std::string();
     config.overhead = Value<double>(link, Table::Link::Overhead);
     config.packetOverhead = Value<uint32_t>(link, Table::Link::PacketOverhead);

@@ -100,7 +100,8 @@ Msfrs::Gateway::Configure()
         else
             ThisGateway = new Gateway(config);
         ThisGateway->readings.buffers.check(*ThisGateway->scheduler_);
-        debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << config.rate << " bit/s");
+        debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " <<
+               ThisGateway->scheduler_->config().rate << " bit/s");
         if (config.maxWait >= Config.Timeout.read * Second)
             debugs(97, DBG_IMPORTANT, "WARNING: msfrs_queue max_wait should be below read_timeout");
     } catch (const std::exception &e) {

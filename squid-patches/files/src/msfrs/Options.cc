@@ -36,6 +36,8 @@ std::optional<double>
 Read(const Msfrs::Spec &spec, const std::string &value)
 {
     using Msfrs::Spec;
+    if (spec.instead && value == spec.instead)
+        return 0;
     if (spec.form == Spec::Interface)
         return ValidInterface(value) ? std::make_optional(0.0) : std::nullopt;
 

@@ -117,6 +117,7 @@ private:
     void expired() override;
     void dropped() override;
     bool silent(msfrs_time now) override;
+    msfrs::PathSample path(msfrs_time) override { return reading_.path(TheGateway()->readings); }
     bool asked() const override { return exchange_.state() == msfrs::Exchange::State::Asked; }
     std::string host() const override;
 

@@ -70,6 +70,12 @@ public:
     /// \param patience see msfrs::Exchange::silentAt()
     bool silent(const msfrs::Exchange &, msfrs_time patience, msfrs_time now);
 
+    /// What the connection sees of the path; nothing if there is none.
+    msfrs::PathSample path(ServerReadings &all) const
+    {
+        return Comm::IsConnOpen(server_) ? all.buffers.look(*server_) : msfrs::PathSample();
+    }
+
     /// Neither the server's timeout runs nor the client's.
     /// \param client for tunnels only: a client that gets nothing because of us
     void freeze(const Comm::ConnectionPointer &client);
