@@ -82,7 +82,7 @@ class Option:
 
     @property
     def head(self):
-        return self.written(self.kind.placeholder)
+        return self.written('|'.join(word for word in (self.kind.placeholder, self.instead) if word))
 
     @property
     def words(self):

@@ -22,6 +22,13 @@ void CheckRequestConfig(const RequestConfig &c)
 {
     // Written so that not-a-number fails.
     const auto positive = [](const double v) { return v > 0 && std::isfinite(v); };
+    if (c.bounds.min != 0 || c.bounds.max != 0) {
+        Require(positive(c.bounds.min), "least link rate", c.bounds.min, "a rate above 0 bit/s");
+        Require(c.bounds.max >= c.bounds.min && std::isfinite(c.bounds.max), "greatest link rate", c.bounds.max,
+                "a rate of at least the least");
+        Require(c.quantum > 0, "quantum", static_cast<double>(c.quantum),
+                "more than 0 bytes where the link's rate is to be found");
+    }
     Require(positive(c.rate), "link rate", c.rate, "a rate above 0 bit/s");
     Require(c.overhead >= 0 && c.overhead <= 1, "link overhead", c.overhead, "a share from 0 to 1");
     Require(c.packetOverhead <= 256, "overhead of a packet", c.packetOverhead, "0 to 256 bytes");
@@ -52,6 +59,14 @@ void CheckRequestConfig(const RequestConfig &c)
         }
     }
     Require(c.defaultClass < c.classes.size(), "default class number", c.defaultClass, "one of those that there are");
+}
+
+RequestConfig Prepared(RequestConfig c)
+{
+    if (c.bounds.max > 0)
+        c.rate = c.bounds.min;
+    CheckRequestConfig(c);
+    return c;
 }
 
 double BandwidthDelay(const RequestConfig &c) { return c.rate / 8.0 * static_cast<double>(c.rtt) * 1e-9; }

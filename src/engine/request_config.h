@@ -12,6 +12,10 @@ namespace msfrs {
 /// \throws ConfigError with a sentence naming the value and what is allowed
 void CheckRequestConfig(const RequestConfig &);
 
+/// The same, where C is found with what it begins with as the rate.
+/// \throws ConfigError
+RequestConfig Prepared(RequestConfig);
+
 /// Bytes that the link carries in one round trip.
 double BandwidthDelay(const RequestConfig &);
 

@@ -61,10 +61,10 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Led
     slots = std::move(fresh);
 }
 
-void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time now)
+void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time now)
 {
     auto &self = *impl_;
-    CheckRequestConfig(next);
+    const auto next = Prepared(wanted);
     bool keepEngine = Impl::SamePlugins(self.config, next);
     for (const auto &slot : self.slots) {
         const auto same = [&](const ClassConfig &c) { return c.name == slot.cls->name; };
@@ -94,13 +94,18 @@ void RequestScheduler::reconfigure(const RequestConfig &next, const msfrs_time n
         }
         self.slots = std::move(slots);
     }
+    // What is measured counts otherwise from here on: what was so far is closed first.
+    const bool anew = meter || self.config.bounds.min != next.bounds.min;
+    if (anew)
+        self.rate.update(now, self.carried(), self.rated());
     if (meter) {
-        // The new meter counts from zero: whatever was measured with the old one is closed first.
-        self.rate.update(now, self.meter->total(), self.config.rate);
-        self.meter = std::move(meter);
-        self.rate.rebase(now, self.meter->total());
+        self.meter = std::move(meter); // counts from zero
+        self.sums.totalBefore = self.sums.ownBefore = 0;
     }
     self.config = next;
+    self.findBetween(next.bounds, now);
+    if (anew)
+        self.rate.rebase(now, self.carried());
     self.rate.configure(WindowOf(next));
     self.doubted = false;
     self.pump(now);

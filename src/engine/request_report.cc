@@ -126,11 +126,13 @@ WindowReport RequestScheduler::window() const
     r.change = self.rate.lastChange();
     r.changedAt = Seconds(self.rate.changedAt());
     const auto now = static_cast<msfrs_time>(self.history.empty() ? 0 : self.history.back().at * 1e9);
-    if (const auto queue = self.path.queue(now))
+    if (const auto queue = self.queueSeen(now))
         r.queue = Seconds(*queue);
     r.base = Seconds(self.path.meanBase(now));
     r.budget = self.rate.onTheWay();
     r.metered = self.meter->metered();
+    if (self.capacity)
+        r.capacity = self.capacity->report();
     r.history.assign(self.history.begin(), self.history.end());
     return r;
 }

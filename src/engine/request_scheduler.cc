@@ -158,7 +158,7 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
     pumping = false;
     const bool full = engine->totals().queued.items > 0 && !rate.open();
     if (full != rate.full())
-        rate.setFull(full, now, meter->total());
+        rate.setFull(full, now, carried());
 }
 
 /// Who waited for the very first grant too long is refused; who was served before goes on regardless of the window.
@@ -455,7 +455,8 @@ void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(
 void RequestScheduler::seenRoundTrip(const uint64_t server, const msfrs_time rtt, const msfrs_time least,
                                      const msfrs_time now)
 {
-    impl_->path.seen(server, rtt, least, now);
+    if (!impl_->capacity) // a quantum begins, and after a pause this is old: findRate() asks those under way
+        impl_->path.seen(server, rtt, least, now);
 }
 
 void RequestScheduler::Impl::doubtRate()
@@ -463,7 +464,7 @@ void RequestScheduler::Impl::doubtRate()
     const auto &params = rate.params();
     const double times = rate.window().limit / params.initial;
     const bool busy = rate.fullShare() > 0.5 && rate.utilisation() > 0.8; // slow servers may need any number of places
-    if (doubted || config.quantum == 0 || times < Doubtful || !busy || rate.utilisation() >= params.target)
+    if (capacity || doubted || config.quantum == 0 || times < Doubtful || !busy || rate.utilisation() >= params.target)
         return;
     doubted = true;
     char text[400];
@@ -477,16 +478,16 @@ void RequestScheduler::Impl::doubtRate()
 
 void RequestScheduler::resetWindow(const msfrs_time now)
 {
-    impl_->rate.reset(now, impl_->meter->total());
+    impl_->rate.reset(now, impl_->carried());
     impl_->pump(now);
 }
 
 /// What responses had of C since this was asked last; negative: not known.
 double RequestScheduler::Impl::ownShare(const msfrs_time now)
 {
-    const double bytes = meter->own() - std::exchange(ownBefore, meter->own());
+    const double bytes = sums.own - std::exchange(ownBefore, sums.own);
     const auto since = now - std::exchange(ownAt, now);
-    own = since > 0 && bytes >= 0 ? bytes * 8 / (config.rate * Seconds(since)) : -1;
+    own = since > 0 && bytes >= 0 ? bytes * 8 / (rated() * Seconds(since)) : -1;
     return own;
 }
 
@@ -509,12 +510,13 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;
     self.rate.sample();
+    self.findRate(now);
     if (self.rate.due(now)) {
-        const auto total = self.meter->total();
-        PathState path = {self.path.queue(now), self.path.meanBase(now), self.ownShare(now), 0, self.weightedPlaces()};
+        const auto total = self.carried();
+        PathState path = {self.queueSeen(now), self.path.meanBase(now), self.ownShare(now), 0, self.weightedPlaces()};
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
-        if (self.rate.update(now, total, self.config.rate, path)) {
+        if (self.rate.update(now, total, self.rated(), path)) {
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.outstanding), window.limit,
                                     self.rate.utilisation(), self.rate.fullShare()});
@@ -532,6 +534,8 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     self.pump(now);
 
     msfrs_time next = self.rate.nextUpdate();
+    if (self.capacity)
+        next = std::min(next, self.capacity->nextUpdate());
     if (const auto wake = wakeAt(); wake > now)
         next = std::min(next, wake);
     for (const auto list : {&self.waiting, &self.paused}) {

@@ -20,12 +20,14 @@
 
 #include "plugin/loader.h"
 #include "plugin/msfrs_plugin.h"
+#include "window/capacity.h"
 #include "window/meter.h"
 #include "window/rate_controller.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,14 @@
 namespace msfrs {
 
 class Request; ///< one scheduled request; made by hold(), gone after done()
+
+/// What a connection to a server sees of the path.
+struct PathSample {
+    uint64_t server = 0;                  ///< a key of its address
+    msfrs_time rtt = 0;                   ///< ns, as of late; 0: nothing has come lately
+    msfrs_time least = 0;                 ///< ns, at best; 0: not known
+    uint64_t packets = 0, outOfOrder = 0; ///< received, and of these before others sent earlier
+};
 
 /// The host's side of one request.
 class RequestOwner {
@@ -49,6 +59,9 @@ public:
     /// Whether the server has fallen silent, so that the place can go to another request. Called 40 times a second
     /// while SERVED. After true the request is RESTING. Must not call the scheduler; must not throw.
     virtual bool silent(msfrs_time now) { return static_cast<void>(now), false; }
+    /// Where C is to be found: what the connection to its server sees; asked while SERVED, of all requests together 80
+    /// times a second at most. Must not call the scheduler; must not throw.
+    virtual PathSample path(msfrs_time now) { return static_cast<void>(now), PathSample(); }
     /// For reports: whether the server was asked and has not begun to answer; asked while SERVED.
     virtual bool asked() const { return false; }
     /// For reports: the host that the client asked for; empty: not known.
@@ -69,7 +82,8 @@ struct PluginChoice {
 
 /// All parameters; no state.
 struct RequestConfig {
-    double rate = 0;                  ///< C in bit/s, > 0
+    double rate = 0;                  ///< C in bit/s, > 0; where it is found, config() has what is believed
+    CapacityParams bounds;            ///< between which C is found, 0 < min <= max; 0, 0: it is `rate`
     std::string interface;            ///< whose receive counter measures U; empty: payload with overhead
     double overhead = 0.06;           ///< share added to payload bytes when there is no interface, 0..1
     uint32_t packetOverhead = 0;      ///< bytes of each packet that the interface does not count, 0..256
@@ -142,6 +156,7 @@ struct WindowReport {
                                       ///< known); their mean without it (0: not known)
     double budget = 1;                ///< phi: receive windows in service add up to phi C R
     bool metered = false;             ///< whether U comes from the interface counter
+    std::optional<CapacityReport> capacity; ///< what is believed of C, where it is found
     struct Sample { double at, w, wplus, u, full; }; ///< s of the host's clock; W; W+; U; share of time full
     std::vector<Sample> history;      ///< latest last, at most 120
 };

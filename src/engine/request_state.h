@@ -54,14 +54,18 @@ public:
     bool askedMore = false;           ///< Served; its next turn is again a first one
     uint32_t quanta = 0, w = 0;
     double wplus = 0;
+    uint64_t packets = 0, outOfOrder = 0; ///< that its connection had received when it was asked last
     std::list<Request *>::iterator place; ///< in the list of its state
 };
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config((CheckRequestConfig(c), c)), host(h), ledger(std::make_unique<LocalLedger>()), meter(makeMeter(c)),
-        engine(makeEngine(c, *ledger)), rate(WindowOf(c), window, now, meter->total())
+        config(Prepared(c)), host(h), ledger(std::make_unique<LocalLedger>()), meter(makeMeter(c)),
+        engine(makeEngine(c, *ledger)), rate(WindowOf(config), window, now, meter->total())
     {
+        findBetween(c.bounds, now);
+        if (capacity)
+            rate.rebase(now, carried());
         for (const auto &cls : c.classes)
             slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
     }
@@ -145,6 +149,13 @@ struct RequestScheduler::Impl {
     int windowOf(msfrs_time base, double emphasis) const;
     int mostBuffer() const;
     double ownShare(msfrs_time now);
+    void findBetween(const CapacityParams &, msfrs_time now);
+    double carried();
+    double rated() const;
+    std::optional<msfrs_time> queueSeen(msfrs_time now) const;
+    void lookAtPath(Request &, msfrs_time now);
+    /// Asks what connections see and adapts C and W+ to it, when that is due.
+    void findRate(msfrs_time now);
     std::string because() const;
     /// A rate that the link cannot reach lets W+ grow for ever: who can mend it is told, once.
     void doubtRate();
@@ -158,8 +169,15 @@ struct RequestScheduler::Impl {
     std::unique_ptr<Engine> engine;
     RateController rate;
     QueueEstimate path;
+    std::optional<Capacity> capacity;             ///< only where C is to be found
+    struct {
+        double total = 0, own = 0;                ///< see carried(); own: of responses
+        double totalBefore = 0, ownBefore = 0;    ///< of the meter, when that was counted last
+    } sums;
+    uint64_t packets = 0, outOfOrder = 0;         ///< that connections were seen to receive
+    size_t looks = 0;                             ///< times that connections were asked
     double firstQuantum = 0;                      ///< bytes that come of a first quantum, on average; 0: not known
-    double ownBefore = 0, own = -1;               ///< Meter::own() at the end of the last interval; see ownShare()
+    double ownBefore = 0, own = -1;               ///< sums.own at the end of the last interval; see ownShare()
     msfrs_time ownAt = 0;                         ///< when that was
     std::vector<Slot> slots;                      ///< by index into config.classes
     std::list<Request *> waiting, paused, served, resting, refused; ///< each in the order in which they entered

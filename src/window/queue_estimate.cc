@@ -10,7 +10,6 @@ namespace msfrs {
 namespace {
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time BaseLasts = 60 * Second; ///< and as long again
-constexpr msfrs_time SampleLasts = 2 * Second;
 constexpr size_t Enough = 4;
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
 } // namespace
@@ -42,18 +41,18 @@ void QueueEstimate::seen(const uint64_t server, const msfrs_time rtt, const msfr
         samples_.pop_front();
 }
 
-std::optional<msfrs_time> QueueEstimate::queue(const msfrs_time now) const
+std::optional<msfrs_time> QueueEstimate::queue(const msfrs_time now, const msfrs_time lately, const double share) const
 {
     std::vector<msfrs_time> queues;
     for (const auto &sample : samples_) {
-        if (now - sample.at <= SampleLasts && sample.at <= now)
+        if (now - sample.at <= lately && sample.at <= now)
             queues.push_back(sample.queue);
     }
     if (queues.size() < Enough)
         return std::nullopt;
-    const auto quartile = queues.begin() + static_cast<std::ptrdiff_t>(queues.size() / 4);
-    std::nth_element(queues.begin(), quartile, queues.end());
-    return *quartile;
+    const auto wanted = queues.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(queues.size()));
+    std::nth_element(queues.begin(), wanted, queues.end());
+    return *wanted;
 }
 
 msfrs_time QueueEstimate::base(const uint64_t server) const

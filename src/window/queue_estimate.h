@@ -22,10 +22,11 @@ public:
     /// \param least ns > 0, least of this connection
     void seen(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
 
-    /// What the queue adds to a round trip, ns: the lower quartile of what was seen in the last two seconds, since a
-    /// server that thinks or a client that is slow makes round trips longer, and nothing makes them shorter. Nothing
-    /// while too little was seen.
-    std::optional<msfrs_time> queue(msfrs_time now) const;
+    /// What the queue adds to a round trip, ns: a low quantile of what was seen lately, since a server that thinks or a
+    /// client that is slow makes round trips longer, and nothing makes them shorter. Nothing while too little was seen.
+    /// \param lately for how long a round trip counts, ns, from 0 to SampleLasts
+    /// \param share which quantile, from 0 to below 1
+    std::optional<msfrs_time> queue(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25) const;
 
     /// \returns the mean base of the samples of the last two seconds, ns; 0: there are none
     msfrs_time meanBase(msfrs_time now) const;
@@ -34,6 +35,7 @@ public:
     msfrs_time base(uint64_t server) const;
 
     static constexpr size_t MostServers = 1024, MostSamples = 256;
+    static constexpr msfrs_time SampleLasts = 2'000'000'000; ///< ns
 
 private:
     /// The least round trip of this minute and of the one before, ns. Older ones expire, since a route may become

@@ -69,6 +69,7 @@ void RateController::returned()
 void RateController::accountFull(const msfrs_time now, const double total)
 {
     const auto time = std::max<msfrs_time>(now - fullSince_, 0);
+    fullEver_ += time;
     fullTime_ += time;
     intervalFull_ += time;
     fullBytes_ += std::max(total - fullSinceTotal_, 0.0);
@@ -123,6 +124,17 @@ void RateController::change(const double limit, const WindowChange why)
     if (next != window_.limit)
         lastChange_ = why;
     window_.limit = next;
+}
+
+void RateController::scale(const double factor)
+{
+    window_.limit = std::clamp(window_.limit * factor, 1.0, MostOutstanding);
+}
+
+void RateController::tighten()
+{
+    const double before = window_.limit;
+    change(std::min(before, window_.outstanding * GentleStep), WindowChange::QueueAtProvider);
 }
 
 /// \returns whether W+ must not come down

@@ -32,6 +32,7 @@
 #include "window/flight_budget.h"
 #include "window/window_floor.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace msfrs {
@@ -81,6 +82,15 @@ public:
     /// \param total bytes the link has carried since some fixed time
     void setFull(bool full, msfrs_time now, double total);
     bool full() const { return full_; }
+    /// For how long somebody has waited for a place in all, ns.
+    msfrs_time fullTime(const msfrs_time now) const
+    {
+        return fullEver_ + (full_ ? std::max<msfrs_time>(now - fullSince_, 0) : 0);
+    }
+    /// C is `factor` > 0 times what it was, and places hold about as much as before: W+ goes with it.
+    void scale(double factor);
+    /// W+ becomes a little less than what is in service, so that whoever asks for more waits.
+    void tighten();
     /// From here on totals are counted from another origin.
     void rebase(msfrs_time now, double total);
 
@@ -124,6 +134,7 @@ private:
     bool full_ = false;
     msfrs_time fullSince_ = 0;        ///< accounted up to here, while full
     double fullSinceTotal_ = 0;
+    msfrs_time fullEver_ = 0;         ///< full up to fullSince_
     msfrs_time fullTime_ = 0;         ///< full since the last recomputation of W+
     double fullBytes_ = 0;            ///< what the link carried in that time
     msfrs_time sinceRecomputed_;      ///< when that was

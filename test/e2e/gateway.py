@@ -67,7 +67,7 @@ class Gateway:
     def configuration(self, *lines, on=True, weights=None, rate=None, interface=WAN, cache=False, default=None,
                       access=(), bump=SPLICE):
         """A whole squid.conf. lines: more directives. weights: class to weight, the classes' addresses are those of
-        the world. rate: bit/s; the link's if left out. default: the default class; the last if left out. access:
+        the world. rate: bit/s, or what follows rate= as text; the link's if left out. default: the default class; the last if left out. access:
         lines that go before the msfrs_access lines of the classes. bump: what is done with intercepted TLS;
         anything but SPLICE takes certificate_generator() among the lines."""
         text = ''.join(f'{line}\n' for line in (*self.early, *self.installation.lines)) + squidconf.stock(self.world)
@@ -81,7 +81,8 @@ class Gateway:
         if on:
             weights = weights or self.world.weights
             default = default or list(weights)[-1]
-            text += f'msfrs on\nmsfrs_link rate={(rate or self.world.rate_bps) / 1000:.0f}kbit'
+            said = rate if isinstance(rate, str) else f'{(rate or self.world.rate_bps) / 1000:.0f}kbit'
+            text += f'msfrs on\nmsfrs_link rate={said}'
             text += f'{f" interface={interface}" if interface else ""}{" rtt=1ms" if NARROW in lines else ""}\n'
             for name, weight in weights.items():
                 text += f'msfrs_class {name} weight={weight:g}{" default" if name == default else ""}\n'

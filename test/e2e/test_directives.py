@@ -93,6 +93,14 @@ def from_the_table():
                 yield lines, lines[-1], 'given once already, at {conf}:1'
 
 
+AUTO = 'rate=auto min=2Mbit max=80Mbit interface=lo'
+
+
+def rated(options):
+    """ON with another link."""
+    return 'msfrs on', f'msfrs_link {options}'.rstrip(), *CLASSES
+
+
 def last(*lines):
     """A case whose last line is at fault."""
     return lambda says: (lines, lines[-1], says)
@@ -131,6 +139,26 @@ OTHERS = (
         'msf parameter wake=early is not allowed: wanted is one of virtual paper'),
     last('msfrs_admission none limit=5')('limit= is too much; none takes no parameters'),
     last(*ON, 'msfrs_admission nosuch')("no AQM 'nosuch': */nosuch.so: No such file or directory; * has: *"),
+    *((lines, next(line for line in lines if line.startswith(at)), says) for lines, at, says in (
+        (rated('rate=20Mbit min=2Mbit'), 'msfrs_link',
+         'min= is for rate=auto alone; leave it out with rate=20Mbit'),
+        (rated('rate=20Mbit max=40Mbit'), 'msfrs_link',
+         'max= is for rate=auto alone; leave it out with rate=20Mbit'),
+        *((rated(f'rate=auto interface=lo {one}'), 'msfrs_link',
+           'rate=auto needs min= and max=, between which the rate is looked for; give both, as in rate=auto min=2Mbit '
+           'max=80Mbit interface=eth1') for one in ('', 'min=2Mbit', 'max=80Mbit')),
+        (rated('rate=auto min=80Mbit max=2Mbit interface=lo'), 'msfrs_link',
+         'min=80Mbit is above max=2Mbit; give a min= that is not'),
+        (rated('rate=auto min=2Mbit max=80Mbit'), 'msfrs_link',
+         'rate=auto needs interface=, whose counter tells what the link brings; give it, as in interface=eth1'),
+        ((*rated(AUTO), 'msfrs_quantum none'), 'msfrs_quantum',
+         'none is not possible with rate=auto, as nothing bounds then what is on its way; give a size, as in 16 KB'),
+        ((*rated(AUTO), 'workers 2'), 'msfrs_link',
+         'rate=auto is not possible with 2 workers, each of which would look for it alone; use workers 1, or give a '
+         'rate'),
+        (rated(AUTO), 'msfrs_link', ''),
+        (rated('rate=auto min=2Mbit max=2Mbit interface=lo'), 'msfrs_link', ''),
+    )),
     last('msfrs_excess')('the value is missing; give the path of a socket'),
     last('msfrs_excess run/excess.sock')(f'run/excess.sock is not allowed; give {SOCKETS}'),
     last(f'msfrs_excess /{107 * "x"}')(f'/{107 * "x"} is not allowed; give {SOCKETS}'),

@@ -71,6 +71,19 @@ TEST_F(QueueEstimateTest, ALongerRouteIsNoQueueAfterTwoMinutes)
     EXPECT_EQ(estimate.queue(now), 0);
 }
 
+TEST_F(QueueEstimateTest, AskedForLessTimeAndALowerQuantileItTellsOfThatAlone)
+{
+    seen(1, 10 * Ms);
+    seen(1, 20 * Ms, 9);
+    now += Second;
+    seen(1, 30 * Ms, 2);
+    seen(1, 90 * Ms, 18);
+    EXPECT_EQ(estimate.queue(now), 10 * Ms);
+    EXPECT_EQ(estimate.queue(now, Second / 2), 80 * Ms);
+    EXPECT_EQ(estimate.queue(now, Second / 2, 0.05), 20 * Ms);
+    EXPECT_EQ(estimate.queue(now, Second / 2, 0.1), 80 * Ms);
+}
+
 TEST_F(QueueEstimateTest, WhatIsOldIsForgotten)
 {
     seen(1, 20 * Ms, 10);

@@ -43,6 +43,38 @@ protected:
     RateController rate{Params(), window, now, total};
 };
 
+TEST_F(RateControllerTest, GoesWithCAndBecomesTightBelowWhatIsInService)
+{
+    rate.scale(8);
+    EXPECT_EQ(window.limit, 8);
+    rate.scale(0.5);
+    EXPECT_EQ(window.limit, 4);
+    EXPECT_EQ(rate.lastChange(), WindowChange::None) << "C tells of its changes itself";
+    rate.scale(0.1);
+    EXPECT_EQ(window.limit, 1);
+    rate.scale(20);
+    for (int n = 0; n < 10; ++n)
+        rate.released();
+    rate.tighten();
+    EXPECT_EQ(window.limit, 9);
+    EXPECT_EQ(rate.lastChange(), WindowChange::QueueAtProvider);
+    rate.scale(0.5);
+    rate.tighten();
+    EXPECT_EQ(window.limit, 4.5) << "it does not grow by that";
+}
+
+TEST_F(RateControllerTest, AddsUpForHowLongSomebodyWaited)
+{
+    EXPECT_EQ(rate.fullTime(now), 0);
+    rate.setFull(true, now, total);
+    EXPECT_EQ(rate.fullTime(now + 300 * Ms), 300 * Ms);
+    now += Second;
+    rate.update(now, total, C);
+    EXPECT_EQ(rate.fullTime(now), Second);
+    rate.setFull(false, now + 200 * Ms, total);
+    EXPECT_EQ(rate.fullTime(now + 5 * Second), 1200 * Ms);
+}
+
 TEST_F(RateControllerTest, StartsWithOne)
 {
     EXPECT_EQ(window.limit, 1); // W0+

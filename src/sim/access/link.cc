@@ -27,23 +27,40 @@ bool Link::send(const int64_t bytes, Clock::Event arrives)
         return false;
     }
     note();
-    frames_.push_back({bytes, std::move(arrives)});
+    frames_.push_back({bytes, std::move(arrives), clock_.now()});
     backlog_ += bytes;
     if (!next_.running())
         serve();
     return true;
 }
 
-void Link::serve()
+void Link::fill()
 {
     const auto now = clock_.now();
     tokens_ = std::min(Burst, tokens_ + Seconds(now - tokensAt_) * rate_ / 8);
     tokensAt_ = now;
+}
+
+void Link::setRate(const double rate)
+{
+    fill();
+    note();
+    rate_ = rate;
+    varies_ = true;
+    next_.stop();
+    serve();
+}
+
+void Link::serve()
+{
+    fill();
+    const auto now = clock_.now();
     while (!frames_.empty()) {
         auto &frame = frames_.front();
         const auto bytes = static_cast<double>(frame.bytes);
         if (tokens_ + 1e-6 < bytes) { // and not a nanosecond more for a rounding
-            next_.set(now + static_cast<msfrs_time>(std::ceil((bytes - tokens_) * 8e9 / rate_)));
+            if (rate_ > 0)
+                next_.set(now + static_cast<msfrs_time>(std::ceil((bytes - tokens_) * 8e9 / rate_)));
             return;
         }
         tokens_ -= bytes;
@@ -56,12 +73,20 @@ void Link::serve()
     }
 }
 
+/// s
+double Link::queueNow() const
+{
+    if (varies_)
+        return frames_.empty() ? 0 : Seconds(clock_.now() - frames_.front().came);
+    return static_cast<double>(backlog_) * 8 / rate_;
+}
+
 /// The queue has been as it is since the last call.
 void Link::note() const
 {
     const auto time = clock_.now() - noted_;
     noted_ = clock_.now();
-    const double queue = static_cast<double>(backlog_) * 8 / rate_;
+    const double queue = queueNow();
     queueTime_ += queue * static_cast<double>(time);
     const auto bin = static_cast<size_t>(queue * 1e3);
     if (bin >= queued_.size())

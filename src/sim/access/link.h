@@ -25,6 +25,8 @@ public:
     /// \returns whether it was taken
     bool send(int64_t bytes, Clock::Event arrives);
 
+    /// C is another from now on, >= 0.
+    void setRate(double);
     double rate() const { return rate_; }
     int64_t buffer() const { return buffer_; }
     int64_t backlog() const { return backlog_; } ///< bytes that wait
@@ -36,7 +38,8 @@ public:
     };
     const Counts &counts() const { return counts_; }
 
-    /// How long the queue was, in time that the link takes for it; `from` now on.
+    /// How long the queue was, in time that the link takes for it; `from` now on. Once C has changed, for how long who
+    /// is at its head has waited: a link that stands still takes for ever.
     void measureQueue();
     double meanQueue() const;              ///< s, over time
     double queueQuantile(double share) const; ///< s that is not exceeded in so much of the time, to a millisecond
@@ -45,13 +48,17 @@ private:
     struct Frame {
         int64_t bytes;
         Clock::Event arrives;
+        msfrs_time came;
     };
 
     void serve();
+    void fill();
     void note() const;
+    double queueNow() const;
 
     Clock &clock_;
     double rate_;
+    bool varies_ = false;  ///< C has changed
     int64_t buffer_, backlog_ = 0;
     std::deque<Frame> frames_;
     Timer next_;

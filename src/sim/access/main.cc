@@ -153,6 +153,8 @@ const std::vector<Option> &Options()
         {"arms", "msfrs, paper, stock: which gateways, separated by commas; msfrs", SetArms},
         {"workload", "backlogged, phases, open, pages; backlogged", SetWorkload},
         Numeric("rate", "of the link; 2Mbit", Rates, 1e4, 1e10, run(&RunParams::rate)),
+        {"trace", "what C does: steps, wave, lte or leo around rate=, or a file of Mahimahi's",
+         [](Wanted &w, const auto &, const auto &t) { w.run.trace = t; }},
         Numeric("buffer", "of the provider, in rate x buffer_rtt; 1.5", Plain, 0, 1000, run(&RunParams::buffer)),
         Numeric("buffer_rtt", "154ms", Durations, 1e5, 5e9, run(&RunParams::bufferRtt)),
         {"rtts", "of the servers in ms, separated by commas; 12 from 12 to 296", SetRtts},
@@ -185,6 +187,11 @@ const std::vector<Option> &Options()
         Numeric("drain", "after the last request; 0", Plain, 0, 1e6, run(&RunParams::drain)),
         Numeric("seed", "the first; 1", Plain, 0, 1e9, run(&RunParams::seed)),
         Numeric("seeds", "how many; 1", Plain, 1, 1000, [](Wanted &w) -> auto & { return w.seeds; }),
+        Numeric("link_rate", "msfrs_link rate=; that of the link", Rates, 1e4, 1e10, config(&RequestConfig::rate)),
+        Numeric("min", "msfrs_link rate=auto min=, with max=", Rates, 1e4, 1e10,
+                [](Wanted &w) -> auto & { return w.run.config.bounds.min; }),
+        Numeric("max", "msfrs_link rate=auto max=", Rates, 1e4, 1e10,
+                [](Wanted &w) -> auto & { return w.run.config.bounds.max; }),
         Numeric("rtt", "msfrs_link rtt=; 300ms", Durations, 1e6, 1e10, config(&RequestConfig::rtt)),
         Numeric("target", "msfrs_window target=; 99%", Shares, 0.01, 0.9999, window(&WindowParams::target)),
         Numeric("interval", "msfrs_window interval=; 1s", Durations, 1e7, 1e12, window(&WindowParams::interval)),
@@ -199,7 +206,7 @@ const std::vector<Option> &Options()
          [](Wanted &w, const auto &, const auto &t) { w.run.config.admission = Plugin(t); }},
         {"plugins", "their folder, instead of the installed one",
          [](Wanted &w, const auto &, const auto &t) { w.run.config.pluginDir = t; }},
-        {"course", "yes: print W, W+ and U second by second; no", [](Wanted &w, const auto &n, const auto &t) {
+        {"course", "yes: print W, W+, U and C second by second; no", [](Wanted &w, const auto &n, const auto &t) {
              if (t != "yes" && t != "no")
                  throw ConfigError(n + "=" + t + " is not allowed: wanted is yes or no");
              w.course = t == "yes"; }},
@@ -265,7 +272,7 @@ std::vector<double> Figures(const RunResult &r)
     for (const double bytes : r.perUser)
         row.push_back(bytes / r.perUser.back());
     row.push_back(100 * *std::max_element(r.userError.begin(), r.userError.end()));
-    row.insert(row.end(), {100 * r.sliceError, 100 * r.utilisation, 100 * (r.utilisation - r.others),
+    row.insert(row.end(), {100 * r.sliceError, 100 * r.found, 100 * r.utilisation, 100 * (r.utilisation - r.others),
                            1e3 * r.queueMean, 1e3 * r.queueP95, 100 * r.dropped, r.all.mean, r.all.p99, r.smallMean});
     for (const auto &cls : r.classes)
         row.push_back(cls.mean);
@@ -279,8 +286,8 @@ void PrintHeader(const size_t classes)
     std::printf("%-8s %4s", "arm", "seed");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  user-%zu", n);
-    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s",
-                "user-%", "slice-%", "U-%", "own-%", "q-ms", "q95-ms", "drop-%", "mean-s", "p99-s", "16KB-s");
+    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s",
+                "user-%", "slice-%", "C-%", "U-%", "own-%", "q-ms", "q95-ms", "drop-%", "mean-s", "p99-s", "16KB-s");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  mean-%zu", n);
     std::printf(" %7s %7s %7s %7s\n", "n", "open", "W", "W+end");
@@ -318,7 +325,8 @@ void PrintRuns(const Wanted &wanted)
             }
             for (size_t second = 0; wanted.course && second < result.window.size(); ++second) {
                 const auto &w = result.window[second];
-                std::printf("  %5.0f s  W %3.0f  W+ %6.2f  U %.3f\n", w.at, w.w, w.wplus, w.u);
+                std::printf("  %5.0f s  W %3.0f  W+ %6.2f  U %.3f  C %.3f of %.3f Mbit/s\n", w.at, w.w, w.wplus, w.u,
+                            result.rates[second].believed / 1e6, result.rates[second].carries / 1e6);
             }
         }
         if (wanted.seeds > 1)

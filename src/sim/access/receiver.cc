@@ -52,6 +52,9 @@ void Receiver::arrived(const Segment &segment)
     const auto before = next_;
     const bool gap = !beyond_.empty();
     const auto size = segment.bytes.end - segment.bytes.begin;
+    ++packets_;
+    outOfOrder_ += segment.bytes.begin > next_;
+    arrivedAt_ = clock_.now();
     take(segment.bytes);
     if (size >= Mss)
         measure(segment.echo);

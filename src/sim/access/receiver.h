@@ -32,6 +32,9 @@ public:
     int64_t buffer() const { return buffer_; }
     int64_t edge() const { return edge_; }
     int64_t received() const { return next_; }
+    uint64_t packets() const { return packets_; }       ///< tcpi_segs_in
+    uint64_t outOfOrder() const { return outOfOrder_; } ///< tcpi_rcv_ooopack
+    msfrs_time arrivedAt() const { return arrivedAt_; } ///< of the latest packet, ns; negative: none yet
     msfrs_time roundTrip() const { return rtt_; } ///< tcpi_rcv_rtt, ns; 0: not known
 
 private:
@@ -53,6 +56,8 @@ private:
     bool pushed_ = false;
     Timer delayed_;
     msfrs_time rtt_ = 0, lastEcho_ = -1;
+    uint64_t packets_ = 0, outOfOrder_ = 0;
+    msfrs_time arrivedAt_ = -1;
     msfrs_time tunedAt_ = 0;
     int64_t tunedRead_ = 0;
 };

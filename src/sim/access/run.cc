@@ -88,11 +88,16 @@ RunResult Simulate(const RunParams &params)
     std::optional<RequestConfig> config;
     if (params.scheduled) {
         config = params.config;
-        config->rate = params.rate;
+        config->rate = config->rate > 0 ? config->rate : params.rate;
         config->interface = "link";
     }
     Gateway gateway(clock, link, params.rtts, config, params.seed);
-    Workload workload(clock, gateway, params.workload, static_cast<uint32_t>(params.rtts.size()), params.rate,
+    const auto trace = params.trace.empty() ? RateTrace{{0, params.rate}}
+                                            : MakeTrace(params.trace, params.rate, params.seconds, params.seed);
+    const double offered = MeanRate(trace, params.warmup, params.seconds);
+    for (size_t n = params.trace.empty() ? 1 : 0; n < trace.size(); ++n)
+        clock.at(trace[n].at, [&link, rate = trace[n].rate] { link.setRate(rate); });
+    Workload workload(clock, gateway, params.workload, static_cast<uint32_t>(params.rtts.size()), offered,
                       params.seconds, params.seed);
     Others others(clock, link, params.others, params.rtts);
 
@@ -131,15 +136,18 @@ RunResult Simulate(const RunParams &params)
         before = link.counts();
         othersBefore = others.carried();
     });
-    double outstanding = 0, samples = 0;
+    double outstanding = 0, found = 0, samples = 0;
     for (double t = 1; t <= params.seconds; ++t) {
         clock.at(at(t), [&, t] {
             if (!gateway.scheduler())
                 return;
             const auto report = gateway.scheduler()->window();
+            const double rate = gateway.scheduler()->config().rate;
+            result.rates.push_back({rate, MeanRate(trace, t - 1, t)});
             result.window.push_back({t, report.outstanding, report.limit, report.utilisation, 0});
             if (t > params.warmup) {
                 outstanding += report.outstanding;
+                found += rate / offered;
                 ++samples;
             }
         });
@@ -147,15 +155,16 @@ RunResult Simulate(const RunParams &params)
     clock.run(at(params.seconds));
 
     const auto &counts = link.counts();
-    result.utilisation = static_cast<double>(counts.carried - before.carried) * 8 / params.rate /
+    result.utilisation = static_cast<double>(counts.carried - before.carried) * 8 / offered /
                          (params.seconds - params.warmup);
-    result.others = static_cast<double>(others.carried() - othersBefore) * 8 / params.rate /
+    result.others = static_cast<double>(others.carried() - othersBefore) * 8 / offered /
                     (params.seconds - params.warmup);
     result.sliceError = SliceError(slices);
     const auto frames = static_cast<double>(counts.offeredFrames - before.offeredFrames);
     result.dropped = frames > 0 ? static_cast<double>(counts.droppedFrames - before.droppedFrames) / frames : 0;
     result.queueMean = link.meanQueue();
     result.queueP95 = link.queueQuantile(0.95);
+    result.found = samples > 0 ? found / samples : 0;
     result.inService = samples > 0 ? outstanding / samples : 0;
     clock.run(at(params.seconds + params.drain));
 

@@ -5,6 +5,7 @@
 #define MSFRS_SIM_ACCESS_RUN_H
 
 #include "sim/access/others.h"
+#include "sim/access/trace.h"
 #include "sim/access/workload.h"
 
 namespace msfrs::sim::access {
@@ -12,6 +13,7 @@ namespace msfrs::sim::access {
 /// The field trial's defaults.
 struct RunParams {
     double rate = 2e6;              ///< C, bit/s
+    std::string trace;              ///< what C does, see MakeTrace(); empty: it stays
     double buffer = 1.5;            ///< of the provider's queue in C times bufferRtt
     msfrs_time bufferRtt = 154 * Ms; ///< ns
     std::vector<msfrs_time> rtts;   ///< of the servers, ns
@@ -21,7 +23,7 @@ struct RunParams {
     double seconds = 200, warmup = 60, drain = 0;
     uint64_t seed = 1;
     bool scheduled = true;          ///< false: Squid as it comes
-    RequestConfig config;           ///< its rate is `rate`, and its interface the link
+    RequestConfig config;           ///< its interface is the link, and its rate, if 0, `rate`
 
     RunParams();                    ///< twelve servers of 12 to 296 ms, four users in each of gold, silver, bronze
 };
@@ -36,7 +38,8 @@ struct Latency {
 struct RunResult {
     std::vector<double> perUser;    ///< of each class: bytes of bodies that a user received in the measured time
     std::vector<double> userError;  ///< of each class: how far a user is off the mean of the class at most, a share
-    double utilisation = 0;         ///< share of C in the measured time
+    double utilisation = 0;         ///< share of C in the measured time; of its mean where it follows a trace
+    double found = 0;               ///< what the gateway takes for C on average, over what C is on average
     double others = 0;              ///< what of that did not pass the gateway
     double sliceError = 0;          ///< of what users of a class have in a slice, off their mean: standard deviation,
                                     ///< root mean square over the classes, a share
@@ -45,6 +48,8 @@ struct RunResult {
     Latency all;
     std::vector<Latency> classes;
     double smallMean = 0;           ///< s: requests of up to 16 KB
+    struct Rates { double believed, carries; };
+    std::vector<Rates> rates;       ///< what the gateway takes for C, and C in the second before, bit/s, one a second
     double inService = 0;           ///< mean of W over the measured time
     std::vector<WindowReport::Sample> window; ///< the course of W+, one an interval
     std::vector<std::vector<double>> parts;   ///< bytes a user of each class had in each part of the run (Backlogged)

@@ -9,6 +9,7 @@ namespace {
 constexpr int64_t BatchBytes = 4096;
 constexpr int64_t MostRead = 65536;          ///< bytes that Squid reads at once
 constexpr msfrs_time UnreadFor = Second;
+constexpr msfrs_time FreshFor = 200 * Ms;    ///< round trips, after something has come
 } // namespace
 
 Transaction::Transaction(Gateway &gateway, const Wish &wish, Watcher watcher):
@@ -216,6 +217,21 @@ bool Transaction::silent(const msfrs_time now)
     exchange_.end();
     state_ = State::Silent;
     return true;
+}
+
+PathSample Transaction::path(const msfrs_time now)
+{
+    PathSample seen;
+    if (!connection_)
+        return seen;
+    const auto &receiver = connection_->receiver();
+    seen.server = connection_->server();
+    if (receiver.arrivedAt() >= 0 && now - receiver.arrivedAt() <= FreshFor)
+        seen.rtt = connection_->latest();
+    seen.least = std::min(connection_->least(), connection_->smoothed());
+    seen.packets = receiver.packets();
+    seen.outOfOrder = receiver.outOfOrder();
+    return seen;
 }
 
 // ReadBatch

@@ -38,6 +38,7 @@ private:
     void granted() override;
     void expired() override { finish(true); }
     bool silent(msfrs_time now) override;
+    PathSample path(msfrs_time now) override;
     bool asked() const override { return exchange_.state() == Exchange::State::Asked; }
 
     Gateway &gateway_;

@@ -36,10 +36,15 @@ double Draws::exponential() { return -std::log1p(-uniform()); }
 
 uint32_t Draws::below(const uint32_t n) { return static_cast<uint32_t>(uniform() * n); }
 
-int64_t Draws::size(const double cap)
+double Draws::normal()
 {
     const double radius = std::sqrt(2 * exponential()), angle = 2 * M_PI * uniform(); // Box and Muller
-    const double size = std::min(std::exp(SizeM + SizeS * radius * std::cos(angle)), cap);
+    return radius * std::cos(angle);
+}
+
+int64_t Draws::size(const double cap)
+{
+    const double size = std::min(std::exp(SizeM + SizeS * normal()), cap);
     const double step = std::round(std::log(std::max(size, GridLow) / GridLow) / std::log(GridStep));
     return std::lround(GridLow * std::pow(GridStep, step));
 }

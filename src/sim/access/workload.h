@@ -21,6 +21,7 @@ public:
     Draws(uint64_t seed, std::string_view name);
     double uniform();               ///< in [0, 1)
     double exponential();           ///< of mean 1
+    double normal();                ///< of mean 0 and deviation 1
     uint32_t below(uint32_t n);     ///< 0..n-1
     /// exp(N(9.357, 1.318^2)) bytes, at most `cap`, on the trial's grid of steps of 2 %: mean 27.6 kB.
     int64_t size(double cap);

@@ -6,6 +6,7 @@
 #include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
+#include "msfrs/FoundRate.h"
 #include "SquidConfig.h"
 
 #include "engine/request_scheduler.h"
@@ -174,6 +175,7 @@ Configuration::checkPresence() const
         toggle->place.refuse("on needs the rate of the link; add a line such as msfrs_link rate=20Mbit");
     if (!classes)
         toggle->place.refuse("on needs a class; add a line such as msfrs_class all weight=1 default");
+    CheckFoundRate(*this);
     const auto interface = link->options.text(Table::Link::Interface);
     const auto several = " with " + std::to_string(Config.workers) + " workers, of which each schedules alone";
     if (!interface.empty() && Config.workers > 1)
@@ -213,6 +215,7 @@ Configuration::requestConfig(const RequestConfig * const running) const
     // Every worker schedules alone: it gets its part of the rate and has to measure by what it carries itself, as the
     // interface counts what all of them do.
     config.rate = Value<double>(link, Table::Link::Rate) / std::max(Config.workers, 1);
+    config.bounds = {Value<double>(link, Table::Link::Min), Value<double>(link, Table::Link::Max)};
     if (link && Config.workers <= 1)
         config.interface = link->options.text(Table::Link::Interface);
     config.overhead = Value<double>(link, Table::Link::Overhead);

@@ -104,8 +104,7 @@ Quantum::Quantum(ConfigParser &)
     if (const auto unit = ConfigParser::NextToken())
         written_ += std::string(" ") + unit;
     RefuseMore(place);
-    if (written_ != "none")
-        bytes = static_cast<int64_t>(Number(spec, written_, place));
+    bytes = static_cast<int64_t>(Number(spec, written_, place));
 }
 
 void

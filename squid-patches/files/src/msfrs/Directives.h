@@ -81,6 +81,7 @@ class Link: public OptionsLine
 {
 public:
     explicit Link(ConfigParser &parser): OptionsLine(parser, Table::Link::All) {}
+    bool isAuto() const { return options.text(Table::Link::Rate) == Table::Link::Rate.instead; }
 };
 
 /// msfrs_window

@@ -69,9 +69,10 @@ Gateway::Configure()
             ThisGateway->change(config);
         else
             ThisGateway = new Gateway(config);
-        if (ThisGateway->scheduler_) // it may have failed on the way
-            ThisGateway->readings.buffers.check(*ThisGateway->scheduler_);
-        debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << config.rate << " bit/s");
+        if (const auto &scheduler = ThisGateway->scheduler_) { // it may have failed on the way
+            ThisGateway->readings.buffers.check(*scheduler);
+            debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << scheduler->config().rate << " bit/s");
+        }
     } catch (const std::exception &e) {
         if (!reconfiguring)
             fatalf("msfrs: %s", e.what());

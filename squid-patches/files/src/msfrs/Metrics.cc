@@ -151,6 +151,33 @@ const std::pair<WindowChange, const char *> WindowChanges[] = {
     {WindowChange::Reset, "reset"}
 };
 
+/// why C was changed last, as values of a label
+const std::pair<CapacityReason, const char *> CapacityReasons[] = {
+    {CapacityReason::Carried, "carried"}, {CapacityReason::NoQueue, "no_queue"},
+    {CapacityReason::Queue, "queue"}, {CapacityReason::CarriesLess, "carries_less"},
+    {CapacityReason::Loss, "loss"}, {CapacityReason::LongerPath, "longer_path"},
+    {CapacityReason::Bounds, "bounds"}
+};
+
+/// how the rate of the link was found
+void
+PrintFound(Writer &writer, const CapacityReport &found)
+{
+    writer.gauge("msfrs_link_delivered_bytes_per_second", nullptr, "What came over the link, of late.",
+                 Fixed(found.delivered/8, 0));
+    writer.gauge("msfrs_link_limited", nullptr, "1 while somebody waits; without, the rate found can only grow.",
+                 found.limited ? "1" : "0");
+    writer.gauge("msfrs_link_out_of_order_ratio", "ratio", "Share of packets that came after others sent later.",
+                 Fixed(found.loss, 6));
+    writer.gauge("msfrs_link_longer_path_seconds", "seconds", "What round trips are longer by that is no queue.",
+                 Fixed(found.ignored, 6));
+    writer.family("msfrs_link_last_change", "gauge", nullptr, "1 for the reason of the last change of the rate found.");
+    for (const auto &[why, reason]: CapacityReasons) {
+        const auto last = !found.changes.empty() && found.changes.back().why == why;
+        writer.sample("", std::string("reason=\"") + reason + '"', last ? "1" : "0");
+    }
+}
+
 /// who is held, by what W+ was changed last, and what connections see of the queue at the provider
 void
 PrintHolding(Writer &writer, const WindowReport &window, const double now)
@@ -228,8 +255,10 @@ PrintMetrics(std::ostream &os, const Gateway * const gateway)
         const auto &config = scheduler->config();
         const auto window = scheduler->window();
         const auto classes = scheduler->classes();
-        writer.gauge("msfrs_link_capacity_bytes_per_second", nullptr, "Rate of the link as configured.",
+        writer.gauge("msfrs_link_capacity_bytes_per_second", nullptr, "Rate of the link as configured, or found.",
                      Fixed(config.rate/8, 0));
+        if (window.capacity)
+            PrintFound(writer, *window.capacity);
         writer.gauge("msfrs_link_metered", nullptr, "1 while the interface's counter tells the use of the link.",
                      window.metered ? "1" : "0");
         writer.gauge("msfrs_link_utilisation_ratio", "ratio", "U: share of the link used in the last interval.",

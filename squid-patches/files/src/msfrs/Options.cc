@@ -38,6 +38,8 @@ ValidInterface(const std::string &name)
 std::optional<double>
 Read(const Spec &spec, const std::string &value)
 {
+    if (spec.instead && value == spec.instead)
+        return 0;
     if (spec.form == Spec::Interface)
         return ValidInterface(value) ? std::make_optional(0.0) : std::nullopt;
 

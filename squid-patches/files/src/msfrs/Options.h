@@ -62,10 +62,11 @@ struct Spec {
     double byDefault; ///< the value without the option; 0 if there is none
     bool required;
     const char *allowed; ///< the values, to finish "... is not allowed; give "
+    const char *instead; ///< a word that may stand for a number, kept as 0; or nil
 };
 
 /// Converts a value. It is taken as written or refused, never rounded into the range.
-/// \returns bit/s, bytes, nanoseconds or what else the units of the option count; 0 for an interface
+/// \returns bit/s, bytes, nanoseconds or what else the units of the option count; 0 for an interface, or a word
 /// \throws ConfigError
 double Number(const Spec &, const std::string &value, const Place &);
 

@@ -16,6 +16,7 @@
 #include "mgr/Registration.h"
 #include "mgr/Request.h"
 #include "msfrs/Excess.h"
+#include "msfrs/FoundRate.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/MetricsPage.h"
 #include "msfrs/Report.h"
@@ -211,6 +212,8 @@ PrintLink(std::ostream &os, const RequestConfig &config, const WindowReport &win
        "  overhead: " << Fixed(config.overhead, 4) << "\n"
        "  packet_overhead: " << config.packetOverhead << "\n"
        "  rtt: " << Fixed(config.rtt*1e-9, 3) << '\n';
+    if (window.capacity)
+        PrintFoundRate(os, *window.capacity, Gateway::Now());
 }
 
 void

@@ -120,6 +120,7 @@ private:
     void expired() override;
     void dropped() override;
     bool silent(msfrs_time now) override;
+    PathSample path(msfrs_time) override { return reading_.path(TheGateway()->readings); }
     bool asked() const override { return exchange_.state() == Exchange::State::Asked; }
     std::string host() const override;
 

@@ -24,6 +24,7 @@ namespace
 {
 
 constexpr msfrs_time LookEvery = 20'000'000; ///< ns, at connections, each a system call
+constexpr msfrs_time FreshFor = 200'000'000; ///< ns, round trips, after something has come
 constexpr uint32_t SampleFirst = 64, SampleEvery = 16; ///< quanta; a sample takes two system calls
 
 uint64_t
@@ -86,6 +87,24 @@ ReceiveBuffers::fit(Comm::Connection &conn, RequestScheduler &scheduler, const R
         SetReceiveBuffer(conn, size);
     }
     SetWindowClamp(conn, static_cast<int>(wanted));
+}
+
+PathSample
+ReceiveBuffers::look(const Comm::Connection &conn)
+{
+    PathSample sample;
+    const auto path = Path(conn);
+    if (!path.counted && path.latest > 0 && !warned_) {
+        warned_ = true;
+        debugs(97, DBG_IMPORTANT, "WARNING: msfrs_link rate=auto: this kernel's TCP_INFO has no tcpi_rcv_ooopack "
+               "(Linux has since 5.4), so that losses are not seen");
+    }
+    sample.server = KeyOf(conn.remote);
+    sample.rtt = path.age <= FreshFor ? path.latest : 0;
+    sample.least = path.least;
+    sample.packets = path.packets;
+    sample.outOfOrder = path.outOfOrder;
+    return sample;
 }
 
 /// tells the scheduler, from time to time, how long the round trips of those in service are

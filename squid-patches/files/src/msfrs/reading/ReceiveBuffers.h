@@ -32,6 +32,9 @@ public:
     /// \param window what it was bounded to before, bytes; 0: not known
     void fit(Comm::Connection &, RequestScheduler &, const Request &, int64_t &window, msfrs_time now);
 
+    /// What a connection sees of the path. Warns once if the kernel does not count what came out of order.
+    PathSample look(const Comm::Connection &);
+
 private:
     int option(int64_t window) const;
     void lookAtPath(const Comm::Connection &, RequestScheduler &, msfrs_time now);
@@ -40,6 +43,7 @@ private:
     BufferShare share_; ///< of connections to servers
     msfrs_time nextLook_ = 0;  ///< at a connection's round trip
     uint32_t quanta_ = 0;      ///< that learnt of the share
+    bool warned_ = false;      ///< of a kernel that does not count
 };
 
 } // namespace msfrs::squid

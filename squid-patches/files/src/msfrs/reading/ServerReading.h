@@ -72,6 +72,12 @@ public:
     /// \param patience see Exchange::silentAt()
     bool silent(const Exchange &, msfrs_time patience, msfrs_time now);
 
+    /// What the connection sees of the path; nothing if there is none.
+    PathSample path(ServerReadings &all) const
+    {
+        return Comm::IsConnOpen(server_) && !NearBy(*server_) ? all.buffers.look(*server_) : PathSample();
+    }
+
     /// Neither the server's timeout runs nor the client's.
     /// \param client for tunnels only: a client that gets nothing because of us
     void freeze(const Comm::ConnectionPointer &client);

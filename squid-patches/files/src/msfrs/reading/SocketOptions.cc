@@ -73,6 +73,10 @@ Path(const Comm::Connection &conn)
                                           : std::min(info.tcpi_rcv_rtt, info.tcpi_rtt)) * Us;
     // where the kernel is older than its field the length is shorter
     const auto known = length >= offsetof(tcp_info, tcpi_min_rtt) + sizeof(info.tcpi_min_rtt);
+    path.age = int64_t(info.tcpi_last_data_recv) * 1000 * Us;
+    path.counted = length >= offsetof(tcp_info, tcpi_rcv_ooopack) + sizeof(info.tcpi_rcv_ooopack);
+    path.packets = path.counted ? info.tcpi_segs_in : 0;
+    path.outOfOrder = path.counted ? info.tcpi_rcv_ooopack : 0;
     path.least = (known && info.tcpi_min_rtt > 0) ? std::min(info.tcpi_min_rtt, info.tcpi_rtt) * Us : path.srtt;
 #endif
     return path;

@@ -28,6 +28,9 @@ struct PathInfo {
     int64_t srtt = 0; ///< smoothed round trip of what we sent, ns
     int64_t latest = 0; ///< the round trip as of late, ns: of what was received, or of what we sent if that is less
     int64_t least = 0; ///< the least of some minutes, ns
+    int64_t age = 0; ///< since something was received, ns
+    uint64_t packets = 0, outOfOrder = 0; ///< that were received, and of these before others sent earlier
+    bool counted = false; ///< whether the kernel counts these
 };
 PathInfo Path(const Comm::Connection &);
 

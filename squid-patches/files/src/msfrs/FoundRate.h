@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_FOUNDRATE_H
+#define SQUID_SRC_MSFRS_FOUNDRATE_H
+
+#include "msfrs/forward.h"
+#include "plugin/msfrs_plugin.h"
+
+#include <iosfwd>
+
+namespace msfrs
+{
+struct CapacityReport;
+}
+
+namespace msfrs::squid
+{
+
+class Configuration;
+
+/// What msfrs_link must say of rate=auto, or must not say without; for msfrs on.
+/// \throws ConfigError
+void CheckFoundRate(const Configuration &);
+
+/// The part of the report about a link whose rate is found.
+void PrintFoundRate(std::ostream &, const CapacityReport &, msfrs_time now);
+
+} // namespace msfrs::squid
+
+#endif /* SQUID_SRC_MSFRS_FOUNDRATE_H */
+

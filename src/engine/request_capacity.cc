@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// How RequestScheduler finds what the link carries, and what is in terms of that.
+#include "engine/request_state.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace msfrs {
+
+namespace {
+constexpr size_t MostLooks = 8;                          ///< at connections, in a Capacity::Every
+constexpr msfrs_time LongestTrip = 60'000'000'000;       ///< ns: more than TCP waits for
+} // namespace
+
+/// Adopts bounds of C, or that it is known.
+void RequestScheduler::Impl::findBetween(const CapacityParams &bounds, const msfrs_time now)
+{
+    if (bounds.max <= 0)
+        capacity.reset();
+    else if (capacity)
+        capacity->configure(bounds, now);
+    else
+        capacity.emplace(bounds, now);
+    if (capacity)
+        config.rate = capacity->rate();
+}
+
+/// What the link has carried since some time, bytes. Where C is found each counts by what C was when it came, as if C
+/// had always been rated(): U of an interval in which C changes is then a mean.
+double RequestScheduler::Impl::carried()
+{
+    const double total = meter->total(), responses = meter->own();
+    const double times = rated() / config.rate;
+    sums.total += (total - std::exchange(sums.totalBefore, total)) * times;
+    sums.own += (responses - std::exchange(sums.ownBefore, responses)) * times;
+    return capacity ? sums.total : total;
+}
+
+/// Where C is found the queue is that of the last moment, and of the shortest tenth: kernels tell a mean of round trips
+/// that moves by an eighth with each, and a quantum has few, so that what was long before a pause is told for long.
+std::optional<msfrs_time> RequestScheduler::Impl::queueSeen(const msfrs_time now) const
+{
+    return capacity ? path.queue(now, Capacity::Recent, 0.1) : path.queue(now);
+}
+
+/// bit/s
+double RequestScheduler::Impl::rated() const { return capacity ? config.bounds.min : config.rate; }
+
+void RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
+{
+    const auto seen = r.owner->path(now);
+    if (seen.rtt > 0 && seen.rtt <= LongestTrip)
+        path.seen(seen.server, seen.rtt, seen.least > 0 ? seen.least : seen.rtt, now);
+    if (r.packets > 0 && seen.packets >= r.packets && seen.outOfOrder >= r.outOfOrder) { // else: of another connection
+        packets += seen.packets - r.packets;
+        outOfOrder += seen.outOfOrder - r.outOfOrder;
+    }
+    r.packets = seen.packets;
+    r.outOfOrder = seen.outOfOrder;
+}
+
+void RequestScheduler::Impl::findRate(const msfrs_time now)
+{
+    if (!capacity || now < capacity->nextUpdate())
+        return;
+    const auto stride = served.size() / MostLooks + 1;
+    size_t place = looks++ % stride;
+    for (const auto r : served) {
+        if (place++ % stride == 0)
+            lookAtPath(*r, now);
+    }
+    carried(); // what came until now counts by C as it was
+    CapacitySample seen;
+    seen.total = sums.totalBefore;
+    seen.full = rate.fullTime(now);
+    seen.queue = queueSeen(now);
+    seen.base = path.meanBase(now);
+    seen.allowed = rate.params().queue;
+    seen.packets = packets;
+    seen.outOfOrder = outOfOrder;
+    const bool changed = capacity->update(seen, now);
+    if (capacity->tight())
+        rate.tighten();
+    if (changed) {
+        rate.scale(capacity->rate() / config.rate);
+        config.rate = capacity->rate();
+        rate.configure(WindowOf(config));
+    }
+    // A W+ that has become small in bad times would hold the link back for many intervals when it carries more again.
+    if (seen.base > 0)
+        rate.scale(std::max(1.0, product(seen.base) / static_cast<double>(config.quantum) / rate.window().limit));
+}
+
+} // namespace msfrs

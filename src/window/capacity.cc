@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "window/capacity.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace msfrs {
+
+namespace {
+constexpr msfrs_time Ms = 1'000'000, Second = 1000 * Ms;
+constexpr msfrs_time Brief = 300 * Ms;        ///< of D: a few quanta of a slow link, a round trip of most
+constexpr msfrs_time Prompt = 200 * Ms;       ///< of D where C has to come down
+constexpr double Limited = 0.9;               ///< share of time in which somebody waited
+constexpr double Proof = 1.03;                ///< D over C: more than packets and clocks make of it
+constexpr double Further = 1.2;               ///< times D, while it goes on growing
+constexpr double Step = 1.02;
+constexpr double Follows = 0.97;              ///< D over C: it is used
+constexpr double LongPart = 0.4;              ///< of the base: with a long way, a queue as long again does less harm
+constexpr double LeastCut = 0.25;             ///< at once: right after an outage D is nearly nothing
+constexpr double Falling = 0.9, Steady = 1.15; ///< q over what it was
+constexpr int InVain = 3;
+constexpr double Lossy = 0.1, LossRate = 0.9; ///< share out of order, and D over C
+constexpr uint64_t FewPackets = 20;
+constexpr msfrs_time Longest = 60 * Second;   ///< of q that is believed
+constexpr size_t MostChanges = 16;
+
+double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
+
+/// q beyond which it is long, ns.
+msfrs_time LongFrom(const CapacitySample &seen)
+{
+    return std::max(2 * seen.allowed, static_cast<msfrs_time>(LongPart * static_cast<double>(seen.base)));
+}
+} // namespace
+
+const char *CapacityReasonText(const CapacityReason why)
+{
+    switch (why) {
+    case CapacityReason::Carried: return "the link carried more";
+    case CapacityReason::NoQueue: return "requests wait and no queue stands at the provider";
+    case CapacityReason::Queue: return "a queue stood at the provider";
+    case CapacityReason::CarriesLess: return "the link was full with less";
+    case CapacityReason::Loss: return "packets were lost and the link carried less";
+    case CapacityReason::LongerPath: return "the round trips are long whatever is sent: it is no queue";
+    case CapacityReason::Bounds: return "min= or max= was changed";
+    }
+    return "";
+}
+
+Capacity::Capacity(const CapacityParams &params, const msfrs_time now)
+{
+    report_.params = params;
+    report_.rate = params.min;
+    ticks_.push_back({now, {}});
+}
+
+void Capacity::configure(const CapacityParams &params, const msfrs_time now)
+{
+    report_.params = params;
+    change(report_.rate, CapacityReason::Bounds, now);
+}
+
+void Capacity::change(const double rate, const CapacityReason why, const msfrs_time now)
+{
+    const double next = std::clamp(rate, report_.params.min, report_.params.max);
+    const double before = std::exchange(report_.rate, next);
+    if (next == before)
+        return;
+    auto &changes = report_.changes;
+    if (!changes.empty() && changes.back().why == why && now - changes.back().at <= Second) {
+        changes.back().at = now;
+        changes.back().to = next;
+        return;
+    }
+    changes.push_back({now, before, next, why});
+    if (changes.size() > MostChanges)
+        changes.pop_front();
+}
+
+Capacity::Span Capacity::over(const msfrs_time time) const
+{
+    const auto &last = ticks_.back();
+    auto first = ticks_.begin();
+    while (std::next(first)->at <= last.at - time)
+        ++first;
+    const double elapsed = Seconds(last.at - first->at);
+    const auto packets = last.seen.packets - first->seen.packets;
+    const auto outOfOrder = last.seen.outOfOrder - first->seen.outOfOrder;
+    return {(last.seen.total - first->seen.total) * 8 / elapsed, Seconds(last.seen.full - first->seen.full) / elapsed,
+            packets < FewPackets ? 0 : static_cast<double>(outOfOrder) / static_cast<double>(packets)};
+}
+
+/// The most that 200 ms of the last second brought, bit/s.
+double Capacity::greatest() const
+{
+    double most = 0;
+    auto from = ticks_.begin();
+    for (auto to = from; to != ticks_.end(); ++to) {
+        while (to->at - from->at > Prompt && to->at - std::next(from)->at >= Prompt)
+            ++from;
+        if (to->at - from->at >= Prompt)
+            most = std::max(most, (to->seen.total - from->seen.total) * 8 / Seconds(to->at - from->at));
+    }
+    return most;
+}
+
+bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
+{
+    tight_ = false;
+    const bool back = now < ticks_.back().at || seen.total < ticks_.back().seen.total;
+    if (back || ticks_.back().seen.total == 0)
+        ticks_.clear(); // and what was seen before the first time is not known
+    if (back) {
+        provedAt_ = -1;
+        grownAt_ = lossAt_ = cutAt_ = 0;
+    }
+    if (ticks_.empty() || now > ticks_.back().at)
+        ticks_.push_back({now, seen});
+    while (ticks_.size() > 2 && ticks_[1].at <= now - Second)
+        ticks_.pop_front();
+    if (now - ticks_.front().at < Brief)
+        return false;
+    const double before = report_.rate;
+    judge(over(Brief), now);
+    return report_.rate != before;
+}
+
+void Capacity::judge(const Span &brief, const msfrs_time now)
+{
+    const auto &seen = ticks_.back().seen;
+    const auto whole = over(Second);
+    const bool known = seen.queue && *seen.queue >= 0 && *seen.queue <= Longest;
+    ignored_ = known ? std::min(ignored_, *seen.queue) : ignored_;
+    const auto queue = known ? *seen.queue - ignored_ : 0;
+    report_.delivered = brief.rate;
+    report_.loss = whole.loss;
+    report_.queue = known ? Seconds(queue) : -1;
+    report_.ignored = Seconds(ignored_);
+    report_.limited = brief.full >= Limited;
+
+    const bool longQueue = known && queue > LongFrom(seen);
+    tight_ = longQueue && brief.full < Limited && now - tightAt_ >= std::max(Brief, seen.base + queue);
+    tightAt_ = tight_ ? now : tightAt_;
+    const bool shortQueue = known && queue * 4 < seen.allowed;
+    if (brief.rate > Proof * report_.rate) {
+        const bool goesOn = report_.limited && shortQueue && provedAt_ >= 0 && now - provedAt_ <= Second + seen.base;
+        provedAt_ = now;
+        change(brief.rate * (goesOn ? Further : 1), CapacityReason::Carried, now);
+    } else if (report_.limited && known) {
+        judgeQueue(queue, brief, whole, now);
+    }
+    const bool less = whole.full >= Limited && whole.rate > 0 && whole.rate < LossRate * report_.rate;
+    if (less && whole.loss >= Lossy && now - lossAt_ >= Second) {
+        lossAt_ = now;
+        change(std::min(greatest(), report_.rate), CapacityReason::Loss, now);
+    }
+}
+
+void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span &whole, const msfrs_time now)
+{
+    const auto &seen = ticks_.back().seen;
+    const double settled = std::max(brief.rate, whole.rate);
+    if (queue > LongFrom(seen)) {
+        cut(queue, over(Prompt).rate, CapacityReason::Queue, now);
+    } else if (queue > seen.allowed) {
+        if (whole.full >= Limited && settled < Follows * report_.rate)
+            cut(queue, settled, CapacityReason::CarriesLess, now);
+    } else {
+        cutFrom_ = 0;
+        inVain_ = 0;
+        const bool used = whole.full >= Limited && whole.rate >= Follows * report_.rate;
+        if (queue * 4 < seen.allowed && used && now - grownAt_ >= std::max(Brief, seen.base + queue)) {
+            grownAt_ = now;
+            change(report_.rate * Step, CapacityReason::NoQueue, now);
+        }
+    }
+}
+
+/// q is long, and the link full or the path longer.
+void Capacity::cut(const msfrs_time queue, const double carried, const CapacityReason why, const msfrs_time now)
+{
+    const auto &seen = ticks_.back().seen;
+    const bool again = cutFrom_ > 0;
+    if (carried <= 0 || (again && now - cutAt_ < std::max(Prompt, seen.base + cutQueue_)))
+        return; // down, or the last cut cannot show yet
+    const auto ratio = static_cast<double>(queue) / static_cast<double>(std::max<msfrs_time>(cutQueue_, 1));
+    if (again && ratio < Falling) {
+        cutQueue_ = queue;
+        cutAt_ = now;
+        return; // the last cut is enough
+    }
+    // What is on the way is C (base + allowed): a path that is longer by q leaves this much of C, a queue leaves all.
+    const double left = Seconds(seen.base + seen.allowed) / Seconds(seen.base + queue);
+    const bool inVain = again && ratio <= Steady && carried <= report_.rate * (1 + left) / 2;
+    inVain_ = inVain ? inVain_ + 1 : 0;
+    if (!inVain)
+        cutFrom_ = report_.rate;
+    if (inVain_ >= InVain) {
+        ignored_ += queue;
+        change(std::exchange(cutFrom_, 0), CapacityReason::LongerPath, now);
+        inVain_ = 0;
+        return;
+    }
+    if (carried < report_.rate)
+        change(std::max(carried, report_.rate * LeastCut), why, now);
+    cutQueue_ = queue;
+    cutAt_ = now;
+}
+
+} // namespace msfrs

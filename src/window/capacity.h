@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What the link carries, C, found from what passes anyway: nothing is sent to find out.
+///
+/// Three things are seen. *D*, what the interface received: a link that has carried so much can. *q*, what round trips
+/// to servers are beyond their least: a queue at the provider, which stands only where the link is full. And whether it
+/// is *limited*: somebody waits and the window is full. Who is not limited shows with little D that little was asked
+/// for, and with a long q that his server is slow, so that C may only grow then.
+///
+/// Every 100 ms:
+/// - D of 300 ms is more than C by 3 %: C is D. If that goes on while q is short, C is D and a fifth.
+/// - Limited, q short, and D is C: there may be more, so C grows by 2 %, once in a round trip. Where D does not follow
+///   it ends there, so that C is at most 3 to 5 % too high where delays say nothing (a queue that an AQM or a policer
+///   keeps short).
+/// - Limited, q long: C is D, which shortens q, as what may be on the way is C times a round trip. If D gets less and q
+///   does not, three times in a row, it was no queue of ours (a longer route, an uplink that is full): C
+///   is what it was, and q counts from there.
+/// - Limited, q longer than it should be: the same with D of a second, if that is less than C by 3 %.
+/// - Limited, D is less, and many packets come out of order: C is the most that came in 200 ms of the last second.
+/// - Not limited, q long: the window is to be made full, to know; see tight().
+/// Else C stays; so it does while nothing comes at all. It is never below `min` or above `max`.
+///
+/// Greatest delivery as evidence is BBR's (Cardwell et al., CACM 60(2), 2017); the rest is of our own.
+#ifndef MSFRS_WINDOW_CAPACITY_H
+#define MSFRS_WINDOW_CAPACITY_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+namespace msfrs {
+
+/// Between what C is looked for; refused by the configuration, not here, when out of range.
+struct CapacityParams {
+    double min = 0; ///< bit/s, > 0
+    double max = 0; ///< bit/s, >= min
+};
+
+/// What is seen. Sums count from any time on.
+struct CapacitySample {
+    double total = 0;                ///< bytes that the link has carried; a sum, never less than before
+    msfrs_time full = 0;             ///< ns in which somebody has waited for a place; a sum
+    std::optional<msfrs_time> queue; ///< ns >= 0: what round trips of the last half second are beyond their least
+    msfrs_time base = 0;             ///< ns: the mean of these least round trips; 0: not known
+    msfrs_time allowed = 30'000'000; ///< ns, > 0: the queue that the window lets stand
+    uint64_t packets = 0;            ///< that connections to servers have received; a sum
+    uint64_t outOfOrder = 0;         ///< of these, that came before others sent earlier; a sum
+};
+
+/// Why C was changed.
+enum class CapacityReason { Carried, NoQueue, Queue, CarriesLess, Loss, LongerPath, Bounds };
+const char *CapacityReasonText(CapacityReason);
+
+struct CapacityChange {
+    msfrs_time at;        ///< ns
+    double from, to;      ///< bit/s
+    CapacityReason why;
+};
+
+/// What is believed and why.
+struct CapacityReport {
+    CapacityParams params;
+    double rate = 0;      ///< C, bit/s
+    double delivered = 0; ///< D of the last 300 ms, bit/s
+    double loss = 0;      ///< share of the packets of the last second that came out of order
+    double queue = -1;    ///< q, s; negative: too few round trips were seen lately
+    double ignored = 0;   ///< s of q that are taken for a longer path
+    bool limited = false;
+    std::deque<CapacityChange> changes; ///< the latest last, at most 16; what had one reason for a second is one
+};
+
+class Capacity {
+public:
+    static constexpr msfrs_time Every = 100'000'000; ///< ns: how often it wants to be told
+    static constexpr msfrs_time Recent = 500'000'000; ///< ns: of how long it wants to know the round trips
+
+    /// C is `min` at first.
+    Capacity(const CapacityParams &, msfrs_time now);
+    /// Takes other bounds over; C stays if they allow.
+    void configure(const CapacityParams &, msfrs_time now);
+
+    msfrs_time nextUpdate() const { return ticks_.back().at + Every; }
+    /// To be called when that is due; a clock that went back begins anew with what is known of C.
+    /// \returns whether C has changed
+    bool update(const CapacitySample &, msfrs_time now);
+
+    /// Whether a queue stands that cannot be judged before the window is full: at most once in a round trip.
+    bool tight() const { return tight_; }
+    double rate() const { return report_.rate; } ///< C, bit/s, from min to max
+    const CapacityReport &report() const { return report_; }
+
+private:
+    struct Tick {
+        msfrs_time at;
+        CapacitySample seen;
+    };
+    /// What was seen over some time.
+    struct Span {
+        double rate;          ///< bit/s
+        double full;          ///< share of it in which somebody waited
+        double loss;          ///< share of packets out of order; 0 if there were few
+    };
+    Span over(msfrs_time) const;
+    double greatest() const;
+    void judge(const Span &brief, msfrs_time now);
+    void judgeQueue(msfrs_time queue, const Span &brief, const Span &whole, msfrs_time now);
+    void cut(msfrs_time queue, double carried, CapacityReason, msfrs_time now);
+    void change(double rate, CapacityReason, msfrs_time now);
+
+    CapacityReport report_;
+    std::deque<Tick> ticks_;      ///< of the last second and a bit; never empty
+    msfrs_time ignored_ = 0;      ///< ns of q that are a longer path
+    msfrs_time provedAt_ = -1;    ///< when D was last more than C; negative: never
+    msfrs_time grownAt_ = 0;      ///< when C last grew by itself
+    msfrs_time lossAt_ = 0;       ///< when C was last changed for loss
+    // While q is long:
+    double cutFrom_ = 0;          ///< C before D began to follow C down, bit/s; 0: q is not long
+    msfrs_time cutQueue_ = 0, cutAt_ = 0;
+    bool tight_ = false;
+    msfrs_time tightAt_ = 0;
+    int inVain_ = 0;              ///< cuts in a row that brought D down and not q
+};
+
+} // namespace msfrs
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Links whose rate follows a trace, and the real scheduler that finds it with TCP.
+#include "sim/access/run.h"
+#include "support/plugins.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace msfrs {
+namespace {
+
+using namespace sim::access;
+
+std::vector<double> RatesOf(const RateTrace &trace)
+{
+    std::vector<double> rates;
+    for (const auto &step : trace)
+        rates.push_back(step.rate);
+    std::sort(rates.begin(), rates.end());
+    return rates;
+}
+
+TEST(AccessTrace, IsTheSameForTheSameSeedAndHoldsTogether)
+{
+    for (const char *const name : {"steps", "wave", "lte", "leo"}) {
+        const auto trace = MakeTrace(name, 5e6, 600, 1), again = MakeTrace(name, 5e6, 600, 1);
+        ASSERT_EQ(trace.size(), again.size()) << name;
+        EXPECT_EQ(trace.front().at, 0) << name;
+        for (size_t n = 1; n < trace.size(); ++n) {
+            EXPECT_EQ(trace[n].rate, again[n].rate) << name;
+            EXPECT_GT(trace[n].at, trace[n - 1].at) << name;
+        }
+    }
+    EXPECT_NE(MakeTrace("lte", 5e6, 60, 1).back().rate, MakeTrace("lte", 5e6, 60, 2).back().rate);
+}
+
+TEST(AccessTrace, LteIsAsSpreadAsTheDriveThatItImitates)
+{
+    const auto trace = MakeTrace("lte", 5e6, 20'000, 1);
+    EXPECT_NEAR(MeanRate(trace, 0, 20'000), 5e6, 0.5e6);
+    const auto rates = RatesOf(trace);
+    EXPECT_NEAR(rates[rates.size() / 10] / 5e6, 0.15, 0.03);
+    EXPECT_EQ(rates.back(), 20e6);
+}
+
+TEST(AccessTrace, LeoAllotsAnewEveryFifteenSecondsWithOutagesBetween)
+{
+    const auto trace = MakeTrace("leo", 5e6, 3000, 1);
+    size_t outages = 0;
+    for (const auto &step : trace) {
+        if (step.rate > 0)
+            continue;
+        ++outages;
+        EXPECT_EQ(step.at % (15 * Second), 0);
+    }
+    EXPECT_NEAR(static_cast<double>(outages), 100, 25);
+    EXPECT_NEAR(MeanRate(trace, 0, 3000), 5e6, 0.6e6);
+}
+
+TEST(AccessTrace, AFileOfMahimahisIsRepeatedAndAWrongOneRefused)
+{
+    const auto path = testing::TempDir() + "trace-of-" + std::to_string(getpid());
+    const auto write = [&](const char *const text) { std::ofstream(path) << text; };
+    write("0\n10\n49\n60\n");
+    const auto trace = MakeTrace(path, 1, 0.2, 1);
+    ASSERT_EQ(trace.size(), 4u);
+    EXPECT_DOUBLE_EQ(trace[0].rate, 3 * 1504 * 8 / 0.05);
+    EXPECT_DOUBLE_EQ(trace[1].rate, 1 * 1504 * 8 / 0.05);
+    EXPECT_DOUBLE_EQ(trace[2].rate, trace[0].rate);
+    const auto refusal = [&](const char *const text) {
+        write(text);
+        try {
+            MakeTrace(path, 1, 1, 1);
+        } catch (const ConfigError &e) {
+            return std::string(e.what()).substr(path.size());
+        }
+        return std::string("taken");
+    };
+    EXPECT_EQ(refusal("5\n3\n"), ":2 is not allowed: wanted are times in ms, none less than the one before");
+    EXPECT_EQ(refusal("5\nsix\n"), ":2 has no number of ms");
+    EXPECT_EQ(refusal(""), " is no trace: wanted is steps, wave, lte, leo or a file of Mahimahi's");
+    std::remove(path.c_str());
+}
+
+TEST(AccessTrace, ALinkTakesItsNewRateAtOnceAndMayStandStill)
+{
+    Clock clock;
+    Link link(clock, FullFrame * 8 * 1000, 100 * FullFrame); // a frame a millisecond
+    int arrived = 0;
+    for (int n = 0; n < 50; ++n)
+        link.send(FullFrame, [&] { ++arrived; });
+    clock.run(10 * Ms + 10);
+    EXPECT_EQ(arrived, 12);
+    link.setRate(0);
+    clock.run(100 * Ms);
+    EXPECT_EQ(arrived, 12);
+    link.measureQueue();
+    link.setRate(FullFrame * 8 * 100);
+    clock.run(200 * Ms + 10);
+    EXPECT_NEAR(arrived, 22, 1);
+    EXPECT_GT(link.meanQueue(), 0.1) << "it has waited since the beginning";
+}
+
+RunParams Found(const std::string &trace, const double rate)
+{
+    RunParams params;
+    params.config.pluginDir = test::PluginDir();
+    params.trace = trace;
+    params.rate = rate;
+    params.buffer = 6.5; // a second
+    params.seconds = 120;
+    params.warmup = 20;
+    params.config.bounds = {0.5e6, 100e6};
+    return params;
+}
+
+TEST(AccessCapacity, OnALinkThatStaysFindingCostsNothingAndDoesNotSwing)
+{
+    for (const double rate : {2e6, 10e6}) {
+        auto params = Found("", rate);
+        params.buffer = 1.5;
+        const auto found = Simulate(params);
+        params.config.bounds = {};
+        const auto known = Simulate(params);
+        EXPECT_GT(found.utilisation, known.utilisation - 0.01) << rate;
+        EXPECT_LT(found.all.mean, 1.1 * known.all.mean) << rate;
+        EXPECT_NEAR(found.found, 1, 0.03) << rate;
+        EXPECT_GT(found.rates[9].believed, 0.95 * rate) << "within ten seconds";
+        for (size_t second = 20; second < found.rates.size(); ++second)
+            EXPECT_NEAR(found.rates[second].believed / rate, 1, 0.08) << rate << " bit/s, s " << second;
+        EXPECT_NEAR(found.perUser[0] / found.perUser[2], known.perUser[0] / known.perUser[2], 0.5) << rate;
+    }
+}
+
+TEST(AccessCapacity, StepsByFourAreFollowed)
+{
+    const auto result = Simulate(Found("steps", 8e6));
+    EXPECT_GT(result.utilisation, 0.9);
+    EXPECT_NEAR(result.found, 1, 0.1);
+    for (size_t second = 25; second < result.rates.size(); ++second) {
+        if (second % 20 > 4) { // three seconds and what a mean over the second before adds
+            EXPECT_NEAR(result.rates[second].believed / result.rates[second].carries, 1, 0.15) << second;
+        }
+    }
+    EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.3);
+}
+
+TEST(AccessCapacity, WhatWandersIsUsedBetterAndWithLessOfAQueueThanByItsMean)
+{
+    for (const char *const trace : {"wave", "lte", "leo"}) {
+        auto params = Found(trace, 5e6);
+        double utilisation = 0, queue = 0, meanUtilisation = 0, meanQueue = 0;
+        for (params.seed = 1; params.seed <= 3; ++params.seed) {
+            params.config.bounds = {0.5e6, 100e6};
+            const auto found = Simulate(params);
+            params.config.bounds = {};
+            const auto mean = Simulate(params);
+            utilisation += found.utilisation / 3;
+            queue += found.queueMean / 3;
+            meanUtilisation += mean.utilisation / 3;
+            meanQueue += mean.queueMean / 3;
+            // 12 users with four downloads each do not fill the peaks of lte, and have no weights then.
+            EXPECT_NEAR(found.perUser[0] / found.perUser[2], 4, trace == std::string("lte") ? 1.3 : 0.3) << trace;
+        }
+        EXPECT_GT(utilisation, meanUtilisation + 0.04) << trace;
+        EXPECT_LT(queue, meanQueue) << trace;
+        EXPECT_GT(utilisation, trace == std::string("lte") ? 0.7 : 0.9) << trace;
+    }
+}
+
+} // namespace
+} // namespace msfrs

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What C is taken for, on a link of fluid in simulated time: what is on the way follows C (R + q*) by round trips.
+#include "window/capacity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace msfrs {
+namespace {
+
+constexpr msfrs_time Ms = 1'000'000, Second = 1000 * Ms, Tick = 10 * Ms, Allowed = 30 * Ms;
+constexpr double Min = 1e6, Max = 80e6;
+
+double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
+
+struct Site {
+    // The link.
+    double rate = 10e6;                ///< bit/s
+    double room = 1;                   ///< of the provider's queue, s at 10 Mbit/s
+    msfrs_time base = 80 * Ms;         ///< of the round trips
+    msfrs_time longer = 0;             ///< what the path adds besides
+    double lost = 0;                   ///< share of packets
+    bool policed = false;              ///< no queue: what is too much is dropped
+    // Who asks.
+    bool limited = true;               ///< somebody waits
+    double asked = 1e12;               ///< bit/s that servers could send
+    // What is seen.
+    bool sampled = true;
+    bool stale = false;                ///< round trips are told while nothing comes
+    double strange = 0;                ///< s: added to the round trips as they are told
+    msfrs_time known = 80 * Ms;        ///< base as it is told
+
+    Capacity capacity{{Min, Max}, 0};
+    msfrs_time now = 0;
+    double total = 0, queue = 0, smooth = 0;
+    msfrs_time full = 0;
+    uint64_t packets = 0, outOfOrder = 0;
+    std::deque<double> pipe;           ///< bytes that left the queue, by ticks
+    double lowest = 0, highest = 0;    ///< C of the last run()
+    double worst = 0;                  ///< the queue of the last run() at most, s
+    double carried = 0;                ///< of the last run(), bit/s
+
+    double onTheWay() const { return std::accumulate(pipe.begin(), pipe.end(), queue); }
+
+    /// What is on the way goes to what C lets be, and leaves the queue at the link's rate.
+    void flow()
+    {
+        double back = 0;
+        while (!pipe.empty() && pipe.size() >= static_cast<size_t>((base + longer) / Tick)) {
+            back += pipe.front();
+            pipe.pop_front();
+        }
+        const double wanted = std::min(capacity.rate() / 8 * Seconds(base + Allowed), asked / 8 * Seconds(base));
+        const double missing = wanted - onTheWay() - back;
+        queue += std::max(0.0, back + (missing > 0 ? missing * Seconds(Tick) / Seconds(base) : missing));
+        const double left = std::min(queue, rate / 8 * Seconds(Tick));
+        const double before = queue;
+        queue = std::min(queue - left, policed ? 0 : room * 10e6 / 8);
+        const double dropped = before - left - queue;
+        pipe.push_back(left);
+        total += left;
+        packets += static_cast<uint64_t>(left / 100); // finer than packets are
+        outOfOrder += static_cast<uint64_t>((left * lost * 3 + dropped) / 100);
+        if (left > 0 && rate > 0)
+            smooth += (queue * 8 / rate - smooth) / 10;
+        worst = std::max(worst, rate > 0 ? queue * 8 / rate : 0);
+        now += Tick;
+        full += limited ? Tick : 0;
+    }
+
+    void run(const double seconds)
+    {
+        lowest = 1e12;
+        highest = worst = 0;
+        const double before = total;
+        const auto end = now + static_cast<msfrs_time>(seconds * 1e9);
+        while (now < end) {
+            flow();
+            if (now >= capacity.nextUpdate())
+                tell();
+            lowest = std::min(lowest, capacity.rate());
+            highest = std::max(highest, capacity.rate());
+        }
+        carried = (total - before) * 8 / seconds;
+    }
+
+    void tell()
+    {
+        CapacitySample seen;
+        seen.total = total;
+        seen.full = full;
+        if (sampled && (rate > 0 || stale))
+            seen.queue = static_cast<msfrs_time>((smooth + Seconds(longer) + strange) * 1e9);
+        seen.base = known;
+        seen.packets = packets;
+        seen.outOfOrder = outOfOrder;
+        capacity.update(seen, now);
+    }
+
+    bool gave(const CapacityReason why) const
+    {
+        const auto &changes = capacity.report().changes;
+        return std::any_of(changes.begin(), changes.end(), [&](const auto &c) { return c.why == why; });
+    }
+};
+
+TEST(Capacity, IsTheLeastAtFirst)
+{
+    const Capacity capacity({Min, Max}, 5 * Second);
+    EXPECT_EQ(capacity.rate(), Min);
+    EXPECT_EQ(capacity.nextUpdate(), 5 * Second + Capacity::Every);
+    EXPECT_TRUE(capacity.report().changes.empty());
+}
+
+TEST(Capacity, IsFoundFromNothingWithinTenSecondsAndThenStays)
+{
+    for (const double carries : {2e6, 10e6, 60e6}) {
+        for (const msfrs_time trip : {20 * Ms, 80 * Ms, 300 * Ms}) {
+            Site site;
+            site.rate = carries;
+            site.base = site.known = trip;
+            site.run(10);
+            EXPECT_GT(site.capacity.rate(), 0.95 * carries) << carries << " bit/s, ns " << trip;
+            site.run(5);
+            site.run(600);
+            EXPECT_GT(site.lowest, 0.95 * carries) << carries << " bit/s, ns " << trip;
+            EXPECT_LT(site.highest, 1.05 * carries) << carries << " bit/s, ns " << trip;
+            EXPECT_GT(site.carried, 0.99 * carries) << carries << " bit/s, ns " << trip;
+        }
+    }
+}
+
+TEST(Capacity, AStepDownIsFollowedAndTheQueueIsGoneSoon)
+{
+    Site site;
+    site.run(30);
+    site.rate /= 4;
+    site.run(5 * Seconds(site.base) + 2);
+    EXPECT_NEAR(site.capacity.rate(), 2.5e6, 0.25e6);
+    EXPECT_TRUE(site.gave(CapacityReason::Queue));
+    site.run(10);
+    EXPECT_LT(site.worst, 0.1);
+    EXPECT_GT(site.carried, 0.98 * 2.5e6);
+}
+
+TEST(Capacity, AStepUpIsFollowedInThreeSeconds)
+{
+    for (const msfrs_time trip : {40 * Ms, 80 * Ms, 160 * Ms}) {
+        Site site;
+        site.rate = 5e6;
+        site.base = site.known = trip;
+        site.run(30);
+        site.rate *= 4;
+        site.run(3);
+        EXPECT_GT(site.capacity.rate(), 0.9 * 20e6) << "ns " << trip;
+        EXPECT_TRUE(site.gave(CapacityReason::Carried));
+    }
+}
+
+TEST(Capacity, IsNeverBelowTheLeastNorAboveTheMost)
+{
+    Site site;
+    site.rate = 200e6;
+    site.run(20);
+    EXPECT_EQ(site.capacity.rate(), Max);
+    site.room = 0.1;
+    site.rate = 0.2e6;
+    site.run(60);
+    EXPECT_GE(site.lowest, Min);
+    EXPECT_EQ(site.lowest, Min) << "and it gets there";
+}
+
+TEST(Capacity, NewBoundsHoldAtOnce)
+{
+    Site site;
+    site.run(20);
+    site.capacity.configure({1e6, 5e6}, site.now);
+    EXPECT_EQ(site.capacity.rate(), 5e6);
+    EXPECT_EQ(site.capacity.report().changes.back().why, CapacityReason::Bounds);
+    site.capacity.configure({7e6, 9e6}, site.now);
+    EXPECT_EQ(site.capacity.rate(), 7e6);
+}
+
+TEST(Capacity, ALinkThatIsDownSaysNothing)
+{
+    Site site;
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.rate = 0;
+    site.run(20);
+    EXPECT_NEAR(site.capacity.rate(), before, 0.05 * before);
+    site.rate = 10e6;
+    site.run(3);
+    EXPECT_GT(site.capacity.rate(), 0.9 * before);
+}
+
+TEST(Capacity, WhatWasSeenBeforeTheLinkWentDownIsNoReason)
+{
+    Site site;
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.rate = 0;
+    site.run(0.5); // the last that it brought is over
+    site.stale = true;
+    site.strange = 1;
+    site.run(20);
+    EXPECT_EQ(site.lowest, before);
+}
+
+TEST(Capacity, ComesDownToAQuarterAtOnceAtMost)
+{
+    Site site;
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.rate = 0.05e6; // as in the moment after an outage
+    while (site.capacity.rate() > 0.95 * before)
+        site.run(0.1);
+    EXPECT_GE(site.capacity.rate(), 0.24 * before);
+}
+
+TEST(Capacity, WhoIsNotLimitedShowsLittleOfTheLink)
+{
+    Site site;
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.limited = false;
+    site.asked = 1e6;
+    site.strange = 0.5; // a server that is slow
+    site.run(60);
+    EXPECT_EQ(site.capacity.rate(), before);
+}
+
+TEST(Capacity, FewConnectionsThatNobodyWaitsForShowWhatTheyBring)
+{
+    Site site;
+    site.limited = false;
+    site.run(20);
+    EXPECT_GT(site.capacity.rate(), 0.95 * 10e6) << "whoever brings it: the link carries so much";
+    EXPECT_LT(site.capacity.rate(), 1.05 * 10e6);
+}
+
+TEST(Capacity, ServersThatSendLessLeaveItAsItWas)
+{
+    Site site;
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.asked = 2e6; // a parent with a narrow link of its own, or servers that are all slow
+    site.run(120);
+    EXPECT_NEAR(site.capacity.rate(), before, 0.05 * before);
+}
+
+TEST(Capacity, OneFarServerAmongOthersIsLeftOutByWhoTellsTheQueue)
+{
+    Site site; // with the one alone: q is what its path adds, for as long as it is asked alone
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.strange = 0.4;
+    site.run(10);
+    EXPECT_GT(site.capacity.rate(), 0.9 * before);
+    EXPECT_TRUE(site.gave(CapacityReason::LongerPath) || site.lowest > 0.9 * before);
+}
+
+TEST(Capacity, APathThatBecomesLongerIsNoQueue)
+{
+    for (const msfrs_time more : {70 * Ms, 150 * Ms, 400 * Ms}) {
+        Site site;
+        site.run(20);
+        const double before = site.capacity.rate();
+        for (int n = 0; n < 4; ++n) { // two paths, a quarter of a minute each
+            site.longer = more;
+            site.run(15);
+            EXPECT_GT(site.capacity.rate(), 0.9 * before) << "longer by ns " << more;
+            EXPECT_GT(site.lowest, 0.1 * before);
+            site.longer = 0;
+            site.run(15);
+            EXPECT_NEAR(site.capacity.rate(), before, 0.06 * before) << "longer by ns " << more;
+        }
+        EXPECT_TRUE(site.gave(CapacityReason::LongerPath)) << "longer by ns " << more;
+    }
+}
+
+TEST(Capacity, AQueueThatStaysForOthersDoesNotBringItDown)
+{
+    Site site; // the uplink is full of an upload: all round trips are longer by that, for minutes
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.longer = 800 * Ms;
+    site.run(60);
+    EXPECT_GT(site.capacity.rate(), 0.9 * before);
+}
+
+TEST(Capacity, ALittleLossIsNoCongestion)
+{
+    Site site;
+    site.lost = 0.01;
+    site.run(120);
+    EXPECT_NEAR(site.capacity.rate(), 10e6, 0.5e6);
+    EXPECT_NEAR(site.capacity.report().loss, 0.03, 0.01);
+    EXPECT_FALSE(site.gave(CapacityReason::Loss));
+}
+
+TEST(Capacity, WhereThereIsNoQueueLossTellsThatTheLinkCarriesLess)
+{
+    Site site;
+    site.run(20);
+    site.policed = true;
+    site.rate = 4e6;
+    site.run(10);
+    EXPECT_LT(site.capacity.rate(), 1.1 * 4e6);
+    EXPECT_TRUE(site.gave(CapacityReason::Loss));
+    site.run(60);
+    EXPECT_GT(site.lowest, 0.95 * 4e6);
+    EXPECT_LT(site.highest, 1.1 * 4e6);
+}
+
+TEST(Capacity, AShortBufferHidesItsQueueAndDeliveryBoundsIt)
+{
+    Site site;
+    site.room = 0.005;
+    site.run(20);
+    site.run(60);
+    EXPECT_GT(site.lowest, 0.95 * 10e6);
+    EXPECT_LT(site.highest, 1.06 * 10e6);
+}
+
+TEST(Capacity, WithoutRoundTripsWhatTheLinkBringsIsBelieved)
+{
+    Site site;
+    site.sampled = false;
+    site.run(20);
+    EXPECT_GT(site.capacity.rate(), 0.95 * 10e6);
+    EXPECT_LT(site.capacity.rate(), 1.05 * 10e6);
+    EXPECT_LT(site.capacity.report().queue, 0);
+}
+
+TEST(Capacity, AbsurdRoundTripsCountForNothing)
+{
+    for (const double absurd : {-5.0, 1e3, 4e6}) {
+        Site site;
+        site.run(20);
+        const double before = site.capacity.rate();
+        site.strange = absurd;
+        site.run(20);
+        EXPECT_EQ(site.capacity.rate(), before) << absurd;
+        EXPECT_LT(site.capacity.report().queue, 0) << absurd;
+    }
+}
+
+TEST(Capacity, ABaseOfNothingIsTakenAsIt)
+{
+    Site site;
+    site.known = 0;
+    site.run(60);
+    EXPECT_NEAR(site.capacity.rate(), 10e6, 0.6e6);
+}
+
+TEST(Capacity, ACounterOrAClockThatGoesBackBeginsAnewWithWhatIsKnown)
+{
+    for (const bool clock : {false, true}) {
+        Site site;
+        site.run(20);
+        const double before = site.capacity.rate();
+        site.total -= clock ? 0 : 1e7;
+        site.now -= clock ? 3600 * Second : 0;
+        site.tell();
+        EXPECT_EQ(site.capacity.rate(), before);
+        site.run(10);
+        EXPECT_NEAR(site.capacity.rate(), before, 0.05 * before);
+        EXPECT_GT(site.lowest, 0.95 * before);
+        site.rate = 5e6;
+        site.run(10);
+        EXPECT_NEAR(site.capacity.rate(), 5e6, 0.3e6) << "still awake";
+    }
+}
+
+TEST(Capacity, AQueueThatNobodyWaitsBehindMakesTheWindowTightOnceInARoundTrip)
+{
+    Site site;
+    site.run(20);
+    EXPECT_FALSE(site.capacity.tight());
+    site.limited = false;
+    for (int n = 0; n < 50; ++n) {
+        site.run(0.1);
+        EXPECT_FALSE(site.capacity.tight()) << "no queue to judge";
+    }
+    site.rate = 2e6;
+    int times = 0;
+    for (int n = 0; n < 50; ++n) {
+        site.run(0.1);
+        times += site.capacity.tight();
+    }
+    EXPECT_GE(times, 2);
+    EXPECT_LE(times, 10);
+    site.limited = true;
+    site.run(1);
+    EXPECT_FALSE(site.capacity.tight());
+}
+
+TEST(Capacity, TellsItsLastChangesAndWhatItSaw)
+{
+    Site site;
+    site.run(20);
+    site.rate = 2e6;
+    site.run(20);
+    const auto &report = site.capacity.report();
+    ASSERT_FALSE(report.changes.empty());
+    EXPECT_LE(report.changes.size(), 16u);
+    for (size_t n = 1; n < report.changes.size(); ++n) {
+        EXPECT_GE(report.changes[n].at, report.changes[n - 1].at);
+        EXPECT_EQ(report.changes[n].from, report.changes[n - 1].to) << "nothing is left out";
+    }
+    EXPECT_EQ(report.changes.back().to, report.rate);
+    EXPECT_NEAR(report.delivered, 2e6, 0.1e6);
+    EXPECT_TRUE(report.limited);
+}
+
+} // namespace
+} // namespace msfrs
