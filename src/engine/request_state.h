@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The state behind RequestScheduler, shared by its three sources: serving (request_scheduler.cc), changing the
-/// configuration (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
+/// The state behind RequestScheduler, shared by its sources: serving (request_scheduler.cc), receive windows
+/// (request_windows.cc), a rate that is found (request_capacity.cc), changing the configuration
+/// (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
 #ifndef MSFRS_ENGINE_REQUEST_STATE_H
 #define MSFRS_ENGINE_REQUEST_STATE_H
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// How RequestScheduler shares what may be on its way among the responses in service: their receive windows.
+#include "engine/request_config.h"
+#include "engine/request_state.h"
+
+#include <algorithm>
+
+namespace msfrs {
+
+namespace {
+constexpr int64_t LeastWindow = 4380; ///< bytes: three segments, so that one is always on its way
+} // namespace
+
+int RequestScheduler::Impl::mostBuffer() const
+{
+    if (config.quantum == 0)
+        return 0;
+    // What the link carries in one round trip, and room for the quantum in service.
+    const double most = std::max(BandwidthDelay(config), static_cast<double>(config.quantum));
+    return static_cast<int>(std::min(most, 16.0 * 1024 * 1024));
+}
+
+int RequestScheduler::receiveBuffer() const { return impl_->mostBuffer(); }
+
+/// C R in bytes, R being what a response's round trip comes to with what may stand at the provider.
+double RequestScheduler::Impl::product(const msfrs_time base) const
+{
+    const auto round = base > 0 ? std::min(base + rate.params().queue, config.rtt) : config.rtt;
+    return BandwidthDelay(config) * static_cast<double>(round) / static_cast<double>(config.rtt);
+}
+
+/// What its weight makes of a request's share of the windows. Elsewhere turns see to weights; but a class whose requests
+/// are all in service has no turn to wait for, and it would have as much as any other of so many.
+double RequestScheduler::Impl::emphasis(const Request &r) const
+{
+    bool turnless = false;
+    double count = 0, weights = 0;
+    for (const auto &slot : slots) {
+        turnless |= slot.cls->in_service > 0 && slot.cls->backlog == 0;
+        count += slot.cls->in_service;
+        weights += slot.cls->in_service * slot.cls->weight;
+    }
+    return turnless && r.item ? r.item->flow->cls->weight * count / weights : 1;
+}
+
+int RequestScheduler::Impl::windowOf(const msfrs_time base, const double emphasis) const
+{
+    if (config.quantum == 0)
+        return 0;
+    const auto share = emphasis * rate.onTheWay() * product(base) / std::max<double>(rate.window().outstanding, 1);
+    const auto least = static_cast<double>(std::min(config.quantum, LeastWindow));
+    return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
+}
+
+int RequestScheduler::receiveBufferShare(const msfrs_time base) const { return impl_->windowOf(base, 1); }
+
+int RequestScheduler::receiveBuffer(const Request &r, const msfrs_time base) const
+{
+    const auto share = impl_->windowOf(base, impl_->emphasis(r));
+    if (share == 0 || r.undisturbed < Undisturbed)
+        return share;
+    return std::max(share, static_cast<int>(std::min(impl_->product(base), static_cast<double>(receiveBuffer()))));
+}
+
+msfrs_time RequestScheduler::baseRoundTrip(const uint64_t server) const { return impl_->path.base(server); }
+
+} // namespace msfrs
