@@ -207,7 +207,7 @@ TEST_F(AskedMoreTest, AServedOneDoesFromItsNextTurnOn)
 TEST_F(AskedMoreTest, ItTakesThePlacesThatAreKeptForFirstQuanta)
 {
     config.window.reserve = 1;
-    config.arbiter = {"msf", {{"lag", "0"}}};
+    config.arbiter = {"msf", {{"lag", "0"}, {"favour", "0"}}};
     begin();
     askedMore(*a);
     EXPECT_EQ(granted(), "a");

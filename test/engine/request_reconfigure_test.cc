@@ -130,7 +130,7 @@ TEST_F(ReconfigureTest, CountersSurviveARemovedClass)
 {
     config.classes = {{"gold", 2}, {"silver", 1}, {"bronze", 1}, {"idle", 1}};
     for (const char *wake : {"virtual", "paper"}) {
-        config.arbiter = {"msf", {{"wake", wake}}};
+        config.arbiter = {"msf", {{"wake", wake}, {"favour", "0"}}};
         start(2);
         auto &g = hold(0, "g", "g");
         auto &b = hold(2, "b", "b");

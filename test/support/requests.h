@@ -42,7 +42,7 @@ private:
     RequestTest &test_;
 };
 
-/// Two classes 2:1, quanta of 1000 bytes, no reserve, nobody ahead or lagging; W+ as start() is told.
+/// Two classes 2:1, quanta of 1000 bytes, no reserve, nobody ahead, lagging or out of turn; W+ as start() is told.
 class RequestTest : public ::testing::Test {
 protected:
     RequestTest()
@@ -53,7 +53,7 @@ protected:
         config.defaultClass = 1;
         config.quantum = 1000;
         config.window.reserve = 0;
-        config.arbiter = {"msf", {{"ahead", "0"}, {"lag", "0"}}};
+        config.arbiter = {"msf", {{"ahead", "0"}, {"lag", "0"}, {"favour", "0"}}};
         config.maxWait = 60 * Second;
     }
     ~RequestTest() override;
