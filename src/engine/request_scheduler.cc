@@ -358,7 +358,7 @@ void RequestScheduler::askedMore(Request &r, const msfrs_time now)
 {
     auto &self = *impl_;
     if (r.state == Request::State::Served) {
-        r.askedMore = true;
+        r.askedMore = !r.first; // what is asked in a first turn, as after a TLS handshake, is what that turn is for
     } else if (r.state == Request::State::Paused) {
         self.renew(r, now);
         self.pump(now);

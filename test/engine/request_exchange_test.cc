@@ -193,14 +193,15 @@ TEST_F(AskedMoreTest, AServedOneDoesFromItsNextTurnOn)
     start(1);
     auto &first = hold(0, "u", "a");
     auto &second = hold(0, "v", "b");
-    read(first, 500);
     askedMore(first);
-    EXPECT_TRUE(read(first, 499)) << "it has the rest of its quantum";
-    EXPECT_FALSE(read(first, 100'000));
-    EXPECT_EQ(granted(), "a b");
-    EXPECT_FALSE(read(second, 50'000));
-    EXPECT_EQ(granted(), "a");
-    EXPECT_FALSE(read(first, 100'000)) << "once";
+    EXPECT_FALSE(read(first, 50'000)) << "it had its first turn for that";
+    EXPECT_EQ(report("gold").paused, 1u);
+    EXPECT_FALSE(read(second, 100'000));
+    EXPECT_EQ(granted(), "a b a");
+    askedMore(first);
+    EXPECT_TRUE(read(first, 999)) << "it has the rest of its quantum";
+    EXPECT_TRUE(read(first, 100'000)) << "as one without service, before the other";
+    EXPECT_FALSE(read(first, 150'000)) << "once";
     EXPECT_EQ(granted(), "b");
 }
 
