@@ -370,12 +370,18 @@ void RequestScheduler::askedMore(Request &r, const msfrs_time now)
 void RequestScheduler::Impl::renew(Request &r, const msfrs_time now)
 {
     const auto old = r.item;
-    r.item = engine->adopt(*old->flow, estimate(true, r.remaining).data(), &r, now, 0, false, r.remaining);
-    if (r.state == Request::State::Served)
+    const bool inService = r.state == Request::State::Served;
+    queueFresh(r, *old->flow, now);
+    if (inService)
         engine->done(*old, now);
     else
         engine->remove(*old, now, MSFRS_GONE);
-    r.askedMore = false;
+}
+
+/// It waits from now on with an item of its own that had no service yet, and no AQM is asked.
+void RequestScheduler::Impl::queueFresh(Request &r, msfrs_flow &flow, const msfrs_time now)
+{
+    r.item = engine->adopt(flow, estimate(true, r.remaining).data(), &r, now, 0, false, r.remaining);
     r.waitingSince = now;
     change(r, Request::State::Queued);
 }
@@ -396,12 +402,9 @@ bool RequestScheduler::again(Request &r, const msfrs_time now)
 {
     auto &self = *impl_;
     assert(r.state == Request::State::Resting);
-    r.item = self.engine->adopt(self.engine->flow(*r.cls, r.user), self.estimate(true, r.remaining).data(), &r, now, 0,
-                                false, r.remaining);
-    r.waitingSince = now;
     ++r.exchanges;
     ++r.stats->exchanges;
-    self.change(r, Request::State::Queued);
+    self.queueFresh(r, self.engine->flow(*r.cls, r.user), now);
     return self.goOn(r, now);
 }
 

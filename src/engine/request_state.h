@@ -143,6 +143,7 @@ struct RequestScheduler::Impl {
     /// Takes their places from those whose servers are silent.
     void restSilent(msfrs_time now);
     void renew(Request &, msfrs_time now);
+    void queueFresh(Request &, msfrs_flow &, msfrs_time now);
     bool goOn(Request &, msfrs_time now);
     double weightedPlaces() const;
     double product(msfrs_time base) const;
