@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The patched Squid on a slow link: its configuration, its reports and logs, and a check that it came to no harm."""
 import contextlib
+import math
 import os
 import re
 import shutil
@@ -131,21 +132,28 @@ class Gateway:
         """`squid -k reconfigure` with configuration(...), to its end."""
         self.write(*lines, **how)
         before = self.cache_log().count(LISTENING)
-        begun = time.monotonic()
+        closed = [time.monotonic(), math.inf]
+        self._closed.append(closed)
         done = self.command('-k', 'reconfigure')
         assert done.returncode == 0, done.stderr
         self.wait_until(lambda: self.cache_log().count(LISTENING) >= before + 3, 'listening again on all three ports')
-        self._closed.append((begun, time.monotonic()))
+        closed[1] = time.monotonic()
+
+    def came_while_closed(self, fetch):
+        """Whether a Fetch may have come to closed ports. Squid as it comes closes them first when it is reconfigured,
+        with the connections that it has not accepted yet, and opens them when it has read all."""
+        return (isinstance(fetch.error, ConnectionError) and not fetch.status
+                and any(fetch.t_start <= end and begun <= fetch.t_end for begun, end in list(self._closed)))
 
     def was_closed(self, fetch):
-        """Whether a Fetch came to closed ports. Squid as it comes closes them first when it is reconfigured, with the
-        connections that it has not accepted yet, and opens them when it has read all."""
-        if not isinstance(fetch.error, ConnectionError) or fetch.status:
-            return False
-        if not any(fetch.t_start <= end and begun <= fetch.t_end for begun, end in self._closed):
-            return False
-        return (isinstance(fetch.error, ConnectionRefusedError)
-                or not any(row['port'] == str(fetch.port) for row in self.access_log()))
+        """Whether it did: access.log does not know it."""
+        return self.came_while_closed(fetch) and (
+            isinstance(fetch.error, ConnectionRefusedError)
+            or not any(row['port'] == str(fetch.port) for row in self.access_log()))
+
+    def resident(self):
+        """Memory that Squid has now, kB."""
+        return self._daemon.usage()[1]
 
     def send(self, signum):
         os.kill(self._daemon.pid, signum)

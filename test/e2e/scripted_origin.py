@@ -62,6 +62,7 @@ class ScriptedOrigin:
     def __init__(self, loop, host, certificate):
         self._loop, self._host, self._certificate = loop, host, str(certificate)
         self._gates = {}
+        self._never = asyncio.Event()   # somebody must hold it, or who waits for it is collected as garbage
         self._dropped = set()
         self._servers = []
         self._tasks = set()
@@ -136,7 +137,7 @@ class ScriptedOrigin:
                          pace // 10 or int(script.get('chunk', PIECE)), 0.1 if pace else 0)
         then = script.get('then', 'close' if framing in ('close', 'upgrade') else '')
         if then == 'hang':
-            await asyncio.Event().wait()
+            await self._never.wait()
         if then == 'reset':
             writer.get_extra_info('socket').setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             writer.transport.abort()

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The soak (test/soak) in small: that it runs, and that it can find something wrong."""
+import pathlib
+import sys
+import types
+
+import pytest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'soak'))
+
+import memory  # noqa: E402 (needs the path above)
+import soaking  # noqa: E402
+import visits  # noqa: E402
+
+
+def test_a_short_one_finds_nothing_wrong():
+    found = soaking.soak(soaking.Soak(seconds=25, users=60, rate_bps=4e6, load=0.6, reconfigure_s=6, falter_s=16))
+    assert not found.wrong
+    assert found.figures['visits'] > 100 and len(found.figures['by kind']) == len(visits.SHARES)
+    assert found.figures['reconfigurations'] >= 3 and found.figures['falterings of the link'] >= 1
+
+
+@pytest.mark.parametrize('samples, expected', (
+    ([100] * 19, None), ([100] * 100, 0), ([50] * 30 + [100] * 70, 0), ([100] * 60 + [110] * 40, 0.1),
+    ([100] * 99 + [200], 0)), ids=('few', 'flat', 'warm-up', 'grown', 'a-moment'))
+def test_growth(samples, expected):
+    assert memory.growth(samples) == (expected if expected is None else pytest.approx(expected))
+
+
+def fetch(**how):
+    return types.SimpleNamespace(**{'intact': True, 'received': 10, 'good': True, **how})
+
+
+@pytest.mark.parametrize('how, got, wrong', (
+    ({}, {}, False), ({}, {'good': False}, True), ({}, {'intact': False}, True),
+    ({'leaves': 1}, {'good': False}, False), ({'leaves': 1}, {'intact': False}, True),
+    ({'cut': 10}, {'good': False}, False), ({'cut': 9}, {'good': False}, True)))
+def test_what_must_become_of_a_visit(how, got, wrong):
+    assert bool(visits.Visit('plain', None, {}, fetch=fetch(**got), **how).wrong()) is wrong
+
+
+def test_the_same_seed_draws_the_same_visits():
+    def drawn(seed):
+        plan = visits.Plan(['a', 'b'], 10, seed)
+        return [plan.next() for _ in range(300)]
+    assert drawn(1) == drawn(1) != drawn(2)
+    times = [at for at, _ in drawn(1)]
+    assert times == sorted(times) and 20 < times[-1] < 40
+    assert {visit.kind for _, visit in drawn(1)} == set(visits.SHARES)

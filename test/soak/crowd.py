@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Lets the visits of a plan happen, in time, and keeps account of what became of them."""
+import collections
+import heapq
+import itertools
+import time
+
+#: Visits under way at most. A plan that offers more than the link carries must not fill memory: further visitors do
+#: not come, and are counted.
+MOST = 400
+#: Wrong visits that are kept in words; more are only counted.
+KEPT = 20
+
+
+class Crowd:
+    """users: a Users. plan: a Plan. excused(fetch): whether a visit that failed came to closed doors, as said there."""
+
+    def __init__(self, users, plan, excused):
+        self._users, self._plan, self._excused = users, plan, excused
+        self._under_way = []
+        self._later = []                #: heap of (time, number, what to call)
+        self._numbers = itertools.count()
+        self.ended = collections.Counter()   #: by kind
+        self.excused = 0
+        self.turned_away = 0
+        self.wrong = 0
+        self.words = []                 #: of the first wrong ones
+        self.received = 0               #: bytes of bodies
+
+    def run(self, until, each=lambda: None):
+        """Until the monotonic time `until`. `each` is called some ten times a second."""
+        began = time.monotonic()
+        at, visit = self._plan.next()
+        while (now := time.monotonic()) < until:
+            while began + at <= now:
+                self._come(visit, now)
+                at, visit = self._plan.next()
+            self._call(now)
+            self._see_off()
+            each()
+            time.sleep(max(0.0, min(0.1, began + at - time.monotonic())))
+
+    def go(self, patience):
+        """Nobody comes any more; waits until all have gone. The number of those that did not within `patience` s."""
+        end = time.monotonic() + patience
+        while (self._under_way or self._later) and (now := time.monotonic()) < end:
+            self._call(now)
+            self._see_off()
+            time.sleep(0.05)
+        return len(self._under_way)
+
+    def _come(self, visit, now):
+        if len(self._under_way) >= MOST:
+            self.turned_away += 1
+            return
+        visit.fetch = self._users.get(visit.user, **visit.how)
+        self._under_way.append(visit)
+        if visit.leaves is not None:
+            self._after(now + visit.leaves, lambda: visit.fetch.finished or visit.fetch.abort(visit.reset))
+        if visit.resumes is not None:
+            self._after(now + visit.resumes, visit.fetch.go_on)
+
+    def _after(self, when, what):
+        heapq.heappush(self._later, (when, next(self._numbers), what))
+
+    def _call(self, now):
+        while self._later and self._later[0][0] <= now:
+            heapq.heappop(self._later)[2]()
+
+    def _see_off(self):
+        gone = [visit for visit in self._under_way if visit.fetch.finished]
+        if not gone:
+            return
+        self._under_way = [visit for visit in self._under_way if not visit.fetch.finished]
+        for visit in gone:
+            self.ended[visit.kind] += 1
+            self.received += visit.fetch.received
+            why = visit.wrong()
+            if why and self._excused(visit.fetch):
+                self.excused += 1
+            elif why:
+                self.wrong += 1
+                if len(self.words) < KEPT:
+                    self.words.append(f'{visit.kind}, {visit.user.name}, {visit.how["via"]}: {why}')

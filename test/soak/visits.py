@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The visitors of a soak: users who come, ask for something in one of many ways, and go. Each visit says what must
+become of it."""
+import math
+import random
+from dataclasses import dataclass, field
+
+from http_users import Fetch
+
+#: Bytes of a body: lognormal as the trial's, cut so that a visit ends within minutes.
+SIZE = {'median': 11_500, 'sigma': 1.3, 'most': 2_000_000}
+ROADS = {'proxy': 0.35, 'intercept': 0.25, 'connect': 0.2, 'tls': 0.2}
+#: Kinds of visits and their shares. What a visitor or a server does wrong is in `KINDS` below.
+SHARES = {'plain': 0.62, 'chunked': 0.1, 'upload': 0.05, 'slow-reader': 0.05, 'leaves': 0.08, 'reset-by-server': 0.04,
+          'closed-by-server': 0.04, 'silent-server': 0.02}
+
+
+@dataclass
+class Visit:
+    """One request of a user. leaves: seconds after which the user goes, by a reset or not; None: stays to the end.
+    cut: bytes after which the server ends it; None: it does not."""
+    kind: str
+    user: object
+    how: dict                           #: arguments of Users.get
+    leaves: float | None = None
+    reset: bool = False
+    resumes: float | None = None        #: seconds after which a reader that has stopped goes on
+    cut: int | None = None
+    fetch: Fetch | None = field(default=None, repr=False)
+
+    def wrong(self):
+        """What is wrong with it now that it has ended; empty: nothing."""
+        fetch = self.fetch
+        if not fetch.intact:
+            return 'a byte of another body'
+        if self.leaves is not None:
+            return ''
+        if self.cut is not None:
+            return f'{fetch.received} bytes, and its server had sent {self.cut}' if fetch.received > self.cut else ''
+        return '' if fetch.good else f'not answered whole: {fetch!r}'
+
+
+class Plan:
+    """Draws visits: Poisson arrivals of `rate` visits a second by users drawn from `users`, all from `seed`."""
+
+    def __init__(self, users, rate, seed, servers=1):
+        if rate <= 0 or not users:
+            raise ValueError(f'{rate} visits a second of {len(users)} users: both must be above 0')
+        self._users, self._rate, self._servers = users, rate, servers
+        self._random = random.Random(seed)
+        self._at = 0.0
+
+    def next(self):
+        """(seconds from the start, Visit); times never go back."""
+        draw = self._random
+        self._at += draw.expovariate(self._rate)
+        kind = draw.choices(list(SHARES), SHARES.values())[0]
+        size = min(SIZE['most'], int(draw.lognormvariate(math.log(SIZE['median']), SIZE['sigma'])) + 1)
+        how = {'via': draw.choices(list(ROADS), ROADS.values())[0], 'size': size, 'family': draw.choice((4, 6)),
+               'server': draw.randrange(self._servers)}
+        visit = Visit(kind, draw.choice(self._users), how)
+        getattr(self, '_' + kind.replace('-', '_'))(visit, draw)
+        return self._at, visit
+
+    def _plain(self, visit, draw):
+        pass
+
+    def _chunked(self, visit, draw):
+        visit.how['framing'] = 'chunked'
+
+    def _upload(self, visit, draw):
+        visit.how['body'] = draw.randrange(1, 50_000)
+
+    def _slow_reader(self, visit, draw):
+        visit.how['stall_after'] = draw.randrange(visit.how['size'])
+        visit.resumes = draw.uniform(0.5, 5)
+
+    def _leaves(self, visit, draw):
+        visit.leaves, visit.reset = draw.uniform(0, 3), draw.random() < 0.5
+
+    def _reset_by_server(self, visit, draw):
+        visit.cut = visit.how['send'] = draw.randrange(visit.how['size'])
+        visit.how['then'] = 'reset'
+
+    def _closed_by_server(self, visit, draw):
+        self._reset_by_server(visit, draw)
+        visit.how['then'] = 'close'
+
+    def _silent_server(self, visit, draw):
+        self._reset_by_server(visit, draw)
+        visit.how['then'] = 'hang'
+        visit.leaves = draw.uniform(1, 8)
