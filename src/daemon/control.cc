@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "edge/daemon/control.h"
+#include "daemon/control.h"
 
 #include <algorithm>
 #include <event2/buffer.h>
@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <tuple>
 
-namespace msfrs::edge {
+namespace msfrs {
 
 namespace {
 
@@ -73,12 +73,12 @@ struct Control::Connection {
     }
 };
 
-Control::Control(event_base *const base, const std::string &path, Answer answer):
+Control::Control(event_base *const base, const std::string &path, const std::string &program, Answer answer):
     base_(base), path_(path), answer_(std::move(answer)), socket_(NewSocket(SOCK_NONBLOCK))
 {
     const auto address = AddressOf(path);
     if (Connect(NewSocket(0), address))
-        throw SystemError("control " + path + ": another msfrs-edge listens there");
+        throw SystemError("control " + path + ": another " + program + " listens there");
     struct stat found{};
     if (lstat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode))
         throw SystemError("control " + path + ": there is something that is no socket");
@@ -150,11 +150,11 @@ void Control::close(bufferevent *const client)
     connections_.erase(client);
 }
 
-std::string Ask(const std::string &path, const std::string &command)
+std::string Ask(const std::string &path, const std::string &program, const std::string &command)
 {
     const auto s = NewSocket(0);
     if (!Connect(s, AddressOf(path)))
-        Fail("control " + path + ": no answer; does msfrs-edge run?");
+        Fail("control " + path + ": no answer; does " + program + " run?");
     const timeval patience{30, 0};
     setsockopt(s.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     const auto line = command + "\n";
@@ -172,4 +172,4 @@ std::string Ask(const std::string &path, const std::string &command)
     return answer;
 }
 
-} // namespace msfrs::edge
+} // namespace msfrs
