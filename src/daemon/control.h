@@ -4,15 +4,7 @@
 #ifndef MSFRS_DAEMON_CONTROL_H
 #define MSFRS_DAEMON_CONTROL_H
 
-#include "daemon/event.h"
-
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <string_view>
-
-struct bufferevent;
+#include "daemon/answer_server.h"
 
 namespace msfrs {
 
@@ -33,19 +25,8 @@ public:
     Control(const Control &) = delete;
 
 private:
-    struct Connection;
-
-    void accept();
-    void close(bufferevent *);
-    void makeRoom();
-
-    event_base *base_;
     std::string path_;
-    Answer answer_;
-    Descriptor socket_;
-    std::unique_ptr<Event> acceptable_;
-    std::map<bufferevent *, std::unique_ptr<Connection>> connections_;
-    uint64_t accepted_ = 0;
+    AnswerServer server_;
 };
 
 /// Sends a command to the socket of a running `program`. \returns its answer \throws SystemError
