@@ -4,6 +4,7 @@
 #ifndef MSFRS_DAEMON_PROGRAM_H
 #define MSFRS_DAEMON_PROGRAM_H
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
@@ -26,6 +27,7 @@ int ExitCodeOf(const char *const name, const Run &run)
         std::fprintf(stderr, "%s: %s\n", name, error.what());
         return code;
     };
+    std::signal(SIGPIPE, SIG_IGN); // a client that has gone is its connection's end, not ours
     try {
         return run();
     } catch (const UsageError &error) {

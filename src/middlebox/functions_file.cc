@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "middlebox/functions_file.h"
 
-#include "edge/daemon/keywords.h"
+#include "daemon/keywords.h"
 #include "plugin/number.h"
 
 #include <algorithm>
@@ -15,7 +15,6 @@ namespace msfrs::middlebox {
 namespace {
 
 using edge::Field;
-using edge::Line;
 using edge::RuleError;
 using edge::Shown;
 

@@ -94,6 +94,15 @@ def test_the_report(busy):
     assert 0 < classes['bronze']['wait_p50'] <= classes['bronze']['wait_p95'] <= classes['bronze']['wait_p99']
 
 
+def test_all_users(busy):
+    users = yaml.safe_load(busy.gateway.page('msfrs-users'))
+    assert users == {'users': busy.gateway.report()['top_users']} and len(users['users']) == 2
+    busy.origin.open_gate('open')
+    assert all(fetch.wait().good for fetch in (busy.first, *busy.waiting))
+    busy.gateway.reconfigure(on=False)
+    assert yaml.safe_load(busy.gateway.page('msfrs-users')) == {'users': []}
+
+
 def test_every_byte_is_charged_once(slow_link):
     """Heads and bodies as the servers wrote them, in one quantum or in many, to the class and user who asked."""
     gateway = slow_link.gateway.start(NARROW, 'msfrs_quantum 8 KB')

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <map>
 
 namespace msfrs::edge {
 
@@ -24,20 +23,7 @@ Config ReadConfig(std::istream &in, const std::string &file, const std::string &
     Config config;
     const auto slash = file.rfind('/');
     const Surroundings around{slash == file.npos ? "" : file.substr(0, slash + 1), pluginDir};
-    std::map<const Keyword *, size_t> seen; // the line where a keyword was first
-    Lines lines(in, file);
-    for (std::string_view text; lines.next(text);) {
-        Line line{lines.where(), text};
-        const auto word = line.next();
-        const auto *const keyword = FindKeyword(word);
-        if (!keyword)
-            line.refuse("\"" + Shown(word) + "\": unknown; a line begins with " + KeywordList());
-        line.usage = keyword->usage;
-        const auto [first, fresh] = seen.emplace(keyword, lines.number());
-        if (!fresh && !keyword->repeats)
-            line.refuse("\"" + std::string(word) + "\": line " + std::to_string(first->second) + " has it already");
-        keyword->read(line, config, around);
-    }
+    ReadLines(in, file, config, around);
     Finish(config, file, around);
     return config;
 }

@@ -22,6 +22,8 @@
 
 namespace msfrs::edge {
 
+constexpr const char *Program = "msfrs-edge";
+
 struct LinkConfig {
     int64_t rate = 0;     ///< bit/s; 0: no limit
     int64_t overhead = 0; ///< bytes that the link adds to each packet

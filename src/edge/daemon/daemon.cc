@@ -33,9 +33,9 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
         kill(getpid(), SIGTERM); // the main thread's loop ends by that
     };
     CheckMachine(*config_);
-    MakeControlDirectory(*config_);
+    MakeControlDirectory(ControlOf(*config_), config_->user);
     if (!config_->control.empty())
-        control_ = std::make_unique<Control>(base_.get(), config_->control,
+        control_ = std::make_unique<Control>(base_.get(), config_->control, Program,
                                              [this](const std::string_view command) { return answer(command); });
     for (uint32_t n = 0; n < config_->queue.threads; ++n)
         workers_.push_back(std::make_unique<Worker>(Worker::queueOptions(*config_, n), newSchedule(config_),
@@ -56,7 +56,8 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
                  "): packets wait while other programs have the processors");
     }
     DropPrivileges(config_->user, Keep::NetAdmin); // which the kernel wants to see for every verdict
-    for (const auto &why : {CheckReload(*config_, file_, pluginDir_), WhyControlStays(*config_)}) {
+    for (const auto &why :
+         {CheckReload(*config_, file_, pluginDir_), WhyControlStays(ControlOf(*config_), config_->user)}) {
         if (!why.empty())
             log_(why);
     }

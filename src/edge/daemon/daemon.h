@@ -4,9 +4,8 @@
 #ifndef MSFRS_EDGE_DAEMON_DAEMON_H
 #define MSFRS_EDGE_DAEMON_DAEMON_H
 
-#include "daemon/event.h"
+#include "daemon/control.h"
 #include "daemon/realtime.h"
-#include "edge/daemon/control.h"
 #include "edge/daemon/excess.h"
 #include "edge/daemon/report.h"
 #include "edge/daemon/worker.h"

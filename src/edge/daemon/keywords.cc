@@ -142,11 +142,8 @@ std::string ClassNames(const Config &config)
 void ReadClass(Line &line, Config &config, const Surroundings &)
 {
     ClassConfig c;
-    c.name = line.need();
+    c.name = line.name("class");
     c.where = line.where;
-    if (!GoodName(c.name))
-        line.refuse("class \"" + Shown(c.name) + "\": a name has letters, digits, '-', '_' and '.', at most " +
-                    std::to_string(MostNameLength));
     if (ClassNamed(config, c.name) != config.classes.size())
         line.refuse("class " + c.name + ": there is one of that name");
     if (config.classes.size() == MostClasses)
@@ -219,19 +216,11 @@ void ReadMark(Line &line, Config &config, const Surroundings &)
     config.markShift = static_cast<unsigned>(fields.need("shift", ": 0 to 24").number(0, 24));
 }
 
-void CheckSocketPath(const Line &line, const std::string &what, const std::string_view path)
-{
-    constexpr size_t Most = 107; // sun_path
-    if (path.empty() || path[0] != '/' || path.size() > Most || Printable(path) != path)
-        line.refuse(what + Shown(path) + ": wanted is a path from '/' on of at most " + std::to_string(Most) +
-                    " characters");
-}
-
 void ReadControl(Line &line, Config &config, const Surroundings &)
 {
     config.controlWhere = line.where;
     config.control = line.need();
-    CheckSocketPath(line, "control ", config.control);
+    line.checkPath("control ", config.control, MostSocketPath);
     line.end();
 }
 
@@ -241,27 +230,19 @@ void ReadExcess(Line &line, Config &config, const Surroundings &)
     auto &excess = config.excess;
     excess.where = line.where;
     excess.socket = fields.need("socket", ": the path that msfrs_excess has in squid.conf").value;
-    CheckSocketPath(line, "socket=", excess.socket);
-    if (const auto f = fields.find("interval")) {
-        const auto unit = f->value.find("ms");
-        const auto number = WholeNumber(f->value.substr(0, unit), 10'000);
-        if (!number || *number < 10 || unit == f->value.npos || unit + 2 != f->value.size())
-            f->refuse("allowed are 10ms to 10000ms");
-        excess.interval = int64_t{*number} * 1'000'000;
-    }
+    line.checkPath("socket=", excess.socket, MostSocketPath);
+    if (const auto f = fields.find("interval"))
+        excess.interval = TimeOf(*f, 10, 10'000);
 }
 
 void ReadUser(Line &line, Config &config, const Surroundings &)
 {
     config.userWhere = line.where;
-    config.user = line.need();
-    if (!GoodName(config.user))
-        line.refuse("user " + Shown(config.user) + ": a name has letters, digits, '-', '_' and '.', at most " +
-                    std::to_string(MostNameLength));
+    config.user = line.name("user");
     line.end();
 }
 
-const Keyword Keywords[] = {
+const Keyword<Config, Surroundings> Keywords[] = {
     {"link", "link rate=RATE [overhead=SIZE] [mtu=SIZE] [burst=SIZE]", false, ReadLink},
     {"queue", "queue number=N [threads=N] [gso=auto|on|off] [fail-open=on|off] [conntrack=on|off] "
               "[realtime=on|off] [buffer=SIZE]", false,
@@ -346,45 +327,16 @@ void CheckClasses(Config &config, const std::string &file)
 
 } // namespace
 
-std::string_view Line::need()
+void ReadLines(std::istream &in, const std::string &file, Config &config, const Surroundings &around)
 {
-    const auto word = next();
-    if (word.empty())
-        refuse("something is missing; wanted is: " + std::string(usage));
-    return word;
-}
-
-Fields Line::fields(std::vector<const char *> names)
-{
-    return Fields(where, std::move(names), rest);
-}
-
-void Line::end()
-{
-    if (const auto word = next(); !word.empty())
-        refuse("\"" + Shown(word) + "\" is too much; wanted is: " + std::string(usage));
-}
-
-const Keyword *FindKeyword(const std::string_view name)
-{
-    const auto found =
-        std::find_if(std::begin(Keywords), std::end(Keywords), [&](const Keyword &k) { return name == k.name; });
-    return found == std::end(Keywords) ? nullptr : found;
-}
-
-std::string KeywordList()
-{
-    std::vector<const char *> names;
-    for (const auto &k : Keywords)
-        names.push_back(k.name);
-    return Listed(names);
+    ReadKeywords(in, file, Keywords, config, around);
 }
 
 void Finish(Config &config, const std::string &file, const Surroundings &around)
 {
     const auto need = [&](const bool there, const char *const name) {
         if (!there)
-            throw RuleError(file + ": a line is missing: " + FindKeyword(name)->usage);
+            throw RuleError(file + ": a line is missing: " + UsageOf(Keywords, name));
     };
     need(!config.link.where.empty(), "link");
     need(!config.queue.where.empty(), "queue");
@@ -393,9 +345,9 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
         ReadScheduler(fifo, config, around);
     }
     if (config.flow.by == FlowBy::Host && config.flow.inside.empty())
-        throw RuleError(file + ": flow host needs to know who is a host: " + FindKeyword("inside")->usage);
+        throw RuleError(file + ": flow host needs to know who is a host: " + UsageOf(Keywords, "inside"));
     if (!config.excess.socket.empty() && config.flow.inside.empty())
-        throw RuleError(config.excess.where + ": excess needs to know who is a user: " + FindKeyword("inside")->usage);
+        throw RuleError(config.excess.where + ": excess needs to know who is a user: " + UsageOf(Keywords, "inside"));
     if (config.rules)
         AddPerHopClasses(config);
     CheckClasses(config, file);

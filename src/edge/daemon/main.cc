@@ -92,7 +92,7 @@ int Run(const Options &options)
         const auto path = ReadConfig(options.file, options.plugins).control;
         if (path.empty())
             throw UsageError(options.file + " has no control socket: a line `control PATH` is missing");
-        const auto answer = Ask(path, options.ask);
+        const auto answer = Ask(path, Program, options.ask);
         std::fputs(answer.c_str(), stdout);
         return answer.compare(0, 8, "refused:") == 0 ? 1 : 0;
     }
@@ -111,7 +111,7 @@ int Run(const Options &options)
 int main(int argc, char **argv)
 {
     using namespace msfrs::edge;
-    return msfrs::ExitCodeOf<RuleError>("msfrs-edge", [&] {
+    return msfrs::ExitCodeOf<RuleError>(Program, [&] {
         const auto options = ParseOptions(argc, argv);
         if (options.help) {
             std::fputs(Usage, stdout);

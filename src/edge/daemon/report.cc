@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/report.h"
 
-#include "plugin/number.h"
-
-#include <sstream>
+#include "daemon/open_metrics.h"
 
 namespace msfrs::edge {
 
@@ -53,35 +51,13 @@ constexpr ExcessName ExcessTotals[] = {
 
 std::string Milliseconds(const double seconds) { return Number(seconds * 1e3) + " ms"; }
 
-class Metric {
-public:
-    Metric(std::ostringstream &out, const std::string &name, const char *const type, const std::string &help):
-        out_(out), name_("msfrs_edge_" + name)
-    {
-        out_ << "# TYPE " << name_ << " " << type << "\n# HELP " << name_ << " " << help << "\n";
-    }
-    void sample(const std::string &labels, const double value, const char *const suffix = "")
-    {
-        out_ << name_ << suffix << (labels.empty() ? "" : "{" + labels + "}") << " " << Number(value) << "\n";
-    }
-
-private:
-    std::ostringstream &out_;
-    std::string name_;
-};
-
-// Names of classes and gauges are of letters, digits, '-', '_' and '.': nothing is to be escaped.
-std::string Label(const char *const name, const std::string &value)
-{
-    return std::string(name) + "=\"" + value + "\"";
-}
-
+// Names of classes and gauges need no escapes in labels.
 bool Leaf(const Report &r, const size_t n) { return !r.config->classes[n].interior; }
 std::string ClassLabel(const Report &r, const size_t n) { return Label("class", r.config->classes[n].name); }
 
 void Waits(std::ostringstream &out, const Report &r)
 {
-    Metric waits(out, "wait_seconds", "histogram", "How long packets waited.");
+    Metric waits(out, "msfrs_edge_wait_seconds", "histogram", "How long packets waited.");
     for (size_t n = 0; n < r.classes.size(); ++n) {
         if (!Leaf(r, n))
             continue;
@@ -149,15 +125,16 @@ std::string OpenMetrics(const Report &r)
 {
     const auto &config = *r.config;
     std::ostringstream out;
-    Metric(out, "up_seconds", "gauge", "Time since the start.").sample("", r.upSeconds);
-    Metric(out, "link_bits_per_second", "gauge", "The link's rate; 0: no limit.")
+    Metric(out, "msfrs_edge_up_seconds", "gauge", "Time since the start.").sample("", r.upSeconds);
+    Metric(out, "msfrs_edge_link_bits_per_second", "gauge", "The link's rate; 0: no limit.")
         .sample("", static_cast<double>(config.link.rate));
-    Metric(out, "reloads", "counter", "Configurations taken up.").sample("", static_cast<double>(r.reloads), "_total");
-    Metric(out, "reload_failures", "counter", "Configurations refused.")
+    Metric(out, "msfrs_edge_reloads", "counter", "Configurations taken up.")
+        .sample("", static_cast<double>(r.reloads), "_total");
+    Metric(out, "msfrs_edge_reload_failures", "counter", "Configurations refused.")
         .sample("", static_cast<double>(r.reloadFailures), "_total");
     for (const auto &v : Totals) {
         for (const bool packets : {true, false}) {
-            Metric family(out, std::string(v.name) + (packets ? "_packets" : "_bytes"), "counter",
+            Metric family(out, "msfrs_edge_" + std::string(v.name) + (packets ? "_packets" : "_bytes"), "counter",
                           (packets ? "Packets " : "Bytes of packets ") + std::string(v.help) + ".");
             for (size_t n = 0; n < r.classes.size(); ++n) {
                 const auto &volume = r.classes[n].*v.volume;
@@ -168,7 +145,7 @@ std::string OpenMetrics(const Report &r)
         }
     }
     for (const bool packets : {true, false}) {
-        Metric family(out, packets ? "queued_packets" : "queued_bytes", "gauge",
+        Metric family(out, packets ? "msfrs_edge_queued_packets" : "msfrs_edge_queued_bytes", "gauge",
                       packets ? "Packets that wait." : "Bytes of packets that wait.");
         for (size_t n = 0; n < r.classes.size(); ++n) {
             const auto &volume = r.classes[n].queued;
@@ -179,19 +156,19 @@ std::string OpenMetrics(const Report &r)
     Waits(out, r);
     const auto queueLabel = [&](const size_t n) { return Label("queue", std::to_string(config.queue.number + n)); };
     for (const auto &c : QueueTotals) {
-        Metric family(out, c.name, "counter", c.help);
+        Metric family(out, std::string("msfrs_edge_") + c.name, "counter", c.help);
         for (size_t n = 0; n < r.queues.size(); ++n)
             family.sample(queueLabel(n), static_cast<double>(r.queues[n].*c.count), "_total");
     }
-    Metric flows(out, "flows", "gauge", "Flows that are known, idle ones included.");
+    Metric flows(out, "msfrs_edge_flows", "gauge", "Flows that are known, idle ones included.");
     for (size_t n = 0; n < r.flows.size(); ++n)
         flows.sample(queueLabel(n), static_cast<double>(r.flows[n]));
     for (const auto &e : ExcessTotals) {
         if (r.excess)
-            Metric(out, std::string("excess_") + e.name, "counter", e.help)
+            Metric(out, std::string("msfrs_edge_excess_") + e.name, "counter", e.help)
                 .sample("", static_cast<double>((*r.excess).*e.count), "_total");
     }
-    Metric gauges(out, "plugin", "gauge", "Gauges of the scheduler and the AQM.");
+    Metric gauges(out, "msfrs_edge_plugin", "gauge", "Gauges of the scheduler and the AQM.");
     for (const auto &g : r.gauges) {
         gauges.sample(queueLabel(g.queue) + "," + Label("plugin", g.plugin) + "," + Label("name", g.name) +
                           (g.cls == NoClass ? "" : "," + ClassLabel(r, g.cls)),

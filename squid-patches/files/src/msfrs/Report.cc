@@ -32,12 +32,16 @@
 namespace msfrs::squid
 {
 
+/// writes a report about this process
+using Printer = void (std::ostream &, const Gateway *);
+
 /// A report about this process. With several workers, each writes its own.
 class YamlAction: public Mgr::Action
 {
 public:
-    static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd); }
-    explicit YamlAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
+    template <Printer print>
+    static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd, print); }
+    YamlAction(const Mgr::CommandPointer &aCmd, Printer * const print): Action(aCmd), print_(print) {}
 
     /* Mgr::Action API */
     void respond(const Mgr::Request &) override;
@@ -46,6 +50,9 @@ public:
 protected:
     /* Mgr::Action API */
     void dump(StoreEntry *) override;
+
+private:
+    Printer *print_;
 };
 
 /// One page of all workers, which the coordinator joins. What a worker has to say may be larger than what the
@@ -92,7 +99,7 @@ YamlAction::dump(StoreEntry * const entry)
     PackableStream os(*entry);
     if (UsingSmp())
         os << "---\nkid: " << KidIdentifier << '\n'; // one document of a stream
-    PrintReport(os, TheGateway());
+    print_(os, TheGateway());
 }
 
 void
@@ -174,7 +181,9 @@ void
 RegisterReports()
 {
     Mgr::RegisterAction("msfrs", "Request Scheduler (MSF-RS): classes, window, top users; YAML",
-                        &YamlAction::Create, 0, 1);
+                        &YamlAction::Create<&PrintReport>, 0, 1);
+    Mgr::RegisterAction("msfrs-users", "Request Scheduler (MSF-RS): all users; YAML",
+                        &YamlAction::Create<&PrintUsers>, 0, 1);
     Mgr::RegisterAction("msfrs-metrics", "Request Scheduler (MSF-RS): OpenMetrics, for Prometheus",
                         &MetricsAction::Create, 0, 1);
     Mgr::RegisterAction("msfrs-reset-window", "Request Scheduler (MSF-RS): let the window begin anew",
@@ -193,6 +202,7 @@ namespace
 {
 
 constexpr size_t MostHeld = 50; ///< entries of a report
+constexpr size_t MostTopUsers = 10; ///< likewise; msfrs-users has all
 
 std::string
 Plugin(const PluginChoice &choice)
@@ -302,6 +312,17 @@ PrintHeld(std::ostream &os, const std::vector<HeldReport> &held)
     }
 }
 
+void
+PrintUserRows(std::ostream &os, const char * const key, const std::vector<UserReport> &users)
+{
+    os << "# by bytes since a user was first seen, and not forgotten since\n" <<
+       key << ':' << (users.empty() ? " []\n" : "\n");
+    for (const auto &u: users) {
+        os << "  - {user: " << Quoted(u.name) << ", class: " << Quoted(u.className) << ", bytes: " << u.bytes <<
+           ", queued: " << u.queued << ", in_flight: " << u.inFlight << "}\n";
+    }
+}
+
 } // namespace
 
 void
@@ -342,13 +363,14 @@ PrintReport(std::ostream &os, const Gateway * const gateway)
         PrintClass(os, c, index++ == config.defaultClass);
 
     PrintHeld(os, scheduler->held(MostHeld, now));
-    const auto users = scheduler->topUsers(10);
-    os << "# by bytes since a user was first seen, and not forgotten since\n"
-       "top_users:" << (users.empty() ? " []\n" : "\n");
-    for (const auto &u: users) {
-        os << "  - {user: " << Quoted(u.name) << ", class: " << Quoted(u.className) << ", bytes: " << u.bytes <<
-           ", queued: " << u.queued << ", in_flight: " << u.inFlight << "}\n";
-    }
+    PrintUserRows(os, "top_users", scheduler->topUsers(MostTopUsers));
+}
+
+void
+PrintUsers(std::ostream &os, const Gateway * const gateway)
+{
+    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
+    PrintUserRows(os, "users", scheduler ? scheduler->topUsers(SIZE_MAX) : std::vector<UserReport>());
 }
 
 } // namespace msfrs::squid

@@ -13,12 +13,16 @@ namespace msfrs::squid
 
 class Gateway;
 
-/// makes the cache manager reports msfrs and msfrs-metrics known; harmless when repeated
+/// makes the cache manager reports msfrs, msfrs-users and msfrs-metrics known; harmless when repeated
 void RegisterReports();
 
 /// What goes on, in YAML.
 /// \param gateway nil when nothing is scheduled
 void PrintReport(std::ostream &, const Gateway *gateway);
+
+/// All users that are known, those with most bytes first, in YAML.
+/// \param gateway nil when nothing is scheduled
+void PrintUsers(std::ostream &, const Gateway *gateway);
 
 /// The same figures of this process as metric families of the OpenMetrics text format 1.0, which the older text
 /// format's parsers read, too; for a MetricsPage.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "edge/daemon/control.h"
+#include "daemon/control.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -12,9 +12,6 @@
 
 namespace msfrs::test {
 namespace {
-
-using edge::Ask;
-using edge::Control;
 
 class ControlSocket : public testing::Test {
 protected:
@@ -37,7 +34,7 @@ protected:
         std::atomic<bool> done{false};
         std::thread client([&] {
             try {
-                answer = Ask(path, command);
+                answer = Ask(path, "msfrs-test", command);
             } catch (const SystemError &error) {
                 answer = error.what();
             }
@@ -62,7 +59,7 @@ std::string Echo(const std::string_view command) { return "you said " + std::str
 
 TEST_F(ControlSocket, AnswersOneLine)
 {
-    const Control control(base.get(), path, Echo);
+    const Control control(base.get(), path, "msfrs-test", Echo);
     EXPECT_EQ(ask("status"), "you said status\n");
     struct stat found{};
     ASSERT_EQ(stat(path.c_str(), &found), 0);
@@ -71,13 +68,13 @@ TEST_F(ControlSocket, AnswersOneLine)
 
 TEST_F(ControlSocket, AnswersAtLength)
 {
-    const Control control(base.get(), path, [](std::string_view) { return std::string(3'000'000, 'x'); });
+    const Control control(base.get(), path, "msfrs-test", [](std::string_view) { return std::string(3'000'000, 'x'); });
     EXPECT_EQ(ask("all").size(), 3'000'000u);
 }
 
 TEST_F(ControlSocket, RefusesACommandWithoutEnd)
 {
-    const Control control(base.get(), path, Echo);
+    const Control control(base.get(), path, "msfrs-test", Echo);
     EXPECT_EQ(ask(std::string(64, 'a')), "you said " + std::string(64, 'a') + "\n");
     EXPECT_EQ(ask(std::string(100'000, 'a')).find("you said"), std::string::npos);
     EXPECT_EQ(ask("status"), "you said status\n"); // and goes on
@@ -92,7 +89,7 @@ TEST_F(ControlSocket, ReplacesWhatADeadDaemonLeft)
         std::copy(path.begin(), path.end(), address.sun_path);
         ASSERT_EQ(bind(dead.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
     }
-    const Control control(base.get(), path, Echo);
+    const Control control(base.get(), path, "msfrs-test", Echo);
     EXPECT_EQ(ask("a"), "you said a\n");
 }
 
@@ -100,15 +97,15 @@ TEST_F(ControlSocket, LeavesAloneWhatIsNotItsOwn)
 {
     const auto refusal = [this] {
         try {
-            Control(base.get(), path, Echo);
+            Control(base.get(), path, "msfrs-test", Echo);
         } catch (const SystemError &error) {
             return std::string(error.what());
         }
         return std::string("accepted");
     };
     {
-        const Control control(base.get(), path, Echo);
-        EXPECT_EQ(refusal(), "control " + path + ": another msfrs-edge listens there");
+        const Control control(base.get(), path, "msfrs-test", Echo);
+        EXPECT_EQ(refusal(), "control " + path + ": another msfrs-test listens there");
     }
     EXPECT_NE(access(path.c_str(), F_OK), 0); // gone with its daemon
     std::ofstream(path) << "a file";
@@ -117,7 +114,7 @@ TEST_F(ControlSocket, LeavesAloneWhatIsNotItsOwn)
 
 TEST_F(ControlSocket, AnswersBesideAnyNumberOfClientsThatNeverEndTheirCommand)
 {
-    const Control control(base.get(), path, Echo);
+    const Control control(base.get(), path, "msfrs-test", Echo);
     std::vector<Descriptor> slow;
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -135,7 +132,7 @@ TEST_F(ControlSocket, AnswersBesideAnyNumberOfClientsThatNeverEndTheirCommand)
 
 TEST_F(ControlSocket, SaysThatThereWasNoAnswer)
 {
-    const Control control(base.get(), path, [](std::string_view) { return std::string(); });
+    const Control control(base.get(), path, "msfrs-test", [](std::string_view) { return std::string(); });
     // What has no answer is never written, so the client is closed when its time is over; a command too long at once.
     EXPECT_EQ(ask(std::string(100'000, 'a')).rfind("control " + path, 0), 0u);
 }
@@ -143,7 +140,7 @@ TEST_F(ControlSocket, SaysThatThereWasNoAnswer)
 TEST_F(ControlSocket, SaysThatNobodyAnswers)
 {
     EXPECT_EQ(ask("status"),
-              "control " + path + ": no answer; does msfrs-edge run?: No such file or directory");
+              "control " + path + ": no answer; does msfrs-test run?: No such file or directory");
 }
 
 } // namespace

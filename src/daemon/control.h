@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The control socket: a line in, a text out, and the connection is over.
-#ifndef MSFRS_EDGE_DAEMON_CONTROL_H
-#define MSFRS_EDGE_DAEMON_CONTROL_H
+#ifndef MSFRS_DAEMON_CONTROL_H
+#define MSFRS_DAEMON_CONTROL_H
 
-#include "daemon/event.h"
+#include "daemon/answer_server.h"
 
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <string_view>
-
-struct bufferevent;
-
-namespace msfrs::edge {
+namespace msfrs {
 
 class Control {
 public:
@@ -26,31 +18,20 @@ public:
 
     /// Listens at a path, for the owner alone (root, before privileges are dropped) and its group; and always for one
     /// more: of MostConnections, the oldest makes room, those first that have not said what they want. A socket that
-    /// nobody listens at any more is replaced.
+    /// nobody listens at any more is replaced. \param program for messages
     /// \throws SystemError
-    Control(event_base *, const std::string &path, Answer);
+    Control(event_base *, const std::string &path, const std::string &program, Answer);
     ~Control();
     Control(const Control &) = delete;
 
 private:
-    struct Connection;
-
-    void accept();
-    void close(bufferevent *);
-    void makeRoom();
-
-    event_base *base_;
     std::string path_;
-    Answer answer_;
-    Descriptor socket_;
-    std::unique_ptr<Event> acceptable_;
-    std::map<bufferevent *, std::unique_ptr<Connection>> connections_;
-    uint64_t accepted_ = 0;
+    AnswerServer server_;
 };
 
-/// Sends a command to the socket of a running daemon. \returns its answer \throws SystemError
-std::string Ask(const std::string &path, const std::string &command);
+/// Sends a command to the socket of a running `program`. \returns its answer \throws SystemError
+std::string Ask(const std::string &path, const std::string &program, const std::string &command);
 
-} // namespace msfrs::edge
+} // namespace msfrs
 
 #endif

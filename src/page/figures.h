@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What the page shows, from what the manager's pages say.
+#ifndef MSFRS_PAGE_FIGURES_H
+#define MSFRS_PAGE_FIGURES_H
+
+#include "page/history.h"
+#include "page/why.h"
+
+namespace msfrs::page {
+
+class Figures {
+public:
+    static constexpr size_t MostUsersShown = 50;
+
+    /// Takes mgr:msfrs-metrics. \param now s of a clock that is never set \param wall s of the wall clock
+    /// \throws PageError
+    void takeMetrics(std::string_view text, double now, int64_t wall);
+    /// Takes mgr:msfrs. \throws PageError
+    void takeReport(std::string_view text);
+    /// Takes mgr:msfrs-users; from a Squid without it, what takeReport() had: those with most bytes.
+    /// \throws PageError
+    void takeUsers(std::string_view text, double now);
+    void takeTopUsers(double now) { situation_.users.update(situation_.report.users, now); }
+    History &history() { return history_; }
+
+    /// \param trouble why the figures are not new; empty: they are
+    std::string dataJson(int64_t wall, int64_t pace, const std::string &trouble) const;
+    /// A user, and why it is slow.
+    std::string userJson(const std::string &name, const std::string &trouble) const;
+
+private:
+    void remember(int64_t wall);
+
+    Situation situation_;
+    double at_ = 0;     ///< when the last state was taken
+    bool known_ = false;
+    History history_{History::Shape()};
+};
+
+} // namespace msfrs::page
+
+#endif

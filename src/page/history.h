@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What was measured in the last hour, in slots of some seconds: a ring for each figure, all of bounded size.
+#ifndef MSFRS_PAGE_HISTORY_H
+#define MSFRS_PAGE_HISTORY_H
+
+#include <cstdint>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace msfrs::page {
+
+class History {
+public:
+    struct Shape {
+        int64_t step = 5;     ///< s of a slot
+        size_t slots = 720;   ///< an hour
+        size_t columns = 512; ///< figures, at most; further ones are left out
+    };
+    using Values = std::vector<std::pair<std::string, double>>; ///< by the figure's name; NaN: not known
+
+    explicit History(Shape shape): shape_(shape) {}
+
+    /// Takes what was measured at a time of the wall clock, s; of one slot the mean is kept. If the clock was set back,
+    /// what lies behind it now is forgotten.
+    void add(int64_t now, const Values &);
+    /// Lets slots pass in which nothing was measured.
+    void advance(int64_t now);
+
+    /// {"step":, "newest": number of the last slot, "columns": {name: [oldest ... newest]}}
+    std::string json() const;
+    /// {"slot": number of the last slot, "values": {name: mean}}
+    std::string newestJson() const;
+
+    /// Writes all as text for load().
+    void save(std::ostream &) const;
+    /// Takes what save() wrote; what has become too old, or lies in the future, is left out.
+    /// \throws std::runtime_error with the line: it is none of ours; then nothing was taken
+    void load(std::istream &, int64_t now);
+
+    int64_t newest() const { return newest_; }
+    size_t columns() const { return rings_.size(); }
+
+private:
+    struct Ring {
+        std::vector<float> means; ///< slot n is at n % slots; NaN: not known
+        double sum = 0;           ///< of the newest slot
+        unsigned count = 0;
+    };
+
+    size_t place(const int64_t slot) const { return static_cast<size_t>(slot) % shape_.slots; }
+    void clear(Ring &, int64_t first, int64_t last) const;
+    void moveTo(int64_t slot);
+    Ring *ring(const std::string &name);
+
+    Shape shape_;
+    int64_t newest_ = 0; ///< slot; 0: nothing was measured
+    std::map<std::string, Ring> rings_;
+};
+
+} // namespace msfrs::page
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#ifndef MSFRS_PAGE_JSON_H
+#define MSFRS_PAGE_JSON_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace msfrs::page {
+
+/// A string of JSON with its quotation marks, of ASCII alone but for letters beyond it: no text can end the string, or
+/// an element of HTML around it. Each byte that is no UTF-8 becomes U+FFFD.
+std::string JsonString(std::string_view text);
+/// A number with five digits; what is not finite is null.
+std::string JsonNumber(double value);
+
+/// Writes JSON from left to right; commas come by themselves.
+class Json {
+public:
+    Json &object() { return open('{'); }
+    Json &array() { return open('['); }
+    Json &end(const char bracket)
+    {
+        text_ += bracket;
+        comma_ = true;
+        return *this;
+    }
+    Json &key(const std::string_view name)
+    {
+        item();
+        text_ += JsonString(name) + ":";
+        comma_ = false;
+        return *this;
+    }
+    Json &string(const std::string_view text) { return raw(JsonString(text)); }
+    Json &number(const double value) { return raw(JsonNumber(value)); }
+    Json &number(const std::optional<double> &value) { return raw(value ? JsonNumber(*value) : "null"); }
+    Json &whole(const int64_t value) { return raw(std::to_string(value)); }
+    Json &boolean(const bool value) { return raw(value ? "true" : "false"); }
+    /// JSON that was written before.
+    Json &raw(const std::string_view json)
+    {
+        item();
+        text_ += json;
+        return *this;
+    }
+    std::string take() { return std::move(text_); }
+
+private:
+    void item()
+    {
+        if (comma_)
+            text_ += ',';
+        comma_ = true;
+    }
+    Json &open(const char bracket)
+    {
+        item();
+        text_ += bracket;
+        comma_ = false;
+        return *this;
+    }
+
+    std::string text_;
+    bool comma_ = false;
+};
+
+} // namespace msfrs::page
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#ifndef MSFRS_PAGE_UTF8_H
+#define MSFRS_PAGE_UTF8_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace msfrs::page {
+
+/// The bytes of the character at the beginning: shortest form, no surrogates, up to U+10FFFF (RFC 3629).
+/// \returns 0: there is none
+size_t CharacterLength(std::string_view text);
+/// Whether all of a text is UTF-8.
+bool IsUtf8(std::string_view text);
+/// A character as UTF-8; U+FFFD for what is none.
+std::string Utf8(uint32_t code);
+
+/// The value of a hexadecimal digit.
+inline std::optional<unsigned> HexDigit(const char c)
+{
+    const auto at = std::string_view("0123456789abcdefABCDEF").find(c);
+    if (at == std::string_view::npos)
+        return {};
+    return static_cast<unsigned>(at < 16 ? at : at - 6);
+}
+
+/// Takes %XX out of a text. \returns nothing: there is a % that two digits do not follow
+std::optional<std::string> PercentDecoded(std::string_view text);
+
+} // namespace msfrs::page
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The page of the gateway: figures every second, plots when a slot of the history is complete.
+'use strict';
+
+const past = new PastHour();
+const plots = PLOTS.map((what) => new Plot(what));
+let pace = 1;
+let drawn = null; // the slot that the plots show
+
+const minutes = () => Number(byId('range').value);
+
+function draw() {
+    for (const plot of plots)
+        plot.draw(past, minutes());
+    drawn = past.newest;
+}
+
+function showLink({ link, window: places, classes }) {
+    setText(byId('used'), `${shown.percent(link.utilisation)} of ${shown.rate(link.rate)}`);
+    setText(byId('own'), shown.percent(link.own));
+    setText(byId('places'), `${shown.number(places.outstanding)} of ${shown.number(places.limit, 1)}`);
+    const waiting = classes.reduce((sum, cls) => sum + cls.queued + cls.paused, 0);
+    setText(byId('waiting'), shown.number(waiting));
+    setText(byId('queue'), shown.seconds(link.queue));
+    setText(byId('base'), shown.seconds(link.base));
+}
+
+function showClasses(classes) {
+    fillTable('classes', classes.map((cls) => ({ key: cls.name, cells: [
+        cls.name, String(cls.weight), shown.number(cls.users), shown.rate(cls.rate),
+        shown.rate(cls.users ? cls.rate / cls.users : null), shown.rate(cls.share),
+        shown.number(cls.queued + cls.paused), shown.number(cls.in_flight), shown.number(cls.silent)] })), 'No class.');
+    fillTable('waits', classes.map((cls) => ({ key: cls.name, cells: [
+        cls.name, shown.seconds(cls.wait_p50), shown.seconds(cls.wait_p95), shown.seconds(cls.wait_p99),
+        shown.seconds(cls.wait), `${shown.number(cls.responses, 1)} a second`, shown.size(cls.size)] })), 'No class.');
+    fillTable('refused', classes.map(({ name, refused, refusals }) => ({ key: name, cells: [
+        name, `${shown.number(refusals, 1)} a second`, shown.number(refused.per_user), shown.number(refused.total),
+        shown.number(refused.admission), shown.number(refused.max_wait)] })), 'No class.');
+}
+
+function showUsers({ users, user_count: count }) {
+    setText(byId('user-count'), users.length < count ? `The ${users.length} who receive most, of ${count}.`
+        : `${count} ${count === 1 ? 'user is' : 'users are'} known now.`);
+    fillTable('users', users.map((user) => ({ key: `${user.user}\n${user.class}`, cells: [
+        userLink(user.user), user.class, shown.rate(user.rate), shown.size(user.bytes), shown.number(user.queued),
+        shown.number(user.in_flight)] })), 'Nobody asks for anything.');
+}
+
+function showHeld({ holding, changed, held }) {
+    fillList('holding', [...holding.map((text) => `Held: ${text}.`),
+                         ...changed.map((text) => `W+ changed last because ${text}.`)]);
+    const seen = new Map(); // rows of a user to a host are told apart by their number
+    fillTable('held', held.map((row) => {
+        const name = `${row.user}\n${row.host}\n${row.what}`;
+        seen.set(name, (seen.get(name) || 0) + 1);
+        return { key: `${name}\n${seen.get(name)}`, cells: [
+            userLink(row.user), row.class, row.host, shown.seconds(row.waited), shown.what(row.what)] };
+    }), 'Nobody waits.');
+}
+
+function showBeside({ beside, link, classes }) {
+    const other = link.own === null ? '' : `Of the link, ${shown.percent(Math.max(0, link.utilisation - link.own))} ` +
+        'is used by traffic that does not pass through Squid. ';
+    setText(byId('beside'), other + (beside.lines
+        ? `Reported by msfrs-edge, of no class: ${shown.rate(beside.no_class)}.`
+        : 'Nobody reports it to msfrs_excess, so it is charged to nobody.'));
+    fillTable('excess', classes.map(({ name, excess }) => ({ key: name, cells: [name, shown.rate(excess)] })),
+              'No class.');
+}
+
+async function step() {
+    const data = await fetchJson('/data.json');
+    pace = data.pace;
+    if (past.append(data.newest)) {
+        past.take(await fetchJson('/history.json'));
+        drawn = null;
+    }
+    const off = data.scheduling ? '' : 'Requests are not scheduled now: msfrs is off, or has failed; see cache.log.';
+    showStatus(data.trouble || off || 'These figures are live.', data.trouble || off);
+    showLink(data);
+    showClasses(data.classes);
+    showUsers(data);
+    showHeld(data);
+    showBeside(data);
+    if (drawn !== past.newest)
+        draw();
+    document.documentElement.dataset.ready = 'yes';
+}
+
+byId('range').addEventListener('change', draw);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+byId('pause').addEventListener('click', ({ target }) => {
+    const paused = target.getAttribute('aria-pressed') !== 'true';
+    target.setAttribute('aria-pressed', String(paused));
+    showStatus(paused ? 'Paused: these figures stay as they are.' : 'These figures are live.');
+});
+repeat(step, () => pace, () => byId('pause').getAttribute('aria-pressed') === 'true');

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The plots of the last hour, each with the same figures as a table.
+'use strict';
+
+// columns: [name in the history, label]; prefix: one line for each class instead.
+const PLOTS = [
+    { id: 'link', title: 'Use of the link, %', scale: 100, most: 100, digits: 0,
+      columns: [['utilisation', 'all traffic'], ['own', 'responses of Squid']] },
+    { id: 'window', title: 'Window: responses', digits: 1, columns: [['limit', 'W+: may be under way'],
+                                                                   ['outstanding', 'W: are under way']] },
+    { id: 'rates', title: 'Received by class, Mbit/s', scale: 1e-6, digits: 2, prefix: 'rate/', stacked: true },
+    { id: 'waiting', title: 'Waiting by class', digits: 0, prefix: 'waiting/' },
+    { id: 'wait', title: 'Mean wait by class, s', digits: 2, prefix: 'wait/' },
+    { id: 'queue', title: 'Queue at the provider, ms', scale: 1000, digits: 0, columns: [['queue', 'queue']] },
+    { id: 'refused', title: 'Refused requests a second', digits: 2, columns: [['refused', 'refused']] },
+    { id: 'beside', title: 'Received beside Squid, Mbit/s', scale: 1e-6, digits: 2, columns: [['excess', 'reported']] },
+];
+const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3]];
+const LINES = 6;
+
+// A colour of page.css, which knows light from dark.
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+class PastHour {
+    constructor() { this.columns = new Map(); }
+
+    // What /history.json says.
+    take({ step, newest, columns }) {
+        Object.assign(this, { step, newest, columns: new Map(Object.entries(columns)) });
+    }
+
+    // What /data.json says of the newest slot. Returns whether the history has a gap now, and is to be fetched again.
+    append({ slot, values }) {
+        const slots = this.columns.size ? this.columns.values().next().value.length : 0;
+        if (!this.step || !slots || slot < this.newest || slot > this.newest + 1)
+            return true;
+        for (const name of Object.keys(values)) {
+            if (!this.columns.has(name))
+                this.columns.set(name, new Array(slots).fill(null));
+        }
+        for (const [name, column] of this.columns) {
+            if (slot > this.newest) {
+                column.shift();
+                column.push(null);
+            }
+            if (name in values)
+                column[slots - 1] = values[name];
+        }
+        this.newest = slot;
+        return false;
+    }
+
+    // [minutes before now, value] of a column.
+    points(name, minutes, scale) {
+        const column = this.columns.get(name) || [];
+        const wanted = Math.min(column.length, Math.round(minutes * 60 / this.step));
+        return column.slice(column.length - wanted).map((value, n) => (
+            { x: (n + 1 - wanted) * this.step / 60, y: value === null ? null : value * scale }));
+    }
+}
+
+class Plot {
+    constructor(what) {
+        this.what = { scale: 1, ...what };
+        const figure = document.createElement('figure');
+        const caption = figure.appendChild(document.createElement('figcaption'));
+        caption.textContent = what.title;
+        const frame = figure.appendChild(document.createElement('div'));
+        frame.className = 'canvas';
+        this.canvas = frame.appendChild(document.createElement('canvas'));
+        this.canvas.setAttribute('role', 'img');
+        this.details = figure.appendChild(document.createElement('details'));
+        this.details.appendChild(document.createElement('summary')).textContent = `${what.title}, as a table`;
+        this.details.addEventListener('toggle', () => this.fillTable());
+        byId(`plot-${what.id}`).append(figure);
+        if (typeof Chart === 'undefined')
+            frame.hidden = true;
+        else
+            this.chart = new Chart(this.canvas, this.options());
+    }
+
+    options() {
+        const { stacked, most } = this.what;
+        const color = () => colour('--muted');
+        const grid = { color: () => colour('--rule') };
+        return {
+            type: 'line', data: { datasets: [] },
+            options: {
+                animation: false, responsive: true, maintainAspectRatio: false, parsing: false, normalized: true,
+                interaction: { mode: 'index', intersect: false },
+                elements: { point: { radius: 0 }, line: { borderWidth: 2 } },
+                plugins: {
+                    legend: { onClick: null, position: 'bottom',
+                              labels: { boxWidth: 28, boxHeight: 0, color: () => colour('--text') } },
+                    tooltip: { callbacks: { title: ([item]) => `${(-item.parsed.x).toFixed(1)} minutes ago` } },
+                },
+                scales: {
+                    x: { type: 'linear', max: 0, grid,
+                         ticks: { color, callback: (value) => (value ? `${-value} min` : 'now') } },
+                    y: { beginAtZero: true, stacked: Boolean(stacked), suggestedMax: most, grid,
+                         ticks: { color, maxTicksLimit: 6 } },
+                },
+            },
+        };
+    }
+
+    // [name, label] of the lines that there are.
+    lines(history) {
+        const { columns, prefix } = this.what;
+        if (columns)
+            return columns;
+        const names = Array.from(history.columns.keys()).filter((name) => name.startsWith(prefix));
+        return names.map((name) => [name, name.slice(prefix.length)]);
+    }
+
+    draw(history, minutes) {
+        Object.assign(this, { history, minutes });
+        const lines = this.lines(history);
+        const series = lines.map(([name]) => history.points(name, minutes, this.what.scale));
+        this.canvas.setAttribute('aria-label', `${this.what.title}, now: ${lines.map(([, label], n) => {
+            const last = series[n].length ? series[n][series[n].length - 1].y : null;
+            return `${label} ${shown.number(last, this.what.digits)}`;
+        }).join(', ')}`);
+        this.fillTable();
+        if (!this.chart)
+            return;
+        this.chart.data.datasets = lines.map(([, label], n) => {
+            const line = colour(`--line${n % LINES + 1}`);
+            return { label, data: series[n], borderColor: line, borderDash: DASHES[n % DASHES.length],
+                     backgroundColor: `${line}55`, fill: this.what.stacked ? (n ? '-1' : 'origin') : false };
+        });
+        this.chart.options.scales.x.min = -minutes;
+        this.chart.update();
+    }
+
+    // A row a minute, the newest first; only while somebody looks.
+    fillTable() {
+        if (!this.details.open || !this.history)
+            return;
+        const lines = this.lines(this.history);
+        const series = lines.map(([name]) => this.history.points(name, this.minutes, this.what.scale));
+        const table = document.createElement('table');
+        const head = table.createTHead().insertRow();
+        for (const label of ['Minutes ago', ...lines.map(([, name]) => name)]) {
+            const cell = head.appendChild(document.createElement('th'));
+            cell.scope = 'col';
+            cell.textContent = label;
+        }
+        const body = table.createTBody();
+        for (let minute = 0; minute < this.minutes; ++minute) {
+            const row = body.appendChild(newRow(lines.length + 1));
+            row.cells[0].textContent = String(minute);
+            series.forEach((points, n) => {
+                const known = points.filter(({ x, y }) => y !== null && x <= -minute && x > -minute - 1);
+                const mean = known.length ? known.reduce((sum, { y }) => sum + y, 0) / known.length : null;
+                row.cells[n + 1].textContent = shown.number(mean, this.what.digits);
+            });
+        }
+        let frame = this.details.querySelector('.scroll');
+        if (!frame) {
+            frame = this.details.appendChild(document.createElement('div'));
+            frame.className = 'scroll';
+            frame.tabIndex = 0;
+            frame.setAttribute('role', 'region');
+            frame.setAttribute('aria-label', `${this.what.title}, table`);
+        }
+        frame.replaceChildren(table);
+    }
+}

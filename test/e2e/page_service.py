@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrs-page on a host of a test, and a manager for it to ask that says what the test wants."""
+import contextlib
+import http.client
+import http.server
+import json
+import os
+import pathlib
+import pwd
+import select
+import signal
+import socket
+import subprocess
+import threading
+
+from background import PATIENCE, wait_until
+from fieldtrial.base.paths import ROOT
+
+BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
+PROGRAM = BUILD / 'msfrs-page'
+CHART = pathlib.Path('/usr/share/javascript/chart.js/chart.min.js')
+PORT = 3880
+
+WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
+
+
+def metrics(polls, classes):
+    """mgr:msfrs-metrics at the poll of that number. classes: of each {metric without msfrs_class_: value}."""
+    text = ('msfrs_scheduling 1\nmsfrs_link_capacity_bytes_per_second 250000\nmsfrs_link_metered 1\n'
+            f'msfrs_link_utilisation_ratio {0.9 + 0.05 * (polls % 3)}\nmsfrs_link_own_ratio 0.7\n'
+            'msfrs_window_target_ratio 0.985\nmsfrs_window_outstanding_responses 4\n'
+            f'msfrs_window_limit_responses {4 + polls % 5 / 2}\nmsfrs_holding 1\nmsfrs_link_queue_seconds 0.04\n'
+            'msfrs_window_last_change{reason="link_full"} 1\nmsfrs_excess_lines_total 9\n'
+            f'msfrs_excess_no_class_bytes_total {5000 * polls}\n')
+    for name, figures in classes.items():
+        label = name.replace('\\', '\\\\').replace('"', '\\"')
+        text += ''.join(f'msfrs_class_{metric}{{class="{label}"}} {value}\n' for metric, value in figures.items())
+        text += f'msfrs_class_wait_seconds{{class="{label}",quantile="0.95"}} 1.25\n'
+        text += f'msfrs_class_refused_requests_total{{class="{label}",reason="max_wait"}} {polls // 5}\n'
+    return text + '# EOF\n'
+
+
+def rows(users):
+    """The manager's lines of (user, class, bytes)."""
+    return ''.join(f'  - {{user: {json.dumps(user, ensure_ascii=False)}, class: "{cls}", bytes: {count}, queued: 1, '
+                   'in_flight: 1}\n' for user, cls, count in users)
+
+
+class Manager:
+    """A cache manager on a host. `users`, `held`: what it says of them; `status`: what it answers with instead, or
+    None."""
+
+    def __init__(self, host, port=3128):
+        self.users = [('10.0.0.1', 'gold', 1000), ('10.0.0.2', 'bronze', 500)]
+        self.held = [('10.0.0.2', 'bronze', 'slow.example', 3.5, 'request')]
+        self.status = None
+        self.polls = 0
+        self.names = list(WEIGHTS)
+        manager = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):   # the name that the library calls
+                manager.answer(self)
+
+            def log_message(self, *_):
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(('127.0.0.1', port), Handler, bind_and_activate=False)
+        self._server.socket.close()
+        with host.inside():
+            self._server.socket = socket.create_server(('127.0.0.1', port))
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def text(self, action):
+        if action == 'msfrs-metrics':
+            self.polls += 1
+            figures = {name: {'weight': WEIGHTS.get(name, 1), 'users': 3, 'queued_requests': 2, 'paused_responses': 1,
+                              'in_flight_requests': 2, 'requests_total': 10 * self.polls,
+                              'received_bytes_total': 20_000 * WEIGHTS.get(name, 1) * self.polls,
+                              'excess_bytes_total': 3000 * self.polls, 'wait_seconds_sum': 2.5 * self.polls,
+                              'wait_seconds_count': 10 * self.polls} for name in self.names}
+            return metrics(self.polls, figures)
+        if action == 'msfrs-users':
+            return 'users:\n' + rows((user, cls, count * self.polls) for user, cls, count in self.users)
+        held = ''.join(f'  - {{user: {json.dumps(user, ensure_ascii=False)}, class: "{cls}", host: {json.dumps(host)}, '
+                       f'waited: {waited}, what: {what}}}\n' for user, cls, host, waited, what in self.held)
+        return ('scheduling: true\nholding: yes, because 9 wait and the window is full (W is 4 of W+ 4.00)\nwindow:\n'
+                f'  changed: {{ago: 2.0, because: "the link is full"}}\nheld:\n{held}top_users:\n'
+                + rows(self.users[:10]))
+
+    def answer(self, request):
+        body = self.text(request.path.rpartition('/')[2]).encode()
+        request.send_response(self.status or 200)
+        request.send_header('Content-Length', str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(PATIENCE)
+
+
+class Page:
+    """msfrs-page; `with` ends it. lines: more of its configuration."""
+
+    def __init__(self, host, directory, *lines):
+        self.host, self.directory = host, pathlib.Path(directory)
+        self.file = self.directory / 'page.conf'
+        self.configure(*lines)
+        nobody = pwd.getpwnam('nobody')
+        self.state = self.directory / 'state'
+        self.state.mkdir(exist_ok=True)
+        os.chown(self.state, nobody.pw_uid, nobody.pw_gid)
+        self.process = None
+
+    def configure(self, *lines):
+        self.file.write_text(f'web {ROOT}/src/page/web\nhistory {self.directory}/state/history\n'
+                             + ''.join(f'{line}\n' for line in lines))
+
+    def start(self):
+        """Until it is ready."""
+        self.process = self.host.popen([str(PROGRAM), str(self.file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       text=True)
+        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+        said = self.process.stdout.readline() if readable else ''
+        if said != 'ready\n':
+            self.process.kill()
+            raise AssertionError(f'msfrs-page did not get ready: {self.process.communicate()[1]}')
+        return self
+
+    def end(self):
+        """Ends it in order; what it said on standard error."""
+        self.process.send_signal(signal.SIGTERM)
+        said = self.process.communicate(timeout=PATIENCE)[1]
+        assert self.process.returncode == 0, said
+        self.process = None
+        return said
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, *_):
+        if self.process is None:
+            return
+        if kind:
+            self.process.kill()
+            print(self.process.communicate()[1])
+        else:
+            self.end()
+
+    def connect(self):
+        """A connection to it, as a socket."""
+        return self.host.socket(socket.AF_INET, socket.SOCK_STREAM, peer=('127.0.0.1', PORT), timeout=PATIENCE)
+
+    def get(self, path, *, method='GET', **headers):
+        """(status, headers, body)"""
+        with contextlib.closing(http.client.HTTPConnection('127.0.0.1', PORT)) as connection:
+            connection.sock = self.connect()
+            connection.request(method, path, headers={name.replace('_', '-'): value for name, value in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read().decode()
+
+    def json(self, path):
+        status, _, body = self.get(path)
+        assert status == 200, body
+        return json.loads(body)
+
+    def wait_for(self, condition, what):
+        """data.json, once the condition is true of it."""
+        return wait_until(lambda: (data := self.json('/data.json')) and condition(data) and data, what)

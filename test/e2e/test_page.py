@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrs-page: what it answers to whom, over faults and restarts, and what a browser makes of it."""
+import contextlib
+import json
+import math
+import os
+import pathlib
+import subprocess
+import time
+from urllib.parse import quote
+
+import pytest
+
+import browser as browsers
+from background import PATIENCE, wait_until
+from fieldtrial.site.netns import temporary_directory
+from page_service import CHART, PORT, PROGRAM, Manager, Page
+
+STEP, SLOTS = 5, 720        #: of the history: seconds, and how many
+TOKEN = '0123456789abcdef'
+HOSTILE = '<img src=x onerror="document.title=1">\'"&\u202e\u2028${x}'
+#: Where the pictures of the page are put, for people to look at.
+PICTURES = os.environ.get('MSFRS_TEST_PICTURES')
+
+
+@pytest.fixture
+def gateway(fabric):
+    return fabric.host('gw')
+
+
+@pytest.fixture
+def directory():
+    with temporary_directory() as made:
+        yield pathlib.Path(made)
+
+
+@pytest.fixture
+def manager(gateway):
+    with contextlib.closing(Manager(gateway)) as made:
+        yield made
+
+
+@pytest.fixture
+def page(gateway, directory, manager):
+    with Page(gateway, directory) as made:
+        made.wait_for(lambda data: data['trouble'] == '', 'the first poll')
+        yield made
+
+
+def test_the_figures(page):
+    data = page.wait_for(lambda data: data['classes'] and data['classes'][0]['rate'] and
+                         data['users'] and data['users'][0]['rate'], 'two polls')
+    gold, _, bronze = data['classes']
+    assert (gold['name'], gold['weight'], gold['users']) == ('gold', 4, 3)
+    assert gold['rate'] == pytest.approx(4 * bronze['rate'], rel=0.01), 'as the counters grow'
+    assert gold['share'] == pytest.approx(2e6 * 4 / (3 * 7), rel=0.01)
+    assert gold['size'] == 8000 and gold['wait'] == 0.25
+    assert data['user_count'] == 2 and data['users'][0]['user'] == '10.0.0.1'
+    assert data['held'] == [{'user': '10.0.0.2', 'class': 'bronze', 'host': 'slow.example', 'waited': 3.5,
+                             'what': 'request'}]
+    assert data['holding'] == ['yes, because 9 wait and the window is full (W is 4 of W+ 4.00)']
+    assert data['trouble'] == '' and data['scheduling'] is True
+    assert data['newest']['values']['rate/gold'] > 0
+    user = page.json('/user.json?name=10.0.0.2')
+    assert user['why'][0] == ('1 request of this user waits for a turn on the link, the longest for 3.5 s '
+                              '(slow.example).')
+    assert user['classes'][0]['class'] == 'bronze' and len(user['held']) == 1
+    assert page.get('/healthz')[::2] == (200, 'ok\n')
+
+
+def test_ten_thousand_users_are_no_larger_page(page, manager):
+    manager.users = [(f'10.1.{n // 250}.{n % 250}', 'bronze', n) for n in range(10_000)]
+    page.wait_for(lambda data: data['user_count'] == 10_000, 'all users')
+    assert len(page.get('/data.json')[2]) < 20_000
+    assert page.json('/user.json?name=10.1.39.249')['classes'][0]['class'] == 'bronze'
+
+
+def test_an_older_squid_names_those_with_most_bytes(page, manager):
+    whole = manager.answer
+
+    def without_users(request):
+        if request.path.endswith('msfrs-users'):
+            request.send_error(404)
+        else:
+            whole(request)
+    manager.answer = without_users
+    manager.users = [('only', 'gold', 1)]
+    page.wait_for(lambda data: [user['user'] for user in data['users']] == ['only'], 'the top users')
+
+
+def test_what_squid_says_stays_text(page, manager):
+    manager.names = ['gold', '</script><b>']
+    manager.users = [(HOSTILE, 'gold', 5)]
+    manager.held = [(HOSTILE, 'gold', '<svg onload=x>', 1, 'request')]
+    data = page.wait_for(lambda data: data['users'] and data['users'][0]['user'] == HOSTILE and
+                         len(data['classes']) == 2, 'the hostile user')
+    assert data['classes'][1]['name'] == '</script><b>'
+    for path in ('/data.json', '/history.json', f'/user.json?name={quote(HOSTILE)}'):
+        status, headers, body = page.get(path)
+        assert status == 200 and headers['Content-Type'] == 'application/json'
+        assert not set(body) & set('<>&\'\u2028'), path
+    assert page.json(f'/user.json?name={quote(HOSTILE)}')['held'][0]['host'] == '<svg onload=x>'
+
+
+@pytest.mark.parametrize('path, status', [
+    ('/', 200), ('/user?name=x', 200), ('/page.css', 200), ('/chart.js', 200), ('/nothing', 404),
+    ('/../../etc/passwd', 404), ('/%2e%2e/%2e%2e/etc/passwd', 404), ('/user?name=%0d%0aSet-Cookie:x', 400),
+    ('/user?name=%ff', 400), ('/user?name=' + 'n' * 9000, 431), ('/?x', 400), ('//evil.example/', 404)])
+def test_addresses(page, path, status):
+    said, headers, _ = page.get(path)
+    assert said == status
+    assert headers['Content-Security-Policy'].startswith("default-src 'none'; script-src 'self';")
+    assert headers['Set-Cookie'] is None and headers['X-Content-Type-Options'] == 'nosniff'
+
+
+def test_it_is_read_only_and_called_by_its_name(page):
+    for method in ('POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE'):
+        assert page.get('/', method=method)[0] == 405
+    assert page.get('/data.json', Host='attacker.example')[0] == 421
+    assert page.get('/data.json', Host='localhost:3880')[0] == 200
+    assert page.get('/', method='HEAD')[::2] == (200, '')
+
+
+def test_others_need_a_token(gateway, directory, manager):
+    secret = directory / 'token'
+    secret.write_text(TOKEN + '\n')
+    secret.chmod(0o600)
+    with Page(gateway, directory, f'listen 0.0.0.0:{PORT}', 'host gw.example', f'token {secret}') as page:
+        for path in ('/', '/data.json', '/history.json', '/user.json?name=x', '/chart.js'):
+            status, headers, body = page.get(path, Host='gw.example')
+            assert (status, TOKEN in body) == (401, False), path
+            assert headers['WWW-Authenticate'].startswith('Basic ')
+        assert page.get('/', Authorization='Bearer wrong-wrong-wrong')[0] == 401
+        assert page.get('/', Authorization=f'Bearer {TOKEN}')[0] == 200
+        assert page.get('/healthz')[0] in (200, 503)
+        assert TOKEN not in page.end()
+
+
+def test_a_mistake_is_told(gateway, directory, manager):
+    page = Page(gateway, directory, 'listen 10.0.0.1:3880')
+    for more in ((), ('--check',)):
+        done = subprocess.run(gateway.enter([str(PROGRAM), *more, str(page.file)]), capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+        assert done.returncode == 2 and 'a line is wanted: token FILE' in done.stderr
+    page.configure()
+    done = subprocess.run(gateway.enter([str(PROGRAM), '--check', str(page.file)]), capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (0, '')
+
+
+def test_slow_clients_are_left(page):
+    """More of them than there may be, which say little or nothing: others are answered, and they are sent away."""
+    slow = [page.connect() for _ in range(80)]
+    for client in slow:
+        client.sendall(b'GET / HTTP/1.1\r\nX: ')
+    assert page.get('/healthz')[0] == 200
+    # The first ones made room; a later one is sent away in time, although it goes on sending.
+    def gone(client):
+        with contextlib.suppress(ConnectionError):
+            client.settimeout(0.01)
+            try:
+                client.send(b'x')
+                return client.recv(1) == b''
+            except TimeoutError:
+                return False
+        return True
+    assert gone(slow[0])
+    assert not gone(slow[-1])
+    wait_until(lambda: gone(slow[-1]), 'sent away')
+    for client in slow:
+        client.close()
+
+
+def test_a_client_that_leaves_is_no_harm(page):
+    for _ in range(20):
+        with page.connect() as client:
+            client.sendall(b'GET /chart.js HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert page.get('/healthz')[0] == 200
+
+
+def test_the_hour_outlives_a_restart(gateway, directory, manager):
+    page = Page(gateway, directory)
+    with page:
+        page.wait_for(lambda data: data['newest']['values'].get('rate/gold'), 'a slot')
+        page.end()
+    manager.close()     # what is there now, was there before
+    with page:
+        history = page.json('/history.json')
+        assert any(value for value in history['columns']['rate/gold'])
+        page.end()
+    file = directory / 'state/history'
+    assert [path.name for path in (directory / 'state').iterdir()] == ['history']
+    file.write_bytes(b'\0garbage\n' * 1000)
+    with page:
+        assert page.json('/history.json')['columns'] == {}
+        assert 'it begins anew' in page.end()
+
+
+def test_squid_goes_and_comes_back(page, manager):
+    manager.status = 403
+    data = page.wait_for(lambda data: data['trouble'], 'trouble')
+    assert 'http_access' in data['trouble'] and page.get('/healthz')[0] == 503
+    polls = manager.polls
+    wait_until(lambda: manager.polls > polls + 2, 'more polls')
+    manager.status = None
+    page.wait_for(lambda data: data['trouble'] == '', 'Squid again')
+    said = page.end().splitlines()
+    assert [line for line in said if '403' in line] == [line for line in said if 'http_access' in line]
+    assert len([line for line in said if '403' in line]) == 1, 'once, however often it is asked'
+
+
+def test_no_page_of_the_manager_ends_it(page, manager):
+    text = manager.text
+    for wrong in ('', '<html>', '\0' * 1000, 'a{b="' * 1000, 'msfrs_scheduling 1\n', 'held:\n  - {user: "'):
+        manager.text = lambda action, wrong=wrong: wrong
+        page.wait_for(lambda data: data['trouble'].startswith('mgr:msfrs'), 'a page that is refused')
+        manager.text = text
+        page.wait_for(lambda data: data['trouble'] == '', 'a page that is right')
+
+
+@pytest.fixture
+def browser(gateway, directory):
+    if not browsers.PROGRAM:
+        pytest.skip('chromium is not installed')
+    with contextlib.closing(browsers.Browser(gateway, directory)) as made:
+        yield made
+
+
+URL = f'http://localhost:{PORT}'
+READY = 'document.documentElement?.dataset.ready'
+
+
+def picture(browser, directory, name):
+    path = pathlib.Path(PICTURES or directory) / f'{name}.png'
+    browser.screenshot(path)
+    assert path.stat().st_size > 20_000, 'more than an empty page'
+
+
+def write_history(file, columns):
+    """An hour as the page saves it. columns: the name as it is saved, and the value of a slot."""
+    newest = int(time.time() / STEP)
+    text = f'msfrs-page history 1\nstep {STEP} slots {SLOTS} newest {newest}\n'
+    for name, value in columns.items():
+        text += f'{name} {" ".join("-" if 300 < n < 330 else f"{value(n):.4g}" for n in range(SLOTS))}\n'
+    file.write_text(text + 'end\n')
+
+
+@pytest.fixture
+def full(gateway, directory, manager):
+    """A page with an hour behind it, and many users of several classes."""
+    manager.users = [(f'10.20.{n % 3}.{n}', manager.names[n % 3], 1000 * (40 - n)) for n in range(40)]
+    manager.held += [('10.20.0.3', 'gold', f'cdn{n}.with.a.long.name.example', 2.0 - n / 10, 'response')
+                     for n in range(5)]
+    made = Page(gateway, directory)
+    def wave(n, length):
+        return 1 + math.sin(n / length)
+    columns = {'utilisation': lambda n: 0.8 + 0.1 * wave(n, 40), 'own': lambda n: 0.6 + 0.1 * wave(n, 40),
+               'limit': lambda n: 6 + 2 * wave(n, 70), 'outstanding': lambda n: 5 + 2 * wave(n, 70),
+               'queue': lambda n: 0.03 * wave(n, 25), 'refused': lambda n: float(n % 90 == 0),
+               'excess': lambda n: 1e5 * wave(n, 50)}
+    for index, name in enumerate(manager.names):
+        columns[f'rate/{name}'] = lambda n, index=index: 8e5 / 2**index * (0.5 + 0.25 * wave(n, 30 + index))
+        columns[f'waiting/{name}'] = lambda n, index=index: round(3 * index * wave(n, 20))
+        columns[f'wait/{name}'] = lambda n, index=index: 0.4 * (index + 1) * wave(n, 35)
+    write_history(made.state / 'history', columns)
+    with made:
+        made.wait_for(lambda data: data['user_count'] == 40 and data['users'][0]['rate'], 'the users')
+        yield made
+
+
+@pytest.mark.parametrize('name, width, dark', [('light', 1200, False), ('dark', 1200, True), ('phone', 360, False),
+                                               ('phone-dark', 360, True)])
+def test_a_browser(full, browser, directory, name, width, dark):
+    assert CHART.exists(), 'scripts/install-packages page'
+    browser.shape(width, 800, dark=dark, phone=width < 500)
+    browser.open(URL)
+    browser.wait_until(READY)
+    browser.evaluate('byId("range").value = "60", byId("range").dispatchEvent(new Event("change"))')
+    browser.wait_until('Chart.getChart(document.querySelector("#plot-rates canvas")).data.datasets.length === 3')
+    picture(browser, directory, name)
+    assert browser.evaluate('document.documentElement.scrollWidth') <= width, 'nothing to be scrolled sideways'
+    assert browser.evaluate('document.querySelectorAll("#users tbody tr").length') == 40
+    light, ink = (browser.evaluate(f'getComputedStyle(document.body).{what}') for what in ('backgroundColor', 'color'))
+    brightness = [sum(int(part) for part in colour.strip('rgb()').split(',')) for colour in (light, ink)]
+    assert (brightness[0] < brightness[1]) == dark
+    # From nobody else, and without a word of complaint.
+    assert browser.requests and all(url.startswith(URL + '/') for url in browser.requests), browser.requests
+    assert browser.complaints == []
+    paint = browser.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime')
+    print(f'first paint after {paint:.0f} ms')
+
+
+def test_it_can_be_read_without_seeing_it(full, browser):
+    browser.shape(1200, 800)
+    browser.open(URL)
+    browser.wait_until(READY)
+    # Each plot has a name that says its figures, and a table.
+    names = browser.evaluate('[...document.querySelectorAll("canvas[role=img]")].map((c) => c.ariaLabel)')
+    assert len(names) == 8 and all('now: ' in name for name in names)
+    browser.evaluate('document.querySelectorAll("details").forEach((d) => { d.open = true; })')
+    browser.wait_until('document.querySelectorAll("details table tbody tr").length === 8 * 15')
+    nodes = browser.ask('Accessibility.getFullAXTree')['nodes']
+    roles = [node['role']['value'] for node in nodes if not node['ignored']]
+    assert roles.count('main') == roles.count('banner') == 1 and roles.count('status') == 1
+    named = {'button', 'link', 'textbox', 'combobox', 'image', 'region', 'heading'}
+    assert named | {'table', 'columnheader', 'rowheader'} <= set(roles)
+    assert [node for node in nodes if not node['ignored'] and node['role']['value'] in named
+            and not node.get('name', {}).get('value')] == []
+
+
+def test_it_can_be_used_without_a_mouse(full, browser, manager):
+    browser.shape(1200, 800)
+    browser.open(URL)
+    browser.wait_until(READY)
+    browser.press('Tab')
+    assert browser.evaluate('document.activeElement.className') == 'skip'
+    for _ in range(60):
+        browser.press('Tab')
+        if browser.evaluate('document.activeElement.matches("#users a")'):
+            break
+    name = browser.evaluate('document.activeElement.textContent')
+    # Polls go on, and the order is another: what has the focus stays what it is.
+    manager.users = list(reversed([(user, cls, 1000 + n) for n, (user, cls, _) in enumerate(manager.users)]))
+    polls = manager.polls
+    browser.wait_until(f'fetch("/data.json").then((a) => a.json()).then((d) => d.users[0].user !== {json.dumps(name)})')
+    wait_until(lambda: manager.polls > polls + 2, 'more polls')
+    assert browser.evaluate('document.activeElement.textContent') == name
+    browser.press('Enter')
+    browser.wait_until(f'location.pathname === "/user" && {READY}')
+    assert browser.evaluate('document.getElementById("who").textContent') == name
+    assert browser.complaints == []
+
+
+def test_a_user_that_is_markup(full, browser, manager, directory):
+    manager.users.append((HOSTILE, 'gold', 10**6))
+    manager.held.append((HOSTILE, 'gold', '<svg onload=x>', 9, 'request'))
+    full.wait_for(lambda data: data['users'][0]['user'] == HOSTILE, 'the hostile user')
+    browser.shape(1200, 800)
+    browser.open(URL)
+    browser.wait_until(f'{READY} && document.querySelector("#users a")')
+    for _ in range(2):
+        assert browser.evaluate('document.querySelectorAll("img, svg, script:not([src])").length') == 0
+        assert 'msfrs' in browser.evaluate('document.title')
+        browser.open(f'{URL}/user?name={quote(HOSTILE)}')
+        browser.wait_until(f'location.pathname === "/user" && {READY}')
+    assert browser.evaluate('document.getElementById("who").textContent') == HOSTILE
+    picture(browser, directory, 'user')
+    assert browser.complaints == []
+
+
+def test_with_squid(slow_link):
+    """The patched Squid itself, and who waits in it."""
+    squid = slow_link.gateway.start()
+    load = slow_link.users.load(slow_link.world.users, inflight=3, size=30_000)
+    with Page(slow_link.world.gateway, slow_link.gateway.directory) as page:
+        data = page.wait_for(lambda data: data['held'] and data['users'] and data['users'][0]['rate'] and
+                             all(row['rate'] for row in data['classes']), 'users that wait')
+        assert data['trouble'] == '' and data['link']['rate'] == slow_link.world.rate_bps
+        assert {row['user'] for row in data['users']} == {user.v4 for user in slow_link.world.users}
+        who = data['held'][0]['user']
+        assert page.json(f'/user.json?name={who}')['classes'][0]['class'] in slow_link.world.weights
+        assert [fetch for fetch in load.stop() if not fetch.good] == []
+        squid.rest()
+        page.wait_for(lambda data: data['held'] == [], 'nobody who waits')

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What msfrs-page reads: requests of browsers, pages of Squid's manager, its saved history. The first byte says which.
+/// Each is read or refused, and what the page then says is UTF-8 without anything that could end a string or a line.
+#include "page/figures.h"
+#include "page/http.h"
+#include "page/json.h"
+#include "page/utf8.h"
+#include "require.h"
+
+#include <sstream>
+
+namespace {
+
+using namespace msfrs::page;
+
+void RequireHarmless(const std::string &json)
+{
+    Require(IsUtf8(json) && json.find_first_of("<>&'\n\r") == json.npos);
+}
+
+void FuzzRequest(const std::string_view text)
+{
+    try {
+        const auto request = ReadRequest(text);
+        if (!request)
+            return;
+        Require(request->path[0] == '/' && !request->host.empty() && request->host == HostOf(request->host));
+        if (request->name)
+            Require(IsUtf8(*request->name) && !request->name->empty());
+        TokenOf(request->credentials.value_or(""));
+    } catch (const Refused &refused) {
+        Require(refused.status >= 400 && refused.status < 600);
+    }
+}
+
+void FuzzPages(const std::string_view text)
+{
+    Figures figures;
+    // The parts before and behind a 0 are two polls.
+    const auto half = text.find('\0');
+    try {
+        figures.takeMetrics(text.substr(0, half), 1, 1000);
+        figures.takeMetrics(half == text.npos ? text : text.substr(half + 1), 2, 1005);
+    } catch (const PageError &) {
+    }
+    try {
+        figures.takeReport(text);
+        figures.takeUsers(text, 3);
+    } catch (const PageError &) {
+    }
+    RequireHarmless(figures.dataJson(1005, 1, ""));
+    RequireHarmless(figures.history().json());
+    RequireHarmless(figures.userJson(std::string(text.substr(0, 3)), ""));
+}
+
+void FuzzHistory(const std::string_view text)
+{
+    History history({10, 4, 3});
+    std::istringstream in{std::string(text)};
+    try {
+        history.load(in, 1029);
+    } catch (const std::runtime_error &) {
+        Require(history.columns() == 0);
+        return;
+    }
+    Require(history.columns() <= 3);
+    const auto json = history.json();
+    RequireHarmless(json);
+    std::stringstream saved;
+    history.save(saved);
+    History again({10, 4, 3});
+    again.load(saved, 1029);
+    Require(again.json() == json);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+{
+    if (size == 0)
+        return 0;
+    const std::string_view text(reinterpret_cast<const char *>(data) + 1, size - 1);
+    if (data[0] == 'r')
+        FuzzRequest(text);
+    else if (data[0] == 'h')
+        FuzzHistory(text);
+    else
+        FuzzPages(text);
+    return 0;
+}
