@@ -30,11 +30,13 @@ class Kind:
     called: str = 'a number'
     form: str = 'Number'
     units: dict = dataclasses.field(default_factory=dict)
+    per: tuple = ()
 
     def number(self, text):
         """A value as an administrator writes it, in the unit of RequestConfig."""
-        found = re.fullmatch(r'([0-9.]+) ?(\S*)', text)
-        if not found or found[2] not in (self.units or {'': 1}):
+        amount, _, period = text.partition('/')
+        found = re.fullmatch(r'([0-9.]+) ?(\S*)', amount)
+        if not found or found[2] not in (self.units or {'': 1}) or period not in (self.per or ('',)):
             raise Mistake(f'{text} is no {self.name}; give a number{" and " * bool(self.units)}{listed(self.units, "or")}')
         number = float(found[1])
         return number / 100 if self.form == 'Percent' else number * self.units.get(found[2], 1)
@@ -57,6 +59,15 @@ class Option:
             if text and self.range and not self.limit(0) <= self.kind.number(text) <= self.limit(1):
                 raise Mistake(f'{text} is not within {" to ".join(self.range)}')
 
+    @property
+    def limits(self):
+        """The range as texts have it: of whatever period."""
+        return [text.partition('/')[0] for text in self.range]
+
+    @property
+    def periods(self):
+        return listed([f'/{period}' for period in self.kind.per], 'or')
+
     def limit(self, which):
         return self.kind.number(self.range[which]) if self.range else 0.0
 
@@ -74,7 +85,9 @@ class Option:
         if len(self.kind.units) > 1:
             text += f' with the unit {listed(self.kind.units, "or")}'
         if self.range:
-            text += f' from {self.range[0]} to {self.range[1]}'
+            text += f' from {" to ".join(self.limits)}'
+        if self.kind.per:
+            text += f', and {self.periods}'
         return f'{text}, as in {self.shown}'
 
     def written(self, value):
@@ -87,7 +100,8 @@ class Option:
     @property
     def words(self):
         """What {...} in texts stands for."""
-        return {'range': ' to '.join(self.range), 'default': self.default, 'units': listed(self.kind.units, 'or')}
+        return {'range': ' to '.join(self.limits), 'default': self.default, 'units': listed(self.kind.units, 'or'),
+                'per': listed(self.kind.per, 'or')}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -571,9 +571,10 @@ void Engine::done(msfrs_item &item, msfrs_time now)
     freeItem(record);
 }
 
-int64_t Engine::unused(const msfrs_item &item) const
+int64_t Engine::unused(const msfrs_item &item, const uint32_t resource) const
 {
-    return std::max<int64_t>(item.est[0] - costsOf(item).used[0], 0);
+    const auto used = cost_ == Cost::Measured ? costsOf(item).used[resource] : 0;
+    return std::max<int64_t>(item.est[resource] - used, 0);
 }
 
 bool Engine::isQueued(const msfrs_item &item) const

@@ -158,6 +158,13 @@ public:
     void chargeFlow(msfrs_flow &, int64_t amount, msfrs_time now);
     /// A queued item leaves and is freed.
     void remove(msfrs_item &, msfrs_time now, msfrs_reason);
+    /// An item goes on with another flow, queued or in service as it is. What it used stays with the flow for which it
+    /// was used; what was charged in advance and is not used goes along. To the scheduler it is a new item, which comes
+    /// before the old one goes: it queues behind those that came before, and neither flow seems to have been away
+    /// (migrate.cc). No AQM is asked; for one, and in totals(), the old item has left and the new one was never judged.
+    /// Only with Cost::Measured.
+    /// \returns the item that it is now, with the same host pointer; `item` is freed
+    msfrs_item *move(msfrs_item &item, msfrs_flow &to, msfrs_time now);
     /// An item in service ends and is freed.
     void done(msfrs_item &, msfrs_time now);
 
@@ -167,8 +174,8 @@ public:
     /// The greatest `now` of all calls. One that is less counts as this: where calls are made within calls, the outer
     /// one goes on with its own.
     msfrs_time latest() const { return latest_; }
-    /// What an item in service was charged in advance and has not used yet, of the first resource.
-    int64_t unused(const msfrs_item &) const;
+    /// What an item in service was charged in advance and has not used yet, of a resource.
+    int64_t unused(const msfrs_item &, uint32_t resource = 0) const;
     const EngineTotals &totals() const { return totals_; }
     const msfrs_plugin &scheduler() const { return sched_.plugin->ops(); }
     const msfrs_plugin *aqm() const { return aqm_.plugin ? &aqm_.plugin->ops() : nullptr; }

@@ -4,6 +4,7 @@
 #include "engine/engine_records.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <unordered_map>
@@ -220,11 +221,8 @@ void Migration::place()
         else if (!m.served)
             joined.insert(m.place.flow);
         m.resumes = same && stays;
-        for (uint32_t r = 0; m.served && r < to_.resources_; ++r) {
-            const bool measured = from_.cost_ == Engine::Cost::Measured && r < from_.resources_;
-            const auto used = measured ? from_.costsOf(*m.before).used[r] : 0;
-            m.place.est[r] = std::max<int64_t>(m.before->est[r] - used, 0);
-        }
+        for (uint32_t r = 0; m.served && r < to_.resources_; ++r)
+            m.place.est[r] = r < from_.resources_ ? from_.unused(*m.before, r) : 0;
     }
     for (auto &m : moving_)
         m.resumes = m.resumes && (m.served || joined.count(m.place.flow) == 0);
@@ -312,6 +310,19 @@ void Migration::run()
 void Migrate(Engine &from, Engine &to, const Passage &passage, const msfrs_time now)
 {
     Migration(from, to, passage, now).run();
+}
+
+msfrs_item *Engine::move(msfrs_item &item, msfrs_flow &to, const msfrs_time now)
+{
+    assert(cost_ == Cost::Measured);
+    const bool waits = isQueued(item);
+    int64_t est[MSFRS_RESOURCES] = {};
+    for (uint32_t r = 0; r < resources_; ++r)
+        est[r] = waits ? item.est[r] : unused(item, r);
+    auto *const next = adopt(to, est, item.host, now, item.attained, !waits, item.remaining);
+    next->flags = item.flags;
+    waits ? remove(item, now, MSFRS_GONE) : done(item, now);
+    return next;
 }
 
 std::string BeginsAnew(const msfrs_plugin &from, const msfrs_plugin &to)

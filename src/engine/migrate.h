@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// All work of one engine goes on in another, as it must when a new configuration names another plugin, or no longer
-/// has a class that is in use. Squid's reconfiguration and the reload of msfrs-edge both use it.
+/// has a class that is in use. Squid's reconfiguration and the reload of msfrs-edge both use it. For one item that goes
+/// on in the same engine there is Engine::move().
 ///
 /// Classes and flows go on where the new engine has some of their names. What the scheduler keeps of them (counters,
 /// debts, places in a round) it saves and restores itself: msfrs_sched_ops has the order of the calls. Between two

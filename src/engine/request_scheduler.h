@@ -219,6 +219,13 @@ public:
     /// The service ended, for any reason. Frees the Request.
     void done(Request *, msfrs_time now);
 
+    /// The request goes on in another class, whatever it is doing: waiting, in service, paused or resting. Its user is
+    /// the user of that name there. What it had so far stays charged to the class it was in; its place in the window,
+    /// the rest of its quantum and the time that it has waited stay its own. Among those of its user that have had as
+    /// much, it queues last. granted() may be called.
+    /// \param cls index into RequestConfig::classes; that of the request: nothing happens
+    void reclass(Request &, uint32_t cls, msfrs_time now);
+
     /// The request has another owner (a tunnel took over from a forwarder).
     void changeOwner(Request &, RequestOwner &);
 
@@ -274,6 +281,10 @@ public:
     WindowReport window() const;
     uint32_t classIndex(std::string_view name) const; ///< UINT32_MAX if there is none
     const RequestConfig &config() const;
+
+    /// Recounts everything: the engine's laws, W, and what of a class is paused or rests.
+    /// \returns an empty string, or the first law that does not hold
+    std::string auditLaws() const;
 
     /// Figures of one request for access.log.
     struct Trace {

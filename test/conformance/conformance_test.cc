@@ -78,7 +78,11 @@ protected:
                 d.clock.advance(random.between(0, 3600 * Second)); // the host slept
             else if (random.chance(0.5))                           // otherwise the clock stands still
                 d.clock.advance(random.between(0, Ms));
-            switch (random.below(11)) {
+            switch (random.below(12)) {
+            case 11:
+                if (const auto &list = random.chance(0.5) ? d.served() : d.queued(); measured && !list.empty())
+                    d.move(any(list), *classes[random.below(classes.size())], std::to_string(random.below(6)));
+                break;
             case 10:
                 if (const auto &list = random.chance(0.5) ? d.served() : d.queued(); measured && !list.empty())
                     d.expect(any(list), random.chance(0.2) ? MSFRS_UNKNOWN : size());

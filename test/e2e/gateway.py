@@ -26,10 +26,10 @@ HARM = re.compile(r'assertion failed|\bFATAL\b|\bBUG\b|xassert|terminated abnorm
 STOCK = re.compile(r'mem_node\.cc.* within null pointer|rfc1035\.cc.* null pointer passed|'
                    r"http\.cc.* index 16 out of bounds for type 'int \[16\]'")
 LOG_FIELDS = ('time client port method url status err_code err_detail class user wait total_wait exchanges '
-              'exchange_wait bytes quanta window window_limit refusal tag').split()
+              'exchange_wait bytes quanta window window_limit refusal over_quota tag').split()
 LOG_FORMAT = ('%ts.%03tu %>a %>p %rm %ru %>Hs %err_code %err_detail %msfrs::class %msfrs::user %msfrs::wait '
               '%msfrs::total_wait %msfrs::exchanges %msfrs::exchange_wait %msfrs::bytes %msfrs::quanta '
-              '%msfrs::window %msfrs::window_limit %msfrs::refusal %Ss')
+              '%msfrs::window %msfrs::window_limit %msfrs::refusal %msfrs::over_quota %Ss')
 OFF = {'scheduling': False, 'holding': 'no, because msfrs is off'}   #: mgr:msfrs while it is off
 LISTENING = 'Accepting '      #: what cache.log says of each port at every start and reconfiguration
 #: With this W+ is 1 for half an hour: a request in service holds back all others. `configuration` adds a

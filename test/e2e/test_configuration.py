@@ -29,7 +29,7 @@ ALL = ('msfrs on',
        'msfrs_window target=99.9% interval=500ms growth=1.5 reserve=75% patience=2s floor=20%',
        'msfrs_quantum 48 KB',
        'msfrs_class gold weight=4',
-       'msfrs_class silver weight=2.5',
+       'msfrs_class silver weight=2.5 quota=1.5GB/week over=bronze',
        'msfrs_class bronze weight=1 default',
        'msfrs_access gold deny guests',
        'msfrs_access gold allow office !guests',
@@ -38,7 +38,8 @@ ALL = ('msfrs on',
        'msfrs_queue max_wait=1.5min max_per_user=16 max_queued=1000',
        'msfrs_arbiter msf users=fifo wake=paper ahead=32768',
        'msfrs_admission none',
-       f'msfrs_excess /dev/shm/msfrs-e2e-{os.getpid()}.sock')
+       f'msfrs_excess /dev/shm/msfrs-e2e-{os.getpid()}.sock',
+       f'msfrs_quota_file /dev/shm/msfrs-e2e-{os.getpid()}.quota')
 
 
 class Squid:
@@ -145,6 +146,7 @@ def test_a_dump_parses_to_the_same_configuration(squid):
     for changing in ('outstanding', 'limit', 'utilisation', 'history'):
         del report['window'][changing], again['window'][changing]
     del report['link']['metered'], again['link']['metered']     # known after the first interval
+    del report['classes'][1]['quota']['ends_in'], again['classes'][1]['quota']['ends_in']
     assert again == report
 
 
@@ -159,6 +161,8 @@ def test_every_option_reaches_the_scheduler(squid):
     assert (report['arbiter'], report['admission']) == ('msf users=fifo wake=paper ahead=32768', 'none')
     assert [(row['name'], row['weight'], row['default']) for row in report['classes']] == [
         ('gold', 4, False), ('silver', 2.5, False), ('bronze', 1, True)]
+    limited = report['classes'][1]['quota']
+    assert (limited['bytes'], limited['period'], limited['over']) == (1.5 * 2**30, 'week', 'bronze')
 
 
 def test_a_mistake_in_an_included_file_names_that_file(squid):

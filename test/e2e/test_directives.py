@@ -23,6 +23,7 @@ CLASSES = ('msfrs_class gold weight=4', 'msfrs_class bronze weight=1 default')
 ON = ('msfrs on', 'msfrs_link rate=20Mbit', *CLASSES)
 CLASS_NAMES = "1 to 32 letters, digits, '-', '_' or '.'"
 USERS = 'src, src6/NN with NN from 1 to 128 (as in src6/64), login or mac'
+QUOTAS = '/var/spool/squid/msfrs-quota'
 SOCKETS = 'an absolute path of at most 107 characters, as in /run/msfrs/excess.sock'
 
 
@@ -38,11 +39,16 @@ def beyond(option):
         yield number
     if option.kind.form == 'Count':
         yield f'{number}.5'
+    if option.kind.per:
+        size = option.shown.partition('/')[0]
+        yield from (size, f'{size}/', f'{size}/year', f'{size}/days', f'/{option.kind.per[0]}')
 
 
 def wrong(option):
     if option.kind.form == 'Interface':
         return '../eth1', 'a:b', '..', 'abcdefghijklmnop'
+    if option.kind.form == 'ClassName':
+        return 'b:ulk', 33 * 'b'
     return beyond(option) if option.range else ()
 
 
@@ -99,6 +105,11 @@ AUTO = 'rate=auto min=2Mbit max=80Mbit interface=lo'
 def rated(options):
     """ON with another link."""
     return 'msfrs on', f'msfrs_link {options}'.rstrip(), *CLASSES
+
+
+def limited(options, *more):
+    """ON with another gold."""
+    return *ON[:2], f'msfrs_class gold weight=4 {options}', CLASSES[1], *more
 
 
 def last(*lines):
@@ -159,6 +170,23 @@ OTHERS = (
         (rated(AUTO), 'msfrs_link', ''),
         (rated('rate=auto min=2Mbit max=2Mbit interface=lo'), 'msfrs_link', ''),
     )),
+    *((lines, lines[2], says) for lines, says in (
+        (limited('quota=5GB/day'), 'quota= needs over=, the class in which users go on; give both'),
+        (limited('over=bronze'), 'over=bronze needs quota=; give both, as in quota=5GB/day'),
+        (limited('quota=5GB/day over=bulk'), 'over=bulk names no class; known are bronze'),
+        (limited('quota=5GB/day over=gold'),
+         'over=gold leads in a circle (gold to gold); the last class of such a chain has no quota'),
+        (limited('quota=5GB/day over=bulk', 'msfrs_class bulk weight=1 quota=1TB/month over=gold'),
+         'over=bulk leads in a circle (gold to bulk to gold); the last class of such a chain has no quota'),
+        (limited('quota=5GB/day over=bronze', 'workers 2'),
+         'quota= is not possible with 2 workers, each of which would count alone; use workers 1'),
+        (limited('quota=1.5TB/month over=bulk', 'msfrs_class bulk weight=1 quota=1MB/hour over=bronze'), ''),
+    )),
+    last('msfrs_quota_file')('the value is missing; give the path of a file'),
+    last('msfrs_quota_file quota')(
+        f'quota is not allowed; give an absolute path of at most 4087 characters, as in {QUOTAS}'),
+    last(f'msfrs_quota_file {QUOTAS} 30s')('30s is too much; nothing may follow here'),
+    last(f'msfrs_quota_file {QUOTAS}', '', f'msfrs_quota_file {QUOTAS}')('given once already, at {conf}:1'),
     last('msfrs_excess')('the value is missing; give the path of a socket'),
     last('msfrs_excess run/excess.sock')(f'run/excess.sock is not allowed; give {SOCKETS}'),
     last(f'msfrs_excess /{107 * "x"}')(f'/{107 * "x"} is not allowed; give {SOCKETS}'),
@@ -176,6 +204,8 @@ WARNINGS = (
         'max_wait of msfrs_queue should be below read_timeout'),
     ((*ON, 'msfrs_access bronze allow all', 'msfrs_access gold allow localhost'), CLASSES[0],
      'no request can get into class gold; give it an msfrs_access allow line before another class takes all'),
+    (limited('quota=5GB/day over=bronze'), limited('quota=5GB/day over=bronze')[2],
+     f'all users begin from 0 when Squid is started again; add a line such as msfrs_quota_file {QUOTAS}'),
 )
 
 
@@ -210,11 +240,18 @@ def test_a_line_is_taken_or_refused(parse, lines, at, says):
         assert not code, said
 
 
-@pytest.mark.parametrize('lines, at, says', WARNINGS, ids=('interface', 'excess', 'workers', 'timeout', 'access'))
+@pytest.mark.parametrize('lines, at, says', WARNINGS, ids=('interface', 'excess', 'workers', 'timeout', 'access',
+                                                              'quota'))
 def test_a_warning(parse, lines, at, says):
     code, said = parse(lines)
     assert not code
     assert re.search(f'WARNING: {sentence(parse.conf, lines, at, says)}', said, re.MULTILINE), said
+
+
+def test_a_class_that_is_over_needs_no_access_line(parse):
+    code, said = parse((*limited('quota=5GB/day over=bulk', 'msfrs_class bulk weight=1', f'msfrs_quota_file {QUOTAS}'),
+                        'msfrs_access gold allow localhost'))
+    assert not code and 'WARNING' not in said, said
 
 
 def test_an_acl_that_is_not_there(parse):

@@ -175,6 +175,22 @@ void Driver::requeue(Tracked &t)
     audit("requeue");
 }
 
+void Driver::move(Tracked &t, msfrs_class &c, const std::string &user)
+{
+    const auto before = *t.item;
+    t.item = engine_->move(*t.item, engine_->flow(c, user), clock.now());
+    t.cls = &c;
+    ++offered_;
+    ++(t.inService ? done_ : dropped_);
+    EXPECT_EQ(engine_->isQueued(*t.item), !t.inService);
+    EXPECT_EQ(t.item->host, &t);
+    EXPECT_EQ(t.item->flow->cls, &c);
+    EXPECT_EQ(t.item->attained, before.attained);
+    EXPECT_EQ(t.item->remaining, before.remaining);
+    EXPECT_EQ(t.item->flags, before.flags);
+    audit("move");
+}
+
 void Driver::done(Tracked &t)
 {
     bytes_[t.cls->name] += t.charged;

@@ -58,6 +58,8 @@ public:
     /// As the host would when somebody says what is left; measured costs only.
     void expect(Tracked &, int64_t remaining);
     void requeue(Tracked &);
+    /// It goes on with the flow of a user of some class.
+    void move(Tracked &, msfrs_class &, const std::string &user);
     void done(Tracked &);
     void remove(Tracked &, msfrs_reason = MSFRS_GONE);
     /// Charges what is left of its size and ends it.

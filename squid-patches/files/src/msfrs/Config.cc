@@ -10,6 +10,7 @@
 #include "SquidConfig.h"
 
 #include "engine/request_scheduler.h"
+#include "quota/quotas.h"
 
 #include <net/if.h>
 
@@ -109,6 +110,7 @@ Configuration::check()
     if (!on())
         return; // nothing of the rest is used
     checkPresence();
+    checkQuotas();
     checkPlugins();
 }
 
@@ -162,7 +164,10 @@ Configuration::checkAccess()
         return;
     for (size_t i = 0; i < classes->size(); ++i) {
         const auto &line = *(*classes)[i];
-        if (!reached[i] && !line.isDefault())
+        const auto taken = std::any_of(classes->begin(), classes->end(), [&](const ClassLine *c) {
+            return c->quota().over == line.name;
+        });
+        if (!reached[i] && !taken && !line.isDefault())
             line.place.warn("no request can get into class " + line.name +
                             "; give it an msfrs_access allow line before another class takes all");
     }
@@ -206,6 +211,41 @@ Configuration::checkPlugins() const
     config.admission.loaded = admission->plugin = Load(chosen, MSFRS_AQM, admission->place);
     if (line.plugin && admission->plugin)
         Try(config, admission->place);
+}
+
+void
+Configuration::checkQuotas() const
+{
+    const auto quotas = quotaClasses();
+    if (const auto fault = CheckQuotas(quotas))
+        (*classes)[fault->cls]->place.refuse(fault->sentence);
+    for (size_t i = 0; i < quotas.size(); ++i) {
+        if (quotas[i].bytes == 0)
+            continue;
+        const auto &place = (*classes)[i]->place;
+        if (Config.workers > 1)
+            place.refuse("quota= is not possible with " + std::to_string(Config.workers) + " workers, each of which "
+                         "would count alone; use workers 1");
+        if (!quotaFile)
+            place.warn("all users begin from 0 when Squid is started again; add a line such as msfrs_quota_file "
+                       "/var/spool/squid/msfrs-quota");
+        break; // said once
+    }
+}
+
+std::vector<QuotaClass>
+Configuration::quotaClasses() const
+{
+    std::vector<QuotaClass> quotas;
+    for (const auto line: classes ? *classes : ClassLines())
+        quotas.push_back(line->quota());
+    return quotas;
+}
+
+std::string
+Configuration::quotaPath() const
+{
+    return quotaFile ? quotaFile->path : std::string();
 }
 
 RequestConfig

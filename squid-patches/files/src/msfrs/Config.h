@@ -6,12 +6,14 @@
 #define SQUID_SRC_MSFRS_CONFIG_H
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 class StoreEntry;
 
 namespace msfrs
 {
+struct QuotaClass;
 struct RequestConfig;
 }
 
@@ -28,6 +30,7 @@ class UserKey;
 class Queue;
 class PluginLine;
 class ExcessSocket;
+class QuotaFile;
 
 using ClassLines = std::vector<ClassLine *>;
 using AccessLines = std::vector<AccessLine *>;
@@ -48,6 +51,11 @@ public:
     /// \param running what it runs with, if it does: its plugins stay where check() could not load others
     RequestConfig requestConfig(const RequestConfig *running = nullptr) const;
 
+    /// The classes with what their users may have in a period; as many as classes, in the same order.
+    std::vector<QuotaClass> quotaClasses() const;
+
+    std::string quotaPath() const; ///< of msfrs_quota_file; empty: there is none
+
     Switch *toggle = nullptr;
     Link *link = nullptr;
     Window *window = nullptr;
@@ -59,12 +67,14 @@ public:
     PluginLine *arbiter = nullptr;
     PluginLine *admission = nullptr;
     ExcessSocket *excess = nullptr;
+    QuotaFile *quotaFile = nullptr;
 
 private:
     void checkClasses() const;
     void checkAccess();
     void checkPresence() const;
     void checkPlugins() const;
+    void checkQuotas() const;
 };
 
 } // namespace msfrs::squid

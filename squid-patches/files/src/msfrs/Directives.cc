@@ -12,6 +12,9 @@
 #include "msfrs/Directives.h"
 #include "Store.h"
 
+#include "quota/quotas.h"
+
+#include <climits>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -22,8 +25,6 @@ namespace msfrs::squid
 
 namespace
 {
-
-const char *const ClassNameRule = "1 to 32 letters, digits, '-', '_' or '.'";
 
 /// the only parameter of a directive, or what there is in its place
 std::string
@@ -49,11 +50,7 @@ ClassName(const Place &place)
     if (!token)
         place.refuse(std::string("the name of a class is missing; give ") + ClassNameRule);
     const std::string name(token);
-    for (const auto c: name) {
-        if (!xisalnum(c) && c != '-' && c != '_' && c != '.')
-            place.refuse("class name " + name + " is not allowed; give " + ClassNameRule);
-    }
-    if (name.size() > 32)
+    if (!ValidClassName(name))
         place.refuse("class name " + name + " is not allowed; give " + ClassNameRule);
     return name;
 }
@@ -124,6 +121,20 @@ ClassLine::print(std::ostream &os) const
 {
     os << name << ' ';
     options.print(os);
+}
+
+QuotaClass
+ClassLine::quota() const
+{
+    QuotaClass limit;
+    limit.name = name;
+    limit.over = options.text(Table::Class::Over);
+    if (options.has(Table::Class::Quota)) {
+        const auto written = options.text(Table::Class::Quota); // Options has checked it
+        limit.bytes = static_cast<int64_t>(options.number(Table::Class::Quota));
+        limit.period = *QuotaPeriodOf(std::string_view(written).substr(written.find('/') + 1));
+    }
+    return limit;
 }
 
 AccessLine::AccessLine(ConfigParser &parser):
@@ -230,20 +241,23 @@ PluginLine::print(std::ostream &os) const
         os << ' ' << key << '=' << value;
 }
 
-ExcessSocket::ExcessSocket(ConfigParser &):
-    path(Word(place, "the path of a socket"))
+PathLine::PathLine(const char * const what, const size_t longest, const char * const example):
+    path(Word(place, what))
 {
-    const auto longest = sizeof(sockaddr_un::sun_path) - 1;
     if (path[0] != '/' || path.back() == '/' || path.size() > longest)
         place.refuse(path + " is not allowed; give an absolute path of at most " + std::to_string(longest) +
-                     " characters, as in /run/msfrs/excess.sock");
+                     " characters, as in " + example);
     RefuseMore(place);
 }
 
-void
-ExcessSocket::print(std::ostream &os) const
+ExcessSocket::ExcessSocket(ConfigParser &):
+    PathLine("the path of a socket", sizeof(sockaddr_un::sun_path) - 1, "/run/msfrs/excess.sock")
 {
-    os << path;
+}
+
+QuotaFile::QuotaFile(ConfigParser &):
+    PathLine("the path of a file", PATH_MAX - sizeof(".refused"), "/var/spool/squid/msfrs-quota")
+{
 }
 
 } // namespace msfrs::squid
@@ -269,6 +283,7 @@ MSFRS_COMPONENT(UserKey)
 MSFRS_COMPONENT(Queue)
 MSFRS_COMPONENT(PluginLine)
 MSFRS_COMPONENT(ExcessSocket)
+MSFRS_COMPONENT(QuotaFile)
 
 #undef MSFRS_COMPONENT
 

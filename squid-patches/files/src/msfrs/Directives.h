@@ -16,6 +16,7 @@
 namespace msfrs
 {
 class Plugin;
+struct QuotaClass;
 }
 
 namespace msfrs::squid
@@ -111,7 +112,7 @@ private:
     std::string written_;
 };
 
-/// msfrs_class NAME weight= [default]
+/// msfrs_class NAME weight= [default] [quota= over=]
 class ClassLine: public Directive
 {
 public:
@@ -120,6 +121,7 @@ public:
 
     double weight() const { return options.number(Table::Class::Weight); }
     bool isDefault() const { return options.has(Table::Class::Default); }
+    QuotaClass quota() const; ///< name and quota, if it has one
 
     std::string name;
     Options options;
@@ -171,14 +173,31 @@ public:
     std::vector<Option> settings; ///< checked by Configuration::check() against the plugin's own table
 };
 
+/// A directive whose only value is the path of a file.
+class PathLine: public Directive
+{
+public:
+    void print(std::ostream &os) const override { os << path; }
+
+    const std::string path; ///< absolute
+
+protected:
+    /// \param what it is the path of, as messages call it
+    PathLine(const char *what, size_t longest, const char *example);
+};
+
 /// msfrs_excess PATH
-class ExcessSocket: public Directive
+class ExcessSocket: public PathLine
 {
 public:
     explicit ExcessSocket(ConfigParser &);
-    void print(std::ostream &) const override;
+};
 
-    std::string path;
+/// msfrs_quota_file PATH
+class QuotaFile: public PathLine
+{
+public:
+    explicit QuotaFile(ConfigParser &);
 };
 
 } // namespace msfrs::squid

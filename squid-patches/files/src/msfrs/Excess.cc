@@ -243,6 +243,9 @@ ExcessPort::take(std::string_view datagram)
             datagram.remove_prefix(end == std::string_view::npos ? datagram.size() : end + 1);
         }
     });
+    if (passed_)
+        gateway->moveByQuota();
+    passed_ = false;
 }
 
 /// ADDRESS BYTES
@@ -267,7 +270,10 @@ ExcessPort::takeLine(const std::string_view line, RequestScheduler &scheduler, c
     } else if (ParseAddress(receiver, address)) {
         const auto flow = flows.find(address);
         Counts.bytes += bytes;
-        scheduler.chargeExcess(flow.classIn(scheduler.config()), flow.name(), bytes, now);
+        auto &quotas = TheGateway()->quotas;
+        const auto cls = quotas.classOf(flow.classIn(scheduler.config()), flow.name());
+        scheduler.chargeExcess(cls, flow.name(), bytes, now);
+        passed_ = quotas.charge(cls, flow.name(), bytes) || passed_;
     } else {
         return refuse(line, "give an IPv4 or IPv6 address, or - for a receiver of no class");
     }

@@ -74,6 +74,7 @@ private:
     ino_t inode_ = 0;
 
     RefusalLog refusals_; ///< of lines
+    bool passed_ = false; ///< a user has passed a quota
 };
 
 const ExcessCounts &TheExcessCounts();

@@ -138,9 +138,11 @@ Gateway::change(const RequestConfig &config)
             throw;
         } catch (const std::exception &e) {
             config_ = config;
+            quotas.configure();
             failed("reconfigure", e.what());
             return;
         }
+        renumber(config);
         config_ = config;
     } else { // reconfiguring after a failure
         const auto previous = config_;
@@ -152,7 +154,30 @@ Gateway::change(const RequestConfig &config)
             throw;
         }
     }
+    quotas.configure();
+    moveByQuota();
     arm(0);
+}
+
+/// tells tickets the numbers that classes of config_ have in the scheduler's new configuration
+void
+Gateway::renumber(const RequestConfig &config)
+{
+    std::vector<uint32_t> numbers;
+    for (const auto &cls: config_.classes) {
+        const auto number = scheduler_->classIndex(cls.name);
+        numbers.push_back(number < config.classes.size() ? number : config.defaultClass);
+    }
+    for (const auto ticket: tickets_)
+        ticket->renumber(numbers);
+}
+
+void
+Gateway::moveByQuota()
+{
+    const auto tickets = tickets_; // a scheduler that fails lets all of them go
+    for (const auto ticket: tickets)
+        ticket->reclass();
 }
 
 /// Lets everybody go on unscheduled.
@@ -199,6 +224,10 @@ Gateway::tick()
     attempt("tick", [&next](auto &scheduler, const auto now) {
         next = scheduler.tick(now);
     });
+    if (quotas.tick())
+        moveByQuota();
+    if (quotas.any())
+        next = std::min(next, Now() + Second);
     readings.batches.check(Now());
     arm(std::min(next, readings.batches.nextCheck()));
 }

@@ -7,6 +7,7 @@
 
 #include "engine/request_scheduler.h"
 #include "msfrs/forward.h"
+#include "msfrs/QuotaBook.h"
 #include "msfrs/reading/ServerReading.h"
 #include "msfrs/RefusalLog.h"
 
@@ -68,12 +69,18 @@ public:
     /// Makes up for a timer that is late: Squid's events go by the wall clock, which may be set back.
     void keepTime();
 
+    /// Lets each ticket go on in the class where its user belongs. To be called when quotas say that this has changed,
+    /// and not from inside an attempt().
+    void moveByQuota();
+
     /* what tickets have in common */
+    QuotaBook quotas;
     ServerReadings readings;
     RefusalLog refusals{"request"};
 
 private:
     void change(const RequestConfig &);
+    void renumber(const RequestConfig &);
     void start();
     void failed(const char *what, const char *why) noexcept;
     void releaseAll();

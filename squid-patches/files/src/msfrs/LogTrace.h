@@ -21,6 +21,7 @@ struct LogTrace {
     bool released() const { return known() && firstWait >= 0; } ///< and forwarded
 
     SBuf className; ///< empty: never scheduled, and then nothing below counts
+    SBuf overQuota; ///< its class by msfrs_access, if its user has had the quota of that; else empty
     SBuf user; ///< see Flow::user
     const char *refusal = nullptr; ///< why the request was not forwarded; nil: it was, or still waits
     int64_t firstWait = -1; ///< ns from hold to the first release; negative: never released

@@ -90,15 +90,38 @@ ClassLabel(const ClassReport &c)
     return "class=\"" + Escaped(c.name) + "\"";
 }
 
-struct ClassFamily {
+/// A family with a sample for each class.
+template <class Report>
+struct Family {
     const char *name;
     const char *type;
     const char *unit;
     const char *help;
-    std::string (*value)(const ClassReport &);
+    std::string (*value)(const Report &);
+
+    void head(Writer &writer) const { writer.family(name, type, unit, help); }
+    const char *suffix() const { return strcmp(type, "counter") == 0 ? "_total" : ""; }
 };
 
-const ClassFamily ClassFamilies[] = {
+const Family<QuotaReport> QuotaFamilies[] = {
+    {   "msfrs_class_quota_bytes", "gauge", "bytes", "What a user of the class may have in a period.",
+        [](const QuotaReport &q) { return std::to_string(q.bytes); }
+    },
+    {   "msfrs_class_quota_remaining_seconds", "gauge", "seconds", "Time until that period ends.",
+        [](const QuotaReport &q) { return std::to_string(q.endsIn); }
+    },
+    {   "msfrs_class_quota_users", "gauge", nullptr, "Users who had any of it in this period.",
+        [](const QuotaReport &q) { return std::to_string(q.users); }
+    },
+    {   "msfrs_class_quota_users_over", "gauge", nullptr, "Of these: who had all of it and go on in another class.",
+        [](const QuotaReport &q) { return std::to_string(q.usersOver); }
+    },
+    {   "msfrs_class_quota_passed", "counter", nullptr, "How often a user had all of it.",
+        [](const QuotaReport &q) { return std::to_string(q.passed); }
+    },
+};
+
+const Family<ClassReport> ClassFamilies[] = {
     {   "msfrs_class_weight", "gauge", nullptr, "Weight of the class.",
         [](const ClassReport &c) { return Fixed(c.weight, 3); }
     },
@@ -204,10 +227,9 @@ void
 PrintClasses(Writer &writer, const Reports &classes)
 {
     for (const auto &family: ClassFamilies) {
-        writer.family(family.name, family.type, family.unit, family.help);
-        const auto suffix = strcmp(family.type, "counter") == 0 ? "_total" : "";
+        family.head(writer);
         for (const auto &c: classes)
-            writer.sample(suffix, ClassLabel(c), family.value(c));
+            writer.sample(family.suffix(), ClassLabel(c), family.value(c));
     }
 }
 
@@ -240,6 +262,21 @@ PrintWaits(Writer &writer, const Reports &classes)
             writer.sample("", ClassLabel(c) + ",quantile=\"" + quantile + "\"", Fixed(value, 6));
         writer.sample("_sum", ClassLabel(c), Fixed(c.waitSum, 6));
         writer.sample("_count", ClassLabel(c), std::to_string(c.waitCount));
+    }
+}
+
+void
+PrintQuotas(Writer &writer, const Reports &classes, const QuotaBook &book)
+{
+    if (!book.any())
+        return;
+    for (const auto &family: QuotaFamilies) {
+        family.head(writer);
+        for (size_t n = 0; n < classes.size(); ++n) {
+            const auto quota = book.report(static_cast<uint32_t>(n), 0);
+            if (quota.bytes > 0)
+                writer.sample(family.suffix(), ClassLabel(classes[n]), family.value(quota));
+        }
     }
 }
 
@@ -284,6 +321,7 @@ PrintMetrics(std::ostream &os, const Gateway * const gateway)
         PrintClasses(writer, classes);
         PrintRefusals(writer, classes);
         PrintWaits(writer, classes);
+        PrintQuotas(writer, classes, gateway->quotas);
     }
 }
 

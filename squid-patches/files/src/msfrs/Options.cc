@@ -10,9 +10,11 @@
 #include "msfrs/Options.h"
 
 #include "plugin/loader.h"
+#include "quota/quota_period.h"
 
 #include <net/if.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -42,9 +44,17 @@ Read(const Spec &spec, const std::string &value)
         return 0;
     if (spec.form == Spec::Interface)
         return ValidInterface(value) ? std::make_optional(0.0) : std::nullopt;
+    if (spec.form == Spec::ClassName)
+        return ValidClassName(value) ? std::make_optional(0.0) : std::nullopt;
 
+    auto end = value.data() + value.size();
+    if (spec.form == Spec::PerPeriod) {
+        const auto slash = value.find('/');
+        if (slash == std::string::npos || !QuotaPeriodOf(std::string_view(value).substr(slash + 1)))
+            return std::nullopt;
+        end = value.data() + slash;
+    }
     double number = 0;
-    const auto end = value.data() + value.size();
     const auto parsed = std::from_chars(value.data(), end, number, std::chars_format::fixed);
     const auto digits = !value.empty() && (xisdigit(value[0]) || value[0] == '-'); // from_chars() knows "inf", too
     if (!digits || parsed.ec != std::errc())
@@ -90,6 +100,14 @@ Find(const Spec * const *known, const std::string &name)
 }
 
 } // namespace
+
+bool
+ValidClassName(const std::string &name)
+{
+    return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](const char c) {
+        return xisalnum(c) || c == '-' || c == '_' || c == '.';
+    });
+}
 
 Place::Place():
     directive_(cfg_directive ? cfg_directive : ""),

@@ -52,6 +52,8 @@ struct Spec {
         Percent, ///< kept as a share of 1; written with %, or a bare 0
         Count, ///< a whole number
         Interface, ///< the name of a network interface; has no range
+        ClassName, ///< likewise
+        PerPeriod, ///< of one of the units, in an hour, day, week or month: 5GB/day
         Flag ///< a word that stands alone
     };
 
@@ -65,8 +67,13 @@ struct Spec {
     const char *instead; ///< a word that may stand for a number, kept as 0; or nil
 };
 
+/// What the name of a class may be; for messages.
+inline constexpr const char *ClassNameRule = "1 to 32 letters, digits, '-', '_' or '.'";
+bool ValidClassName(const std::string &);
+
 /// Converts a value. It is taken as written or refused, never rounded into the range.
-/// \returns bit/s, bytes, nanoseconds or what else the units of the option count; 0 for an interface, or a word
+/// \returns bit/s, bytes, nanoseconds or what else the units of the option count, whatever the period; 0 for a name or
+/// a word
 /// \throws ConfigError
 double Number(const Spec &, const std::string &value, const Place &);
 

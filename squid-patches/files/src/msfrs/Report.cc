@@ -203,6 +203,7 @@ namespace
 
 constexpr size_t MostHeld = 50; ///< entries of a report
 constexpr size_t MostTopUsers = 10; ///< likewise; msfrs-users has all
+constexpr size_t MostOfQuota = 10; ///< users of a class
 
 std::string
 Plugin(const PluginChoice &choice)
@@ -271,6 +272,22 @@ PrintExcess(std::ostream &os)
        "  bytes: " << counts.bytes << " # charged to classes\n"
        "  no_class_bytes: " << counts.noClass << "\n"
        "  refused_lines: " << counts.refused << '\n';
+}
+
+void
+PrintQuota(std::ostream &os, const QuotaReport &quota)
+{
+    os << "    quota:";
+    if (quota.bytes == 0) {
+        os << " null\n";
+        return;
+    }
+    os << " {bytes: " << quota.bytes << ", period: " << QuotaPeriodText(quota.period) << ", over: " <<
+       Quoted(quota.over) << ", ends_in: " << quota.endsIn << ", users: " << quota.users << ", users_over: " <<
+       quota.usersOver << ", passed: " << quota.passed << "}\n"
+       "    quota_users:" << (quota.most.empty() ? " []\n" : "\n");
+    for (const auto &user: quota.most)
+        os << "      - {user: " << Quoted(user.name) << ", bytes: " << user.bytes << "}\n";
 }
 
 void
@@ -357,10 +374,14 @@ PrintReport(std::ostream &os, const Gateway * const gateway)
        "# excess: bytes that no request caused, in addition to bytes.\n"
        "# wait_*: from the arrival of a request, or of a later exchange, to its first release, over the last five to\n"
        "# ten minutes.\n"
+       "# quota: what each user may have of the class in a period, from all traffic; users: who had any; users_over:\n"
+       "# who had all, and go on in the class over; passed: how often that came about. quota_users: who had most.\n"
        "classes:\n";
     size_t index = 0;
-    for (const auto &c: scheduler->classes())
-        PrintClass(os, c, index++ == config.defaultClass);
+    for (const auto &c: scheduler->classes()) {
+        PrintClass(os, c, index == config.defaultClass);
+        PrintQuota(os, gateway->quotas.report(static_cast<uint32_t>(index++), MostOfQuota));
+    }
 
     PrintHeld(os, scheduler->held(MostHeld, now));
     PrintUserRows(os, "top_users", scheduler->topUsers(MostTopUsers));

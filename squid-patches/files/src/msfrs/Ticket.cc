@@ -37,8 +37,10 @@ Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, con
         return;
     const auto &config = scheduler->config();
     flow_.cls = flow_.classIn(config);
+    cls_ = TheGateway()->quotas.classOf(flow_.cls, flow_.name());
     if (al_) {
-        al_->msfrs.className = SBuf(config.classes[flow_.cls].name);
+        al_->msfrs.className = SBuf(config.classes[cls_].name);
+        al_->msfrs.overQuota = overQuota(config);
         al_->msfrs.user = flow_.user;
     }
 }
@@ -78,14 +80,14 @@ Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al, const
     const auto expected = request->msfrsExpected <= Little ? request->msfrsExpected : -1;
     auto why = Refusal::None;
     const auto joined = ticket->join("hold", State::waiting, [&](auto &scheduler, const auto now) {
-        return scheduler.hold(*ticket, ticket->flow_.cls, ticket->flow_.name(), now, why, expected);
+        return scheduler.hold(*ticket, ticket->cls_, ticket->flow_.name(), now, why, expected);
     });
     if (!joined)
         return nullptr;
     if (!ticket->scheduled_)
         ticket->state_ = State::refused;
 
-    debugs(97, 3, "class " << ticket->flow_.cls << " user " << ticket->flow_.user <<
+    debugs(97, 3, "class " << ticket->cls_ << " user " << ticket->flow_.user <<
            (!ticket->scheduled_ ? " refused " : ticket->held() ? " waits " : " released ") << request->url);
     ticket->report();
     if (!ticket->held())
@@ -116,7 +118,7 @@ Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer &al,
 
     const auto joined = ticket->join("adopt", State::served, [&](auto &scheduler, const auto now) {
         ticket->exchange_.begin(now);
-        return scheduler.adopt(*ticket, ticket->flow_.cls, ticket->flow_.name(), now);
+        return scheduler.adopt(*ticket, ticket->cls_, ticket->flow_.name(), now);
     });
     return joined ? ticket : nullptr;
 }
@@ -193,6 +195,8 @@ Ticket::charge(const int64_t bytes, const char * const data)
     gateway->attempt("charge", [&](auto &scheduler, const auto now) {
         scheduler.charge(*scheduled_, bytes, now);
     });
+    if (gateway->quotas.charge(cls_, flow_.name(), bytes))
+        gateway->moveByQuota();
     gateway->keepTime();
 }
 
@@ -327,6 +331,35 @@ Ticket::finish(const void * const holder)
         request_->msfrsTicket = nullptr;
     request_ = nullptr;
     al_ = nullptr;
+}
+
+void
+Ticket::renumber(const std::vector<uint32_t> &numbers)
+{
+    flow_.cls = numbers.at(flow_.cls);
+    cls_ = numbers.at(cls_);
+}
+
+void
+Ticket::reclass()
+{
+    const auto gateway = TheGateway();
+    const auto cls = scheduled_ ? gateway->quotas.classOf(flow_.cls, flow_.name()) : cls_;
+    if (cls == cls_)
+        return;
+    debugs(97, 3, "class " << cls << " instead of " << cls_ << " for user " << flow_.user);
+    cls_ = cls;
+    gateway->attempt("reclass", [&](auto &scheduler, const auto now) {
+        scheduler.reclass(*scheduled_, cls, now);
+    });
+    report();
+}
+
+/// \returns what LogTrace wants
+SBuf
+Ticket::overQuota(const RequestConfig &config) const
+{
+    return cls_ == flow_.cls ? SBuf() : SBuf(config.classes.at(flow_.cls).name);
 }
 
 void
@@ -468,6 +501,7 @@ Ticket::report() const noexcept
         const auto trace = scheduler.trace(*scheduled_, now);
         if (!trace.className.empty()) // it may have changed at reconfiguration
             log.className = SBuf(trace.className);
+        log.overQuota = overQuota(scheduler.config());
         log.firstWait = trace.firstWait;
         log.totalWait = trace.totalWait;
         log.bytes = trace.bytes;

@@ -19,6 +19,8 @@
 #include "msfrs/reading/ServerReading.h"
 #include "msfrs/Verdict.h"
 
+#include <vector>
+
 namespace msfrs::squid
 {
 
@@ -92,6 +94,13 @@ public:
     /// Nothing more will come from the server. Does nothing if the ticket has gone to another holder.
     void finish(const void *holder);
 
+    /// Classes have other numbers.
+    /// \param numbers the new ones, by the old
+    void renumber(const std::vector<uint32_t> &numbers);
+
+    /// Goes on in the class where the quotas have its user now.
+    void reclass();
+
     /// The scheduler has gone; the transaction goes on without it.
     void release();
 
@@ -107,6 +116,7 @@ private:
                         const void *holder);
     template <class Job> bool join(const char *what, State, Job job);
     void leave();
+    SBuf overQuota(const RequestConfig &) const;
     void conclude(Verdict::Kind);
     bool goOn(int64_t rest);
     bool ask();
@@ -130,6 +140,7 @@ private:
 
     Flow flow_;
     State state_ = State::free;
+    uint32_t cls_ = 0; ///< where quotas have that flow now; an index, as its own class
     Request *scheduled_ = nullptr; ///< nil once the scheduler has forgotten us, or before it knows us
     Gateway::Tickets::iterator place_;    ///< among the gateway's; valid while scheduled_
     Exchange exchange_;

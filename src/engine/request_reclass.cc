@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// How a request goes on in another class, and what must hold of all requests whatever became of them.
+#include "engine/request_state.h"
+
+namespace msfrs {
+
+void RequestScheduler::reclass(Request &r, const uint32_t cls, const msfrs_time now)
+{
+    auto &self = *impl_;
+    const auto &slot = self.slots.at(cls);
+    if (r.stats == slot.stats)
+        return;
+    if (r.item) {
+        const auto &user = static_cast<const NamedFlow &>(*r.item->flow).name();
+        r.item = self.engine->move(*r.item, self.engine->flow(*slot.cls, user), now);
+    }
+    Impl::count(r, -1);
+    r.stats = slot.stats;
+    Impl::count(r, 1);
+    r.cls = slot.cls;
+    self.pump(now);
+}
+
+std::string RequestScheduler::auditLaws() const
+{
+    const auto &self = *impl_;
+    if (auto fault = self.engine->auditLaws(); !fault.empty())
+        return fault;
+    if (self.rate.window().outstanding != self.served.size())
+        return "W is not the number of requests in service";
+    if (self.engine->totals().inService.items != self.served.size())
+        return "what the engine has in service is not what the requests say";
+    if (self.engine->totals().queued.items != self.waiting.size() + self.paused.size())
+        return "what the engine has queued is not what the requests say";
+    for (const auto &slot : self.slots) {
+        uint32_t paused = 0, resting = 0;
+        for (const auto *const r : self.paused)
+            paused += r->stats == slot.stats;
+        for (const auto *const r : self.resting)
+            resting += r->stats == slot.stats;
+        if (paused != slot.stats->paused || resting != slot.stats->resting)
+            return "class " + slot.stats->name + ": what is paused or rests is not what was counted";
+    }
+    for (const auto list : {&self.waiting, &self.paused, &self.served}) {
+        for (const auto *const r : *list) {
+            if (!r->item || r->item->host != r || r->stats->name != r->item->flow->cls->name)
+                return "a request is not of the class in which its item is";
+        }
+    }
+    return {};
+}
+
+} // namespace msfrs

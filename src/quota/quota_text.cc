@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Quotas::save() and load(). One thing a line:
+///
+///     msfrs-quota 1
+///     class NAME PERIOD NUMBER
+///     BYTES USER
+///     end LINES
+///
+/// A class is followed by its users. NUMBER is that of the period. In USER all but visible ASCII is written %XX, and
+/// so is the %. LINES counts those before the last, which tells a whole text from one that was cut.
+#include "quota/quotas.h"
+
+#include <charconv>
+#include <stdexcept>
+#include <unordered_set>
+
+namespace msfrs {
+
+namespace {
+
+constexpr std::string_view Title = "msfrs-quota 1";
+constexpr std::string_view Digits = "0123456789ABCDEF";
+constexpr int64_t MostBytes = int64_t(1) << 60;
+
+std::string Escaped(const std::string &name)
+{
+    std::string text;
+    for (const unsigned char c : name) {
+        if (c > ' ' && c < 0x7F && c != '%')
+            text += static_cast<char>(c);
+        else
+            text += {'%', Digits[c / 16], Digits[c % 16]};
+    }
+    return text;
+}
+
+std::optional<std::string> Unescaped(const std::string_view text)
+{
+    std::string name;
+    for (size_t at = 0; at < text.size(); ++at) {
+        if (text[at] != '%') {
+            name += text[at];
+            continue;
+        }
+        const auto high = at + 2 < text.size() ? Digits.find(text[at + 1]) : std::string_view::npos;
+        const auto low = at + 2 < text.size() ? Digits.find(text[at + 2]) : std::string_view::npos;
+        if (high == std::string_view::npos || low == std::string_view::npos)
+            return std::nullopt;
+        name += static_cast<char>(high * 16 + low);
+        at += 2;
+    }
+    return name;
+}
+
+std::optional<int64_t> Whole(const std::string_view text)
+{
+    int64_t n = 0;
+    const auto end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, n);
+    return parsed.ec == std::errc() && parsed.ptr == end ? std::make_optional(n) : std::nullopt;
+}
+
+/// A text line by line, and the words of a line.
+class Reader {
+public:
+    explicit Reader(const std::string_view text): rest_(text) {}
+
+    /// \returns false at the end; a last line that does not end with a line feed is none
+    bool next()
+    {
+        const auto end = rest_.find('\n');
+        if (end == std::string_view::npos)
+            return false;
+        line_ = rest_.substr(0, end);
+        rest_.remove_prefix(end + 1);
+        ++number_;
+        return true;
+    }
+    std::string_view line() const { return line_; }
+    size_t number() const { return number_; }
+    bool more() const { return !rest_.empty(); }
+
+    /// Takes a word off the line: up to a blank, which goes too.
+    std::string_view word()
+    {
+        const auto blank = line_.find(' ');
+        const auto word = line_.substr(0, blank);
+        line_.remove_prefix(blank == std::string_view::npos ? line_.size() : blank + 1);
+        return word;
+    }
+
+    [[noreturn]] void refuse(const std::string &why) const
+    {
+        throw std::runtime_error("line " + std::to_string(number_) + ": " + why);
+    }
+
+private:
+    std::string_view rest_, line_;
+    size_t number_ = 0;
+};
+
+} // namespace
+
+std::string Quotas::save() const
+{
+    size_t lines = 1;
+    std::string text(Title);
+    text += '\n';
+    for (const auto &account : accounts_) {
+        if (account.bytes == 0)
+            continue;
+        text += "class " + account.name + ' ' + QuotaPeriodText(account.period) + ' ' +
+                std::to_string(account.number) + '\n';
+        for (const auto &named : account.counts)
+            text += std::to_string(named.second->bytes) + ' ' + Escaped(named.second->user) + '\n';
+        lines += 1 + account.counts.size();
+    }
+    return text + "end " + std::to_string(lines) + '\n';
+}
+
+void Quotas::load(const std::string_view text)
+{
+    Reader in(text);
+    if (!in.next() || in.line() != Title)
+        in.refuse("this is no file of quotas; they begin with " + std::string(Title));
+
+    std::unordered_map<std::string, Counts> kept; // by the names of classes
+    std::unordered_set<std::string> seen;
+    Counts *counts = nullptr, passing;
+    bool ended = false;
+    while (!ended && in.next()) {
+        const auto first = in.word();
+        if (first == "end") {
+            if (Whole(in.line()) != static_cast<int64_t>(in.number()) - 1)
+                in.refuse("this is not the number of lines before it");
+            ended = true;
+        } else if (first == "class") {
+            const std::string name(in.word());
+            const auto period = QuotaPeriodOf(in.word());
+            const auto number = Whole(in.word());
+            if (name.empty() || !period || !number || !in.line().empty())
+                in.refuse("this is not of the form class NAME PERIOD NUMBER");
+            if (!seen.insert(name).second)
+                in.refuse("class " + name + " comes twice");
+            passing.clear();
+            counts = &passing;
+            for (const auto &a : accounts_) {
+                if (a.name == name && a.bytes > 0 && a.period == *period && *number >= a.number)
+                    counts = &kept[name];
+            }
+        } else {
+            const auto bytes = Whole(first);
+            const auto user = Unescaped(in.line());
+            if (!counts || !bytes || *bytes < 0 || *bytes > MostBytes || !user || user->empty() ||
+                    user->size() > LongestUser || in.line().find(' ') != std::string_view::npos)
+                in.refuse("this is not of the form BYTES USER, below a class");
+            if (counts->size() >= MostUsers)
+                in.refuse("more than " + std::to_string(MostUsers) + " users of one class");
+            if (counts->count(*user) > 0)
+                in.refuse("this user comes twice");
+            CountOf(*counts, *user).bytes = *bytes;
+        }
+    }
+    if (!ended || in.more())
+        in.refuse(ended ? "more comes after the end" : "the text is cut here");
+
+    for (auto &account : accounts_) {
+        const auto found = kept.find(account.name);
+        account.counts = found == kept.end() ? Counts() : std::move(found->second);
+        Recount(account);
+    }
+}
+
+} // namespace msfrs
