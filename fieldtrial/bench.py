@@ -3,18 +3,10 @@
 import json
 import subprocess
 
-from .base.paths import ROOT
+from .base.paths import built
 
 CLASSES, QUEUED = 1000, 100_000
-#: Where ./trial builds it, and where a developer does.
-BUILDS = ('build/obj-trial', 'build/obj')
 PATIENCE_S = 120
-
-
-def program():
-    """The benchmark, or None."""
-    found = [path for path in (ROOT / build / 'request_bench' for build in BUILDS) if path.is_file()]
-    return found[0] if found else None
 
 
 def read(text):
@@ -28,7 +20,7 @@ def read(text):
 
 def measure(directory):
     """Writes bench.json into a run's directory; does nothing where the benchmark was not built."""
-    bench = program()
+    bench = built('request_bench')
     if bench is None:
         return
     argv = [str(bench), f'--benchmark_filter=msf_release/{CLASSES}/{QUEUED}/|Memory', '--benchmark_format=json']

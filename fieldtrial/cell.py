@@ -4,8 +4,9 @@ fault in one leaves the others alone.
 
     python3 -m fieldtrial.cell SPEC.json
 
-Writes requests.csv, pages.csv, bytes.csv (by the load generators), link.csv, squid.csv, window.csv and stat.json into
-the directory that the spec names, beside the daemons' configurations and logs.
+Writes requests.csv, pages.csv, bytes.csv (by the load generators), link.csv, squid.csv, window.csv, stat.json and,
+where C follows a trace or is found, offered.csv and found.csv into the directory that the spec names, beside the
+daemons' configurations and logs.
 """
 import contextlib
 import dataclasses
@@ -19,9 +20,10 @@ from .base import stopping
 from .base.errors import Stopped, TrialError
 from .base.spec import CellSpec, Stat
 from .load import generators, quic, stream, workloads
+from .load.merge import write_csv
 from .load.spec import Spec
-from .site import arms, disturb, fabrics, versions
-from .site.meters import LinkMeter, SquidMeter, WindowMeter, tcp_counters
+from .site import arms, disturb, fabrics, link_trace, versions
+from .site.meters import FoundMeter, LinkMeter, SquidMeter, WindowMeter, tcp_counters
 from .site.world import World
 
 
@@ -45,9 +47,15 @@ def run(spec):
     directory = pathlib.Path(spec.directory)
     arm = arms.get(spec.arm)
     workload = workloads.get(spec.workload)(spec.parameters)
+    trace, more = None, {}
+    if spec.trace:
+        trace = link_trace.make(spec.trace, spec.rate_bps, spec.duration_s + spec.drain_s, spec.seed)
+        spec, more = dataclasses.replace(spec, rate_bps=trace.mean_bps), {'least_bps': trace.reached_bps(0.1)}
+        write_csv(directory / 'offered.csv', ('t', 'rate_bps'),
+                  [(f'{at:.1f}', f'{rate:.0f}') for at, rate, _ in trace.changes()])
     program = program_of(spec)
     with fabrics.new(spec.hosts) as fabric, \
-            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.tunnels()) as world, \
+            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.tunnels(), **more) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         tcp = {host: tcp_counters(host) for host in (world.gateway, *world.farms)}   # containers have a past
@@ -64,16 +72,20 @@ def run(spec):
         t0 = time.monotonic() + loads.lead_s
         with contextlib.ExitStack() as stack:
             meters = [LinkMeter(directory / 'link.csv', t0, world), SquidMeter(directory / 'squid.csv', t0, squid)]
+            if arm.finds:
+                meters.append(FoundMeter(directory / 'found.csv', t0, world))
             if arm.scheduled:
                 meters.append(WindowMeter(directory / 'window.csv', t0, world))
             for meter in meters:
                 stack.enter_context(meter)
-            disturber = stack.enter_context(disturb.Disturber(world, disturbances, t0))
+            beside = [stack.enter_context(disturb.Disturber(world, disturbances, t0))]
+            if trace:
+                beside.append(stack.enter_context(link_trace.Follower(world.bottleneck, trace, t0)))
             for daemon in stream.daemons(world, workload.beside(spec.rate_bps, spec.duration_s), t0):
                 stack.enter_context(daemon)
             clients = [stack.enter_context(client) for client in quic.downloads(world, downloads)]
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
-            control = _watch(spec, world, loads, (names, squid, *origins, *behind, *meters, disturber, *clients), t0)
+            control = _watch(spec, world, loads, (names, squid, *origins, *behind, *meters, *beside, *clients), t0)
         loads.merge()
         for meter in meters:
             meter.check()
@@ -129,7 +141,8 @@ def _finish(spec, world, directory, program, control, tcp):
         rate_bps=spec.rate_bps, weights=spec.weights, users={user.name: user.cls for user in world.users},
         t_start=spec.warmup_s, t_stop=spec.duration_s, rtts_ms=spec.rtts_ms, buffer_bdp=spec.buffer_bdp,
         buffer_bytes=world.buffer_bytes, seed=spec.seed, versions=versions.of_world(world, program),
-        squid_conf=(world.squid_directory() / 'squid.conf').read_text(), squid_is_stock=program != spec.squid)
+        squid_conf=(world.squid_directory() / 'squid.conf').read_text(), squid_is_stock=program != spec.squid,
+        trace=spec.trace)
     (directory / 'stat.json').write_text(json.dumps(dataclasses.asdict(stat) | {
         'groups': {host.role: [user.name for user in users] for host, users in world.groups.items()},
         'squid_program': str(program), 'distance': world.distance.name, 'bottleneck': world.bottleneck.name,

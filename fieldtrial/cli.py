@@ -68,6 +68,9 @@ def _conditions(options):
         workload = workloads.get(condition.workload)(condition.parameters)
         workload.check()
         disturbances = workload.disturbances(condition.duration_s)     # refused where none fits
+        if condition.trace and any(each.kind == 'rate' for each in disturbances):
+            raise TrialError(f'workload {condition.workload}: the rate follows {condition.trace}; leave the '
+                             f'disturbance out with --set {condition.workload}.rate_s=0')
         if options.isp == 'edge' and any(each.kind == 'rate' for each in disturbances):
             raise TrialError(f'workload {condition.workload}: the rate of --isp edge cannot be changed under way; leave '
                              f'that out with --set {condition.workload}.rate_s=0, or take --isp tbf')

@@ -10,7 +10,7 @@ from .base.paths import ROOT
 from .load import workloads
 from .load.traffic import sizes
 from .plan import PLANS
-from .site import bottleneck, fabrics
+from .site import bottleneck, fabrics, link_trace
 from .site.arms import ARMS
 from .site.world import DEFAULT_RTTS, DEFAULT_WEIGHTS
 
@@ -82,6 +82,14 @@ def _sizes(text):
     return text
 
 
+def _traces(text):
+    for name in text.split(','):
+        if name not in link_trace.NAMES and not os.path.isfile(name):
+            raise argparse.ArgumentTypeError(f'{name!r} is no file, and none of {", ".join(link_trace.NAMES)}')
+    return tuple(name if name in link_trace.NAMES else os.path.abspath(name)
+                 for name in dict.fromkeys(text.split(',')))
+
+
 def _parameter(text):
     name, _, value = text.partition('=')
     workload, dot, parameter = name.partition('.')
@@ -143,6 +151,9 @@ def parser():
                       help='what makes the distance; auto: netem where the kernel has it, the delay line where not')
     link.add_argument('--isp', choices=bottleneck.NAMES, default=bottleneck.NAMES[0],
                       help='what makes the link slow: the kernel\'s token bucket, or msfrs-edge (default tbf)')
+    link.add_argument('--link-trace', type=_traces, default=(), dest='traces', metavar='NAME,...',
+                      help='the downlink\'s capacity wanders, around --rates (default 5): steps, wave, lte, leo as '
+                           'src/sim/access/trace.h has them, or a file of Mahimahi\'s as it is')
     how = made.add_argument_group('how')
     how.add_argument('--squid-series', choices=('6', '7'), default='6', help='which Squid is built and run (default 6)')
     how.add_argument('--squid', metavar='FILE', help='the patched Squid (default: as built)')
@@ -173,6 +184,10 @@ def read(argv):
     if options.plan_name and (options.quick or options.assignments):
         which = '--quick is a plan of its own' if options.quick else '--set makes conditions that no plan has'
         made.error(f'{which}: leave --plan-name {options.plan_name} out')
+    if options.traces and (options.quick or options.plan_name):
+        made.error('--link-trace makes conditions that no plan has: leave --quick and --plan-name out')
+    if options.traces and options.isp != bottleneck.NAMES[0]:
+        made.error(f'--link-trace: the rate of --isp {options.isp} cannot be changed under way')
     options.parameters = {}
     for workload, name, value in options.assignments:
         options.parameters.setdefault(workload, {})[name] = value

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which cells a run consists of. Pure: from options to a list of conditions, each run once by each of its arms."""
 import dataclasses
+import itertools
 
 from .base.disturbance import LABELS as DISTURBANCES
 from .base.spec import CellSpec, Condition, Setup
@@ -15,6 +16,8 @@ UNFAIR = ('sjf',)
 CHIEF = ('stock', 'stock-htb', 'msfrs')
 #: With what the field does about queues.
 FIELD = ('stock', 'stock-htb', 'stock-fq_codel', 'stock-cake', 'msfrs')
+#: Where the rate wanders: told the mean, or what there is nine tenths of the time, or told nothing.
+WANDERING = ('stock', 'stock-htb-least', 'msfrs', 'msfrs-least', 'msfrs-auto')
 MAIN = ('stock', 'msfrs')
 OURS = ('msfrs',)
 PAPER = ('msfrs-paper', 'msfrs')
@@ -154,10 +157,12 @@ def chosen(options):
 
     Without rates, buffers, parameters or workloads it is full() or quick(), less the arms that were not asked for. With
     any of these it is every combination of them, with the times of the plan's condition of that workload, or as long
-    as the workload's parameters take. With the name of a plan, it is what that has of them.
+    as the workload's parameters take. With the name of a plan, it is what that has of them; with traces, following().
     """
     base = quick(options.lanes) if options.quick else PLANS[options.plan_name or 'full']()
-    if options.plan_name:
+    if options.traces:
+        base = following(options)
+    elif options.plan_name:
         base = [each for each in base if _wanted(each, options)]
     elif any(asked is not None for asked in (options.rates, options.buffers, options.workloads)) or options.parameters:
         base = list(_combined(base, options))
@@ -205,6 +210,16 @@ def schedule_seconds(cells, lanes):
             now = running.pop(0)[0]
         running.append((now + seconds, wants))
     return max((end for end, _ in running), default=0.0)
+
+
+def following(options):
+    """Links whose rate follows a trace: what can be set, and what is found, under each of them. A second of buffer,
+    with servers as far as they are."""
+    workload_names, rates, buffers = options.workloads or ('https-backlogged',), options.rates or (5e6,), \
+        options.buffers or (6.5,)
+    for trace, name, rate, buffer in itertools.product(options.traces, workload_names, rates, buffers):
+        yield Condition(name, WANDERING, 180, 40, options.parameters.get(name, {}), rate_bps=rate, buffer_bdp=buffer,
+                        trace=trace)
 
 
 def without(conditions, lacking):

@@ -145,10 +145,33 @@ class Measures:
         """Bytes that left the ISP's queue, with all headers."""
         return self._link('sent_bytes', start, stop)
 
+    def link_bps(self, start, stop):
+        """What left the ISP's queue, on average."""
+        return self.link_bytes(start, stop) * 8 / (stop - start)
+
+    def offered_bps(self, start=None, stop=None):
+        """C, on average where its rate wanders."""
+        cell = self.cell
+        if cell.offered is None:
+            return cell.rate_bps
+        start, stop = cell.start if start is None else start, cell.stop if stop is None else stop
+        return stats.integral(cell.offered['t'], cell.offered['rate_bps'], start, stop) / (stop - start)
+
     def utilisation(self, start=None, stop=None):
         """Share of C that the link carried."""
         start, stop = self.cell.start if start is None else start, self.cell.stop if stop is None else stop
-        return stats.utilisation(self.link_bytes(start, stop), stop - start, self.cell.rate_bps)
+        offered = self.offered_bps(start, stop)
+        if offered <= 0:
+            raise StatsError('the link stood still')
+        return stats.utilisation(self.link_bytes(start, stop), stop - start, offered)
+
+    def found_share(self):
+        """What the link was taken for on average, as a share of C on average."""
+        found = self.cell.found
+        if found is None:
+            raise StatsError('the rate was not looked for')
+        return float(found['rate_bps'][stats.in_interval(found['t'], self.cell.start, self.cell.stop)].mean()) / \
+            self.offered_bps()
 
     def goodput_share(self):
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
@@ -169,13 +192,22 @@ class Measures:
         cell = self.cell
         chosen = stats.in_interval(cell.link['t'], cell.start, cell.stop)
         times = cell.link['t'][chosen]
-        delays = stats.queue_delay_ms(cell.link['backlog_bytes'][chosen], cell.rate_bps)
+        backlog = cell.link['backlog_bytes'][chosen]
+        if cell.offered is None:
+            delays = stats.queue_delay_ms(backlog, cell.rate_bps)
+        else:
+            delays = stats.waits_ms(times, cell.link['sent_bytes'][chosen], backlog)
         return times, delays, stats.holding_times(times, cell.stop)
 
     def queue_mean_ms(self):
         """Mean delay in the ISP's queue over time, ms."""
         _, delays, held = self.queue_samples
         return stats.weighted_mean(delays, held)
+
+    def queue_p95_ms(self):
+        """Delay in the ISP's queue that is not exceeded in 95 % of the time, ms."""
+        _, delays, held = self.queue_samples
+        return stats.weighted_quantile(delays, held, 0.95)
 
     def drops(self):
         """Packets that the ISP's queue dropped."""

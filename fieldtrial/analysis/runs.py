@@ -28,6 +28,8 @@ COLUMNS = {
     'pages.csv': ('t_start', 't_end', 'user', 'class', 'outcome'),
     'bytes.csv': ('t',),
     'cbr1-received.csv': ('t', 'bytes'),
+    'offered.csv': ('t', 'rate_bps'),
+    'found.csv': ('t', 'rate_bps'),
 }
 CUMULATIVE = {'link.csv': ('rx_bytes', 'drops', 'sent_bytes', 'sent_packets'), 'squid.csv': ('cpu_s',)}
 
@@ -109,6 +111,8 @@ class Cell(Stat):
     window: dict = None
     pages: dict = None
     beside: dict = None     # each second's bytes of a constant-rate stream
+    offered: dict = None    # what the link carried from each time on, where that is not rate_bps
+    found: dict = None      # what it was taken for, where that was looked for
     repeated: bool = False  # whether the run has it with other seeds too
 
     @property
@@ -134,8 +138,8 @@ class Cell(Stat):
         """What must be equal for two cells to be compared: everything but the arm. A hashable key."""
         sizes = tuple((name, self.users_of(name), weight) for name, weight in self.weights.items())
         parameters = json.dumps(self.parameters, sort_keys=True)
-        return (self.workload, parameters, self.rate_bps, self.buffer_bdp, self.buffer_bytes, self.rtts_ms, sizes,
-                self.seed, round(self.seconds))
+        return (self.workload, parameters, self.trace, self.rate_bps, self.buffer_bdp, self.buffer_bytes, self.rtts_ms,
+                sizes, self.seed, round(self.seconds))
 
 
 @dataclass
@@ -172,7 +176,7 @@ def read_cell(directory):
         phases=meta.get('phases') or [], tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'),
         squid=read_table(directory / 'squid.csv'), requests=_without(direct, read_table(directory / 'requests.csv')),
         received=read_table(directory / 'bytes.csv'), window=table('window.csv'), pages=table('pages.csv'),
-        beside=table('cbr1-received.csv'))
+        beside=table('cbr1-received.csv'), offered=table('offered.csv'), found=table('found.csv'))
 
 
 def read_run(directory):

@@ -104,6 +104,23 @@ def queue_delay_ms(backlog_bytes, rate_bps):
     return backlog_bytes * 8e3 / rate_bps
 
 
+def integral(times, values, start, stop):
+    """Over [start, stop], of what has each of `values` from its time until the next one's; 0 before the first."""
+    edges = np.clip(np.append(times, max(stop, times[-1])), start, stop)
+    return float(np.sum(values * np.diff(edges)))
+
+
+def waits_ms(times, sent_bytes, backlog_bytes):
+    """Milliseconds that who came at each of `times` waited on a link whose rate wanders: until `sent_bytes`, a counter
+    that never falls, has grown by what was before him; at least until the last sample where it does not."""
+    wanted = sent_bytes + backlog_bytes
+    after = np.minimum(np.searchsorted(sent_bytes, wanted, side='left'), len(times) - 1)
+    before = np.maximum(after - 1, 0)
+    grown = sent_bytes[after] - sent_bytes[before]
+    part = np.where(grown > 0, (np.minimum(wanted, sent_bytes[after]) - sent_bytes[before]) / np.maximum(grown, 1), 1)
+    return np.maximum(times[before] + part * (times[after] - times[before]) - times, 0) * 1e3
+
+
 class Survival:
     """Latencies of which some are only known to exceed an age: Kaplan-Meier.
 

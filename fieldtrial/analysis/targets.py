@@ -13,6 +13,7 @@ from .wording import percent, seconds
 from .workloads import WORKLOADS
 
 OURS, PAPER_ARM, STOCK, HTB, EDGE, OFF = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge', 'off'
+AUTO = 'msfrs-auto'
 DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay products is called deep
 
 
@@ -48,6 +49,11 @@ class Target:
     arm: str = OURS
     settings: tuple = ()
     only: Callable = field(default=lambda cell: True)
+    traced: bool = False    # whether it is for links whose rate follows a trace, and for no others
+
+    def judges(self, cell):
+        """Whether a cell is one that it is for."""
+        return cell.workload in self.workloads and bool(cell.trace) == self.traced and self.only(cell)
 
     def reached(self, value, limit):
         """Whether `value` meets `limit`."""
@@ -123,6 +129,12 @@ def beside_error(measures):
     error = (by_request + beside) / fair - 1
     return Figure(abs(error), f'{percent(by_request / fair)} by request and '
                               f'{percent(beside / fair)} beside ({wording.signed_percent(error)})')
+
+
+def queue_p95(measures):
+    """Delay in the ISP's queue that is not exceeded in 95 % of the time, ms."""
+    value = measures.queue_p95_ms()
+    return Figure(value, f'{wording.number(value)} ms')
 
 
 def utilisation(measures):
@@ -265,7 +277,7 @@ def _table_1(cell):
 TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched, and off'
 FEW = 'Few users'
 SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
-BESIDE = 'Traffic beside Squid'
+BESIDE, WANDERS = 'Traffic beside Squid', 'A rate that wanders'
 PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
 
 _LOADS = _with('load', 0.85, 0.95, form=lambda load: f'load {load:g}')
@@ -366,8 +378,20 @@ def _small_objects():
                          f'The {word} latency of objects {size} (' + who + ')', against=STOCK, settings=_RATES)
 
 
+def _traced():
+    """A link whose rate wanders, and is found."""
+    def target(*what, **more):
+        return Target(WANDERS, what[0], ('https-backlogged', 'backlogged'), *what[1:], arm=AUTO, traced=True, **more)
+    yield target('utilisation of what the link offered', utilisation, AT_LEAST, 0.85, 'The utilisation of the link')
+    yield target('delay in the queue, p95', queue_p95, MOST_MS, 250.0, "The p95 of the delay in the ISP's queue")
+    yield target('throughput ratio', weights_error, WITHIN, 0.05, "The ratio of the classes' throughput")
+    yield target('small objects, mean', latency(_mean, None, 'small'), AT_MOST, 0.50,
+                 f'The mean latency of objects {SIZE_LABELS["small"]}', against=STOCK)
+
+
 TARGETS = (
     *_over_tunnels(),
+    *_traced(),
     *_few_and_bypass(),
     *_after_disturbances(),
     *_off_is_stock(),

@@ -135,7 +135,7 @@ def judge(groups, bench=None):
         cells = []
         for group in groups:
             cell = next(iter(group.values())).cell
-            if cell.workload in target.workloads and target.only(cell):
+            if target.judges(cell):
                 row = _row(target, group)
                 if row is not None:
                     cells.append(cell)
@@ -210,7 +210,7 @@ def savings(groups):
     found = []
     for group in groups:
         for arm in (PAPER_ARM, OURS):
-            if STOCK in group and arm in group:
+            if STOCK in group and arm in group and not group[arm].cell.trace:
                 cell = group[arm].cell
                 subjects = {'all': {}}
                 subjects.update({name: {'name': name} for name in cell.weights})

@@ -2,6 +2,7 @@
 """How figures, arms and conditions are written, in the terminal and in the report alike."""
 import math
 import re
+from pathlib import PurePath
 
 from . import workloads
 from .stats import StatsError
@@ -11,11 +12,14 @@ ARMS = {
     'off': 'msfrs off',
     'stock-pools': 'delay pools',
     'stock-htb': 'HTB behind Squid',
+    'stock-htb-least': 'HTB, told the least',
     'stock-fq_codel': 'HTB and fq_codel',
     'stock-cake': 'CAKE',
     'stock-sqm': 'SQM (msfrs-edge)',
     'msfrs-paper': 'MSF-RS (paper)',
     'msfrs': 'MSF-RS',
+    'msfrs-least': 'MSF-RS, told the least',
+    'msfrs-auto': 'MSF-RS, rate=auto',
     'msfrs-edge': 'MSF-RS told by msfrs-edge',
     'sjf': 'least left first',
     'fifo': 'FIFO on requests',
@@ -106,6 +110,8 @@ def users(cell):
 def setting(cell):
     """What tells one condition of a workload from another, in a few words."""
     words = [rate(cell.rate_bps)]
+    if cell.trace:
+        words[0] += f' on average ({PurePath(cell.trace).name})'
     parameters = cell.parameters
     if 'load' in parameters:
         words.append(f"load {parameters['load']:g}")

@@ -5,3 +5,11 @@ import pathlib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 #: What `./check` and `./trial` install: the delay line, msfrs-edge, Squid.
 PROGRAMS = ROOT / 'build/install/sbin'
+#: Where ./trial builds what is not installed, and where a developer does.
+BUILDS = ('build/obj-trial', 'build/obj')
+
+
+def built(name):
+    """A program that is built and not installed, or None."""
+    found = [path for path in (ROOT / build / name for build in BUILDS) if path.is_file()]
+    return found[0] if found else None

@@ -28,6 +28,7 @@ class Condition:
     seed: int = 1
     counts: tuple[int, ...] | None = None       #: users of each class, by weight; None: as many as the rate wants
     rtts_ms: tuple[float, ...] | None = None    #: of the servers; None: those that the options say
+    trace: str | None = None    #: what C does around rate_bps: a name of site.link_trace, or a file; None: it stays
 
     @property
     def arm(self):
@@ -51,6 +52,8 @@ class Condition:
             said += '-u' + '+'.join(map(str, self.counts))
         if self.rtts_ms:
             said += f'-{min(self.rtts_ms):g}ms' if len(set(self.rtts_ms)) == 1 else '-rtts'
+        if self.trace:
+            said += f'-{pathlib.PurePath(self.trace).name}'
         return f'{self.workload}{said}-{self.rate_bps / 1e6:g}M-{self.buffer_bdp:g}bdp-s{self.seed}'.replace('/', '_')
 
 
@@ -118,6 +121,7 @@ class Stat:
     versions: dict               #: what took part
     squid_conf: str
     squid_is_stock: bool = False        #: whether Squid was the unpatched program
+    trace: str | None = None            #: what C did, with rate_bps on average; None: it stayed
 
     @classmethod
     def read(cls, path):

@@ -53,7 +53,7 @@ def throughput(measures):
         axes.axhline(top, color=svg.MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
         _measured_from(axes, cell)
         axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='Mbit/s', xlim=(0, cell.stop),
-                 ylim=(0, top * 1.06))
+                 ylim=(0, max(top, *map(max, series.values())) * 1.06))
     return svg.draw(f'Throughput by class over time, {wording.arm(cell.arm)}', paint)
 
 
@@ -93,6 +93,28 @@ def window(measures):
             _measured_from(axes, cell)
             _cbr_on(axes, cell)
     return svg.draw(f'Utilisation and window over time, {wording.arm(cell.arm)}', paint, heights=(1, 1.4), height=2.7)
+
+
+def rate(measures):
+    """What the link could carry over time, did carry, and was taken for. None where that does not change."""
+    cell = measures.cell
+    if cell.offered is None and cell.found is None:
+        return None
+    edges = np.arange(0, cell.stop + 1e-9, 1.0)
+    try:
+        could, did = (np.array([each(start, stop) for start, stop in zip(edges, edges[1:])]) / 1e6
+                      for each in (measures.offered_bps, measures.link_bps))
+    except StatsError:
+        return None
+
+    def paint(axes):
+        axes.fill_between(edges[:-1], could, step='post', color=svg.LINE, linewidth=0)
+        axes.plot(edges[:-1], did, color=svg.MUTED, linewidth=0.9, drawstyle='steps-post')
+        if cell.found is not None:
+            axes.plot(cell.found['t'], cell.found['rate_bps'] / 1e6, color=svg.arm(cell.arm), linewidth=1.2)
+        axes.set(title=wording.arm(cell.arm), xlabel='time, s', ylabel='Mbit/s', xlim=(0, cell.stop),
+                 ylim=(0, 1.15 * max(could.max(), did.max())))
+    return svg.draw(f'Rate of the link over time, {wording.arm(cell.arm)}', paint)
 
 
 def _cbr_on(axes, cell):

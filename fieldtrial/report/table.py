@@ -84,6 +84,9 @@ def notes(group):
     told = [
         (f'of C, bodies of the users through Squid ({wording.percent(here, 0)} of all users)',
          lambda m: wording.percent(m.served_share()) if m.cell.direct else ''),
+        ("ISP's queue, p95", lambda m: shown(lambda ms: f'{ms:.0f} ms', m.queue_p95_ms) if m.cell.trace else ''),
+        ('what the link was taken for, of what it carried', lambda m: shown(wording.percent, m.found_share)
+            if m.cell.found else ''),
         ('off the weights in ten seconds, on average', _ten_seconds),
         ('per user in each phase', lambda m: shown(lambda found: ' | '.join(
             wording.ratios(ratios) for _, ratios, _ in found), m.phase_ratios) if m.paused_classes() else ''),

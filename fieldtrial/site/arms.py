@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The ways of running the gateway that are compared. All listen alike and see the same load."""
+import operator
 from dataclasses import dataclass
 from typing import Callable
 
@@ -21,16 +22,18 @@ class Arm:
     title: str
     configuration: Callable             #: World -> text of squid.conf
     scheduled: bool = False             #: whether it has a window to record
+    finds: bool = False                 #: whether it looks for the rate of the link
     patched: bool = False               #: whether it needs the patched Squid all the same
     prepare: Callable = lambda world: ()     #: done to the world before Squid starts; the Daemons that it takes
     qdisc: Callable = None              #: of shaping, which a kernel may lack
     stand_in: str = None                #: the arm that is run where it does
 
 
-def _behind(qdisc, share):
-    """The fields of an arm that has a queueing discipline of shaping on the users' side, at a share of the link."""
+def _behind(qdisc, share, rate=operator.attrgetter('rate_bps')):
+    """The fields of an arm that has a queueing discipline of shaping on the users' side, at a share of the link; or of
+    another rate of the world."""
     def prepare(world):
-        qdisc(world.gateway, LAN, share * world.rate_bps, world.users, world.weights)
+        qdisc(world.gateway, LAN, share * rate(world), world.users, world.weights)
         (world.directory / 'qdisc.txt').write_text(world.gateway.run('tc', 'qdisc', 'show', 'dev', LAN))
         return ()
     return {'qdisc': qdisc, 'prepare': prepare}
@@ -51,7 +54,9 @@ ARMS = {arm.name: arm for arm in (
     Arm('stock-pools', 'Squid with a delay pool for each class', squidconf.pools),
     Arm('stock-htb', 'Squid, and HTB at 98 % of the link behind it', squidconf.stock,
         **_behind(shaping.htb, HTB_SHARE)),
-    Arm('stock-fq_codel', 'the same at 95 %, with fq_codel in the leaf of each user', squidconf.stock,
+    Arm('stock-htb-least', 'the same at 98 % of what a link that wanders carries nine tenths of the time',
+        squidconf.stock, **_behind(shaping.htb, HTB_SHARE, operator.attrgetter('least_bps'))),
+    Arm('stock-fq_codel', 'HTB at 95 % of the link, with fq_codel in the leaf of each user', squidconf.stock,
         stand_in='stock-sqm', **_behind(shaping.fq_codel, SQM_SHARE)),
     Arm('stock-cake', 'Squid, and CAKE at 95 % of the link behind it: users share alike', squidconf.stock,
         **_behind(shaping.cake, SQM_SHARE)),
@@ -59,6 +64,9 @@ ARMS = {arm.name: arm for arm in (
         squidconf.stock, prepare=_sqm),
     Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.msfrs_paper, scheduled=True),
     Arm('msfrs', 'MSF-RS with its defaults', squidconf.msfrs, scheduled=True),
+    Arm('msfrs-least', 'the same, told what a link that wanders carries nine tenths of the time', squidconf.msfrs_least,
+        scheduled=True),
+    Arm('msfrs-auto', 'the same, with rate=auto', squidconf.msfrs_auto, scheduled=True, finds=True),
     Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', squidconf.msfrs_told, scheduled=True,
         prepare=_told),
     Arm('sjf', 'the least left of a response first, whoever wants it', squidconf.shortest_first, scheduled=True),

@@ -15,7 +15,10 @@ from .world import FORWARD_PORT, WAN
 
 #: One sample of mgr:msfrs' window history, as the report prints it:
 #: `    - {ago: 0.4, outstanding: 7, limit: 7.31, utilisation: 0.9812, full: true}`
-SAMPLE = re.compile(r'^\s*-\s*\{(ago:[^}]*)\}', re.MULTILINE)
+#: Changes of a rate that is found look alike but for what they name.
+SAMPLE = re.compile(r'^\s*-\s*\{(ago: [^,}]*, outstanding:[^}]*)\}', re.MULTILINE)
+#: Of such a report, the rate of the link, bit/s.
+RATE = re.compile(r'^link:\n  rate: (\d+)$', re.MULTILINE)
 #: Samples of two reports closer than this are the same one: `ago` is rounded to 0.1 s.
 SAME_S = 0.3
 
@@ -115,6 +118,24 @@ class WindowMeter(Meter):
                 self._latest = at
                 self._csv.writerow((f'{at:.1f}', f'{sample["outstanding"]:g}', f'{sample["limit"]:g}',
                                     f'{sample["utilisation"]:g}', f'{sample["full"]:g}'))
+
+
+class FoundMeter(Meter):
+    """What a link is taken for whose rate is found."""
+
+    header = ('t', 'rate_bps')
+
+    def __init__(self, path, t0, world):
+        self._world = world
+        super().__init__(path, t0)
+
+    def sample(self):
+        try:
+            found = RATE.search(manager_report(self._world, 'msfrs'))
+        except (OSError, http.client.HTTPException):
+            return
+        if found:
+            self.row(found[1])
 
 
 def window_history(report):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counters of a host's network, read without starting a process: cheap enough for ten times a second.
+"""Counters of a host's network, and the rate of its token bucket, without starting a process: cheap enough for ten
+times a second.
 
 Sources: rtnetlink(7), linux/gen_stats.h, linux/pkt_sched.h.
 """
@@ -11,10 +12,15 @@ from dataclasses import dataclass
 
 from ..base.errors import TrialError
 
-RTM_GETQDISC, NLMSG_ERROR = 38, 2
-NLM_F_REQUEST, NLM_F_ECHO = 0x1, 0x8     #: older kernels answer nobody who does not ask for an echo
+RTM_NEWQDISC, RTM_GETQDISC, NLMSG_ERROR = 36, 38, 2
+NLM_F_REQUEST, NLM_F_ACK = 0x1, 0x4
+NLM_F_ECHO = 0x8     #: older kernels answer nobody who does not ask for an echo
 TC_H_ROOT = 0xFFFFFFFF
 TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_QUEUE = 7, 1, 3
+TCA_KIND, TCA_OPTIONS, TCA_TBF_PARMS, TCA_TBF_BURST = 1, 2, 1, 6
+#: tc_tbf_qopt: two tc_ratespecs, of which the second, of peaks, is not used; limit, buffer, mtu.
+TBF, TC_LINKLAYER_ETHERNET = struct.Struct('=BBHhHI12xIII'), 1
+ETH_P_LOCAL = 0x88B5     #: for experiments: no host makes anything of such a frame
 SIOCGIFINDEX, IFREQ_INDEX = 0x8933, struct.Struct('=16si20x')
 HEADER, TCMSG = struct.Struct('=IHHII'), struct.Struct('=BxxxiIII')
 
@@ -32,11 +38,10 @@ class Qdisc:
     """The root qdisc of one interface."""
 
     def __init__(self, host, interface):
-        self._socket = host.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-        index = IFREQ_INDEX.unpack(fcntl.ioctl(self._socket, SIOCGIFINDEX, IFREQ_INDEX.pack(interface.encode(), 0)))[1]
+        self._socket = host.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE, timeout=2.0)
+        index = _index(self._socket, interface)
         self._request = HEADER.pack(HEADER.size + TCMSG.size, RTM_GETQDISC, NLM_F_REQUEST | NLM_F_ECHO, 1, 0) + \
             TCMSG.pack(socket.AF_UNSPEC, index, 0, TC_H_ROOT, 0)
-        self._socket.settimeout(2.0)
         self._what = f'{interface} of {host.role}'
 
     def read(self):
@@ -52,6 +57,49 @@ class Qdisc:
 
     def close(self):
         self._socket.close()
+
+
+class TokenBucket:
+    """The root qdisc of one interface, where that is a tbf."""
+
+    def __init__(self, host, interface):
+        self._socket = host.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE, timeout=2.0)
+        self._index = _index(self._socket, interface)
+        self._frames = host.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        self._frames.bind((interface, 0))
+        self._what = f'{interface} of {host.role}'
+
+    def change(self, rate_bps, burst, limit):
+        """Other values (bit/s, bytes, bytes); what waits and the counters stay, and the bucket is full. Raises
+        TrialError."""
+        parms = TBF.pack(0, TC_LINKLAYER_ETHERNET, 0, 0, 0, min(max(1, round(rate_bps / 8)), 0xFFFFFFFF), round(limit),
+                         0, 0)
+        options = _attribute(TCA_TBF_PARMS, parms) + _attribute(TCA_TBF_BURST, struct.pack('=I', burst))
+        body = TCMSG.pack(socket.AF_UNSPEC, self._index, 0, TC_H_ROOT, 0) + _attribute(TCA_KIND, b'tbf\0') + \
+            _attribute(TCA_OPTIONS, options)
+        self._socket.send(HEADER.pack(HEADER.size + len(body), RTM_NEWQDISC, NLM_F_REQUEST | NLM_F_ACK, 1, 0) + body)
+        answer = self._socket.recv(1 << 16)
+        _, kind, *_ = HEADER.unpack_from(answer)
+        code, = struct.unpack_from('=i', answer, HEADER.size)
+        if kind != NLMSG_ERROR or code:
+            raise TrialError(f'{self._what}: the token bucket cannot be changed: {os.strerror(-code)}')
+
+    def wake(self):
+        """A frame of 60 bytes that nobody wants: a bucket sleeps until a frame could go at the rate as it was, or
+        another comes."""
+        self._frames.send(b'\xff' * 6 + bytes(6) + struct.pack('!H', ETH_P_LOCAL) + bytes(46))
+
+    def close(self):
+        self._socket.close()
+        self._frames.close()
+
+
+def _index(sock, interface):
+    return IFREQ_INDEX.unpack(fcntl.ioctl(sock, SIOCGIFINDEX, IFREQ_INDEX.pack(interface.encode(), 0)))[1]
+
+
+def _attribute(kind, value):
+    return struct.pack('=HH', 4 + len(value), kind) + value + bytes(-len(value) % 4)
 
 
 def _attributes(data):

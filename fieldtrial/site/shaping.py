@@ -5,6 +5,8 @@ from .host import HostError
 
 #: A full Ethernet frame without its checksum: what a qdisc counts for 1500 bytes of IP.
 FRAME = 1514
+#: Bytes that a token bucket holds: two frames are enough to make up for a late timer, too little for a burst to matter.
+BURST = 2 * FRAME
 #: Bytes of a frame before the IP header.
 ETHERNET = 14
 #: Minor number of the first user's leaf in the HTB tree; those of classes are below.
@@ -16,15 +18,11 @@ def bdp_bytes(rate_bps, rtt_ms):
     return rate_bps * rtt_ms / 8000
 
 
-def bottleneck(host, interface, rate_bps, buffer_bytes, verb='replace'):
-    """Rate-limits what leaves `interface` to `rate_bps`; at most `buffer_bytes` wait, what exceeds that is dropped.
-
-    The bucket holds two frames: enough to make up for a late timer, too little for a burst to matter. verb: 'change'
-    keeps what waits and the counters.
-    """
+def bottleneck(host, interface, rate_bps, buffer_bytes):
+    """Rate-limits what leaves `interface` to `rate_bps`; at most `buffer_bytes` wait, what exceeds that is dropped."""
     try:
-        host.run('tc', 'qdisc', verb, 'dev', interface, 'root', 'tbf', 'rate', f'{rate_bps:.0f}bit',
-                 'burst', str(2 * FRAME), 'limit', f'{max(buffer_bytes, 2 * FRAME):.0f}')
+        host.run('tc', 'qdisc', 'replace', 'dev', interface, 'root', 'tbf', 'rate', f'{rate_bps:.0f}bit',
+                 'burst', str(BURST), 'limit', f'{max(buffer_bytes, BURST):.0f}')
     except HostError as error:
         raise TrialError(f'no token bucket for the bottleneck; it takes the kernel module sch_tbf:\n{error}') from None
 

@@ -62,15 +62,29 @@ def pools(world):
     return stock(world) + '\n' + '\n'.join(lines) + '\n'
 
 
-def msfrs(world, *, extra=()):
-    """MSF-RS with its defaults; `extra` are further directives."""
+def _kbit(rate_bps):
+    return f'{rate_bps / 1000:.0f}kbit'
+
+
+def msfrs(world, *, rate=None, extra=()):
+    """MSF-RS with its defaults; `rate` as msfrs_link has it, by default the world's; `extra` are further directives."""
     overhead = f' packet_overhead={world.packet_overhead}' if world.packet_overhead else ''
-    lines = ['msfrs on', f'msfrs_link rate={world.rate_bps / 1000:.0f}kbit interface={WAN}{overhead}']
+    lines = ['msfrs on', f'msfrs_link rate={rate or _kbit(world.rate_bps)} interface={WAN}{overhead}']
     last = list(world.weights)[-1]
     for name, weight in world.weights.items():
         lines.append(f'msfrs_class {name} weight={weight:g}' + (' default' if name == last else ''))
     lines += [f'msfrs_access {name} allow {name}' for name in world.weights]
     return stock(world) + '\n' + '\n'.join([*lines, *extra]) + '\n'
+
+
+def msfrs_least(world):
+    """What a careful administrator sets where the rate wanders."""
+    return msfrs(world, rate=_kbit(world.least_bps))
+
+
+def msfrs_auto(world):
+    """The rate is found, within bounds that say next to nothing of it."""
+    return msfrs(world, rate=f'auto min={_kbit(world.rate_bps / 10)} max={_kbit(world.rate_bps * 20)}')
 
 
 def msfrs_told(world):

@@ -55,14 +55,16 @@ class World(Scenario):
     that. users: how many in each class. weights: class name to weight, in order. directory: where daemons keep their
     files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'. tls: whether
     port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's path. deal:
-    one of `groups`, who of the users goes where when the fabric has several hosts for them.
+    one of `groups`, who of the users goes where when the fabric has several hosts for them. least_bps: what the link
+    carries for most of the time, where its rate wanders; by default rate_bps, which is then its mean.
     """
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
                  weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
-                 isp='tbf', edge=None, deal=groups.by_class):
+                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None):
         super().__init__()
         self.rate_bps = rate_bps
+        self.least_bps = least_bps or rate_bps
         self.weights = dict(weights or DEFAULT_WEIGHTS)
         self.servers = addresses.servers(rtts_ms)
         self.users = addresses.users(list(self.weights), users)
@@ -116,6 +118,7 @@ class World(Scenario):
         link = self.isp, ACCESS, self.rate_bps, self.buffer_bytes
         self.bottleneck = bottleneck.Edge(self, *link, self._edge) if self._isp == 'edge' else \
             bottleneck.TokenBucket(*link)
+        self.when_left(self.bottleneck.close)
 
     def _groups(self, fabric):
         """{host: its users}; groups that have none are left alone."""

@@ -78,6 +78,15 @@ void Capacity::change(const double rate, const CapacityReason why, const msfrs_t
         changes.pop_front();
 }
 
+CapacityReport Capacity::report() const
+{
+    auto report = report_;
+    report.known = Seconds(day_.known());
+    report.mostly = day_.least(0.9);
+    report.half = day_.least(0.5);
+    return report;
+}
+
 Capacity::Span Capacity::over(const msfrs_time time) const
 {
     const auto &last = ticks_.back();
@@ -123,6 +132,8 @@ bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
         return false;
     const double before = report_.rate;
     judge(over(Brief), now);
+    if (report_.limited)
+        day_.add(report_.rate, now - std::prev(ticks_.end(), 2)->at, now);
     return report_.rate != before;
 }
 

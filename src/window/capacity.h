@@ -25,6 +25,7 @@
 #define MSFRS_WINDOW_CAPACITY_H
 
 #include "plugin/msfrs_plugin.h"
+#include "window/capacity_day.h"
 
 #include <cstdint>
 #include <deque>
@@ -68,6 +69,8 @@ struct CapacityReport {
     double queue = -1;    ///< q, s; negative: too few round trips were seen lately
     double ignored = 0;   ///< s of q that are taken for a longer path
     bool limited = false;
+    double known = 0;     ///< s of the last day in which somebody waited, so that C was not only heard of
+    double mostly = 0, half = 0; ///< what C was at least for nine tenths of that time, and for half of it, bit/s
     std::deque<CapacityChange> changes; ///< the latest last, at most 16; what had one reason for a second is one
 };
 
@@ -89,7 +92,7 @@ public:
     /// Whether a queue stands that cannot be judged before the window is full: at most once in a round trip.
     bool tight() const { return tight_; }
     double rate() const { return report_.rate; } ///< C, bit/s, from min to max
-    const CapacityReport &report() const { return report_; }
+    CapacityReport report() const;
 
 private:
     struct Tick {
@@ -109,7 +112,8 @@ private:
     void cut(msfrs_time queue, double carried, CapacityReason, msfrs_time now);
     void change(double rate, CapacityReason, msfrs_time now);
 
-    CapacityReport report_;
+    CapacityReport report_;       ///< but for what day_ knows
+    CapacityDay day_;
     std::deque<Tick> ticks_;      ///< of the last second and a bit; never empty
     msfrs_time ignored_ = 0;      ///< ns of q that are a longer path
     msfrs_time provedAt_ = -1;    ///< when D was last more than C; negative: never

@@ -29,6 +29,7 @@ def test_the_rate_is_found_and_followed(slow_link):
     told = found(slow_link)['auto']
     assert told['min'] == 500_000 and told['max'] == 50_000_000
     assert told['limited'] is True and told['delivered'] > 0
+    assert told['advice'] is None, 'seconds are too little to go by'
     assert told['changes'] and all(change['because'] for change in told['changes'])
     assert told['changes'][-1]['to'] == pytest.approx(found(slow_link)['rate'], rel=0.5)
     slow_link.world.bottleneck.set_rate(RATE)

@@ -20,7 +20,8 @@ from fieldtrial.base.errors import TrialError
 from fieldtrial.base.paths import ROOT
 from fieldtrial.base.spec import CellSpec
 from fieldtrial.load import quic
-from fieldtrial.site import addresses, arms, delay, disturb, grid, meters, netlink, netns, preflight, squidconf
+from fieldtrial.site import (addresses, arms, delay, disturb, grid, link_trace, meters, netlink, netns, preflight,
+                             squidconf)
 from fieldtrial.site.world import WAN, World
 
 PATCHED = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
@@ -258,19 +259,46 @@ def test_leftovers_of_a_killed_owner_are_swept_and_a_living_ones_are_not():
         assert living <= namespaces() and kept.exists()
 
 
-def run_cell(tmp_path, arm, workload='backlogged', **parameters):
+def run_cell(tmp_path, arm, workload='backlogged', *, trace=None, **parameters):
     """A cell of eight seconds; what stat.json says, and its tables."""
     spec = CellSpec(
         name='short', directory=str(tmp_path), arms=(arm,), workload=workload, parameters=parameters,
         rate_bps=4e6, buffer_bdp=1.5, rtts_ms=RTTS, counts=(2, 2, 2),
         weights={'gold': 4, 'silver': 2, 'bronze': 1}, seed=1, duration_s=8, warmup_s=2, drain_s=0,
-        squid=str(PATCHED), stock_squid=str(STOCK if STOCK.exists() else SQUID), six_every=3)
+        squid=str(PATCHED), stock_squid=str(STOCK if STOCK.exists() else SQUID), six_every=3, trace=trace)
     cell.run(spec)
-    tables = {}
-    for name in ('requests', 'pages', 'bytes', 'link', 'squid', *(['window'] if arms.get(arm).scheduled else [])):
+    tables, made = {}, arms.get(arm)
+    for name in ('requests', 'pages', 'bytes', 'link', 'squid', *(['window'] if made.scheduled else []),
+                 *(['found'] if made.finds else []), *(['offered'] if trace else [])):
         with open(tmp_path / f'{name}.csv', newline='', encoding='utf-8') as file:
             tables[name] = list(csv.DictReader(file))
     return json.loads((tmp_path / 'stat.json').read_text()), tables
+
+
+def test_a_link_that_follows_a_trace_carries_what_that_says():
+    """With a change every tenth of a second each of which fills the bucket, and a link that stands still in between."""
+    trace = link_trace.LinkTrace([2e6, 6e6, 1e6, 3e6] * 10 + [0.0] * 3 + [4e6] * 10)
+    seconds = len(trace.rates) * link_trace.STEP_S
+    with started(buffer_bdp=40) as made:
+        size, ends = grid.nearest(BIG * 3), []
+        loads = [threading.Thread(target=lambda user=user: ends.append(made.fetch(user, made.servers[0], size)))
+                 for user in made.users]
+        for load in loads:
+            load.start()
+        time.sleep(1.0)
+        with contextlib.closing(made.bottleneck.reader()) as queue:
+            before, t0 = queue.read().sent_bytes, time.monotonic()
+            with link_trace.Follower(made.bottleneck, trace, t0) as follower:
+                while time.monotonic() < t0 + seconds:
+                    time.sleep(0.01)
+                    assert queue.read().queued_packets > 0, 'nobody wants what the link could carry'
+                sent = queue.read().sent_bytes - before
+                follower.check()
+        made.bottleneck.set_rate(100e6)
+        for load in loads:
+            load.join()
+    assert sent * 8 == pytest.approx(sum(trace.rates) * link_trace.STEP_S, rel=0.05)
+    assert {status for status, _, _ in ends} == {200}
 
 
 @pytest.mark.parametrize('arm', list(arms.ARMS))
@@ -292,6 +320,15 @@ def test_a_cell_of_each_arm_leaves_whole_records(tmp_path, arm):
     assert float(tables['squid'][-1]['cpu_s']) > 0 and float(tables['squid'][-1]['rss_kb']) > 1000
     if arms.get(arm).scheduled:
         assert tables['window'] and all(float(row['wplus']) >= 1 for row in tables['window'])
+
+
+def test_a_cell_whose_link_wanders_records_what_that_offered_and_was_taken_for(tmp_path):
+    stat, tables = run_cell(tmp_path, 'msfrs-auto', trace='steps')
+    assert (stat['trace'], stat['rate_bps']) == ('steps', 4e6)
+    assert tables['offered'] == [{'t': '0.0', 'rate_bps': '4000000'}], 'a step lasts for longer than the cell'
+    assert 5 <= len(tables['found']) <= 12
+    assert float(tables['found'][0]['rate_bps']) < 4e6 < 2 * float(tables['found'][-1]['rate_bps'])
+    assert 'rate=auto min=400kbit max=80000kbit' in stat['squid_conf']
 
 
 def test_a_cell_ends_with_what_its_arm_started(tmp_path, monkeypatch):

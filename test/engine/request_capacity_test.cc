@@ -78,6 +78,19 @@ TEST_F(FoundRateTest, UtilisationIsAMeanWhileCChanges)
     EXPECT_NEAR(s->window().own, 1, 0.05);
 }
 
+TEST_F(FoundRateTest, AnotherInterfaceCountsFromAnewAndCStays)
+{
+    begin();
+    bring(8e6, 2 * Second);
+    const double found = s->config().rate;
+    config.interface = "msfrs-none"; // of which nobody has a counter: responses are counted
+    s->reconfigure(config, clock.now());
+    bring(8e6, 2 * Second);
+    EXPECT_NEAR(s->config().rate, found, 0.05 * found);
+    bring(12e6, 2 * Second);
+    EXPECT_NEAR(s->config().rate, 12e6, 0.4e6) << "and is followed";
+}
+
 TEST_F(FoundRateTest, ReconfiguredItKeepsWhatItHasFound)
 {
     begin();

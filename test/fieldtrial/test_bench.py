@@ -25,7 +25,7 @@ def test_a_figure_that_is_not_there(tmp_path, monkeypatch, capsys, missing):
     fake = tmp_path / 'request_bench'
     fake.write_text(f'#!/bin/sh\ncat <<E\n{json.dumps({"benchmarks": rows})}\nE\n')
     fake.chmod(0o755)
-    monkeypatch.setattr(bench, 'program', lambda: fake)
+    monkeypatch.setattr(bench, 'built', lambda _: fake)
     bench.measure(tmp_path)
     assert not (tmp_path / 'bench.json').exists()
     assert 'left out of the report' in capsys.readouterr().out
@@ -35,6 +35,6 @@ def test_it_is_written_where_the_report_looks(tmp_path, monkeypatch):
     fake = tmp_path / 'request_bench'
     fake.write_text(f'#!/bin/sh\ncat <<E\n{json.dumps(OUTPUT)}\nE\n')
     fake.chmod(0o755)
-    monkeypatch.setattr(bench, 'program', lambda: fake)
+    monkeypatch.setattr(bench, 'built', lambda _: fake)
     bench.measure(tmp_path)
     assert json.loads((tmp_path / 'bench.json').read_text())['ns_per_release'] == 812.5

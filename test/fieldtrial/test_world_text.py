@@ -69,7 +69,7 @@ def test_impossible_populations(counts, words):
 
 @pytest.fixture
 def world(tmp_path):
-    return types.SimpleNamespace(weights={'gold': 4, 'silver': 2, 'bronze': 1}, rate_bps=2e6, tls=False,
+    return types.SimpleNamespace(weights={'gold': 4, 'silver': 2, 'bronze': 1}, rate_bps=2e6, least_bps=3e5, tls=False,
                                  nameserver='127.0.0.1', packet_overhead=0,
                                  users=addresses.users(CLASSES, (24, 4, 4)), squid_directory=lambda: tmp_path)
 
@@ -97,6 +97,11 @@ def test_msfrs_names_classes_link_and_default(world):
     assert not any(line.startswith(('msfrs_window', 'msfrs_quantum')) for line in lines), 'defaults must be defaults'
     world.packet_overhead = 14
     assert 'msfrs_link rate=2000kbit interface=wan0 packet_overhead=14' in squidconf.msfrs(world).splitlines()
+
+
+def test_what_is_told_of_a_rate_that_wanders(world):
+    for arm, rate in (('msfrs-least', '300kbit'), ('msfrs-auto', 'auto min=200kbit max=40000kbit')):
+        assert arms.get(arm).configuration(world) == squidconf.msfrs(world).replace('rate=2000kbit', f'rate={rate}')
 
 
 def test_the_unfair_arm_is_msfrs_but_for_its_order(world):
@@ -209,6 +214,9 @@ def test_netem_in_the_words_of_tc():
 REPORT = '''\
 link:
   rate: 2000000
+  auto: # how rate was found
+    changes:
+      - {ago: 0.3, from: 1000000, to: 2000000, because: "the link carried more"}
 window:
   outstanding: 7 # W, responses under way
   limit: 7.31 # W+, how many there may be
@@ -225,6 +233,17 @@ def test_window_history_is_read_from_the_report():
         {'ago': 2.0, 'outstanding': 6, 'limit': 7.31, 'utilisation': 0.98, 'full': 1},
         {'ago': 1.0, 'outstanding': 7, 'limit': 7.4, 'utilisation': 1.0021, 'full': 0.25}]
     assert meters.window_history('window:\n  history: []\n') == []
+
+
+def test_the_rate_of_the_link_is_read_from_it(tmp_path, monkeypatch):
+    reports = iter([REPORT, 'classes: []\n', REPORT.replace('2000000', '2500000')])
+    monkeypatch.setattr(meters, 'manager_report', lambda *_: next(reports))
+    monkeypatch.setattr(meters.time, 'monotonic', lambda: 95.0)
+    meter = meters.FoundMeter(tmp_path / 'found.csv', 90.0, None)
+    for _ in range(3):
+        meter.sample()
+    meter._file.close()
+    assert (tmp_path / 'found.csv').read_text().splitlines() == ['t,rate_bps', '5.000,2000000', '5.000,2500000']
 
 
 def test_window_meter_takes_each_sample_once(tmp_path, monkeypatch):

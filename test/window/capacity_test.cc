@@ -24,6 +24,7 @@ struct Site {
     msfrs_time longer = 0;             ///< what the path adds besides
     double lost = 0;                   ///< share of packets
     bool policed = false;              ///< no queue: what is too much is dropped
+    double marked = 0;                 ///< s: where the queue is longer senders give way, as to ECN's marks; 0: nobody
     // Who asks.
     bool limited = true;               ///< somebody waits
     double asked = 1e12;               ///< bit/s that servers could send
@@ -55,7 +56,10 @@ struct Site {
         }
         const double wanted = std::min(capacity.rate() / 8 * Seconds(base + Allowed), asked / 8 * Seconds(base));
         const double missing = wanted - onTheWay() - back;
-        queue += std::max(0.0, back + (missing > 0 ? missing * Seconds(Tick) / Seconds(base) : missing));
+        double sent = std::max(0.0, back + (missing > 0 ? missing * Seconds(Tick) / Seconds(base) : missing));
+        if (marked > 0)
+            sent = std::min(sent, std::max(0.0, rate / 8 * (Seconds(Tick) + marked) - queue));
+        queue += sent;
         const double left = std::min(queue, rate / 8 * Seconds(Tick));
         const double before = queue;
         queue = std::min(queue - left, policed ? 0 : room * 10e6 / 8);
@@ -102,7 +106,7 @@ struct Site {
 
     bool gave(const CapacityReason why) const
     {
-        const auto &changes = capacity.report().changes;
+        const auto changes = capacity.report().changes;
         return std::any_of(changes.begin(), changes.end(), [&](const auto &c) { return c.why == why; });
     }
 };
@@ -326,6 +330,43 @@ TEST(Capacity, AShortBufferHidesItsQueueAndDeliveryBoundsIt)
     EXPECT_LT(site.highest, 1.06 * 10e6);
 }
 
+TEST(Capacity, WhereMarksKeepTheQueueShortItIsAFifthTooHighAtMost)
+{
+    Site site;
+    site.marked = 0.005;
+    site.run(20);
+    site.run(300);
+    EXPECT_GT(site.lowest, 0.95 * 10e6);
+    EXPECT_LT(site.highest, 1.2 * 10e6) << "a fifth beyond what came last as it grew";
+    EXPECT_GT(site.carried, 0.98 * 10e6);
+}
+
+TEST(Capacity, UploadsAloneSayNothingOfTheDownlink)
+{
+    Site site;
+    site.run(20);
+    const double before = site.capacity.rate();
+    site.limited = false;
+    site.asked = 0.3e6; // acknowledgements, behind a second of a full uplink
+    site.longer = Second;
+    site.run(120);
+    EXPECT_EQ(site.lowest, before);
+}
+
+TEST(Capacity, ABurstOfOnesOwnUploadsDoesNotLast)
+{
+    for (const double burst : {0.5, 2.0, 5.0, 20.0}) {
+        Site site;
+        site.run(20);
+        const double before = site.capacity.rate();
+        site.longer = 600 * Ms;
+        site.run(burst);
+        site.longer = 0;
+        site.run(5);
+        EXPECT_GT(site.capacity.rate(), 0.9 * before) << "s " << burst;
+    }
+}
+
 TEST(Capacity, WithoutRoundTripsWhatTheLinkBringsIsBelieved)
 {
     Site site;
@@ -397,6 +438,21 @@ TEST(Capacity, AQueueThatNobodyWaitsBehindMakesTheWindowTightOnceInARoundTrip)
     site.limited = true;
     site.run(1);
     EXPECT_FALSE(site.capacity.tight());
+}
+
+TEST(Capacity, TellsWhatItWasForMostOfTheTimeInWhichSomebodyWaited)
+{
+    Site site;
+    site.run(20);
+    site.run(600);
+    site.rate = 2e6;
+    site.run(300);
+    site.limited = false; // and what is believed at night is not known
+    site.run(3600);
+    const auto report = site.capacity.report();
+    EXPECT_NEAR(report.known, 920, 5);
+    EXPECT_NEAR(report.mostly, 2e6, 0.2e6);
+    EXPECT_NEAR(report.half, 10e6, 1e6);
 }
 
 TEST(Capacity, TellsItsLastChangesAndWhatItSaw)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-sim-access: the field trial's HTTP/1 cells in seconds. A row for each run, then the means over the seeds.
+/// msfrs-sim-access: the field trial's HTTP/1 cells in seconds. A row for each run, then the means over the seeds. With
+/// show=trace what C does, for the trial's own link.
 #include "plugin/number.h"
 #include "sim/access/recorded.h"
 #include "sim/access/run.h"
@@ -31,7 +32,7 @@ struct Wanted {
     RunParams run;
     std::vector<std::string> arms = {"msfrs"};
     uint32_t seeds = 1;
-    bool course = false;
+    bool course = false, traceAlone = false;
     std::string recorded;
     std::vector<std::string> classes = {"gold", "silver", "bronze"};
     std::vector<double> users = {4, 4, 4}, weights = {4, 2, 1};
@@ -206,6 +207,11 @@ const std::vector<Option> &Options()
          [](Wanted &w, const auto &, const auto &t) { w.run.config.admission = Plugin(t); }},
         {"plugins", "their folder, instead of the installed one",
          [](Wanted &w, const auto &, const auto &t) { w.run.config.pluginDir = t; }},
+        {"show", "trace: print what C does, lines of s and bit/s from then on, and run nothing; runs",
+         [](Wanted &w, const auto &n, const auto &t) {
+             if (t != "trace" && t != "runs")
+                 throw ConfigError(n + "=" + t + " is not allowed: wanted is trace or runs");
+             w.traceAlone = t == "trace"; }},
         {"course", "yes: print W, W+, U and C second by second; no", [](Wanted &w, const auto &n, const auto &t) {
              if (t != "yes" && t != "no")
                  throw ConfigError(n + "=" + t + " is not allowed: wanted is yes or no");
@@ -236,6 +242,8 @@ Wanted Parse(const int argc, char **const argv)
         throw ConfigError("users=, weights= and classes= have to name as many");
     if (run.workload.active.size() > wanted.users.size() || (run.workload.parts > 1 && wanted.users.size() != 3))
         throw ConfigError("workload=phases wants three classes");
+    if (wanted.traceAlone && run.trace.empty())
+        throw ConfigError("show=trace wants trace=");
     if (run.warmup >= run.seconds)
         throw ConfigError("warmup= has to be less than seconds=");
     run.workload.users.assign(wanted.users.begin(), wanted.users.end());
@@ -301,6 +309,12 @@ void PrintRow(const std::string &arm, const std::string &seed, const std::vector
     std::printf("\n");
 }
 
+void PrintTrace(const RunParams &run)
+{
+    for (const auto &step : MakeTrace(run.trace, run.rate, run.seconds, run.seed))
+        std::printf("%.3f %.0f\n", Seconds(step.at), step.rate);
+}
+
 void PrintRuns(const Wanted &wanted)
 {
     PrintHeader(wanted.users.size());
@@ -339,7 +353,11 @@ void PrintRuns(const Wanted &wanted)
 int main(const int argc, char **const argv)
 {
     try {
-        PrintRuns(Parse(argc, argv));
+        const auto wanted = Parse(argc, argv);
+        if (wanted.traceAlone)
+            PrintTrace(wanted.run);
+        else
+            PrintRuns(wanted);
     } catch (const std::exception &e) {
         std::fprintf(stderr, "msfrs-sim-access: %s\n", e.what());
         return 2;

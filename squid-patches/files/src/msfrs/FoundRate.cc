@@ -13,6 +13,7 @@
 #include "window/capacity.h"
 
 #include <ostream>
+#include <string>
 
 namespace msfrs::squid
 {
@@ -48,6 +49,18 @@ CheckFoundRate(const Configuration &config)
                           "which would look for it alone; use workers 1, or give a rate");
 }
 
+/// for who wants to set a rate: what there was nine tenths of the time, and half of it
+static std::string
+Advice(const CapacityReport &found)
+{
+    constexpr double Enough = 600; // s
+    if (found.known < Enough)
+        return "null";
+    return Quoted("rate=" + Fixed(found.mostly/1e3, 0) + "kbit was there nine tenths of the time and " +
+                  Fixed(found.half/1e3, 0) + "kbit half of it, of the " + Fixed(found.known/3600, 1) +
+                  " h of the last day in which somebody waited");
+}
+
 void
 PrintFoundRate(std::ostream &os, const CapacityReport &found, const msfrs_time now)
 {
@@ -59,6 +72,7 @@ PrintFoundRate(std::ostream &os, const CapacityReport &found, const msfrs_time n
        "    queue: " << (found.queue < 0 ? "null" : Fixed(found.queue, 4)) << " # at the provider, of late\n"
        "    longer: " << Fixed(found.ignored, 4) << " # what round trips are longer by that is no queue\n"
        "    out_of_order: " << Fixed(found.loss, 4) << " # share of packets of the last second; losses make that\n"
+       "    advice: " << Advice(found) << " # what to set who wants a fixed rate; null: too little was seen\n"
        "    # the latest last\n"
        "    changes:" << (found.changes.empty() ? " []\n" : "\n");
     for (const auto &change: found.changes) {
