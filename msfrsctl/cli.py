@@ -11,7 +11,7 @@ from .site import Site
 from .system import System
 from .text import safe
 
-COMMANDS = ('status', 'top', 'why', 'doctor', 'set', 'setup')
+COMMANDS = ('status', 'top', 'why', 'doctor', 'set', 'setup', 'report')
 PREFIX = '/opt/msfrs'
 
 
