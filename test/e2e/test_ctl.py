@@ -67,6 +67,9 @@ def test_why_now_and_afterwards(held, ctl):
     live = ctl.data('why', bronze)['live']
     assert [(row['class'], row['place'], row['of']) for row in live['requests']] == [('bronze', 1, 2), ('bronze', 2, 2)]
     assert 'places of the window are taken, by 1 of gold' in ctl('why', bronze)
+    first, second = (row['id'] for row in live['requests'])
+    assert first < second
+    assert [row['place'] for row in ctl.data('why', str(second))['live']['requests']] == [2]
     held.origin.open_gate('open')
     assert all(fetch.wait().good for fetch in held.waiting)
     held.gateway.rest()
@@ -75,6 +78,7 @@ def test_why_now_and_afterwards(held, ctl):
     rows = ctl.data('why', bronze)['log']['requests']
     assert len(rows) == 2 and all(row['wait'] > 0 and row['window_limit'] == 1 for row in rows)
     assert 'gold' in {row['class'] for row in ctl.data('why', bronze)['log']['behind']['classes']}
+    assert {row['id'] for row in rows} == {str(first), str(second)}, 'the same in access.log'
     assert ctl.data('why', rows[0]['id'])['log']['requests'] == [rows[0]]
     assert ctl.data('why', gold)['log']['requests'][0]['cls'] == 'gold'
     assert len(ctl.data('why', held.world.servers[0].v4)['log']['requests']) == 3
