@@ -85,7 +85,7 @@ std::vector<HeldReport> RequestScheduler::held(const size_t most, const msfrs_ti
                           : r->firstWait < 0                 ? HeldReport::What::Request
                                                              : HeldReport::What::Exchange;
         const auto waited = Seconds(std::max<msfrs_time>(now - r->waitingSince, 0));
-        all.push_back({flow.name(), flow.cls->name, r->owner->host(), waited, what});
+        all.push_back({flow.name(), flow.cls->name, r->owner->host(), waited, what, r->owner->id()});
     };
     std::for_each(self.waiting.begin(), end(self.waiting), add);
     std::for_each(self.paused.begin(), end(self.paused), add);

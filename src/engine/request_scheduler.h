@@ -66,6 +66,8 @@ public:
     virtual bool asked() const { return false; }
     /// For reports: the host that the client asked for; empty: not known.
     virtual std::string host() const { return {}; }
+    /// For reports: the number by which the host's log knows this request; 0: none.
+    virtual uint64_t id() const { return 0; }
 };
 
 struct ClassConfig {
@@ -141,6 +143,7 @@ struct HeldReport {
     std::string user, className, host;
     double waited = 0;                ///< s, so far
     What what = What::Request;
+    uint64_t id = 0;                  ///< RequestOwner::id()
 };
 const char *HeldText(HeldReport::What);
 

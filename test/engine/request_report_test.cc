@@ -79,6 +79,7 @@ TEST_F(ReportTest, WhoIsHeldTheLongestFirst)
     }
     EXPECT_EQ(s->held(2, clock.now()).size(), 2u);
     EXPECT_EQ(s->held(2, clock.now()).front().host, "host of b");
+    EXPECT_EQ(s->held(2, clock.now()).front().id, 7u);
     EXPECT_TRUE(s->held(0, clock.now()).empty());
 }
 

@@ -26,6 +26,7 @@ public:
     bool silent(msfrs_time now) override;
     bool asked() const override;
     std::string host() const override { return "host of " + name; }
+    uint64_t id() const override { return 7; }
 
     std::string name;
     Request *request = nullptr;

@@ -322,10 +322,11 @@ PrintHeld(std::ostream &os, const std::vector<HeldReport> &held)
 {
     os << "# who waits for a turn now, the longest first, at most " << MostHeld << ". request: has had none yet.\n"
        "# exchange: a later one of a connection that is kept. response: paused between two quanta.\n"
+       "# id: %master_xaction of logformat\n"
        "held:" << (held.empty() ? " []\n" : "\n");
     for (const auto &h: held) {
         os << "  - {user: " << Quoted(h.user) << ", class: " << Quoted(h.className) << ", host: " << Quoted(h.host) <<
-           ", waited: " << Fixed(h.waited, 3) << ", what: " << HeldText(h.what) << "}\n";
+           ", waited: " << Fixed(h.waited, 3) << ", what: " << HeldText(h.what) << ", id: " << h.id << "}\n";
     }
 }
 

@@ -409,6 +409,13 @@ Ticket::host() const
     return request_ ? request_->url.host() : "";
 }
 
+/// as %master_xaction of logformat
+uint64_t
+Ticket::id() const
+{
+    return request_ && request_->masterXaction ? request_->masterXaction->id.value : 0;
+}
+
 /// While paused: all that is still to be read, or as much as ever will be, waits in the kernel.
 void
 Ticket::noteRestArrived()

@@ -133,6 +133,7 @@ private:
     PathSample path(msfrs_time) override { return reading_.path(TheGateway()->readings); }
     bool asked() const override { return exchange_.state() == Exchange::State::Asked; }
     std::string host() const override;
+    uint64_t id() const override;
 
     HttpRequestPointer request_;
     AccessLogEntryPointer al_;

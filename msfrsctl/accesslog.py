@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""access.log: lines by the logformat of squid.conf, and a search backward from the end, bounded in time."""
+import os
+import re
+from dataclasses import dataclass
+
+from .errors import CtlError
+
+BLOCK = 1 << 20
+#: Bytes of the longest line that is looked at; Squid's own limit for a URL is 8 KB.
+LONGEST = 1 << 16
+#: What Squid knows without a logformat line.
+BUILT_IN = {'squid': '%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt',
+            'common': '%>a %[ui %[un [%tl] "%rm %ru HTTP/%rv" %>Hs %<st %Ss:%Sh'}
+CODE = re.compile(r'''%(?:%|(?P<quoting>["'\[#/]?)[-0]?(?P<width>\d*)(?:\.\d+)?(?:\{[^}]*\})?'''
+                  r'(?P<code>(?:[a-z_]+::)?[<>]?[A-Za-z_]+))')
+#: Codes that tell something of a wait; the log with most of them is read.
+TELLING = {'msfrs::class', 'msfrs::wait', 'msfrs::user', 'tr', 'ssl::>sni', 'master_xaction'}
+#: Ends of the names of the file and of the one that it was rotated to.
+OLDER = ('', '.0', '.1')
+
+
+@dataclass(frozen=True)
+class Log:
+    """An access_log of squid.conf: its file and how its lines are read."""
+    path: str
+    format: str
+
+    @property
+    def explains(self):
+        """Whether its lines say how a request was scheduled."""
+        return '%msfrs::class' in self.format and '%msfrs::wait' in self.format
+
+
+def log_of(conf):
+    """The access_log whose lines say most of scheduling. A CtlError if none is a file."""
+    formats = {line.words[0]: line.text.split(None, 2)[2] for line in conf.all('logformat') if len(line.words) > 1}
+    logs = []
+    for line in conf.all('access_log'):
+        kind, separator, path = line.words[0].partition(':') if line.words else ('', '', '')
+        if not separator or kind not in ('stdio', 'daemon'):
+            kind, path = 'daemon', line.words[0] if line.words else ''
+        if not path.startswith('/'):
+            continue
+        named = line.option('logformat') or next((word for word in line.words[1:2] if '=' not in word), 'squid')
+        logs.append(Log(path, formats.get(named) or BUILT_IN.get(named) or ''))
+    if not logs:
+        raise CtlError(f'{conf.path} has no access_log that is a file; add one, as in '
+                       f'access_log stdio:/var/log/msfrs/access.log logformat=msfrs')
+    return max(logs, key=lambda log: len(TELLING & set(pattern(log.format)[1])))
+
+
+def pattern(format):
+    """A compiled pattern of a line, with a group for each code, and the codes in their order."""
+    codes, parts, at = [], [], 0
+    for code in CODE.finditer(format):
+        parts.append(re.escape(format[at:code.start()]))
+        at = code.end()
+        if code['code'] is None:
+            parts.append('%')
+            continue
+        # What is padded begins with blanks; what is quoted may have blanks inside.
+        parts.append((r' *' if code['width'] else '') + (r'(.*?)' if code['quoting'] or '{' in code[0] else r'(\S*)'))
+        codes.append(code['code'])
+    parts.append(re.escape(format[at:]))
+    return re.compile(''.join(parts)), codes
+
+
+class Reader:
+    """Makes records of lines. Times in seconds, sizes in bytes; None: not logged, or `-`."""
+
+    def __init__(self, format):
+        self._pattern, self._codes = pattern(format)
+
+    def __call__(self, line):
+        """A record, or None if the line is not of this format. line: bytes."""
+        match = self._pattern.fullmatch(line.decode(errors='replace').rstrip('\r'))
+        if not match:
+            return None
+        found = {code: None if value == '-' else value for code, value in zip(self._codes, match.groups())}
+        return Record.of(found)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A transaction as access.log has it."""
+    ended: float | None         #: seconds since 1970
+    took: float | None
+    client: str | None
+    user: str | None            #: as msfrs counts
+    login: str | None
+    method: str | None
+    url: str | None
+    host: str | None            #: the server's name, from SNI where there is one
+    status: str | None
+    result: str | None          #: TCP_MISS and its like
+    bytes: int | None           #: that users were charged; else what was sent to the client
+    cls: str | None             #: None: was not scheduled
+    wait: float | None          #: before it went out; None: it never did
+    total_wait: float | None
+    exchanges: int | None
+    exchange_wait: float | None
+    quanta: int | None
+    window: float | None
+    window_limit: float | None
+    refusal: str | None
+    id: str | None
+
+    @classmethod
+    def of(cls, found):
+        stamp = found.get('ts')
+        part = found.get('tu')
+        ended = _number(stamp)
+        if ended is not None and part:
+            ended += (_number(part) or 0) / 10 ** len(part)
+        url = found.get('ru') or found.get('>ru')
+        name = found.get('ssl::>sni')
+        return cls(ended, _ms(found.get('tr')), found.get('>a'),
+                   found.get('msfrs::user') or found.get('un') or found.get('>a'), found.get('un'),
+                   found.get('rm'), url, name or host_of(url), found.get('>Hs'), found.get('Ss'),
+                   _whole(found.get('msfrs::bytes') or found.get('<st')), found.get('msfrs::class'),
+                   _ms(found.get('msfrs::wait')), _ms(found.get('msfrs::total_wait')),
+                   _whole(found.get('msfrs::exchanges')), _ms(found.get('msfrs::exchange_wait')),
+                   _whole(found.get('msfrs::quanta')), _number(found.get('msfrs::window')),
+                   _number(found.get('msfrs::window_limit')), found.get('msfrs::refusal'),
+                   found.get('master_xaction'))
+
+    @property
+    def began(self):
+        """When the request arrived, or None."""
+        return None if self.ended is None or self.took is None else self.ended - self.took
+
+    def about(self, name):
+        """Whether a user, host (or the domain it is in), URL or transaction has this name."""
+        if name in (self.user, self.client, self.login, self.id):
+            return True
+        host, lower = (self.host or '').lower(), name.lower()
+        return bool(host) and (host == lower or host.endswith('.' + lower)) or '/' in name and name in (self.url or '')
+
+
+def host_of(url):
+    """The host of a URL, or of HOST:PORT as CONNECT has it."""
+    if not url:
+        return None
+    rest = url.partition('://')[2] if '://' in url else url
+    rest = rest.partition('/')[0].partition('?')[0].rpartition('@')[2]
+    if rest.startswith('['):
+        return rest[1:].partition(']')[0]
+    return rest.rpartition(':')[0] if ':' in rest else rest
+
+
+def _number(text):
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def _whole(text):
+    return int(text) if text and text.isdigit() else None
+
+
+def _ms(text):
+    number = _number(text)
+    return None if number is None else number / 1000
+
+
+def blocks(path, end=None, size=BLOCK):
+    """(offset, bytes) of whole lines, the last ones first. A line longer than LONGEST is left out."""
+    with open(path, 'rb') as file:
+        end = os.fstat(file.fileno()).st_size if end is None else end
+        carry = b''
+        while end > 0:
+            start = max(0, end - size)
+            data = os.pread(file.fileno(), end - start, start) + carry
+            end, carry = start, b''
+            if start:
+                first = data.find(b'\n') + 1
+                carry, data, start = data[:first], data[first:], start + first
+                if not first:
+                    carry, data = data, b''
+                if len(carry) > LONGEST:
+                    carry = b'\n'
+            yield start, data
+
+
+@dataclass
+class Found:
+    """What a search had: records with the offsets of their lines and the files they are in, newest first."""
+    hits: list
+    reached: float | None = None    #: the time of the oldest line that was looked at
+    whole: bool = True              #: everything since `since` was looked at
+    file: str | None = None
+
+
+def search(log, name, since, most, clock, until):
+    """The newest `most` records about a name that ended after `since`, from the file and the one it was rotated to;
+    stops when clock() is past `until`. Raises OSError if the log cannot be read."""
+    from urllib.parse import quote      # here, as it takes as long to import as a hundred thousand lines to search
+    reader, found = Reader(log.format), Found([])
+    needles = {needle.encode() for needle in (name, name.lower(), quote(name))}
+    for suffix in OLDER:
+        path = log.path + suffix
+        if suffix and not os.path.exists(path):
+            continue
+        for offset, data in blocks(path):
+            for at in sorted(_lines_with(data, needles), reverse=True):
+                end = data.find(b'\n', at)
+                record = reader(data[at:end if end >= 0 else len(data)])
+                if record and record.about(name) and (record.ended or since) >= since:
+                    found.hits.append((record, path, offset + at))
+                    if len(found.hits) == most:
+                        found.reached, found.whole = record.ended, False
+                        return found
+            first = reader(data[:max(data.find(b'\n'), 0)])
+            if first and first.ended is not None:
+                found.reached = first.ended
+                if first.ended < since:
+                    return found
+            if clock() > until:
+                found.whole = False
+                return found
+    return found
+
+
+def _lines_with(data, needles):
+    """Where lines begin that have one of the needles."""
+    begins = set()
+    for needle in needles:
+        at = data.find(needle)
+        while at >= 0:
+            begins.add(data.rfind(b'\n', 0, at) + 1)
+            after = data.find(b'\n', at)
+            at = data.find(needle, after) if after >= 0 else -1
+    return begins
+
+
+def served_while(log, record, path, offset, most=2000):
+    """Records that were in service at some time while this one waited: those that had gone out before it did and had
+    not ended when it arrived. Looks at `most` lines before and after; returns (records, whether that was all)."""
+    if record.began is None or record.wait is None:
+        return [], True
+    reader, begin, out = Reader(log.format), record.began, record.began + record.wait
+    found, seen = [], 0
+
+    def take(line):
+        other = reader(line)
+        if other and other.began is not None and other.cls and other.wait is not None and \
+                other.began + other.wait < out and other.ended > begin:
+            found.append(other)
+        return other
+    whole = False
+    for _, data in blocks(path, end=offset):
+        for line in reversed(data.splitlines()):
+            seen += 1
+            other = take(line)
+            whole = bool(other and other.ended is not None and other.ended < begin)
+            if whole or seen == most:
+                break
+        else:
+            continue
+        break
+    else:
+        whole = True
+    with open(path, 'rb') as file:
+        file.seek(offset)
+        file.readline(LONGEST)
+        for _ in range(most):
+            line = file.readline(LONGEST)
+            if not line:
+                break
+            take(line.rstrip(b'\n'))
+    return found, whole

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Takes addresses and names out of texts, the same one always by the same stand-in.
+
+Addresses keep their prefixes in common: two that agreed in n bits do so afterwards, so networks and their members can
+still be told. Each bit is flipped by a keyed hash of the bits before it (Xu et al., "Prefix-preserving IP address
+anonymization", 2002); the key is random and forgotten. Names keep how many labels they have in common.
+"""
+import hashlib
+import hmac
+import ipaddress
+import re
+import secrets
+
+#: In this order; what comes first takes the text.
+TOKENS = re.compile(r'''
+    (?P<url>\b[A-Za-z][A-Za-z0-9+.-]*://(?:[^\s/@"']*@)?(?P<host>\[[0-9a-fA-F:.]+\]|[^\s/:?"']+)(?P<port>:\d+)?
+        (?P<rest>[/?][^\s"']*)?) |
+    (?P<path>(?<![\w/.])/[\w.@+-]+(?:/[\w.@+*-]+)+/?) |
+    (?P<mail>[\w.+-]+@[\w-]+(?:\.[\w-]+)+) |
+    (?P<mac>(?<![\w:])[0-9a-fA-F]{2}(?:[:-][0-9a-fA-F]{2}){5}(?![\w:])) |
+    (?P<v6>(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,8}(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{0,4})(?:/\d{1,3})?(?![\w:])) |
+    (?P<v4>(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?!\w|\.\d)) |
+    (?P<name>(?<![\w-])\.?[A-Za-z0-9_](?:[\w-]*\.)+[A-Za-z][\w-]*[A-Za-z])''', re.VERBOSE)
+#: Ends of file names, none of which is a top-level domain.
+FILES = ('conf', 'log', 'pem', 'pid', 'sock', 'service', 'timer', 'documented', 'html', 'json', 'yaml', 'txt',
+         'default')
+HOME = re.compile(r'^/home/[^/]+')
+#: Paths that are of the system and not of a URL.
+SYSTEM = re.compile(r'/(etc|usr|opt|var|run|proc|sys|dev|tmp|home|root|srv|lib\w*|s?bin)/')
+#: Directives whose values are secret, or patterns of what users do, or names.
+SECRET = re.compile(r'^(\s*(?:cachemgr_passwd|auth_param|external_acl_type|cache_mgr|visible_hostname|unique_hostname|'
+                    r'hostname_aliases|append_domain|sslpassword_program|acl\s+\S+\s+(?:\w*_regex|browser|'
+                    r'referer_regex|proxy_auth|ident|ext_user|snmp_community|user_cert|ca_cert|note|req_header|'
+                    r'rep_header))\s+)(.*)$',
+                    re.MULTILINE)
+LOGIN = re.compile(r'\b((?:login|password|community)=)\S+')
+
+
+class Anonymiser:
+    """words: further names to be replaced wherever they stand alone (logins, this machine's name)."""
+
+    def __init__(self, words=(), key=None):
+        self._key = key or secrets.token_bytes(32)
+        self._labels, self._users, self._mails, self._addresses = {}, {}, {}, {}
+        self._words = None
+        known = sorted({word for word in words if word}, key=len, reverse=True)
+        if known:
+            self._words = re.compile(r'(?<![\w.@-])(?:' + '|'.join(map(re.escape, known)) + r')(?![\w@-]|\.\w)')
+
+    def text(self, text):
+        """The text without addresses and names."""
+        text = TOKENS.sub(self._token, text)
+        return self._words.sub(lambda match: self._user(match[0]), text) if self._words else text
+
+    def squid_conf(self, text):
+        """The same for lines of squid.conf, where values that are secret go as well."""
+        return self.text(LOGIN.sub(r'\1...', SECRET.sub(r'\1...', text)))
+
+    def _token(self, match):
+        return getattr(self, f'_{match.lastgroup}')(match)
+
+    def _url(self, match):
+        host = match['host']
+        said = f'[{self.address(host[1:-1])}]' if host.startswith('[') else self.host(host)
+        scheme = match['url'].partition('://')[0]
+        return f'{scheme}://{said}{match["port"] or ""}{"/..." if match["rest"] else ""}'
+
+    def _path(self, match):
+        return HOME.sub('/home/...', match[0]) if SYSTEM.match(match[0]) else '/...'
+
+    def _mail(self, match):
+        user, _, domain = match[0].partition('@')
+        return f'{self._mails.setdefault(user, f"mail{len(self._mails) + 1}")}@{self.host(domain)}'
+
+    def _mac(self, match):
+        return '02:' + ':'.join(f'{byte:02x}' for byte in self._hash(match[0].lower().replace('-', ':').encode())[:5])
+
+    def _v6(self, match):
+        return self.address(match[0])
+
+    _v4 = _v6
+
+    def _name(self, match):
+        # A file, or a sysctl.
+        return match[0] if match[0].rpartition('.')[2] in FILES or match[0].startswith('net.') else self.host(match[0])
+
+    def host(self, name):
+        """The stand-in of a host name or address: each label by its own, so that domains stay domains."""
+        try:
+            ipaddress.ip_address(name)
+            return self.address(name)
+        except ValueError:
+            pass
+        if name == 'localhost':
+            return name
+        labels = [label for label in name.lower().split('.') if label]
+        said = '.'.join(self._labels.setdefault(label, f'n{len(self._labels) + 1}') for label in labels)
+        return f'{"." if name.startswith(".") else ""}{said}.test'
+
+    def address(self, text):
+        """The stand-in of an address or network; what is no address, and the loopback, stay."""
+        try:
+            network = ipaddress.ip_interface(text)
+        except ValueError:
+            return text
+        if network.ip.is_loopback or network.ip.is_unspecified:
+            return text
+        if text not in self._addresses:
+            size, value, said = network.max_prefixlen, int(network.ip), 0
+            length = network.network.prefixlen if '/' in text else size
+            for bit in range(length):
+                prefix = value >> (size - bit)
+                flip = self._hash(b'%d %d %d' % (size, bit, prefix))[0] & 1
+                said = said << 1 | (value >> (size - 1 - bit) & 1) ^ flip
+            made = ipaddress.ip_address((said << size - length).to_bytes(size // 8, 'big'))
+            self._addresses[text] = f'{made}/{length}' if '/' in text else str(made)
+        return self._addresses[text]
+
+    def _user(self, name):
+        return self._users.setdefault(name, f'user{len(self._users) + 1}')
+
+    def _hash(self, data):
+        return hmac.new(self._key, data, hashlib.sha256).digest()
+
+    def leaks(self, text):
+        """Addresses and names that were replaced somewhere and are still in a text."""
+        names = [*self._users, *(address.partition('/')[0] for address in self._addresses)]
+        stand_ins = {address.partition('/')[0] for address in self._addresses.values()}
+        return [name for name in names if name not in stand_ins and
+                re.search(rf'(?<![\w.:@-]){re.escape(name)}(?![\w.:@-])', text)]

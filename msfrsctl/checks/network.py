@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The access link's interface, and how users' traffic gets to Squid."""
+import json
+import re
+
+from . import ERROR, NOTE, OK, WARNING, Finding
+from ..units import rate_of
+
+
+#: Seconds of a round trip to a server that is far away; what msfrs_link assumes of those that it does not know.
+FAR = 0.3
+
+
+def interface_name(site):
+    """The interface= of msfrs_link, or None."""
+    line = site.conf.last('msfrs_link')
+    return line.option('interface') if line else None
+
+
+def interface(site):
+    """Whether the downlink's interface is there, up, and the one that the default route goes out of."""
+    name = interface_name(site)
+    if site.conf.last('msfrs_link') is None:
+        return
+    if name is None:
+        yield Finding(WARNING, 'msfrs_link has no interface=, so traffic that does not pass through Squid is not seen',
+                      'add interface=NAME, the interface at which the downlink arrives')
+        return
+    there = {link['ifname']: link for link in _ip(site, '-d', 'link', 'show')}
+    if name not in there:
+        others = ' '.join(other for other in there if other != 'lo')
+        yield Finding(ERROR, f'msfrs_link names interface {name}, which is not there; there are: {others}',
+                      f'correct it in {site.conf.last("msfrs_link").where}')
+        return
+    flags = there[name].get('flags', [])
+    if 'LOOPBACK' in flags:
+        yield Finding(ERROR, f'interface {name} is the loopback: no downlink arrives there',
+                      'name the interface of the access link')
+    elif 'UP' not in flags or 'LOWER_UP' not in flags:
+        yield Finding(ERROR, f'interface {name} is down', f'check the cable; ip link set {name} up')
+    if there[name].get('master'):
+        yield Finding(WARNING, f'interface {name} is a port of {there[name]["master"]}',
+                      f'use interface={there[name]["master"]}, whose counter has all its traffic')
+    routes = [route for family in ('-4', '-6') for route in _ip(site, family, 'route', 'show', 'default')]
+    devices = sorted({route['dev'] for route in routes if 'dev' in route})
+    if devices and name not in devices:
+        yield Finding(WARNING, f'the default route goes out of {" ".join(devices)}, not of {name}',
+                      'interface= must be the one at which the downlink arrives')
+    elif not devices:
+        yield Finding(ERROR, 'there is no default route', 'set one; see ip route')
+    inside = site.interception.get('inside', '').replace(',', ' ').split()
+    if name in inside:
+        yield Finding(ERROR, f'{name} is both the interface of the downlink and where the users are',
+                      f'correct msfrs_link, or inside in {site.interception_conf}')
+    yield Finding(OK, f'the downlink arrives at {name}')
+
+
+def _ip(site, *words):
+    """What `ip -j` prints, parsed; [] if it fails."""
+    done = site.system.run('ip', '-j', *words)
+    try:
+        return json.loads(done.out or '[]') if done else []
+    except ValueError:
+        return []
+
+
+def offloads(site):
+    """Large receive offload merges packets that a router must forward."""
+    name = interface_name(site)
+    if name is None:
+        return
+    done = site.system.run('ethtool', '-k', name)
+    if not done:
+        yield Finding(NOTE, f'offloads of {name} are not known ({done.err.strip() or "ethtool failed"})',
+                      'apt install ethtool')
+        return
+    if re.search(r'^large-receive-offload: on', done.out, re.MULTILINE):
+        yield Finding(WARNING, f'large receive offload is on at {name}: what it joins cannot be forwarded, and round '
+                      f'trips are seen wrong', f'ethtool -K {name} lro off')
+    else:
+        yield Finding(OK, f'no large receive offload at {name}')
+
+
+def interception(site):
+    """Whether users' connections are sent to Squid, and to ports that it has."""
+    if site.iptables_script is None or not site.system.exists(site.interception_conf):
+        yield Finding(NOTE, 'msfrs-iptables is not set up: only browsers that are told to use the proxy are scheduled',
+                      f'msfrsctl setup, or write {site.interception_conf}')
+        return
+    done = site.system.run(site.iptables_script, 'check', '--config', site.interception_conf)
+    if done.code == 1:
+        for line in done.out.splitlines():
+            yield Finding(ERROR, f'interception: {line}', f'{site.iptables_script} up')
+    elif done.code:
+        yield Finding(ERROR, f'interception cannot be checked: {done.err.strip() or done.code}',
+                      f'correct {site.interception_conf}')
+    else:
+        yield Finding(OK, done.out.strip().partition(': ')[2] or 'interception is in place')
+    yield from _ports(site)
+    if site.interception.get('quic') == 'allow':
+        yield Finding(NOTE, 'QUIC is let through, so HTTP/3 is not scheduled',
+                      f'quic = reject in {site.interception_conf}')
+    if site.interception.get('ipv6') == 'no' and _ip(site, '-6', 'route', 'show', 'default'):
+        yield Finding(WARNING, 'IPv6 users pass Squid by, as interception has ipv6 = no',
+                      f'ipv6 = yes in {site.interception_conf}')
+
+
+def _ports(site):
+    mode = site.interception.get('mode', 'redirect')
+    key, word, default = (('tproxy-ports', 'tproxy', '3131 3132') if mode == 'tproxy' else
+                          ('redirect-ports', 'intercept', '3129 3130'))
+    wanted = site.interception.get(key, default).replace(',', ' ').split()
+    taken = site.interception.get('intercept', '80 443')
+    for directive, port, of in zip(('http_port', 'https_port'), wanted, ('80', '443')):
+        has = [line for line in site.conf.all(directive)
+               if word in line.words and line.words[0].rpartition(':')[2] == port]
+        if of in taken and not has:
+            yield Finding(ERROR, f'port {of} is sent to {port}, but squid.conf has no {directive} {port} {word}',
+                          f'add that line, or change {key} in {site.interception_conf}')
+
+
+def ipv6(site):
+    """A gateway with IPv6 must forward it."""
+    text = site.system.read('/proc/sys/net/ipv6/conf/all/forwarding')
+    default = _ip(site, '-6', 'route', 'show', 'default')
+    if text is None:
+        yield Finding(NOTE, 'this kernel runs without IPv6')
+    elif default and text.strip() == '0':
+        yield Finding(WARNING, 'there is an IPv6 default route, but IPv6 is not forwarded: users have IPv4 only',
+                      'sysctl -w net.ipv6.conf.all.forwarding=1')
+    else:
+        yield Finding(OK, 'IPv6 is forwarded' if default else 'no IPv6 default route')
+
+
+def rate(site):
+    """The configured rate beside what the link carried while requests waited."""
+    for report in site.reports:
+        if not report['scheduling']:
+            continue
+        configured, found = report['link']['rate'], report['link'].get('auto')
+        if found:
+            yield Finding(OK, f'the rate was found: {configured / 1e6:.3g} Mbit/s')
+            continue
+        peaks = [entry['utilisation'] for entry in report['window']['history'] if entry['full']]
+        if len(peaks) < 5:
+            yield Finding(NOTE, 'requests did not wait for long lately, so the rate cannot be compared with what the '
+                          'link carries', 'run msfrsctl doctor again while the link is busy')
+            continue
+        peak = max(peaks)
+        if peak < 0.9:
+            yield Finding(WARNING, f'rate={configured / 1e6:.3g}Mbit, but while requests waited the link carried at '
+                          f'most {peak:.0%} of it: the queue is at the provider',
+                          f'msfrsctl set rate {configured * peak * 0.98 / 1e6:.3g}Mbit, or rate=auto')
+        elif peak > 1.02:
+            yield Finding(WARNING, f'rate={configured / 1e6:.3g}Mbit, but the link carried {peak:.0%} of it',
+                          f'msfrsctl set rate {configured * peak * 0.98 / 1e6:.3g}Mbit, if the link always carries it')
+        else:
+            yield Finding(OK, f'the link carries the configured {configured / 1e6:.3g} Mbit/s (peak {peak:.0%})')
+        queue = report['window'].get('queue')
+        if queue is not None and queue > 0.15:
+            yield Finding(WARNING, f'{queue * 1000:.0f} ms of packets stand at the provider',
+                          'lower rate=, or see what other traffic fills the link')
+
+
+def buffers(site):
+    """Whether the kernel lets one connection have a window that fills the link."""
+    line = site.conf.last('msfrs_link')
+    said = line and (line.option('max') if line.option('rate') == 'auto' else line.option('rate'))
+    bits = rate_of(said) if said else None
+    if bits is None:
+        return
+    wanted = int(bits / 8 * FAR)
+    said = site.system.read('/proc/sys/net/core/rmem_max')
+    if said is None:
+        return
+    if int(said) < wanted:
+        yield Finding(WARNING, f'net.core.rmem_max is {int(said)}: one response from a server {FAR:g} s away cannot '
+                      f'fill a link of {bits / 1e6:.3g} Mbit/s', f'sysctl -w net.core.rmem_max={wanted}')
+    else:
+        yield Finding(OK, 'net.core.rmem_max is large enough')

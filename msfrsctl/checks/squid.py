@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Squid: its configuration, what it logged, its version and the advisories that reach it."""
+import os
+import re
+
+from . import ERROR, NOTE, OK, WARNING, Finding
+from .advisories import ADVISORIES
+from .. import accesslog
+
+#: Bytes of the end of cache.log that are read.
+TAIL = 1 << 18
+#: Warnings of cache.log that are shown, the latest.
+MOST = 5
+
+
+def configuration(site):
+    """What `squid -k parse` says."""
+    done = site.control('parse')
+    fatal = re.findall(r'FATAL: (?!Bungled)(.*)', done.err) or re.findall(r'FATAL: (.*)', done.err)
+    if not done:
+        yield Finding(ERROR, f'squid.conf is refused: {(fatal or [done.err.strip()[-200:] or "no reason given"])[0]}',
+                      'correct it; the running Squid goes on with what it has')
+    for line in re.findall(r'WARNING: (.*msfrs.*)', done.err):
+        yield Finding(WARNING, line)
+    toggle = site.conf.last('msfrs')
+    if toggle is None or toggle.words != ('on',):
+        yield Finding(ERROR, 'msfrs is off: nothing is scheduled', 'msfrs on, with msfrs_link and msfrs_class')
+    elif done:
+        yield Finding(OK, f'{site.conf_path} is accepted')
+
+
+def running(site):
+    """Whether Squid runs and schedules."""
+    for report in site.reports:
+        if not report['scheduling']:
+            yield Finding(ERROR, f'the running Squid schedules nothing: {report.get("holding", "")}',
+                          'squid -k reconfigure, if squid.conf has msfrs on')
+        else:
+            yield Finding(OK, f'Squid runs and schedules; holding: {report["holding"]}')
+            if report['link']['interface'] and not report['link']['metered']:
+                yield Finding(WARNING, 'the counter of the interface is not used', 'see the findings about interface')
+
+
+def access_log(site):
+    """Whether access.log can answer msfrsctl why."""
+    log = accesslog.log_of(site.conf)
+    if not log.explains:
+        yield Finding(NOTE, f'{log.path} does not say why a request was held',
+                      'use logformat msfrs of the example squid.conf')
+    else:
+        yield Finding(OK, f'{log.path} says why requests were held')
+
+
+def cache_log(site):
+    """The latest warnings of msfrs."""
+    path = site.conf.value('cache_log', None)
+    text = site.system.tail(path, TAIL) if path else None
+    if text is None:
+        return
+    said = re.findall(r'\| ((?:WARNING|ERROR): msfrs.*)', text)
+    for line in list(dict.fromkeys(reversed(said)))[:MOST]:
+        yield Finding(NOTE if line.startswith('WARNING') else WARNING, f'{os.path.basename(path)}: {line}')
+    if not said:
+        yield Finding(OK, f'{path} has no warnings of msfrs')
+
+
+def version(site):
+    """Whether Squid is patched, and which advisories are not fixed in it."""
+    done = site.system.run(site.squid, '-v')
+    number = re.search(r'Version (\d+(?:\.\d+)+)', done.out)
+    if not number:
+        yield Finding(ERROR, f'{site.squid} does not tell its version', 'say where Squid is with --squid PROGRAM')
+        return
+    if '--with-msfrs' not in done.out:
+        yield Finding(ERROR, f'{site.squid} {number[1]} was built without msfrs', 'install squid-msfrs')
+    revision = site.squid_revision
+    yield Finding(OK, f'Squid {revision or number[1]}')
+    open_ = 0
+    for advisory in ADVISORIES:
+        state = advisory.state(number[1], revision, site.conf, done.out)
+        if state is None:
+            continue
+        open_ += 1
+        yield state
+    if revision is None and not number[1].startswith('7'):
+        yield Finding(NOTE, "which of Debian's revisions Squid was built from is not known, so advisories may be shown "
+                      'that it has fixed', 'build it with squid-patches/build, or install squid-msfrs')
+    if not open_:
+        yield Finding(OK, 'no known advisory is open')

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrsctl set: changes the rate, a class's weight, or gives one user a boost, while Squid runs and for a time."""
+import ipaddress
+import re
+import time
+from dataclasses import asdict
+
+from .. import text
+from ..errors import WRONG, CtlError
+from ..own import Change, OwnFile, path_of
+from ..units import NUMBER, rate_of, time_of
+
+HELP = 'change rate, weight or one user\'s class for a time, while Squid runs'
+MAC = re.compile(r'[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}')
+LOGIN = re.compile(r'[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}')
+FORMS = 'rate 18Mbit; weight gold=8; boost 10.20.1.7'
+
+
+def arguments(parser):
+    parser.add_argument('what', nargs='?', choices=('rate', 'weight', 'boost'), help='without it, changes are listed')
+    parser.add_argument('value', nargs='?', metavar='VALUE', help=f'as in: {FORMS}')
+    parser.add_argument('--for', dest='lasts', metavar='TIME', help='how long, such as 30min or 2d (1h)')
+    parser.add_argument('--keep', action='store_true', help='until --undo')
+    parser.add_argument('--class', dest='cls', metavar='NAME', help='boost: the class (the one with the most weight)')
+    parser.add_argument('--weight', metavar='N', help='boost: a class of its own with this weight')
+    parser.add_argument('--undo', metavar='ID|all', help='take a change back')
+    parser.add_argument('--expire', action='store_true', help='take back what has expired; a timer calls this')
+
+
+def gather(options, site):
+    _check(options)
+    if options.expire and not _included(site):
+        return {'file': None, 'changes': [], 'undone': [], 'notes': []}
+    path = path_of(site)
+    with site.system.lock(site.conf.directory):
+        own, undone, notes, now = OwnFile(site, path), [], [], site.system.now()
+        for change in sorted(own.changes().values(), key=lambda change: -change.id):
+            asked = options.undo in ('all', str(change.id))
+            if not asked and (change.until is None or change.until > now):
+                continue
+            try:
+                own.undo(next(index for index, other in own.changes().items() if other.id == change.id), change)
+                undone.append(change)
+            except CtlError as problem:     # one that cannot be taken back must not keep the others
+                if asked:
+                    raise
+                notes.append(str(problem))
+        if options.undo and options.undo != 'all' and str(options.undo) not in {str(change.id) for change in undone}:
+            raise CtlError(f'there is no change {options.undo}; msfrsctl set lists them')
+        made = _make(options, site, own, now) if options.what else None
+        if undone or made:
+            notes += [note for note in [own.apply()] if note]
+        return {'file': path, 'changes': [asdict(change) for change in own.changes().values()],
+                'made': made and asdict(made), 'undone': [asdict(change) for change in undone], 'notes': notes,
+                'now': now}
+
+
+def _included(site):
+    try:
+        return bool(path_of(site))
+    except CtlError:
+        return False
+
+
+def _check(options):
+    """Whether the words go together."""
+    if options.what and not options.value:
+        raise CtlError(f'set {options.what} needs a value, as in: {FORMS}', WRONG)
+    if options.what and (options.undo or options.expire):
+        raise CtlError('give a change, --undo or --expire: one of them', WRONG)
+    if options.lasts and options.keep:
+        raise CtlError('--for and --keep: one of them', WRONG)
+    if (options.cls or options.weight) and options.what != 'boost' or options.cls and options.weight:
+        raise CtlError('--class and --weight are for boost, and one of them', WRONG)
+
+
+def _make(options, site, own, now):
+    until = None if options.keep else now + time_of(options.lasts or '1h')
+    change = Change(own.new_id(), options.what, '', '', options.value, until)
+    {'rate': _rate, 'weight': _weight, 'boost': _boost}[options.what](options, site, own, change)
+    return change
+
+
+def _rate(options, site, own, change):
+    if rate_of(options.value) is None or rate_of(options.value) < 1000:
+        raise CtlError(f"rate '{options.value}' must be a number and bit, kbit, Mbit or Gbit, such as 18Mbit", WRONG)
+    line = site.conf.last('msfrs_link')
+    if line and line.option('rate') == 'auto':
+        raise CtlError(f'{line.where}: with rate=auto the rate is found; change min= and max= there')
+    own.set_option('msfrs_link', None, 'rate', options.value, change)
+
+
+def _weight(options, site, own, change):
+    del site
+    name, _, weight = options.value.partition('=')
+    if not name or not _is_weight(weight):
+        raise CtlError(f"weight '{options.value}' must be CLASS=N, N from 0.001 to 10000, such as gold=8", WRONG)
+    change.of, change.now = name, weight
+    own.set_option('msfrs_class', name, 'weight', weight, change)
+
+
+def _is_weight(text_):
+    return bool(re.fullmatch(NUMBER, text_)) and 0.001 <= float(text_) <= 10000
+
+
+def _boost(options, site, own, change):
+    user, acl = options.value, f'msfrsctl_boost_{change.id}'
+    lines = [f'acl {acl} {acl_of(user, site.conf)}']
+    own_lines = [line for line in site.conf.lines if line.name == 'msfrs_access']
+    include = site.conf.lines.index(site.conf.covers(own.path))
+    early = next((line for line in own_lines if site.conf.lines.index(line) < include), None)
+    if early:
+        raise CtlError(f'{early.where}: this msfrs_access line comes before {own.path} is included, and would win; '
+                       f'move the line {site.conf.covers(own.path).text} above it')
+    for other in own.changes().values():
+        if other.what == 'boost' and other.of == user:
+            raise CtlError(f'{user} has a boost already; first: msfrsctl set --undo {other.id}')
+    classes = {line.words[0]: line.option('weight') for line in site.conf.all('msfrs_class') if line.words}
+    if options.weight:
+        if not _is_weight(options.weight):
+            raise CtlError(f"--weight '{options.weight}' must be from 0.001 to 10000", WRONG)
+        name = f'msfrsctl-boost-{change.id}'
+        lines.append(f'msfrs_class {name} weight={options.weight}')
+    else:
+        name = options.cls or max(classes, key=lambda cls: float(classes[cls] or 0), default='')
+        if name not in classes:
+            raise CtlError(f"class '{name}' is unknown; known are {', '.join(classes) or 'none'}", WRONG)
+    lines.append(f'msfrs_access {name} allow {acl}')
+    change.of, change.now = user, name
+    own.add_block(lines, change)
+
+
+def acl_of(user, conf):
+    """Type and value of an ACL that a user matches, by what msfrs_user takes for one."""
+    try:
+        return f'src {ipaddress.ip_network(user, strict=False)}'
+    except ValueError:
+        pass
+    if MAC.fullmatch(user):
+        return f'arp {user}'
+    if not LOGIN.fullmatch(user):
+        raise CtlError(f"user '{user}' must be an address, a network, a hardware address or a login of letters, "
+                       f"digits and ._@+-", WRONG)
+    if not conf.all('auth_param'):
+        raise CtlError(f"user '{user}' is no address, and squid.conf has no auth_param by which there could be logins")
+    return f'proxy_auth {user}'
+
+
+def show(data):
+    lines = [f'note: {text.safe(note, 400)}' for note in data['notes']]
+    lines += [f'undone: {_said(change)}' for change in data['undone']]
+    for change in data['changes']:
+        left = 'until it is undone' if change['until'] is None else \
+            f'until {time.strftime("%Y-%m-%d %H:%M", time.localtime(change["until"]))} ' \
+            f'({text.duration(change["until"] - data["now"])})'
+        lines.append(f'{change["id"]}: {_said(change)}, {left}')
+    return '\n'.join(lines or ['nothing is changed'])
+
+
+def _said(change):
+    if change['what'] == 'boost':
+        return f'{text.safe(change["of"])} is in class {text.safe(change["now"])}'
+    of = f' of {text.safe(change["of"])}' if change['of'] else ''
+    return f'{change["what"]}{of} is {text.safe(change["now"])} instead of {text.safe(change["was"])}'

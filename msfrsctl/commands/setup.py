@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrsctl setup: asks what it cannot see, writes squid.conf's part, interception and uplink, checks, and starts."""
+import dataclasses
+import os
+
+from .. import answers as questions
+from .. import text, written
+from ..answers import Answers, Class
+from ..checks import ERROR, WARNING
+from ..errors import FAILED, WRONG, CtlError
+from ..journal import Journal
+from ..own import OwnFile, included, why_refused
+from ..squidconf import SquidConf
+from .doctor import findings
+
+HELP = 'configure and start everything, or take it back'
+ASKED = {'outside': 'Interface of the access link', 'inside': 'Interfaces of the users', 'users': "Users' networks",
+         'rate': 'Rate of the downlink, a little less rather than more (such as 20Mbit, or auto)'}
+UNITS = ('msfrs-squid', 'squid')
+CERTIFICATE = 'msfrsctl-intercept.pem'
+#: What doctor says of these is told at the end.
+LOOKED_AT = ('interface', 'interception', 'ipv6', 'buffers', 'clock', 'rights')
+
+
+def arguments(parser):
+    parser.add_argument('--yes', action='store_true', help='ask nothing: take what was given and what is seen')
+    parser.add_argument('--answers', metavar='FILE', help='lines NAME = VALUE, names as of these options')
+    for name, what in (('outside', 'interface of the access link'), ('inside', 'interfaces of the users'),
+                       ('users', "the users' networks"), ('rate', 'of the downlink, or auto'),
+                       ('min', 'with rate auto'), ('max', 'with rate auto'),
+                       ('uplink', 'its rate, if msfrs-edge is to schedule it'),
+                       ('mode', 'redirect (default) or tproxy'), ('quic', 'reject (default) or allow')):
+        parser.add_argument(f'--{name}', help=what)
+    parser.add_argument('--class', dest='cls', action='append', metavar='NAME=WEIGHT[=NETWORK,...]',
+                        help='again for each class; the one without networks is the default')
+    parser.add_argument('--replace', action='store_true', help='also replace files that msfrsctl did not write')
+    parser.add_argument('--no-start', action='store_true', help='write and check, but start nothing')
+    parser.add_argument('--print', action='store_true', help='print what would be written, and change nothing')
+    parser.add_argument('--undo', action='store_true', help='take back all that setup did')
+
+
+def gather(options, site):
+    if options.undo:
+        return _undo(options, site)
+    found = _answers(options, site)
+    files = _files(found, site)
+    if options.print:
+        return {'answers': dataclasses.asdict(found), 'would_write': files, 'done': [], 'notes': []}
+    if site.system.euid():
+        raise CtlError('setup needs root: sudo msfrsctl setup')
+    site.need_squid()
+    journal = Journal(site)
+    _may_write(options, site, journal, files)
+    done, notes = [], []
+    try:
+        _certificate(site, journal, done)
+        for path, body in files.items():
+            journal.write(path, body)
+            done.append(f'wrote {path}')
+        parsed = site.control('parse')
+        if not parsed:
+            raise CtlError(f'Squid refuses the configuration: {why_refused(parsed)}', FAILED)
+        if not options.no_start:
+            _start(site, journal, found, done, notes)
+            site.look_again()
+            notes += [f'{row["what"]}; {row["do"]}' for row in findings(site, LOOKED_AT)
+                      if row['level'] in (ERROR, WARNING)]
+    except CtlError as problem:
+        back = journal.roll_back()
+        raise CtlError(f'{problem}; taken back: {", ".join(what for what, was in back if was)}', problem.code) from None
+    return {'answers': dataclasses.asdict(found), 'done': done, 'notes': notes, 'journal': journal.path}
+
+
+def _answers(options, site):
+    """All Answers, checked: flags before the file, before what is seen; the rest is asked for."""
+    given = {}
+    if options.answers:
+        body = site.system.read(options.answers)
+        if body is None:
+            raise CtlError(f'cannot read {options.answers}', WRONG)
+        given = questions.read_file(options.answers, body)
+    seen = questions.seen(site.system)
+    values = {}
+    for field in dataclasses.fields(Answers):
+        if field.name == 'classes':
+            continue
+        value = getattr(options, field.name) or given.get(field.name)
+        if value is None and field.name in ASKED:
+            value = seen.get(field.name, '')
+            if not options.yes:
+                value = site.system.ask(ASKED[field.name], value)
+            if not value:
+                raise CtlError(f'{field.name} is not known: give --{field.name}', WRONG)
+        if value is not None:
+            values[field.name] = ' '.join(value.replace(',', ' ').split())
+    classes = [questions.class_of(said) for said in options.cls or given.get('class') or ()]
+    if not classes and not options.yes:
+        while said := site.system.ask('Class as NAME=WEIGHT=NETWORK,NETWORK; empty when there are no more', ''):
+            classes.append(questions.class_of(said))
+    if all(cls.networks for cls in classes):
+        classes.append(Class('users', '1', []))
+    found = Answers(**values, classes=classes)
+    found.check()
+    return found
+
+
+def _files(found, site):
+    """{path: text} of all that is to be written."""
+    conf = SquidConf(site.system, site.conf_path) if site.system.exists(site.conf_path) else None
+    directory = os.path.dirname(os.path.abspath(site.conf_path))
+    own = included(conf, site.system) if conf else None
+    files = {}
+    if own is None:
+        own = os.path.join(directory, 'msfrsctl.conf')
+        files[site.conf_path] = (f'include {own}\n{site.system.read(site.conf_path)}' if conf
+                                 else written.WHOLE.format(own=own))
+    others = None
+    if conf:
+        others = conf
+        others.lines = [line for line in conf.lines if line.file != own]
+        taken = next((line for line in others.lines if line.name.startswith('msfrs')), None)
+        if taken:
+            raise CtlError(f'{taken.where} has {taken.name}: remove the msfrs lines from squid.conf, which setup '
+                           f'writes into {own}')
+    files[own] = written.squid_part(found, others, f'{directory}/{CERTIFICATE}',
+                                    f'{site.log_directory()}/msfrs-access.log')
+    files[site.interception_conf] = written.iptables_conf(found)
+    if found.uplink:
+        files[site.edge_conf] = written.edge_conf(found)
+        files[site.edge_iptables_conf] = written.edge_iptables_conf(found)
+    # squid.conf takes in the file: it comes last.
+    return {path: files[path] for path in sorted(files, key=lambda path: path == site.conf_path)}
+
+
+def _may_write(options, site, journal, files):
+    """Asks before a file is replaced that we did not write, or refuses."""
+    for path, body in files.items():
+        before = site.system.read(path)
+        if before is None or before == body or journal.wrote(path) or options.replace:
+            continue
+        what = f'put "{body.partition(chr(10))[0]}" before the first line of {path}' if body.endswith(before) else \
+            f'replace {path}'
+        if options.yes and body.endswith(before):
+            continue        # nothing of it is lost, and --yes is what was asked
+        if options.yes or site.system.ask(f'May setup {what}? (yes or no)', 'no') != 'yes':
+            raise CtlError(f'{path} is there and not of msfrsctl: move it away, or let it be replaced with --replace '
+                           f'(setup --undo brings it back)')
+
+
+def _certificate(site, journal, done):
+    path = os.path.join(os.path.dirname(os.path.abspath(site.conf_path)), CERTIFICATE)
+    if site.system.exists(path):
+        return
+    made = site.system.run('openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '3650', '-subj',
+                           '/CN=gateway', '-keyout', '/dev/stdout', '-out', '/dev/stdout')
+    if not made or 'PRIVATE KEY' not in made.out:
+        raise CtlError(f'no certificate could be made: {made.err.strip()[-200:] or "openssl failed"}', FAILED)
+    journal.write(path, made.out, 0o640)
+    user = site.squid_user
+    if site.system.ids(user):
+        site.system.run('chgrp', user, path)
+    done.append(f'made {path}')
+
+
+def _start(site, journal, found, done, notes):
+    systemd = site.system.exists('/run/systemd/system')
+    unit = next((name for name in UNITS if systemd and site.system.run('systemctl', 'cat', f'{name}.service')), None)
+    if unit:
+        _do(site, journal, done, ('systemctl', 'enable', unit), ())
+        _do(site, journal, done, ('systemctl', 'reload-or-restart', unit), ('systemctl', 'restart', unit), after=True)
+        timer = 'msfrsctl-expire.timer'
+        if site.system.run('systemctl', 'cat', timer):
+            _do(site, journal, done, ('systemctl', 'enable', '--now', timer),
+                ('systemctl', 'disable', '--now', timer))
+    elif site.control('check'):
+        _do(site, journal, done, (site.squid, '-f', site.conf_path, '-k', 'reconfigure'),
+            (site.squid, '-f', site.conf_path, '-k', 'reconfigure'), after=True)
+    else:
+        _do(site, journal, done, (site.squid, '-f', site.conf_path),
+            (site.squid, '-f', site.conf_path, '-k', 'shutdown'))
+    if unit and site.system.run('systemctl', 'cat', 'msfrs-iptables.service'):
+        _do(site, journal, done, ('systemctl', 'enable', '--now', 'msfrs-iptables'),
+            ('systemctl', 'disable', '--now', 'msfrs-iptables'))
+    elif site.iptables_script:
+        _do(site, journal, done, (site.iptables_script, 'up', '--config', site.interception_conf),
+            (site.iptables_script, 'down'))
+    else:
+        notes.append('msfrs-iptables is not installed: browsers must be told to use the proxy')
+    if found.uplink:
+        if unit and site.system.run('systemctl', 'cat', 'msfrs-edge.service'):
+            _do(site, journal, done, ('systemctl', 'enable', '--now', 'msfrs-edge', 'msfrs-edge-iptables'),
+                ('systemctl', 'disable', '--now', 'msfrs-edge', 'msfrs-edge-iptables'))
+        else:
+            notes.append(f'start msfrs-edge {site.edge_conf} and msfrs-edge-iptables up: there is no unit of it')
+
+
+def _do(site, journal, done, command, undo, after=False):
+    ran = site.system.run(*command, timeout=120)
+    if not ran:
+        raise CtlError(f'{" ".join(command)}: {ran.err.strip()[-300:] or f"exit code {ran.code}"}', FAILED)
+    if undo:
+        journal.started(undo, after)
+    done.append(' '.join(command))
+
+
+def _undo(options, site):
+    journal = Journal(site)
+    if not journal:
+        raise CtlError('setup has nothing to take back')
+    if site.system.euid():
+        raise CtlError('setup --undo needs root')
+    if site.system.exists(site.conf_path) and (own := included(site.conf, site.system)) and site.system.exists(own):
+        OwnFile(site, own).undo_all()       # or it would not be as setup left it
+    back = journal.undo(force=options.replace)
+    return {'done': [what for what, was in back if was],
+            'notes': [f'not done: {what}' for what, was in back if not was]}
+
+
+def show(data):
+    if 'would_write' in data:
+        return '\n'.join(f'# ---- {path}\n{body}' for path, body in data['would_write'].items())
+    return '\n'.join([*(text.safe(line, 300) for line in data['done']),
+                      *(f'note: {text.safe(note, 300)}' for note in data['notes'])])

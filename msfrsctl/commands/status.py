@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrsctl status: whether requests are held and why, the link, the window, the classes."""
+from .. import text
+
+HELP = 'whether requests are held and why, the link, the window, the classes'
+
+
+def arguments(parser):
+    del parser
+
+
+def gather(options, site):
+    del options
+    return {'workers': site.manager.reports()}
+
+
+def show(data):
+    lines = []
+    for report in data['workers']:
+        if 'kid' in report:
+            lines.append(f'worker {report["kid"]}')
+        lines += _worker(report)
+    return '\n'.join(lines)
+
+
+def _worker(report):
+    if not report['scheduling']:
+        return [f'holding    {text.safe(report.get("holding", "no"), 200)}']
+    return [f'holding    {text.safe(report["holding"], 200)}', f'link       {link(report)}',
+            f'window     {window(report)}', '', *classes(report), *_refusals(report)]
+
+
+def link(report):
+    """The link in one line."""
+    said, window_ = report['link'], report['window']
+    line = f'{text.rate(said["rate"])} at {text.safe(said["interface"] or "no interface")}, ' \
+           f'{window_["utilisation"]:.0%} used'
+    if window_.get('own') is not None:
+        line += f' ({window_["own"]:.0%} by responses)'
+    if window_.get('queue') is not None:
+        line += f', {text.seconds(window_["queue"])} queue at the provider'
+    if not said['metered'] and said['interface']:
+        line += '; the interface is not there: bytes of responses are counted instead'
+    if found := said.get('auto'):
+        line += f'; rate found between {text.rate(found["min"])} and {text.rate(found["max"])}'
+    return line
+
+
+def window(report):
+    """The window in one line."""
+    said = report['window']
+    line = f'{said["outstanding"]:g} of {said["limit"]:.2f} places taken'
+    if said.get('changed'):
+        line += f'; changed {text.seconds(said["changed"]["ago"])} ago, because ' \
+                f'{text.safe(said["changed"]["because"], 200)}'
+    return line
+
+
+def classes(report):
+    """Lines of a table."""
+    rows = [(text.safe(row['name']) + (' (default)' if row['default'] else ''), f'{row["weight"]:g}', row['users'],
+             row['queued'], row['paused'], row['in_flight'], row['silent'], row['requests'],
+             text.amount(row['bytes'] + row['excess']), text.seconds(row['wait_p50']), text.seconds(row['wait_p95']))
+            for row in report['classes']]
+    return text.table(('class', 'weight', 'users', 'queued', 'paused', 'served', 'silent', 'requests', 'bytes',
+                       'wait p50', 'p95'), rows)
+
+
+def _refusals(report):
+    lines = []
+    for row in report['classes']:
+        said = [f'{count} {reason}' for reason, count in row['refused'].items() if count]
+        if said:
+            lines.append(f'refused    {text.safe(row["name"])}: {", ".join(said)}')
+    return lines

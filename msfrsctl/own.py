@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The file beside squid.conf that msfrsctl may write: what `setup` puts into it, and the changes of `set`.
+
+A change says of itself, in a comment above its lines, when it ends and what was there before. So configuration and
+state are replaced together, no state can be lost, and lines that an administrator writes into the file are kept.
+"""
+import contextlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+
+from .errors import FAILED, CtlError
+from .squidconf import logical_lines
+
+NAME = 'msfrsctl.conf'
+MARK = '# msfrsctl: '
+HEAD = ('# SPDX-License-Identifier: GPL-2.0-or-later\n'
+        '# Part of squid.conf. msfrsctl writes it; lines of yours are kept. The comments with { belong to changes of\n'
+        '# `msfrsctl set`, which takes them back.\n')
+
+
+@dataclass
+class Change:
+    """id: a number; what: rate, weight or boost; of: the class or user, '' for the rate; was, now: values; until:
+    seconds since 1970, None: until it is undone; lines: how many lines below the comment belong to it."""
+    id: int
+    what: str
+    of: str
+    was: str
+    now: str
+    until: float | None
+    lines: int = 1
+
+
+def path_of(site):
+    """Where the file is or would be; a CtlError if squid.conf includes no place for it."""
+    found = included(site.conf, site.system)
+    if found is None:
+        place = os.path.join(site.conf.directory, NAME)
+        raise CtlError(f'{site.conf_path} does not include a file of msfrsctl, so nothing can be set; put this line '
+                       f'before its first msfrs_ and http_access lines, after touch {place}: include {place}')
+    return found
+
+
+def included(conf, system):
+    """The place beside squid.conf or in conf.d that a SquidConf includes, the one where the file is first; or None."""
+    places = [place for place in (os.path.join(conf.directory, 'conf.d', NAME), os.path.join(conf.directory, NAME))
+              if conf.covers(place)]
+    return next((place for place in places if system.exists(place)), next(iter(places), None))
+
+
+class OwnFile:
+    """The lines of the file, changed in memory; `apply` puts them in place."""
+
+    def __init__(self, site, path):
+        self.path = path
+        self._site = site
+        self.before = site.system.read(path)
+        self.lines = (HEAD if self.before is None else self.before).splitlines()
+
+    def changes(self):
+        """The changes in force, by the place of their comments: {index: Change}."""
+        found = {}
+        for index, line in enumerate(self.lines):
+            if line.startswith(MARK + '{'):
+                try:
+                    found[index] = Change(**json.loads(line[len(MARK):]))
+                except (ValueError, TypeError):
+                    raise CtlError(f'{self.path}:{index + 1}: this comment is not as msfrsctl wrote it; put it right '
+                                   f'or remove it: {line}') from None
+        return found
+
+    def new_id(self):
+        return max((change.id for change in self.changes().values()), default=0) + 1
+
+    def set_option(self, directive, first, option, value, change):
+        """Gives an option of a directive's line another value. first: its first word, or None. change: a Change without
+        `was`, which is filled in. A change of the same option that is in force is replaced, and keeps its `was`."""
+        index = self._line(directive, first)
+        match = re.search(rf'(?<=\s){option}=(\S+)', self.lines[index])
+        if not match:
+            raise CtlError(f'{self.path}:{index + 1}: {directive} has no {option}= that could be changed')
+        change.was = match[1]
+        earlier = self.changes().get(index - 1)
+        self.lines[index] = self.lines[index][:match.start(1)] + value + self.lines[index][match.end(1):]
+        if earlier and (earlier.what, earlier.of) == (change.what, change.of):
+            change.was = earlier.was
+            change.id = earlier.id
+            self.lines[index - 1] = _comment(change)
+        else:
+            self.lines.insert(index, _comment(change))
+
+    def _line(self, directive, first):
+        """The index of a directive's line in this file; a CtlError if it is elsewhere."""
+        def fits(line):
+            return line.name == directive and (first is None or line.words[:1] == (first,))
+        here = [line for line in logical_lines(self.path, '\n'.join(self.lines)) if fits(line)]
+        if here:
+            return here[-1].number - 1
+        there = next((line for line in self._site.conf.lines if fits(line)), None)
+        if there:
+            raise CtlError(f'{there.where} has the line {there.text}; msfrsctl changes only {self.path}: move that '
+                           f'line there')
+        known = ', '.join(line.words[0] for line in self._site.conf.all(directive) if line.words)
+        raise CtlError(f'there is no line {directive}{" " + first if first else ""}'
+                       + (f'; there are: {known}' if first and known else ''))
+
+    def add_block(self, lines, change):
+        """Puts lines at the beginning, so that they come before others of the file."""
+        change.lines = len(lines)
+        at = next((index for index, line in enumerate(self.lines) if not line.startswith('#') or
+                   line.startswith(MARK)), len(self.lines))
+        self.lines[at:at] = [_comment(change), *lines]
+
+    def undo(self, index, change):
+        """Takes a change back; a CtlError if somebody has changed its lines since."""
+        below = self.lines[index + 1:index + 1 + change.lines]
+        if change.what == 'boost':
+            if not all(f'msfrsctl_boost_{change.id}' in line or f'msfrsctl-boost-{change.id} ' in line
+                       for line in below):
+                raise CtlError(self._changed(index))
+            del self.lines[index:index + 1 + change.lines]
+            return
+        option = change.what
+        match = re.search(rf'(?<=\s){option}=(\S+)', below[0]) if below else None
+        if not match or match[1] != change.now:
+            raise CtlError(self._changed(index))
+        self.lines[index + 1] = below[0][:match.start(1)] + change.was + below[0][match.end(1):]
+        del self.lines[index]
+
+    def undo_all(self):
+        """Takes all changes back that can be, and writes the file; Squid is not told."""
+        for change in sorted(self.changes().values(), key=lambda change: -change.id):
+            with contextlib.suppress(CtlError):
+                self.undo(next(index for index, other in self.changes().items() if other.id == change.id), change)
+        self._site.system.write(self.path, '\n'.join(self.lines) + '\n')
+
+    def _changed(self, index):
+        return (f'{self.path}:{index + 1}: the lines below this comment were changed by hand; remove the comment to '
+                f'keep them')
+
+    def apply(self):
+        """Writes the file, has Squid check all of its configuration, and tells the running one; puts the file back if
+        Squid refuses it. Returns a note for the user, or None."""
+        site = self._site
+        site.need_squid()
+        site.system.write(self.path, '\n'.join(self.lines) + '\n')
+        parsed = None
+        try:
+            parsed = site.control('parse')
+        finally:
+            if not parsed:
+                self._put_back()
+        if not parsed:
+            raise CtlError(f'Squid refuses this, and all is as it was: {why_refused(parsed)}', FAILED)
+        done = site.control('reconfigure')
+        if done:
+            return None
+        return f'the running Squid was not told ({why_refused(done)}); it reads this when it starts'
+
+    def _put_back(self):
+        if self.before is None:
+            self._site.system.remove(self.path)
+        else:
+            self._site.system.write(self.path, self.before)
+
+
+def why_refused(done):
+    """The sentence of a `squid -k` that failed."""
+    said = re.findall(r'(?:FATAL|ERROR): (?!Bungled)(.*)', done.err) or [line for line in done.err.splitlines() if line]
+    return said[0].strip() if said else f'exit code {done.code}'
+
+
+def _comment(change):
+    return MARK + json.dumps(asdict(change))

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where things are on this gateway, found when they are first asked for."""
+import contextlib
+import functools
+import os
+import re
+
+from .accesslog import log_of
+from .errors import CtlError
+from .manager import Manager, address_of, port_of
+from .squidconf import SquidConf
+
+#: Debian's places, after those below the prefix.
+DEBIAN_CONF, DEBIAN_SQUID, DEBIAN_SHARE = '/etc/squid/squid.conf', '/usr/sbin/squid', '/usr/share/msfrs'
+#: Where our other programs look for their configuration, and where msfrsctl keeps what it has to remember.
+ETC, STATE = '/etc/msfrs', '/var/lib/msfrs'
+
+
+class Site:
+    """options: squid_conf, squid, manager, etc, state, each None or as given; prefix: of the build."""
+
+    def __init__(self, options, system, prefix):
+        self.system = system
+        self.prefix = prefix
+        self._options = options
+        etc = options.etc or ETC
+        self.interception_conf = f'{etc}/iptables.conf'
+        self.edge_conf = f'{etc}/edge.conf'
+        self.edge_iptables_conf = f'{etc}/edge-iptables.conf'
+        self.journal_path = f'{options.state or STATE}/setup.json'
+
+    @functools.cached_property
+    def conf_path(self):
+        return self._options.squid_conf or self._first(f'{self.prefix}/etc/squid.conf', DEBIAN_CONF)
+
+    @functools.cached_property
+    def squid(self):
+        """Squid's program."""
+        return self._options.squid or self._first(f'{self.prefix}/sbin/squid', DEBIAN_SQUID)
+
+    @functools.cached_property
+    def conf(self):
+        return SquidConf(self.system, self.conf_path)
+
+    @functools.cached_property
+    def manager(self):
+        address = self._options.manager
+        return Manager(self.system, address_of(address, '--manager') if address else port_of(self.conf))
+
+    @functools.cached_property
+    def reports(self):
+        """mgr:msfrs, asked for once."""
+        return self.manager.reports()
+
+    @functools.cached_property
+    def share(self):
+        return self._first(f'{self.prefix}/share/msfrs', DEBIAN_SHARE)
+
+    @property
+    def iptables_script(self):
+        """The program, or None."""
+        path = f'{self.share}/iptables/msfrs-iptables'
+        return path if self.system.exists(path) else None
+
+
+    @property
+    def squid_user(self):
+        return self.conf.value('cache_effective_user', 'proxy') if self.system.exists(self.conf_path) else 'proxy'
+
+    def log_directory(self):
+        """Where a log of ours goes: beside those that are there, so that they are rotated together."""
+        if self.system.exists(self.conf_path):
+            with contextlib.suppress(CtlError):
+                return os.path.dirname(log_of(self.conf).path)
+        return self._first('/var/log/squid', '/var/log/msfrs', f'{self.prefix}/var/logs')
+
+    def look_again(self):
+        """Forgets what was read."""
+        for name in ('conf', 'manager', 'reports', 'interception'):
+            self.__dict__.pop(name, None)
+
+    @functools.cached_property
+    def interception(self):
+        """Options of msfrs-iptables as its file has them."""
+        text = self.system.read(self.interception_conf) or ''
+        lines = (line.partition('#')[0].partition('=') for line in text.splitlines())
+        return {key.strip(): value.strip() for key, _, value in lines if value.strip()}
+
+    @functools.cached_property
+    def squid_revision(self):
+        """The revision of Debian's package that Squid was built from, or None: as squid-patches/build left it, or as
+        the package says."""
+        said = self.system.read(f'{self.share}/squid-revision')
+        if said is None:
+            done = self.system.run('dpkg-query', '-W', '-f', '${Version}', 'squid-msfrs')
+            said = done.out if done else ''
+        match = re.match(r'[0-9][0-9A-Za-z.+~-]*', said)
+        return match[0] if match else None
+
+    def need_squid(self):
+        if not self.system.exists(self.squid):
+            raise CtlError(f'no program {self.squid}; say where Squid is with --squid PROGRAM')
+
+    def control(self, command):
+        """Runs `squid -k COMMAND`; what Squid says is its answer. A CtlError if the program is not there."""
+        self.need_squid()
+        return self.system.run(self.squid, '-f', self.conf_path, '-k', command)
+
+    def _first(self, *paths):
+        return next((path for path in paths if self.system.exists(path)), paths[-1])

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All that msfrsctl asks of the machine, in one object, so that tests can put another in its place."""
+import contextlib
+import fcntl
+import grp
+import os
+import pwd
+import select
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+from .errors import WRONG, CtlError
+
+#: Bytes of the largest answer that is read; a report of ten thousand users has less than one million.
+LARGEST = 16 << 20
+#: How text files are opened.
+AS_IT_IS = {'encoding': 'utf-8', 'errors': 'surrogateescape', 'newline': ''}
+#: Exit code of a program that is not there, as a shell has it.
+MISSING = 127
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left: exit code, stdout, stderr."""
+    code: int
+    out: str = ''
+    err: str = ''
+
+    def __bool__(self):
+        return self.code == 0
+
+
+@dataclass(frozen=True)
+class Stat:
+    """Of a file."""
+    mode: int
+    uid: int
+    gid: int
+
+    def allows(self, who, bit):
+        """Whether a user may read (4) or write (2); who: (uid, set of gids)."""
+        shift = 6 if who[0] == self.uid else 3 if self.gid in who[1] else 0
+        return who[0] == 0 or bool(self.mode >> shift & bit)
+
+
+def _private(path, flags):
+    """For open(): nobody else may read what is being written."""
+    return os.open(path, flags, 0o600)
+
+
+class System:
+    now = staticmethod(time.time)               #: seconds since 1970
+    monotonic = staticmethod(time.monotonic)
+    sleep = staticmethod(time.sleep)
+    euid = staticmethod(os.geteuid)
+
+    def key(self, seconds):
+        """Waits, and returns a key that was pressed meanwhile, or ''."""
+        if not sys.stdin.isatty():
+            self.sleep(seconds)
+            return ''
+        ready, _, _ = select.select([sys.stdin], [], [], seconds)
+        return os.read(sys.stdin.fileno(), 1).decode(errors='replace') if ready else ''
+
+    def run(self, *argv, timeout=30, input=None):
+        """Runs a program, with C's messages and the system's directories in its path."""
+        environment = {**os.environ, 'LC_ALL': 'C',
+                       'PATH': f'{os.environ.get("PATH", "/usr/bin:/bin")}:/usr/sbin:/sbin'}
+        try:
+            done = subprocess.run([str(word) for word in argv], input=input, capture_output=True, text=True,
+                                  errors='replace', timeout=timeout, env=environment, check=False,
+                                  stdin=None if input is not None else subprocess.DEVNULL)
+        except FileNotFoundError:
+            return Done(MISSING, '', f'{argv[0]}: not found')
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return Done(MISSING, '', str(problem))
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def read(self, path):
+        """The text of a file, or None if it cannot be read. `write` gives back the same bytes, whatever they are."""
+        try:
+            with open(path, **AS_IT_IS) as file:
+                return file.read()
+        except OSError:
+            return None
+
+    def tail(self, path, most):
+        """The last `most` bytes of a file as text, or None."""
+        try:
+            with open(path, 'rb') as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+                return file.read(most).decode(errors='replace')
+        except OSError:
+            return None
+
+    def stat(self, path):
+        """A Stat, or None."""
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        return Stat(found.st_mode & 0o7777, found.st_uid, found.st_gid)
+
+    def ids(self, user):
+        """(uid, set of gids) of a user, or None."""
+        try:
+            found = pwd.getpwnam(user)
+        except KeyError:
+            return None
+        return found.pw_uid, {found.pw_gid} | {group.gr_gid for group in grp.getgrall() if user in group.gr_mem}
+
+    def exists(self, path):
+        return os.path.exists(path)
+
+    def write(self, path, text, mode=None):
+        """Puts a whole file in place at once, owner and mode as those of the file before it; mode: of a new one."""
+        path = os.path.realpath(path)       # a link stays one
+        made = os.path.join(os.path.dirname(path), f'.{os.path.basename(path)}.{os.getpid()}')
+        try:
+            before = os.stat(path) if os.path.exists(path) else None
+            try:
+                with open(made, 'x', **AS_IT_IS, opener=_private) as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                    os.fchmod(file.fileno(), before.st_mode & 0o7777 if before else mode or 0o644)
+                    if before and self.euid() == 0:
+                        os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.replace(made, path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(made)
+                raise
+        except OSError as problem:
+            raise CtlError(f'cannot write {path}: {problem.strerror}; run msfrsctl as root') from None
+
+    def make_directory(self, path):
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as problem:
+            raise CtlError(f'cannot make {path}: {problem.strerror}; run msfrsctl as root') from None
+
+    def ask(self, question, default):
+        """What the user says, or the default."""
+        print(f'{question} [{default}]: ' if default else f'{question}: ', end='', file=sys.stderr, flush=True)
+        said = sys.stdin.readline()
+        if not said:
+            raise CtlError('nobody answers; give all with flags, and --yes', WRONG)
+        return said.strip() or default
+
+    def remove(self, path):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+    @contextlib.contextmanager
+    def lock(self, directory):
+        """Nobody else changes what is in a directory meanwhile, if they ask as well."""
+        try:
+            held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as problem:
+            raise CtlError(f'cannot open {directory}: {problem.strerror}') from None
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(held)
+
+    def fetch(self, host, port, path, timeout=5.0):
+        """(status, body) of an HTTP request. Raises OSError. (http.client alone would take as long to import.)"""
+        until = self.monotonic() + timeout
+        with socket.create_connection((host, port), timeout) as connection:
+            connection.sendall(f'GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n'.encode())
+            answer = bytearray()
+            while len(answer) < LARGEST:
+                left = until - self.monotonic()
+                if left <= 0:
+                    raise TimeoutError(f'no whole answer within {timeout:g} s')
+                connection.settimeout(left)
+                piece = connection.recv(1 << 16)
+                if not piece:
+                    break
+                answer += piece
+        head, _, body = bytes(answer).partition(b'\r\n\r\n')
+        words = head.split(None, 2)
+        if len(words) < 2 or not words[0].startswith(b'HTTP/') or not words[1].isdigit():
+            raise OSError('what answers there does not speak HTTP')
+        return int(words[1]), body.decode(errors='replace')

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A gateway that is not there: files in a directory, and answers of programs and of Squid as the test wants them."""
+import io
+import json
+import pathlib
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from msfrsctl.cli import main  # noqa: E402 (needs the path above)
+from msfrsctl.system import Done, MISSING, Stat, System  # noqa: E402
+
+#: What mgr:msfrs said while gold's first user was served and two others waited behind it.
+BUSY = (HERE / 'busy.yaml').read_text()
+OFF = 'scheduling: false\nholding: no, because msfrs is off\n'
+#: As in the example squid.conf, with the user.
+FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::wait '
+          '%msfrs::total_wait %msfrs::quanta %msfrs::window/%msfrs::window_limit %msfrs::refusal')
+NOW = 1_800_000_000.0
+
+
+class Machine(System):
+    """A System whose programs and Squid answer what `programs` ({words they begin with: Done, text or a function}) and
+    `pages` ({action: text, status or OSError}) say. Files are in `files` and below the test's directory."""
+
+    def __init__(self, root):
+        self.root = root
+        self.programs, self.pages, self.ran, self.files = {}, {'msfrs': BUSY}, [], {}
+        self.time, self.user, self.asked = NOW, 0, []
+        self.stats, self.users, self.keys, self.questions, self.answers = {}, {}, [], [], []
+
+    def now(self):
+        return self.time
+
+    def monotonic(self):
+        return self.time
+
+    def sleep(self, seconds):
+        self.time += seconds
+
+    def euid(self):
+        return self.user
+
+    def key(self, seconds):
+        self.time += seconds
+        return self.keys.pop(0) if self.keys else ''
+
+    def run(self, *argv, timeout=30, input=None):
+        words = ' '.join(str(word) for word in argv)
+        self.ran.append(words)
+        for begin, answer in sorted(self.programs.items(), key=lambda pair: -len(pair[0])):
+            if words.startswith(begin):
+                answer = answer(words) if callable(answer) else answer
+                return answer if isinstance(answer, Done) else Done(0, answer)
+        return Done(MISSING, '', f'{argv[0]}: not found')
+
+    def read(self, path):
+        return super().read(path) if self._ours(path) else self.files.get(str(path))
+
+    def exists(self, path):
+        return super().exists(path) if self._ours(path) else str(path) in self.files
+
+    def tail(self, path, most):
+        return super().tail(path, most) if self._ours(path) else self.files.get(str(path), '')[-most:] or None
+
+    def _ours(self, path):
+        return str(path).startswith(str(self.root))
+
+    def write(self, path, text, mode=None):
+        if self._ours(path):
+            super().write(path, text, mode)
+        else:
+            self.files[str(path)] = text
+
+    def remove(self, path):
+        if self._ours(path):
+            super().remove(path)
+        else:
+            self.files.pop(str(path), None)
+
+    def make_directory(self, path):
+        if self._ours(path):
+            super().make_directory(path)
+
+    def ask(self, question, default):
+        self.questions.append(question)
+        return self.answers.pop(0) or default
+
+    def stat(self, path):
+        return self.stats.get(str(path)) or (Stat(0o644, 0, 0) if str(path) in self.files else super().stat(path))
+
+    def ids(self, user):
+        return self.users.get(user)
+
+    def fetch(self, host, port, path, timeout=5.0):
+        self.asked.append((host, port, path))
+        answer = self.pages.get(path.rpartition('/')[2], 404)
+        if isinstance(answer, OSError):
+            raise answer
+        return (answer, '') if isinstance(answer, int) else (200, answer)
+
+
+class Gateway:
+    """A Machine with a squid.conf, and msfrsctl run on it."""
+
+    def __init__(self, root):
+        self.root = root
+        self.machine = Machine(root)
+        self.conf = root / 'squid.conf'
+        self.log = root / 'access.log'
+        self.squid = root / 'squid'
+        self.squid.write_text('')
+        self.configure()
+
+    def configure(self, *lines, format=FORMAT):
+        self.conf.write_text('\n'.join((
+            'http_port 3128', 'http_port 3129 intercept', f'logformat msfrs {format}',
+            f'access_log stdio:{self.log} logformat=msfrs', *lines)) + '\n')
+
+    def run(self, *argv):
+        """(exit code, stdout)."""
+        out = io.StringIO()
+        code = main([*argv, '--squid-conf', str(self.conf), '--squid', str(self.squid)], system=self.machine, out=out)
+        return code, out.getvalue()
+
+    def data(self, *argv):
+        """What --json prints, parsed."""
+        return json.loads(self.run(*argv, '--json')[1])
+
+
+@pytest.fixture
+def gateway(tmp_path):
+    return Gateway(tmp_path)

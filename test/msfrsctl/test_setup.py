@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrsctl setup: what is asked, what is written, and that all of it can be taken back."""
+import json
+
+import pytest
+
+from msfrsctl import answers
+from msfrsctl.errors import CtlError
+from msfrsctl.squidconf import SquidConf
+from msfrsctl.system import Done
+
+IPTABLES, JOURNAL, EDGE = '/etc/msfrs/iptables.conf', '/var/lib/msfrs/setup.json', '/etc/msfrs/edge.conf'
+SCRIPT = '/opt/msfrs/share/msfrs/iptables/msfrs-iptables'
+ADDRESSES = [{'ifname': 'lo', 'flags': ['LOOPBACK'], 'addr_info': [{'local': '127.0.0.1', 'prefixlen': 8}]},
+             {'ifname': 'eth1', 'addr_info': [{'local': '192.0.2.2', 'prefixlen': 24, 'scope': 'global'}]},
+             {'ifname': 'eth0', 'addr_info': [{'local': '10.20.0.1', 'prefixlen': 16, 'scope': 'global'},
+                                              {'local': '2001:db8::1', 'prefixlen': 64, 'scope': 'global'},
+                                              {'local': 'fe80::1', 'prefixlen': 64, 'scope': 'link'}]}]
+FLAGS = ('setup', '--yes', '--rate', '20Mbit', '--class', 'gold=4=10.20.1.0/24', '--class', 'bronze=1')
+
+
+@pytest.fixture
+def fresh(gateway):
+    """A machine with two interfaces, a Squid that does not run and accepts everything, and no squid.conf."""
+    gateway.conf.unlink()
+    gateway.own = gateway.root / 'msfrsctl.conf'
+    k = f'{gateway.squid} -f {gateway.conf}'
+    gateway.machine.programs.update({
+        'ip -j -4 route show default': json.dumps([{'dev': 'eth1'}]), 'ip -j addr show up': json.dumps(ADDRESSES),
+        'openssl req': '-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n', k: '', f'{k} -k check': Done(1),
+        SCRIPT: 'msfrs-iptables: up\n', 'chgrp': ''})
+    gateway.machine.users['proxy'] = (13, {13})
+    gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: ''})
+    return gateway
+
+
+def state(gateway):
+    """All files, those of the machine included."""
+    return {**gateway.machine.files, **{path.name: path.read_text() for path in gateway.root.iterdir()}}
+
+
+def test_from_nothing_and_back(fresh):
+    before = state(fresh)
+    code, said = fresh.run(*FLAGS)
+    assert code == 0, said
+    conf = SquidConf(fresh.machine, fresh.conf)
+    assert [line.text for line in conf.all('msfrs_link')] == ['msfrs_link rate=20Mbit interface=eth1']
+    assert [line.text for line in conf.all('msfrs_class')] == ['msfrs_class gold weight=4',
+                                                               'msfrs_class bronze weight=1 default']
+    assert [line.text for line in conf.all('msfrs_access')] == ['msfrs_access gold allow msfrs_class_gold']
+    assert conf.last('acl').name == 'acl' and conf.all('http_access')[-1].text == 'http_access deny all'
+    assert next(line for line in conf.all('acl') if line.words[0] == 'msfrs_users').words[2:] == ('10.20.0.0/16',
+                                                                                             '2001:db8::/64')
+    assert fresh.machine.files[IPTABLES].splitlines()[1:3] == ['inside = eth0', 'mode = redirect']
+    assert 'ipv6 = yes' in fresh.machine.files[IPTABLES] and EDGE not in fresh.machine.files
+    assert f'{fresh.squid} -f {fresh.conf}' in fresh.machine.ran
+    assert f'{SCRIPT} up --config {IPTABLES}' in fresh.machine.ran
+    assert fresh.machine.questions == []
+    assert fresh.run('set')[0] == 0, 'the file is included'
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert state(fresh) == before
+    assert fresh.machine.ran[-2:] == [f'{SCRIPT} down', f'{fresh.squid} -f {fresh.conf} -k shutdown']
+    assert fresh.run('setup', '--undo')[0] == 3, 'there is nothing left'
+
+
+def test_a_squid_conf_that_is_there_is_kept(fresh):
+    fresh.conf.write_text('http_port 3128\nacl old src 10.0.0.0/8\nhttp_access deny all\n')
+    before = state(fresh)
+    assert fresh.run(*FLAGS)[0] == 0
+    assert fresh.conf.read_text() == f'include {fresh.own}\n' + before['squid.conf']
+    assert 'http_port 3128\n' not in fresh.own.read_text(), 'it has that port'
+    assert fresh.run(*FLAGS)[0] == 0, 'once more'
+    assert fresh.conf.read_text().count('include') == 1
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert state(fresh) == before
+
+
+def test_bytes_of_others_are_kept(fresh):
+    old = b'# caf\xe9\r\nhttp_port 3128\n'
+    fresh.conf.write_bytes(old)
+    assert fresh.run(*FLAGS)[0] == 0
+    assert fresh.conf.read_bytes() == f'include {fresh.own}\n'.encode() + old
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert fresh.conf.read_bytes() == old
+
+
+def test_debians_directory_needs_no_change_of_squid_conf(fresh):
+    (fresh.root / 'conf.d').mkdir()
+    fresh.conf.write_text(f'include {fresh.root}/conf.d/*.conf\nhttp_access deny all\n')
+    assert fresh.run(*FLAGS)[0] == 0
+    assert fresh.conf.read_text().startswith(f'include {fresh.root}/conf.d/*.conf\nhttp')
+    assert 'msfrs on' in (fresh.root / 'conf.d/msfrsctl.conf').read_text()
+
+
+@pytest.mark.parametrize('path', [IPTABLES, 'own'])
+def test_files_of_others_are_not_replaced_unasked(fresh, capsys, path):
+    path = str(fresh.own) if path == 'own' else path
+    fresh.machine.write(path, '# mine\n')
+    before = state(fresh)
+    assert fresh.run(*FLAGS)[0] == 3
+    assert f'{path} is there and not of msfrsctl' in capsys.readouterr().err
+    assert state(fresh) == before and not any('openssl' in ran for ran in fresh.machine.ran)
+    assert fresh.run(*FLAGS, '--replace')[0] == 0
+    assert fresh.machine.read(path) != '# mine\n'
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert state(fresh) == before
+
+
+def test_asked_what_cannot_be_seen(fresh):
+    fresh.machine.files[IPTABLES] = '# mine\n'
+    fresh.machine.answers = ['', '', '10.20.0.0/16', '10Mbit', 'gold=4=10.20.1.0/24', '', 'yes']
+    assert fresh.run('setup')[0] == 0
+    assert fresh.machine.questions[-1] == f'May setup replace {IPTABLES}? (yes or no)'
+    said = fresh.own.read_text()
+    assert 'interface=eth1' in said and 'rate=10Mbit' in said and 'msfrs_class users weight=1 default' in said
+    assert 'ipv6 = no' in fresh.machine.files[IPTABLES]
+
+
+def test_an_answer_file(fresh):
+    file = fresh.root / 'answers'
+    file.write_text('# a school\nrate = auto\nmin = 2Mbit\nmax = 50Mbit\nuplink = 2Mbit\n'
+                    'class = gold=4=10.20.1.0/24\nclass = bronze=1\nquic = allow\n')
+    assert fresh.run('setup', '--yes', '--answers', str(file))[0] == 0
+    assert 'msfrs_link rate=auto min=2Mbit max=50Mbit interface=eth1' in fresh.own.read_text()
+    assert 'link rate=2Mbit' in fresh.machine.files[EDGE] and 'quic = allow' in fresh.machine.files[IPTABLES]
+
+
+def test_what_squid_refuses_is_taken_back(fresh, capsys):
+    before = state(fresh)
+    fresh.machine.programs[f'{fresh.squid} -f {fresh.conf} -k parse'] = Done(1, '', 'FATAL: bad configuration: no')
+    assert fresh.run(*FLAGS)[0] == 4
+    assert 'Squid refuses the configuration: bad configuration: no; taken back: ' in capsys.readouterr().err
+    assert state(fresh) == before
+
+
+def test_what_cannot_be_started_is_taken_back(fresh):
+    before = state(fresh)
+    fresh.machine.programs[f'{SCRIPT} up'] = Done(3, '', 'no interface')
+    assert fresh.run(*FLAGS)[0] == 4
+    assert state(fresh) == before
+    assert fresh.machine.ran[-1] == f'{fresh.squid} -f {fresh.conf} -k shutdown'
+
+
+def test_a_second_setup_that_fails_leaves_the_first(fresh):
+    assert fresh.run(*FLAGS)[0] == 0
+    before = state(fresh)
+    fresh.machine.programs[f'{fresh.squid} -f {fresh.conf} -k parse'] = Done(1, '', 'FATAL: no')
+    assert fresh.run(*FLAGS, '--rate', '10Mbit')[0] == 4
+    assert state(fresh) == before
+    assert not any('shutdown' in ran or 'down' in ran.split() for ran in fresh.machine.ran)
+
+
+def test_changes_of_set_do_not_keep_the_file(fresh):
+    before = state(fresh)
+    fresh.run(*FLAGS)
+    assert fresh.run('set', 'boost', '10.20.2.1')[0] == fresh.run('set', 'rate', '5Mbit')[0] == 0
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert state(fresh) == before
+
+
+def test_a_running_squid_is_told_before_and_after(fresh):
+    k = f'{fresh.squid} -f {fresh.conf} -k'
+    fresh.conf.write_text('http_port 3128\n')
+    fresh.machine.programs[f'{k} check'] = ''
+    assert fresh.run(*FLAGS)[0] == 0
+    fresh.machine.programs[f'{k} reconfigure'] = lambda words: fresh.conf.read_text()
+    fresh.run('setup', '--undo')
+    assert fresh.machine.ran[-1] == f'{k} reconfigure'
+
+
+def test_no_class_can_have_the_name_of_an_acl_of_ours(fresh):
+    assert fresh.run(*FLAGS, '--class', 'users=2=10.20.2.0/24')[0] == 0
+    names = [line.words[0] for line in SquidConf(fresh.machine, fresh.conf).all('acl')]
+    assert len(names) == len(set(names))
+
+
+def test_with_systemd_units_are_started(fresh):
+    fresh.machine.files['/run/systemd/system'] = ''
+    fresh.machine.programs['systemctl'] = ''
+    assert fresh.run(*FLAGS)[0] == 0
+    assert 'systemctl enable --now msfrs-iptables' in fresh.machine.ran
+    assert f'{SCRIPT} up --config {IPTABLES}' not in fresh.machine.ran
+
+
+def test_a_file_that_was_changed_since_stays(fresh):
+    fresh.run(*FLAGS)
+    fresh.machine.files[IPTABLES] += 'exempt-client = 10.20.0.9\n'
+    data = fresh.data('setup', '--undo')
+    assert any(IPTABLES in note for note in data['notes'])
+    assert IPTABLES in fresh.machine.files and JOURNAL in fresh.machine.files
+    assert fresh.run('setup', '--undo', '--replace')[0] == 0
+    assert IPTABLES not in fresh.machine.files and JOURNAL not in fresh.machine.files
+
+
+def test_print_changes_nothing(fresh):
+    before = state(fresh)
+    code, said = fresh.run(*FLAGS, '--print')
+    assert code == 0 and '# ---- /etc/msfrs/iptables.conf' in said and state(fresh) == before
+
+
+def test_needs_root_and_squid(fresh, capsys):
+    fresh.machine.user = 1000
+    assert fresh.run(*FLAGS)[0] == 3 and 'needs root' in capsys.readouterr().err
+    fresh.machine.user = 0
+    fresh.squid.unlink()
+    assert fresh.run(*FLAGS)[0] == 3 and 'no program' in capsys.readouterr().err
+
+
+def test_msfrs_lines_of_others(fresh, capsys):
+    fresh.conf.write_text('msfrs on\n')
+    assert fresh.run(*FLAGS)[0] == 3
+    assert 'squid.conf:1 has msfrs: remove the msfrs lines' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('words, sentence', [
+    (('--rate', 'fast'), "rate 'fast' must be"), (('--rate', 'auto'), 'needs min and max'),
+    (('--outside', 'eth0'), 'both outside and inside'), (('--inside', 'a/b'), "interface 'a/b'"),
+    (('--users', '10.0.0.0/33'), "network '10.0.0.0/33'"), (('--class', 'x=0'), "class 'x=0' must be"),
+    (('--class', 'silver=2'), 'one class must have no networks'), (('--mode', 'x'), 'redirect or tproxy'),
+    (('--class', 'gold=2=10.0.0.0/8'), 'a name of its own'), (('--users', '10.0.0.0/8\nhttp_access'), 'network'),
+    (('--class', 'a\nb=1'), 'must be'), (('--uplink', 'x'), 'uplink')])
+def test_wrong_answers(fresh, capsys, words, sentence):
+    before = state(fresh)
+    assert fresh.run(*FLAGS, *words)[0] == 2
+    assert sentence in capsys.readouterr().err
+    assert state(fresh) == before
+
+
+def test_answer_files_are_checked():
+    with pytest.raises(CtlError, match="a:2: 'colour = red' must be NAME = VALUE"):
+        answers.read_file('a', 'rate = 1Mbit\ncolour = red\n')
+    assert answers.read_file('a', 'class = x=1 # default\n')['class'] == ['x=1']

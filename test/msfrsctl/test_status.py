@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrsctl status, and how the cache manager is asked."""
+import pytest
+from conftest import BUSY, OFF
+
+from msfrsctl import manager
+from msfrsctl.errors import CtlError
+
+
+def test_says_why_requests_are_held(gateway):
+    code, said = gateway.run('status')
+    assert code == 0
+    assert 'yes, because 3 wait and the window is full (W is 1 of W+ 1.00)' in said
+    assert '2 Mbit/s at wan0' in said and '1 of 1.00 places taken' in said
+    rows = {line.split()[0]: line.split() for line in said.splitlines() if line[:6].strip() in ('gold', 'silver',
+                                                                                               'bronze')}
+    assert rows['gold'][1:4] == ['4', '1', '1'] and rows['bronze'][1] == '(default)'
+    assert 'refused    bronze: 1 per_user' in said
+
+
+def test_json_is_the_report(gateway):
+    (worker,) = gateway.data('status')['workers']
+    assert worker['window']['limit'] == 1.0
+    assert [row['name'] for row in worker['classes']] == ['gold', 'silver', 'bronze']
+
+
+def test_nothing_is_scheduled(gateway):
+    gateway.machine.pages['msfrs'] = OFF
+    assert gateway.run('status') == (0, 'holding    no, because msfrs is off\n')
+
+
+def test_each_worker_has_a_part(gateway):
+    gateway.machine.pages['msfrs'] = f'---\nkid: 1\n{BUSY}---\nkid: 2\n{OFF}'
+    said = gateway.run('status')[1]
+    assert said.startswith('worker 1\nholding    yes') and said.endswith('worker 2\nholding    no, because msfrs is '
+                                                                          'off\n')
+
+
+def test_names_cannot_control_the_terminal(gateway):
+    gateway.machine.pages['msfrs'] = BUSY.replace('name: "silver"', r'name: "\u001b[2J\u202esilver"')
+    said = gateway.run('status')[1]
+    assert r'\x1b[2J\u202esilver' in said
+    assert '\x1b' not in said and '\u202e' not in said
+    assert '\x1b' not in gateway.run('status', '--json')[1]
+
+
+@pytest.mark.parametrize('answer, words', [
+    (ConnectionRefusedError(111, 'Connection refused'), 'does not answer at 127.0.0.1 port 3128'),
+    (403, 'http_access allow manager localhost'), (404, 'is it the one with msfrs'), (500, 'status 500'),
+    ('<html>', 'not as expected'), ('a: [', 'not as expected'), ('', 'not as expected')])
+def test_when_squid_does_not_tell(gateway, capsys, answer, words):
+    gateway.machine.pages['msfrs'] = answer
+    code, said = gateway.run('status')
+    assert (code, said) == (3, '')
+    assert words in capsys.readouterr().err
+    assert words in gateway.data('status')['error']
+
+
+def test_the_port_is_that_of_squid_conf(gateway):
+    gateway.conf.write_text('http_port 3129 intercept\nhttp_port [::1]:8080\n')
+    gateway.run('status')
+    gateway.run('status', '--manager', '192.0.2.1:81')
+    assert [asked[:2] for asked in gateway.machine.asked] == [('::1', 8080), ('192.0.2.1', 81)]
+    gateway.conf.write_text('http_port 3129 intercept\n')
+    assert gateway.run('status')[0] == 3
+
+
+@pytest.mark.parametrize('text', ['x', 'host:', 'host:0', 'host:65536', '1.2.3.4:80x'])
+def test_a_wrong_address(text):
+    with pytest.raises(CtlError, match='is not an address and port'):
+        manager.address_of(text)
+
+
+def test_a_missing_squid_conf(gateway, capsys):
+    gateway.conf.unlink()
+    assert gateway.run('status')[0] == 2
+    assert '--squid-conf FILE' in capsys.readouterr().err

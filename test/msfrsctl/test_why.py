@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrsctl why: the held list, access.log read backward, and what was in service meanwhile."""
+import pytest
+from conftest import BUSY, NOW, OFF
+
+from msfrsctl import accesslog
+from msfrsctl.squidconf import SquidConf
+
+LINE = '{end:.3f} {took:6d} {user} TCP_MISS/200 5000 GET http://{host}/x - - HIER_DIRECT/192.0.2.1 {cls} {wait} ' \
+       '{total} 3 12/11.62 -\n'
+
+
+def line(ago, user='10.20.1.7', host='www.example.com', cls='bronze', wait=1204, took=3000, total=1400):
+    return LINE.format(end=NOW - ago, user=user, host=host, cls=cls, wait=wait, took=took, total=total)
+
+
+def test_who_is_held_now(gateway):
+    code, said = gateway.run('why', '198.18.16.1')
+    assert code == 0
+    assert 'now: 1 request of 198.18.16.1 held; 1 of 1.00 places of the window are taken, by 1 of gold' in said
+    assert ('class gold (weight 4), waits to go out for 44 ms: place 3 of 3 by waiting time; 0 of its class and 0 of '
+            'its user have waited longer') in said
+    assert 'note: cannot read' in said
+    (entry,) = gateway.data('why', '198.18.16.1')['live']['requests']
+    assert (entry['place'], entry['of'], entry['window_limit']) == (3, 3, 1.0)
+
+
+def test_a_host_has_those_of_all_users(gateway):
+    assert len(gateway.data('why', '198.19.1.1')['live']['requests']) == 3
+    gateway.machine.pages['msfrs'] = BUSY.replace('host: "198.19.1.1"', 'host: "cdn.example.com"')
+    assert len(gateway.data('why', 'Example.COM')['live']['requests']) == 3
+    assert gateway.data('why', 'ample.com')['live']['requests'] == []
+
+
+def test_what_held_it_lately(gateway):
+    gateway.machine.pages['msfrs'] = OFF
+    gateway.log.write_text(line(500, wait=10, total=10) + line(100) + line(50, user='10.20.1.8'))
+    code, said = gateway.run('why', '10.20.1.7')
+    assert code == 0
+    assert 'now: msfrs is off' in said
+    assert 'access.log: the last 2 requests of 10.20.1.7' in said
+    assert 'class bronze, waited 1.2 s (window 12 of 11.62 when it went out), paused 196 ms in all, 4.9 KB in 3 ' \
+           'quanta, 3.0 s in all' in said
+    assert [row['wait'] for row in gateway.data('why', '10.20.1.7')['log']['requests']] == [1.204, 0.01]
+
+
+def test_nothing_is_known(gateway):
+    gateway.log.write_text(line(100))
+    code, said = gateway.run('why', 'www.example.org')
+    assert code == 1
+    assert 'now: nothing of www.example.org is held (yes, because 3 wait' in said
+    assert 'access.log: nothing of www.example.org in the last day' in said
+
+
+def test_refused_and_unscheduled(gateway):
+    gateway.log.write_text(line(9).replace('1204 1400 3 12/11.62 -', '- 20 0 -/- MSFRS_QUEUE_FULL')
+                           + line(8).replace('TCP_MISS', 'TCP_HIT').replace('bronze 1204 1400 3 12/11.62',
+                                                                              '- - - - -/-'))
+    said = gateway.run('why', '10.20.1.7')[1]
+    assert 'class bronze, refused: MSFRS_QUEUE_FULL, after 20 ms' in said
+    assert 'not scheduled (TCP_HIT)' in said
+
+
+def test_behind_whom(gateway):
+    """It arrived 10 s ago and went out 4 s later; gold was served meanwhile, before and after it in the log."""
+    gateway.log.write_text(line(30, user='g0', cls='gold', wait=0, took=1000)       # had ended
+                           + line(8, user='g1', cls='gold', wait=0, took=4000)
+                           + line(2, wait=4000, took=8000)
+                           + line(1, user='g2', cls='gold', wait=0, took=12000)     # ended after it
+                           + line(1, user='s1', cls='silver', wait=9000, took=12000)      # went out later
+                           + line(0.5, user='s2', cls='silver', wait=0, took=1000))       # arrived later
+    (behind,) = gateway.data('why', '10.20.1.7')['log']['behind']['classes']
+    assert (behind['class'], behind['requests'], behind['users'], behind['bytes']) == ('gold', 2, 2, 10000)
+    assert 'gold: 2 responses of 2 users, 9.8 KB' in gateway.run('why', '10.20.1.7')[1]
+
+
+def test_older_than_a_day_is_left_out(gateway):
+    gateway.log.write_text(line(86500) + line(86300))
+    assert len(gateway.data('why', '10.20.1.7')['log']['requests']) == 1
+
+
+def test_the_file_that_was_rotated_away_is_read(gateway):
+    gateway.log.write_text(line(10))
+    gateway.log.with_name('access.log.1').write_text(line(86500) + line(1000))
+    assert len(gateway.data('why', '10.20.1.7')['log']['requests']) == 2
+
+
+def test_a_time_limit_ends_the_search(gateway, monkeypatch):
+    monkeypatch.setattr(accesslog.blocks, '__defaults__', (None, 1000))
+    gateway.log.write_text(line(5000) + ''.join(line(1000 - n, user='10.20.1.8') for n in range(100)))
+    ticks = iter(range(10_000))
+    monkeypatch.setattr(gateway.machine, 'monotonic', lambda: next(ticks) * 0.04)
+    said = gateway.run('why', '10.20.1.7')[1]
+    assert 'searched back to' in said and '--all searches the whole day' in said
+    found = gateway.data('why', '10.20.1.7', '--all')['log']
+    assert len(found['requests']) == 1 and found['whole']
+
+
+@pytest.mark.parametrize('size', [1, 7, 100, 1000])
+def test_blocks_are_whole_lines(tmp_path, size):
+    path = tmp_path / 'log'
+    lines = [b'%d %s\n' % (n, b'x' * (n * 7 % 50)) for n in range(60)]
+    path.write_bytes(b''.join(lines) + b'no end')
+    parts = list(accesslog.blocks(path, size=size))
+    assert b''.join(data for _, data in reversed(parts)) == path.read_bytes()
+    assert all(data.startswith(path.read_bytes()[start:start + 20][:len(data)]) for start, data in parts)
+    assert all(data.endswith(b'\n') for data in [data for _, data in parts if data][1:])
+
+
+def test_an_endless_line_is_left_out(tmp_path):
+    path = tmp_path / 'log'
+    path.write_bytes(b'first\n' + b'x' * 500_000 + b'\nlast\n')
+    text = b''.join(data for _, data in reversed(list(accesslog.blocks(path, size=4096))))
+    assert text.startswith(b'first\n') and text.endswith(b'last\n') and len(text) < 200_000
+
+
+def test_lines_as_the_formats_say():
+    reader = accesslog.Reader(accesslog.BUILT_IN['squid'])
+    record = reader(b'1700000000.250    120 10.0.0.1 TCP_MISS/200 5123 CONNECT www.example.com:443 alice '
+                    b'HIER_DIRECT/192.0.2.1 -')
+    assert (record.ended, record.took, record.user, record.host, record.cls) == (1700000000.25, 0.12, 'alice',
+                                                                               'www.example.com', None)
+    assert reader(b'nonsense') is None
+    quoted = accesslog.Reader('%ts "%{User-Agent}>h" 100%% %>a')
+    assert quoted(b'5 "a b " c" 100% 10.0.0.1').client == '10.0.0.1'
+
+
+@pytest.mark.parametrize('url, host', [
+    ('http://a.example/x?y', 'a.example'), ('http://u:p@a.example:81/', 'a.example'), ('a.example:443', 'a.example'),
+    ('https://[2001:db8::1]:444/', '2001:db8::1'), (None, None), ('error:invalid', 'error')])
+def test_hosts_of_urls(url, host):
+    assert accesslog.host_of(url) == host
+
+
+def test_hostile_values_are_escaped(gateway):
+    gateway.log.write_text(line(10, host='evil\x1b]0;x\x07.test'))
+    said = gateway.run('why', '10.20.1.7')[1]
+    assert r'evil\x1b]0;x\x07.test' in said and '\x1b' not in said and '\x07' not in said
+    assert '\x1b' not in gateway.run('why', 'a\x1bb')[1]
+
+
+def test_a_log_that_says_nothing_of_scheduling(gateway):
+    gateway.configure(format='%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt')
+    gateway.log.write_text(f'{NOW - 9:.3f}    120 10.20.1.7 TCP_MISS/200 5123 GET http://a.test/ - '
+                           'HIER_DIRECT/1.2.3.4 -\n')
+    said = gateway.run('why', '10.20.1.7')[1]
+    assert 'has no %msfrs:: codes' in said and 'not scheduled' not in said
+
+
+def test_the_log_with_most_to_say_is_taken(gateway):
+    gateway.configure('access_log stdio:/nowhere/else squid', 'access_log none')
+    assert accesslog.log_of(SquidConf(gateway.machine, gateway.conf)).path == str(gateway.log)
