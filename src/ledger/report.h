@@ -16,9 +16,9 @@ struct PartyReport {
     bool leads = false;
     SlotReading now;
     SlotFigures figures;
-    double share = 0;                   ///< of C, 0..1, by demand among those with work
+    double share = 0;                   ///< of C, 0..1: by demand, among those that have places or wait
     struct Class { uint64_t key, served; double demand; };
-    std::vector<Class> classes;
+    std::vector<Class> classes;         ///< in the order of its configuration
 };
 
 /// All that live, by slot.

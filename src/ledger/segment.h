@@ -11,10 +11,11 @@
 ///     DeadAfter. Who takes a slot writes another epoch into `life` and clears the rest: who finds another epoch there
 ///     than its own has lost the slot and writes no more.
 ///   - Worker n (from 0) has slot n. Others take FirstShared and above, where a free or a dead one is.
-///   - A user is found by UserKey() of the names of class and user, which is the same on every gateway. A column is
-///     what the party in the slot of that number charged to the user: the first 14 slots have one, so that a user is
-///     two cache lines. Users of parties beyond are told apart by these alone. Counts only differ, they have no origin:
-///     who begins to follow a user notes what they are, since an entry that nobody uses goes to another user.
+///   - A user is found by UserKey() of the names of class and user, which is the same on every gateway: linear probing
+///     from the key's low bits, over users.h's Probes entries. A column is what the party in the slot of that number
+///     charged to the user. The first 14 slots have one, so that a user is two cache lines; a party beyond is seen to
+///     have a user, and not what it charged. Columns have no origin, only growth counts: an entry whose user has work
+///     nowhere goes to another. A user for whom there is no room is scheduled by each party alone, which says so once.
 ///   - What is counted in bytes grows and wraps. Readers take nothing for granted: see Slot's ranges and slots.h.
 #ifndef MSFRS_LEDGER_SEGMENT_H
 #define MSFRS_LEDGER_SEGMENT_H
@@ -65,9 +66,9 @@ struct alignas(64) Slot {
     Word rank;        ///< enum Rank
 
     Word received;    ///< bytes that the link has carried as far as this party measures, grows
-    Word metered;     ///< 1: `received` is an interface's count, and the same for all workers; 0: what the party read
+    Word metered;     ///< 1: `received` is an interface's count, the same for all of one machine; 0: what it read
     Word limit;       ///< double 1..MostPlaces: W+ as it computed or took it over last
-    Word budget;      ///< double >= 1: phi, what may be on its way in C R; see window/flight_budget.h
+    Word own;         ///< the part of what the link carried that this party's responses were, grows
     Word rate;        ///< double > 0: C, bit/s
     Word utilisation; ///< double >= 0: U of the last interval
     Word pid;         ///< of who writes, for reports

@@ -24,19 +24,24 @@ struct SlotReading {
 /// The same of the rest of the slot: for who follows its window, and for reports.
 struct SlotFigures {
     Rank rank = Never;
-    uint64_t received = 0;
+    uint64_t received = 0, own = 0;
     bool metered = false;
-    double limit = 1, budget = 1, rate = 0, utilisation = 0;
+    double limit = 1, rate = 0, utilisation = 0;
     uint64_t pid = 0, config = 0;
 };
 
-/// \returns nothing if nobody has the slot, its party is dead, or something in it is not what it may be
-std::optional<SlotReading> ReadSlot(const Slot &, msfrs_time now);
+/// \param broken set if something in the slot is not what it may be
+/// \returns nothing then, or if nobody has the slot or its party is dead
+std::optional<SlotReading> ReadSlot(const Slot &, msfrs_time now, bool *broken = nullptr);
 /// Of a slot that lives. \returns nothing if something is not what it may be
 std::optional<SlotFigures> ReadFigures(const Slot &);
 
-/// Number of the live slot whose window all go by; Slots: none. Edges have none.
-uint32_t Leader(const Segment &, msfrs_time now);
+/// Number of the live slot whose window all go by; Slots: none.
+/// \param without a slot that does not count
+uint32_t Leader(const Segment &, msfrs_time now, uint32_t without = Slots);
+
+/// Bit n: the party in slot n lives. \param broken the slots in which something is not what it may be
+uint64_t Living(const Segment &, msfrs_time now, uint64_t *broken = nullptr);
 
 /// A slot that this process writes. Not copied: there is one writer.
 class OwnSlot {
