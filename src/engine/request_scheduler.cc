@@ -49,7 +49,7 @@ PluginPtr RequestScheduler::Impl::load(const PluginChoice &choice, const msfrs_k
     }
 }
 
-std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c, Ledger &counters)
+std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c)
 {
     Engine::Part sched, aqm;
     sched.plugin = load(c.arbiter, MSFRS_SCHED, c.pluginDir, arbiter);
@@ -63,7 +63,7 @@ std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &
     const Loaded nextArbiter{c.arbiter.name, c.pluginDir, sched.plugin};
     const Loaded nextAdmission{c.admission.name, c.pluginDir, aqm.plugin};
     // The hard limit is hold()'s business: a paused response must never be dropped by a count.
-    auto made = std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0, counters,
+    auto made = std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0,
                                          EngineHost{host.log, host.random});
     arbiter = nextArbiter;
     admission = nextAdmission;

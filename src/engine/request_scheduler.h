@@ -18,6 +18,7 @@
 #ifndef MSFRS_ENGINE_REQUEST_SCHEDULER_H
 #define MSFRS_ENGINE_REQUEST_SCHEDULER_H
 
+#include "ledger/ledger.h"
 #include "plugin/loader.h"
 #include "plugin/msfrs_plugin.h"
 #include "window/capacity.h"
@@ -110,6 +111,7 @@ struct RequestHost {
     std::function<void(int level, const std::string &)> log; ///< level 0 important, 1 info, 2 debug
     std::function<uint64_t()> random;                        ///< 64 uniform random bits
     std::function<std::unique_ptr<InterfaceCounter>(const std::string &interface)> openCounter; ///< empty: the kernel's
+    std::shared_ptr<Ledger> ledger = {}; ///< of all who share the link; null: the scheduler has it to itself
 };
 
 /// Figures of one class for reports. Times in seconds; counters since the start or the class's first configuration.

@@ -61,8 +61,8 @@ public:
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config(Prepared(c)), host(h), ledger(std::make_unique<LocalLedger>()), meter(makeMeter(c)),
-        engine(makeEngine(c, *ledger)), rate(WindowOf(config), window, now, meter->total())
+        config(Prepared(c)), host(h), meter(makeMeter(c)),
+        engine(makeEngine(c)), rate(WindowOf(config), window, now, meter->total())
     {
         findBetween(c.bounds, now);
         if (capacity)
@@ -84,10 +84,10 @@ struct RequestScheduler::Impl {
 
     /// Loads a plugin. One that runs and cannot be loaded again stays: its file may have gone.
     PluginPtr load(const PluginChoice &, msfrs_kind, const std::string &dir, const Loaded &running) const;
-    std::unique_ptr<Engine> makeEngine(const RequestConfig &, Ledger &);
+    std::unique_ptr<Engine> makeEngine(const RequestConfig &);
     std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
     static bool SamePlugins(const RequestConfig &, const RequestConfig &);
-    void rebuild(const RequestConfig &, std::unique_ptr<Ledger>, std::unique_ptr<Engine>, msfrs_time now);
+    void rebuild(const RequestConfig &, std::unique_ptr<Engine>, msfrs_time now);
 
     std::list<Request *> &listOf(const Request &r)
     {
@@ -165,7 +165,6 @@ struct RequestScheduler::Impl {
     RequestConfig config;
     RequestHost host;
     LedgerWindow window;
-    std::unique_ptr<Ledger> ledger;               ///< the engine's
     Loaded arbiter, admission;
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;

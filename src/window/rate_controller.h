@@ -27,7 +27,6 @@
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
-#include "engine/ledger.h"
 #include "plugin/msfrs_plugin.h"
 #include "window/flight_budget.h"
 #include "window/window_floor.h"
@@ -48,6 +47,12 @@ struct WindowParams {
     double initial = 1.0;               ///< W0+, >= 1
     double floor = 0.6;                 ///< share of C kept beside other traffic, 0 <= floor < 1; 0: none
     msfrs_time queue = 0;               ///< q* in ns >= 0, queue tolerated at the provider; 0: no way down
+};
+
+/// What the controller steers.
+struct LedgerWindow {
+    uint32_t outstanding = 0; ///< W: items released and neither paused nor done
+    double limit = 1.0;       ///< W+: how many may be outstanding; real, >= 1
 };
 
 /// Reason of the last change of W+.

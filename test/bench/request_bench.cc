@@ -80,9 +80,8 @@ void Scheduler(benchmark::State &state, const char *const arbiter, const What wh
 
 void Memory(benchmark::State &state)
 {
-    msfrs::LocalLedger ledger;
     const auto msf = msfrs::LoadPlugin("msf", MSFRS_SCHED, TEST_PLUGIN_DIR);
-    msfrs::Engine engine({msf, msfrs::ParseParams(msf->ops(), {})}, {}, msfrs::Engine::Cost::Measured, 1, 0, ledger,
+    msfrs::Engine engine({msf, msfrs::ParseParams(msf->ops(), {})}, {}, msfrs::Engine::Cost::Measured, 1, 0,
                          {[](int, const std::string &) {}, [] { return uint64_t(4); }});
     for (auto _ : state)
         benchmark::DoNotOptimize(engine.itemSize());

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ledger/shares.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace msfrs::ledger {
+
+namespace {
+
+/// Gives everybody up to what it can use, those first who can use least for their weight.
+/// \returns what is left
+double Fill(const std::vector<Want> &wants, std::vector<double> &shares, double left,
+            const std::vector<size_t> &those, const std::vector<double> &weights)
+{
+    auto order = those;
+    const auto level = [&](const size_t n) { return wants[n].most / weights[n]; };
+    std::sort(order.begin(), order.end(), [&](const size_t a, const size_t b) { return level(a) < level(b); });
+    double weight = 0;
+    for (const auto n : order)
+        weight += weights[n];
+    for (const auto n : order) {
+        const double fair = weight > 0 ? left * std::min(1.0, weights[n] / weight) : left;
+        shares[n] = std::min(wants[n].most, fair);
+        left = std::max(0.0, left - shares[n]);
+        weight -= weights[n];
+    }
+    return left;
+}
+
+} // namespace
+
+std::vector<double> Shares(const std::vector<Want> &wants, const double capacity)
+{
+    std::vector<double> shares(wants.size()), weights(wants.size(), 1);
+    std::vector<size_t> first, rest;
+    for (size_t n = 0; n < wants.size(); ++n) {
+        assert(wants[n].demand >= 0 && wants[n].most >= 0);
+        (wants[n].demand > 0 ? first : rest).push_back(n);
+        if (wants[n].demand > 0)
+            weights[n] = wants[n].demand;
+    }
+    Fill(wants, shares, Fill(wants, shares, capacity, first, weights), rest, weights);
+    return shares;
+}
+
+} // namespace msfrs::ledger
