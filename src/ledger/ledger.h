@@ -64,21 +64,22 @@ public:
 
     /// A user of a class is followed from here on. \param weight of the user, > 0
     /// \param bytes charged to it here so far, any number
-    /// \param active it has work here
+    /// \param items of its requests that have work here
     /// \returns NoUser if there is nothing to follow
-    virtual User enter(std::string_view cls, std::string_view user, double weight, uint64_t bytes, bool active) = 0;
-    /// Says of a user that has entered, before every settle(), what it was charged and how many of its requests wait.
+    virtual User enter(std::string_view cls, std::string_view user, double weight, uint64_t bytes, uint32_t items) = 0;
+    /// Says of a user that has entered, before every settle(), what it was charged, how many of its requests wait for
+    /// their first service, and how many have work.
     /// \returns bytes charged to it by others since the last call, or since it entered
-    virtual int64_t exchange(User, uint64_t bytes, uint32_t waiting, bool active) = 0;
+    virtual int64_t exchange(User, uint64_t bytes, uint32_t waiting, uint32_t items) = 0;
     /// Its requests that wait elsewhere, as of the last exchange().
     virtual uint32_t waitingElsewhere(User) const = 0;
     /// The user is followed no more.
     virtual void leave(User) = 0;
 
     /// Says what a class was charged here so far, in bytes. \param n index into the configuration's classes
-    virtual void say(uint32_t n, std::string_view cls, uint64_t served) = 0;
+    virtual void served(uint32_t n, std::string_view cls, uint64_t bytes) = 0;
     /// Says what is measured, and the window that this party has.
-    virtual void say(const SharedWindow &, const Measured &) = 0;
+    virtual void measured(const SharedWindow &, const Measured &) = 0;
     /// Every so often, after all users, classes and measures were told: who lives, who leads, and what all want.
     /// \returns false if another process has taken this party's slot: then it is to go on alone
     virtual bool settle(msfrs_time now) = 0;
@@ -94,12 +95,12 @@ public:
     bool turn(bool) const override { return true; }
     void say(const PartyState &, msfrs_time) override {}
     msfrs_time lookAt() const override { return 0; }
-    User enter(std::string_view, std::string_view, double, uint64_t, bool) override { return NoUser; }
-    int64_t exchange(User, uint64_t, uint32_t, bool) override { return 0; }
+    User enter(std::string_view, std::string_view, double, uint64_t, uint32_t) override { return NoUser; }
+    int64_t exchange(User, uint64_t, uint32_t, uint32_t) override { return 0; }
     uint32_t waitingElsewhere(User) const override { return 0; }
     void leave(User) override {}
-    void say(uint32_t, std::string_view, uint64_t) override {}
-    void say(const SharedWindow &, const Measured &) override {}
+    void served(uint32_t, std::string_view, uint64_t) override {}
+    void measured(const SharedWindow &, const Measured &) override {}
     bool settle(msfrs_time) override { return true; }
     std::optional<SharedWindow> follow() const override { return {}; }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ledger/segment.h"
 
-
 namespace msfrs::ledger {
 
 namespace {

@@ -4,7 +4,7 @@
 /// by msfrs-share) says here what it has had and what it wants.
 ///
 /// Facts of the layout, version 1:
-///   - A header, 64 slots, a table of 65,536 users; 8 MiB and 64 KiB in all. Every field is a 64-bit word in the
+///   - A header, 64 slots, a table of 65,536 users; 8 MiB and 56 KiB in all. Every field is a 64-bit word in the
 ///     machine's order, so that any process of the machine can read it; a real number is the bits of a double. Memory
 ///     that is all zero is empty: FormatSegment() only writes the header.
 ///   - A slot is a party. Only its party writes it, without locks; it counts while its heartbeat is younger than
@@ -13,9 +13,10 @@
 ///   - Worker n (from 0) has slot n. Others take FirstShared and above, where a free or a dead one is.
 ///   - A user is found by UserKey() of the names of class and user, which is the same on every gateway: linear probing
 ///     from the key's low bits, over users.h's Probes entries. A column is what the party in the slot of that number
-///     charged to the user. The first 14 slots have one, so that a user is two cache lines; a party beyond is seen to
-///     have a user, and not what it charged. Columns have no origin, only growth counts: an entry whose user has work
-///     nowhere goes to another. A user for whom there is no room is scheduled by each party alone, which says so once.
+///     charged to the user, and how many of the user's requests it has; see Column(). The first 14 slots have one, so
+///     that a user is two cache lines; a party beyond is seen to have a user, and not what it charged. Columns have no
+///     origin, only growth counts: an entry whose user has work nowhere goes to another. A user for whom there is no
+///     room is scheduled by each party alone, which says so once.
 ///   - What is counted in bytes grows and wraps. Readers take nothing for granted: see Slot's ranges and slots.h.
 #ifndef MSFRS_LEDGER_SEGMENT_H
 #define MSFRS_LEDGER_SEGMENT_H
@@ -50,7 +51,7 @@ enum Rank : uint64_t { LeadsUs = 0, Ours = 1, FollowsUs = 2, Never = 3 };
 struct SlotClass {
     Word key;     ///< ClassKey(); 0: none. The last of SlotClasses has all further classes, with OtherClasses
     Word served;  ///< bytes charged, grows
-    Word demand;  ///< double >= 0: sum over active users of w_u / n_u
+    Word demand;  ///< double >= 0: its part of Slot::demand
 };
 constexpr uint64_t OtherClasses = 1;
 
@@ -62,7 +63,8 @@ struct alignas(64) Slot {
     Word waiting;     ///< requests that wait for a place and would take one now
     Word queued;      ///< requests that wait for anything
     Word tag;         ///< double >= 0: what it has had for its demand, bytes per weight; see shared.h
-    Word demand;      ///< double >= 0: sum over active users of w_u / n_u, n_u = parties in which the user is active
+    Word demand;      ///< double >= 0: sum over its active users of the weight, each times the part of the user's
+                      ///< requests with work that are here
     Word rank;        ///< enum Rank
 
     Word received;    ///< bytes that the link has carried as far as this party measures, grows
@@ -95,16 +97,21 @@ struct Segment {
     User users[Users];
 };
 
-/// Bytes charged to a user at one party, modulo 2^48, and how many of its requests wait there (at most 65535).
-constexpr uint64_t Column(const uint64_t bytes, const uint64_t waiting)
+constexpr uint64_t MostBytes = 0xffffffffff, MostCount = 0xfff; ///< in a column
+
+/// What a party says of a user: bytes charged, modulo 2^40; how many of its requests wait for their first service, and
+/// how many have work in all, each at most MostCount.
+constexpr uint64_t Column(const uint64_t bytes, const uint64_t waiting, const uint64_t items)
 {
-    return bytes << 16 | (waiting < 0xffff ? waiting : 0xffff);
+    return bytes << 24 | (waiting < MostCount ? waiting : MostCount) << 12 | (items < MostCount ? items : MostCount);
 }
-constexpr uint64_t ColumnWaiting(const uint64_t column) { return column & 0xffff; }
+constexpr uint64_t ColumnBytes(const uint64_t column) { return column >> 24; }
+constexpr uint64_t ColumnWaiting(const uint64_t column) { return column >> 12 & MostCount; }
+constexpr uint64_t ColumnItems(const uint64_t column) { return column & MostCount; }
 /// Bytes between two readings of a column.
 constexpr uint64_t ColumnGrowth(const uint64_t before, const uint64_t after)
 {
-    return ((after >> 16) - (before >> 16)) & 0xffffffffffff;
+    return (ColumnBytes(after) - ColumnBytes(before)) & MostBytes;
 }
 
 inline double Real(const uint64_t bits)

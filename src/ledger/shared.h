@@ -46,12 +46,12 @@ public:
     bool turn(bool fresh) const override;
     void say(const PartyState &, msfrs_time now) override;
     msfrs_time lookAt() const override;
-    User enter(std::string_view cls, std::string_view user, double weight, uint64_t bytes, bool active) override;
-    int64_t exchange(User, uint64_t bytes, uint32_t waiting, bool active) override;
+    User enter(std::string_view cls, std::string_view user, double weight, uint64_t bytes, uint32_t items) override;
+    int64_t exchange(User, uint64_t bytes, uint32_t waiting, uint32_t items) override;
     uint32_t waitingElsewhere(User) const override;
     void leave(User) override;
-    void say(uint32_t n, std::string_view cls, uint64_t served) override;
-    void say(const SharedWindow &, const Measured &) override;
+    void served(uint32_t n, std::string_view cls, uint64_t bytes) override;
+    void measured(const SharedWindow &, const Measured &) override;
     bool settle(msfrs_time now) override;
     std::optional<SharedWindow> follow() const override;
 

@@ -76,7 +76,7 @@ uint32_t Leader(const Segment &segment, const msfrs_time now, const uint32_t wit
         if (n == without || !ReadSlot(segment.slots[n], now))
             continue;
         const auto figures = ReadFigures(segment.slots[n]);
-        if (figures && figures->rank < least) {
+        if (figures && figures->rate > 0 && figures->rank < least) { // without a rate it has not said anything yet
             least = figures->rank;
             leader = n;
         }

@@ -73,7 +73,7 @@ uint64_t ElsewhereBytes(const User &user, const uint32_t slot)
 {
     uint64_t sum = 0;
     for (uint32_t column = 0; column < Columns; ++column)
-        sum += column == slot ? 0 : user.columns[column].load(Relaxed) >> 16;
+        sum += column == slot ? 0 : ColumnBytes(user.columns[column].load(Relaxed));
     return sum;
 }
 

@@ -23,7 +23,7 @@ uint32_t TakeUser(Segment &, uint64_t key, uint32_t slot, bool active, uint64_t 
 /// Sets or clears the bit of a slot. \returns false, and nothing is set, if the entry belongs to another user by now
 bool SetActive(User &, uint64_t key, uint32_t slot, bool active);
 
-/// Bytes in all columns but that of `slot`, modulo 2^48: only its growth means anything.
+/// Bytes in all columns but that of `slot`, modulo 2^40: only its growth means anything.
 uint64_t ElsewhereBytes(const User &, uint32_t slot);
 
 } // namespace msfrs::ledger
