@@ -249,6 +249,10 @@ const OtherParties &SharedLedger::look(const msfrs_time now)
             return;
         others.places += r->places;
         others.queued += r->queued;
+        if (r->kind == Kind::Gateway) { // has no tag: it is shown with the places that it is due
+            others.waiting += r->waiting;
+            return;
+        }
         if (r->places + r->waiting > 0)
             self.greatest = std::max(self.greatest, r->tag);
         if (r->waiting > 0 && r->heartbeat > now - Prompt) {

@@ -8,7 +8,8 @@
 /// behind looks. The reserve is open to who is ahead by eight quanta more. Who begins to wait takes at least the least
 /// tag of those who wait already, or, if nobody does, the greatest of all, less the lead: an unused share is not saved
 /// up. Whoever waits gets its turn in the end, since its tag stays while those of the others grow. A party that has not
-/// looked for 50 ms is not waited for: it is stopped or busy, and what it is behind it keeps.
+/// looked for 50 ms is not waited for: it is stopped or busy, and what it is behind it keeps. Another gateway has no
+/// turn: msfrs-share shows it with the places that it is due.
 ///
 /// Races: two parties may take the same place between two looks. The window is over by one then, until one is returned.
 ///
