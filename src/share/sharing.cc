@@ -214,8 +214,10 @@ void Sharing::showAll(const int64_t now)
     const auto &ours = local(now);
     // Stopped for a while, we do not know what went by.
     const double passed = now - lastShown_ < TimeToLive ? Seconds(std::max<int64_t>(now - lastShown_, 0)) : 0;
+    // Without news of the others' bytes, ours alone say nothing of who is ahead.
+    const double served = state_ == StoreState::Together ? served_ : 0;
     std::vector<Claim> claims{
-        {ours.demand, static_cast<double>(ours.places), static_cast<double>(ours.waiting), served_}};
+        {ours.demand, static_cast<double>(ours.places), static_cast<double>(ours.waiting), served}};
     served_ = 0;
     double limit = ours.limit;
     const Other *leader = nullptr;

@@ -2,6 +2,7 @@
 /// \file
 /// The configuration of msfrs-share. Whatever the file is, it is refused with its name, in characters that a terminal
 /// can show, or gives a configuration within its ranges.
+#include "edge/fields.h"
 #include "require.h"
 #include "share/config.h"
 

@@ -193,6 +193,22 @@ TEST_F(ShareGateways, WithoutTheStore)
     EXPECT_EQ(a.said.back(), "store: answers, after 14.7 s");
 }
 
+/// What a is charged while nothing is heard of b does not make it look ahead.
+TEST_F(ShareGateways, BytesOfAnOutageAreNotHeldAgainstUs)
+{
+    Wants(a, 1, 4, 100);
+    Wants(b, 1, 4, 100);
+    a.board.sums.classes = b.board.sums.classes = {{77, 0, 1}};
+    run(S);
+    server.refuses = true;
+    for (int n = 0; n < 15; ++n) {
+        a.board.sums.classes[0].served += 100'000;
+        run(100 * Ms);
+    }
+    EXPECT_EQ(a.sharing->report(now).state, StoreState::Last);
+    EXPECT_EQ(a.seen().places, 4u);
+}
+
 TEST_F(ShareGateways, AStoreThatDoesNotAnswerIsGivenUpAndAskedAgain)
 {
     run(S);
