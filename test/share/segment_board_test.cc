@@ -243,6 +243,7 @@ TEST_F(ShareBoard, UsersOfAnotherGateway)
     EXPECT_EQ(user.active.load(), uint64_t{1} << number);
     EXPECT_EQ(ColumnWaiting(user.columns[number].load()), 7u);
     EXPECT_EQ(ColumnItems(user.columns[number].load()), 9u);
+    EXPECT_EQ(ColumnBytes(user.columns[number].load()), 0u);
     const auto before = user.columns[number].load();
     sums.users[0].bytes += 300;
     board.show(0, sums, true, now += 100 * Ms);
