@@ -540,9 +540,15 @@ void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amo
 void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, msfrs_time now)
 {
     assert(amount >= 0);
-    now = at(now);
     static_cast<NamedFlow &>(f).account->bytes += static_cast<uint64_t>(amount);
-    static_cast<NamedFlow &>(f).idleSince = now;
+    static_cast<NamedFlow &>(f).idleSince = at(now);
+    chargeElsewhere(f, amount, now);
+}
+
+void Engine::chargeElsewhere(msfrs_flow &f, const int64_t amount, msfrs_time now)
+{
+    assert(amount >= 0);
+    now = at(now);
     if (schedOps_->charged)
         schedOps_->charged(schedState_, &f, nullptr, 0, amount, now);
 }

@@ -55,6 +55,7 @@ class PushOut;
 struct NamedFlow : msfrs_flow {
     msfrs_time idleSince = 0;     ///< when its last item ended
     FlowAccount *account = nullptr;
+    uint32_t party = 0;           ///< its host's; 0 at first
     struct {
         double length = 0;
         uint32_t place = 0;
@@ -155,6 +156,8 @@ public:
     void charge(msfrs_item &, uint32_t resource, int64_t amount, msfrs_time now);
     /// amount >= 0 of resource 0 was used for a flow by no item.
     void chargeFlow(msfrs_flow &, int64_t amount, msfrs_time now);
+    /// The same where another party has served the flow: it counts in the order, and not in NamedFlow::bytes().
+    void chargeElsewhere(msfrs_flow &, int64_t amount, msfrs_time now);
     /// A queued item leaves and is freed.
     void remove(msfrs_item &, msfrs_time now, msfrs_reason);
     /// An item in service ends and is freed.

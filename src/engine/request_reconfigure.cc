@@ -75,6 +75,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
                            self.config.packetOverhead == next.packetOverhead;
     auto meter = sameMeter ? nullptr : self.makeMeter(next);
 
+    self.users.clear(*self.ledger);
     if (engine) {
         self.rebuild(next, std::move(engine), now);
     } else {
@@ -98,13 +99,16 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
         self.rate.update(now, self.carried(), self.rated());
     if (meter) {
         self.meter = std::move(meter); // counts from zero
-        self.sums.totalBefore = self.sums.ownBefore = 0;
+        self.sums.totalBefore = self.others->received;
+        self.sums.ownBefore = self.others->own;
     }
     self.config = next;
     self.findBetween(next.bounds, now);
     if (anew)
         self.rate.rebase(now, self.carried());
     self.rate.configure(WindowOf(next));
+    self.touchAll();
+    self.tellClasses();
     self.doubted = false;
     self.pump(now);
 }

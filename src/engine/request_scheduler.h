@@ -151,6 +151,8 @@ struct WindowReport {
     bool holding = false;             ///< whether requests wait
     std::string because;              ///< one sentence: why requests wait, or why none does
     double outstanding = 0, limit = 0, utilisation = 0; ///< W, W+, U of the last interval
+    uint32_t here = 0;                ///< part of W that is this scheduler's; the rest is that of others on the link
+    bool follows = false;             ///< another one on the link computes W+
     double own = -1;                  ///< share of C that responses had in it; negative: not known
     WindowChange change = WindowChange::None; ///< why W+ was changed last
     double changedAt = 0;             ///< when, s of the host's clock; valid only if it was changed

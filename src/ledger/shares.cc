@@ -17,14 +17,13 @@ double Fill(const std::vector<Want> &wants, std::vector<double> &shares, double 
     auto order = those;
     const auto level = [&](const size_t n) { return wants[n].most / weights[n]; };
     std::sort(order.begin(), order.end(), [&](const size_t a, const size_t b) { return level(a) < level(b); });
-    double weight = 0;
-    for (const auto n : order)
-        weight += weights[n];
-    for (const auto n : order) {
-        const double fair = weight > 0 ? left * std::min(1.0, weights[n] / weight) : left;
-        shares[n] = std::min(wants[n].most, fair);
+    std::vector<double> weight(order.size() + 1); // of all from a place on: sums, since differences would lose digits
+    for (size_t place = order.size(); place > 0; --place)
+        weight[place - 1] = weight[place] + weights[order[place - 1]];
+    for (size_t place = 0; place < order.size(); ++place) {
+        const auto n = order[place];
+        shares[n] = std::min(wants[n].most, left * (weights[n] / weight[place]));
         left = std::max(0.0, left - shares[n]);
-        weight -= weights[n];
     }
     return left;
 }
