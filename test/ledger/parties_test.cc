@@ -127,7 +127,7 @@ TEST_P(PartiesTest, AKilledPartyLosesNoPlaceAndItsShareIsUsed)
         u.asks = false;
     sim.run(30 * Second);
     EXPECT_EQ(sim.places(), 0u);
-    const auto sum = ledger::Sum(ledger::Parties(*sim.segment, sim.now));
+    const auto sum = ledger::Sum(ledger::Parties(sim.segmentOf(0), sim.now));
     EXPECT_EQ(sum.parties, count());
     EXPECT_EQ(sum.places, 0u) << "W at rest";
     EXPECT_EQ(sum.waiting, 0u);
@@ -147,8 +147,8 @@ TEST_P(PartiesTest, AKilledPartyLosesNoPlaceHoweverOften)
     for (auto &u : sim.users)
         u.asks = false;
     sim.run(30 * Second);
-    EXPECT_EQ(ledger::Sum(ledger::Parties(*sim.segment, sim.now)).places, 0u);
-    for (const auto &user : sim.segment->users)
+    EXPECT_EQ(ledger::Sum(ledger::Parties(sim.segmentOf(0), sim.now)).places, 0u);
+    for (const auto &user : sim.segmentOf(0).users)
         ASSERT_EQ(user.active, 0u) << "nobody has work anywhere";
     EXPECT_EQ(sim.logged(), "");
 }
@@ -192,7 +192,7 @@ TEST_P(PartiesTest, LimitsOfTheQueueHoldOverAll)
         EXPECT_LE(queued, 10u);
     }
     EXPECT_GT(refused, 0u);
-    EXPECT_LE(ledger::Sum(ledger::Parties(*sim.segment, sim.now)).queued, 10u + 4 * count())
+    EXPECT_LE(ledger::Sum(ledger::Parties(sim.segmentOf(0), sim.now)).queued, 10u + 4 * count())
         << "as of the last tenth of a second";
 }
 

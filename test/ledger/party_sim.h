@@ -12,6 +12,7 @@
 #include "support/plugins.h"
 
 #include <algorithm>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -35,20 +36,24 @@ class PartySim {
 public:
     static constexpr msfrs_time Step = Ms, Latency = 50 * Ms;
 
-    explicit PartySim(const uint32_t parties, const double rate = 2e6, const uint64_t seed = 1):
-        host_(seed), sizes_(seed), down_("down" + std::to_string(parties))
+    /// \param machines on which the parties run, in turn: each has a segment and an interface of its own
+    explicit PartySim(const uint32_t parties, const double rate = 2e6, const uint64_t seed = 1,
+                      const uint32_t machines = 1):
+        host_(seed), sizes_(seed)
     {
         config.rate = rate;
-        config.interface = down_.name();
+        for (uint32_t n = 0; n < machines; ++n) {
+            machines_.emplace_back("down" + std::to_string(parties) + "-" + std::to_string(n));
+            ledger::FormatSegment(machines_.back().segment.get());
+        }
         config.pluginDir = PluginDir();
         config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};
         config.defaultClass = 2;
-        ledger::FormatSegment(segment.get());
         parties_.resize(parties);
         for (uint32_t n = 0; n < parties; ++n)
             start(n);
     }
-    ~PartySim()
+    virtual ~PartySim()
     {
         for (auto &p : parties_)
             end(p);
@@ -61,7 +66,11 @@ public:
     {
         auto &p = parties_[n];
         auto h = host_.requests();
-        p.ledger = std::make_shared<SharedLedger>(*segment, PartyParams{ledger::Kind::Worker, n, 0}, h.log, now);
+        auto &machine = machineOf(n);
+        config.interface = machine.down.name();
+        const auto slot = n / static_cast<uint32_t>(machines_.size());
+        p.ledger = std::make_shared<SharedLedger>(*machine.segment, PartyParams{ledger::Kind::Worker, slot, 0}, h.log,
+                                                  now);
         h.ledger = p.ledger;
         p.scheduler = std::make_unique<RequestScheduler>(config, h, now);
         p.stopped = false;
@@ -118,6 +127,7 @@ public:
         return had;
     }
 
+    ledger::Segment &segmentOf(const uint32_t n) { return *machineOf(n).segment; }
     const RequestScheduler &scheduler(const uint32_t n) const { return *parties_[n].scheduler; }
     /// W of all that live, as they know it themselves.
     uint32_t places() const
@@ -130,7 +140,7 @@ public:
     std::string logged() const { return host_.logged(0); }
 
     RequestConfig config;
-    std::unique_ptr<ledger::Segment> segment = std::make_unique<ledger::Segment>();
+    std::function<void()> everyStep = [] {};
     std::list<SimUser> users;
     msfrs_time now = 1000 * Second;
     double carried = 0, utilisation = 0;
@@ -220,6 +230,7 @@ private:
                 p.next = p.scheduler->tick(now);
         }
         mostPlaces = std::max(mostPlaces, places());
+        everyStep();
     }
     void deliver(Party &p, Transfer &t, const double each)
     {
@@ -229,7 +240,7 @@ private:
         t.left -= bytes;
         t.user->bytes += bytes;
         carried += static_cast<double>(bytes);
-        *down_.bytes += static_cast<uint64_t>(bytes);
+        *machineOf(static_cast<uint32_t>(&p - parties_.data())).down.bytes += static_cast<uint64_t>(bytes);
         p.scheduler->charge(*t.request, bytes, now);
         if (t.left > 0) {
             p.scheduler->expect(*t.request, t.left, now);
@@ -239,7 +250,17 @@ private:
 
     Host host_;
     Random sizes_;
-    FakeInterface down_;
+    struct Machine {
+        explicit Machine(const std::string &name): down(name) {}
+        FakeInterface down;
+        std::unique_ptr<ledger::Segment> segment = std::make_unique<ledger::Segment>();
+    };
+    Machine &machineOf(const uint32_t n)
+    {
+        return *std::next(machines_.begin(), static_cast<int>(n % machines_.size()));
+    }
+
+    std::list<Machine> machines_;
     std::vector<Party> parties_;
     std::list<Party> killed_;
 };
