@@ -6,11 +6,13 @@
 #include "engine/engine.h"
 #include "engine/request_scheduler.h"
 #include "engine/request_state.h"
+#include "ledger/shared.h"
 
 #include <benchmark/benchmark.h>
 
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,33 @@ struct Owner : msfrs::RequestOwner {
 
 enum class What { Hold, Release };
 
-void Scheduler(benchmark::State &state, const char *const arbiter, const What what)
+enum class Time { Stands, Passes, Shared };
+
+/// Four parties of which three wait and are always ahead, so that ours never has to let another go.
+struct Parties {
+    Parties()
+    {
+        msfrs::ledger::FormatSegment(segment.get());
+        for (uint32_t n = 0; n < 4; ++n)
+            all.push_back(std::make_shared<msfrs::SharedLedger>(
+                *segment, msfrs::PartyParams{msfrs::ledger::Kind::Worker, n, 0}, [](int, const std::string &) {}, 0));
+        all[0]->settle(0); // now that all are there
+    }
+    /// The others have looked.
+    void beat(const msfrs_time now)
+    {
+        ahead += 1'000'000'000'000;
+        for (size_t n = 1; n < all.size(); ++n)
+            all[n]->say({0, 1, 1, ahead, 16384}, now);
+    }
+
+    std::unique_ptr<msfrs::ledger::Segment> segment = std::make_unique<msfrs::ledger::Segment>();
+    std::vector<std::shared_ptr<msfrs::SharedLedger>> all;
+    int64_t ahead = 0; ///< bytes that they were charged
+};
+
+void Scheduler(benchmark::State &state, const char *const arbiter, const What what,
+               const Time time = Time::Stands)
 {
     const auto classes = static_cast<uint32_t>(state.range(0));
     const auto queued = static_cast<uint32_t>(state.range(1));
@@ -40,9 +68,14 @@ void Scheduler(benchmark::State &state, const char *const arbiter, const What wh
     config.maxPerUser = config.maxQueued = 1000000;
     for (uint32_t n = 0; n < classes; ++n)
         config.classes.push_back({"c" + std::to_string(n), 1.0 + n % 4});
+    std::unique_ptr<Parties> parties; // outlives the host, which has a ledger of it
     msfrs::RequestHost host;
     host.log = [](int, const std::string &) {};
     host.random = [] { return 4; };
+    if (time == Time::Shared) {
+        parties = std::make_unique<Parties>();
+        host.ledger = parties->all[0];
+    }
     msfrs::RequestScheduler scheduler(config, host, 0);
 
     constexpr uint32_t Users = 4; // of each class
@@ -53,9 +86,10 @@ void Scheduler(benchmark::State &state, const char *const arbiter, const What wh
         users.push_back("198.18.0." + std::to_string(n));
     msfrs::Refusal why;
     uint32_t next = 0;
+    msfrs_time now = 0;
     const auto hold = [&](Owner &o) {
         o.ready = &ready;
-        o.request = scheduler.hold(o, next % classes, users[next / classes % Users], 0, why);
+        o.request = scheduler.hold(o, next % classes, users[next / classes % Users], now, why);
         next = next * 1664525u + 1013904223u;
     };
     for (auto &o : owners)
@@ -68,8 +102,12 @@ void Scheduler(benchmark::State &state, const char *const arbiter, const What wh
         for (int n = 0; n < Batch; ++n) {
             Owner &o = *ready.front();
             ready.pop_front();
-            scheduler.charge(*o.request, 1000 + (next = next * 1664525u + 1013904223u) % 20000, 0);
-            scheduler.done(o.request, 0);
+            if (time != Time::Stands)
+                now += 100'000; // 10,000 releases in a second, quanta of 1.3 Gbit/s
+            if (parties && n % 40 == 0)
+                parties->beat(now);
+            scheduler.charge(*o.request, 1000 + (next = next * 1664525u + 1013904223u) % 20000, now);
+            scheduler.done(o.request, now);
             ended.push_back(&o);
         }
         const auto middle = Clock::now();
@@ -114,9 +152,8 @@ void TenthOfASecond(benchmark::State &state, const bool found)
 
 void Memory(benchmark::State &state)
 {
-    msfrs::LocalLedger ledger;
     const auto msf = msfrs::LoadPlugin("msf", MSFRS_SCHED, TEST_PLUGIN_DIR);
-    msfrs::Engine engine({msf, msfrs::ParseParams(msf->ops(), {})}, {}, msfrs::Engine::Cost::Measured, 1, 0, ledger,
+    msfrs::Engine engine({msf, msfrs::ParseParams(msf->ops(), {})}, {}, msfrs::Engine::Cost::Measured, 1, 0,
                          {[](int, const std::string &) {}, [] { return uint64_t(4); }});
     for (auto _ : state)
         benchmark::DoNotOptimize(engine.itemSize());
@@ -134,6 +171,11 @@ void Memory(benchmark::State &state)
     BENCHMARK_CAPTURE(Scheduler, arbiter##_hold, #arbiter, What::Hold)->Args({1000, 100000}) \
         ->UseManualTime()->Unit(benchmark::kNanosecond)->Iterations(300)
 BOTH(msf);
+#define RELEASE(name, time) \
+    BENCHMARK_CAPTURE(Scheduler, msf_release_##name, "msf", What::Release, time)->Args({3, 100})->Args({100, 10000}) \
+        ->Args({1000, 100000})->UseManualTime()->Unit(benchmark::kNanosecond)->Iterations(300)
+RELEASE(alone, Time::Passes); // to be compared with the next: one of four parties of a segment
+RELEASE(shared, Time::Shared);
 BOTH(fifo);
 BENCHMARK_CAPTURE(TenthOfASecond, of_a_known_rate, false)->Unit(benchmark::kNanosecond);
 BENCHMARK_CAPTURE(TenthOfASecond, of_a_rate_that_is_found, true)->Unit(benchmark::kNanosecond);

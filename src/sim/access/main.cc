@@ -212,6 +212,14 @@ const std::vector<Option> &Options()
              if (t != "trace" && t != "runs")
                  throw ConfigError(n + "=" + t + " is not allowed: wanted is trace or runs");
              w.traceAlone = t == "trace"; }},
+        Numeric("workers", "of the gateway, each with a scheduler; 1", Plain, 1, 8, run(&RunParams::workers)),
+        {"split", "random, class, user: to which of them requests come; random",
+         [](Wanted &w, const auto &n, const auto &t) {
+             if (t != "random" && t != "class" && t != "user")
+                 throw ConfigError(n + "=" + t + " is not allowed: wanted is random, class or user");
+             w.run.split = t == "class"  ? RunParams::Split::Class
+                           : t == "user" ? RunParams::Split::User
+                                         : RunParams::Split::Random; }},
         {"course", "yes: print W, W+, U and C second by second; no", [](Wanted &w, const auto &n, const auto &t) {
              if (t != "yes" && t != "no")
                  throw ConfigError(n + "=" + t + " is not allowed: wanted is yes or no");

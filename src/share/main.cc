@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msfrs-share: tells the gateways of one link of each other, by Valkey or Redis.
+#include "daemon/notify.h"
+#include "daemon/program.h"
+#include "edge/fields.h"
+#include "share/daemon.h"
+
+#include <csignal>
+#include <cstdio>
+#include <getopt.h>
+
+namespace msfrs::share {
+
+namespace {
+
+constexpr const char *Usage =
+    R"(Usage: msfrs-share FILE
+       msfrs-share --check FILE
+       msfrs-share --ask status|metrics FILE
+Tells the gateways of one link of each other by way of Valkey or Redis, as the configuration FILE says
+(docs/sharing.md).
+
+  --check         only say what is wrong with FILE, if anything, and with the files that it names
+  --ask COMMAND   what a running msfrs-share says on its control socket: figures for people (status) or as OpenMetrics
+                  (metrics)
+  --help          this text
+
+"ready" is printed on standard output once it runs, and said to systemd, whether or not the store answers. SIGTERM and
+SIGINT end the program.
+)";
+
+struct Options {
+    std::string file, ask;
+    bool check = false, help = false;
+};
+
+Options ParseOptions(const int argc, char **const argv)
+{
+    enum { Check = 1, AskIt, Help };
+    static const option known[] = {{"check", no_argument, nullptr, Check},
+                                   {"ask", required_argument, nullptr, AskIt},
+                                   {"help", no_argument, nullptr, Help},
+                                   {nullptr, 0, nullptr, 0}};
+    Options options;
+    for (int found; (found = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
+        if (found == Check)
+            options.check = true;
+        else if (found == AskIt)
+            options.ask = optarg;
+        else if (found == Help)
+            options.help = true;
+        else
+            throw UsageError("see msfrs-share --help");
+    }
+    if (!options.help && optind + 1 != argc)
+        throw UsageError("one configuration file is wanted; see msfrs-share --help");
+    if (optind < argc)
+        options.file = argv[optind];
+    return options;
+}
+
+void Log(const std::string &text) { std::fprintf(stderr, "%s: %s\n", Program, text.c_str()); }
+
+int Run(const Options &options)
+{
+    auto config = ReadConfig(options.file);
+    if (!options.ask.empty()) {
+        if (config.control.value.empty())
+            throw UsageError(options.file + " has no control socket: a line `control PATH` is missing");
+        std::fputs(Ask(config.control.value, Program, options.ask).c_str(), stdout);
+        return 0;
+    }
+    ReadPassword(config);
+    if (options.check) {
+        CheckUser(config.user);
+        CheckControl(config.control);
+        const auto base = NewEventBase();
+        RedisStore(base.get(), config.store, {config.sharing.gateway}); // reads the files of TLS
+        return 0;
+    }
+    std::signal(SIGPIPE, SIG_IGN); // a connection that is gone is told by an error
+    Daemon(config, Log).run([] {
+        std::puts("ready");
+        std::fflush(stdout);
+        NotifyReady();
+    });
+    return 0;
+}
+
+} // namespace
+
+} // namespace msfrs::share
+
+int main(int argc, char **argv)
+{
+    using namespace msfrs::share;
+    return msfrs::ExitCodeOf<msfrs::edge::RuleError>(Program, [&] {
+        const auto options = ParseOptions(argc, argv);
+        if (options.help) {
+            std::fputs(Usage, stdout);
+            return 0;
+        }
+        return Run(options);
+    });
+}

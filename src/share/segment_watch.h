@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Keeps the segment of a name mapped: it may come later than we do, and another one with each start of Squid.
+#ifndef MSFRS_SHARE_SEGMENT_WATCH_H
+#define MSFRS_SHARE_SEGMENT_WATCH_H
+
+#include "ledger/mapping.h"
+
+#include <memory>
+#include <string>
+#include <sys/types.h>
+
+namespace msfrs::share {
+
+class SegmentWatch {
+public:
+    static constexpr int64_t Every = 500'000'000; ///< ns between two calls of look()
+
+    explicit SegmentWatch(std::string name): name_(std::move(name)) {}
+
+    enum class Change { None, Gone, Other };
+    /// Looks whether the name stands for another segment than before. After Gone and Other the former one is still
+    /// mapped until change() is called. \returns Gone also where there is one that cannot be used: see why()
+    Change look();
+    /// Maps what look() has found. \returns nullptr if there is none
+    ledger::Segment *change();
+
+    bool mapped() const { return now_ != nullptr; }
+    /// In one sentence, why there is none; empty: there is one.
+    const std::string &why() const { return why_; }
+
+private:
+    struct Id {
+        dev_t device = 0;
+        ino_t number = 0;
+        friend bool operator==(const Id &a, const Id &b) { return a.device == b.device && a.number == b.number; }
+    };
+    bool find(Id &) const;
+
+    std::string name_, why_ = "was not looked for yet";
+    std::unique_ptr<ledger::Mapping> now_, next_;
+    Id id_;
+};
+
+} // namespace msfrs::share
+
+#endif

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Gateways with request schedulers of their own that share one link by msfrs-share: weights, an idle share, and a
+/// store that is lost.
+#include "fake_store.h"
+#include "ledger/party_sim.h"
+#include "share/segment_board.h"
+
+#include <gtest/gtest.h>
+
+namespace msfrs::test {
+namespace {
+
+using namespace share;
+
+/// Two gateways, each with a segment and an interface of its own.
+class GatewaySim : public PartySim {
+public:
+    explicit GatewaySim(const double rate = 10e6, const uint64_t seed = 1): PartySim(2, rate, seed, 2)
+    {
+        for (uint32_t n = 0; n < 2; ++n)
+            gateways_.push_back(std::make_unique<Daemon>(*this, n));
+        everyStep = [this] {
+            for (auto &g : gateways_)
+                g->step(now);
+        };
+    }
+    ~GatewaySim() override { gateways_.clear(); }
+
+    StoreState state(const uint32_t n) const { return gateways_[n]->sharing->report(now).state; }
+
+    Server server;
+
+private:
+    struct Daemon {
+        Daemon(GatewaySim &sim, const uint32_t n): board(1), store(sim.server, {Name(n), Name(1 - n)})
+        {
+            board.use(&sim.segmentOf(n));
+            SharingParams params;
+            params.gateway = Name(n);
+            params.others = {Name(1 - n)};
+            sharing = std::make_unique<Sharing>(params, board, store, [](const std::string &) {}, 100 + n, sim.now);
+        }
+        ~Daemon() { board.use(nullptr); }
+        static std::string Name(const uint32_t n) { return n == 0 ? "north" : "south"; }
+        void step(const msfrs_time now)
+        {
+            store.step(now);
+            if (now >= due)
+                due = sharing->tick(now);
+        }
+
+        SegmentBoard board;
+        FakeStore store;
+        std::unique_ptr<Sharing> sharing;
+        msfrs_time due = 0;
+    };
+
+    std::vector<std::unique_ptr<Daemon>> gateways_;
+};
+
+void ExpectShares(const std::vector<double> &had, const double most)
+{
+    EXPECT_NEAR(had[0] / had[2] / 4, 1, most);
+    EXPECT_NEAR(had[1] / had[2] / 2, 1, most);
+}
+
+class ShareGatewaysOnALink : public testing::TestWithParam<uint64_t> {
+protected:
+    GatewaySim sim{10e6, GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ShareGatewaysOnALink, testing::Values(1));
+
+TEST_P(ShareGatewaysOnALink, UsersOfBothByWeight)
+{
+    sim.everywhere({4, 4, 4});
+    sim.run(20 * Second);
+    ExpectShares(sim.measure(200 * Second), 0.03);
+    EXPECT_GT(sim.utilisation, 0.97);
+}
+
+TEST_P(ShareGatewaysOnALink, UsersOfOneEachByWeight)
+{
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n % 2});
+    sim.run(20 * Second);
+    ExpectShares(sim.measure(200 * Second), 0.03);
+    EXPECT_GT(sim.utilisation, 0.97);
+}
+
+TEST_P(ShareGatewaysOnALink, AClassThatSitsOnOneOfThem)
+{
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n / 4 == 0 ? 0u : 1u});
+    sim.run(20 * Second);
+    ExpectShares(sim.measure(200 * Second), 0.03);
+    EXPECT_GT(sim.utilisation, 0.97);
+}
+
+TEST_P(ShareGatewaysOnALink, WhatOneLeavesIsForTheOther)
+{
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n % 2}, 8);
+    sim.run(20 * Second);
+    for (auto &u : sim.users)
+        u.asks = u.parties[0] == 0;
+    sim.run(5 * Second);
+    sim.measure(10 * Second);
+    EXPECT_GT(sim.utilisation, 0.95);
+}
+
+/// Thirty seconds without the store, users of both gateways as the static shares have it.
+TEST_P(ShareGatewaysOnALink, WithoutTheStore)
+{
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n % 2});
+    sim.run(60 * Second);
+    sim.server.there = false;
+    sim.run(10 * Second);
+    EXPECT_EQ(sim.state(0), StoreState::Static);
+    ExpectShares(sim.measure(20 * Second), 0.05);
+    EXPECT_GT(sim.utilisation, 0.95);
+    sim.server.there = true;
+    sim.run(3 * Second);
+    EXPECT_EQ(sim.state(0), StoreState::Together);
+    EXPECT_EQ(sim.state(1), StoreState::Together);
+    ExpectShares(sim.measure(100 * Second), 0.03);
+}
+
+} // namespace
+} // namespace msfrs::test
