@@ -3,11 +3,8 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
-#include "globals.h"
-#include "msfrs/Excess.h"
-#include "msfrs/Gateway.h"
+#include "msfrs/Picture.h"
 #include "msfrs/Report.h"
-#include "tools.h"
 
 #include <functional>
 #include <ostream>
@@ -37,15 +34,11 @@ Escaped(const std::string &value)
     return escaped;
 }
 
-/// Writes metric families. Each sample gets the labels that all have: the worker, if there are several.
+/// Writes metric families.
 class Writer
 {
 public:
-    explicit Writer(std::ostream &os): os_(os)
-    {
-        if (UsingSmp())
-            common_ = "worker=\"" + std::to_string(KidIdentifier) + "\"";
-    }
+    explicit Writer(std::ostream &os): os_(os) {}
 
     /// \param unit the end of the name, or nil
     void family(const char *name, const char *type, const char *unit, const char *help)
@@ -60,9 +53,8 @@ public:
     void sample(const char *suffix, const std::string &labels, const std::string &value)
     {
         os_ << name_ << suffix;
-        const auto separator = common_.empty() || labels.empty() ? "" : ",";
-        if (!common_.empty() || !labels.empty())
-            os_ << '{' << common_ << separator << labels << '}';
+        if (!labels.empty())
+            os_ << '{' << labels << '}';
         os_ << ' ' << value << '\n';
     }
 
@@ -80,7 +72,6 @@ public:
 
 private:
     std::ostream &os_;
-    std::string common_;
     const char *name_ = nullptr;
 };
 
@@ -246,15 +237,14 @@ PrintWaits(Writer &writer, const Reports &classes)
 } // namespace
 
 void
-PrintMetrics(std::ostream &os, const Gateway * const gateway)
+PrintMetrics(std::ostream &os, const Picture &picture)
 {
     Writer writer(os);
-    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
-    writer.gauge("msfrs_scheduling", nullptr, "1 while requests are scheduled.", scheduler ? "1" : "0");
-    if (scheduler) {
-        const auto &config = scheduler->config();
-        const auto window = scheduler->window();
-        const auto classes = scheduler->classes();
+    writer.gauge("msfrs_scheduling", nullptr, "1 while requests are scheduled.", picture.scheduling ? "1" : "0");
+    if (picture.scheduling) {
+        const auto &config = picture.config;
+        const auto &window = picture.window;
+        const auto &classes = picture.classes;
         writer.gauge("msfrs_link_capacity_bytes_per_second", nullptr, "Rate of the link as configured, or found.",
                      Fixed(config.rate/8, 0));
         if (window.capacity)
@@ -275,8 +265,8 @@ PrintMetrics(std::ostream &os, const Gateway * const gateway)
         writer.gauge("msfrs_window_budget_ratio", "ratio",
                      "Phi: bytes that may be on their way, of what link and round trips hold.",
                      Fixed(window.budget, 6));
-        PrintHolding(writer, window, Gateway::Now()*1e-9);
-        const auto &excess = TheExcessCounts();
+        PrintHolding(writer, window, picture.now*1e-9);
+        const auto &excess = picture.excess;
         writer.counter("msfrs_excess_lines", nullptr, "Lines that msfrs_excess took.", excess.lines);
         writer.counter("msfrs_excess_refused_lines", nullptr, "Lines that msfrs_excess refused.", excess.refused);
         writer.counter("msfrs_excess_no_class_bytes", "bytes", "Bytes of receivers that are of no class.",
@@ -285,6 +275,7 @@ PrintMetrics(std::ostream &os, const Gateway * const gateway)
         PrintRefusals(writer, classes);
         PrintWaits(writer, classes);
     }
+    os << "# EOF\n";
 }
 
 } // namespace msfrs::squid

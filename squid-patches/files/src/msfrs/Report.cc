@@ -4,85 +4,113 @@
 
 #include "squid.h"
 #include "base/PackableStream.h"
-#include "comm/Connection.h"
+#include "base/TextException.h"
+#include "debug/Stream.h"
 #include "event.h"
-#include "globals.h"
-#include "ipc/RequestId.h"
 #include "ipc/TypedMsgHdr.h"
-#include "ipc/UdsOp.h"
 #include "mgr/Action.h"
 #include "mgr/Command.h"
-#include "mgr/Filler.h"
 #include "mgr/Registration.h"
-#include "mgr/Request.h"
-#include "msfrs/Excess.h"
 #include "msfrs/FoundRate.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/MetricsPage.h"
+#include "msfrs/Picture.h"
 #include "msfrs/Report.h"
 #include "msfrs/Yaml.h"
 #include "Store.h"
 #include "tools.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ostream>
-#include <sstream>
 #include <unistd.h>
 
 namespace msfrs::squid
 {
 
-/// A report about this process. With several workers, each writes its own.
-class YamlAction: public Mgr::Action
+/// What goes on, as one report of all workers, which the coordinator joins. What a worker has to say may be larger than
+/// what the messages between them can hold: it goes through a file in memory.
+class PictureAction: public Mgr::Action
 {
 public:
-    static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd); }
-    explicit YamlAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
-
-    /* Mgr::Action API */
-    void respond(const Mgr::Request &) override;
-    bool aggregatable() const override { return false; }
-
-protected:
-    /* Mgr::Action API */
-    void dump(StoreEntry *) override;
-};
-
-/// One page of all workers, which the coordinator joins. What a worker has to say may be larger than what the
-/// messages between them can hold: it goes through a file in memory.
-class MetricsAction: public Mgr::Action
-{
-public:
-    static Pointer Create(const Mgr::CommandPointer &cmd) { return new MetricsAction(cmd); }
-    explicit MetricsAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
+    explicit PictureAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
 
     /* Mgr::Action API */
     void add(const Action &) override;
     void pack(Ipc::TypedMsgHdr &) const override;
     void unpack(const Ipc::TypedMsgHdr &) override;
-    const char *contentType() const override;
 
 protected:
     /* Mgr::Action API */
     void collect() override;
-    void dump(StoreEntry *) override;
+
+    Picture picture_;
 
 private:
     static void CloseSent(void *);
-
-    std::string own_; ///< what this process has to say
-    MetricsPage page_;
 };
 
+class YamlAction: public PictureAction
+{
+public:
+    static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd); }
+    using PictureAction::PictureAction;
+
+protected:
+    /* Mgr::Action API */
+    void dump(StoreEntry *) override;
+};
+
+class MetricsAction: public PictureAction
+{
+public:
+    static Pointer Create(const Mgr::CommandPointer &cmd) { return new MetricsAction(cmd); }
+    using PictureAction::PictureAction;
+
+    /* Mgr::Action API */
+    const char *contentType() const override;
+
+protected:
+    /* Mgr::Action API */
+    void dump(StoreEntry *) override;
+};
 
 void
-YamlAction::respond(const Mgr::Request &request)
+PictureAction::collect()
 {
-    // as Mgr::FunAction does: this process writes its part to the HTTP client itself
-    Ipc::ImportFdIntoComm(request.conn, SOCK_STREAM, IPPROTO_TCP, Ipc::fdnHttpSocket);
-    Must(Comm::IsConnOpen(request.conn));
-    Must(request.requestId != 0);
-    AsyncJob::Start(new Mgr::Filler(this, request.conn, request.requestId));
+    if (IamWorkerProcess())
+        picture_ = PictureOf(TheGateway());
+}
+
+void
+PictureAction::add(const Action &other)
+{
+    picture_.add(dynamic_cast<const PictureAction &>(other).picture_);
+}
+
+/// \param data a descriptor of a file that has been sent
+void
+PictureAction::CloseSent(void * const data)
+{
+    close(static_cast<int>(reinterpret_cast<intptr_t>(data)));
+}
+
+void
+PictureAction::pack(Ipc::TypedMsgHdr &message) const
+{
+    const auto fd = IamWorkerProcess() ? TextToFile(picture_.written()) : -1;
+    if (fd < 0)
+        return;
+    message.putFd(fd);
+    // The message goes out later; after ten seconds the coordinator does not wait for it any more.
+    eventAdd("msfrs::PictureAction::CloseSent", &PictureAction::CloseSent,
+             reinterpret_cast<void *>(static_cast<intptr_t>(fd)), 10, 0, false);
+}
+
+void
+PictureAction::unpack(const Ipc::TypedMsgHdr &message)
+{
+    if (message.hasFd())
+        picture_ = Picture::Read(TextFromFile(message.getFd()));
 }
 
 void
@@ -90,52 +118,7 @@ YamlAction::dump(StoreEntry * const entry)
 {
     Must(entry);
     PackableStream os(*entry);
-    if (UsingSmp())
-        os << "---\nkid: " << KidIdentifier << '\n'; // one document of a stream
-    PrintReport(os, TheGateway());
-}
-
-void
-MetricsAction::collect()
-{
-    if (!IamWorkerProcess())
-        return;
-    std::ostringstream os;
-    PrintMetrics(os, TheGateway());
-    own_ = os.str();
-    page_.add(own_);
-}
-
-void
-MetricsAction::add(const Action &other)
-{
-    page_.add(dynamic_cast<const MetricsAction &>(other).own_);
-}
-
-/// \param data a descriptor of a file that has been sent
-void
-MetricsAction::CloseSent(void * const data)
-{
-    close(static_cast<int>(reinterpret_cast<intptr_t>(data)));
-}
-
-void
-MetricsAction::pack(Ipc::TypedMsgHdr &message) const
-{
-    const auto fd = own_.empty() ? -1 : TextToFile(own_);
-    if (fd < 0)
-        return;
-    message.putFd(fd);
-    // The message goes out later; after ten seconds the coordinator does not wait for it any more.
-    eventAdd("msfrs::MetricsAction::CloseSent", &MetricsAction::CloseSent,
-             reinterpret_cast<void *>(static_cast<intptr_t>(fd)), 10, 0, false);
-}
-
-void
-MetricsAction::unpack(const Ipc::TypedMsgHdr &message)
-{
-    if (message.hasFd())
-        own_ = TextFromFile(message.getFd());
+    PrintReport(os, picture_);
 }
 
 void
@@ -143,7 +126,7 @@ MetricsAction::dump(StoreEntry * const entry)
 {
     Must(entry);
     PackableStream os(*entry);
-    page_.print(os);
+    PrintMetrics(os, picture_);
 }
 
 const char *
@@ -192,7 +175,7 @@ Fixed(const double number, const int decimals)
 namespace
 {
 
-constexpr size_t MostHeld = 50; ///< entries of a report
+constexpr size_t MostUsers = 10; ///< entries of a report
 
 std::string
 Plugin(const PluginChoice &choice)
@@ -202,8 +185,10 @@ Plugin(const PluginChoice &choice)
 }
 
 void
-PrintLink(std::ostream &os, const RequestConfig &config, const WindowReport &window)
+PrintLink(std::ostream &os, const Picture &picture)
 {
+    const auto &config = picture.config;
+    const auto &window = picture.window;
     os << "link:\n"
        "  rate: " << Fixed(config.rate, 0) << "\n"
        "  interface: " << (config.interface.empty() ? "null" : Quoted(config.interface)) << "\n"
@@ -213,7 +198,7 @@ PrintLink(std::ostream &os, const RequestConfig &config, const WindowReport &win
        "  packet_overhead: " << config.packetOverhead << "\n"
        "  rtt: " << Fixed(config.rtt*1e-9, 3) << '\n';
     if (window.capacity)
-        PrintFoundRate(os, *window.capacity, Gateway::Now());
+        PrintFoundRate(os, *window.capacity, picture.now);
 }
 
 void
@@ -251,12 +236,11 @@ PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &w
 }
 
 void
-PrintExcess(std::ostream &os)
+PrintExcess(std::ostream &os, const Picture &picture)
 {
-    const auto port = TheExcessPort();
-    const auto &counts = TheExcessCounts();
+    const auto &counts = picture.excess;
     os << "excess: # what was reported to msfrs_excess\n"
-       "  socket: " << (port ? Quoted(port->path()) : "null") << "\n"
+       "  socket: " << (picture.excessSocket.empty() ? "null" : Quoted(picture.excessSocket)) << "\n"
        "  lines: " << counts.lines << "\n"
        "  bytes: " << counts.bytes << " # charged to classes\n"
        "  no_class_bytes: " << counts.noClass << "\n"
@@ -293,7 +277,7 @@ PrintClass(std::ostream &os, const ClassReport &c, const bool isDefault)
 void
 PrintHeld(std::ostream &os, const std::vector<HeldReport> &held)
 {
-    os << "# who waits for a turn now, the longest first, at most " << MostHeld << ". request: has had none yet.\n"
+    os << "# who waits for a turn now, the longest first, at most 50. request: has had none yet.\n"
        "# exchange: a later one of a connection that is kept. response: paused between two quanta.\n"
        "held:" << (held.empty() ? " []\n" : "\n");
     for (const auto &h: held) {
@@ -305,24 +289,22 @@ PrintHeld(std::ostream &os, const std::vector<HeldReport> &held)
 } // namespace
 
 void
-PrintReport(std::ostream &os, const Gateway * const gateway)
+PrintReport(std::ostream &os, const Picture &picture)
 {
-    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
     os << "# Request scheduler (MSF-RS). Rates in bit/s, times in seconds, sizes in bytes; counts since it started.\n"
-       "scheduling: " << (scheduler ? "true" : "false") << '\n';
-    if (!scheduler) {
-        os << "holding: no, because " << (gateway ? "the scheduler failed and will start again; see cache.log"
+       "scheduling: " << (picture.scheduling ? "true" : "false") << '\n';
+    if (!picture.scheduling) {
+        os << "holding: no, because " << (picture.failed ? "the scheduler failed and will start again; see cache.log"
                                           : "msfrs is off") << '\n';
         return;
     }
 
-    const auto &config = scheduler->config();
-    const auto window = scheduler->window();
-    const auto now = Gateway::Now();
+    const auto &config = picture.config;
+    const auto &window = picture.window;
     os << "holding: " << (window.holding ? "yes" : "no") << ", because " << window.because << '\n';
-    PrintLink(os, config, window);
-    PrintWindow(os, config, window, now*1e-9);
-    PrintExcess(os);
+    PrintLink(os, picture);
+    PrintWindow(os, config, window, picture.now*1e-9);
+    PrintExcess(os, picture);
     os << "quantum: " << config.quantum << " # 0: none\n"
        "max_wait: " << Fixed(config.maxWait*1e-9, 3) << "\n"
        "max_per_user: " << config.maxPerUser << "\n"
@@ -338,11 +320,12 @@ PrintReport(std::ostream &os, const Gateway * const gateway)
        "# ten minutes.\n"
        "classes:\n";
     size_t index = 0;
-    for (const auto &c: scheduler->classes())
+    for (const auto &c: picture.classes)
         PrintClass(os, c, index++ == config.defaultClass);
 
-    PrintHeld(os, scheduler->held(MostHeld, now));
-    const auto users = scheduler->topUsers(10);
+    PrintHeld(os, picture.held);
+    auto users = picture.users;
+    users.resize(std::min(users.size(), MostUsers));
     os << "# by bytes since a user was first seen, and not forgotten since\n"
        "top_users:" << (users.empty() ? " []\n" : "\n");
     for (const auto &u: users) {
