@@ -30,7 +30,7 @@ State NewState(const size_t size)
 } // namespace
 
 struct Engine::Instance {
-    Instance(const Part &part, const EngineHost &host, const uint32_t resources, Ledger &ledger, const Cost cost,
+    Instance(const Part &part, const EngineHost &host, const uint32_t resources, double &virtualTime, const Cost cost,
              const uint32_t limit):
         plugin(part.plugin->ops()), state(NewState(plugin.inst_size)), hostTable(host)
     {
@@ -40,7 +40,7 @@ struct Engine::Instance {
             static_cast<Instance *>(ctx)->hostTable.log(level, text);
         };
         table.resources = resources;
-        table.virtual_time = ledger.virtualTime();
+        table.virtual_time = &virtualTime;
         table.exact = cost == Cost::Exact;
         table.limit = limit;
         const auto init = plugin.kind == MSFRS_AQM ? plugin.aqm->init : plugin.sched->init;
@@ -66,10 +66,10 @@ struct Engine::Instance {
     msfrs_host table{};
 };
 
-Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, const uint32_t limit, Ledger &ledger,
+Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, const uint32_t limit,
                EngineHost host):
     sched_(std::move(sched)), aqm_(std::move(aqm)), cost_(cost), resources_(resources), limit_(limit),
-    ledger_(ledger), host_(std::move(host)), schedOps_(scheduler().sched),
+    host_(std::move(host)), schedOps_(scheduler().sched),
     draws_(aqm_.plugin && (this->aqm()->flags & MSFRS_DROPS_QUEUED)),
     itemPool_(sizeof(ItemRecord) + statesSize() + offsetof(ItemCosts, used) + resources * sizeof(int64_t)),
     flowPool_(Aligned(sizeof(NamedFlow)) + Aligned(scheduler().flow_size) +
@@ -85,12 +85,12 @@ Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, 
         throw ConfigError(std::string("AQM ") + aqm_.plugin->ops().name +
                           " must know the size of an item that arrives, which nobody does for a request");
     }
-    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, ledger_, cost_, limit_);
+    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, virtualTime_, cost_, limit_);
     schedState_ = schedInst_->state.get();
     schedItem_ = scheduler().item_size ? sizeof(ItemRecord) : 0;
     costsAt_ = sizeof(ItemRecord) + statesSize();
     if (aqm_.plugin) {
-        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, ledger_, cost_, limit_);
+        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, virtualTime_, cost_, limit_);
         aqmOps_ = this->aqm()->aqm;
         aqmState_ = aqmInst_->state.get();
         aqmItem_ = this->aqm()->item_size ? sizeof(ItemRecord) + Aligned(scheduler().item_size) : 0;
@@ -137,8 +137,7 @@ msfrs_class *Engine::addClass(const std::string &name, const double weight, cons
     record->flags = flags;
     record->parent = parent;
     record->weight = weight;
-    record->service = ledger_.service(index);
-    *record->service = 0;
+    record->service = &record->served;
     if (schedInst_->sees(*record)) {
         record->schedState = NewState(scheduler().class_size);
         record->state = record->schedState.get();
@@ -541,9 +540,15 @@ void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amo
 void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, msfrs_time now)
 {
     assert(amount >= 0);
-    now = at(now);
     static_cast<NamedFlow &>(f).account->bytes += static_cast<uint64_t>(amount);
-    static_cast<NamedFlow &>(f).idleSince = now;
+    static_cast<NamedFlow &>(f).idleSince = at(now);
+    chargeElsewhere(f, amount, now);
+}
+
+void Engine::chargeElsewhere(msfrs_flow &f, const int64_t amount, msfrs_time now)
+{
+    assert(amount >= 0);
+    now = at(now);
     if (schedOps_->charged)
         schedOps_->charged(schedState_, &f, nullptr, 0, amount, now);
 }

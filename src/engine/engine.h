@@ -16,7 +16,6 @@
 #ifndef MSFRS_ENGINE_ENGINE_H
 #define MSFRS_ENGINE_ENGINE_H
 
-#include "engine/ledger.h"
 #include "engine/pool.h"
 #include "plugin/loader.h"
 #include "plugin/msfrs_plugin.h"
@@ -56,6 +55,7 @@ class PushOut;
 struct NamedFlow : msfrs_flow {
     msfrs_time idleSince = 0;     ///< when its last item ended
     FlowAccount *account = nullptr;
+    uint32_t party = 0;           ///< its host's; 0 at first
     struct {
         double length = 0;
         uint32_t place = 0;
@@ -86,7 +86,7 @@ public:
     /// \param resources how many of est[] are in use, 1..MSFRS_RESOURCES
     /// \param limit hard limit of queued items, 0: none
     /// \throws ConfigError when a plugin refuses its parameters or does not fit the host or its partner
-    Engine(Part sched, Part aqm, Cost, uint32_t resources, uint32_t limit, Ledger &, EngineHost);
+    Engine(Part sched, Part aqm, Cost, uint32_t resources, uint32_t limit, EngineHost);
     /// Queued items are freed without a word to their hosts; what is in service the host must end before.
     ~Engine();
     Engine(const Engine &) = delete;
@@ -156,6 +156,8 @@ public:
     void charge(msfrs_item &, uint32_t resource, int64_t amount, msfrs_time now);
     /// amount >= 0 of resource 0 was used for a flow by no item.
     void chargeFlow(msfrs_flow &, int64_t amount, msfrs_time now);
+    /// The same where another party has served the flow: it counts in the order, and not in NamedFlow::bytes().
+    void chargeElsewhere(msfrs_flow &, int64_t amount, msfrs_time now);
     /// A queued item leaves and is freed.
     void remove(msfrs_item &, msfrs_time now, msfrs_reason);
     /// An item in service ends and is freed.
@@ -214,7 +216,6 @@ private:
     Part sched_, aqm_;
     Cost cost_;
     uint32_t resources_, limit_;
-    Ledger &ledger_;
     EngineHost host_;
     std::unique_ptr<Instance> schedInst_, aqmInst_;
     std::vector<std::unique_ptr<ClassRecord>> records_; ///< by index; holes are null
@@ -227,6 +228,7 @@ private:
     size_t costsAt_;                                    ///< where in an item ItemCosts begins; zeroed up to there
     std::unique_ptr<PushOut> pushOut_;                  ///< null: what comes when `limit` is reached is dropped
     bool draws_;                                        ///< the AQM may draw among the queued items
+    double virtualTime_ = 0;                            ///< the scheduler's, see msfrs_host
     Pool itemPool_, flowPool_;
     std::vector<ItemRecord *> drawable_;                ///< the queued items, for that draw
     EngineTotals totals_;

@@ -26,6 +26,7 @@ struct FlowAccount {
 
 struct Engine::ClassRecord : msfrs_class {
     std::string storedName;
+    double served = 0;         ///< msfrs_class::service
     uint32_t children; ///< classes whose parent it is
     State schedState, aqmState;
     std::unordered_map<std::string_view, std::unique_ptr<FlowAccount>> flows; ///< by their own names

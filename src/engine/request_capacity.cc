@@ -30,7 +30,7 @@ void RequestScheduler::Impl::findBetween(const CapacityParams &bounds, const msf
 /// had always been rated(): U of an interval in which C changes is then a mean.
 double RequestScheduler::Impl::carried()
 {
-    const double total = meter->total(), responses = meter->own();
+    const double total = meter->total() + others->received, responses = meter->own() + others->own;
     const double times = rated() / config.rate;
     sums.total += (total - std::exchange(sums.totalBefore, total)) * times;
     sums.own += (responses - std::exchange(sums.ownBefore, responses)) * times;

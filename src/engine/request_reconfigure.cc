@@ -19,8 +19,8 @@ bool RequestScheduler::Impl::SamePlugins(const RequestConfig &a, const RequestCo
 
 /// Moves all that there is into a new engine: used when the plugins change or a class goes.
 /// \throws PluginError and then all requests are where they were
-void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Ledger> counters,
-                                     std::unique_ptr<Engine> next, const msfrs_time now)
+void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Engine> next,
+                                     const msfrs_time now)
 {
     std::map<std::string, std::shared_ptr<ClassStats>> known;
     for (const auto &slot : slots)
@@ -57,7 +57,6 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Led
         }
     }
     engine = std::move(next);
-    ledger = std::move(counters);
     slots = std::move(fresh);
 }
 
@@ -71,14 +70,14 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
         keepEngine = keepEngine && std::any_of(next.classes.begin(), next.classes.end(), same);
     }
     // Everything that may throw comes before anything is changed.
-    std::unique_ptr<Ledger> ledger = std::make_unique<LocalLedger>();
-    auto engine = keepEngine ? nullptr : self.makeEngine(next, *ledger);
+    auto engine = keepEngine ? nullptr : self.makeEngine(next);
     const bool sameMeter = self.config.interface == next.interface && self.config.overhead == next.overhead &&
                            self.config.packetOverhead == next.packetOverhead;
     auto meter = sameMeter ? nullptr : self.makeMeter(next);
 
+    self.users.clear(*self.ledger);
     if (engine) {
-        self.rebuild(next, std::move(ledger), std::move(engine), now);
+        self.rebuild(next, std::move(engine), now);
     } else {
         std::vector<Impl::Slot> slots;
         for (const auto &cls : next.classes) {
@@ -100,13 +99,16 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
         self.rate.update(now, self.carried(), self.rated());
     if (meter) {
         self.meter = std::move(meter); // counts from zero
-        self.sums.totalBefore = self.sums.ownBefore = 0;
+        self.sums.totalBefore = self.others->received;
+        self.sums.ownBefore = self.others->own;
     }
     self.config = next;
     self.findBetween(next.bounds, now);
     if (anew)
         self.rate.rebase(now, self.carried());
     self.rate.configure(WindowOf(next));
+    self.touchAll();
+    self.tellClasses();
     self.doubted = false;
     self.pump(now);
 }

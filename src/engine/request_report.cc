@@ -99,12 +99,15 @@ std::vector<HeldReport> RequestScheduler::held(const size_t most, const msfrs_ti
 std::string RequestScheduler::Impl::because() const
 {
     const auto waits = engine->totals().queued.items;
-    const auto w = rate.window().outstanding;
+    const auto w = rate.window().all();
     char places[80], text[200];
     std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), rate.window().limit);
     if (waits > 0) {
         std::snprintf(text, sizeof(text), "%llu wait and %s (%s)", static_cast<unsigned long long>(waits),
-                      rate.open() ? "the arbiter lets nobody go yet" : "the window is full", places);
+                      !rate.open() ? "the window is full"
+                      : blocked   ? "another worker goes first"
+                                  : "the arbiter lets nobody go yet",
+                      places);
     } else if (w == 0 && !resting.empty()) {
         std::snprintf(text, sizeof(text), "nobody needs a place, %zu are open and silent (%s)", resting.size(), places);
     } else {
@@ -117,7 +120,9 @@ WindowReport RequestScheduler::window() const
 {
     const auto &self = *impl_;
     WindowReport r;
-    r.outstanding = self.rate.window().outstanding;
+    r.outstanding = self.rate.window().all();
+    r.here = self.rate.window().outstanding;
+    r.follows = self.ledger->follow().has_value();
     r.limit = self.rate.window().limit;
     r.utilisation = self.rate.utilisation();
     r.own = self.own;

@@ -49,7 +49,7 @@ PluginPtr RequestScheduler::Impl::load(const PluginChoice &choice, const msfrs_k
     }
 }
 
-std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c, Ledger &counters)
+std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &c)
 {
     Engine::Part sched, aqm;
     sched.plugin = load(c.arbiter, MSFRS_SCHED, c.pluginDir, arbiter);
@@ -63,7 +63,7 @@ std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &
     const Loaded nextArbiter{c.arbiter.name, c.pluginDir, sched.plugin};
     const Loaded nextAdmission{c.admission.name, c.pluginDir, aqm.plugin};
     // The hard limit is hold()'s business: a paused response must never be dropped by a count.
-    auto made = std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0, counters,
+    auto made = std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0,
                                          EngineHost{host.log, host.random});
     arbiter = nextArbiter;
     admission = nextAdmission;
@@ -108,7 +108,7 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
         r.stats->waits.add(wait, now);
     if (r.firstWait < 0) {
         r.firstWait = wait;
-        r.w = rate.window().outstanding;
+        r.w = rate.window().all();
         r.wplus = rate.window().limit;
     } else if (r.first) {
         r.exchangeWait += wait;
@@ -144,18 +144,26 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
         return; // granted() called back; the loop below goes on for it
     pumping = true;
     wakeAt = 0;
+    bool stuck = false;
+    look(now);
     const Engine::Lost lost = [this, now](void *const r) { lose(*static_cast<Request *>(r), now); };
     while (engine->totals().queued.items > 0) {
-        const bool open = rate.open();
-        if (!open && !rate.openForFresh())
+        const bool open = rate.open() && ledger->turn(false);
+        stuck = !open && !(rate.openForFresh() && ledger->turn(true));
+        if (stuck)
             break;
         const auto item = engine->pick(now, open ? MSFRS_PICK_ANY : MSFRS_PICK_FRESH, wakeAt, lost);
-        if (!item)
+        if (!item) {
+            stuck = !open;
             break;
+        }
         grant(*static_cast<Request *>(item->host), now);
+        tell(now);
     }
     pumping = false;
-    const bool full = engine->totals().queued.items > 0 && !rate.open();
+    blocked = stuck;
+    tell(now);
+    const bool full = blocked || wanted();
     if (full != rate.full())
         rate.setFull(full, now, carried());
 }
@@ -214,6 +222,8 @@ RequestScheduler::~RequestScheduler()
             delete r;
         }
     }
+    impl_->users.clear(*impl_->ledger); // which its host may keep
+    impl_->ledger->say({}, engine.latest());
 }
 
 Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const std::string_view user,
@@ -224,12 +234,12 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     auto &flow = self.engine->flow(*slot.cls, user);
     ++slot.stats->requests;
     why = Refusal::None;
-    if (flow.fresh >= self.config.maxPerUser) {
+    if (flow.fresh + self.users.waiting(*self.ledger, flow) >= self.config.maxPerUser) {
         ++slot.stats->perUser;
         why = Refusal::PerUser;
         return nullptr;
     }
-    if (self.waiting.size() >= self.config.maxQueued) {
+    if (self.waiting.size() + self.others->queued >= self.config.maxQueued) {
         ++slot.stats->total;
         why = Refusal::Total;
         return nullptr;
@@ -254,6 +264,7 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
         return nullptr;
     }
     self.enter(*request, Request::State::Queued);
+    self.touch(flow);
     const auto r = request.release();
     const auto outer = std::exchange(self.arriving, r);
     self.pump(now);
@@ -280,8 +291,10 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     ++slot.stats->requests;
     ++slot.stats->quanta;
     self.enter(*r, Request::State::Served);
+    self.touch(*r->item->flow);
     self.rate.released();
-    r->w = self.rate.window().outstanding;
+    self.tell(now);
+    r->w = self.rate.window().all();
     r->wplus = self.rate.window().limit;
     return r;
 }
@@ -312,6 +325,7 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     auto &self = *impl_;
     assert(bytes >= 0);
     self.meter->payload(bytes);
+    self.chargedBytes += bytes;
     r.bytes += bytes;
     if (r.remaining != MSFRS_UNKNOWN)
         r.remaining = r.remaining >= bytes ? r.remaining - bytes : MSFRS_UNKNOWN;
@@ -322,7 +336,9 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     } else if (r.item) {
         self.engine->chargeFlow(*r.item->flow, bytes, now);
     } else if (r.state == Request::State::Resting) {
-        self.engine->chargeFlow(self.engine->flow(*r.cls, r.user), bytes, now);
+        auto &flow = self.engine->flow(*r.cls, r.user);
+        self.engine->chargeFlow(flow, bytes, now);
+        self.touch(flow);
     }
 }
 
@@ -333,7 +349,8 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     if (self.config.quantum == 0 || r.quantumLeft > 0)
         return true;
     // Who is alone in waiting for its next quantum goes on, unless there are more in service than there should be.
-    if (self.engine->totals().queued.items == 0 && self.rate.within()) {
+    self.look(now);
+    if (self.engine->totals().queued.items == 0 && !self.wanted() && self.rate.within()) {
         r.undisturbed += self.config.quantum;
         r.quantumLeft = self.config.quantum;
         ++r.quanta;
@@ -382,6 +399,7 @@ void RequestScheduler::Impl::renew(Request &r, const msfrs_time now)
 void RequestScheduler::Impl::queueFresh(Request &r, msfrs_flow &flow, const msfrs_time now)
 {
     r.item = engine->adopt(flow, estimate(true, r.remaining).data(), &r, now, 0, false, r.remaining);
+    touch(flow);
     r.waitingSince = now;
     change(r, Request::State::Queued);
 }
@@ -414,7 +432,7 @@ void RequestScheduler::allowMore(Request &r, const int64_t bytes)
     r.quantumLeft += bytes;
 }
 
-bool RequestScheduler::contended() const { return impl_->engine->totals().queued.items > 0; }
+bool RequestScheduler::contended() const { return impl_->engine->totals().queued.items > 0 || impl_->wanted(); }
 
 void RequestScheduler::done(Request *const r, const msfrs_time now)
 {
@@ -449,7 +467,10 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
     slot.stats->excess += static_cast<uint64_t>(bytes);
     // Whoever sends packets to addresses that do not exist must not fill the memory.
     const bool room = self.engine->flows() < MostUsers || self.engine->knownFlow(*slot.cls, user);
-    self.engine->chargeFlow(self.engine->flow(*slot.cls, room ? user : OtherUsers), bytes, now);
+    auto &flow = self.engine->flow(*slot.cls, room ? user : OtherUsers);
+    self.engine->chargeFlow(flow, bytes, now);
+    self.chargedBytes += flow.backlog + flow.in_service > 0 ? bytes : 0;
+    self.touch(flow);
 }
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }
@@ -466,7 +487,9 @@ void RequestScheduler::Impl::doubtRate()
     const auto &params = rate.params();
     const double times = rate.window().limit / params.initial;
     const bool busy = rate.fullShare() > 0.5 && rate.utilisation() > 0.8; // slow servers may need any number of places
-    if (capacity || doubted || config.quantum == 0 || times < Doubtful || !busy || rate.utilisation() >= params.target)
+    if (capacity || ledger->follow() || doubted || config.quantum == 0)
+        return;
+    if (times < Doubtful || !busy || rate.utilisation() >= params.target)
         return;
     doubted = true;
     char text[400];
@@ -484,33 +507,10 @@ void RequestScheduler::resetWindow(const msfrs_time now)
     impl_->pump(now);
 }
 
-/// What responses had of C since this was asked last; negative: not known.
-double RequestScheduler::Impl::ownShare(const msfrs_time now)
-{
-    const double bytes = sums.own - std::exchange(ownBefore, sums.own);
-    const auto since = now - std::exchange(ownAt, now);
-    own = since > 0 && bytes >= 0 ? bytes * 8 / (rated() * Seconds(since)) : -1;
-    return own;
-}
-
-/// How many could be in service at their weights until some class has nobody waiting; 0: there is nobody.
-double RequestScheduler::Impl::weightedPlaces() const
-{
-    double least = 0, weights = 0;
-    for (const auto &slot : slots) {
-        const auto &cls = *slot.cls;
-        if (cls.users == 0)
-            continue;
-        const double weight = cls.weight * cls.users, has = (cls.backlog + cls.in_service) / weight;
-        least = weights > 0 ? std::min(least, has) : has;
-        weights += weight;
-    }
-    return least * weights;
-}
-
 msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;
+    self.settle(now);
     self.rate.sample();
     self.findRate(now);
     if (self.rate.due(now)) {
@@ -520,7 +520,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.rated(), path)) {
             const auto &window = self.rate.window();
-            self.history.push_back({Seconds(now), static_cast<double>(window.outstanding), window.limit,
+            self.history.push_back({Seconds(now), static_cast<double>(window.all()), window.limit,
                                     self.rate.utilisation(), self.rate.fullShare()});
             if (self.history.size() > HistoryLength)
                 self.history.pop_front();
@@ -536,6 +536,8 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     self.pump(now);
 
     msfrs_time next = self.rate.nextUpdate();
+    if (self.host.ledger)
+        next = std::min(next, self.nextSettle);
     if (self.capacity)
         next = std::min(next, self.capacity->nextUpdate());
     if (const auto wake = wakeAt(); wake > now)
@@ -550,9 +552,12 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
 msfrs_time RequestScheduler::wakeAt() const
 {
     const auto &self = *impl_;
-    if (self.served.empty() || self.config.quantum == 0)
-        return self.wakeAt;
-    return self.wakeAt ? std::min(self.wakeAt, self.nextSilence) : self.nextSilence;
+    auto wake = self.wakeAt;
+    const auto also = [&wake](const msfrs_time when) { wake = wake && when ? std::min(wake, when) : wake + when; };
+    also(self.ledger->lookAt());
+    if (!self.served.empty() && self.config.quantum > 0)
+        also(self.nextSilence);
+    return wake;
 }
 
 uint32_t RequestScheduler::classIndex(const std::string_view name) const

@@ -18,6 +18,7 @@
 #ifndef MSFRS_ENGINE_REQUEST_SCHEDULER_H
 #define MSFRS_ENGINE_REQUEST_SCHEDULER_H
 
+#include "ledger/ledger.h"
 #include "plugin/loader.h"
 #include "plugin/msfrs_plugin.h"
 #include "window/capacity.h"
@@ -110,6 +111,7 @@ struct RequestHost {
     std::function<void(int level, const std::string &)> log; ///< level 0 important, 1 info, 2 debug
     std::function<uint64_t()> random;                        ///< 64 uniform random bits
     std::function<std::unique_ptr<InterfaceCounter>(const std::string &interface)> openCounter; ///< empty: the kernel's
+    std::shared_ptr<Ledger> ledger = {}; ///< of all who share the link; null: the scheduler has it to itself
 };
 
 /// Figures of one class for reports. Times in seconds; counters since the start or the class's first configuration.
@@ -149,6 +151,8 @@ struct WindowReport {
     bool holding = false;             ///< whether requests wait
     std::string because;              ///< one sentence: why requests wait, or why none does
     double outstanding = 0, limit = 0, utilisation = 0; ///< W, W+, U of the last interval
+    uint32_t here = 0;                ///< part of W that is this scheduler's; the rest is that of others on the link
+    bool follows = false;             ///< another one on the link computes W+
     double own = -1;                  ///< share of C that responses had in it; negative: not known
     WindowChange change = WindowChange::None; ///< why W+ was changed last
     double changedAt = 0;             ///< when, s of the host's clock; valid only if it was changed

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The state behind RequestScheduler, shared by its sources: serving (request_scheduler.cc), receive windows
-/// (request_windows.cc), a rate that is found (request_capacity.cc), changing the configuration
-/// (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
+/// (request_windows.cc), a rate that is found (request_capacity.cc), sharing the link (request_party.cc), changing the
+/// configuration (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
 #ifndef MSFRS_ENGINE_REQUEST_STATE_H
 #define MSFRS_ENGINE_REQUEST_STATE_H
 
 #include "engine/engine.h"
 #include "engine/request_config.h"
+#include "engine/request_party.h"
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
 #include "window/queue_estimate.h"
@@ -61,14 +62,17 @@ public:
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config(Prepared(c)), host(h), ledger(std::make_unique<LocalLedger>()), meter(makeMeter(c)),
-        engine(makeEngine(c, *ledger)), rate(WindowOf(config), window, now, meter->total())
+        config(Prepared(c)), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
+        meter(makeMeter(c)), engine(makeEngine(c)), rate(WindowOf(config), window, now, meter->total())
     {
+        look(now);
         findBetween(c.bounds, now);
         if (capacity)
             rate.rebase(now, carried());
         for (const auto &cls : c.classes)
             slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
+        tellClasses();
+        followWindow(now);
     }
 
     struct Slot {
@@ -84,10 +88,10 @@ struct RequestScheduler::Impl {
 
     /// Loads a plugin. One that runs and cannot be loaded again stays: its file may have gone.
     PluginPtr load(const PluginChoice &, msfrs_kind, const std::string &dir, const Loaded &running) const;
-    std::unique_ptr<Engine> makeEngine(const RequestConfig &, Ledger &);
+    std::unique_ptr<Engine> makeEngine(const RequestConfig &);
     std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
     static bool SamePlugins(const RequestConfig &, const RequestConfig &);
-    void rebuild(const RequestConfig &, std::unique_ptr<Ledger>, std::unique_ptr<Engine>, msfrs_time now);
+    void rebuild(const RequestConfig &, std::unique_ptr<Engine>, msfrs_time now);
 
     std::list<Request *> &listOf(const Request &r)
     {
@@ -159,13 +163,30 @@ struct RequestScheduler::Impl {
     /// Asks what connections see and adapts C and W+ to it, when that is due.
     void findRate(msfrs_time now);
     std::string because() const;
+    /// Reads what the other parties have and want.
+    void look(msfrs_time now);
+    /// Says what this one has and wants.
+    void tell(msfrs_time now);
+    void tellClasses();
+    void touch(msfrs_flow &f) { users.touch(*ledger, static_cast<NamedFlow &>(f)); }
+    void touchAll();
+    /// Ledger::settle() and all that goes with it, when it is due.
+    void settle(msfrs_time now);
+    void followWindow(msfrs_time now);
+    /// Whether somebody else waits for a place.
+    bool wanted() const { return others->waiting > 0; }
     /// A rate that the link cannot reach lets W+ grow for ever: who can mend it is told, once.
     void doubtRate();
 
     RequestConfig config;
     RequestHost host;
     LedgerWindow window;
-    std::unique_ptr<Ledger> ledger;               ///< the engine's
+    std::shared_ptr<Ledger> ledger;
+    const OtherParties *others = nullptr;         ///< the ledger's; never null
+    FollowedUsers users;
+    bool blocked = false;                         ///< somebody waits for a place, as of the last pump()
+    int64_t chargedBytes = 0;                     ///< of requests, and of excess of users who have some
+    msfrs_time nextSettle = 0;
     Loaded arbiter, admission;
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How RequestScheduler shares what may be on its way among the responses in service: their receive windows.
+/// How RequestScheduler shares what may be on its way among the responses in service: their receive windows; and what
+/// its window is to know of them.
 #include "engine/request_config.h"
 #include "engine/request_state.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace msfrs {
 
@@ -48,7 +50,7 @@ int RequestScheduler::Impl::windowOf(const msfrs_time base, const double emphasi
 {
     if (config.quantum == 0)
         return 0;
-    const auto share = emphasis * rate.onTheWay() * product(base) / std::max<double>(rate.window().outstanding, 1);
+    const auto share = emphasis * rate.onTheWay() * product(base) / std::max<double>(rate.window().all(), 1);
     const auto least = static_cast<double>(std::min(config.quantum, LeastWindow));
     return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
 }
@@ -64,5 +66,31 @@ int RequestScheduler::receiveBuffer(const Request &r, const msfrs_time base) con
 }
 
 msfrs_time RequestScheduler::baseRoundTrip(const uint64_t server) const { return impl_->path.base(server); }
+
+/// What responses had of C since this was asked last; negative: not known.
+double RequestScheduler::Impl::ownShare(const msfrs_time now)
+{
+    const double bytes = sums.own - std::exchange(ownBefore, sums.own);
+    const auto since = now - std::exchange(ownAt, now);
+    own = since > 0 && bytes >= 0 ? bytes * 8 / (rated() * Seconds(since)) : -1;
+    return own;
+}
+
+/// How many could be in service at their weights until some class has nobody waiting; 0: there is nobody.
+double RequestScheduler::Impl::weightedPlaces() const
+{
+    double least = 0, weights = 0;
+    for (const auto &slot : slots) {
+        const auto &cls = *slot.cls;
+        if (cls.users == 0)
+            continue;
+        const double weight = cls.weight * cls.users, has = (cls.backlog + cls.in_service) / weight;
+        least = weights > 0 ? std::min(least, has) : has;
+        weights += weight;
+    }
+    const double here = static_cast<double>(rate.window().outstanding + engine->totals().queued.items);
+    const double elsewhere = static_cast<double>(others->places + others->waiting);
+    return here > 0 ? least * weights * (1 + elsewhere / here) : elsewhere; // as if theirs were as ours
+}
 
 } // namespace msfrs

@@ -106,8 +106,7 @@ struct msfrs_class {
     uint32_t fresh;       /**< of these: items that had no service yet */
     uint32_t in_service;  /**< items picked and not done */
     int64_t backlog_cost; /**< sum of est[0] of the queued items, bytes */
-    double *service;      /**< service counter SC_i of the host's ledger, which workers may share, in bytes per weight
-                               and user, >= 0. A scheduler with such a counter keeps it here, others do not write it */
+    double *service;      /**< service counter SC_i, kept by the host, in bytes per weight and user, >= 0. A scheduler with such a counter keeps it here, others do not write it */
     void *state;          /**< the scheduler's, class_size bytes; NULL if it is not called for the class */
     void *aqm_state;      /**< the AQM's, class_size bytes; NULL if it is not called for the class */
 };
@@ -152,7 +151,7 @@ struct msfrs_host {
                                                                     later decision */
     void (*log)(void *ctx, int level, const char *message);    /**< level 0 important, 1 info, 2 debug */
     uint32_t resources;                                        /**< elements of est[] in use, 1..MSFRS_RESOURCES */
-    double *virtual_time; /**< in the ledger, shared by all workers; unit as msfrs_class::service */
+    double *virtual_time; /**< kept by the host; unit as msfrs_class::service */
     uint32_t exact;       /**< 1: estimates are exact (packets); 0: an item's cost is known afterwards (requests) */
     uint32_t limit;       /**< most items that the host queues, 0: no limit; when it is reached no AQM is asked */
 };

@@ -39,6 +39,7 @@ const char *WindowChangeText(const WindowChange why)
     case WindowChange::Idle: return "the link was nearly idle";
     case WindowChange::Floor: return "other traffic left less than the floor while requests waited";
     case WindowChange::Reset: return "it was reset by hand";
+    case WindowChange::Followed: return "another worker measures the link, and changed it";
     }
     return "";
 }
@@ -51,13 +52,13 @@ RateController::RateController(const WindowParams &params, LedgerWindow &window,
     window_.limit = std::max(params.initial, 1.0);
 }
 
-bool RateController::open() const { return window_.outstanding < std::lround(window_.limit); }
+bool RateController::open() const { return window_.all() < std::lround(window_.limit); }
 
-bool RateController::within() const { return window_.outstanding <= std::lround(window_.limit); }
+bool RateController::within() const { return window_.all() <= std::lround(window_.limit); }
 
 bool RateController::openForFresh() const
 {
-    return window_.outstanding < std::lround(window_.limit * (1.0 + params_.reserve));
+    return window_.all() < std::lround(window_.limit * (1.0 + params_.reserve));
 }
 
 void RateController::returned()
@@ -120,21 +121,32 @@ void RateController::recompute(const msfrs_time now, const double total, const d
 
 void RateController::change(const double limit, const WindowChange why)
 {
-    const double next = std::clamp(limit, 1.0, MostOutstanding);
+    const double next = led_ ? window_.limit : std::clamp(limit, 1.0, MostOutstanding);
     if (next != window_.limit)
         lastChange_ = why;
     window_.limit = next;
 }
 
+void RateController::follow(const double limit, const msfrs_time now)
+{
+    led_ = false;
+    const double before = window_.limit;
+    change(limit, WindowChange::Followed);
+    led_ = true;
+    if (window_.limit != before)
+        changedAt_ = now;
+}
+
 void RateController::scale(const double factor)
 {
-    window_.limit = std::clamp(window_.limit * factor, 1.0, MostOutstanding);
+    if (!led_)
+        window_.limit = std::clamp(window_.limit * factor, 1.0, MostOutstanding);
 }
 
 void RateController::tighten()
 {
     const double before = window_.limit;
-    change(std::min(before, window_.outstanding * GentleStep), WindowChange::QueueAtProvider);
+    change(std::min(before, window_.all() * GentleStep), WindowChange::QueueAtProvider);
 }
 
 /// \returns whether W+ must not come down
@@ -155,7 +167,7 @@ void RateController::lower(const msfrs_time elapsed, const PathState &path)
 {
     if (params_.queue == 0)
         return;
-    const double mean = outstandingSamples_ ? outstandingSum_ / outstandingSamples_ : window_.outstanding;
+    const double mean = outstandingSamples_ ? outstandingSum_ / outstandingSamples_ : window_.all();
     const double inUse = std::max(1.0, std::min(window_.limit, mean));
     const double full = (1 + params_.target) / 2; // half of what U may miss
     const double nearly = 1 - 3 * (1 - params_.target); // packets make U of one interval uneven
@@ -195,6 +207,8 @@ void RateController::reset(const msfrs_time now, const double total)
     sinceRecomputed_ = now;
     sinceRecomputedTotal_ = total;
     change(params_.initial, WindowChange::Reset);
+    if (led_)
+        return;
     lastChange_ = WindowChange::Reset; // also where W+ was W0+: somebody has asked for it
     changedAt_ = now;
 }

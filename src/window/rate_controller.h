@@ -27,7 +27,6 @@
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
-#include "engine/ledger.h"
 #include "plugin/msfrs_plugin.h"
 #include "window/flight_budget.h"
 #include "window/window_floor.h"
@@ -50,8 +49,17 @@ struct WindowParams {
     msfrs_time queue = 0;               ///< q* in ns >= 0, queue tolerated at the provider; 0: no way down
 };
 
+/// What the controller steers.
+struct LedgerWindow {
+    uint32_t outstanding = 0; ///< items released and neither paused nor done
+    uint32_t elsewhere = 0;   ///< the same of other parties on the link
+    double limit = 1.0;       ///< W+: how many may be outstanding; real, >= 1
+
+    uint32_t all() const { return outstanding + elsewhere; } ///< W
+};
+
 /// Reason of the last change of W+.
-enum class WindowChange { None, LinkNotFull, QueueAtProvider, NobodyWaits, LinkFull, Idle, Floor, Reset };
+enum class WindowChange { None, LinkNotFull, QueueAtProvider, NobodyWaits, LinkFull, Idle, Floor, Reset, Followed };
 const char *WindowChangeText(WindowChange); ///< for reports
 
 /// State of the path at the end of an interval.
@@ -76,6 +84,12 @@ public:
     /// W < (1 + reserve) W+: an item without service may be released.
     bool openForFresh() const;
     void released() { ++window_.outstanding; } ///< W + 1
+    /// So many are outstanding of other parties on the link.
+    void elsewhere(const uint32_t outstanding) { window_.elsewhere = outstanding; }
+    /// Another party computes W+ from here on: nothing here changes it.
+    void follow(double limit, msfrs_time now);
+    /// It is computed here, from what it is.
+    void lead() { led_ = false; }
     void returned();                           ///< W - 1; 0 stays 0
 
     /// Says whether a request waits for a place: then the window is full. To be called at least at every change.
@@ -109,7 +123,7 @@ public:
     void reset(msfrs_time now, double total);
 
     /// Takes a sample of W, for its mean over the interval.
-    void sample() { outstandingSum_ += window_.outstanding; ++outstandingSamples_; }
+    void sample() { outstandingSum_ += window_.all(); ++outstandingSamples_; }
 
     /// Phi >= 1, the factor of the floor included: receive windows in service add up to phi C (R + q*).
     double onTheWay() const { return budget_.factor() * floor_.factor(); }
@@ -132,6 +146,7 @@ private:
     msfrs_time start_;                ///< of the current interval
     double startTotal_;               ///< what the link had carried then
     bool full_ = false;
+    bool led_ = false;                ///< see follow()
     msfrs_time fullSince_ = 0;        ///< accounted up to here, while full
     double fullSinceTotal_ = 0;
     msfrs_time fullEver_ = 0;         ///< full up to fullSince_

@@ -47,13 +47,12 @@ void Packets(benchmark::State &state, const Row &row)
     const auto count = static_cast<size_t>(state.range(0));
     std::mt19937_64 random(1);
     uint64_t draws = 0;
-    msfrs::LocalLedger ledger;
     std::vector<msfrs::Setting> buffer;
     if (row.limit)
         buffer.push_back({"limit", std::to_string(row.limit * count)});
     const char *const aqm = row.name == std::string("none") ? nullptr : row.name;
     msfrs::Engine engine(Load("fifo", MSFRS_SCHED), Load(aqm, MSFRS_AQM, buffer), msfrs::Engine::Cost::Exact, 1, 0,
-                         ledger, {[](int, const std::string &) {}, [&] {
+                         {[](int, const std::string &) {}, [&] {
         ++draws;
         return random();
     }});

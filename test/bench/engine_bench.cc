@@ -51,9 +51,8 @@ void Packets(benchmark::State &state, const Row &row)
 {
     const auto count = static_cast<size_t>(state.range(0));
     std::mt19937_64 random(1);
-    msfrs::LocalLedger ledger;
     msfrs::Engine engine(Load(row.sched, MSFRS_SCHED), Load(row.aqm, MSFRS_AQM), msfrs::Engine::Cost::Exact, 1, 0,
-                         ledger, {[](int, const std::string &) {}, [&] { return random(); }});
+                         {[](int, const std::string &) {}, [&] { return random(); }});
     auto &cls = *engine.addClass("all", 1);
     std::vector<std::string> names(count);
     std::vector<std::string> orders; // several, so that a flow that is served has not just had an arrival

@@ -87,12 +87,11 @@ void Loop(benchmark::State &state, const char *const scheduler, const uint32_t x
 {
     const auto count = static_cast<size_t>(state.range(0));
     std::mt19937_64 random(1);
-    msfrs::LocalLedger ledger;
     std::vector<msfrs::Setting> settings{{"rate", "400000000"}};
     if (x > 1)
         settings.push_back({"packets", std::to_string(x)});
     msfrs::Engine engine(msfrs::bench::Load(scheduler, MSFRS_SCHED, settings), {}, msfrs::Engine::Cost::Exact, 2, 0,
-                         ledger, {[](int, const std::string &) {}, [&] { return random(); }});
+                         {[](int, const std::string &) {}, [&] { return random(); }});
     auto &cls = *engine.addClass("all", 1);
     std::vector<std::pair<msfrs_flow *, Packet>> flows;
     const auto empty = InUse();

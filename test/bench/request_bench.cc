@@ -6,11 +6,13 @@
 #include "engine/engine.h"
 #include "engine/request_scheduler.h"
 #include "engine/request_state.h"
+#include "ledger/shared.h"
 
 #include <benchmark/benchmark.h>
 
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,30 @@ struct Owner : msfrs::RequestOwner {
 
 enum class What { Hold, Release };
 
-void Scheduler(benchmark::State &state, const char *const arbiter, const What what)
+enum class Time { Stands, Passes, Shared };
+
+/// Four parties of which three wait with the same tag, so that nobody ever has to let another go.
+struct Parties {
+    Parties()
+    {
+        msfrs::ledger::FormatSegment(segment.get());
+        for (uint32_t n = 0; n < 4; ++n)
+            all.push_back(std::make_shared<msfrs::SharedLedger>(
+                *segment, msfrs::PartyParams{msfrs::ledger::Kind::Worker, n, 0}, [](int, const std::string &) {}, 0));
+    }
+    /// The others have looked.
+    void beat(const msfrs_time now)
+    {
+        for (size_t n = 1; n < all.size(); ++n)
+            all[n]->say({0, 1, 1, 1'000'000'000'000'000, 16384}, now);
+    }
+
+    std::unique_ptr<msfrs::ledger::Segment> segment = std::make_unique<msfrs::ledger::Segment>();
+    std::vector<std::shared_ptr<msfrs::SharedLedger>> all;
+};
+
+void Scheduler(benchmark::State &state, const char *const arbiter, const What what,
+               const Time time = Time::Stands)
 {
     const auto classes = static_cast<uint32_t>(state.range(0));
     const auto queued = static_cast<uint32_t>(state.range(1));
@@ -39,6 +64,11 @@ void Scheduler(benchmark::State &state, const char *const arbiter, const What wh
     msfrs::RequestHost host;
     host.log = [](int, const std::string &) {};
     host.random = [] { return 4; };
+    std::unique_ptr<Parties> parties;
+    if (time == Time::Shared) {
+        parties = std::make_unique<Parties>();
+        host.ledger = parties->all[0];
+    }
     msfrs::RequestScheduler scheduler(config, host, 0);
 
     constexpr uint32_t Users = 4; // of each class
@@ -49,9 +79,10 @@ void Scheduler(benchmark::State &state, const char *const arbiter, const What wh
         users.push_back("198.18.0." + std::to_string(n));
     msfrs::Refusal why;
     uint32_t next = 0;
+    msfrs_time now = 0;
     const auto hold = [&](Owner &o) {
         o.ready = &ready;
-        o.request = scheduler.hold(o, next % classes, users[next / classes % Users], 0, why);
+        o.request = scheduler.hold(o, next % classes, users[next / classes % Users], now, why);
         next = next * 1664525u + 1013904223u;
     };
     for (auto &o : owners)
@@ -64,8 +95,12 @@ void Scheduler(benchmark::State &state, const char *const arbiter, const What wh
         for (int n = 0; n < Batch; ++n) {
             Owner &o = *ready.front();
             ready.pop_front();
-            scheduler.charge(*o.request, 1000 + (next = next * 1664525u + 1013904223u) % 20000, 0);
-            scheduler.done(o.request, 0);
+            if (time != Time::Stands)
+                now += 1'000'000; // long enough for a look at each release
+            if (parties && n % 40 == 0)
+                parties->beat(now);
+            scheduler.charge(*o.request, 1000 + (next = next * 1664525u + 1013904223u) % 20000, now);
+            scheduler.done(o.request, now);
             ended.push_back(&o);
         }
         const auto middle = Clock::now();
@@ -80,9 +115,8 @@ void Scheduler(benchmark::State &state, const char *const arbiter, const What wh
 
 void Memory(benchmark::State &state)
 {
-    msfrs::LocalLedger ledger;
     const auto msf = msfrs::LoadPlugin("msf", MSFRS_SCHED, TEST_PLUGIN_DIR);
-    msfrs::Engine engine({msf, msfrs::ParseParams(msf->ops(), {})}, {}, msfrs::Engine::Cost::Measured, 1, 0, ledger,
+    msfrs::Engine engine({msf, msfrs::ParseParams(msf->ops(), {})}, {}, msfrs::Engine::Cost::Measured, 1, 0,
                          {[](int, const std::string &) {}, [] { return uint64_t(4); }});
     for (auto _ : state)
         benchmark::DoNotOptimize(engine.itemSize());
@@ -100,6 +134,11 @@ void Memory(benchmark::State &state)
     BENCHMARK_CAPTURE(Scheduler, arbiter##_hold, #arbiter, What::Hold)->Args({1000, 100000}) \
         ->UseManualTime()->Unit(benchmark::kNanosecond)->Iterations(300)
 BOTH(msf);
+#define RELEASE(name, time) \
+    BENCHMARK_CAPTURE(Scheduler, msf_release_##name, "msf", What::Release, time)->Args({3, 100})->Args({100, 10000}) \
+        ->Args({1000, 100000})->UseManualTime()->Unit(benchmark::kNanosecond)->Iterations(300)
+RELEASE(alone, Time::Passes); // to be compared with the next: one of four parties of a segment, which looks each time
+RELEASE(shared, Time::Shared);
 BOTH(fifo);
 BENCHMARK(Memory)->Iterations(1);
 

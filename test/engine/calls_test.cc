@@ -71,7 +71,7 @@ public:
     {
         Calls().clear();
         engine = std::make_unique<Engine>(Engine::Part{WrapPlugin(sched_), {}}, Engine::Part{WrapPlugin(aqm_), {}},
-                                          Engine::Cost::Exact, 1, limit, ledger_,
+                                          Engine::Cost::Exact, 1, limit,
                                           EngineHost{[](int, const std::string &) {}, [] { return uint64_t(1); }});
     }
     Engine::Offer offer(msfrs_class &c, const msfrs_time now)
@@ -83,7 +83,6 @@ public:
 
 private:
     msfrs_plugin sched_, aqm_;
-    LocalLedger ledger_;
 
 public:
     std::unique_ptr<Engine> engine;

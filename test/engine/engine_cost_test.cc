@@ -52,7 +52,7 @@ protected:
     void start(const Engine::Cost cost, const uint32_t resources = 1)
     {
         engine = std::make_unique<Engine>(Engine::Part{WrapPlugin(Ledgerman::Plugin()), {}}, Engine::Part{}, cost,
-                                          resources, 0, ledger, host.engine());
+                                          resources, 0, host.engine());
         flow = &engine->flow(*engine->addClass("c", 1), "a");
     }
     msfrs_item *serve(std::vector<int64_t> est)
@@ -66,7 +66,6 @@ protected:
 
     Host host;
     Ledgerman man;
-    LocalLedger ledger;
     std::unique_ptr<Engine> engine;
     NamedFlow *flow = nullptr;
 };

@@ -125,6 +125,18 @@ TEST_F(EngineTest, ExcessIsTheFlowsAndNoItems)
     EXPECT_EQ(c.users, 0u);
 }
 
+TEST_F(EngineTest, WhatAnotherPartyServedCountsInTheOrderAlone)
+{
+    Driver msf({"msf", {}}, {});
+    auto &c = msf.addClass("c", 1);
+    auto &f = msf.engine().flow(c, "a");
+    const double before = *c.service;
+    msf.engine().chargeElsewhere(f, 5000, msf.clock.now());
+    msf.audit("chargeElsewhere");
+    EXPECT_EQ(f.bytes(), 0u);
+    EXPECT_GT(*c.service, before);
+}
+
 TEST_F(EngineTest, AClassWithItemsCannotBeRemoved)
 {
     auto &c = d.addClass("c", 1);

@@ -25,15 +25,15 @@ protected:
                 from->done(*i, 9);
         }
     }
-    std::unique_ptr<Engine> make(const std::string &sched, LocalLedger &ledger)
+    std::unique_ptr<Engine> make(const std::string &sched)
     {
         return std::make_unique<Engine>(ParseVariant(sched).load(), Engine::Part(), Engine::Cost::Measured, 1, 0,
-                                        ledger, host.engine());
+                                        host.engine());
     }
     void fill(const std::string &sched)
     {
         offered = 0;
-        from = make(sched, ledgers[0]);
+        from = make(sched);
         auto &a = *from->addClass("a", 1), &b = *from->addClass("b", 1);
         msfrs_time wake;
         offer(a, "u");
@@ -51,7 +51,7 @@ protected:
     /// All to classes of the same name, or to the first.
     void migrate(const std::string &sched, const std::vector<std::string> &classes)
     {
-        to = make(sched, ledgers[1]);
+        to = make(sched);
         for (const auto &c : classes)
             to->addClass(c, 1);
         passage.place = [this](const msfrs_item &i) {
@@ -90,7 +90,6 @@ protected:
     }
 
     Host host;
-    LocalLedger ledgers[2];
     std::unique_ptr<Engine> from, to;
     Passage passage;
     std::vector<msfrs_item *> now;
@@ -149,7 +148,7 @@ TEST_F(MigrateTest, AnotherSchedulerBeginsAnew)
 TEST_F(MigrateTest, WhoComesToAnotherClassIsNeitherAheadNorBehind)
 {
     const char *const msf = "msf lag=0 order=attained";
-    from = make(msf, ledgers[0]);
+    from = make(msf);
     auto &a = *from->addClass("a", 1), &b = *from->addClass("b", 1);
     msfrs_time wake;
     for (int n = 0; n < 3; ++n)

@@ -103,9 +103,8 @@ TEST(PushOut, SegmentsThatTravelTogetherCountTheirBytes)
 
 TEST(PushOut, WhatTheHostKeepsStays)
 {
-    LocalLedger ledger;
     Host host(1);
-    Engine engine(ParseVariant("fifo").load(), {}, Engine::Cost::Exact, 1, 2, ledger, host.engine());
+    Engine engine(ParseVariant("fifo").load(), {}, Engine::Cost::Exact, 1, 2, host.engine());
     engine.pushOut(Full);
     auto &c = *engine.addClass("c", 1);
     msfrs_item *item = nullptr;

@@ -18,8 +18,7 @@ Variant Wrong(const std::string &module, const std::string &settings, const msfr
 std::string Said(const Variant &sched, const Engine::Part &aqm)
 {
     Host host;
-    LocalLedger ledger;
-    Engine engine(sched.load(), aqm, Engine::Cost::Measured, 1, 0, ledger, host.engine());
+    Engine engine(sched.load(), aqm, Engine::Cost::Measured, 1, 0, host.engine());
     auto &flow = engine.flow(*engine.addClass("c", 1), "f");
     const int64_t est[MSFRS_RESOURCES] = {1};
     msfrs_item *items[4] = {};

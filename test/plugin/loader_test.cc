@@ -76,8 +76,7 @@ private:
 /// Runs code and reads constants of a plugin; with an order that says which it is.
 std::string Summary(const PluginPtr &plugin)
 {
-    LocalLedger ledger;
-    Engine engine({plugin, ParseParams(plugin->ops(), {})}, {}, Engine::Cost::Exact, 1, 0, ledger,
+    Engine engine({plugin, ParseParams(plugin->ops(), {})}, {}, Engine::Cost::Exact, 1, 0,
                   {[](int, const std::string &) {}, [] { return uint64_t(1); }});
     auto &c = *engine.addClass("c", 1);
     const int64_t est[MSFRS_RESOURCES] = {1000};

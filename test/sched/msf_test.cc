@@ -53,7 +53,7 @@ TEST_F(Msf, Equation1WithTheUserCountOfTheMoment)
     d.pick();
     d.charge(*b, 300);
     EXPECT_DOUBLE_EQ(sc(c), 1000 + 300 / (2.0 * 1));
-    EXPECT_EQ(*c.service, sc(c)) << "the counter is in the ledger";
+    EXPECT_EQ(*c.service, sc(c)) << "the counter is the host's";
 }
 
 TEST_F(Msf, OnlyBytesCount)

@@ -65,7 +65,7 @@ public:
 private:
     struct Node {
         Node(const std::string &scheduler, const int64_t t, const std::vector<PacketFlow> &all, Host &host):
-            ticks(t), engine(ParseVariant(scheduler).load(), {}, Engine::Cost::Exact, 1, 0, ledger, host.engine())
+            ticks(t), engine(ParseVariant(scheduler).load(), {}, Engine::Cost::Exact, 1, 0, host.engine())
         {
             msfrs_class *common = nullptr;
             for (size_t n = 0; n < all.size(); ++n) {
@@ -77,7 +77,6 @@ private:
                                                 : &engine.flow(*common, name, rate));
             }
         }
-        LocalLedger ledger;
         int64_t ticks;
         Engine engine;
         std::vector<msfrs_flow *> flows;

@@ -9,7 +9,7 @@ Bottleneck::Bottleneck(const Variant &sched, const Variant &aqm, const double ra
                        const uint64_t seed):
     host_(seed), rate_(rate)
 {
-    engine_ = std::make_unique<Engine>(sched.load(), aqm.load(), Engine::Cost::Exact, 1, limit, ledger_,
+    engine_ = std::make_unique<Engine>(sched.load(), aqm.load(), Engine::Cost::Exact, 1, limit,
                                        host_.engine());
 }
 

@@ -72,7 +72,6 @@ private:
     void sent();
 
     Host host_;
-    LocalLedger ledger_;
     std::unique_ptr<Engine> engine_;
     double rate_;
     uint32_t flags_ = 0;

@@ -9,14 +9,14 @@
 namespace msfrs::test {
 
 Driver::Driver(const Variant &sched, Setup setup):
-    host(setup.seed), sched_(sched), setup_(std::move(setup)), engine_(makeEngine(*ledger_))
+    host(setup.seed), sched_(sched), setup_(std::move(setup)), engine_(makeEngine())
 {
 }
 
-std::unique_ptr<Engine> Driver::makeEngine(LocalLedger &ledger)
+std::unique_ptr<Engine> Driver::makeEngine()
 {
     auto engine = std::make_unique<Engine>(sched_.load(), setup_.aqm ? setup_.aqm->load() : Engine::Part(), setup_.cost,
-                                           setup_.resources, setup_.limit, ledger, host.engine());
+                                           setup_.resources, setup_.limit, host.engine());
     if (setup_.pushOut)
         engine->pushOut(setup_.pushOut);
     return engine;
@@ -216,8 +216,7 @@ msfrs_class &Driver::classOf(const std::string &name) const
 
 void Driver::migrate()
 {
-    auto ledger = std::make_unique<LocalLedger>();
-    auto next = makeEngine(*ledger);
+    auto next = makeEngine();
     for (const auto *const c : engine_->classes())
         next->addClass(c->name, c->weight, c->flags);
     std::swap(engine_, next);
@@ -238,7 +237,6 @@ void Driver::migrate()
     Migrate(*next, *engine_, passage, clock.now());
     EXPECT_EQ(next->auditLaws(), "") << "of the engine that was left";
     next.reset();
-    ledger_ = std::move(ledger);
     offered_ = queued_.size() + served_.size();
     dropped_ = done_ = 0;
     audit("migrate");

@@ -76,7 +76,6 @@ public:
     uint32_t itemFlags = 0; ///< of the items that arrive
     std::vector<int64_t> processing; ///< est[1..] of the items that arrive, if exact; empty: the same as est[0]
     Engine &engine() { return *engine_; }
-    LocalLedger &ledger() { return *ledger_; }
     msfrs_time wakeAt() const { return wakeAt_; }
     const std::vector<Tracked *> &queued() const { return queued_; }
     const std::vector<Tracked *> &served() const { return served_; }
@@ -90,11 +89,10 @@ private:
     void forget(Tracked &);
     void estimate(const Tracked &, int64_t *est) const;
 
-    std::unique_ptr<Engine> makeEngine(LocalLedger &);
+    std::unique_ptr<Engine> makeEngine();
 
     Variant sched_;
     Setup setup_;
-    std::unique_ptr<LocalLedger> ledger_ = std::make_unique<LocalLedger>();
     std::unique_ptr<Engine> engine_;
     std::map<Tracked *, std::unique_ptr<Tracked>> all_;
     std::vector<Tracked *> queued_, served_;

@@ -65,9 +65,8 @@ inline std::string WhatIsSaidTo(const std::string &scheduler)
 /// \returns how many of the next 40 are the third's
 inline int PicksOfOneThatWakes(const std::string &scheduler)
 {
-    LocalLedger ledger;
     Host host;
-    Engine engine(ParseVariant(scheduler).load(), {}, Engine::Cost::Exact, 1, 0, ledger, host.engine());
+    Engine engine(ParseVariant(scheduler).load(), {}, Engine::Cost::Exact, 1, 0, host.engine());
     auto *const c = engine.addClass("c", 1);
     auto &ahead = engine.flow(*c, "ahead"), &behind = engine.flow(*c, "behind"), &woken = engine.flow(*c, "woken");
     const int64_t est[MSFRS_RESOURCES] = {1000};

@@ -63,6 +63,40 @@ TEST_F(RateControllerTest, GoesWithCAndBecomesTightBelowWhatIsInService)
     EXPECT_EQ(window.limit, 4.5) << "it does not grow by that";
 }
 
+TEST_F(RateControllerTest, FollowsAnotherThatComputesTheWindowAndGoesOnFromThere)
+{
+    rate.follow(12, now);
+    EXPECT_EQ(window.limit, 12);
+    EXPECT_EQ(rate.lastChange(), WindowChange::Followed);
+    EXPECT_EQ(rate.changedAt(), now);
+    pass(0.1, true);
+    rate.scale(2);
+    rate.tighten();
+    rate.reset(now, total);
+    EXPECT_EQ(window.limit, 12) << "nothing here changes it";
+    EXPECT_EQ(rate.lastChange(), WindowChange::Followed);
+    EXPECT_NEAR(rate.utilisation(), 0.1, 1e-9) << "but it is measured";
+    rate.lead();
+    pass(0.49, true);
+    EXPECT_NEAR(window.limit, 24, 1e-9);
+}
+
+TEST_F(RateControllerTest, WhatIsOutstandingElsewhereTakesPlaces)
+{
+    rate.follow(3, now);
+    rate.elsewhere(2);
+    EXPECT_TRUE(rate.open());
+    rate.released();
+    EXPECT_FALSE(rate.open());
+    EXPECT_TRUE(rate.within());
+    EXPECT_TRUE(rate.openForFresh());
+    rate.elsewhere(4);
+    EXPECT_FALSE(rate.within());
+    EXPECT_FALSE(rate.openForFresh());
+    rate.elsewhere(0);
+    EXPECT_TRUE(rate.open());
+}
+
 TEST_F(RateControllerTest, AddsUpForHowLongSomebodyWaited)
 {
     EXPECT_EQ(rate.fullTime(now), 0);

@@ -19,7 +19,7 @@ Schedule::Schedule(std::shared_ptr<const Config> config, EngineHost host, const 
     config_(std::move(config))
 {
     engine_ = std::make_unique<Engine>(config_->scheduler, config_->aqm, Engine::Cost::Exact, resources,
-                                       config_->limit, ledger_, std::move(host));
+                                       config_->limit, std::move(host));
     if (!config_->aqm.plugin || (engine_->aqm()->flags & MSFRS_NO_LIMIT))
         engine_->pushOut(config_->link.mtu + config_->link.overhead);
     const auto indexOf = [this](const std::string &name) {

@@ -51,7 +51,6 @@ public:
 
 private:
     std::shared_ptr<const Config> config_;
-    LocalLedger ledger_;
     std::unique_ptr<Engine> engine_;
     std::vector<msfrs_class *> classes_; ///< as in Config::classes
     std::array<size_t, std::size(PerHopClasses)> perHop_{};

@@ -29,7 +29,7 @@ private:
 } // namespace
 
 Gateway::Gateway(Clock &clock, Link &link, std::vector<msfrs_time> rtts, const std::optional<RequestConfig> &config,
-                 const uint64_t seed):
+                 const uint64_t seed, std::shared_ptr<Ledger> ledger):
     clock_(clock), link_(link), rtts_(std::move(rtts)), random_(seed), idle_(rtts_.size()),
     timer_(clock, [this] { tick(); }),
     batches_(clock, [this] {
@@ -47,6 +47,7 @@ Gateway::Gateway(Clock &clock, Link &link, std::vector<msfrs_time> rtts, const s
     };
     host.random = [this] { return random_(); };
     host.openCounter = [this](const std::string &) { return std::make_unique<LinkCounter>(link_); };
+    host.ledger = std::move(ledger);
     scheduler_ = std::make_unique<RequestScheduler>(*config, host, clock_.now());
     arm(clock_.now());
     batches_.set(clock_.now() + CheckBatchesEvery);

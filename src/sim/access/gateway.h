@@ -38,8 +38,10 @@ class Gateway {
 public:
     /// \param rtts of the servers, ns
     /// \param config none: nothing is scheduled. Its interface, if named, counts what the link carries.
+    /// \param ledger of all who share the link; null: the gateway has it to itself
     /// \throws ConfigError
-    Gateway(Clock &, Link &, std::vector<msfrs_time> rtts, const std::optional<RequestConfig> &config, uint64_t seed);
+    Gateway(Clock &, Link &, std::vector<msfrs_time> rtts, const std::optional<RequestConfig> &config, uint64_t seed,
+            std::shared_ptr<Ledger> ledger = {});
     ~Gateway();
     Gateway(const Gateway &) = delete;
     Gateway &operator=(const Gateway &) = delete;

@@ -206,6 +206,14 @@ const std::vector<Option> &Options()
          [](Wanted &w, const auto &, const auto &t) { w.run.config.admission = Plugin(t); }},
         {"plugins", "their folder, instead of the installed one",
          [](Wanted &w, const auto &, const auto &t) { w.run.config.pluginDir = t; }},
+        Numeric("workers", "of the gateway, each with a scheduler; 1", Plain, 1, 8, run(&RunParams::workers)),
+        {"split", "random, class, user: to which of them requests come; random",
+         [](Wanted &w, const auto &n, const auto &t) {
+             if (t != "random" && t != "class" && t != "user")
+                 throw ConfigError(n + "=" + t + " is not allowed: wanted is random, class or user");
+             w.run.split = t == "class"  ? RunParams::Split::Class
+                           : t == "user" ? RunParams::Split::User
+                                         : RunParams::Split::Random; }},
         {"course", "yes: print W, W+, U and C second by second; no", [](Wanted &w, const auto &n, const auto &t) {
              if (t != "yes" && t != "no")
                  throw ConfigError(n + "=" + t + " is not allowed: wanted is yes or no");

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/access/run.h"
 
+#include "ledger/shared.h"
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace msfrs::sim::access {
 
@@ -72,6 +75,58 @@ double SliceError(const std::vector<std::vector<double>> &slices)
 
 } // namespace
 
+namespace {
+
+/// The workers of a gateway.
+class Workers {
+public:
+    Workers(Clock &clock, Link &link, const RunParams &params, const std::optional<RequestConfig> &config):
+        split_(params.split), draws_(params.seed, "worker")
+    {
+        if (params.workers > 1 && config) {
+            memory_ = std::make_unique<ledger::Segment>(); // all zero
+            ledger::FormatSegment(memory_.get());
+        }
+        for (uint32_t n = 0; n < params.workers; ++n) {
+            std::shared_ptr<Ledger> shared;
+            const auto log = [this](int, const std::string &text) { log_ += text + "\n"; };
+            if (memory_)
+                shared = std::make_shared<SharedLedger>(*memory_, PartyParams{ledger::Kind::Worker, n, 0}, log,
+                                                        clock.now());
+            all_.push_back(std::make_unique<Gateway>(clock, link, params.rtts, config, params.seed + n * 7919, shared));
+        }
+    }
+
+    void fetch(const Wish &wish, Watcher watcher)
+    {
+        auto n = draws_.below(static_cast<uint32_t>(all_.size()));
+        if (split_ == RunParams::Split::Class)
+            n = wish.cls;
+        else if (split_ == RunParams::Split::User)
+            n = users_.emplace(wish.user, static_cast<uint32_t>(users_.size())).first->second;
+        all_[n % all_.size()]->fetch(wish, std::move(watcher));
+    }
+
+    const std::vector<std::unique_ptr<Gateway>> &all() const { return all_; }
+    std::string log() const
+    {
+        std::string all = log_;
+        for (const auto &gateway : all_)
+            all += gateway->log();
+        return all;
+    }
+
+private:
+    RunParams::Split split_;
+    Draws draws_;
+    std::map<std::string, uint32_t> users_; ///< in the order in which they came
+    std::unique_ptr<ledger::Segment> memory_;
+    std::string log_;
+    std::vector<std::unique_ptr<Gateway>> all_;
+};
+
+} // namespace
+
 RunParams::RunParams()
 {
     for (int n = 0; n < 12; ++n)
@@ -91,13 +146,15 @@ RunResult Simulate(const RunParams &params)
         config->rate = config->rate > 0 ? config->rate : params.rate;
         config->interface = "link";
     }
-    Gateway gateway(clock, link, params.rtts, config, params.seed);
+    Workers workers(clock, link, params, config);
+    const auto scheduler = workers.all().front()->scheduler();
     const auto trace = params.trace.empty() ? RateTrace{{0, params.rate}}
                                             : MakeTrace(params.trace, params.rate, params.seconds, params.seed);
     const double offered = MeanRate(trace, params.warmup, params.seconds);
     for (size_t n = params.trace.empty() ? 1 : 0; n < trace.size(); ++n)
         clock.at(trace[n].at, [&link, rate = trace[n].rate] { link.setRate(rate); });
-    Workload workload(clock, gateway, params.workload, static_cast<uint32_t>(params.rtts.size()), offered,
+    const auto fetch = [&workers](const Wish &wish, Watcher watcher) { workers.fetch(wish, std::move(watcher)); };
+    Workload workload(clock, fetch, params.workload, static_cast<uint32_t>(params.rtts.size()), offered,
                       params.seconds, params.seed);
     Others others(clock, link, params.others, params.rtts);
 
@@ -139,10 +196,10 @@ RunResult Simulate(const RunParams &params)
     double outstanding = 0, found = 0, samples = 0;
     for (double t = 1; t <= params.seconds; ++t) {
         clock.at(at(t), [&, t] {
-            if (!gateway.scheduler())
+            if (!scheduler)
                 return;
-            const auto report = gateway.scheduler()->window();
-            const double rate = gateway.scheduler()->config().rate;
+            const auto report = scheduler->window();
+            const double rate = scheduler->config().rate;
             result.rates.push_back({rate, MeanRate(trace, t - 1, t)});
             result.window.push_back({t, report.outstanding, report.limit, report.utilisation, 0});
             if (t > params.warmup) {
@@ -180,14 +237,16 @@ RunResult Simulate(const RunParams &params)
         result.perUser.push_back(mean);
         result.userError.push_back(worst);
     }
-    for (const auto &connection : gateway.connections()) {
-        if (!connection->sender())
-            continue;
-        result.retransmitted += connection->sender()->retransmitted();
-        result.timeouts += connection->sender()->timeouts();
+    for (const auto &gateway : workers.all()) {
+        for (const auto &connection : gateway->connections()) {
+            if (!connection->sender())
+                continue;
+            result.retransmitted += connection->sender()->retransmitted();
+            result.timeouts += connection->sender()->timeouts();
+        }
     }
     result.carried = link.counts().carried;
-    result.log = gateway.log();
+    result.log = workers.log();
     Evaluate(params, workload.records(), result);
     return result;
 }

@@ -61,9 +61,9 @@ struct Workload::Page {
     std::vector<int64_t> sizes;
 };
 
-Workload::Workload(Clock &clock, Gateway &gateway, const WorkloadParams &params, const uint32_t servers,
+Workload::Workload(Clock &clock, Fetch fetching, const WorkloadParams &params, const uint32_t servers,
                    const double rate, const double seconds, const uint64_t seed):
-    clock_(clock), gateway_(gateway), params_(params), servers_(servers), rate_(rate), seconds_(seconds)
+    clock_(clock), fetch_(std::move(fetching)), params_(params), servers_(servers), rate_(rate), seconds_(seconds)
 {
     for (uint32_t cls = 0; cls < params.users.size(); ++cls) {
         for (uint32_t n = 0; n < params.users[cls]; ++n) {
@@ -118,7 +118,7 @@ void Workload::fetch(User &user, const uint32_t server, const int64_t size, std:
         if (then)
             then(refused);
     };
-    gateway_.fetch({user.cls, user.name, server, size}, std::move(watcher));
+    fetch_({user.cls, user.name, server, size}, std::move(watcher));
 }
 
 bool Workload::active(const User &user) const

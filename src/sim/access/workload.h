@@ -65,10 +65,13 @@ struct Record {
     bool page = false;
 };
 
+/// Brings a request to a gateway.
+using Fetch = std::function<void(const Wish &, Watcher)>;
+
 class Workload {
 public:
     /// \param seconds for which requests are made
-    Workload(Clock &, Gateway &, const WorkloadParams &, uint32_t servers, double rate, double seconds, uint64_t seed);
+    Workload(Clock &, Fetch, const WorkloadParams &, uint32_t servers, double rate, double seconds, uint64_t seed);
     ~Workload();
 
     const std::vector<Record> &records() const { return records_; }
@@ -92,7 +95,7 @@ private:
     bool active(const User &) const;
 
     Clock &clock_;
-    Gateway &gateway_;
+    Fetch fetch_;
     WorkloadParams params_;
     uint32_t servers_;
     double rate_, seconds_;

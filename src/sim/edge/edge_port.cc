@@ -76,7 +76,7 @@ class Port {
 public:
     Port(const std::string &plugins, const std::string &rules, const uint32_t queue)
         : tables_(Parse(rules)), conditioner_(tables_), queue_(queue),
-          engine_(Load(plugins), {}, Engine::Cost::Exact, 1, 0, ledger_,
+          engine_(Load(plugins), {}, Engine::Cost::Exact, 1, 0,
                   {[](int, const std::string &) {}, [] { return uint64_t(1); }})
     {
         for (const auto &c : PerHopClasses)
@@ -163,7 +163,6 @@ private:
     Published<RuleTable> tables_;
     Conditioner conditioner_;
     uint32_t queue_;
-    LocalLedger ledger_;
     Engine engine_;
     std::vector<msfrs_flow *> flows_;
 };

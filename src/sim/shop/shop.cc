@@ -29,7 +29,7 @@ Shop::Shop(PluginPtr plugin, std::vector<Setting> settings, const uint32_t resou
     assert(rate > 0);
     auto params = Parameters(plugin->ops(), std::move(settings), rate);
     engine_ = std::make_unique<Engine>(Engine::Part{std::move(plugin), std::move(params)}, Engine::Part{},
-                                       Engine::Cost::Exact, resources, 0, ledger_,
+                                       Engine::Cost::Exact, resources, 0,
                                        EngineHost{[](int, const std::string &) {}, [this] { return random_(); }});
 }
 

@@ -88,7 +88,6 @@ private:
     uint32_t resources_;
     int64_t rate_;
     std::mt19937_64 random_;
-    LocalLedger ledger_;
     std::unique_ptr<Engine> engine_;
     std::vector<Flow> flows_;
     std::multimap<Ticks, std::pair<uint32_t, Need>> arrivals_;

@@ -89,10 +89,10 @@ Fields(Archive &archive, WindowReport::Sample &s)
 static void
 Fields(Archive &archive, WindowReport &w)
 {
-    auto &[holding, because, outstanding, limit, utilisation, own, change, changedAt, queue, base, budget, metered,
-                    capacity, history] = w;
-    archive(holding, because, outstanding, limit, utilisation, own, change, changedAt, queue, base, budget, metered,
-            capacity, history);
+    auto &[holding, because, outstanding, limit, utilisation, here, follows, own, change, changedAt, queue, base,
+                    budget, metered, capacity, history] = w;
+    archive(holding, because, outstanding, limit, utilisation, here, follows, own, change, changedAt, queue, base,
+            budget, metered, capacity, history);
 }
 
 static void

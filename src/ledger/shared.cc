@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ledger/shared.h"
+
+#include "ledger/users.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <limits>
+#include <vector>
+
+namespace msfrs {
+
+using namespace ledger;
+
+namespace {
+
+constexpr auto Relaxed = std::memory_order_relaxed;
+constexpr msfrs_time LookEvery = 1'000'000;       ///< at most
+constexpr msfrs_time WaitEvery = 5'000'000;       ///< while somebody waits here
+constexpr msfrs_time LeadEvery = 20'000'000;      ///< while somebody waits elsewhere, for who measures that time
+constexpr msfrs_time Prompt = 50'000'000;         ///< who waits and has not looked for so long is not waited for
+constexpr double LeadTime = 0.01;                 ///< s of the link
+constexpr int LeadQuanta = 2, FreshQuanta = 8;
+constexpr double Nobody = std::numeric_limits<double>::infinity(), MostTag = 1e18;
+constexpr double MostGrowth = 1e8, MostSeconds = 10; ///< bytes, and s of the link, that may come between two readings
+constexpr uint32_t LastClass = SlotClasses - 1;
+
+uint64_t Bit(const uint32_t n) { return uint64_t(1) << n; }
+
+/// Calls visit(n) for every bit n.
+template <class Visit>
+void EachBit(uint64_t bits, Visit visit)
+{
+    for (; bits; bits &= bits - 1)
+        visit(static_cast<uint32_t>(__builtin_ctzll(bits)));
+}
+
+} // namespace
+
+struct SharedLedger::Impl {
+    struct Followed {
+        uint64_t key = 0;
+        uint32_t entry = NoEntry;   ///< of the table; NoEntry: there was no room
+        uint32_t cls = LastClass;
+        double weight = 0;
+        uint64_t origin = 0;        ///< what the column has beyond what was charged here
+        uint64_t elsewhere = 0;     ///< ElsewhereBytes() as of the last exchange
+        uint32_t waiting = 0;       ///< elsewhere
+        uint64_t items = 0;         ///< likewise, with work
+        bool alone = false;         ///< it had no work elsewhere
+        bool active = false;        ///< as the table has it
+    };
+    /// What a slot said last.
+    struct Other {
+        uint64_t epoch = 0, received = 0, own = 0;
+    };
+
+    Impl(Segment &s, const PartyParams &params, Log l, const msfrs_time now):
+        segment(s), log(std::move(l)), lookedAt(now)
+    {
+        inherit(now, params.slot);
+        slot = std::make_unique<OwnSlot>(segment, params.slot, params.kind, now);
+        Set((*slot)->config, params.config);
+        survey(now);
+    }
+
+    uint32_t me() const { return slot->number(); }
+    double lead(const int quanta) const { return static_cast<double>(quanta * state.quantum) + rate / 8 * LeadTime; }
+    /// Never 0: what is in service for nobody who is active counts as it did.
+    double weight() const { return demand > 0 ? demand : lastDemand; }
+    double inService() const { return static_cast<double>(state.places) * static_cast<double>(state.quantum); }
+    double tag() const { return std::min(base + inService() / weight(), MostTag); }
+    /// What may have come between two readings, bytes.
+    double most() const { return MostGrowth + rate / 8 * MostSeconds; }
+
+    /// Takes over the window of who leads, but for the slot `mine`.
+    void inherit(const msfrs_time now, const uint32_t mine)
+    {
+        const auto leader = Leader(segment, now, mine);
+        read(leader);
+        inherited = led.has_value();
+    }
+    void read(const uint32_t leader)
+    {
+        const auto figures = leader == Slots ? std::nullopt : ReadFigures(segment.slots[leader]);
+        led.reset();
+        if (figures)
+            led = SharedWindow{figures->limit, figures->rate, figures->utilisation};
+    }
+
+    void survey(msfrs_time now);
+    void beginAnew(msfrs_time now);
+    void beginToWait();
+    void measureOthers(msfrs_time now);
+    void follow(Followed &, uint64_t bytes, bool active);
+    void seek(Followed &) const;
+    uint32_t classOf(std::string_view cls) const;
+    /// This party's part of the weight of a user who has so many items > 0 here.
+    static double part(const Followed &f, const uint32_t items)
+    {
+        return f.weight * items / (items + static_cast<double>(f.items));
+    }
+
+    Segment &segment;
+    Log log;
+    std::unique_ptr<OwnSlot> slot;
+    uint64_t living = 0;                    ///< others, by bits
+    uint64_t complained = 0;                ///< slots of which it was said that they have nonsense
+    bool complainedOfUsers = false;
+    OtherParties others;
+    std::array<Other, Slots> before;
+    msfrs_time lookedAt;
+    double leastWaiting = Nobody;           ///< least tag of the others that wait
+    double greatest = 0;                    ///< of all others that have places or wait
+    PartyState state;
+    double base = 0;                        ///< the tag without what is in service
+    double demand = 0, lastDemand = 1;
+    struct {
+        double all = 0;
+        std::array<double, SlotClasses> classes{};
+    } next;                                 ///< demand as told since the last settlement
+    uint64_t furtherServed = 0;             ///< of the classes from LastClass on
+    std::vector<uint64_t> classKeys;        ///< of those before LastClass
+    double rate = 0;                        ///< bit/s
+    bool metered = false;
+    std::optional<SharedWindow> led;
+    bool inherited = false;                 ///< `led` is to be taken over, whoever leads now
+    std::vector<Followed> followed;
+    std::vector<User> free;                 ///< places in `followed`
+};
+
+/// Who is there.
+void SharedLedger::Impl::survey(const msfrs_time now)
+{
+    uint64_t broken = 0;
+    living = Living(segment, now, &broken) & ~Bit(me());
+    EachBit(broken & ~complained, [this](const uint32_t n) {
+        log(0, "the shared ledger has nonsense in slot " + std::to_string(n) + ", which is left out");
+    });
+    complained |= broken;
+}
+
+/// After a time in which the others took us for dead.
+void SharedLedger::Impl::beginAnew(const msfrs_time now)
+{
+    lookedAt = now - LookEvery;
+    survey(now);
+    inherit(now, me());
+    state.waiting = 0;
+    before.fill({});
+    for (auto &f : followed) {
+        if (f.entry != NoEntry)
+            f.elsewhere = ElsewhereBytes(segment.users[f.entry], me());
+    }
+}
+
+void SharedLedger::Impl::beginToWait()
+{
+    const double from = leastWaiting < Nobody ? leastWaiting : greatest;
+    base = std::max(base, from - (lead(LeadQuanta) + inService()) / weight());
+}
+
+/// What others measured since the last time.
+void SharedLedger::Impl::measureOthers(const msfrs_time now)
+{
+    EachBit(living, [&](const uint32_t n) {
+        const auto reading = ReadSlot(segment.slots[n], now);
+        const auto figures = ReadFigures(segment.slots[n]);
+        if (!reading || !figures)
+            return;
+        auto &was = before[n];
+        const auto grown = [&](const uint64_t from, const uint64_t to) {
+            const auto growth = static_cast<double>(to - from);
+            return was.epoch == reading->epoch && growth <= most() ? growth : 0;
+        };
+        // An interface of this machine counts the same for all of its parties.
+        if (reading->kind == Kind::Gateway || (!metered && !figures->metered))
+            others.received += grown(was.received, figures->received);
+        others.own += grown(was.own, figures->own);
+        was = {reading->epoch, figures->received, figures->own};
+    });
+}
+
+uint32_t SharedLedger::Impl::classOf(const std::string_view cls) const
+{
+    const auto found = std::find(classKeys.begin(), classKeys.end(), ClassKey(cls));
+    return static_cast<uint32_t>(std::min<std::ptrdiff_t>(found - classKeys.begin(), LastClass));
+}
+
+/// Finds the user's entry, or another than it had.
+void SharedLedger::Impl::follow(Followed &f, const uint64_t bytes, const bool active)
+{
+    f.entry = TakeUser(segment, f.key, me(), active, living | Bit(me()));
+    f.active = active;
+    if (f.entry == NoEntry) {
+        if (!complainedOfUsers) {
+            log(0, "more users than the shared ledger has room for (" + std::to_string(Users) +
+                       ") have requests; the weights of the others hold for each worker alone");
+        }
+        complainedOfUsers = true;
+        return;
+    }
+    auto &user = segment.users[f.entry];
+    if (me() < Columns)
+        f.origin = ColumnBytes(user.columns[me()].load(Relaxed)) - bytes;
+    f.elsewhere = ElsewhereBytes(user, me());
+    seek(f);
+}
+
+/// What the user has elsewhere.
+void SharedLedger::Impl::seek(Followed &f) const
+{
+    auto &user = segment.users[f.entry];
+    f.waiting = 0;
+    f.items = 0;
+    EachBit(user.active.load(Relaxed) & living, [&](const uint32_t n) {
+        const auto column = n < Columns ? user.columns[n].load(Relaxed) : 0;
+        f.waiting += static_cast<uint32_t>(ColumnWaiting(column));
+        f.items += std::max<uint64_t>(ColumnItems(column), 1);
+    });
+}
+
+SharedLedger::SharedLedger(Segment &segment, const PartyParams &params, Log log, const msfrs_time now):
+    impl_(std::make_unique<Impl>(segment, params, std::move(log), now))
+{
+}
+
+SharedLedger::~SharedLedger() = default;
+
+void SharedLedger::configured(const uint64_t config) { Set((*impl_->slot)->config, config); }
+
+const OtherParties &SharedLedger::look(const msfrs_time now)
+{
+    auto &self = *impl_;
+    if (now >= self.lookedAt && now < self.lookedAt + LookEvery)
+        return self.others;
+    if (now >= self.lookedAt + DeadAfter)
+        self.beginAnew(now);
+    self.lookedAt = now;
+    auto &others = self.others;
+    others.places = 0;
+    others.waiting = others.queued = 0;
+    self.leastWaiting = Nobody;
+    self.greatest = 0;
+    EachBit(self.living, [&](const uint32_t n) {
+        const auto r = ReadSlot(self.segment.slots[n], now);
+        if (!r)
+            return;
+        others.places += r->places;
+        others.queued += r->queued;
+        if (r->places + r->waiting > 0)
+            self.greatest = std::max(self.greatest, r->tag);
+        if (r->waiting > 0 && r->heartbeat > now - Prompt) {
+            others.waiting += r->waiting;
+            self.leastWaiting = std::min(self.leastWaiting, r->tag);
+        }
+    });
+    return others;
+}
+
+bool SharedLedger::turn(const bool fresh) const
+{
+    const auto &self = *impl_;
+    if (self.leastWaiting == Nobody)
+        return true;
+    const int quanta = fresh ? LeadQuanta + FreshQuanta : LeadQuanta;
+    return self.tag() <= self.leastWaiting + self.lead(quanta) / self.weight();
+}
+
+void SharedLedger::say(const PartyState &state, const msfrs_time now)
+{
+    auto &self = *impl_;
+    auto &slot = *self.slot;
+    if (!slot.beat(now))
+        return; // settle() says so
+    const auto grown = state.served - self.state.served;
+    if (grown > 0)
+        self.base += static_cast<double>(grown) / self.weight();
+    const bool begins = state.waiting > 0 && self.state.waiting == 0;
+    self.state = state;
+    if (begins)
+        self.beginToWait();
+    Set(slot->places, state.places);
+    Set(slot->waiting, state.waiting);
+    Set(slot->queued, state.queued);
+    SetReal(slot->tag, self.tag());
+}
+
+msfrs_time SharedLedger::lookAt() const
+{
+    const auto &self = *impl_;
+    if (self.living == 0)
+        return 0;
+    if (self.state.waiting > 0)
+        return self.lookedAt + WaitEvery;
+    return self.others.waiting > 0 && !self.led ? self.lookedAt + LeadEvery : 0;
+}
+
+Ledger::User SharedLedger::enter(const std::string_view cls, const std::string_view user, const double weight,
+                                 const uint64_t bytes, const uint32_t items)
+{
+    auto &self = *impl_;
+    Impl::Followed f;
+    f.key = UserKey(cls, user);
+    f.cls = self.classOf(cls);
+    f.weight = weight;
+    self.follow(f, bytes, items > 0);
+    if (items > 0) // the settlements count anew
+        self.demand += Impl::part(f, items);
+    if (self.free.empty()) {
+        self.followed.push_back(f);
+        return static_cast<User>(self.followed.size() - 1);
+    }
+    const auto place = self.free.back();
+    self.free.pop_back();
+    self.followed[place] = f;
+    return place;
+}
+
+int64_t SharedLedger::exchange(const User place, const uint64_t bytes, const uint32_t waiting,
+                               const uint32_t items)
+{
+    const bool active = items > 0;
+    auto &self = *impl_;
+    auto &f = self.followed[place];
+    if (!self.slot->held())
+        return 0;
+    uint64_t grown = 0;
+    if (f.entry == NoEntry || self.segment.users[f.entry].key.load(Relaxed) != f.key)
+        self.follow(f, bytes, active);
+    if (f.entry != NoEntry) {
+        auto &user = self.segment.users[f.entry];
+        if (active != f.active && SetActive(user, f.key, self.me(), active))
+            f.active = active;
+        if (self.me() < Columns)
+            Set(user.columns[self.me()], Column(f.origin + bytes, waiting, items));
+        const auto elsewhere = ElsewhereBytes(user, self.me());
+        grown = (elsewhere - f.elsewhere) & MostBytes;
+        f.elsewhere = elsewhere;
+        self.seek(f);
+    }
+    if (static_cast<double>(grown) > self.most())
+        grown = 0;
+    if (active) {
+        // What comes of parties where the user has had no work was excess, which its requests are to make up for.
+        if (f.items == 0 && f.alone)
+            self.base += static_cast<double>(grown) / self.weight();
+        const double part = Impl::part(f, items);
+        self.next.all += part;
+        self.next.classes[f.cls] += part;
+    }
+    f.alone = f.items == 0;
+    return static_cast<int64_t>(grown);
+}
+
+uint32_t SharedLedger::waitingElsewhere(const User place) const { return impl_->followed[place].waiting; }
+
+void SharedLedger::leave(const User place)
+{
+    auto &self = *impl_;
+    auto &f = self.followed[place];
+    if (f.entry != NoEntry && self.slot->held()) {
+        auto &user = self.segment.users[f.entry];
+        if (SetActive(user, f.key, self.me(), false) && self.me() < Columns)
+            Set(user.columns[self.me()], user.columns[self.me()].load(Relaxed) & ~Column(0, MostCount, MostCount));
+    }
+    f.entry = NoEntry;
+    self.free.push_back(place);
+}
+
+void SharedLedger::served(const uint32_t n, const std::string_view cls, const uint64_t bytes)
+{
+    auto &self = *impl_;
+    auto &slot = *self.slot;
+    if (!slot.held())
+        return;
+    if (n == 0)
+        self.furtherServed = 0;
+    if (n >= LastClass) {
+        self.furtherServed += bytes;
+        Set(slot->classes[LastClass].key, OtherClasses);
+        Set(slot->classes[LastClass].served, self.furtherServed);
+        return;
+    }
+    self.classKeys.resize(std::max<size_t>(self.classKeys.size(), n + 1));
+    self.classKeys[n] = ClassKey(cls);
+    Set(slot->classes[n].key, self.classKeys[n]);
+    Set(slot->classes[n].served, bytes);
+}
+
+void SharedLedger::measured(const SharedWindow &window, const Measured &measures)
+{
+    auto &self = *impl_;
+    auto &slot = *self.slot;
+    self.rate = window.rate;
+    self.metered = measures.metered;
+    if (!slot.held())
+        return;
+    SetReal(slot->limit, window.limit);
+    SetReal(slot->rate, window.rate);
+    SetReal(slot->utilisation, window.utilisation);
+    Set(slot->received, static_cast<uint64_t>(measures.received));
+    Set(slot->own, static_cast<uint64_t>(measures.own));
+    Set(slot->metered, measures.metered);
+}
+
+bool SharedLedger::settle(const msfrs_time now)
+{
+    auto &self = *impl_;
+    auto &slot = *self.slot;
+    if (now >= self.lookedAt + DeadAfter)
+        self.beginAnew(now);
+    if (!slot.beat(now)) {
+        self.log(0, "another process has taken slot " + std::to_string(self.me()) + " of the shared ledger");
+        return false;
+    }
+    self.survey(now);
+    self.demand = self.next.all;
+    if (self.demand > 0)
+        self.lastDemand = self.demand;
+    SetReal(slot->demand, self.demand);
+    for (uint32_t n = 0; n < SlotClasses; ++n)
+        SetReal(slot->classes[n].demand, self.next.classes[n]);
+    self.next = {};
+    self.measureOthers(now);
+    if (self.inherited) {
+        self.inherited = false;
+        return true;
+    }
+    const auto leader = Leader(self.segment, now);
+    self.read(leader == self.me() ? Slots : leader);
+    return true;
+}
+
+std::optional<SharedWindow> SharedLedger::follow() const { return impl_->led; }
+
+} // namespace msfrs

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ledger/slots.h"
+
+#include <unistd.h>
+
+namespace msfrs::ledger {
+
+namespace {
+
+constexpr auto Relaxed = std::memory_order_relaxed;
+constexpr double MostReal = 1e18;              ///< of any figure: more than bytes of a link in its life
+constexpr uint64_t MostWaiting = uint64_t(1) << 32;
+
+bool Within(const double value, const double least, const double most)
+{
+    return value >= least && value <= most; // not-a-number is not
+}
+
+double ReadReal(const Word &word) { return Real(word.load(Relaxed)); }
+
+} // namespace
+
+std::optional<SlotReading> ReadSlot(const Slot &slot, const msfrs_time now, bool *const broken)
+{
+    const auto life = slot.life.load(std::memory_order_acquire);
+    const auto kind = life & 0xff;
+    if (kind == 0)
+        return {};
+    SlotReading r;
+    r.kind = static_cast<Kind>(kind);
+    r.epoch = life >> 8;
+    r.heartbeat = static_cast<msfrs_time>(slot.heartbeat.load(Relaxed));
+    // Another's `now` may be a little later than ours; much later is another clock, or nonsense.
+    const bool fresh = r.heartbeat > now - DeadAfter && r.heartbeat < now + DeadAfter;
+    if (!fresh)
+        return {};
+    const auto places = slot.places.load(Relaxed);
+    r.waiting = slot.waiting.load(Relaxed);
+    r.queued = slot.queued.load(Relaxed);
+    r.tag = ReadReal(slot.tag);
+    r.demand = ReadReal(slot.demand);
+    if (kind >= Kinds || places > MostPlaces || r.waiting > MostWaiting || r.queued > MostWaiting ||
+        !Within(r.tag, 0, MostReal) || !Within(r.demand, 0, MostReal)) {
+        if (broken)
+            *broken = true;
+        return {};
+    }
+    r.places = static_cast<uint32_t>(places);
+    return r;
+}
+
+std::optional<SlotFigures> ReadFigures(const Slot &slot)
+{
+    SlotFigures f;
+    const auto rank = slot.rank.load(Relaxed);
+    f.received = slot.received.load(Relaxed);
+    f.own = slot.own.load(Relaxed);
+    f.metered = slot.metered.load(Relaxed) == 1;
+    f.limit = ReadReal(slot.limit);
+    f.rate = ReadReal(slot.rate);
+    f.utilisation = ReadReal(slot.utilisation);
+    f.pid = slot.pid.load(Relaxed);
+    f.config = slot.config.load(Relaxed);
+    if (rank > Never || !Within(f.limit, 1, static_cast<double>(MostPlaces)) || !Within(f.rate, 0, MostReal) ||
+        !Within(f.utilisation, 0, MostReal))
+        return {};
+    f.rank = static_cast<Rank>(rank);
+    return f;
+}
+
+uint32_t Leader(const Segment &segment, const msfrs_time now, const uint32_t without)
+{
+    uint32_t leader = Slots;
+    Rank least = Never;
+    for (uint32_t n = 0; n < Slots; ++n) {
+        if (n == without || !ReadSlot(segment.slots[n], now))
+            continue;
+        const auto figures = ReadFigures(segment.slots[n]);
+        if (figures && figures->rate > 0 && figures->rank < least) { // without a rate it has not said anything yet
+            least = figures->rank;
+            leader = n;
+        }
+    }
+    return leader;
+}
+
+uint64_t Living(const Segment &segment, const msfrs_time now, uint64_t *const broken)
+{
+    uint64_t living = 0;
+    for (uint32_t n = 0; n < Slots; ++n) {
+        bool nonsense = false;
+        if (ReadSlot(segment.slots[n], now, &nonsense))
+            living |= uint64_t(1) << n;
+        else if (nonsense && broken)
+            *broken |= uint64_t(1) << n;
+    }
+    return living;
+}
+
+OwnSlot::OwnSlot(Segment &segment, const uint32_t number, const Kind kind, const msfrs_time now):
+    segment_(segment), number_(number), slot_(segment.slots[number])
+{
+    const auto epoch = (segment.header.epoch.fetch_add(1) + 1) & 0xffffffffffffff;
+    slot_.life.store(epoch << 8); // nobody's until it is clear
+    clear();
+    SetReal(slot_.limit, 1);
+    Set(slot_.pid, static_cast<uint64_t>(getpid()));
+    Set(slot_.rank, kind == Kind::Worker ? Ours : kind == Kind::Gateway ? FollowsUs : Never);
+    Set(slot_.heartbeat, static_cast<uint64_t>(now));
+    life_ = epoch << 8 | static_cast<uint64_t>(kind);
+    slot_.life.store(life_, std::memory_order_release);
+}
+
+OwnSlot::~OwnSlot()
+{
+    if (!held())
+        return;
+    slot_.life.store(life_ & ~uint64_t(0xff));
+    clear();
+}
+
+void OwnSlot::clear()
+{
+    const auto before = slot_.heartbeat.load(Relaxed);
+    for (const auto field : {&Slot::places, &Slot::waiting, &Slot::queued, &Slot::tag, &Slot::demand, &Slot::received,
+                             &Slot::metered, &Slot::own, &Slot::limit, &Slot::rate, &Slot::utilisation, &Slot::config})
+        Set(slot_.*field, 0);
+    for (auto &cls : slot_.classes) {
+        Set(cls.key, 0);
+        Set(cls.served, 0);
+        Set(cls.demand, 0);
+    }
+    if (before == 0)
+        return; // nobody ever had it: no user has its bit
+    Set(slot_.heartbeat, 0);
+    const auto bit = uint64_t(1) << number_;
+    for (auto &user : segment_.users) {
+        if (user.active.load(Relaxed) & bit)
+            user.active.fetch_and(~bit);
+    }
+}
+
+std::optional<uint32_t> OwnSlot::Free(const Segment &segment, const msfrs_time now)
+{
+    const auto usable = [&](const uint32_t n) {
+        return !ReadSlot(segment.slots[n], now);
+    };
+    for (uint32_t n = FirstShared; n < Slots; ++n) {
+        if (usable(n))
+            return n;
+    }
+    return {};
+}
+
+bool OwnSlot::beat(const msfrs_time now)
+{
+    if (!held())
+        return false;
+    Set(slot_.heartbeat, static_cast<uint64_t>(now));
+    return true;
+}
+
+} // namespace msfrs::ledger

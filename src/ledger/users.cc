@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ledger/users.h"
+
+namespace msfrs::ledger {
+
+namespace {
+
+constexpr auto Relaxed = std::memory_order_relaxed;
+constexpr int Attempts = 4; ///< others may take what was found; who has no luck so often does without an entry
+
+uint32_t Place(const uint64_t key, const uint32_t probe)
+{
+    static_assert((Users & (Users - 1)) == 0);
+    return static_cast<uint32_t>(key + probe) & (Users - 1);
+}
+
+} // namespace
+
+uint32_t FindUser(const Segment &segment, const uint64_t key)
+{
+    for (uint32_t n = 0; n < Probes; ++n) {
+        const auto found = segment.users[Place(key, n)].key.load(std::memory_order_acquire);
+        if (found == key)
+            return Place(key, n);
+        if (found == 0)
+            break; // entries are never freed, so the user is not behind this one
+    }
+    return NoEntry;
+}
+
+bool SetActive(User &user, const uint64_t key, const uint32_t slot, const bool active)
+{
+    const uint64_t bit = uint64_t(1) << slot;
+    if (active)
+        user.active.fetch_or(bit);
+    if (user.key.load() == key) {
+        if (!active)
+            user.active.fetch_and(~bit);
+        return true;
+    }
+    if (active)
+        user.active.fetch_and(~bit);
+    return false;
+}
+
+uint32_t TakeUser(Segment &segment, const uint64_t key, const uint32_t slot, const bool active, const uint64_t living)
+{
+    for (int attempt = 0; attempt < Attempts; ++attempt) {
+        const auto known = FindUser(segment, key);
+        if (known != NoEntry) {
+            if (!active || SetActive(segment.users[known], key, slot, true))
+                return known;
+            continue;
+        }
+        for (uint32_t n = 0; n < Probes; ++n) {
+            auto &user = segment.users[Place(key, n)];
+            auto before = user.key.load();
+            const auto dead = user.active.load();
+            if (before != 0 && (dead & living))
+                continue;
+            if (!user.key.compare_exchange_strong(before, key))
+                break; // perhaps for the same user: look again
+            user.active.fetch_and(~dead); // bits of parties that have died
+            if (!active || SetActive(user, key, slot, true))
+                return Place(key, n);
+            break;
+        }
+    }
+    return NoEntry;
+}
+
+uint64_t ElsewhereBytes(const User &user, const uint32_t slot)
+{
+    uint64_t sum = 0;
+    for (uint32_t column = 0; column < Columns; ++column)
+        sum += column == slot ? 0 : ColumnBytes(user.columns[column].load(Relaxed));
+    return sum;
+}
+
+} // namespace msfrs::ledger

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// A shared ledger whose memory says anything. It is refused with a sentence, or read within its ranges: a party that
+/// joins it gets figures that its scheduler can use, and a report adds up.
+#include "ledger/report.h"
+#include "ledger/shared.h"
+#include "ledger/users.h"
+#include "require.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+using namespace msfrs;
+using namespace msfrs::ledger;
+
+namespace {
+
+/// Fills memory with the input, again and again.
+void Fill(void *const memory, const size_t length, const uint8_t *const data, const size_t size)
+{
+    for (size_t n = 0; n < length; n += size)
+        std::memcpy(static_cast<char *>(memory) + n, data, std::min(size, length - n));
+}
+
+void Join(Segment &segment, const uint32_t number, const msfrs_time now)
+{
+    SharedLedger party(segment, {Kind::Worker, number, 1}, [](int, const std::string &) {}, now);
+    party.served(0, "gold", 1);
+    const auto user = party.enter("gold", "a", 4, 7, 1);
+    msfrs_time then = now;
+    for (int n = 0; n < 4; ++n) {
+        const auto &others = party.look(then);
+        Require(others.places <= Slots * MostPlaces && others.received >= 0 && std::isfinite(others.received) &&
+                others.own >= 0 && std::isfinite(others.own));
+        party.say({1, 1, 1, 1000 * n, 16384}, then);
+        party.turn(true);
+        Require(party.lookAt() >= 0 && party.lookAt() < then + Ledger::Every);
+        Require(party.exchange(user, 7 + 1000u * static_cast<uint64_t>(n), 1, n != 2 ? 3 : 0) >= 0);
+        Require(party.waitingElsewhere(user) <= Columns * MostCount);
+        party.measured({2, 1e6, 0.5}, {1e5 * n, 1e5 * n, n > 1});
+        Require(party.settle(then));
+        if (const auto window = party.follow())
+            Require(window->limit >= 1 && window->limit <= MostPlaces && window->rate > 0 && window->utilisation >= 0);
+        const auto own = ReadSlot(segment.slots[number], then);
+        Require(own && std::isfinite(own->tag) && own->demand >= 0 && own->demand <= 4);
+        then += Ledger::Every;
+    }
+    party.leave(user);
+    double shares = 0;
+    for (const auto &p : Parties(segment, then - Ledger::Every)) {
+        Require(p.share >= 0 && std::isfinite(p.share));
+        shares += p.share;
+    }
+    Require(shares < 1 + 1e-9);
+    segment.slots[number].life = 0; // as if another had taken it: nothing is tidied up, which would take long
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
+{
+    static const auto segment = std::make_unique<Segment>();
+    if (size < 4)
+        return 0;
+    const msfrs_time now = 1'000'000'000'000;
+    const auto key = UserKey("gold", "a");
+    Fill(&segment->slots, sizeof(segment->slots), data, size);
+    for (uint32_t n = 0; n < Probes; ++n)
+        Fill(&segment->users[(key + n) % Users], sizeof(User), data + n % size, size - n % size);
+    if (data[0] & 1)
+        FormatSegment(segment.get());
+    else
+        Fill(&segment->header, sizeof(Header), data + 1, size - 1);
+    if (data[0] & 2)
+        segment->users[(key + data[1] % Probes) % Users].key = key;
+    for (uint32_t n = 0; n < Slots; ++n) { // many live, so that they are looked into
+        if (data[n % size] & 4)
+            segment->slots[n].heartbeat = static_cast<uint64_t>(now);
+        if (data[n % size] & 8)
+            segment->slots[n].life = uint64_t(n) << 8 | data[n % size] >> 4;
+    }
+    std::string why;
+    const auto opened = OpenSegment(segment.get(), data[0] & 16 ? sizeof(Segment) : size, why);
+    if (!opened) {
+        Require(!why.empty() && why.size() < 300);
+        return 0;
+    }
+    OwnSlot::Free(*opened, now);
+    const uint32_t number = data[2] % Slots;
+    opened->slots[number].heartbeat = 0; // never used: its users are not looked for in all of the table
+    Join(*opened, number, now);
+    return 0;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Several request schedulers on one link and one ledger, in steps of a millisecond: the link is shared equally among
+/// the responses in service of all parties. Parties may be killed, stopped and started again under load.
+#ifndef MSFRS_TEST_LEDGER_PARTY_SIM_H
+#define MSFRS_TEST_LEDGER_PARTY_SIM_H
+
+#include "engine/request_scheduler.h"
+#include "ledger/shared.h"
+#include "support/fake_interface.h"
+#include "support/host.h"
+#include "support/plugins.h"
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace msfrs::test {
+
+/// One who keeps so many requests open, each at one of its parties.
+struct SimUser {
+    uint32_t cls = 0;
+    std::string name;
+    std::vector<uint32_t> parties;  ///< drawn from
+    uint32_t inFlight = 4;
+    bool asks = true;
+    int64_t bytes = 0;              ///< received
+    uint32_t open = 0;
+};
+
+class PartySim {
+public:
+    static constexpr msfrs_time Step = Ms, Latency = 50 * Ms;
+
+    explicit PartySim(const uint32_t parties, const double rate = 2e6, const uint64_t seed = 1):
+        host_(seed), sizes_(seed), down_("down" + std::to_string(parties))
+    {
+        config.rate = rate;
+        config.interface = down_.name();
+        config.pluginDir = PluginDir();
+        config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};
+        config.defaultClass = 2;
+        ledger::FormatSegment(segment.get());
+        parties_.resize(parties);
+        for (uint32_t n = 0; n < parties; ++n)
+            start(n);
+    }
+    ~PartySim()
+    {
+        for (auto &p : parties_)
+            end(p);
+        for (auto &p : killed_)
+            end(p);
+    }
+
+    /// The party begins, or begins again.
+    void start(const uint32_t n)
+    {
+        auto &p = parties_[n];
+        auto h = host_.requests();
+        p.ledger = std::make_shared<SharedLedger>(*segment, PartyParams{ledger::Kind::Worker, n, 0}, h.log, now);
+        h.ledger = p.ledger;
+        p.scheduler = std::make_unique<RequestScheduler>(config, h, now);
+        p.stopped = false;
+        p.next = now;
+    }
+    /// As by SIGKILL: its slot stays as it was, and its clients ask again elsewhere.
+    void kill(const uint32_t n)
+    {
+        killed_.push_back(std::move(parties_[n]));
+        parties_[n] = Party();
+        for (const auto &t : killed_.back().transfers)
+            --t->user->open;
+    }
+    /// As by SIGSTOP and SIGCONT.
+    void stop(const uint32_t n, const bool stopped) { parties_[n].stopped = stopped; }
+
+    SimUser &user(const uint32_t cls, const std::string &name, std::vector<uint32_t> parties,
+                  const uint32_t inFlight = 4)
+    {
+        return users.emplace_back(SimUser{cls, name, std::move(parties), inFlight});
+    }
+    /// So many users in each class, each at all parties.
+    void everywhere(const std::vector<uint32_t> &counts)
+    {
+        std::vector<uint32_t> all;
+        for (uint32_t n = 0; n < parties_.size(); ++n)
+            all.push_back(n);
+        for (uint32_t cls = 0; cls < counts.size(); ++cls) {
+            for (uint32_t n = 0; n < counts[cls]; ++n)
+                user(cls, std::to_string(cls) + "-" + std::to_string(n), all);
+        }
+    }
+
+    void run(const msfrs_time time)
+    {
+        for (const auto until = now + time; now < until;)
+            step();
+    }
+    /// Bytes that a user of each class receives in such a time, on average.
+    std::vector<double> measure(const msfrs_time time)
+    {
+        std::vector<double> had(config.classes.size()), count(had.size());
+        for (auto &u : users)
+            u.bytes = 0;
+        carried = 0;
+        run(time);
+        for (const auto &u : users) {
+            had[u.cls] += static_cast<double>(u.bytes);
+            ++count[u.cls];
+        }
+        for (size_t n = 0; n < had.size(); ++n)
+            had[n] /= std::max(count[n], 1.0);
+        utilisation = carried * 8 / config.rate / (static_cast<double>(time) * 1e-9);
+        return had;
+    }
+
+    const RequestScheduler &scheduler(const uint32_t n) const { return *parties_[n].scheduler; }
+    /// W of all that live, as they know it themselves.
+    uint32_t places() const
+    {
+        uint32_t sum = 0;
+        for (const auto &p : parties_)
+            sum += p.scheduler ? p.scheduler->window().here : 0;
+        return sum;
+    }
+    std::string logged() const { return host_.logged(0); }
+
+    RequestConfig config;
+    std::unique_ptr<ledger::Segment> segment = std::make_unique<ledger::Segment>();
+    std::list<SimUser> users;
+    msfrs_time now = 1000 * Second;
+    double carried = 0, utilisation = 0;
+    uint32_t mostPlaces = 0;
+
+private:
+    struct Transfer final : RequestOwner {
+        void granted() override
+        {
+            served = true;
+            if (from < 0)
+                from = sim->now + Latency;
+        }
+        void expired() override { gone = true; }
+
+        const PartySim *sim = nullptr;
+        SimUser *user = nullptr;
+        Request *request = nullptr;
+        int64_t left = 0;
+        double part = 0;            ///< of a byte
+        msfrs_time from = -1;       ///< when bytes may come
+        bool served = false, gone = false;
+    };
+    struct Party {
+        std::shared_ptr<SharedLedger> ledger;
+        std::unique_ptr<RequestScheduler> scheduler;
+        std::list<std::unique_ptr<Transfer>> transfers;
+        msfrs_time next = 0;
+        bool stopped = false;
+    };
+
+    static void end(Party &p)
+    {
+        p.scheduler.reset(); // frees what is left, and asks no owner
+        p.ledger.reset();
+    }
+    void ask(SimUser &u)
+    {
+        for (; u.asks && u.open < u.inFlight; ++u.open) {
+            std::vector<uint32_t> live;
+            for (const auto n : u.parties) {
+                if (parties_[n].scheduler && !parties_[n].stopped)
+                    live.push_back(n);
+            }
+            if (live.empty())
+                return;
+            auto &p = parties_[live[sizes_.below(live.size())]];
+            auto made = std::make_unique<Transfer>();
+            auto &t = *made;
+            t.sim = this;
+            t.user = &u;
+            t.left = sizes_.between(2000, 200'000);
+            p.transfers.push_back(std::move(made));
+            Refusal why;
+            t.request = p.scheduler->hold(t, u.cls, u.name, now, why);
+            t.gone = !t.request;
+        }
+    }
+    void step()
+    {
+        now += Step;
+        for (auto &u : users)
+            ask(u);
+        size_t count = 0;
+        for (const auto &p : parties_) {
+            for (const auto &t : p.transfers)
+                count += !p.stopped && t->served && now >= t->from;
+        }
+        const double each = count ? config.rate / 8 * 1e-3 / static_cast<double>(count) : 0;
+        for (auto &p : parties_) {
+            if (!p.scheduler || p.stopped)
+                continue;
+            for (auto next = p.transfers.begin(); next != p.transfers.end();) {
+                const auto place = next++;
+                auto &t = **place;
+                if (t.served && now >= t.from)
+                    deliver(p, t, each);
+                if (t.gone || t.left == 0) {
+                    if (t.request)
+                        p.scheduler->done(std::exchange(t.request, nullptr), now);
+                    --t.user->open;
+                    p.transfers.erase(place);
+                }
+            }
+            const auto wake = p.scheduler->wakeAt();
+            if (now >= p.next || (wake && now >= wake))
+                p.next = p.scheduler->tick(now);
+        }
+        mostPlaces = std::max(mostPlaces, places());
+    }
+    void deliver(Party &p, Transfer &t, const double each)
+    {
+        t.part += each;
+        const auto bytes = std::min(static_cast<int64_t>(t.part), t.left);
+        t.part -= static_cast<double>(bytes);
+        t.left -= bytes;
+        t.user->bytes += bytes;
+        carried += static_cast<double>(bytes);
+        *down_.bytes += static_cast<uint64_t>(bytes);
+        p.scheduler->charge(*t.request, bytes, now);
+        if (t.left > 0) {
+            p.scheduler->expect(*t.request, t.left, now);
+            t.served = p.scheduler->readMore(*t.request, now);
+        }
+    }
+
+    Host host_;
+    Random sizes_;
+    FakeInterface down_;
+    std::vector<Party> parties_;
+    std::list<Party> killed_;
+};
+
+} // namespace msfrs::test
+
+#endif

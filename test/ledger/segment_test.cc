@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The shared segment: its header, slots, users and report, and POSIX shared memory.
+#include "ledger/mapping.h"
+#include "ledger/report.h"
+#include "ledger/users.h"
+#include "support/host.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <limits>
+#include <memory>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace msfrs::ledger {
+namespace {
+
+using test::Ms, test::Second;
+
+class SegmentTest : public ::testing::Test {
+protected:
+    SegmentTest() { FormatSegment(segment.get()); }
+
+    std::string refusal()
+    {
+        std::string why;
+        return OpenSegment(segment.get(), sizeof(Segment), why) ? "accepted" : why;
+    }
+    std::unique_ptr<OwnSlot> take(const uint32_t n, const Kind kind = Kind::Worker)
+    {
+        auto slot = std::make_unique<OwnSlot>(*segment, n, kind, now);
+        SetReal((*slot)->rate, 1e6);
+        return slot;
+    }
+    uint32_t leader() { return Leader(*segment, now); }
+
+    std::unique_ptr<Segment> segment = std::make_unique<Segment>();
+    msfrs_time now = 1000 * Second;
+};
+
+TEST_F(SegmentTest, IsAsLargeAsItsDescriptionSays)
+{
+    EXPECT_EQ(sizeof(User), 128u);
+    EXPECT_EQ(sizeof(Header), 64u);
+    EXPECT_EQ(offsetof(Segment, slots), 64u);
+    EXPECT_EQ(offsetof(Segment, users), 64 + 64 * sizeof(Slot));
+    EXPECT_LT(sizeof(Segment), (8u << 20) + (64u << 10));
+    EXPECT_EQ(offsetof(Slot, received), 64u) << "what is read for each place is one cache line";
+}
+
+TEST_F(SegmentTest, IsRefusedIfItIsAnother)
+{
+    EXPECT_EQ(refusal(), "accepted");
+    segment->header.version = 7;
+    EXPECT_EQ(refusal(), "it has version 7, and this program knows version 1");
+    segment->header.version = Version;
+    segment->header.size = 100;
+    EXPECT_EQ(refusal(), "it says that it has 100 bytes and has " + std::to_string(sizeof(Segment)) +
+                             ", where version 1 has " + std::to_string(sizeof(Segment)));
+    segment->header.size = sizeof(Segment);
+    segment->header.magic = 1;
+    EXPECT_EQ(refusal(), "it is no ledger of msfrs");
+    std::string why;
+    FormatSegment(segment.get());
+    EXPECT_EQ(OpenSegment(segment.get(), 10, why), nullptr);
+    EXPECT_EQ(why, "it has 10 bytes, less than its header");
+    EXPECT_EQ(OpenSegment(segment.get(), sizeof(Segment) - 1, why), nullptr);
+}
+
+TEST_F(SegmentTest, KeysAreTheSameEverywhereAndTellClassFromUser)
+{
+    EXPECT_EQ(UserKey("gold", "10.0.0.1"), UserKey("gold", "10.0.0.1"));
+    EXPECT_NE(UserKey("gold", "10.0.0.1"), UserKey("bronze", "10.0.0.1"));
+    EXPECT_NE(UserKey("a", "bc"), UserKey("ab", "c"));
+    EXPECT_NE(UserKey("gold", ""), ClassKey("gold"));
+    EXPECT_EQ(ClassKey("gold"), 0x1f5429d1a61bbfbfu) << "another machine would find another user";
+}
+
+TEST_F(SegmentTest, ASlotLivesWhileItsHeartBeats)
+{
+    auto slot = take(3);
+    EXPECT_TRUE(ReadSlot(segment->slots[3], now));
+    EXPECT_TRUE(ReadSlot(segment->slots[3], now + DeadAfter - 1));
+    EXPECT_FALSE(ReadSlot(segment->slots[3], now + DeadAfter));
+    EXPECT_FALSE(ReadSlot(segment->slots[3], now - DeadAfter)) << "a heartbeat that is to come";
+    EXPECT_TRUE(slot->beat(now + DeadAfter));
+    EXPECT_TRUE(ReadSlot(segment->slots[3], now + DeadAfter));
+    slot.reset();
+    EXPECT_FALSE(ReadSlot(segment->slots[3], now + DeadAfter));
+}
+
+TEST_F(SegmentTest, WhoFindsAnotherEpochHasLostItsSlot)
+{
+    auto first = take(0);
+    Set((*first)->places, 7);
+    const auto entry = TakeUser(*segment, 99, 0, true, 0);
+    auto second = take(0);
+    EXPECT_FALSE(first->held());
+    EXPECT_FALSE(first->beat(now + 1));
+    EXPECT_EQ(ReadSlot(segment->slots[0], now)->places, 0u) << "a restarted party clears its slot";
+    EXPECT_EQ(segment->users[entry].active, 0u) << "and its users";
+    first.reset();
+    EXPECT_TRUE(second->held()) << "the first leaves it alone";
+    EXPECT_NE(ReadSlot(segment->slots[0], now)->epoch, 0u);
+}
+
+TEST_F(SegmentTest, NonsenseInASlotMakesItDead)
+{
+    const auto slot = take(5);
+    const auto broken = [&] {
+        bool found = false;
+        const auto reading = ReadSlot(segment->slots[5], now, &found);
+        EXPECT_EQ(reading.has_value(), !found);
+        return found;
+    };
+    EXPECT_FALSE(broken());
+    for (const double nonsense : {-1.0, 1e300, std::numeric_limits<double>::quiet_NaN(),
+                                  std::numeric_limits<double>::infinity()}) {
+        for (const auto field : {&Slot::tag, &Slot::demand}) {
+            SetReal((**slot).*field, nonsense);
+            EXPECT_TRUE(broken()) << nonsense;
+            SetReal((**slot).*field, 0);
+        }
+        for (const auto field : {&Slot::limit, &Slot::rate, &Slot::utilisation}) {
+            const auto before = ((**slot).*field).load();
+            SetReal((**slot).*field, nonsense);
+            EXPECT_FALSE(ReadFigures(segment->slots[5])) << nonsense;
+            Set((**slot).*field, before);
+        }
+    }
+    for (const auto field : {&Slot::places, &Slot::waiting, &Slot::queued}) {
+        Set((**slot).*field, uint64_t(1) << 40);
+        EXPECT_TRUE(broken());
+        Set((**slot).*field, 0);
+    }
+    segment->slots[5].life = segment->slots[5].life | 0x80;
+    EXPECT_TRUE(broken()) << "a kind that there is not";
+}
+
+TEST_F(SegmentTest, TheLowestWorkerLeads)
+{
+    EXPECT_EQ(leader(), Slots);
+    const auto edge = take(9, Kind::Edge);
+    EXPECT_EQ(leader(), Slots) << "an edge has no window";
+    const auto two = take(2);
+    EXPECT_EQ(leader(), 2u);
+    auto one = take(1);
+    EXPECT_EQ(leader(), 1u);
+    EXPECT_EQ(Leader(*segment, now, 1), 2u);
+    auto gateway = take(8, Kind::Gateway);
+    EXPECT_EQ(leader(), 1u);
+    Set((*gateway)->rank, LeadsUs);
+    EXPECT_EQ(leader(), 8u);
+    gateway.reset();
+    SetReal((*one)->rate, 0);
+    EXPECT_EQ(leader(), 2u) << "who has not said its window yet does not lead";
+    now += DeadAfter;
+    EXPECT_EQ(leader(), Slots);
+}
+
+TEST_F(SegmentTest, OthersThanWorkersTakeWhatIsFree)
+{
+    EXPECT_EQ(OwnSlot::Free(*segment, now), FirstShared);
+    const auto edge = take(FirstShared, Kind::Edge);
+    EXPECT_EQ(OwnSlot::Free(*segment, now), FirstShared + 1);
+    EXPECT_EQ(OwnSlot::Free(*segment, now + DeadAfter), FirstShared) << "of who has died";
+    std::vector<std::unique_ptr<OwnSlot>> all;
+    for (uint32_t n = FirstShared + 1; n < Slots; ++n)
+        all.push_back(take(n, Kind::Gateway));
+    EXPECT_EQ(OwnSlot::Free(*segment, now), std::nullopt);
+}
+
+TEST_F(SegmentTest, AUserIsFoundByAll)
+{
+    const auto key = UserKey("gold", "a");
+    EXPECT_EQ(FindUser(*segment, key), NoEntry);
+    const auto entry = TakeUser(*segment, key, 0, true, 3);
+    ASSERT_NE(entry, NoEntry);
+    EXPECT_EQ(TakeUser(*segment, key, 1, true, 3), entry);
+    EXPECT_EQ(FindUser(*segment, key), entry);
+    EXPECT_EQ(segment->users[entry].active, 3u);
+    EXPECT_TRUE(SetActive(segment->users[entry], key, 0, false));
+    EXPECT_EQ(segment->users[entry].active, 2u);
+    EXPECT_FALSE(SetActive(segment->users[entry], key + 1, 0, true));
+    EXPECT_EQ(segment->users[entry].active, 2u) << "an entry of another";
+}
+
+TEST_F(SegmentTest, EntriesOfUsersWithoutWorkGoToOthers)
+{
+    const uint64_t key = 5;
+    std::vector<uint32_t> entries;
+    for (uint32_t n = 0; n < Probes; ++n) // the same low bits: all want the same entries
+        entries.push_back(TakeUser(*segment, key + n * uint64_t(Users), n % 2, true, 3));
+    const auto late = key + Probes * uint64_t(Users);
+    EXPECT_EQ(TakeUser(*segment, late, 0, true, 3), NoEntry) << "all are in use";
+    EXPECT_EQ(TakeUser(*segment, late, 0, true, 1), entries[1]) << "of a party that has died";
+    EXPECT_EQ(segment->users[entries[1]].active, 1u);
+    EXPECT_EQ(FindUser(*segment, key + Users), NoEntry) << "the one who had it";
+    EXPECT_EQ(TakeUser(*segment, late, 0, true, 3), entries[1]);
+}
+
+TEST_F(SegmentTest, ColumnsGrowModulo40Bits)
+{
+    const auto before = Column(MostBytes - 9, 3, 4), after = Column(MostBytes - 9 + 30, 70000, 70000);
+    EXPECT_EQ(ColumnGrowth(before, after), 30u);
+    EXPECT_EQ(ColumnWaiting(before), 3u);
+    EXPECT_EQ(ColumnItems(before), 4u);
+    EXPECT_EQ(ColumnWaiting(after), 4095u);
+    EXPECT_EQ(ColumnItems(after), 4095u);
+    User user{};
+    user.columns[0] = before;
+    user.columns[4] = Column(100, 1, 1);
+    EXPECT_EQ(ElsewhereBytes(user, 0), 100u);
+    EXPECT_EQ(ElsewhereBytes(user, 20) - MostBytes + 9, 100u);
+}
+
+TEST_F(SegmentTest, OneReportForAll)
+{
+    const auto one = take(0), two = take(1), idle = take(2);
+    Set((*one)->places, 3);
+    SetReal((*one)->demand, 6);
+    SetReal((*one)->limit, 9);
+    Set((*one)->classes[0].key, ClassKey("gold"));
+    Set((*one)->classes[0].served, 1000);
+    Set((*two)->waiting, 2);
+    SetReal((*two)->demand, 2);
+    SetReal((*idle)->demand, 5);
+    const auto all = Parties(*segment, now);
+    ASSERT_EQ(all.size(), 3u);
+    EXPECT_TRUE(all[0].leads);
+    EXPECT_FALSE(all[1].leads);
+    EXPECT_DOUBLE_EQ(all[0].share, 0.75);
+    EXPECT_DOUBLE_EQ(all[1].share, 0.25);
+    EXPECT_DOUBLE_EQ(all[2].share, 0) << "it has nothing to do";
+    ASSERT_EQ(all[0].classes.size(), 1u);
+    EXPECT_EQ(all[0].classes[0].served, 1000u);
+    const auto sum = Sum(all);
+    EXPECT_EQ(sum.parties, 3u);
+    EXPECT_EQ(sum.places, 3u);
+    EXPECT_EQ(sum.waiting, 2u);
+    EXPECT_EQ(sum.limit, 9);
+}
+
+std::string OpenRefusal(const std::string &name)
+{
+    try {
+        Mapping::Open(name);
+    } catch (const MappingError &e) {
+        return e.what();
+    }
+    return "accepted";
+}
+
+TEST(Mapping, IsTheSameMemoryForWhoOpensIt)
+{
+    const auto name = "/msfrs-test-" + std::to_string(getpid());
+    EXPECT_EQ(OpenRefusal(name), "shared memory " + name +
+                                     ": cannot be opened: No such file or directory; who makes it does not run");
+    {
+        const auto made = Mapping::Create(name, 0600);
+        EXPECT_THROW(Mapping::Create(name, 0600), MappingError);
+        const auto opened = Mapping::Open(name);
+        {
+            const OwnSlot slot(made.segment(), 4, Kind::Edge, 5);
+            EXPECT_EQ(ReadSlot(opened.segment().slots[4], 5)->kind, Kind::Edge);
+        }
+        made.segment().header.version = 2;
+        EXPECT_EQ(OpenRefusal(name),
+                  "shared memory " + name + ": it has version 2, and this program knows version 1");
+        const int fd = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
+        ASSERT_EQ(ftruncate(fd, 4096), 0);
+        close(fd);
+        EXPECT_EQ(OpenRefusal(name), "shared memory " + name + ": it has 4096 bytes; wanted are " +
+                                         std::to_string(sizeof(Segment)));
+    }
+    EXPECT_NE(OpenRefusal(name), "accepted") << "it goes with who made it";
+}
+
+} // namespace
+} // namespace msfrs::ledger

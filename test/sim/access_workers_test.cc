@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Several workers of a gateway, with one ledger, on the simulated access link: what one worker has, they have.
+#include "sim/access/run.h"
+#include "support/plugins.h"
+
+#include <gtest/gtest.h>
+
+namespace msfrs {
+namespace {
+
+using namespace sim::access;
+
+class AccessWorkers : public ::testing::TestWithParam<uint32_t> {
+protected:
+    AccessWorkers()
+    {
+        params.config.pluginDir = test::PluginDir();
+        params.workers = GetParam();
+        params.seconds = 260;
+    }
+    static void expectWeights(const std::vector<double> &had, const double most)
+    {
+        EXPECT_NEAR(had[0] / had[2], 4, 4 * most);
+        EXPECT_NEAR(had[1] / had[2], 2, 2 * most);
+    }
+    RunResult alone() const
+    {
+        auto one = params;
+        one.workers = 1;
+        return Simulate(one);
+    }
+
+    RunParams params;
+};
+
+INSTANTIATE_TEST_SUITE_P(Workers, AccessWorkers, ::testing::Values(2, 4));
+
+TEST_P(AccessWorkers, KeepTheWeightsAndTheLinkFull)
+{
+    const auto result = Simulate(params), one = alone();
+    expectWeights(result.perUser, 0.03);
+    EXPECT_NEAR(result.utilisation, one.utilisation, 0.01);
+    EXPECT_LT(result.queueMean, 1.3 * one.queueMean + 0.01);
+    EXPECT_EQ(result.log, "");
+}
+
+TEST_P(AccessWorkers, KeepTheWeightsWhereAClassComesToOneOfThem)
+{
+    params.split = RunParams::Split::Class;
+    const auto result = Simulate(params);
+    expectWeights(result.perUser, 0.03);
+    EXPECT_GT(result.utilisation, 0.97);
+}
+
+TEST_P(AccessWorkers, KeepTheWeightsWhereEachUserComesToOneOfThem)
+{
+    params.split = RunParams::Split::User;
+    params.workload.users = {3, 5, 7};
+    const auto result = Simulate(params);
+    expectWeights(result.perUser, 0.03);
+    EXPECT_GT(result.utilisation, 0.96);
+}
+
+TEST_P(AccessWorkers, AreSoonWithSmallObjects)
+{
+    params.workload.kind = WorkloadParams::Kind::Open;
+    params.workload.load = 0.9;
+    const auto result = Simulate(params), one = alone();
+    // Sizes are compared within a worker alone, so four have 35 % more.
+    EXPECT_LT(result.smallMean, (GetParam() == 2 ? 1.1 : 1.5) * one.smallMean);
+    EXPECT_LT(result.all.mean, 1.1 * one.all.mean);
+}
+
+TEST_P(AccessWorkers, GiveClassesThatComeBackTheirShare)
+{
+    params.seconds = 400;
+    params.workload.parts = 4;
+    params.workload.active = {0b1001, 0b1011, 0b1111};
+    const auto result = Simulate(params);
+    for (const size_t part : {0, 3})
+        expectWeights(result.parts[part], 0.1);
+    EXPECT_NEAR(result.parts[1][1] / result.parts[1][2], 2, 0.2);
+}
+
+} // namespace
+} // namespace msfrs
