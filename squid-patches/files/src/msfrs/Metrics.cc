@@ -139,7 +139,7 @@ const std::pair<WindowChange, const char *> WindowChanges[] = {
     {WindowChange::LinkNotFull, "link_not_full"}, {WindowChange::QueueAtProvider, "queue_at_provider"},
     {WindowChange::NobodyWaits, "nobody_waits"}, {WindowChange::LinkFull, "link_full"},
     {WindowChange::Idle, "idle"}, {WindowChange::Floor, "floor"},
-    {WindowChange::Reset, "reset"}
+    {WindowChange::Reset, "reset"}, {WindowChange::Followed, "followed"}
 };
 
 /// why C was changed last, as values of a label
@@ -234,6 +234,46 @@ PrintWaits(Writer &writer, const Reports &classes)
     }
 }
 
+struct PartyFamily {
+    const char *name;
+    const char *unit;
+    const char *help;
+    std::string (*value)(const PartyPicture &);
+};
+
+const PartyFamily PartyFamilies[] = {
+    {   "msfrs_party_live", nullptr, "1 while this party of the link lives: a worker, or what else spends it.",
+        [](const PartyPicture &p) { return std::string(p.live ? "1" : "0"); }
+    },
+    {   "msfrs_party_leading", nullptr, "1 for the party by whose W+ all go.",
+        [](const PartyPicture &p) { return std::string(p.leads ? "1" : "0"); }
+    },
+    {   "msfrs_party_outstanding_responses", nullptr, "Its part of W.",
+        [](const PartyPicture &p) { return std::to_string(p.places); }
+    },
+    {   "msfrs_party_waiting_requests", nullptr, "Requests that wait for a place there.",
+        [](const PartyPicture &p) { return std::to_string(p.waiting); }
+    },
+    {   "msfrs_party_demand", nullptr, "Sum of the weights of its active users.",
+        [](const PartyPicture &p) { return Fixed(p.demand, 3); }
+    },
+    {   "msfrs_party_share_ratio", "ratio", "Its share of the link by demand.",
+        [](const PartyPicture &p) { return Fixed(p.share, 6); }
+    },
+};
+
+void
+PrintParties(Writer &writer, const std::vector<PartyPicture> &parties)
+{
+    if (parties.empty())
+        return;
+    for (const auto &family: PartyFamilies) {
+        writer.family(family.name, "gauge", family.unit, family.help);
+        for (const auto &p: parties)
+            writer.sample("", "kind=\"" + p.kind + "\",slot=\"" + std::to_string(p.slot) + '"', family.value(p));
+    }
+}
+
 } // namespace
 
 void
@@ -266,6 +306,7 @@ PrintMetrics(std::ostream &os, const Picture &picture)
                      "Phi: bytes that may be on their way, of what link and round trips hold.",
                      Fixed(window.budget, 6));
         PrintHolding(writer, window, picture.now*1e-9);
+        PrintParties(writer, picture.parties);
         const auto &excess = picture.excess;
         writer.counter("msfrs_excess_lines", nullptr, "Lines that msfrs_excess took.", excess.lines);
         writer.counter("msfrs_excess_refused_lines", nullptr, "Lines that msfrs_excess refused.", excess.refused);

@@ -5,6 +5,7 @@
 #include "squid.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/Picture.h"
+#include "msfrs/WorkerLedger.h"
 
 #include <algorithm>
 
@@ -13,8 +14,6 @@ namespace msfrs::squid
 
 namespace
 {
-
-constexpr size_t MostUsers = 50, MostHeld = 50; ///< that a report tells of
 
 void
 AddClass(ClassReport &to, const ClassReport &c)
@@ -79,15 +78,17 @@ AddUsers(std::vector<UserReport> &users, const std::vector<UserReport> &more)
 WindowReport
 Joined(const Picture &one, const Picture &other)
 {
-    const auto ofOne = one.config.rate, ofOther = other.config.rate;
-    auto joined = one.window;
-    if (!one.window.holding && other.window.holding) {
-        joined.holding = true;
-        joined.because = other.window.because;
+    auto joined = one.window.follows ? other.window : one.window;
+    const auto &held = one.window.holding ? one.window : other.window;
+    joined.holding = held.holding;
+    if (held.holding)
+        joined.because = held.because;
+    if (one.parties.empty() && other.parties.empty()) {
+        const auto ofOne = one.config.rate, ofOther = other.config.rate;
+        joined.outstanding = one.window.outstanding + other.window.outstanding;
+        joined.limit = one.window.limit + other.window.limit;
+        joined.utilisation = (one.window.utilisation * ofOne + other.window.utilisation * ofOther) / (ofOne + ofOther);
     }
-    joined.outstanding += other.window.outstanding;
-    joined.limit += other.window.limit;
-    joined.utilisation = (one.window.utilisation * ofOne + other.window.utilisation * ofOther) / (ofOne + ofOther);
     return joined;
 }
 
@@ -107,7 +108,8 @@ Picture::add(const Picture &other)
         return;
     }
     window = Joined(*this, other);
-    config.rate += other.config.rate;
+    if (parties.empty() && other.parties.empty())
+        config.rate += other.config.rate;
     excess.lines += other.excess.lines;
     excess.bytes += other.excess.bytes;
     excess.noClass += other.excess.noClass;
@@ -121,7 +123,9 @@ Picture::add(const Picture &other)
     std::stable_sort(held.begin(), held.end(), [](const HeldReport &a, const HeldReport &b) {
         return a.waited > b.waited;
     });
-    held.resize(std::min(held.size(), MostHeld));
+    held.resize(std::min<size_t>(held.size(), MostHeld));
+    if (other.now >= now && !other.parties.empty())
+        parties = other.parties;
     now = std::max(now, other.now);
 }
 
@@ -141,8 +145,9 @@ PictureOf(const Gateway * const gateway)
     if (const auto port = TheExcessPort())
         picture.excessSocket = port->path();
     picture.classes = scheduler->classes();
-    picture.held = scheduler->held(MostHeld, picture.now);
-    picture.users = scheduler->topUsers(MostUsers);
+    picture.held = scheduler->held(Picture::MostHeld, picture.now);
+    picture.users = scheduler->topUsers(Picture::MostUsers);
+    picture.parties = PartiesOfLink(picture.now);
     return picture;
 }
 

@@ -8,6 +8,7 @@
 #include "msfrs/Picture.h"
 
 #include <cerrno>
+#include <functional>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -128,10 +129,17 @@ Fields(Archive &archive, UserReport &u)
 }
 
 static void
+Fields(Archive &archive, PartyPicture &p)
+{
+    auto &[slot, kind, live, leads, pid, config, places, waiting, demand, share] = p;
+    archive(slot, kind, live, leads, pid, config, places, waiting, demand, share);
+}
+
+static void
 Fields(Archive &archive, Picture &p)
 {
-    auto &[scheduling, failed, now, config, window, excess, excessSocket, classes, held, users] = p;
-    archive(scheduling, failed, now, config, window, excess, excessSocket, classes, held, users);
+    auto &[scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, parties] = p;
+    archive(scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, parties);
 }
 
 std::string
@@ -150,6 +158,15 @@ Picture::Read(const std::string &text)
     Archive archive(text);
     archive(picture);
     return archive.good() ? picture : Picture();
+}
+
+uint64_t
+NumberOf(const RequestConfig &config)
+{
+    auto copy = config;
+    Archive archive;
+    archive(copy);
+    return std::hash<std::string>()(archive.text());
 }
 
 int

@@ -175,7 +175,7 @@ Fixed(const double number, const int decimals)
 namespace
 {
 
-constexpr size_t MostUsers = 10; ///< entries of a report
+constexpr size_t ShownUsers = 10; ///< entries of a report
 
 std::string
 Plugin(const PluginChoice &choice)
@@ -235,6 +235,25 @@ PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &w
     }
 }
 
+/// who share the link
+void
+PrintParties(std::ostream &os, const std::vector<PartyPicture> &parties)
+{
+    if (parties.empty())
+        return;
+    const auto leads = std::find_if(parties.begin(), parties.end(), [](const PartyPicture &p) { return p.leads; });
+    os << "# who share the link: workers, and what else spends it. leads: all go by its W+. demand: by weights of\n"
+       "# active users. share: of the link, by that. configured: as the one that leads\n"
+       "parties:\n";
+    for (const auto &p: parties) {
+        const auto alike = p.live && leads != parties.end() && p.config == leads->config;
+        os << "  - {slot: " << p.slot << ", kind: " << p.kind << ", live: " << (p.live ? "true" : "false") <<
+           ", leads: " << (p.leads ? "true" : "false") << ", pid: " << p.pid << ", outstanding: " << p.places <<
+           ", waiting: " << p.waiting << ", demand: " << Fixed(p.demand, 3) << ", share: " << Fixed(p.share, 4) <<
+           ", configured: " << (alike ? "true" : "false") << "}\n";
+    }
+}
+
 void
 PrintExcess(std::ostream &os, const Picture &picture)
 {
@@ -277,7 +296,8 @@ PrintClass(std::ostream &os, const ClassReport &c, const bool isDefault)
 void
 PrintHeld(std::ostream &os, const std::vector<HeldReport> &held)
 {
-    os << "# who waits for a turn now, the longest first, at most 50. request: has had none yet.\n"
+    os << "# who waits for a turn now, the longest first, at most " << Picture::MostHeld <<
+       ". request: has had none yet.\n"
        "# exchange: a later one of a connection that is kept. response: paused between two quanta.\n"
        "held:" << (held.empty() ? " []\n" : "\n");
     for (const auto &h: held) {
@@ -304,6 +324,7 @@ PrintReport(std::ostream &os, const Picture &picture)
     os << "holding: " << (window.holding ? "yes" : "no") << ", because " << window.because << '\n';
     PrintLink(os, picture);
     PrintWindow(os, config, window, picture.now*1e-9);
+    PrintParties(os, picture.parties);
     PrintExcess(os, picture);
     os << "quantum: " << config.quantum << " # 0: none\n"
        "max_wait: " << Fixed(config.maxWait*1e-9, 3) << "\n"
@@ -325,7 +346,7 @@ PrintReport(std::ostream &os, const Picture &picture)
 
     PrintHeld(os, picture.held);
     auto users = picture.users;
-    users.resize(std::min(users.size(), MostUsers));
+    users.resize(std::min(users.size(), ShownUsers));
     os << "# by bytes since a user was first seen, and not forgotten since\n"
        "top_users:" << (users.empty() ? " []\n" : "\n");
     for (const auto &u: users) {
