@@ -6,6 +6,8 @@
 #include "debug/Stream.h"
 #include "globals.h"
 #include "ipc/mem/Segment.h"
+#include "msfrs/Config.h"
+#include "msfrs/Directives.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/Picture.h"
 #include "msfrs/WorkerLedger.h"
@@ -15,7 +17,11 @@
 #include "ledger/report.h"
 #include "ledger/shared.h"
 
-#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace msfrs::squid
 {
@@ -26,13 +32,30 @@ namespace
 /// Squid puts the name of the service before it, so that several Squids do not meet.
 const char * const Label = "msfrs_ledger";
 
-Ipc::Mem::Segment *Memory = nullptr;
-ledger::Segment *ThisLedger = nullptr; ///< in Memory
+Ipc::Mem::Segment *Made = nullptr; ///< by the master
+Ipc::Mem::Segment *Opened = nullptr; ///< by a worker
+ledger::Segment *ThisLedger = nullptr; ///< in Opened
 
-bool
-SeveralWorkers()
+int
+Workers()
 {
-    return UsingSmp() && Config.workers > 1;
+    return InDaemonMode() ? Config.workers : 1;
+}
+
+/// whether the memory is needed
+bool
+Wanted()
+{
+    const auto link = Config.msfrs.link;
+    return Workers() > 1 || (link && link->options.has(Table::Link::Shared));
+}
+
+/// Opens the memory by its name alone. Segment::open() would end the process where there is none.
+/// \returns a descriptor, or -1
+int
+Look(Ipc::Mem::Segment &segment)
+{
+    return shm_open(segment.name().termedBuf(), O_RDWR | O_CLOEXEC, 0);
 }
 
 const char *
@@ -73,30 +96,42 @@ PictureOf(const ledger::PartyReport &party)
 void
 MakeWorkerLedger()
 {
-    if (!SeveralWorkers())
+    if (!Wanted())
         return;
-    Memory = new Ipc::Mem::Segment(Label);
-    Memory->create(sizeof(ledger::Segment));
-    ledger::FormatSegment(Memory->mem());
+    Made = new Ipc::Mem::Segment(Label);
+    Made->create(sizeof(ledger::Segment));
+    ledger::FormatSegment(Made->mem());
+    // for our group, too: others who spend the link
+    const auto fd = Look(*Made);
+    if (fd < 0 || fchmod(fd, 0660) != 0) {
+        const auto savedErrno = errno;
+        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: only Squid's user can share the link: " << xstrerr(savedErrno));
+    }
+    if (fd >= 0)
+        close(fd);
 }
 
 void
 OpenWorkerLedger()
 {
-    if (!SeveralWorkers() || !IamWorkerProcess())
+    if (!Wanted() || !IamWorkerProcess())
         return;
-    if (Config.workers > static_cast<int>(ledger::Slots)) {
-        debugs(97, DBG_CRITICAL, "ERROR: msfrs: each of " << Config.workers << " workers schedules alone with its part "
+    if (Workers() > static_cast<int>(ledger::Slots)) {
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: each of " << Workers() << " workers schedules alone with its part "
                "of the rate: at most " << ledger::Slots << " can share the link");
         return;
     }
-    Memory = new Ipc::Mem::Segment(Label);
-    Memory->open(false);
-    std::string why;
-    ThisLedger = ledger::OpenSegment(Memory->mem(), Memory->size(), why);
+    Opened = new Ipc::Mem::Segment(Label);
+    std::string why = "it is not there";
+    const auto fd = Look(*Opened);
+    if (fd >= 0) {
+        close(fd);
+        Opened->open(false);
+        ThisLedger = ledger::OpenSegment(Opened->mem(), Opened->size(), why);
+    }
     if (!ThisLedger) {
         debugs(97, DBG_CRITICAL, "ERROR: msfrs: each worker schedules alone with its part of the rate, since what they "
-               "share cannot be used: " << why << "; start Squid again, so that all are of one version");
+               "share cannot be used: " << why << "; start Squid again, its master included");
     }
 }
 
@@ -104,8 +139,10 @@ void
 CloseWorkerLedger()
 {
     ThisLedger = nullptr;
-    delete Memory;
-    Memory = nullptr;
+    delete Opened;
+    Opened = nullptr;
+    delete Made; // and its name
+    Made = nullptr;
 }
 
 bool
@@ -120,7 +157,7 @@ JoinWorkerLedger(const RequestConfig &config, const msfrs_time now)
     if (!ThisLedger)
         return nullptr;
     PartyParams params;
-    params.slot = static_cast<uint32_t>(KidIdentifier - 1); // workers are the first kids
+    params.slot = KidIdentifier > 0 ? KidIdentifier - 1 : 0; // workers are the first kids
     params.config = NumberOf(config);
     return std::make_shared<SharedLedger>(*ThisLedger, params, &Gateway::Log, now);
 }
@@ -131,7 +168,7 @@ PartiesOfLink(const msfrs_time now)
     std::vector<PartyPicture> parties;
     if (!ThisLedger)
         return parties;
-    for (int number = 0; number < Config.workers; ++number) {
+    for (int number = 0; number < Workers(); ++number) {
         PartyPicture worker;
         worker.slot = number;
         worker.kind = KindText(ledger::Kind::Worker);

@@ -21,19 +21,19 @@ namespace msfrs::squid
 
 struct PartyPicture;
 
-/// Makes the memory in which the workers tell each other what they have of the link, if there are several. To be called
-/// in the master process. It does not matter whether msfrs is on: workers may be told so later, the master not. Pages
-/// that nobody has written take no memory.
+/// Makes the memory in which those who share the link tell each other what they have of it: several workers, and with
+/// msfrs_link shared others. To be called in the master process. It does not matter whether msfrs is on: workers may be
+/// told so later, the master not. Pages that nobody has written take no memory.
 void MakeWorkerLedger();
 
-/// Finds that memory, in a worker. Where it is of another version of this program, this is logged, and each worker
-/// schedules alone with its part of the rate.
+/// Finds that memory, in a worker. Where it is not there, or of another version of this program, this is logged, and
+/// each worker schedules alone with its part of the rate.
 void OpenWorkerLedger();
 
 /// Leaves it. The master's goes for good.
 void CloseWorkerLedger();
 
-/// whether this process is a worker that shares the link with others by that memory
+/// whether this process is a worker that shares the link by that memory
 bool SharesLink();
 
 /// Takes the slot of this worker, whatever a worker that had it before has left there.
