@@ -17,6 +17,7 @@ from fieldtrial.site.world import private_sockets, sockets_of
 from gateway import NARROW, SOON, harm
 from installation import SQUID
 from test_configuration import LISTENING, PORT, Squid
+from test_excess import Reporter
 from test_reports import OPENMETRICS, families
 from test_shares import MEASURED, WARM_UP, assert_shares, by_class, measure
 
@@ -244,3 +245,22 @@ def test_limits_are_of_both_workers_together(slow_link):
     two.origin.open_gate('open')
     assert all(fetch.wait().good for fetch in (blocker, *waiting))
     two.gateway.rest()
+
+
+@TWO
+def test_excess_is_charged_for_both_workers(slow_link):
+    """To the users of the worker that does not have the socket as well."""
+    reporter = Reporter(slow_link.gateway)
+    start(slow_link, *DEFAULTS, reporter.line)
+    pays, other = slow_link.of('gold')
+    load = slow_link.users.load([pays, other], through=SECOND)
+    time.sleep(WARM_UP)
+    before = load.bytes()
+    for _ in range(40):     # a quarter of the link
+        reporter.send(f'{pays.v4} {int(slow_link.world.rate_bps / 8 / 4 * 0.25)}\n')
+        time.sleep(0.25)
+    got = load.since(before)
+    stop(load)
+    charged = slow_link.gateway.report()['excess']['bytes']
+    assert charged == 40 * int(slow_link.world.rate_bps / 8 / 4 * 0.25)
+    assert got[pays] < 0.75 * got[other], got
