@@ -28,7 +28,7 @@ from .site.world import World
 
 
 #: What the world of a cell is told as the cell was.
-TOLD = ('rate_bps', 'buffer_bdp', 'buffer_rtt_ms', 'rtts_ms', 'weights', 'distance', 'delayline', 'isp')
+TOLD = ('rate_bps', 'buffer_bdp', 'buffer_rtt_ms', 'rtts_ms', 'weights', 'distance', 'delayline', 'isp', 'workers')
 
 
 def world_of(spec, fabric, **more):

@@ -159,6 +159,8 @@ def parser():
     how.add_argument('--squid', metavar='FILE', help='the patched Squid (default: as built)')
     how.add_argument('--stock-squid', metavar='FILE', help='the unpatched one (default: as built; with '
                      '--quick, and if there is none, the patched one with msfrs off, and the report says so)')
+    how.add_argument('--workers', type=_number('a whole number', 1, 32, int), default=1, metavar='N',
+                     help='how many workers every Squid has (default 1)')
     how.add_argument('--lanes', type=_number('a whole number', 1, 64, int), metavar='N',
                      help='how many 2 Mbit/s cells run at a time; a 10 Mbit/s one takes two (default: three for each '
                           'processor)')
@@ -193,6 +195,9 @@ def read(argv):
         options.parameters.setdefault(workload, {})[name] = value
     if options.hosts != fabrics.NAMES[0] and options.lanes not in (None, 1):
         made.error(f'--lanes {options.lanes}: there is one set of {options.hosts}, so one cell runs at a time')
+    if options.hosts != fabrics.NAMES[0] and options.workers > 1:
+        made.error(f'--workers {options.workers}: only with --hosts {fabrics.NAMES[0]}, whose Squids have a directory '
+                   'each for the sockets of their workers')
     options.lanes = 1 if options.hosts != fabrics.NAMES[0] else options.lanes or 3 * (os.cpu_count() or 1)
     suffix = '' if options.squid_series == '6' else f'-{options.squid_series}'
     options.squid = os.path.abspath(options.squid or ROOT / f'build/install{suffix}/sbin/squid')

@@ -69,6 +69,7 @@ class Setup:
     delayline: str | None = None
     isp: str = 'tbf'             #: what makes the link slow, see site.bottleneck
     hosts: str = 'namespaces'    #: what they are made of, see site.fabrics
+    workers: int = 1             #: of every Squid
     six_every: int = 4           #: every so many users have IPv6 only; 0: none
     tls_share: float = 0.0       #: share of the requests that are made with TLS
     keep: bool = False           #: copy everything that the daemons wrote

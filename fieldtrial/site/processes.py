@@ -84,12 +84,23 @@ class Daemon:
         self._host.run('sh', '-c', f'kill -s {signal.Signals(signum).name.removeprefix("SIG")} -- -{self.pid}')
 
     def usage(self):
-        """(CPU seconds in user and kernel mode, resident kB) since its start; None once it has ended."""
+        """(CPU seconds in user and kernel mode, resident kB) since its start, those of its children with it; None once
+        it has ended."""
         try:
-            fields = _text(self._host, f'/proc/{self.pid}/stat').rpartition(')')[2].split()
+            fields = [_stat(self._host, self.pid)]
+            children = _text(self._host, f'/proc/{self.pid}/task/{self.pid}/children').split()
         except OSError:
             return None
-        return (int(fields[11]) + int(fields[12])) / TICKS, int(fields[21]) * PAGE // 1024
+        for child in children:
+            with contextlib.suppress(OSError):
+                fields.append(_stat(self._host, child))
+        ticks = sum(sum(map(int, each[11:15])) for each in fields)      # with those of children that have ended
+        return ticks / TICKS, sum(int(each[21]) for each in fields) * PAGE // 1024
+
+
+def _stat(host, pid):
+    """The fields of /proc/PID/stat behind the name."""
+    return _text(host, f'/proc/{pid}/stat').rpartition(')')[2].split()
 
 
 def _text(host, path):

@@ -33,8 +33,9 @@ def stock(world):
     classes = '\n'.join(f'acl {name} src {" ".join(class_prefixes(number))}'
                         for number, name in enumerate(world.weights, start=1))
     tls = SPLICED.format(port=INTERCEPT_TLS_PORT, directory=directory) if world.tls else ''
+    workers = f'workers {world.workers}\n' if world.workers > 1 else ''
     return f'''\
-http_port {FORWARD_PORT}
+{workers}http_port {FORWARD_PORT}
 http_port {INTERCEPT_PORT} intercept
 {tls}visible_hostname gateway.test
 dns_nameservers {world.nameserver}

@@ -47,6 +47,17 @@ SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.
            'net.ipv4.tcp_wmem=4096 16384 4194304', 'net.ipv4.ip_local_port_range=10240 65000')
 
 
+def sockets_of(program):
+    """The directory in which the workers of a Squid have their sockets; it is where Squid was installed."""
+    return pathlib.Path(program).parents[1] / 'var/run/squid'
+
+
+def private_sockets(program):
+    """What stands before the command line of a Squid with several workers: an empty directory for their sockets, in
+    which its effective user may write. Only that Squid sees it, since each command on a host has mounts of its own."""
+    return ['sh', '-c', f'mount -t tmpfs -o mode=777 msfrs {sockets_of(program)} && exec "$@"', 'sh']
+
+
 class World(Scenario):
     """Built by entering, taken down by leaving, whatever happened in between.
 
@@ -56,12 +67,12 @@ class World(Scenario):
     files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'. tls: whether
     port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's path. deal:
     one of `groups`, who of the users goes where when the fabric has several hosts for them. least_bps: what the link
-    carries for most of the time, where its rate wanders; by default rate_bps, which is then its mean.
+    carries for most of the time, where its rate wanders; by default rate_bps, which is then its mean. workers: of Squid.
     """
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
                  weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
-                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None):
+                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None, workers=1):
         super().__init__()
         self.rate_bps = rate_bps
         self.least_bps = least_bps or rate_bps
@@ -71,6 +82,7 @@ class World(Scenario):
         self.mean_rtt_ms = sum(rtts_ms) / len(rtts_ms)
         self.buffer_bdp = buffer_bdp
         self.tls = tls
+        self.workers = workers
         self.buffer_bytes = round(buffer_bdp * shaping.bdp_bytes(rate_bps, buffer_rtt_ms or self.mean_rtt_ms))
         self._wanted = directory
         self._distance = distance
@@ -227,7 +239,8 @@ class World(Scenario):
         (directory / 'parse.log').write_text(parsed)
         # A service name of its own: Squids of one name on one machine share memory, and one that stops takes it along.
         name = ''.join(filter(str.isalnum, self.gateway.name))
-        squid = self.start(self.gateway, [str(program), '-N', '-n', name, '-f', str(path)], 'squid/squid.out',
+        how = [str(program), '-N'] if self.workers == 1 else [*private_sockets(program), str(program), '--foreground']
+        squid = self.start(self.gateway, [*how, '-n', name, '-f', str(path)], 'squid/squid.out',
                            command='squid', stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
         squid.logs.append(directory / 'cache.log')
         squid.wait_until(lambda: all(listens(self.gateway, port) for port in ports),

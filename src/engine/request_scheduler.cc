@@ -468,9 +468,9 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
     // Whoever sends packets to addresses that do not exist must not fill the memory.
     const bool room = self.engine->flows() < MostUsers || self.engine->knownFlow(*slot.cls, user);
     auto &flow = self.engine->flow(*slot.cls, room ? user : OtherUsers);
+    self.touch(flow); // before: what it has when it enters is not told
     self.engine->chargeFlow(flow, bytes, now);
     self.chargedBytes += flow.backlog + flow.in_service > 0 ? bytes : 0;
-    self.touch(flow);
 }
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }

@@ -81,6 +81,7 @@ class Road:
     #: its port 443), or 'ftp' (ftp:// of the proxy)
     via: str = 'proxy'
     port: int = 443                 #: of a CONNECT
+    through: int = FORWARD_PORT     #: the gateway's port for 'proxy', 'connect' and 'ftp'
     ca: str | None = None           #: file of the certificate to trust; None: any will do
     header: str | None = None       #: one more line of the request
     stall_after: int | None = None  #: bytes of the body after which the client stops to read
@@ -92,7 +93,7 @@ class Road:
         return self.name or (f'[{self.server}]' if ':' in self.server else self.server)
 
 
-ROAD_OPTIONS = {'via', 'port', 'ca', 'header', 'stall_after', 'body', 'upgrade'}
+ROAD_OPTIONS = {'via', 'port', 'through', 'ca', 'header', 'stall_after', 'body', 'upgrade'}
 
 
 class Users:
@@ -167,7 +168,7 @@ class Users:
         direct = {'intercept': 80, 'tls': 443}.get(road.via)
         try:
             await asyncio.get_running_loop().sock_connect(
-                made, (road.server, direct) if direct else (road.proxy, FORWARD_PORT))
+                made, (road.server, direct) if direct else (road.proxy, road.through))
         except OSError:
             made.close()
             raise

@@ -165,8 +165,8 @@ OTHERS = (
         ((*rated(AUTO), 'msfrs_quantum none'), 'msfrs_quantum',
          'none is not possible with rate=auto, as nothing bounds then what is on its way; give a size, as in 16 KB'),
         ((*rated(AUTO), 'workers 2'), 'msfrs_link',
-         'rate=auto is not possible with 2 workers, each of which would look for it alone; use workers 1, or give a '
-         'rate'),
+         'rate=auto is not possible with 2 workers, of which each sees its own connections alone; use workers 1, or '
+         'give a rate'),
         (rated(AUTO), 'msfrs_link', ''),
         (rated('rate=auto min=2Mbit max=2Mbit interface=lo'), 'msfrs_link', ''),
     )),
@@ -196,10 +196,6 @@ OTHERS = (
 WARNINGS = (
     last(*ON[:1], *CLASSES, 'msfrs_link rate=20Mbit interface=msfrs-absent0')(
         'there is no interface msfrs-absent0 now; until there is, the bytes of responses are counted instead'),
-    last(*ON, 'workers 2', 'msfrs_excess /run/msfrs/excess.sock')(
-        'the socket is not made with 2 workers, of which each schedules alone; use workers 1'),
-    last(*ON[:1], *CLASSES, 'workers 2', 'msfrs_link rate=20Mbit interface=lo')(
-        'interface=lo is not used with 2 workers, of which each schedules alone and measures its own payload'),
     last(*ON, 'read_timeout 30 seconds', 'msfrs_queue max_wait=30s')(
         'max_wait of msfrs_queue should be below read_timeout'),
     ((*ON, 'msfrs_access bronze allow all', 'msfrs_access gold allow localhost'), CLASSES[0],
@@ -240,8 +236,7 @@ def test_a_line_is_taken_or_refused(parse, lines, at, says):
         assert not code, said
 
 
-@pytest.mark.parametrize('lines, at, says', WARNINGS, ids=('interface', 'excess', 'workers', 'timeout', 'access',
-                                                              'quota'))
+@pytest.mark.parametrize('lines, at, says', WARNINGS, ids=('interface', 'timeout', 'access', 'quota'))
 def test_a_warning(parse, lines, at, says):
     code, said = parse(lines)
     assert not code

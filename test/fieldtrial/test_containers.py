@@ -84,6 +84,14 @@ def test_a_daemon_and_what_it_started_are_stopped_and_go_on(host, tmp_path):
         assert daemon.wait(60) == -signal.SIGTERM
 
 
+def test_what_a_daemon_uses_is_what_its_children_use_too(host, tmp_path):
+    with Daemon(host, ['sh', '-c', '(while :; do :; done) & wait'], tmp_path / 'log') as daemon:
+        daemon.wait_until(lambda: daemon.usage()[0] >= 0.2, 'using the processor')
+        daemon.signal_group(signal.SIGTERM)
+        daemon.wait(60)
+    assert daemon.usage() is None
+
+
 def test_what_a_daemon_prints_can_be_read(host, tmp_path):
     daemon = Daemon(host, ['sh', '-c', 'echo ready; exec sleep 60'], tmp_path / 'log', stdout=subprocess.PIPE)
     assert daemon.stdout.readline() == b'ready\n'

@@ -214,10 +214,10 @@ def test_cells_of_a_condition_differ_in_the_arm_only():
 
 
 def test_a_cell_survives_its_file(tmp_path):
-    asked = options.read(['--workloads', 'open', '--sizes', 'lognormal:9:1.5:100000'])
+    asked = options.read(['--workloads', 'open', '--sizes', 'lognormal:9:1.5:100000', '--workers', '4'])
     spec = plan.cells_of(plan.chosen(asked), asked, tmp_path)[0]
     spec.store(tmp_path / 'cell.json')
-    assert type(spec).read(tmp_path / 'cell.json') == spec
+    assert type(spec).read(tmp_path / 'cell.json') == spec and spec.workers == 4
 
 
 @pytest.mark.parametrize('argv, words', [
@@ -240,6 +240,9 @@ def test_a_cell_survives_its_file(tmp_path):
      "argument --sizes: 'pareto:1': wanted is lognormal:M:S or lognormal:M:S:MAX, M up to 20 and S from 0.01 to 10, or "
      'fixed:BYTES; sizes are 64 to 128000000 bytes'),
     (['--lanes', '0'], "argument --lanes: '0': wanted is a whole number, 1 to 64"),
+    (['--workers', '0'], "argument --workers: '0': wanted is a whole number, 1 to 32"),
+    (['--workers', '2', '--hosts', 'containers'],
+     '--workers 2: only with --hosts namespaces, whose Squids have a directory each for the sockets of their workers'),
     (['--quick', '--plan-name', 'today'], '--quick is a plan of its own: leave --plan-name today out'),
     (['--set', 'few.downloads=1', '--plan-name', 'full'],
      '--set makes conditions that no plan has: leave --plan-name full out'),

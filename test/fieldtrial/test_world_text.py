@@ -70,6 +70,7 @@ def test_impossible_populations(counts, words):
 @pytest.fixture
 def world(tmp_path):
     return types.SimpleNamespace(weights={'gold': 4, 'silver': 2, 'bronze': 1}, rate_bps=2e6, least_bps=3e5, tls=False,
+                                 workers=1,
                                  nameserver='127.0.0.1', packet_overhead=0,
                                  users=addresses.users(CLASSES, (24, 4, 4)), squid_directory=lambda: tmp_path)
 
@@ -80,6 +81,13 @@ def test_arms_share_everything_but_their_own_directives(world):
         text = arm.configuration(world)
         assert text.startswith(stock)
         assert ('msfrs on' in text) == arm.scheduled
+
+
+def test_every_arm_has_as_many_workers_as_are_asked_for(world):
+    alone = {arm.name: arm.configuration(world) for arm in arms.ARMS.values()}
+    world.workers = 3
+    for arm in arms.ARMS.values():
+        assert arm.configuration(world) == 'workers 3\n' + alone[arm.name]
 
 
 def test_pools_share_the_link_by_weight_times_users(world):

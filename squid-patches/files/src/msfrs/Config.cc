@@ -7,7 +7,9 @@
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
 #include "msfrs/FoundRate.h"
+#include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
+#include "tools.h"
 
 #include "engine/request_scheduler.h"
 #include "quota/quotas.h"
@@ -182,14 +184,9 @@ Configuration::checkPresence() const
         toggle->place.refuse("on needs a class; add a line such as msfrs_class all weight=1 default");
     CheckFoundRate(*this);
     const auto interface = link->options.text(Table::Link::Interface);
-    const auto several = " with " + std::to_string(Config.workers) + " workers, of which each schedules alone";
-    if (!interface.empty() && Config.workers > 1)
-        link->place.warn("interface=" + interface + " is not used" + several + " and measures its own payload");
-    else if (!interface.empty() && !if_nametoindex(interface.c_str()))
+    if (!interface.empty() && !if_nametoindex(interface.c_str()))
         link->place.warn("there is no interface " + interface +
                          " now; until there is, the bytes of responses are counted instead");
-    if (excess && Config.workers > 1)
-        excess->place.warn("the socket is not made" + several + "; use workers 1");
     if (Value<double>(queue, Table::Queue::MaxWait) * 1e-9 >= Config.Timeout.read)
         (queue ? queue->place : toggle->place).warn("max_wait of msfrs_queue should be below read_timeout");
 }
@@ -252,11 +249,12 @@ RequestConfig
 Configuration::requestConfig(const RequestConfig * const running) const
 {
     RequestConfig config;
-    // Every worker schedules alone: it gets its part of the rate and has to measure by what it carries itself, as the
-    // interface counts what all of them do.
-    config.rate = Value<double>(link, Table::Link::Rate) / std::max(Config.workers, 1);
+    // A worker that cannot share the link gets its part of the rate, and has to measure by what it carries itself, as
+    // the interface counts what all of them do.
+    const auto parts = UsingSmp() && !SharesLink() ? std::max(Config.workers, 1) : 1;
+    config.rate = Value<double>(link, Table::Link::Rate) / parts;
     config.bounds = {Value<double>(link, Table::Link::Min), Value<double>(link, Table::Link::Max)};
-    if (link && Config.workers <= 1)
+    if (link && parts == 1)
         config.interface = link->options.text(Table::Link::Interface);
     config.overhead = Value<double>(link, Table::Link::Overhead);
     config.packetOverhead = Value<uint32_t>(link, Table::Link::PacketOverhead);

@@ -113,7 +113,7 @@ void
 ExcessPort::Configure()
 {
     const auto line = Config.msfrs.excess;
-    const auto wanted = TheGateway() && line && Config.workers <= 1;
+    const auto wanted = TheGateway() && line && KidIdentifier <= 1; // of several workers the first has it for all
     if (ThisPort)
         ThisPort->flows.forget(); // classes may have changed
     if (wanted && ThisPort && ThisPort->path() == line->path)

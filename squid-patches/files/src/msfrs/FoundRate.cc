@@ -45,8 +45,8 @@ CheckFoundRate(const Configuration &config)
         config.quantum->place.refuse("none is not possible with rate=auto, as nothing bounds then what is on its way; "
                                      "give a size, as in 16 KB");
     if (Config.workers > 1)
-        link.place.refuse("rate=auto is not possible with " + std::to_string(Config.workers) + " workers, each of "
-                          "which would look for it alone; use workers 1, or give a rate");
+        link.place.refuse("rate=auto is not possible with " + std::to_string(Config.workers) + " workers, of "
+                          "which each sees its own connections alone; use workers 1, or give a rate");
 }
 
 /// for who wants to set a rate: what there was nine tenths of the time, and half of it

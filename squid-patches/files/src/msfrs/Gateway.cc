@@ -10,9 +10,13 @@
 #include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/Picture.h"
 #include "msfrs/Ticket.h"
+#include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
 #include "tools.h"
+
+#include "ledger/shared.h"
 
 #include <algorithm>
 #include <chrono>
@@ -27,12 +31,6 @@ Gateway *ThisGateway = nullptr;
 
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time RestartAfter = 10 * Second;
-
-void
-Log(const int level, const std::string &message)
-{
-    debugs(97, (level == 0 ? DBG_IMPORTANT : level == 1 ? 2 : 5), "msfrs: " << message);
-}
 
 uint64_t
 Seed()
@@ -119,12 +117,22 @@ Gateway::Now()
 }
 
 void
+Gateway::Log(const int level, const std::string &message)
+{
+    debugs(97, (level == 0 ? DBG_IMPORTANT : level == 1 ? 2 : 5), "msfrs: " << message);
+}
+
+void
 Gateway::start()
 {
     RequestHost host;
-    host.log = &Log;
+    host.log = &Gateway::Log;
     host.random = [this] { return random_(); };
-    scheduler_ = std::make_unique<RequestScheduler>(config_, host, Now());
+    const auto now = Now();
+    const auto ledger = JoinWorkerLedger(config_, now);
+    host.ledger = ledger;
+    scheduler_ = std::make_unique<RequestScheduler>(config_, host, now);
+    ledger_ = ledger;
 }
 
 /// \throws ConfigError and then nothing has changed
@@ -144,6 +152,8 @@ Gateway::change(const RequestConfig &config)
         }
         renumber(config);
         config_ = config;
+        if (ledger_)
+            ledger_->configured(NumberOf(config_));
     } else { // reconfiguring after a failure
         const auto previous = config_;
         config_ = config;
@@ -199,6 +209,7 @@ Gateway::failed(const char * const what, const char * const why) noexcept
            RestartAfter / Second << " seconds");
     releaseAll();
     scheduler_.reset();
+    ledger_.reset();
     arm(Now() + RestartAfter);
 }
 

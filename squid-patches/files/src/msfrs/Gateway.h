@@ -18,6 +18,11 @@
 #include <random>
 #include <string>
 
+namespace msfrs
+{
+class SharedLedger;
+}
+
 namespace msfrs::squid
 {
 
@@ -49,6 +54,9 @@ public:
 
     /// monotonic clock, ns; never negative, never goes back
     static msfrs_time Now();
+
+    /// of the scheduler and what belongs to it; level as in RequestHost
+    static void Log(int level, const std::string &message);
 
     /* the rest is for tickets */
 
@@ -91,6 +99,7 @@ private:
 
     RequestConfig config_;
     std::mt19937_64 random_;
+    std::shared_ptr<SharedLedger> ledger_; ///< of scheduler_; nil if this process has the link to itself
     std::unique_ptr<RequestScheduler> scheduler_;
     Tickets tickets_; ///< those that scheduler_ knows
     msfrs_time nextTick_ = 0;

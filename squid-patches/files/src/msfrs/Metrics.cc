@@ -3,11 +3,8 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
-#include "globals.h"
-#include "msfrs/Excess.h"
-#include "msfrs/Gateway.h"
+#include "msfrs/Picture.h"
 #include "msfrs/Report.h"
-#include "tools.h"
 
 #include <functional>
 #include <ostream>
@@ -37,15 +34,11 @@ Escaped(const std::string &value)
     return escaped;
 }
 
-/// Writes metric families. Each sample gets the labels that all have: the worker, if there are several.
+/// Writes metric families.
 class Writer
 {
 public:
-    explicit Writer(std::ostream &os): os_(os)
-    {
-        if (UsingSmp())
-            common_ = "worker=\"" + std::to_string(KidIdentifier) + "\"";
-    }
+    explicit Writer(std::ostream &os): os_(os) {}
 
     /// \param unit the end of the name, or nil
     void family(const char *name, const char *type, const char *unit, const char *help)
@@ -60,9 +53,8 @@ public:
     void sample(const char *suffix, const std::string &labels, const std::string &value)
     {
         os_ << name_ << suffix;
-        const auto separator = common_.empty() || labels.empty() ? "" : ",";
-        if (!common_.empty() || !labels.empty())
-            os_ << '{' << common_ << separator << labels << '}';
+        if (!labels.empty())
+            os_ << '{' << labels << '}';
         os_ << ' ' << value << '\n';
     }
 
@@ -80,7 +72,6 @@ public:
 
 private:
     std::ostream &os_;
-    std::string common_;
     const char *name_ = nullptr;
 };
 
@@ -171,7 +162,7 @@ const std::pair<WindowChange, const char *> WindowChanges[] = {
     {WindowChange::LinkNotFull, "link_not_full"}, {WindowChange::QueueAtProvider, "queue_at_provider"},
     {WindowChange::NobodyWaits, "nobody_waits"}, {WindowChange::LinkFull, "link_full"},
     {WindowChange::Idle, "idle"}, {WindowChange::Floor, "floor"},
-    {WindowChange::Reset, "reset"}
+    {WindowChange::Reset, "reset"}, {WindowChange::Followed, "followed"}
 };
 
 /// why C was changed last, as values of a label
@@ -266,32 +257,70 @@ PrintWaits(Writer &writer, const Reports &classes)
 }
 
 void
-PrintQuotas(Writer &writer, const Reports &classes, const QuotaBook &book)
+PrintQuotas(Writer &writer, const Reports &classes, const std::vector<QuotaReport> &quotas)
 {
-    if (!book.any())
+    if (quotas.empty())
         return;
     for (const auto &family: QuotaFamilies) {
         family.head(writer);
         for (size_t n = 0; n < classes.size(); ++n) {
-            const auto quota = book.report(static_cast<uint32_t>(n), 0);
-            if (quota.bytes > 0)
-                writer.sample(family.suffix(), ClassLabel(classes[n]), family.value(quota));
+            if (n < quotas.size() && quotas[n].bytes > 0)
+                writer.sample(family.suffix(), ClassLabel(classes[n]), family.value(quotas[n]));
         }
+    }
+}
+
+struct PartyFamily {
+    const char *name;
+    const char *unit;
+    const char *help;
+    std::string (*value)(const PartyPicture &);
+};
+
+const PartyFamily PartyFamilies[] = {
+    {   "msfrs_party_live", nullptr, "1 while this party of the link lives: a worker, or what else spends it.",
+        [](const PartyPicture &p) { return std::string(p.live ? "1" : "0"); }
+    },
+    {   "msfrs_party_leading", nullptr, "1 for the party by whose W+ all go.",
+        [](const PartyPicture &p) { return std::string(p.leads ? "1" : "0"); }
+    },
+    {   "msfrs_party_outstanding_responses", nullptr, "Its part of W.",
+        [](const PartyPicture &p) { return std::to_string(p.places); }
+    },
+    {   "msfrs_party_waiting_requests", nullptr, "Requests that wait for a place there.",
+        [](const PartyPicture &p) { return std::to_string(p.waiting); }
+    },
+    {   "msfrs_party_demand", nullptr, "Sum of the weights of its active users.",
+        [](const PartyPicture &p) { return Fixed(p.demand, 3); }
+    },
+    {   "msfrs_party_share_ratio", "ratio", "Its share of the link by demand.",
+        [](const PartyPicture &p) { return Fixed(p.share, 6); }
+    },
+};
+
+void
+PrintParties(Writer &writer, const std::vector<PartyPicture> &parties)
+{
+    if (parties.empty())
+        return;
+    for (const auto &family: PartyFamilies) {
+        writer.family(family.name, "gauge", family.unit, family.help);
+        for (const auto &p: parties)
+            writer.sample("", "kind=\"" + p.kind + "\",slot=\"" + std::to_string(p.slot) + '"', family.value(p));
     }
 }
 
 } // namespace
 
 void
-PrintMetrics(std::ostream &os, const Gateway * const gateway)
+PrintMetrics(std::ostream &os, const Picture &picture)
 {
     Writer writer(os);
-    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
-    writer.gauge("msfrs_scheduling", nullptr, "1 while requests are scheduled.", scheduler ? "1" : "0");
-    if (scheduler) {
-        const auto &config = scheduler->config();
-        const auto window = scheduler->window();
-        const auto classes = scheduler->classes();
+    writer.gauge("msfrs_scheduling", nullptr, "1 while requests are scheduled.", picture.scheduling ? "1" : "0");
+    if (picture.scheduling) {
+        const auto &config = picture.config;
+        const auto &window = picture.window;
+        const auto &classes = picture.classes;
         writer.gauge("msfrs_link_capacity_bytes_per_second", nullptr, "Rate of the link as configured, or found.",
                      Fixed(config.rate/8, 0));
         if (window.capacity)
@@ -312,8 +341,9 @@ PrintMetrics(std::ostream &os, const Gateway * const gateway)
         writer.gauge("msfrs_window_budget_ratio", "ratio",
                      "Phi: bytes that may be on their way, of what link and round trips hold.",
                      Fixed(window.budget, 6));
-        PrintHolding(writer, window, Gateway::Now()*1e-9);
-        const auto &excess = TheExcessCounts();
+        PrintHolding(writer, window, picture.now*1e-9);
+        PrintParties(writer, picture.parties);
+        const auto &excess = picture.excess;
         writer.counter("msfrs_excess_lines", nullptr, "Lines that msfrs_excess took.", excess.lines);
         writer.counter("msfrs_excess_refused_lines", nullptr, "Lines that msfrs_excess refused.", excess.refused);
         writer.counter("msfrs_excess_no_class_bytes", "bytes", "Bytes of receivers that are of no class.",
@@ -321,8 +351,9 @@ PrintMetrics(std::ostream &os, const Gateway * const gateway)
         PrintClasses(writer, classes);
         PrintRefusals(writer, classes);
         PrintWaits(writer, classes);
-        PrintQuotas(writer, classes, gateway->quotas);
+        PrintQuotas(writer, classes, picture.quotas);
     }
+    os << "# EOF\n";
 }
 
 } // namespace msfrs::squid

@@ -4,7 +4,9 @@
 
 #include "squid.h"
 #include "base/PackableStream.h"
+#include "base/TextException.h"
 #include "comm/Connection.h"
+#include "debug/Stream.h"
 #include "event.h"
 #include "globals.h"
 #include "ipc/RequestId.h"
@@ -15,33 +17,28 @@
 #include "mgr/Filler.h"
 #include "mgr/Registration.h"
 #include "mgr/Request.h"
-#include "msfrs/Excess.h"
 #include "msfrs/FoundRate.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/MetricsPage.h"
+#include "msfrs/Picture.h"
 #include "msfrs/Report.h"
 #include "msfrs/Yaml.h"
 #include "Store.h"
 #include "tools.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <ostream>
-#include <sstream>
 #include <unistd.h>
 
 namespace msfrs::squid
 {
 
-/// writes a report about this process
-using Printer = void (std::ostream &, const Gateway *);
-
-/// A report about this process. With several workers, each writes its own.
-class YamlAction: public Mgr::Action
+/// All users of this process. With several workers, each writes its own.
+class UsersAction: public Mgr::Action
 {
 public:
-    template <Printer print>
-    static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd, print); }
-    YamlAction(const Mgr::CommandPointer &aCmd, Printer * const print): Action(aCmd), print_(print) {}
+    static Pointer Create(const Mgr::CommandPointer &cmd) { return new UsersAction(cmd); }
+    explicit UsersAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
 
     /* Mgr::Action API */
     void respond(const Mgr::Request &) override;
@@ -50,40 +47,96 @@ public:
 protected:
     /* Mgr::Action API */
     void dump(StoreEntry *) override;
-
-private:
-    Printer *print_;
 };
 
-/// One page of all workers, which the coordinator joins. What a worker has to say may be larger than what the
-/// messages between them can hold: it goes through a file in memory.
-class MetricsAction: public Mgr::Action
+/// What goes on, as one report of all workers, which the coordinator joins. What a worker has to say may be larger than
+/// what the messages between them can hold: it goes through a file in memory.
+class PictureAction: public Mgr::Action
 {
 public:
-    static Pointer Create(const Mgr::CommandPointer &cmd) { return new MetricsAction(cmd); }
-    explicit MetricsAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
+    explicit PictureAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
 
     /* Mgr::Action API */
     void add(const Action &) override;
     void pack(Ipc::TypedMsgHdr &) const override;
     void unpack(const Ipc::TypedMsgHdr &) override;
-    const char *contentType() const override;
 
 protected:
     /* Mgr::Action API */
     void collect() override;
-    void dump(StoreEntry *) override;
+
+    Picture picture_;
 
 private:
     static void CloseSent(void *);
-
-    std::string own_; ///< what this process has to say
-    MetricsPage page_;
 };
 
+class YamlAction: public PictureAction
+{
+public:
+    static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd); }
+    using PictureAction::PictureAction;
+
+protected:
+    /* Mgr::Action API */
+    void dump(StoreEntry *) override;
+};
+
+class MetricsAction: public PictureAction
+{
+public:
+    static Pointer Create(const Mgr::CommandPointer &cmd) { return new MetricsAction(cmd); }
+    using PictureAction::PictureAction;
+
+    /* Mgr::Action API */
+    const char *contentType() const override;
+
+protected:
+    /* Mgr::Action API */
+    void dump(StoreEntry *) override;
+};
 
 void
-YamlAction::respond(const Mgr::Request &request)
+PictureAction::collect()
+{
+    if (IamWorkerProcess())
+        picture_ = PictureOf(TheGateway());
+}
+
+void
+PictureAction::add(const Action &other)
+{
+    picture_.add(dynamic_cast<const PictureAction &>(other).picture_);
+}
+
+/// \param data a descriptor of a file that has been sent
+void
+PictureAction::CloseSent(void * const data)
+{
+    close(static_cast<int>(reinterpret_cast<intptr_t>(data)));
+}
+
+void
+PictureAction::pack(Ipc::TypedMsgHdr &message) const
+{
+    const auto fd = IamWorkerProcess() ? TextToFile(picture_.written()) : -1;
+    if (fd < 0)
+        return;
+    message.putFd(fd);
+    // The message goes out later; after ten seconds the coordinator does not wait for it any more.
+    eventAdd("msfrs::PictureAction::CloseSent", &PictureAction::CloseSent,
+             reinterpret_cast<void *>(static_cast<intptr_t>(fd)), 10, 0, false);
+}
+
+void
+PictureAction::unpack(const Ipc::TypedMsgHdr &message)
+{
+    if (message.hasFd())
+        picture_ = Picture::Read(TextFromFile(message.getFd()));
+}
+
+void
+UsersAction::respond(const Mgr::Request &request)
 {
     // as Mgr::FunAction does: this process writes its part to the HTTP client itself
     Ipc::ImportFdIntoComm(request.conn, SOCK_STREAM, IPPROTO_TCP, Ipc::fdnHttpSocket);
@@ -93,56 +146,21 @@ YamlAction::respond(const Mgr::Request &request)
 }
 
 void
-YamlAction::dump(StoreEntry * const entry)
+UsersAction::dump(StoreEntry * const entry)
 {
     Must(entry);
     PackableStream os(*entry);
     if (UsingSmp())
         os << "---\nkid: " << KidIdentifier << '\n'; // one document of a stream
-    print_(os, TheGateway());
+    PrintUsers(os, TheGateway());
 }
 
 void
-MetricsAction::collect()
+YamlAction::dump(StoreEntry * const entry)
 {
-    if (!IamWorkerProcess())
-        return;
-    std::ostringstream os;
-    PrintMetrics(os, TheGateway());
-    own_ = os.str();
-    page_.add(own_);
-}
-
-void
-MetricsAction::add(const Action &other)
-{
-    page_.add(dynamic_cast<const MetricsAction &>(other).own_);
-}
-
-/// \param data a descriptor of a file that has been sent
-void
-MetricsAction::CloseSent(void * const data)
-{
-    close(static_cast<int>(reinterpret_cast<intptr_t>(data)));
-}
-
-void
-MetricsAction::pack(Ipc::TypedMsgHdr &message) const
-{
-    const auto fd = own_.empty() ? -1 : TextToFile(own_);
-    if (fd < 0)
-        return;
-    message.putFd(fd);
-    // The message goes out later; after ten seconds the coordinator does not wait for it any more.
-    eventAdd("msfrs::MetricsAction::CloseSent", &MetricsAction::CloseSent,
-             reinterpret_cast<void *>(static_cast<intptr_t>(fd)), 10, 0, false);
-}
-
-void
-MetricsAction::unpack(const Ipc::TypedMsgHdr &message)
-{
-    if (message.hasFd())
-        own_ = TextFromFile(message.getFd());
+    Must(entry);
+    PackableStream os(*entry);
+    PrintReport(os, picture_);
 }
 
 void
@@ -150,7 +168,7 @@ MetricsAction::dump(StoreEntry * const entry)
 {
     Must(entry);
     PackableStream os(*entry);
-    page_.print(os);
+    PrintMetrics(os, picture_);
 }
 
 const char *
@@ -181,9 +199,9 @@ void
 RegisterReports()
 {
     Mgr::RegisterAction("msfrs", "Request Scheduler (MSF-RS): classes, window, top users; YAML",
-                        &YamlAction::Create<&PrintReport>, 0, 1);
+                        &YamlAction::Create, 0, 1);
     Mgr::RegisterAction("msfrs-users", "Request Scheduler (MSF-RS): all users; YAML",
-                        &YamlAction::Create<&PrintUsers>, 0, 1);
+                        &UsersAction::Create, 0, 1);
     Mgr::RegisterAction("msfrs-metrics", "Request Scheduler (MSF-RS): OpenMetrics, for Prometheus",
                         &MetricsAction::Create, 0, 1);
     Mgr::RegisterAction("msfrs-reset-window", "Request Scheduler (MSF-RS): let the window begin anew",
@@ -201,9 +219,7 @@ Fixed(const double number, const int decimals)
 namespace
 {
 
-constexpr size_t MostHeld = 50; ///< entries of a report
-constexpr size_t MostTopUsers = 10; ///< likewise; msfrs-users has all
-constexpr size_t MostOfQuota = 10; ///< users of a class
+constexpr size_t ShownUsers = 10; ///< entries of a report; msfrs-users has all
 
 std::string
 Plugin(const PluginChoice &choice)
@@ -213,8 +229,10 @@ Plugin(const PluginChoice &choice)
 }
 
 void
-PrintLink(std::ostream &os, const RequestConfig &config, const WindowReport &window)
+PrintLink(std::ostream &os, const Picture &picture)
 {
+    const auto &config = picture.config;
+    const auto &window = picture.window;
     os << "link:\n"
        "  rate: " << Fixed(config.rate, 0) << "\n"
        "  interface: " << (config.interface.empty() ? "null" : Quoted(config.interface)) << "\n"
@@ -224,7 +242,7 @@ PrintLink(std::ostream &os, const RequestConfig &config, const WindowReport &win
        "  packet_overhead: " << config.packetOverhead << "\n"
        "  rtt: " << Fixed(config.rtt*1e-9, 3) << '\n';
     if (window.capacity)
-        PrintFoundRate(os, *window.capacity, Gateway::Now());
+        PrintFoundRate(os, *window.capacity, picture.now);
 }
 
 void
@@ -261,13 +279,31 @@ PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &w
     }
 }
 
+/// who share the link
 void
-PrintExcess(std::ostream &os)
+PrintParties(std::ostream &os, const std::vector<PartyPicture> &parties)
 {
-    const auto port = TheExcessPort();
-    const auto &counts = TheExcessCounts();
+    if (parties.empty())
+        return;
+    const auto leads = std::find_if(parties.begin(), parties.end(), [](const PartyPicture &p) { return p.leads; });
+    os << "# who share the link: workers, and what else spends it. leads: all go by its W+. demand: by weights of\n"
+       "# active users. share: of the link, by that. configured: as the one that leads\n"
+       "parties:\n";
+    for (const auto &p: parties) {
+        const auto alike = p.live && leads != parties.end() && p.config == leads->config;
+        os << "  - {slot: " << p.slot << ", kind: " << p.kind << ", live: " << (p.live ? "true" : "false") <<
+           ", leads: " << (p.leads ? "true" : "false") << ", pid: " << p.pid << ", outstanding: " << p.places <<
+           ", waiting: " << p.waiting << ", demand: " << Fixed(p.demand, 3) << ", share: " << Fixed(p.share, 4) <<
+           ", configured: " << (alike ? "true" : "false") << "}\n";
+    }
+}
+
+void
+PrintExcess(std::ostream &os, const Picture &picture)
+{
+    const auto &counts = picture.excess;
     os << "excess: # what was reported to msfrs_excess\n"
-       "  socket: " << (port ? Quoted(port->path()) : "null") << "\n"
+       "  socket: " << (picture.excessSocket.empty() ? "null" : Quoted(picture.excessSocket)) << "\n"
        "  lines: " << counts.lines << "\n"
        "  bytes: " << counts.bytes << " # charged to classes\n"
        "  no_class_bytes: " << counts.noClass << "\n"
@@ -320,7 +356,8 @@ PrintClass(std::ostream &os, const ClassReport &c, const bool isDefault)
 void
 PrintHeld(std::ostream &os, const std::vector<HeldReport> &held)
 {
-    os << "# who waits for a turn now, the longest first, at most " << MostHeld << ". request: has had none yet.\n"
+    os << "# who waits for a turn now, the longest first, at most " << Picture::MostHeld <<
+       ". request: has had none yet.\n"
        "# exchange: a later one of a connection that is kept. response: paused between two quanta.\n"
        "# id: %master_xaction of logformat\n"
        "held:" << (held.empty() ? " []\n" : "\n");
@@ -344,24 +381,23 @@ PrintUserRows(std::ostream &os, const char * const key, const std::vector<UserRe
 } // namespace
 
 void
-PrintReport(std::ostream &os, const Gateway * const gateway)
+PrintReport(std::ostream &os, const Picture &picture)
 {
-    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
     os << "# Request scheduler (MSF-RS). Rates in bit/s, times in seconds, sizes in bytes; counts since it started.\n"
-       "scheduling: " << (scheduler ? "true" : "false") << '\n';
-    if (!scheduler) {
-        os << "holding: no, because " << (gateway ? "the scheduler failed and will start again; see cache.log"
+       "scheduling: " << (picture.scheduling ? "true" : "false") << '\n';
+    if (!picture.scheduling) {
+        os << "holding: no, because " << (picture.failed ? "the scheduler failed and will start again; see cache.log"
                                           : "msfrs is off") << '\n';
         return;
     }
 
-    const auto &config = scheduler->config();
-    const auto window = scheduler->window();
-    const auto now = Gateway::Now();
+    const auto &config = picture.config;
+    const auto &window = picture.window;
     os << "holding: " << (window.holding ? "yes" : "no") << ", because " << window.because << '\n';
-    PrintLink(os, config, window);
-    PrintWindow(os, config, window, now*1e-9);
-    PrintExcess(os);
+    PrintLink(os, picture);
+    PrintWindow(os, config, window, picture.now*1e-9);
+    PrintParties(os, picture.parties);
+    PrintExcess(os, picture);
     os << "quantum: " << config.quantum << " # 0: none\n"
        "max_wait: " << Fixed(config.maxWait*1e-9, 3) << "\n"
        "max_per_user: " << config.maxPerUser << "\n"
@@ -379,13 +415,16 @@ PrintReport(std::ostream &os, const Gateway * const gateway)
        "# who had all, and go on in the class over; passed: how often that came about. quota_users: who had most.\n"
        "classes:\n";
     size_t index = 0;
-    for (const auto &c: scheduler->classes()) {
+    for (const auto &c: picture.classes) {
         PrintClass(os, c, index == config.defaultClass);
-        PrintQuota(os, gateway->quotas.report(static_cast<uint32_t>(index++), MostOfQuota));
+        PrintQuota(os, index < picture.quotas.size() ? picture.quotas[index] : QuotaReport());
+        ++index;
     }
 
-    PrintHeld(os, scheduler->held(MostHeld, now));
-    PrintUserRows(os, "top_users", scheduler->topUsers(MostTopUsers));
+    PrintHeld(os, picture.held);
+    auto users = picture.users;
+    users.resize(std::min(users.size(), ShownUsers));
+    PrintUserRows(os, "top_users", users);
 }
 
 void

@@ -12,22 +12,20 @@ namespace msfrs::squid
 {
 
 class Gateway;
+struct Picture;
 
 /// makes the cache manager reports msfrs, msfrs-users and msfrs-metrics known; harmless when repeated
 void RegisterReports();
 
 /// What goes on, in YAML.
-/// \param gateway nil when nothing is scheduled
-void PrintReport(std::ostream &, const Gateway *gateway);
+void PrintReport(std::ostream &, const Picture &);
 
-/// All users that are known, those with most bytes first, in YAML.
+/// All users that this process knows, those with most bytes first, in YAML.
 /// \param gateway nil when nothing is scheduled
 void PrintUsers(std::ostream &, const Gateway *gateway);
 
-/// The same figures of this process as metric families of the OpenMetrics text format 1.0, which the older text
-/// format's parsers read, too; for a MetricsPage.
-/// \param gateway nil when nothing is scheduled
-void PrintMetrics(std::ostream &, const Gateway *gateway);
+/// The same figures in the OpenMetrics text format 1.0, which the older text format's parsers read, too.
+void PrintMetrics(std::ostream &, const Picture &);
 
 /// the number without an exponent, which YAML would read as a word
 std::string Fixed(double number, int decimals);

@@ -4,19 +4,28 @@
 
 #include "squid.h"
 #include "base/RunnersRegistry.h"
+#include "ipc/mem/Segment.h"
 #include "msfrs/Excess.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/Report.h"
+#include "msfrs/WorkerLedger.h"
 #include "tools.h"
 
 /// starts, reconfigures and stops the scheduler along with the process
-class MsfrsRr: public RegisteredRunner
+class MsfrsRr: public Ipc::Mem::RegisteredRunner
 {
 public:
+    ~MsfrsRr() override { msfrs::squid::CloseWorkerLedger(); }
+
     /* RegisteredRunner API */
     void useConfig() override;
     void syncConfig() override;
     void endingShutdown() override;
+
+protected:
+    /* Ipc::Mem::RegisteredRunner API */
+    void create() override { msfrs::squid::MakeWorkerLedger(); }
+    void open() override { msfrs::squid::OpenWorkerLedger(); }
 };
 
 DefineRunnerRegistrator(MsfrsRr);
@@ -24,6 +33,7 @@ DefineRunnerRegistrator(MsfrsRr);
 void
 MsfrsRr::useConfig()
 {
+    Ipc::Mem::RegisteredRunner::useConfig(); // create() and open()
     msfrs::squid::RegisterReports(); // everywhere: the coordinator must know them to ask the workers
     syncConfig();
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#include "squid.h"
+#include "msfrs/Gateway.h"
+#include "msfrs/Picture.h"
+#include "msfrs/WorkerLedger.h"
+
+#include <algorithm>
+
+namespace msfrs::squid
+{
+
+namespace
+{
+
+void
+AddClass(ClassReport &to, const ClassReport &c)
+{
+    const auto [name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
+                      refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, waitP50, waitP95,
+                      waitP99, waitCount, waitSum] = c;
+    to.users += users;
+    to.queued += queued;
+    to.paused += paused;
+    to.inFlight += inFlight;
+    to.asked += asked;
+    to.resting += resting;
+    to.exchanges += exchanges;
+    to.requests += requests;
+    to.bytes += bytes;
+    to.quanta += quanta;
+    to.refusedPerUser += refusedPerUser;
+    to.refusedTotal += refusedTotal;
+    to.refusedAdmission += refusedAdmission;
+    to.expired += expired;
+    to.excess += excess;
+    to.service = std::max(to.service, service);
+    to.waitP50 = std::max(to.waitP50, waitP50);
+    to.waitP95 = std::max(to.waitP95, waitP95);
+    to.waitP99 = std::max(to.waitP99, waitP99);
+    to.waitCount += waitCount;
+    to.waitSum += waitSum;
+}
+
+/// adds a row to that of the same kind, or as a row of its own
+template <class Row, class Same, class Add>
+void
+AddRow(std::vector<Row> &rows, const Row &row, Same same, Add add)
+{
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row &other) { return same(other, row); });
+    if (found == rows.end())
+        rows.push_back(row);
+    else
+        add(*found, row);
+}
+
+void
+AddUsers(std::vector<UserReport> &users, const std::vector<UserReport> &more)
+{
+    const auto same = [](const UserReport &a, const UserReport &b) {
+        return a.name == b.name && a.className == b.className;
+    };
+    for (const auto &user: more) {
+        AddRow(users, user, same, [](UserReport &to, const UserReport &u) {
+            to.bytes += u.bytes;
+            to.queued += u.queued;
+            to.inFlight += u.inFlight;
+        });
+    }
+    std::stable_sort(users.begin(), users.end(), [](const UserReport &a, const UserReport &b) {
+        return a.bytes > b.bytes;
+    });
+}
+
+/// the window of two workers, of which the first may be several already
+WindowReport
+Joined(const Picture &one, const Picture &other)
+{
+    auto joined = one.window.follows ? other.window : one.window;
+    const auto &held = one.window.holding ? one.window : other.window;
+    joined.holding = held.holding;
+    if (held.holding)
+        joined.because = held.because;
+    if (one.parties.empty() && other.parties.empty()) {
+        const auto ofOne = one.config.rate, ofOther = other.config.rate;
+        joined.outstanding = one.window.outstanding + other.window.outstanding;
+        joined.limit = one.window.limit + other.window.limit;
+        joined.utilisation = (one.window.utilisation * ofOne + other.window.utilisation * ofOther) / (ofOne + ofOther);
+    }
+    return joined;
+}
+
+} // namespace
+
+void
+Picture::add(const Picture &other)
+{
+    if (!other.scheduling) {
+        failed = failed || other.failed;
+        return;
+    }
+    if (!scheduling) {
+        const auto sawFailure = failed;
+        *this = other;
+        failed = sawFailure;
+        return;
+    }
+    window = Joined(*this, other);
+    if (parties.empty() && other.parties.empty())
+        config.rate += other.config.rate;
+    excess.lines += other.excess.lines;
+    excess.bytes += other.excess.bytes;
+    excess.noClass += other.excess.noClass;
+    excess.refused += other.excess.refused;
+    if (excessSocket.empty())
+        excessSocket = other.excessSocket;
+    for (const auto &c: other.classes)
+        AddRow(classes, c, [](const ClassReport &a, const ClassReport &b) { return a.name == b.name; }, AddClass);
+    AddUsers(users, other.users);
+    held.insert(held.end(), other.held.begin(), other.held.end());
+    std::stable_sort(held.begin(), held.end(), [](const HeldReport &a, const HeldReport &b) {
+        return a.waited > b.waited;
+    });
+    held.resize(std::min<size_t>(held.size(), MostHeld));
+    if (other.now >= now && !other.parties.empty())
+        parties = other.parties;
+    now = std::max(now, other.now);
+}
+
+Picture
+PictureOf(const Gateway * const gateway)
+{
+    Picture picture;
+    const auto scheduler = gateway ? gateway->scheduler() : nullptr;
+    picture.now = Gateway::Now();
+    picture.scheduling = scheduler != nullptr;
+    picture.failed = gateway && !scheduler;
+    if (!scheduler)
+        return picture;
+    picture.config = scheduler->config();
+    picture.window = scheduler->window();
+    picture.excess = TheExcessCounts();
+    if (const auto port = TheExcessPort())
+        picture.excessSocket = port->path();
+    picture.classes = scheduler->classes();
+    picture.held = scheduler->held(Picture::MostHeld, picture.now);
+    picture.users = scheduler->topUsers(Picture::MostUsers);
+    if (gateway->quotas.any()) {
+        for (uint32_t n = 0; n < picture.classes.size(); ++n)
+            picture.quotas.push_back(gateway->quotas.report(n, Picture::MostOfQuota));
+    }
+    picture.parties = PartiesOfLink(picture.now);
+    return picture;
+}
+
+} // namespace msfrs::squid
