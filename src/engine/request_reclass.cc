@@ -13,7 +13,9 @@ void RequestScheduler::reclass(Request &r, const uint32_t cls, const msfrs_time 
         return;
     if (r.item) {
         const auto &user = static_cast<const NamedFlow &>(*r.item->flow).name();
-        r.item = self.engine->move(*r.item, self.engine->flow(*slot.cls, user), now);
+        auto &flow = self.engine->flow(*slot.cls, user);
+        self.touch(flow); // another account for the ledger
+        r.item = self.engine->move(*r.item, flow, now);
     }
     Impl::count(r, -1);
     r.stats = slot.stats;

@@ -337,8 +337,8 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
         self.engine->chargeFlow(*r.item->flow, bytes, now);
     } else if (r.state == Request::State::Resting) {
         auto &flow = self.engine->flow(*r.cls, r.user);
+        self.touch(flow); // before, as in chargeExcess()
         self.engine->chargeFlow(flow, bytes, now);
-        self.touch(flow);
     }
 }
 
