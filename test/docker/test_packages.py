@@ -183,8 +183,8 @@ def test_plugins_build_against_the_header(machine):
     apt(machine, 'install', 'msfrs-dev', 'msfrs-edge', 'gcc', 'libc6-dev', 'make', 'pkgconf')
     assert ' rr ' not in machine.sh('msfrs-edge --plugins')
     machine.sh('cp -r /usr/share/doc/msfrs-dev/examples/plugin /root; cd /root/plugin; make install')
-    machine.write('/root/edge.conf', 'link rate=1Mbit\nqueue number=0\nscheduler rr burst=2\n')
-    assert machine.sh('msfrs-edge --check /root/edge.conf 2>&1') == ''
+    machine.write('/etc/msfrs/rr.conf', 'link rate=1Mbit\nqueue number=0\nscheduler rr burst=2\n')
+    assert machine.sh('msfrs-edge --check /etc/msfrs/rr.conf 2>&1') == ''
 
 
 #: The greatest exposure that `systemd-analyze security` may see, of 10. Squid starts as root: squid.service.d/msfrs.conf.
