@@ -84,3 +84,11 @@ apply_strictly() {
         die "${2##*/} applies only with an offset; run: squid-patches/refresh $series --write"
     fi
 }
+
+# apply_all DIR: the series in DIR, a source as `unpack` leaves it, and our whole files.
+apply_all() {
+    local patch
+    for patch in $(series_patches); do apply_strictly "$1" "$patches/$patch"; done
+    (cd "$here/files" && find . -type f ! -name Makefile.in -print0 | xargs -0 cp --parents -t "$1")
+    "$here/directives" write "$1/src/msfrs"
+}

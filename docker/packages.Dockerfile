@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A Debian with systemd for test/docker/test_packages.py. It has no network there: what apt is asked for is in its cache.
+# The context is an archive of scripts/make-packages.
+ARG SUITE
+FROM debian:${SUITE}-slim
+# The published image keeps neither what apt fetches nor documentation.
+RUN rm -f /etc/apt/apt.conf.d/docker-clean /etc/dpkg/dpkg.cfg.d/slim /etc/dpkg/dpkg.cfg.d/docker && \
+    apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+        curl iproute2 iptables libcap2-bin openssl procps python3 systemd systemd-sysv && \
+    for package in squid squid-openssl "gcc libc6-dev make pkgconf" apparmor; do \
+        apt-get install -y -q --no-install-recommends --download-only $package || exit; done
+COPY . /repository
+RUN echo 'deb [trusted=yes] file:/repository ./' >/etc/apt/sources.list.d/msfrs.list && apt-get update -q && \
+    apt-get install -y -q --no-install-recommends --download-only $(sed -n 's/^Package: //p' /repository/Packages)
+ENTRYPOINT ["/lib/systemd/systemd", "--log-target=console", "--show-status=no"]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A container whose init is systemd, as a machine to install on."""
+import contextlib
+import os
+import subprocess
+import time
+
+#: Where an engine may not give all rights, those that systemd and msfrs-edge need.
+SOME = ('--security-opt', 'seccomp=unconfined', '--security-opt', 'apparmor=unconfined',
+        *(word for name in ('SYS_ADMIN', 'NET_ADMIN', 'SYS_NICE') for word in ('--cap-add', name)))
+#: For systemd, where the machine has the control groups of old.
+LEGACY = () if os.path.exists('/sys/fs/cgroup/cgroup.controllers') else (
+    'SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1', 'systemd.unified_cgroup_hierarchy=0')
+
+
+def docker(*words, check=True, timeout=60, **how):
+    return subprocess.run(['docker', *words], capture_output=True, text=True, timeout=timeout, check=check, **how)
+
+
+class Machine:
+    """A running container with systemd."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def run(self, *words, check=True, **how):
+        done = docker('exec', '-i', self.name, *words, check=False, **how)
+        assert done.returncode == 0 or not check, (words, done.stdout, done.stderr, self.said())
+        return done
+
+    def sh(self, script, **how):
+        return self.run('sh', '-ec', script, **how).stdout
+
+    def said(self):
+        done = docker('logs', self.name, check=False)
+        return (done.stdout + done.stderr)[-3000:]
+
+    def show(self, unit):
+        """What systemd says of it."""
+        text = self.run('systemctl', 'show', '-p', 'ActiveState,SubState,NRestarts,Result,ConditionResult,MainPID',
+                        unit).stdout
+        return dict(line.split('=', 1) for line in text.splitlines())
+
+    def write(self, path, text):
+        self.run('sh', '-c', 'mkdir -p "$(dirname "$1")" && cat > "$1"', 'sh', path, input=text)
+
+
+def wait_for(condition, why, seconds=60):
+    """Until condition() is true; why() says what is wrong, if that takes longer."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, why()
+        time.sleep(0.2)
+
+
+@contextlib.contextmanager
+def boot(image):
+    """A machine of the image, with a loopback interface and no network."""
+    name = f'{image.replace(":", "-")}-{os.getpid()}'
+    common = ('run', '-d', '--name', name, '--cgroupns=private', '--network', 'none', '--tmpfs', '/run', '--tmpfs',
+              '/tmp')
+    made = docker(*common, '--privileged', image, *LEGACY, check=False)
+    if made.returncode:
+        docker('rm', '-f', name)
+        made = docker(*common, *SOME, image, *LEGACY, check=False)
+    try:
+        assert made.returncode == 0, made.stderr
+        machine = Machine(name)
+        wait_for(lambda: machine.run('systemctl', 'is-system-running', check=False).stdout.strip()
+                 in ('running', 'degraded'), machine.said)
+        yield machine
+    finally:
+        docker('rm', '-f', name)
