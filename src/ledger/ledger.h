@@ -105,7 +105,7 @@ public:
     std::optional<SharedWindow> follow() const override { return {}; }
 
 private:
-    const OtherParties none_;
+    const OtherParties none_ = {}; // clang wants it said
 };
 
 } // namespace msfrs
