@@ -42,4 +42,7 @@ std::string JsonNumber(const double value)
     return text;
 }
 
+// Inline, GCC 12 takes the value of an empty one for used, with the sanitizers.
+Json &Json::number(const std::optional<double> &value) { return raw(value ? JsonNumber(*value) : "null"); }
+
 } // namespace msfrs::page

@@ -35,7 +35,7 @@ public:
     }
     Json &string(const std::string_view text) { return raw(JsonString(text)); }
     Json &number(const double value) { return raw(JsonNumber(value)); }
-    Json &number(const std::optional<double> &value) { return raw(value ? JsonNumber(*value) : "null"); }
+    Json &number(const std::optional<double> &value); ///< null where there is none
     Json &whole(const int64_t value) { return raw(std::to_string(value)); }
     Json &boolean(const bool value) { return raw(value ? "true" : "false"); }
     /// JSON that was written before.
