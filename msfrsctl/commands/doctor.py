@@ -18,7 +18,7 @@ CHECKS = {'squid.conf': squid.configuration, 'running': squid.running, 'version'
 def arguments(parser):
     parser.add_argument('--only', action='append', choices=CHECKS, metavar='CHECK',
                         help='make this check alone; may be given again: ' + ', '.join(CHECKS))
-    parser.add_argument('--probe-name', default='deb.debian.org', metavar='NAME',
+    parser.add_argument('--probe-name', default='www.debian.org', metavar='NAME',
                         help='a name that can be resolved (%(default)s)')
     parser.add_argument('--quiet', action='store_true', help='leave out what is in order')
 

@@ -26,7 +26,7 @@ stay. Look at it before you send it.
 
 def arguments(parser):
     parser.add_argument('--output', metavar='FILE', help='the archive (msfrs-report-TIME.tar.gz)')
-    parser.add_argument('--probe-name', default='deb.debian.org', help='as for doctor')
+    parser.add_argument('--probe-name', default='www.debian.org', help='as for doctor')
 
 
 def gather(options, site):
