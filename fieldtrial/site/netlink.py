@@ -4,6 +4,7 @@ times a second.
 
 Sources: rtnetlink(7), linux/gen_stats.h, linux/pkt_sched.h.
 """
+import errno
 import fcntl
 import os
 import socket
@@ -86,8 +87,12 @@ class TokenBucket:
 
     def wake(self):
         """A frame of 60 bytes that nobody wants: a bucket sleeps until a frame could go at the rate as it was, or
-        another comes."""
-        self._frames.send(b'\xff' * 6 + bytes(6) + struct.pack('!H', ETH_P_LOCAL) + bytes(46))
+        another comes. One that finds the queue full wakes it, too."""
+        try:
+            self._frames.send(b'\xff' * 6 + bytes(6) + struct.pack('!H', ETH_P_LOCAL) + bytes(46))
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:    # what packet(7) says of a frame that the queue refused
+                raise
 
     def close(self):
         self._socket.close()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Links whose rate follows a trace: where it comes from, that the ISP's link is told in time, and what is run."""
+import contextlib
+import errno
 import math
 import threading
 import time
@@ -9,7 +11,7 @@ import pytest
 
 from fieldtrial import options, plan
 from fieldtrial.base.errors import TrialError
-from fieldtrial.site import bottleneck, link_trace, shaping
+from fieldtrial.site import bottleneck, link_trace, netlink, shaping
 
 
 def test_each_tenth_of_a_second_has_its_mean():
@@ -95,6 +97,17 @@ def test_what_a_bucket_is_given_by_changes_is_taken_from_the_rate(monkeypatch):
     assert made._bucket.told == [
         (4e6, 3028, 50_000), (2e6 - given / 0.1, 3028, 50_000), (8000, 3028, 50_000),
         (4e6, 3028, 50_000), 'awake'], 'a bucket that slept for long is woken'
+
+
+@pytest.mark.parametrize('code, told', [(errno.ENOBUFS, None), (errno.ENETDOWN, OSError)])
+def test_a_full_queue_is_awake(code, told):
+    class Frames:
+        def send(self, _):
+            raise OSError(code, '')
+    bucket = object.__new__(netlink.TokenBucket)
+    bucket._frames = Frames()
+    with pytest.raises(told) if told else contextlib.nullcontext():
+        bucket.wake()
 
 
 def chosen(*argv):
