@@ -4,14 +4,17 @@
 #include "daemon/descriptor.h"
 
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 namespace msfrs {
 
-void NotifyReady()
+void SayReady()
 {
+    std::puts("ready");
+    std::fflush(stdout);
     const char *const path = std::getenv("NOTIFY_SOCKET");
     sockaddr_un to{};
     const auto length = path ? std::strlen(path) : 0;

@@ -6,9 +6,9 @@
 
 namespace msfrs {
 
-/// Says READY=1 where NOTIFY_SOCKET names the socket of whoever waits for it (sd_notify(3)); nothing otherwise, and
-/// nothing if nobody listens there.
-void NotifyReady();
+/// Says that this program works now: "ready" on standard output, for who started it, and READY=1 where NOTIFY_SOCKET
+/// names the socket of whoever waits for it (sd_notify(3)), if somebody listens there.
+void SayReady();
 
 } // namespace msfrs
 

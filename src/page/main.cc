@@ -47,11 +47,7 @@ int Run(const int argc, char **const argv)
     }
     event_set_log_callback([](int, const char *) {}); // that Squid cannot be reached is said once, by us
     Service service(config, log);
-    service.run([] {
-        std::puts("ready");
-        std::fflush(stdout);
-        NotifyReady();
-    });
+    service.run(SayReady);
     return 0;
 }
 

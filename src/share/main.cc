@@ -6,7 +6,6 @@
 #include "edge/fields.h"
 #include "share/daemon.h"
 
-#include <csignal>
 #include <cstdio>
 #include <getopt.h>
 
@@ -79,12 +78,7 @@ int Run(const Options &options)
         RedisStore(base.get(), config.store, {config.sharing.gateway}); // reads the files of TLS
         return 0;
     }
-    std::signal(SIGPIPE, SIG_IGN); // a connection that is gone is told by an error
-    Daemon(config, Log).run([] {
-        std::puts("ready");
-        std::fflush(stdout);
-        NotifyReady();
-    });
+    Daemon(config, Log).run(SayReady);
     return 0;
 }
 

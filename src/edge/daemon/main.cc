@@ -97,11 +97,7 @@ int Run(const Options &options)
         return answer.compare(0, 8, "refused:") == 0 ? 1 : 0;
     }
     Daemon daemon(options.file, options.plugins, Log);
-    return daemon.run([] {
-        std::puts("ready");
-        std::fflush(stdout);
-        NotifyReady();
-    }) ? 0 : 1;
+    return daemon.run(SayReady) ? 0 : 1;
 }
 
 } // namespace
