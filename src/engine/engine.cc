@@ -547,7 +547,6 @@ void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, msfrs_time now)
 
 void Engine::chargeElsewhere(msfrs_flow &f, const int64_t amount, msfrs_time now)
 {
-    assert(amount >= 0);
     now = at(now);
     if (schedOps_->charged)
         schedOps_->charged(schedState_, &f, nullptr, 0, amount, now);

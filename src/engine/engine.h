@@ -156,7 +156,8 @@ public:
     void charge(msfrs_item &, uint32_t resource, int64_t amount, msfrs_time now);
     /// amount >= 0 of resource 0 was used for a flow by no item.
     void chargeFlow(msfrs_flow &, int64_t amount, msfrs_time now);
-    /// The same where another party has served the flow: it counts in the order, and not in NamedFlow::bytes().
+    /// The same where another party has served the flow: it counts in the order, and not in NamedFlow::bytes(). A
+    /// negative amount takes back what was charged too much.
     void chargeElsewhere(msfrs_flow &, int64_t amount, msfrs_time now);
     /// A queued item leaves and is freed.
     void remove(msfrs_item &, msfrs_time now, msfrs_reason);

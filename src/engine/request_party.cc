@@ -6,18 +6,24 @@
 #include "engine/request_state.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace msfrs {
 
 namespace {
 
+constexpr double Global = 0.8; ///< see chargeClasses()
+constexpr const char *Elsewhere = "(elsewhere)"; ///< a user whom a class is charged for, but for its own users
+constexpr double AllOthers = 1e12; ///< its weight: as a user it never counts
+constexpr msfrs_time FollowFor = 10'000'000'000; ///< who has been here so lately may come back: what it had counts
+
 uint32_t Items(const NamedFlow &f) { return f.backlog + f.in_service; }
 
 } // namespace
 
-void FollowedUsers::enter(Ledger &ledger, NamedFlow &f)
+void FollowedUsers::enter(Ledger &ledger, NamedFlow &f, const double weight)
 {
-    const auto user = ledger.enter(f.cls->name, f.name(), f.cls->weight * f.weight, f.bytes(), Items(f));
+    const auto user = ledger.enter(f.cls->name, f.name(), weight * f.weight, f.bytes(), Items(f));
     if (user == Ledger::NoUser)
         return;
     entries_.push_back({&f, user});
@@ -26,13 +32,17 @@ void FollowedUsers::enter(Ledger &ledger, NamedFlow &f)
 
 void FollowedUsers::exchange(Ledger &ledger, Engine &engine, const msfrs_time now)
 {
+    std::fill(charged_.begin(), charged_.end(), 0);
     for (size_t n = 0; n < entries_.size();) {
         const auto [flow, user] = entries_[n];
         const auto items = Items(*flow);
         const auto elsewhere = ledger.exchange(user, flow->bytes(), flow->fresh, items);
-        if (elsewhere > 0 && items > 0)
+        if (elsewhere > 0) {
             engine.chargeElsewhere(*flow, elsewhere, now);
-        if (items > 0 || now - flow->idleSince < Ledger::Every) {
+            charged_.resize(std::max<size_t>(charged_.size(), flow->cls->index + 1));
+            charged_[flow->cls->index] += static_cast<double>(elsewhere);
+        }
+        if (items > 0 || now - flow->idleSince < FollowFor) {
             ++n;
             continue;
         }
@@ -82,6 +92,38 @@ void RequestScheduler::Impl::touchAll()
     }
 }
 
+double RequestScheduler::Impl::weight(const msfrs_class &cls) const
+{
+    const auto found = std::find_if(slots.begin(), slots.end(), [&](const Slot &slot) { return slot.cls == &cls; });
+    return found == slots.end() ? cls.weight : found->weight;
+}
+
+/// With what a class has elsewhere its counter here comes to
+///     SC_i += Global L / D_i for each L bytes anywhere, and (1 - Global) L / D_i,here for those here,
+/// D_i being the weight of its active users: each counts at every party for the part of its requests that is there. The
+/// first term alone gives classes their weights but lets users of a class drift apart who are at different parties; the
+/// second alone does not make up for what the split got wrong. Where all parties had as much for their demand, either
+/// gives the same.
+void RequestScheduler::Impl::chargeClasses(const msfrs_time now)
+{
+    for (uint32_t n = 0; n < slots.size(); ++n) {
+        auto &slot = slots[n];
+        auto &cls = *slot.cls;
+        const auto had = ledger->elsewhere(n);
+        const bool here = cls.users > 0 && had.here > 0;
+        const double step = here ? 1 / ((1 - Global) / had.here + Global / had.demand) : slot.weight; // the bytes of 1
+        const double weight = here ? step / cls.users : slot.weight;
+        if (weight != cls.weight)
+            engine->setWeight(cls, weight);
+        slot.owed += had.demand > 0 ? Global * had.bytes * step / had.demand : 0;
+        slot.owed -= users.charged(cls.index); // which the class was charged with its users
+        const auto bytes = static_cast<int64_t>(slot.owed);
+        slot.owed -= static_cast<double>(bytes);
+        if (bytes != 0)
+            engine->chargeElsewhere(engine->flow(cls, Elsewhere, AllOthers), bytes, now);
+    }
+}
+
 void RequestScheduler::Impl::settle(const msfrs_time now)
 {
     if (!host.ledger || (now < nextSettle && now >= nextSettle - Ledger::Every))
@@ -93,6 +135,7 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     ledger->measured({rate.window().limit, config.rate, rate.utilisation()},
                      {received, meter->own(), meter->metered()});
     if (ledger->settle(now)) {
+        chargeClasses(now);
         followWindow(now);
         return;
     }

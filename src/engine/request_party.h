@@ -15,14 +15,18 @@ namespace msfrs {
 class FollowedUsers {
 public:
     /// The flow has been given work or was charged.
-    void touch(Ledger &ledger, NamedFlow &f)
+    /// \param weight of its class, as configured
+    template <class Weight>
+    void touch(Ledger &ledger, NamedFlow &f, Weight weight)
     {
         if (f.party == 0)
-            enter(ledger, f);
+            enter(ledger, f, weight());
     }
     /// Tells the ledger what all were charged here, and charges them what they had elsewhere. To be called at least
     /// before Engine::forgetIdleFlows().
     void exchange(Ledger &, Engine &, msfrs_time now);
+    /// Bytes that users of the class with this index were charged by the last exchange().
+    double charged(const uint32_t cls) const { return cls < charged_.size() ? charged_[cls] : 0; }
     /// Requests of the user that wait elsewhere.
     uint32_t waiting(const Ledger &ledger, const NamedFlow &f) const
     {
@@ -36,9 +40,10 @@ private:
         Ledger::User user;
     };
 
-    void enter(Ledger &, NamedFlow &);
+    void enter(Ledger &, NamedFlow &, double weight);
 
     std::vector<Entry> entries_;
+    std::vector<double> charged_;
 };
 
 } // namespace msfrs

@@ -18,7 +18,7 @@ std::vector<ClassReport> RequestScheduler::classes() const
         const auto &s = *slot.stats;
         ClassReport r;
         r.name = slot.cls->name;
-        r.weight = slot.cls->weight;
+        r.weight = slot.weight;
         r.users = slot.cls->users;
         r.queued = slot.cls->backlog - s.paused;
         r.paused = s.paused;

@@ -35,29 +35,32 @@ struct ClassStats {
 
 class Request {
 public:
-    enum class State { Queued, Served, Paused, Resting, Refused };
+    enum class State : uint8_t { Queued, Served, Paused, Resting, Refused };
 
     Request(RequestOwner &o, const msfrs_time now): owner(&o), waitingSince(now) {}
 
     RequestOwner *owner;
     msfrs_item *item = nullptr;       ///< null only when Resting or Refused
     std::shared_ptr<ClassStats> stats;
-    State state = State::Queued;
+    std::list<Request *>::iterator place; ///< in the list of its state
     msfrs_time waitingSince;          ///< of the current wait
-    msfrs_time firstWait = -1, totalWait = 0, exchangeWait = 0;
-    uint32_t exchanges = 1;
-    msfrs_class *cls = nullptr;       ///< valid while Resting
-    std::string user;                 ///< likewise: its flow may be forgotten meanwhile
+    msfrs_time firstWait = -1, totalWait = 0;
+    State state = State::Queued;
+    bool first = true;                ///< Served for the first time, in this exchange
+    bool askedMore = false;           ///< Served; its next turn is again a first one
+    uint32_t quanta = 0, w = 0;
     int64_t quantumLeft = 0, bytes = 0;
     int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
     int64_t stated = INT64_MAX;       ///< least that `bytes` and what was said to remain came to; -1: never believed again
     int64_t undisturbed = 0;          ///< bytes of quanta that ended while nobody waited, since the last that did not
-    bool first = true;                ///< Served for the first time, in this exchange
-    bool askedMore = false;           ///< Served; its next turn is again a first one
-    uint32_t quanta = 0, w = 0;
+
+    // Last, since a release does without: what takes no cache line there makes a long queue cheaper.
     double wplus = 0;
+    uint32_t exchanges = 1;
+    msfrs_time exchangeWait = 0;
+    msfrs_class *cls = nullptr;       ///< valid while Resting
+    std::string user;                 ///< likewise: its flow may be forgotten meanwhile
     uint64_t packets = 0, outOfOrder = 0; ///< that its connection had received when it was asked last
-    std::list<Request *>::iterator place; ///< in the list of its state
 };
 
 struct RequestScheduler::Impl {
@@ -70,7 +73,8 @@ struct RequestScheduler::Impl {
         if (capacity)
             rate.rebase(now, carried());
         for (const auto &cls : c.classes)
-            slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
+            slots.push_back(
+                {engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name), cls.weight});
         tellClasses();
         followWindow(now);
     }
@@ -78,6 +82,8 @@ struct RequestScheduler::Impl {
     struct Slot {
         msfrs_class *cls;
         std::shared_ptr<ClassStats> stats;
+        double weight;   ///< as configured
+        double owed = 0; ///< bytes that the class had elsewhere and was not charged
     };
 
     /// The plugins of the engine, by the names under which they were loaded.
@@ -168,7 +174,12 @@ struct RequestScheduler::Impl {
     /// Says what this one has and wants.
     void tell(msfrs_time now);
     void tellClasses();
-    void touch(msfrs_flow &f) { users.touch(*ledger, static_cast<NamedFlow &>(f)); }
+    void chargeClasses(msfrs_time now);
+    void touch(msfrs_flow &f)
+    {
+        users.touch(*ledger, static_cast<NamedFlow &>(f), [&] { return weight(*f.cls); });
+    }
+    double weight(const msfrs_class &) const; ///< as configured
     void touchAll();
     /// Ledger::settle() and all that goes with it, when it is due.
     void settle(msfrs_time now);

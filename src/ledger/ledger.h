@@ -31,6 +31,13 @@ struct OtherParties {
     double own = 0;         ///< bytes that their responses brought; grows
 };
 
+/// A class as all parties have it, as of the last settle().
+struct ClassElsewhere {
+    double bytes = 0;       ///< charged to it by others since the settle() before
+    double demand = 0;      ///< of all, this party included: sum of the weights of its active users
+    double here = 0;        ///< the part of that which is this party's
+};
+
 /// The window, as the party that measures has it, or as one that follows has taken it over.
 struct SharedWindow {
     double limit = 1;       ///< W+, 1..2^20
@@ -78,6 +85,8 @@ public:
 
     /// Says what a class was charged here so far, in bytes. \param n index into the configuration's classes
     virtual void served(uint32_t n, std::string_view cls, uint64_t bytes) = 0;
+    /// What others had of the class. \param n as in served()
+    virtual ClassElsewhere elsewhere(uint32_t n) const = 0;
     /// Says what is measured, and the window that this party has.
     virtual void measured(const SharedWindow &, const Measured &) = 0;
     /// Every so often, after all users, classes and measures were told: who lives, who leads, and what all want.
@@ -100,6 +109,7 @@ public:
     uint32_t waitingElsewhere(User) const override { return 0; }
     void leave(User) override {}
     void served(uint32_t, std::string_view, uint64_t) override {}
+    ClassElsewhere elsewhere(uint32_t) const override { return {}; }
     void measured(const SharedWindow &, const Measured &) override {}
     bool settle(msfrs_time) override { return true; }
     std::optional<SharedWindow> follow() const override { return {}; }

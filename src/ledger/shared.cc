@@ -7,6 +7,7 @@
 #include <array>
 #include <cassert>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace msfrs {
@@ -17,11 +18,13 @@ namespace {
 
 constexpr auto Relaxed = std::memory_order_relaxed;
 constexpr msfrs_time LookEvery = 1'000'000;       ///< at most
-constexpr msfrs_time WaitEvery = 5'000'000;       ///< while somebody waits here
+constexpr msfrs_time WaitLeast = 5'000'000, WaitMost = 16'000'000; ///< while somebody waits here: a quarter of what
+                                                  ///< the link takes for a quantum, within these
 constexpr msfrs_time LeadEvery = 20'000'000;      ///< while somebody waits elsewhere, for who measures that time
 constexpr msfrs_time Prompt = 50'000'000;         ///< who waits and has not looked for so long is not waited for
 constexpr double LeadTime = 0.01;                 ///< s of the link
 constexpr int LeadQuanta = 2, FreshQuanta = 8;
+constexpr double Memory = 0.05;                   ///< part of demand that counts anew at each settlement
 constexpr double Nobody = std::numeric_limits<double>::infinity(), MostTag = 1e18;
 constexpr double MostGrowth = 1e8, MostSeconds = 10; ///< bytes, and s of the link, that may come between two readings
 constexpr uint32_t LastClass = SlotClasses - 1;
@@ -54,6 +57,7 @@ struct SharedLedger::Impl {
     /// What a slot said last.
     struct Other {
         uint64_t epoch = 0, received = 0, own = 0;
+        std::array<uint64_t, LastClass> served{}; ///< by our classes
     };
 
     Impl(Segment &s, const PartyParams &params, Log l, const msfrs_time now):
@@ -67,10 +71,17 @@ struct SharedLedger::Impl {
 
     uint32_t me() const { return slot->number(); }
     double lead(const int quanta) const { return static_cast<double>(quanta * state.quantum) + rate / 8 * LeadTime; }
-    /// Never 0: what is in service for nobody who is active counts as it did.
-    double weight() const { return demand > 0 ? demand : lastDemand; }
+    /// Never 0: what is in service for nobody who is active counts as it did. Demand itself falls when what it stood
+    /// for is served, and would make a party that has just served small requests look as if it had had too much.
+    double weight() const { return usual; }
     double inService() const { return static_cast<double>(state.places) * static_cast<double>(state.quantum); }
     double tag() const { return std::min(base + inService() / weight(), MostTag); }
+    msfrs_time waitEvery() const
+    {
+        const double quarter = rate > 0 ? static_cast<double>(state.quantum) * 8 / rate / 4 * 1e9 : 0;
+        return static_cast<msfrs_time>(
+            std::clamp(quarter, static_cast<double>(WaitLeast), static_cast<double>(WaitMost)));
+    }
     /// What may have come between two readings, bytes.
     double most() const { return MostGrowth + rate / 8 * MostSeconds; }
 
@@ -93,6 +104,7 @@ struct SharedLedger::Impl {
     void beginAnew(msfrs_time now);
     void beginToWait();
     void measureOthers(msfrs_time now);
+    void measureClasses(const Slot &, Other &was, bool goesOn);
     void follow(Followed &, uint64_t bytes, bool active);
     void seek(Followed &) const;
     uint32_t classOf(std::string_view cls) const;
@@ -115,13 +127,16 @@ struct SharedLedger::Impl {
     double greatest = 0;                    ///< of all others that have places or wait
     PartyState state;
     double base = 0;                        ///< the tag without what is in service
-    double demand = 0, lastDemand = 1;
+    double demand = 0;
+    double usual = 1;                       ///< demand as it was of late
+    bool known = false;                     ///< there has been demand
     struct {
         double all = 0;
         std::array<double, SlotClasses> classes{};
     } next;                                 ///< demand as told since the last settlement
     uint64_t furtherServed = 0;             ///< of the classes from LastClass on
     std::vector<uint64_t> classKeys;        ///< of those before LastClass
+    std::array<ClassElsewhere, LastClass> classes;
     double rate = 0;                        ///< bit/s
     bool metered = false;
     std::optional<SharedWindow> led;
@@ -161,9 +176,33 @@ void SharedLedger::Impl::beginToWait()
     base = std::max(base, from - (lead(LeadQuanta) + inService()) / weight());
 }
 
+/// What another party had and wants of the classes that we have, too.
+void SharedLedger::Impl::measureClasses(const Slot &there, Other &was, const bool goesOn)
+{
+    for (size_t n = 0; n < std::min<size_t>(classKeys.size(), LastClass); ++n) {
+        auto found = there.classes + n; // with the same configuration
+        if (found->key.load(Relaxed) != classKeys[n])
+            found = std::find_if(there.classes, there.classes + LastClass,
+                                 [&](const auto &cls) { return cls.key.load(Relaxed) == classKeys[n]; });
+        if (found == there.classes + LastClass)
+            continue;
+        const auto served = found->served.load(Relaxed);
+        const auto growth = static_cast<double>(served - std::exchange(was.served[n], served));
+        if (goesOn && growth <= most())
+            classes[n].bytes += growth;
+        const double wanted = Real(found->demand.load(Relaxed));
+        if (wanted > 0 && wanted < MostTag)
+            classes[n].demand += wanted;
+    }
+}
+
 /// What others measured since the last time.
 void SharedLedger::Impl::measureOthers(const msfrs_time now)
 {
+    for (size_t n = 0; n < classes.size(); ++n) {
+        const double own = Real((*slot)->classes[n].demand.load(Relaxed));
+        classes[n] = {0, own, own};
+    }
     EachBit(living, [&](const uint32_t n) {
         const auto reading = ReadSlot(segment.slots[n], now);
         const auto figures = ReadFigures(segment.slots[n]);
@@ -178,7 +217,10 @@ void SharedLedger::Impl::measureOthers(const msfrs_time now)
         if (reading->kind == Kind::Gateway || (!metered && !figures->metered))
             others.received += grown(was.received, figures->received);
         others.own += grown(was.own, figures->own);
-        was = {reading->epoch, figures->received, figures->own};
+        measureClasses(segment.slots[n], was, was.epoch == reading->epoch);
+        was.epoch = reading->epoch;
+        was.received = figures->received;
+        was.own = figures->own;
     });
 }
 
@@ -297,7 +339,7 @@ msfrs_time SharedLedger::lookAt() const
     if (self.living == 0)
         return 0;
     if (self.state.waiting > 0)
-        return self.lookedAt + WaitEvery;
+        return self.lookedAt + self.waitEvery();
     return self.others.waiting > 0 && !self.led ? self.lookedAt + LeadEvery : 0;
 }
 
@@ -393,6 +435,11 @@ void SharedLedger::served(const uint32_t n, const std::string_view cls, const ui
     Set(slot->classes[n].served, bytes);
 }
 
+ClassElsewhere SharedLedger::elsewhere(const uint32_t n) const
+{
+    return n < LastClass ? impl_->classes[n] : ClassElsewhere();
+}
+
 void SharedLedger::measured(const SharedWindow &window, const Measured &measures)
 {
     auto &self = *impl_;
@@ -422,7 +469,8 @@ bool SharedLedger::settle(const msfrs_time now)
     self.survey(now);
     self.demand = self.next.all;
     if (self.demand > 0)
-        self.lastDemand = self.demand;
+        self.usual += (self.demand - self.usual) * (self.known ? Memory : 1);
+    self.known |= self.demand > 0;
     SetReal(slot->demand, self.demand);
     for (uint32_t n = 0; n < SlotClasses; ++n)
         SetReal(slot->classes[n].demand, self.next.classes[n]);

@@ -52,6 +52,7 @@ public:
     uint32_t waitingElsewhere(User) const override;
     void leave(User) override;
     void served(uint32_t n, std::string_view cls, uint64_t bytes) override;
+    ClassElsewhere elsewhere(uint32_t n) const override;
     void measured(const SharedWindow &, const Measured &) override;
     bool settle(msfrs_time now) override;
     std::optional<SharedWindow> follow() const override;

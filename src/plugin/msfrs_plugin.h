@@ -254,7 +254,8 @@ struct msfrs_sched_ops {
     /** The item left the queue without service, or was dropped by the AQM after `pick`; it was already taken out. */
     void (*removed)(void *inst, struct msfrs_item *i, msfrs_time now, enum msfrs_reason why);
     /** `amount` of a resource was used beyond the estimate, in the unit of est[resource]; it may be negative at the
-     *  end of an item. item is NULL for traffic of the flow that no item caused. (Default: ignored.) */
+     *  end of an item. item is NULL for traffic of the flow that no item of this engine caused; where several engines
+     *  share a link that may be negative, too. (Default: ignored.) */
     void (*charged)(void *inst, struct msfrs_flow *f, struct msfrs_item *i, uint32_t resource, int64_t amount,
                     msfrs_time now);
     /** The item's service ended; not called when it comes back as a continuation. (Default: nothing.) */

@@ -96,6 +96,31 @@ protected:
     double limit = 5;
 };
 
+TEST_F(SharedTest, TellsWhatAClassHadAndWantsEverywhere)
+{
+    two(4, 2);
+    EXPECT_EQ(parties[0]->elsewhere(0).demand, 6);
+    EXPECT_EQ(parties[0]->elsewhere(0).here, 4);
+    EXPECT_EQ(parties[0]->elsewhere(1).demand, 0);
+    parties[1]->served(0, "gold", 5000);
+    settle();
+    EXPECT_EQ(parties[0]->elsewhere(0).bytes, 5000);
+    EXPECT_EQ(parties[1]->elsewhere(0).bytes, 0) << "what it had itself";
+    settle();
+    EXPECT_EQ(parties[0]->elsewhere(0).bytes, 0);
+
+    auto &third = join(2); // has its classes in another order
+    third.served(0, "bronze", 0);
+    third.served(1, "gold", 0);
+    settle();
+    settle();
+    third.served(1, "gold", 700);
+    settle();
+    EXPECT_EQ(parties[0]->elsewhere(0).bytes, 700);
+    EXPECT_EQ(parties[0]->elsewhere(1).bytes, 0);
+    EXPECT_EQ(parties[0]->elsewhere(99).bytes, 0);
+}
+
 TEST_F(SharedTest, OthersAddUp)
 {
     two(1, 1);

@@ -54,8 +54,9 @@ INSTANTIATE_TEST_SUITE_P(Workers, AccessWorkers, ::testing::Values(2, 4));
 TEST_P(AccessWorkers, KeepTheWeightsAndTheLinkFull)
 {
     const auto result = Simulate(params), one = alone();
-    // Of sixteen seeds, two workers have 3.87:1.97:1, four have 4.04:2.03:1 and one has 4.00:2.00:1; 2 % is the aim.
-    expectWeights(together([](const RunResult &r) { return r.perUser; }), 0.045);
+    expectWeights(together([](const RunResult &r) { return r.perUser; }), 0.02);
+    for (size_t cls = 0; cls < result.userError.size(); ++cls)
+        EXPECT_LT(result.userError[cls], one.userError[cls] + 0.12) << cls;
     EXPECT_NEAR(result.utilisation, one.utilisation, 0.01);
     EXPECT_LT(result.queueMean, 1.3 * one.queueMean + 0.01);
     EXPECT_EQ(result.log, "");
@@ -83,9 +84,9 @@ TEST_P(AccessWorkers, AreSoonWithSmallObjects)
     params.workload.kind = WorkloadParams::Kind::Open;
     params.workload.load = 0.9;
     const auto result = Simulate(params), one = alone();
-    // Sizes are compared within a worker alone, so four have 35 % more.
-    EXPECT_LT(result.smallMean, (GetParam() == 2 ? 1.1 : 1.5) * one.smallMean);
-    EXPECT_LT(result.all.mean, (GetParam() == 2 ? 1.1 : 1.2) * one.all.mean);
+    // Sizes are compared within a worker alone, so four have some 15 % more.
+    EXPECT_LT(result.smallMean, (GetParam() == 2 ? 1.1 : 1.25) * one.smallMean);
+    EXPECT_LT(result.all.mean, 1.1 * one.all.mean);
 }
 
 TEST_P(AccessWorkers, GiveClassesThatComeBackTheirShare)
