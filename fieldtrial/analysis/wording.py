@@ -9,6 +9,7 @@ from .stats import StatsError
 
 ARMS = {
     'stock': 'stock Squid',
+    'stock-quic': 'QUIC past stock',
     'off': 'msfrs off',
     'stock-pools': 'delay pools',
     'stock-htb': 'HTB behind Squid',

@@ -224,7 +224,7 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--rates', '0'], "argument --rates: '0': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
-     "argument --arms: 'fast' is unknown; there are stock, off, stock-pools, stock-htb, stock-htb-least, "
+     "argument --arms: 'fast' is unknown; there are stock, stock-quic, off, stock-pools, stock-htb, stock-htb-least, "
      "stock-fq_codel, stock-cake, stock-sqm, msfrs-paper, msfrs, msfrs-least, msfrs-auto, msfrs-edge, "
      "sjf, fifo, drr, msfq"),
     (['--users', '4.7,4,4'], "argument --users: '4.7,4,4': wanted are numbers of users, each 1 to 1000, with commas "
