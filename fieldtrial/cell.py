@@ -19,7 +19,7 @@ import time
 from .base import stopping
 from .base.errors import Stopped, TrialError
 from .base.spec import CellSpec, Stat
-from .load import generators, quic, stream, workloads
+from .load import generators, http3, quic, stream, workloads
 from .load.merge import write_csv
 from .load.spec import Spec
 from .site import arms, disturb, fabrics, link_trace, versions
@@ -55,7 +55,8 @@ def run(spec):
                   [(f'{at:.1f}', f'{rate:.0f}') for at, rate, _ in trace.changes()])
     program = program_of(spec)
     with fabrics.new(spec.hosts) as fabric, \
-            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.tunnels(), **more) as world, \
+            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.tunnels(),
+                     quic=arm.quic or not workload.http3, **more) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
         tcp = {host: tcp_counters(host) for host in (world.gateway, *world.farms)}   # containers have a past
@@ -65,6 +66,8 @@ def run(spec):
         downloads = workload.quic_downloads(world.users, world.servers)
         if downloads:
             quic.start_servers(world)
+        if workload.quic_users(world.users):
+            origins += http3.start_servers(world)
         behind = arm.prepare(world)
         squid = world.start_squid(arm.configuration(world), program)
         world.try_out()
@@ -100,7 +103,8 @@ def _keep_files(spec, world, directory):
         # Not what the origin serves: gigabytes of nothing, and sparse only where they are.
         shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns('content'))
-    for pattern in ('*.log', '*.txt', '*.conf', 'load*.json', 'squid/squid.conf', 'squid/*.log', 'squid/squid.out', 'cbr*'):
+    for pattern in ('*.log', '*.txt', '*.conf', 'caddy*.json', 'load*.json', 'squid/squid.conf', 'squid/*.log',
+                    'squid/squid.out', 'cbr*'):
         for path in world.directory.glob(pattern):
             shutil.copyfile(path, directory / path.name)
 

@@ -6,7 +6,7 @@ import sys
 from . import bench, plan
 from .base import stopping
 from .base.errors import Stopped, TrialError
-from .load import quic, workloads
+from .load import http3, quic, workloads
 from .options import read
 from .runner import Runner, meta_of, minutes, new_directory
 from .site import fabrics, netns, preflight
@@ -46,10 +46,15 @@ def runnable(conditions, hosts):
 
 def without_quic(conditions, hosts):
     """The conditions that can be run on such hosts; says so where one cannot."""
-    why = quic.missing() if hosts == fabrics.NAMES[0] else 'the containers have no programs for it'
-    kept = [condition for condition in conditions if not (why and condition.parameters.get('quic'))]
-    if len(kept) < len(conditions):
-        print(f'users past Squid by QUIC are left out: {why}')
+    kept = list(conditions)
+    for what, needs, missing in (
+            ('users past Squid by QUIC', lambda workload: workload.values.get('quic'), quic.missing),
+            ('users of HTTP/3', lambda workload: workload.http3, http3.missing)):
+        without = [each for each in kept if not needs(workloads.get(each.workload)(each.parameters))]
+        why = missing() if hosts == fabrics.NAMES[0] else 'the containers have no programs for it'
+        if why and len(without) < len(kept):
+            print(f'{what} are left out: {why}')
+            kept = without
     return kept
 
 

@@ -19,6 +19,8 @@ FIELD = ('stock', 'stock-htb', 'stock-fq_codel', 'stock-cake', 'msfrs')
 #: Where the rate wanders: told the mean, or what there is nine tenths of the time, or told nothing.
 WANDERING = ('stock', 'stock-htb-least', 'msfrs', 'msfrs-least', 'msfrs-auto')
 MAIN = ('stock', 'msfrs')
+#: QUIC past Squid, and QUIC rejected.
+QUIC = ('stock-quic', 'msfrs')
 OURS = ('msfrs',)
 PAPER = ('msfrs-paper', 'msfrs')
 NEAR, FAR = 12 * (2.0,), 12 * (200.0,)
@@ -69,6 +71,7 @@ def full():
         Condition('https-open', FIELD, 320, 60, {'load': 0.95}, drain_s=30),
         *bypass(),
         *few(),
+        *quic(),
         Condition('https-backlogged', MAIN, 220, 60, buffer_bdp=10),
         Condition('https-backlogged', MAIN, 180, 60, rate_bps=10e6),
         Condition('https-backlogged', OURS, 180, 60, rate_bps=10e6, buffer_bdp=10),
@@ -102,6 +105,12 @@ def few():
     """Few users with large downloads; and as many downloads as a window that is only a little too wide lets through."""
     return [*(Condition('few', OURS, 160, 40, {'downloads': count}) for count in (1, 2, 3)),
             Condition('few', OURS, 100, 40, {'downloads': 3, 'users': 3}, rate_bps=10e6, rtts_ms=NEAR)]
+
+
+def quic():
+    """Users of HTTP/3 beside users of TCP."""
+    return [Condition('quic-backlogged', QUIC, 220, 60), Condition('quic-pages', QUIC, 220, 60, buffer_bdp=4),
+            Condition('quic-backlogged', QUIC, 120, 40, {'flood': 2.0})]
 
 
 def apart():

@@ -107,6 +107,41 @@ class Measures:
         cell = self.cell
         return stats.jain([amount / cell.weights[cell.users[user]] for user, amount in self.user_bytes().items()])
 
+    def due_shares(self):
+        """{(class, whether they speak HTTP/3): what its users had of what their weights give them}; 1 is right. Who is
+        flooded beside is not among them. StatsError if somebody's group is empty."""
+        cell, received = self.cell, self._beside_whom()
+        weights = {user: cell.weights[cell.users[user]] for user in received}
+        total, due = sum(received.values()), sum(weights.values())
+        if not cell.http3 or not total:
+            raise StatsError('nobody speaks HTTP/3' if total else 'no bytes were received')
+        groups = {}
+        for user, amount in received.items():
+            groups.setdefault((cell.users[user], user in cell.http3), []).append(amount / weights[user])
+        return {group: sum(each) / len(each) * due / total for group, each in groups.items()}
+
+    def _beside_whom(self):
+        """user_bytes without the first user, where a stream is sent to that one."""
+        received = self.user_bytes()
+        if self.cell.beside is not None:
+            received.pop(next(iter(self.cell.users)))
+        return received
+
+    def others_share(self):
+        """Share of C that was bodies for others than the user to whom a stream was sent."""
+        if self.cell.beside is None:
+            raise StatsError('nobody was sent a stream')
+        return sum(self._beside_whom().values()) * 8 / (self.cell.seconds * self.cell.rate_bps)
+
+    def http3_share(self):
+        """Share of the requests of those who speak HTTP/3 that went by it. Before an answer it is not settled how."""
+        requests = self.cell.requests
+        own = self._begun(requests) & np.isin(requests['user'], list(self.cell.http3))
+        own &= ~np.isnan(requests['t_first_byte'])
+        if not own.any():
+            raise StatsError('nobody who speaks HTTP/3 had an answer')
+        return float((requests['scheme'][own] == 'h3').mean())
+
     def saturated(self):
         """Whether every user always wants more, so that throughput shows the scheduler and not the demand."""
         return workloads.of(self.cell).saturated and not self.paused_classes()
@@ -275,14 +310,16 @@ class Measures:
             chosen &= (requests['rtt_ms'] <= np.median(requests['rtt_ms'])) == near
         return self._of(requests, chosen)
 
-    def _page_sample(self, name=None):
-        """Page loads that began in the interval, of class `name` or all."""
+    def _page_sample(self, name=None, http3=False):
+        """Page loads that began in the interval, of class `name` or all; `http3`: of those who speak it alone."""
         pages = self.cell.pages
         if pages is None:
             raise StatsError('this workload has no pages')
         chosen = self._begun(pages) & (pages['outcome'] != 'error')
         if name is not None:
             chosen &= pages['class'] == name
+        if http3:
+            chosen &= np.isin(pages['user'], list(self.cell.http3))
         return self._of(pages, chosen)
 
     def failed_share(self):

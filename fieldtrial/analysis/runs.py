@@ -103,6 +103,7 @@ class Cell(Stat):
     sizes: dict
     phases: list
     direct: dict            # {user: class} of those who bypass Squid
+    http3: dict             # {user: class} of those who speak HTTP/3 where QUIC is let through
     tunnels: dict           # counts: opened, failed, lost before their time
     link: dict
     squid: dict
@@ -163,6 +164,7 @@ def read_cell(directory):
     """The Cell in `directory`. TrialError if something needed is missing or wrong."""
     stat, meta = Stat.read(directory / STAT), typed.read(directory / 'meta.json')
     direct = {user: stat.users[user] for user in meta.get('direct') or () if user in stat.users}
+    http3 = {user: stat.users[user] for user in meta.get('http3') or () if user in stat.users}
     users = {user: name for user, name in stat.users.items() if user not in direct}
 
     def table(name):
@@ -171,7 +173,7 @@ def read_cell(directory):
         return found if found and len(next(iter(found.values()))) else None
 
     return Cell(
-        **vars(stat) | {'users': users}, direct=direct, path=directory,
+        **vars(stat) | {'users': users}, direct=direct, http3=http3, path=directory,
         cut=max(stat.t_stop, meta.get('t_end') or stat.t_stop), sizes=(meta.get('spec') or {}).get('sizes') or {},
         phases=meta.get('phases') or [], tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'),
         squid=read_table(directory / 'squid.csv'), requests=_without(direct, read_table(directory / 'requests.csv')),

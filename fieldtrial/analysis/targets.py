@@ -14,6 +14,7 @@ from .workloads import WORKLOADS
 
 OURS, PAPER_ARM, STOCK, HTB, EDGE, OFF = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge', 'off'
 AUTO = 'msfrs-auto'
+STOCK_QUIC = 'stock-quic'
 DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay products is called deep
 
 
@@ -131,6 +132,14 @@ def beside_error(measures):
                               f'{percent(beside / fair)} beside ({wording.signed_percent(error)})')
 
 
+def due_error(measures):
+    """How far the users of a class who speak HTTP/3, or who do not, are from what their weights give them; the
+    farthest."""
+    shares = measures.due_shares()
+    farthest = max((share - 1 for share in shares.values()), key=abs)
+    return Figure(abs(farthest), f'{wording.due_shares(shares)} ({wording.signed_percent(farthest)})')
+
+
 def queue_p95(measures):
     """Delay in the ISP's queue that is not exceeded in 95 % of the time, ms."""
     value = measures.queue_p95_ms()
@@ -208,9 +217,10 @@ def worst_class(statistic, size=None):
     return measure
 
 
-def pages(name):
-    """Figure of two arms: mean of the page loads of one class."""
-    return lambda ours, other: _relative(_mean, *(side.page_sample(name(side.cell.weights)) for side in (ours, other)))
+def pages(name, http3=False):
+    """Figure of two arms: mean of the page loads of one class; `http3`: of those who speak it alone."""
+    return lambda ours, other: _relative(_mean, *(side.page_sample(name(side.cell.weights), http3)
+                                                  for side in (ours, other)))
 
 
 def of_both(value, form):
@@ -227,6 +237,12 @@ def alike(value, form):
         apart = mine / theirs - 1
         return Figure(abs(apart), f'{wording.signed_percent(apart)} ({form(mine)} / {form(theirs)})')
     return measure
+
+
+def taken_from_others(ours, other):
+    """Figure of two arms: how much less of the link others than the flooded user have, as a share of C."""
+    mine, theirs = ours.others_share(), other.others_share()
+    return Figure(theirs - mine, f'{percent(theirs - mine)} ({percent(mine)} / {percent(theirs)})')
 
 
 def first_class(weights):
@@ -278,6 +294,7 @@ TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched,
 FEW = 'Few users'
 SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
 BESIDE, WANDERS = 'Traffic beside Squid', 'A rate that wanders'
+QUIC = 'HTTP/3 beside TCP'
 PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
 
 _LOADS = _with('load', 0.85, 0.95, form=lambda load: f'load {load:g}')
@@ -292,6 +309,16 @@ _SATURATED = tuple((f'{rate_words}, {buffer_words}', lambda cell, a=is_rate, b=i
                    for buffer_words, is_buffer in _buffers(1.5, 10.0))
 _IDLE = (('20 idle tunnels a user', lambda cell: cell.parameters.get('idle') == 20),
          ('no idle tunnels', lambda cell: cell.parameters.get('idle') == 0))
+def _flooded(cell):
+    return bool(cell.parameters.get('flood'))
+
+
+def _calm(cell):
+    return not _flooded(cell)
+
+
+_CALM = (('HTTP/3 beside TCP', _calm),)
+_FLOOD = (('a flood of twice the link', lambda cell: cell.parameters.get('flood') == 2),)
 _LOAD_95 = _with('load', 0.95, form=lambda load: f'load {load:g}')
 _TUNNEL_RATIOS = (*_RATES, *_UNEQUAL, *((f'servers at {rtt:g} ms', lambda cell, rtt=rtt: set(cell.rtts_ms) == {rtt})
                                        for rtt in (2.0, 200.0)))
@@ -357,6 +384,16 @@ def _few_and_bypass():
                  "The ratio of the classes' throughput through Squid", settings=ways)
 
 
+def _http3_beside_tcp():
+    """Users of HTTP/3 beside users of TCP: QUIC rejected, so that all is in Squid, against QUIC past a stock Squid."""
+    yield Target(QUIC, 'shares of users, QUIC rejected', ('quic-backlogged',), due_error, WITHIN, 0.05,
+                 'What the users of a class had of what is due to them', settings=_CALM, only=_calm)
+    yield Target(QUIC, '{first}, users of HTTP/3, QUIC rejected', ('quic-pages',), pages(first_class, http3=True),
+                 AT_MOST, 0.70, 'The mean page load of users of HTTP/3 in {first}', against=STOCK_QUIC, settings=_CALM)
+    yield Target(QUIC, 'what a flood takes from others, QUIC rejected', ('quic-backlogged',), taken_from_others, AT_MOST,
+                 0.02, 'What a flood took from others, of the link', against=STOCK_QUIC, settings=_FLOOD, only=_flooded)
+
+
 def _after_disturbances():
     for label in DISTURBANCES.values():
         yield Target(DISTURBED, f'all occurrences together: {label}', ('disturbed',), pooled_error(label), WITHIN, 0.03,
@@ -393,6 +430,7 @@ TARGETS = (
     *_over_tunnels(),
     *_traced(),
     *_few_and_bypass(),
+    *_http3_beside_tcp(),
     *_after_disturbances(),
     *_off_is_stock(),
     Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, WITHIN, 0.02,

@@ -9,6 +9,7 @@ from .stats import StatsError
 
 ARMS = {
     'stock': 'stock Squid',
+    'stock-quic': 'QUIC past stock',
     'off': 'msfrs off',
     'stock-pools': 'delay pools',
     'stock-htb': 'HTB behind Squid',
@@ -102,6 +103,12 @@ def plain(values):
     return ':'.join(f'{value:g}' for value in values.values())
 
 
+def due_shares(values):
+    """{(class, whether HTTP/3): share of what is due} -> 'HTTP/3 0.98:1.02:1.00 | TCP 1.01:0.99:1.00'."""
+    return ' | '.join(f'{way} ' + ':'.join(f'{value:.2f}' for (_, http3), value in values.items() if http3 == wanted)
+                      for way, wanted in (('HTTP/3', True), ('TCP', False)))
+
+
 def users(cell):
     """'4+4+4 users', in the order of the classes."""
     return '+'.join(str(cell.users_of(name)) for name in cell.weights) + ' users'
@@ -127,6 +134,10 @@ def setting(cell):
         words.append(f"{parameters['downloads']:g} {'download' if parameters['downloads'] == 1 else 'downloads'} each")
     if cell.direct:
         words.append(f"{len(cell.direct)} by {'QUIC' if parameters.get('quic') else 'TCP'} past it")
+    if 'tcp' in parameters:
+        words.append(f"{parameters['tcp']:g} of {parameters['inflight']:g} by TCP all the same")
+    if parameters.get('flood'):
+        words.append(f"{parameters['flood']:g} C of UDP beside")
     if parameters.get('only'):
         words.append(f"{parameters['only']} alone")
     if parameters.get('repeat', 1) > 1:

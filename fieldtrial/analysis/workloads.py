@@ -22,6 +22,8 @@ WORKLOADS = {
     'disturbed': Workload('Disturbed', saturated=True, shared=True),
     'few': Workload('Few users', saturated=True, queue=True),
     'bypass': Workload('Half bypass Squid', saturated=True, shared=True, queue=True),
+    'quic-backlogged': Workload('Backlogged, HTTP/3 beside TCP', saturated=True, latency=True, queue=True),
+    'quic-pages': Workload('Page loads, HTTP/3 beside TCP', queue=True),
     'backlogged': Workload('Backlogged', saturated=True, latency=True, queue=True),
     'unequal': Workload('Unequal users', saturated=True, latency=True),
     'phases': Workload('Class phases', saturated=True),

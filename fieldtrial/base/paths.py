@@ -5,6 +5,8 @@ import pathlib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 #: What `./check` and `./trial` install: the delay line, msfrs-edge, Squid.
 PROGRAMS = ROOT / 'build/install/sbin'
+#: What `scripts/install-packages` takes from PyPI, where Debian has not.
+MODULES = ROOT / 'build/python'
 #: Where ./trial builds what is not installed, and where a developer does.
 BUILDS = ('build/obj-trial', 'build/obj')
 

@@ -62,7 +62,8 @@ async def _run(spec):
     run = running.Run(drawn, clients, recorder, loop, t0)
     meta = {'spec': spec.said(), 't0_monotonic': t0, 't0_unix': time.time() + t0 - loop.time(),
             'offered': offered, 'phases': [dataclasses.asdict(phase) for phase in spec.model.phases(spec)],
-            'direct': [user.name for user in spec.model.direct(spec.users)]}
+            'direct': [user.name for user in spec.model.direct(spec.users)],
+            'http3': [user.name for user in spec.model.quic_users(spec.users)]}
     try:
         meta['stopped'] = await _until_done(run)
         meta['t_end'] = run.now()
@@ -120,7 +121,8 @@ def _totals(run):
     return {'requests': dict(run.records.outcomes), 'pages': dict(run.records.pages),
             'payload_bytes': dict(run.records.by_class()), 'most_in_flight': run.most_in_flight,
             'errors': dict(run.errors), 'cpu_s': round(used.ru_utime + used.ru_stime, 3),
-            'memory_kb': used.ru_maxrss, 'tunnels': dict(run.tunnels)}
+            'memory_kb': used.ru_maxrss, 'tunnels': dict(run.tunnels),
+            'quic': dict(run.quic)}
 
 
 def _write_meta(directory, meta):

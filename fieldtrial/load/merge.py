@@ -12,7 +12,8 @@ import numpy
 EVENTS, ENDED = ('requests.csv', 'pages.csv'), 't_end'
 SAMPLES, META = 'bytes.csv', 'meta.json'
 #: Of meta.json: counted by name, and counted.
-COUNTS, SUMS = ('requests', 'pages', 'payload_bytes', 'errors', 'tunnels'), ('most_in_flight', 'cpu_s', 'memory_kb')
+COUNTS = 'requests', 'pages', 'payload_bytes', 'errors', 'tunnels', 'quic'
+SUMS = 'most_in_flight', 'cpu_s', 'memory_kb'
 
 
 def merge(parts, out):

@@ -24,6 +24,7 @@ class Arm:
     scheduled: bool = False             #: whether it has a window to record
     finds: bool = False                 #: whether it looks for the rate of the link
     patched: bool = False               #: whether it needs the patched Squid all the same
+    quic: bool = False                  #: whether users of HTTP/3 have it, past Squid; else it is rejected
     prepare: Callable = lambda world: ()     #: done to the world before Squid starts; the Daemons that it takes
     qdisc: Callable = None              #: of shaping, which a kernel may lack
     stand_in: str = None                #: the arm that is run where it does
@@ -50,6 +51,7 @@ def _told(world):
 
 ARMS = {arm.name: arm for arm in (
     Arm('stock', 'Squid as it comes', squidconf.stock),
+    Arm('stock-quic', 'Squid as it comes, and QUIC past it', squidconf.stock, quic=True),
     Arm('off', 'the patched Squid, with msfrs off', squidconf.stock, patched=True),
     Arm('stock-pools', 'Squid with a delay pool for each class', squidconf.pools),
     Arm('stock-htb', 'Squid, and HTB at 98 % of the link behind it', squidconf.stock,

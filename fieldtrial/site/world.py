@@ -68,11 +68,13 @@ class World(Scenario):
     port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's path. deal:
     one of `groups`, who of the users goes where when the fabric has several hosts for them. least_bps: what the link
     carries for most of the time, where its rate wanders; by default rate_bps, which is then its mean. workers: of Squid.
+    quic: whether the gateway lets QUIC through.
     """
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
                  weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
-                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None, workers=1):
+                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None, workers=1,
+                 quic=True):
         super().__init__()
         self.rate_bps = rate_bps
         self.least_bps = least_bps or rate_bps
@@ -83,6 +85,7 @@ class World(Scenario):
         self.buffer_bdp = buffer_bdp
         self.tls = tls
         self.workers = workers
+        self._quic = quic
         self.buffer_bytes = round(buffer_bdp * shaping.bdp_bytes(rate_bps, buffer_rtt_ms or self.mean_rtt_ms))
         self._wanted = directory
         self._distance = distance
@@ -260,7 +263,7 @@ class World(Scenario):
     def intercept(self, *options):
         """Sends what the users send to ports 80 (and 443 with `tls`) to Squid, by the project's script. `options`
         replace the usual ones."""
-        usual = ('--intercept', '80,443' if self.tls else '80', '--quic', 'allow',
+        usual = ('--intercept', '80,443' if self.tls else '80', '--quic', 'allow' if self._quic else 'reject',
                  '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}')
         script = ROOT / 'conf/iptables/msfrs-iptables'
         self.gateway.run(script, 'up', '--config', 'none', '--inside', LAN, *(options or usual))

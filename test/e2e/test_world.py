@@ -19,7 +19,7 @@ from fieldtrial import cell, plan
 from fieldtrial.base.errors import TrialError
 from fieldtrial.base.paths import ROOT
 from fieldtrial.base.spec import CellSpec
-from fieldtrial.load import quic
+from fieldtrial.load import http3, quic
 from fieldtrial.site import (addresses, arms, delay, disturb, grid, link_trace, meters, netlink, netns, preflight,
                              squidconf)
 from fieldtrial.site.world import WAN, World
@@ -370,6 +370,26 @@ def test_half_of_the_users_bypass_squid(tmp_path, way):
     assert not seen & {address for user in users if user.name in meta['direct'] for address in user.addresses}
     served = sum(int(tables['bytes'][-1][user.name]) for user in users if user.name not in meta['direct'])
     assert 0 < served < 0.8 * int(tables['link'][-1]['sent_bytes'])
+
+
+@pytest.mark.parametrize('arm, way', [('stock-quic', 'h3'), ('msfrs', 'h2')])
+def test_users_of_http3_have_it_where_quic_is_let_through(tmp_path, arm, way):
+    """Past Squid; and where it is rejected, they are in Squid as all others."""
+    if http3.missing():
+        pytest.skip(http3.missing())
+    _, tables = run_cell(tmp_path, arm, 'quic-pages', think_s=0.5)
+    meta = json.loads((tmp_path / 'meta.json').read_text())
+    assert meta['http3'] == ['gold-2', 'silver-2', 'bronze-2'] and meta['errors'] == {}
+    came = [row for row in tables['requests'] if row['outcome'] == 'ok']
+    assert {row['outcome'] for row in tables['requests']} <= {'ok', 'unfinished'}
+    assert {row['scheme'] for row in came if row['user'] in meta['http3']} == {way}
+    assert {row['scheme'] for row in came if row['user'] not in meta['http3']} == {'h2'}
+    assert set(meta['quic']) == {{'h3': 'opened', 'h2': 'failed'}[way]}
+    seen = {line.split()[2] for line in (tmp_path / 'access.log').read_text().splitlines()}
+    users = addresses.users(['gold', 'silver', 'bronze'], (2, 2, 2))
+    for user in users:
+        if user.name in meta['http3']:
+            assert bool(seen & set(user.addresses)) == (way == 'h2'), user
 
 
 def test_what_goes_wrong_goes_wrong_and_is_right_again_afterwards():

@@ -50,10 +50,11 @@ def _steps(stop, step):
 
 def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds=60.0, warm_up=10.0, counts=(4, 4, 4),
               seed=1, pages=False, phases=None, beside_bps=None, less_bps=0.0, direct=(), served=None,
-              **parameters):
+              http3=(), more=1.0, longer=1.0, **parameters):
     """Writes one cell: `warm_up` s that are not measured and `seconds` that are. beside_bps: of a
     stream to the first user; less_bps: so much less it gets by requests. direct: users who bypass
-    Squid; served: share of C that the others have."""
+    Squid; served: share of C that the others have. http3: users who speak it, have so many times as
+    much as others, and wait so many times as long for a page."""
     directory.mkdir(parents=True)
     stop, users = warm_up + seconds, users_of(counts)
     chance = random.Random(f'{seed} {arm.name} {workload}')
@@ -61,7 +62,8 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
                interval=(warm_up, stop), parameters=parameters)
     phases = phases or [{'t_start': 0.0, 't_end': stop, 'classes': list(WEIGHTS), 'label': 'all'}]
     (directory / 'meta.json').write_text(json.dumps({
-        't_end': stop, 'phases': phases, 'spec': {'sizes': {'max': 2_000_000}}, 'direct': list(direct)}))
+        't_end': stop, 'phases': phases, 'spec': {'sizes': {'max': 2_000_000}}, 'direct': list(direct),
+        'http3': list(http3)}))
     _write_link(directory, arm, rate_bps, stop)
     write_csv(directory / 'squid.csv', ('t', 'cpu_s', 'rss_kb'),
               [(t, t * arm.utilisation * rate_bps / 8 * GOODPUT * arm.cpu_per_gb / 1e9, 40_000 + 50 * t)
@@ -69,13 +71,13 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
     if arm.window:
         write_csv(directory / 'window.csv', ('t', 'w', 'wplus', 'u'),
                   [(t, 6 + chance.randint(-1, 1), 6 + (t > stop / 2), arm.utilisation) for t in _steps(stop, 5.0)])
-    _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served)
+    _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served, dict.fromkeys(http3, more))
     if beside_bps is not None:
         write_csv(directory / 'cbr1-received.csv', ('t', 'packets', 'bytes', 'lost', 'delay_mean_ms'),
                   [(t, 1, beside_bps / 8, 0, '') for t in _steps(stop - 1, 1)])
-    _write_requests(directory, arm, users, stop, chance)
+    _write_requests(directory, arm, users, stop, chance, http3)
     if pages:
-        _write_pages(directory, arm, users, stop, chance)
+        _write_pages(directory, arm, users, stop, chance, dict.fromkeys(http3, longer))
 
 
 def write_stat(directory, arm, workload, *, rate_bps, buffer_bdp, users, seed, interval, parameters):
@@ -99,14 +101,14 @@ def _write_link(directory, arm, rate_bps, stop):
     write_csv(directory / 'link.csv', ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'), rows)
 
 
-def _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served):
+def _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served, more):
     total, rows = dict.fromkeys(users, 0.0), []
     step = 0.5
     for t in _steps(stop, step):
         rows.append((t, *(round(amount, 1) for amount in total.values())))
         phase = next((phase for phase in phases if phase['t_start'] <= t < phase['t_end']), phases[-1])
         active = [user for user, name in users.items() if name in phase['classes'] and user not in direct]
-        weight = {user: arm.shares[users[user]] for user in active}
+        weight = {user: arm.shares[users[user]] * more.get(user, 1.0) for user in active}
         share = GOODPUT * arm.utilisation if served is None else served
         for user in active:
             total[user] += share * rate_bps / 8 * step * weight[user] / sum(weight.values())
@@ -120,7 +122,7 @@ def _latency(chance, mean, shape=0.8):
     return chance.lognormvariate(math.log(mean) - shape ** 2 / 2, shape)
 
 
-def _write_requests(directory, arm, users, stop, chance):
+def _write_requests(directory, arm, users, stop, chance, http3):
     rows = []
     for user, name in users.items():
         t = 0.0
@@ -130,7 +132,8 @@ def _write_requests(directory, arm, users, stop, chance):
             end = min(t + length, stop)
             outcome = 'ok' if t + length <= stop else 'unfinished'
             rows.append((t, t + (end - t) / 2, end, user, name, f's{rtt}', rtt, size,
-                         size if outcome == 'ok' else size // 2, 200, outcome, '', 'object', 'http'))
+                         size if outcome == 'ok' else size // 2, 200, outcome, '', 'object',
+                         'h3' if user in http3 else 'http'))
             t += length
     rows.sort(key=lambda row: row[2])
     write_csv(directory / 'requests.csv', (
@@ -138,12 +141,12 @@ def _write_requests(directory, arm, users, stop, chance):
         'page', 'kind', 'scheme'), rows)
 
 
-def _write_pages(directory, arm, users, stop, chance):
+def _write_pages(directory, arm, users, stop, chance, longer):
     rows = []
     for user, name in users.items():
         t = chance.uniform(0, 5)
         while t < stop:
-            length = _latency(chance, arm.page_s[name], 0.4)
+            length = _latency(chance, arm.page_s[name] * longer.get(user, 1.0), 0.4)
             done = t + length <= stop
             rows.append((t, min(t + length, stop), user, name, 12, 300_000, int(done), f'{user}-{t:.0f}',
                          'ok' if done else 'unfinished'))

@@ -97,7 +97,8 @@ def written(directory, rows=(), samples=(), users=('a',), **meta):
     (directory / 'pages.csv').write_text('t_start,t_end,user\n')
     (directory / 'bytes.csv').write_text(','.join(['t', *users]) + '\n' + ''.join(f'{row}\n' for row in samples))
     found = {'spec': {'seed': 1}, 'requests': {'ok': 1}, 'pages': {}, 'payload_bytes': {}, 'errors': {},
-             'tunnels': {'opened': 2}, 'most_in_flight': 1, 'cpu_s': 0.5, 'memory_kb': 10, 'stopped': None, 't_end': 1.0} | meta
+             'tunnels': {'opened': 2}, 'quic': {'failed': 1}, 'most_in_flight': 1, 'cpu_s': 0.5, 'memory_kb': 10,
+             'stopped': None, 't_end': 1.0} | meta
     (directory / 'meta.json').write_text(json.dumps(found))
     return directory
 
@@ -116,7 +117,7 @@ def test_parts_become_one_set_of_records(tmp_path):
                                                     '1.2,200,100,7\n')
     meta = json.loads((tmp_path / 'meta.json').read_text())
     assert meta == {'spec': {'seed': 1}, 'requests': {'ok': 3, 'error': 1}, 'pages': {}, 'errors': {'x': 1},
-                    'tunnels': {'opened': 4},
+                    'tunnels': {'opened': 4}, 'quic': {'failed': 2},
                     'payload_bytes': {'gold': 205, 'bronze': 0}, 'most_in_flight': 2, 'cpu_s': 1.0, 'memory_kb': 20,
                     'stopped': 'SIGTERM', 't_end': 2.5}
 

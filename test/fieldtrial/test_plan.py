@@ -12,7 +12,7 @@ from fieldtrial.analysis import targets
 from fieldtrial.base import disturbance
 from fieldtrial.base.errors import TrialError
 from fieldtrial.base.spec import Condition
-from fieldtrial.load import quic, workloads
+from fieldtrial.load import http3, quic, workloads
 
 
 def chosen(*argv):
@@ -40,6 +40,8 @@ def test_full_run_has_what_the_targets_need():
     assert {condition.parameters.get('idle', 20) for condition in plan.full()
             if condition.workload == 'https-pages'} == {0, 20}
     assert {condition.rtts_ms[0] for condition in plan.full() if condition.rtts_ms} == {2.0, 200.0}
+    for key in (('quic-backlogged', 2e6, 1.5), ('quic-pages', 2e6, 4)):
+        assert {'stock-quic', 'msfrs'} <= found[key]
     assert {'unequal', 'phases', 'cbr', 'open', 'excess'} <= {workload for workload, _, _ in found}
     assert {condition.parameters['share'] for condition in plan.full() if condition.workload == 'cbr'} == {.2, .4, .6}
     assert {condition.parameters['load'] for condition in plan.full() if condition.workload == 'open'} == {.85, .95}
@@ -108,6 +110,21 @@ def test_without_the_programs_quic_is_left_out(monkeypatch, capsys):
     monkeypatch.setattr(quic.shutil, 'which', lambda name, path=None: f'/x/{name}')
     assert cli.without_quic(conditions, 'namespaces') == conditions
     assert cli.without_quic(conditions, 'containers') == conditions[:1]
+
+
+def test_without_caddy_or_aioquic_http3_is_left_out(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(http3, 'MODULES', tmp_path)
+    monkeypatch.setattr(http3.importlib.util, 'find_spec', lambda name: None)
+    monkeypatch.setattr(http3.shutil, 'which', lambda name, path=None: f'/x/{name}')
+    conditions = plan.few() + plan.quic()
+    assert cli.without_quic(conditions, 'namespaces') == plan.few()
+    assert capsys.readouterr().out == ('users of HTTP/3 are left out: python3 has no module aioquic (Debian 13: '
+                                       'python3-aioquic, else PyPI)\n')
+    (tmp_path / 'aioquic').mkdir()
+    assert cli.without_quic(conditions, 'namespaces') == conditions
+    assert cli.without_quic(conditions, 'containers') == plan.few()
+    monkeypatch.setattr(http3.shutil, 'which', lambda name, path=None: None)
+    assert http3.missing() == 'caddy not found (Debian: caddy)'
 
 
 def test_a_kernel_without_a_qdisc_is_said_and_its_stand_in_runs(monkeypatch, capsys):
@@ -224,7 +241,7 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--rates', '0'], "argument --rates: '0': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
-     "argument --arms: 'fast' is unknown; there are stock, off, stock-pools, stock-htb, stock-htb-least, "
+     "argument --arms: 'fast' is unknown; there are stock, stock-quic, off, stock-pools, stock-htb, stock-htb-least, "
      "stock-fq_codel, stock-cake, stock-sqm, msfrs-paper, msfrs, msfrs-least, msfrs-auto, msfrs-edge, "
      "sjf, fifo, drr, msfq"),
     (['--users', '4.7,4,4'], "argument --users: '4.7,4,4': wanted are numbers of users, each 1 to 1000, with commas "

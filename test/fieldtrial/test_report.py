@@ -7,6 +7,7 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 import synthetic
 
@@ -110,6 +111,32 @@ def test_what_users_through_squid_have_beside_others_is_shown(tmp_path):
     assert set(ours.cell.direct) == {'gold-2', 'silver-2', 'bronze-2'}
     assert wording.condition(ours.cell) == (
         'Half bypass Squid: 2 Mbit/s, 3 by TCP past it, ISP buffer 1.5 BDP, 1+1+1 users, 60 s')
+
+
+def test_what_went_by_http3_is_shown_and_what_is_due_to_whom(tmp_path):
+    group, half = {}, ('gold-2', 'silver-2', 'bronze-2')
+    for arm, more in ((synthetic.Arm('stock-quic'), 2.0), (synthetic.OURS, 1.0)):
+        synthetic.make_cell(tmp_path / arm.name, arm, 'quic-backlogged', counts=(2, 2, 2), http3=half, more=more,
+                            inflight=4, tcp=1, flood=0.0)
+        group[arm.name] = measures_of(tmp_path / arm.name)
+    notes = list(table.notes(group))
+    assert 'answers that went by HTTP/3, to those who speak it: QUIC past stock 100.0 %, MSF-RS 100.0 %' in notes
+    assert ('had of what is due to them: QUIC past stock HTTP/3 0.78:1.56:3.11 | TCP 0.39:0.78:1.56, MSF-RS '
+            'HTTP/3 1.00:1.00:1.00 | TCP 1.00:1.00:1.00') in notes
+    assert wording.condition(group['msfrs'].cell) == (
+        'Backlogged, HTTP/3 beside TCP: 2 Mbit/s, 1 of 4 by TCP all the same, ISP buffer 1.5 BDP, 2+2+2 users, 60 s')
+
+
+def test_what_had_no_answer_went_by_nothing(tmp_path):
+    """It is in the table as it was asked for, and may have been meant for TCP in the end."""
+    synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'quic-backlogged', counts=(2, 2, 2), http3=('gold-2',),
+                        inflight=4, tcp=1, flood=0.0)
+    measures = measures_of(tmp_path / 'cell')
+    requests = measures.cell.requests
+    own = np.flatnonzero(requests['user'] == 'gold-2')
+    requests['scheme'][own[::2]] = 'h2'
+    requests['t_first_byte'][own[1::2]] = np.nan
+    assert measures.http3_share() == 0.0
 
 
 def test_ten_seconds_are_shown_beside_the_whole(cell):

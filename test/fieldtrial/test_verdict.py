@@ -228,6 +228,52 @@ def test_weights_hold_among_those_whom_squid_serves(tmp_path):
     assert row(judgement, 'throughput ratio of the users through Squid', 'half by TCP').outcome == verdict.UNMEASURED
 
 
+HTTP3 = 'gold-2', 'silver-2', 'bronze-2'
+
+
+@pytest.mark.parametrize('more, outcome, words', [
+    (1.0, verdict.REACHED, 'HTTP/3 1.00:1.00:1.00 | TCP 1.00:1.00:1.00 (0.0 %)'),
+    (1.06, verdict.REACHED, 'HTTP/3 1.04:1.04:1.04 | TCP 0.99:0.99:0.99 (+4.4 %)'),
+    (1.08, verdict.MISSED, 'HTTP/3 1.06:1.06:1.06 | TCP 0.98:0.98:0.98 (+5.9 %)')])
+def test_users_of_http3_and_of_tcp_have_what_is_due(tmp_path, more, outcome, words):
+    judgement = judged(tmp_path, synthetic.Arm('msfrs', shares=(4, 2, 1)), workload='quic-backlogged',
+                       http3=HTTP3, more=more, inflight=4, tcp=1, flood=0.0)
+    found = row(judgement, 'shares of users, QUIC rejected')
+    assert (found.outcome, found.measured, found.wanted) == (outcome, words, 'within 5 %')
+
+
+def test_classes_that_are_wrong_are_wrong_whatever_they_speak(tmp_path):
+    judgement = judged(tmp_path, synthetic.Arm('msfrs', shares=(6, 2, 1)), workload='quic-backlogged', counts=(2, 2, 2),
+                       http3=HTTP3, inflight=4, tcp=1, flood=0.0)
+    assert row(judgement, 'shares of users, QUIC rejected').measured == (
+        'HTTP/3 1.17:0.78:0.78 | TCP 1.17:0.78:0.78 (-22.2 %)')
+
+
+@pytest.mark.parametrize('served, outcome', [(0.21, verdict.REACHED), (0.2, verdict.MISSED)])
+def test_a_flood_is_judged_by_what_it_takes_from_others(tmp_path, served, outcome):
+    for arm, share in ((synthetic.Arm('stock-quic'), 0.2), (synthetic.Arm('msfrs', shares=(4, 2, 1)), served)):
+        synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'quic-backlogged', counts=(2, 2, 2), http3=HTTP3,
+                            served=share, beside_bps=4e6, inflight=4, tcp=1, flood=2.0)
+    judgement = verdict.judge(groups_of(tmp_path / 'run'))
+    found = row(judgement, 'what a flood takes from others, QUIC rejected')
+    # All but one user of gold have 5 of 6 parts in the stock arm, and 10 of 14 in the other.
+    mine, theirs = served * 1000 / 14, 1000 / 60
+    assert (found.outcome, found.wanted) == (outcome, 'at most 2 %')
+    assert found.measured == f'{theirs - mine:.1f} % ({mine:.1f} % / {theirs:.1f} %)'
+    assert row(judgement, 'shares of users, QUIC rejected').sentence == 'Not measured: this run has no such cell.'
+
+
+@pytest.mark.parametrize('longer, outcome', [(1.0, verdict.REACHED), (1.6, verdict.MISSED)])
+def test_pages_of_those_who_speak_http3_are_judged(tmp_path, longer, outcome):
+    """Whatever those of others take: QUIC past a stock Squid is slow for these alone."""
+    stock, ours = synthetic.Arm('stock-quic', page_s=(8, 8, 8)), synthetic.Arm('msfrs', page_s=(4, 4, 4))
+    for arm, times in ((stock, 1.0), (ours, longer)):
+        synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'quic-pages', pages=True, counts=(2, 2, 2), seconds=2000.0,
+                            http3=HTTP3, longer=times)
+    found = row(verdict.judge(groups_of(tmp_path / 'run')), 'gold, users of HTTP/3, QUIC rejected')
+    assert (found.outcome, found.wanted) == (outcome, 'at most 70 %')
+
+
 @pytest.mark.parametrize('shares, outcome', [((4.1, 2, 1), verdict.REACHED), ((4.2, 2, 1), verdict.MISSED)])
 def test_few_users_are_judged(tmp_path, shares, outcome):
     judgement = judged(tmp_path, synthetic.Arm('msfrs', shares=shares), workload='few', counts=(1, 1, 1), downloads=2)

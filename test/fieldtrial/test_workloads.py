@@ -28,7 +28,7 @@ def sequence(outcome, user):
 
 def test_every_workload_is_complete():
     assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'bypass',
-                                 'backlogged', 'unequal', 'phases', 'pages', 'open', 'cbr', 'excess', 'url-list']
+                                 'quic-backlogged', 'quic-pages', 'backlogged', 'unequal', 'phases', 'pages', 'open', 'cbr', 'excess', 'url-list']
     for name in workloads.names():
         workload = workloads.get(name)
         assert workload.name == name and workload.summary
@@ -290,6 +290,45 @@ def test_by_quic_the_load_generator_leaves_them_to_others(tmp_path):
     assert [(user.name, server.name) for user, server in workload.quic_downloads(spec.users, spec.servers)] == [
         ('gold-2', 's01.test'), ('gold-4', 's01.test'), ('silver-2', 's02.test'), ('bronze-2', 's02.test')]
     assert workloads.get('bypass')().quic_downloads(spec.users, spec.servers) == ()
+
+
+def schemes(outcome):
+    """{user: {scheme: requests}}."""
+    found = {}
+    for row in outcome.requests:
+        found.setdefault(row['user'], collections.Counter())[row['scheme']] += 1
+    return found
+
+
+def test_every_second_user_of_a_class_speaks_http3(tmp_path):
+    outcome = Outcome(tmp_path, workload='quic-backlogged', counts=(4, 2, 1))
+    speak = {user.name for user in outcome.spec.model.quic_users(outcome.spec.users)}
+    assert speak == {'gold-2', 'gold-4', 'silver-2'}
+    assert schemes(outcome) == {user.name: {'h3': 300, 'h2': 100} if user.name in speak else {'h2': 400}
+                                for user in outcome.spec.users}
+    assert outcome.clients.most == {user.name: 4 for user in outcome.spec.users}
+    assert workloads.get('https-backlogged')().quic_users(outcome.spec.users) == ()
+
+
+def test_as_much_over_tcp_as_is_asked_for_and_a_flood(tmp_path):
+    outcome = Outcome(tmp_path, workload='quic-backlogged', parameters={'tcp': 0, 'inflight': 2})
+    assert schemes(outcome)['gold-2'] == {'h3': 200}
+    assert outcome.spec.model.beside(2e6, 20.0) == ()
+    stream, = workloads.get('quic-backlogged')({'flood': 2}).beside(2e6, 20.0)
+    assert (stream.rate_bps, stream.bursts, stream.receiver) == (4e6, ((0.0, 20.0),), 0)
+
+
+def test_pages_over_http3_are_those_over_tunnels(tmp_path):
+    outcomes = {}
+    for name in ('quic-pages', 'https-pages'):
+        (tmp_path / name).mkdir()
+        outcomes[name] = Outcome(tmp_path / name, workload=name, duration_s=200, drain_s=50)
+    ours, plain = outcomes.values()
+    assert {user: set(of) for user, of in schemes(ours).items()} == {
+        f'{name}-{number}': {way} for name in ('gold', 'silver', 'bronze') for number, way in ((1, 'h2'), (2, 'h3'))}
+    assert [(row['page'], row['t_start']) for row in ours.pages] == [
+        (row['page'], row['t_start']) for row in plain.pages] != []
+    assert ours.clients.tunnels.idle == []
 
 
 def test_disturbed_says_in_its_phases_what_is_judged(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from fieldtrial.analysis import wording
 from fieldtrial.site import (addresses, arms, delay, lan, meters, msfrs_edge, netns, preflight, processes, shaping,
                              squidconf)
-from fieldtrial.site.world import DEFAULT_RTTS
+from fieldtrial.site.world import DEFAULT_RTTS, World
 
 V4 = ipaddress.ip_network('198.18.0.0/15')
 V6 = ipaddress.ip_network('2001:2::/48')
@@ -117,6 +117,16 @@ def test_the_unfair_arm_is_msfrs_but_for_its_order(world):
         squidconf.msfrs(world) + 'msfrs_arbiter msf order=remaining ahead=inf\n')
 
 
+@pytest.mark.parametrize('quic, word', [(True, 'allow'), (False, 'reject')])
+def test_the_gateway_is_told_what_becomes_of_quic(quic, word):
+    made = World(rate_bps=2e6, quic=quic)
+    made.gateway, made._lasting = Recorder(), False
+    made.intercept()
+    line, = made.gateway.lines
+    assert f' --intercept 80 --quic {word} ' in line
+    assert [arm.name for arm in arms.ARMS.values() if arm.quic] == ['stock-quic']
+
+
 class Recorder:
     """A host that writes down what it is told to run."""
 
@@ -127,7 +137,7 @@ class Recorder:
         self.lines, self._refuse, self._lacking = [], refuse, set(lacking)
 
     def run(self, *argv, check=True):
-        self.batch([' '.join(argv)])
+        self.batch([' '.join(map(str, argv))])
 
     def batch(self, lines, *_):
         if self._refuse or any(self._lacking & set(line.split()) for line in lines):

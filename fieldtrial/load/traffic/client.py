@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """HTTP/1 for many users in one process: each has source addresses and kept-open connections of its own. HTTP/2 is in
-http2.
+http2, HTTP/3 in http3.
 
 Requests are plain (origin form, no proxy): the gateway intercepts them. Bodies are read in pieces and dropped. Never
 more than one request waits on a connection, and a user's connections are not limited here: the workload says how many
@@ -56,9 +56,15 @@ class Clients:
         self._tls = ssl.create_default_context(cafile=spec.tls_ca) if spec.tls_share else None
         #: http2.Tunnels; None where the workload has none.
         self.tunnels = http2.Tunnels(spec, self._road) if spec.model.tunnels() else None
+        #: http3.Connections; None where nobody speaks HTTP/3.
+        self.quic = self._http3() if spec.model.quic_users(spec.users) else None
         for user in spec.users:
             if not self.reachable(user):
                 raise TrialError(f'user {user.name}: no server has an address of the family of {user.addresses}')
+
+    def _http3(self):
+        from . import http3     # here, because what it imports is not everywhere
+        return http3.Connections(self._spec, self._road, self.tunnels)
 
     def reachable(self, user):
         """The servers that share an address family with the user."""
@@ -72,8 +78,8 @@ class Clients:
 
     def get(self, user, server, path, via):
         """The request, one of run.WAYS, as a context manager of aiohttp: entering it waits for the response's header."""
-        if via == 'h2':
-            return self.tunnels.get(user, server, path)
+        if via in ('h2', 'h3'):
+            return (self.tunnels if via == 'h2' else self.quic).get(user, server, path)
         source, _ = self._road(user, server)
         session = self._sessions.get((user.name, source))
         if session is None:
@@ -93,7 +99,7 @@ class Clients:
 
     async def close(self):
         """Closes every connection."""
-        if self.tunnels:
-            await self.tunnels.close()
+        for kept in filter(None, (self.quic, self.tunnels)):
+            await kept.close()
         for session in self._sessions.values():
             await session.close()

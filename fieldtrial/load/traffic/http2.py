@@ -43,6 +43,8 @@ class Tunnel(asyncio.Protocol):
     """A connection to one server, made by `loop.create_connection`. `ended` is called once, when it no longer takes
     requests before `close` was called."""
 
+    way = 'h2'
+
     def __init__(self, authority, ended=lambda: None):
         self._authority, self._ended = authority, ended
         self._h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding='utf-8'))
@@ -185,6 +187,11 @@ class Exchange:
         # What its tunnel calls: the header came, a piece of the body came.
         self.began = self.arrived = self._news.put_nowait
 
+    @property
+    def via(self):
+        """How it goes, once entered: one of run.WAYS."""
+        return self._tunnel.way
+
     async def __aenter__(self):
         self._tunnel = await self._tunnels.of(*self._whose)
         self._stream = await self._tunnel.request(self, self._path)
@@ -242,16 +249,18 @@ class Tunnels:
         self._others.add(tunnel)
         return tunnel
 
+    def _authority(self, server):
+        return server.name if self._port == 443 else f'{server.name}:{self._port}'
+
     async def _connect(self, user, server):
         source, address = self._road(user, server)
-        authority = server.name if self._port == 443 else f'{server.name}:{self._port}'
 
         def lost():
             self.counts['lost'] += 1
         try:
             _, tunnel = await asyncio.get_running_loop().create_connection(
-                lambda: Tunnel(authority, lost), address, self._port, local_addr=(source, 0), ssl=self._tls,
-                server_hostname=server.name, ssl_handshake_timeout=HANDSHAKE_S)
+                lambda: Tunnel(self._authority(server), lost), address, self._port, local_addr=(source, 0),
+                ssl=self._tls, server_hostname=server.name, ssl_handshake_timeout=HANDSHAKE_S)
         except OSError:
             self.counts['failed'] += 1
             raise

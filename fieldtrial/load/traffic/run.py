@@ -13,9 +13,10 @@ MOST_IN_FLIGHT = 4_000
 #: otherwise a dead gateway would be asked thousands of times per second.
 PAUSE_AFTER_FAILURE_S = 1.0
 MOST_ERROR_TEXTS = 50
-#: How a request may go: HTTP/1, plain or over TLS, on connections of its own; HTTP/2 on the user's tunnel there; plain
-#: HTTP/1 to a port that is not intercepted.
-WAYS = ('http', 'https', 'h2', 'direct')
+#: How a request may go: HTTP/1, plain or over TLS, on connections of its own; HTTP/2 on the user's tunnel there; HTTP/3
+#: on the user's QUIC connection there, or as HTTP/2 where QUIC does not come through; plain HTTP/1 to a port that is
+#: not intercepted.
+WAYS = ('http', 'https', 'h2', 'h3', 'direct')
 
 
 class Run:
@@ -35,6 +36,11 @@ class Run:
     def tunnels(self):
         """Counts of tunnels: opened, failed and lost; empty where the workload has none."""
         return self._clients.tunnels.counts if self._clients.tunnels else {}
+
+    @property
+    def quic(self):
+        """The same of QUIC connections."""
+        return self._clients.quic.counts if self._clients.quic else {}
 
     def now(self):
         """Seconds since t0."""
@@ -85,6 +91,7 @@ class Run:
         async with self._clients.get(request.user, request.server, path, request.via) as response:
             request.t_first_byte = self.now()
             request.status = response.status
+            request.via = getattr(response, 'via', request.via)     # what it came to
             while piece := await response.content.readany():
                 self.records.received(request, len(piece))
         if request.status == 503:

@@ -73,6 +73,16 @@ class Phase:
     after: str = ''
 
 
+def every_second(users):
+    """Every second user of each class."""
+    found, seen = [], {}
+    for user in users:
+        seen[user.cls] = seen.get(user.cls, 0) + 1
+        if seen[user.cls] % 2 == 0:
+            found.append(user)
+    return tuple(found)
+
+
 class Workload:
     """Base of all workloads; an instance has its parameters checked."""
 
@@ -80,6 +90,7 @@ class Workload:
     summary = ''             #: one line
     parameters = ()          #: of Parameter
     via = None               #: how its requests go, see run.Run.fetch
+    http3 = False            #: whether every second user of each class speaks HTTP/3, where QUIC is let through
 
     def __init__(self, values=None):
         """values: {name: value}; what is missing takes its default. Raises TrialError."""
@@ -105,6 +116,10 @@ class Workload:
     def direct(self, _users):
         """Those of the users who bypass Squid."""
         return ()
+
+    def quic_users(self, users):
+        """Those of the users who speak HTTP/3."""
+        return every_second(users) if self.http3 else ()
 
     def quic_downloads(self, _users, _servers):
         """The (user, server) of each download by QUIC to run beside, past Squid."""

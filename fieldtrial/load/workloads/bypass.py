@@ -15,7 +15,7 @@ from ...site import grid
 from ..traffic import closed
 from ..traffic.offers import Offer
 from ..traffic.run import PAUSE_AFTER_FAILURE_S
-from ..traffic.workload import Parameter, Workload
+from ..traffic.workload import Parameter, Workload, every_second
 
 #: Bytes of a file that bypasses Squid: the largest that servers have. At 2 Mbit/s it lasts for eight minutes.
 BULK = grid.nearest(grid.HIGH)
@@ -33,12 +33,7 @@ class Bypass(Workload):
         Parameter('quic', 'yes/no', False, '', 'whether these use QUIC instead of TCP'))
 
     def direct(self, users):
-        found, seen = [], {}
-        for user in users:
-            seen[user.cls] = seen.get(user.cls, 0) + 1
-            if seen[user.cls] % 2 == 0:
-                found.append(user)
-        return tuple(found)
+        return every_second(users)
 
     def quic_downloads(self, users, servers):
         return self._downloads(users, lambda _user: servers) if self.values['quic'] else ()

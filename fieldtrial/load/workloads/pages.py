@@ -26,6 +26,10 @@ class Pages(Workload):
         Parameter('background', 'integer', 0, 'requests', 'requests in flight of every user beside its pages', low=0,
                   high=256))
 
+    def way(self, _run, _user):
+        """How the pages of a user come, see run.Run.fetch."""
+        return self.via
+
     async def run(self, run):
         async with asyncio.TaskGroup() as tasks:
             for user in run.spec.mine:
@@ -52,10 +56,10 @@ class Pages(Workload):
 
         async def connection():
             for offer in rest:      # shared: each connection takes the next object that nobody has asked for
-                requests.append(await run.fetch(user, offer, 'object', page, via=self.via))
+                requests.append(await run.fetch(user, offer, 'object', page, via=self.way(run, user)))
 
         try:
-            requests.append(await run.fetch(user, offers[0], 'document', page, via=self.via))
+            requests.append(await run.fetch(user, offers[0], 'document', page, via=self.way(run, user)))
             if requests[0].outcome == 'ok':
                 async with asyncio.TaskGroup() as tasks:
                     for _ in range(self.values['connections']):

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""HTTP/3 at the servers: Caddy beside nginx, which has TCP. It serves the same files by the same paths.
+
+Caddy takes the TCP port of its UDP port too, whatever it is told to speak, and 443 is nginx's. So it is at a port of
+its own, and what comes for UDP port 443 is sent there.
+"""
+import importlib.util
+import json
+import shutil
+
+from ..base.errors import TrialError
+from ..base.paths import MODULES
+from ..site.processes import listens
+
+PORT, OWN_PORT = 443, 4443
+PATH = '/usr/local/bin:/usr/bin:/bin'
+#: Whom it runs as, with no right but to its files.
+USER, GROUP = 'nobody', 'nogroup'
+OBJECT = {'path_regexp': {'name': 'object', 'pattern': '^/b/([0-9]+)/'}}
+
+
+def missing():
+    """In words, what this machine has not that HTTP/3 takes; empty if it has all."""
+    absent = [] if shutil.which('caddy', path=PATH) else ['caddy not found (Debian: caddy)']
+    if not (MODULES / 'aioquic').is_dir() and not importlib.util.find_spec('aioquic'):
+        absent.append('python3 has no module aioquic (Debian 13: python3-aioquic, else PyPI)')
+    return ' and '.join(absent)
+
+
+def configuration(directory, content):
+    """What Caddy is told, as JSON. directory: has its certificate and key. content: a file for each size."""
+    return {
+        'admin': {'disabled': True, 'config': {'persist': False}},
+        'logging': {'logs': {'default': {'level': 'WARN'}}},
+        'storage': {'module': 'file_system', 'root': f'{directory}/storage'},
+        'apps': {
+            'tls': {'certificates': {'load_files': [
+                {'certificate': f'{directory}/tls.crt', 'key': f'{directory}/tls.key'}]}},
+            'http': {'https_port': OWN_PORT, 'servers': {'origin': {
+                'listen': [f':{OWN_PORT}'], 'tls_connection_policies': [{}], 'automatic_https': {'disable': True},
+                'routes': [{'match': [OBJECT], 'handle': [
+                    {'handler': 'headers', 'response': {'set': {'Cache-Control': ['no-store']}}},
+                    {'handler': 'rewrite', 'uri': '/{http.regexp.object.1}'},
+                    {'handler': 'file_server', 'root': str(content)}]}]}}}}}
+
+
+def start_servers(world):
+    """One on each host of servers, with a started origin's files and certificate. Daemons of the world. Raises
+    TrialError."""
+    if missing():
+        raise TrialError(f'HTTP/3: {missing()}')
+    daemons = []
+    for host in world.farms:
+        origin, directory = world.directory / f'origin-{host.role}', world.directory / f'caddy-{host.role}'
+        host.run('install', '-d', '-o', USER, '-g', GROUP, '-m', '700', directory)
+        for name in ('tls.crt', 'tls.key'):
+            host.run('install', '-o', USER, '-g', GROUP, '-m', '400', origin / name, directory / name)
+        path = world.directory / f'caddy-{host.role}.json'
+        path.write_text(json.dumps(configuration(directory, origin / 'content'), indent=1) + '\n')
+        redirect(host)
+        daemon = world.start(host, [
+            'setpriv', '--reuid', USER, '--regid', GROUP, '--clear-groups', '--no-new-privs',
+            'env', f'HOME={directory}', shutil.which('caddy', path=PATH), 'run', '--config', str(path)],
+            f'caddy-{host.role}.log', command='caddy')
+        daemon.wait_until(lambda host=host: listens(host, OWN_PORT), f'listening on port {OWN_PORT}')
+        daemons.append(daemon)
+    return daemons
+
+
+def redirect(host):
+    """Sends what comes for QUIC's port to Caddy's."""
+    for iptables in ('iptables', 'ip6tables'):
+        host.run(iptables, '-t', 'nat', '-A', 'PREROUTING', '-p', 'udp', '--dport', str(PORT), '-j', 'REDIRECT',
+                 '--to-ports', str(OWN_PORT))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""HTTP/3 beside TCP: every second user of each class has a browser that speaks it, the others' speak HTTP/2.
+
+What they ask for is that of `https-backlogged` and `https-pages`. QUIC is forwarded by the gateway and never in Squid;
+where the gateway rejects it, these users have tunnels through Squid as all others do (`traffic/http3.py`). The figures
+are of all users, however their bytes came.
+"""
+import asyncio
+
+from ..traffic import closed
+from ..traffic.workload import CbrStream, Parameter
+from .backlogged import HttpsBacklogged
+from .pages import HttpsPages, Pages
+
+
+class QuicBacklogged(HttpsBacklogged):
+    """A closed loop of every user. Who speaks HTTP/3 has some requests over TCP all the same, as from servers that do
+    not speak it: both are to count as the same user's. With `flood` the first user, who speaks TCP, is sent UDP that
+    heeds nothing."""
+
+    name = 'quic-backlogged'
+    summary = 'saturated: every second user by HTTP/3 where QUIC is let through, the others over tunnels'
+    http3 = True
+    parameters = closed.PARAMETERS[:1] + (
+        Parameter('tcp', 'integer', 1, 'requests', 'of those that a user of HTTP/3 keeps in flight, over TCP all the '
+                  'same', low=0, high=256),
+        Parameter('flood', 'number', 0.0, '', 'UDP to the first user that heeds nothing, as a share of C', low=0.0,
+                  high=10.0))
+
+    def beside(self, rate_bps, duration_s):
+        flood = self.values['flood'] * rate_bps
+        return (CbrStream(flood, ((0.0, duration_s),), receiver=0),) if flood else ()
+
+    async def run(self, run):
+        speak = self.quic_users(run.spec.users)
+        ways = {True: lambda slot: 'h2' if slot < self.values['tcp'] else 'h3', False: lambda _slot: 'h2'}
+        async with asyncio.TaskGroup() as tasks:
+            for quic, via in ways.items():
+                users = [user for user in run.spec.mine if (user in speak) == quic]
+                tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(run.spec), via=via,
+                                             users=users))
+
+
+class QuicPages(HttpsPages):
+    """Page loads of every user, each page over one connection. Nobody keeps idle tunnels."""
+
+    name = 'quic-pages'
+    summary = 'page loads: every second user by HTTP/3 where QUIC is let through, the others over tunnels'
+    parameters = tuple(parameter for parameter in HttpsPages.parameters if parameter.name != 'idle')
+    http3 = True
+    run = Pages.run
+
+    def way(self, run, user):
+        return 'h3' if user in self.quic_users(run.spec.users) else 'h2'

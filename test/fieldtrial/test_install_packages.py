@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which packages a purpose has on which release of Debian."""
+import shutil
+import subprocess
+
+from fieldtrial.base.paths import ROOT
+
+#: Of releases that have been, and of those that will be for long: true on any machine.
+PACKAGES = '''\
+all: every
+all 8+: since
+all 8-: gone
+all 900-: pypi/wheel
+all 1000+: later
+other: another
+'''
+
+
+def test_bounds_of_releases(tmp_path):
+    shutil.copy(ROOT / 'scripts/install-packages', tmp_path)
+    (tmp_path / 'packages').write_text(PACKAGES)
+    listed = subprocess.run([tmp_path / 'install-packages', '--list', 'all'], capture_output=True, text=True,
+                            check=True).stdout.split()
+    assert listed in (['every', 'pypi/wheel', 'since'], ['every', 'since'])     # the latter where there is no number
