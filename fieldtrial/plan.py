@@ -168,7 +168,8 @@ def chosen(options):
         base = list(_combined(base, options))
     conditions = []
     for condition in base:
-        arms = tuple(arm for arm in ARMS if arm in (options.arms or condition.arms))
+        arms = tuple(name for name, arm in ARMS.items() if name in (options.arms or condition.arms)
+                     and not (options.gateways > 1 and arm.alone))
         for seed in options.seeds:
             changes = {'arms': arms, 'seed': seed}
             if options.users is not None:
@@ -177,7 +178,7 @@ def chosen(options):
                 changes['duration_s'] = options.seconds
                 changes['warmup_s'] = min(condition.warmup_s, options.seconds / 4)
             conditions.append(dataclasses.replace(condition, **changes))
-    return conditions
+    return [condition for condition in conditions if condition.arms]
 
 
 def _wanted(condition, options):

@@ -214,10 +214,12 @@ def test_cells_of_a_condition_differ_in_the_arm_only():
 
 
 def test_a_cell_survives_its_file(tmp_path):
-    asked = options.read(['--workloads', 'open', '--sizes', 'lognormal:9:1.5:100000', '--workers', '4'])
+    asked = options.read(['--workloads', 'open', '--sizes', 'lognormal:9:1.5:100000', '--workers', '4',
+                          '--gateways', '3'])
     spec = plan.cells_of(plan.chosen(asked), asked, tmp_path)[0]
     spec.store(tmp_path / 'cell.json')
-    assert type(spec).read(tmp_path / 'cell.json') == spec and spec.workers == 4
+    assert type(spec).read(tmp_path / 'cell.json') == spec
+    assert (spec.workers, spec.gateways) == (4, 3)
 
 
 @pytest.mark.parametrize('argv, words', [
@@ -241,6 +243,8 @@ def test_a_cell_survives_its_file(tmp_path):
      'fixed:BYTES; sizes are 64 to 128000000 bytes'),
     (['--lanes', '0'], "argument --lanes: '0': wanted is a whole number, 1 to 64"),
     (['--workers', '0'], "argument --workers: '0': wanted is a whole number, 1 to 32"),
+    (['--gateways', '8'], "argument --gateways: '8': wanted is a whole number, 1 to 7"),
+    (['--gateways', '2', '--arms', 'stock,stock-htb'], '--gateways 2: arm stock-htb is for one gateway'),
     (['--workers', '2', '--hosts', 'containers'],
      '--workers 2: only with --hosts namespaces, whose Squids have a directory each for the sockets of their workers'),
     (['--quick', '--plan-name', 'today'], '--quick is a plan of its own: leave --plan-name today out'),
@@ -284,6 +288,13 @@ def test_isp_edge_refuses_a_rate_that_changes(capsys):
         'trial: workload disturbed: the rate of --isp edge cannot be changed under way; leave that out with --set '
         'disturbed.rate_s=0, or take --isp tbf\n')
     assert cli.main(['--plan', '--workloads', 'disturbed', '--isp', 'edge', '--set', 'disturbed.rate_s=0']) == 0
+
+
+def test_several_gateways_run_the_arms_that_are_for_several():
+    few, many = (chosen('--workloads', 'backlogged,excess', '--gateways', count) for count in '12')
+    assert [condition.arms for condition in few] == [(*plan.ALL, *plan.UNFAIR, *plan.QUEUEING), ('msfrs', 'msfrs-edge')]
+    assert [condition.arms for condition in many] == [
+        tuple(arm for arm in few[0].arms if arm not in ('stock-pools', 'stock-htb')), ('msfrs',)]
 
 
 def test_a_cell_too_short_for_any_disturbance_is_refused(capsys):
