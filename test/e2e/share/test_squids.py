@@ -121,16 +121,17 @@ def test_what_the_users_of_one_gateway_leave_those_of_the_other_take(shared):
     assert utilisation > 0.9
 
 
-def test_the_store_is_killed_under_load_and_comes_back(shared):
+@pytest.mark.parametrize('how', (signal.SIGKILL, signal.SIGSTOP))
+def test_the_store_goes_under_load_and_comes_back(shared, how):
     load = shared.link.users.load(shared.world.users)
     time.sleep(WARM_UP)
-    os.kill(shared.store.pid, signal.SIGKILL)
+    os.kill(shared.store.pid, how)
     shared.wait_for('static')
     time.sleep(WARM_UP)
     got, utilisation = shared.measure(load, MEASURED)
     shared.assert_right(got)
     assert 0.9 < utilisation < 1.02
-    sharing.start_store(shared.world)
+    sharing.start_store(shared.world) if how == signal.SIGKILL else os.kill(shared.store.pid, signal.SIGCONT)
     assert shared.wait_for('together') < 3.0
     got, _ = shared.measure(load, MEASURED)
     shared.assert_right(got)
