@@ -22,18 +22,26 @@ from .base.spec import CellSpec, Stat
 from .load import generators, http3, quic, stream, workloads
 from .load.merge import write_csv
 from .load.spec import Spec
-from .site import arms, disturb, fabrics, link_trace, versions
+from .site import arms, disturb, fabrics, link_trace, sharing, versions
 from .site.meters import FoundMeter, LinkMeter, SquidMeter, WindowMeter, tcp_counters
 from .site.world import World
 
 
 #: What the world of a cell is told as the cell was.
-TOLD = ('rate_bps', 'buffer_bdp', 'buffer_rtt_ms', 'rtts_ms', 'weights', 'distance', 'delayline', 'isp', 'workers')
+TOLD = ('rate_bps', 'buffer_bdp', 'buffer_rtt_ms', 'rtts_ms', 'weights', 'distance', 'delayline', 'isp', 'workers',
+        'gateways')
 
 
 def world_of(spec, fabric, **more):
     """The World of a cell, out of the hosts of a fabric. more: for World, what a cell is not told."""
     return World(fabric=fabric, users=spec.counts, **{name: getattr(spec, name) for name in TOLD}, **more)
+
+
+def start_squids(world, arm, program, more=''):
+    """(Daemons of an arm's Squid at each gateway of a world, those by which they share the link, if they do). more:
+    lines of squid.conf."""
+    squids = [there.start_squid(arm.configuration(there) + more, program) for there in world.at_gateways()]
+    return squids, sharing.start(world) if arm.scheduled and len(squids) > 1 else []
 
 
 def program_of(spec):
@@ -59,8 +67,9 @@ def run(spec):
                      quic=arm.quic or not workload.http3, **more) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
-        tcp = {host: tcp_counters(host) for host in (world.gateway, *world.farms)}   # containers have a past
-        names = world.start_names()
+        tcp = {host: tcp_counters(host) for host in (*world.gateways, *world.farms)}   # containers have a past
+        places = world.at_gateways()
+        names = [there.start_names() for there in places]
         disturbances = workload.disturbances(spec.duration_s)
         origins = world.start_origin(stalling=any(each.kind == 'stall' for each in disturbances))
         downloads = workload.quic_downloads(world.users, world.servers)
@@ -69,12 +78,13 @@ def run(spec):
         if workload.quic_users(world.users):
             origins += http3.start_servers(world)
         behind = arm.prepare(world)
-        squid = world.start_squid(arm.configuration(world), program)
-        world.try_out()
+        squids, shares = start_squids(world, arm, program)
+        for there in places:
+            there.try_out()
         loads = generators.Generators(world, directory)
         t0 = time.monotonic() + loads.lead_s
         with contextlib.ExitStack() as stack:
-            meters = [LinkMeter(directory / 'link.csv', t0, world), SquidMeter(directory / 'squid.csv', t0, squid)]
+            meters = [LinkMeter(directory / 'link.csv', t0, world), SquidMeter(directory / 'squid.csv', t0, squids)]
             if arm.finds:
                 meters.append(FoundMeter(directory / 'found.csv', t0, world))
             if arm.scheduled:
@@ -88,7 +98,8 @@ def run(spec):
                 stack.enter_context(daemon)
             clients = [stack.enter_context(client) for client in quic.downloads(world, downloads)]
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
-            control = _watch(spec, world, loads, (names, squid, *origins, *behind, *meters, *beside, *clients), t0)
+            daemons = *names, *squids, *shares, *origins, *behind, *meters, *beside, *clients
+            control = _watch(spec, world, loads, daemons, t0)
         loads.merge()
         for meter in meters:
             meter.check()
@@ -103,10 +114,12 @@ def _keep_files(spec, world, directory):
         # Not what the origin serves: gigabytes of nothing, and sparse only where they are.
         shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns('content'))
-    for pattern in ('*.log', '*.txt', '*.conf', 'caddy*.json', 'load*.json', 'squid/squid.conf', 'squid/*.log',
-                    'squid/squid.out', 'cbr*'):
+    for pattern in ('*.log', '*.txt', '*.conf', 'caddy*.json', 'load*.json', 'squid*/squid.conf', 'squid*/*.log',
+                    'squid*/squid.out', 'cbr*'):
         for path in world.directory.glob(pattern):
-            shutil.copyfile(path, directory / path.name)
+            # Of the second gateway and those after it, with its number.
+            number = path.parent.name.removeprefix('squid') if path.parent != world.directory else ''
+            shutil.copyfile(path, directory / (f'gw{number}-{path.name}' if number else path.name))
 
 
 def _load_spec(spec, world, t0):
@@ -130,7 +143,7 @@ def _watch(spec, world, loads, daemons, t0):
         if time.monotonic() > look_at:
             look_at = float('inf')
             seen = {host.role: sorted(world.congestion_control(host))
-                    for host in (*world.groups, world.gateway, *world.farms)}
+                    for host in (*world.groups, *world.gateways, *world.farms)}
             others = {role: names for role, names in seen.items() if set(names) - {'cubic'}}
             if others:
                 raise TrialError(f'congestion control must be cubic everywhere, and is {others}')
@@ -146,7 +159,7 @@ def _finish(spec, world, directory, program, control, tcp):
         t_start=spec.warmup_s, t_stop=spec.duration_s, rtts_ms=spec.rtts_ms, buffer_bdp=spec.buffer_bdp,
         buffer_bytes=world.buffer_bytes, seed=spec.seed, versions=versions.of_world(world, program),
         squid_conf=(world.squid_directory() / 'squid.conf').read_text(), squid_is_stock=program != spec.squid,
-        trace=spec.trace)
+        trace=spec.trace, gateways=spec.gateways)
     (directory / 'stat.json').write_text(json.dumps(dataclasses.asdict(stat) | {
         'groups': {host.role: [user.name for user in users] for host, users in world.groups.items()},
         'squid_program': str(program), 'distance': world.distance.name, 'bottleneck': world.bottleneck.name,

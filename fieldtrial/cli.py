@@ -76,6 +76,9 @@ def _conditions(options):
         if condition.trace and any(each.kind == 'rate' for each in disturbances):
             raise TrialError(f'workload {condition.workload}: the rate follows {condition.trace}; leave the '
                              f'disturbance out with --set {condition.workload}.rate_s=0')
+        if options.gateways == 1 and any(each.kind == 'store' for each in disturbances):
+            raise TrialError(f'workload {condition.workload}: one gateway has no store that could stop; leave that out '
+                             f'with --set {condition.workload}.store_s=0, or take --gateways 2')
         if options.isp == 'edge' and any(each.kind == 'rate' for each in disturbances):
             raise TrialError(f'workload {condition.workload}: the rate of --isp edge cannot be changed under way; leave '
                              f'that out with --set {condition.workload}.rate_s=0, or take --isp tbf')

@@ -69,13 +69,14 @@ def run(chosen, with_parent=False, locust=None):
     spec, = plan.cells_of([condition], chosen, None)
     arm = arms.get(spec.arm)
     with fabrics.new(chosen.hosts) as fabric, cell.world_of(spec, fabric, deal=groups.evenly) as world:
-        daemons = [world.start_names(), *world.start_origin(), *arm.prepare(world)]
-        conf, program = arm.configuration(world), cell.program_of(spec)
+        places = world.at_gateways()
+        daemons = [*(there.start_names() for there in places), *world.start_origin(), *arm.prepare(world)]
         if with_parent:
             daemons += parent.start(world, fabric, chosen.stock_squid)
-            conf += parent.DIRECTIVES
-        daemons.append(world.start_squid(conf, program))
-        world.try_out()
+        squids, shares = cell.start_squids(world, arm, cell.program_of(spec), parent.DIRECTIVES if with_parent else '')
+        daemons += squids + shares
+        for there in places:
+            there.try_out()
         with _announced(state_of(world, arm)):
             if locust:
                 daemons += start_workers(world, locust)

@@ -10,7 +10,7 @@ from .base.paths import ROOT
 from .load import workloads
 from .load.traffic import sizes
 from .plan import PLANS
-from .site import bottleneck, fabrics, link_trace
+from .site import addresses, bottleneck, fabrics, link_trace
 from .site.arms import ARMS
 from .site.world import DEFAULT_RTTS, DEFAULT_WEIGHTS
 
@@ -161,6 +161,9 @@ def parser():
                      '--quick, and if there is none, the patched one with msfrs off, and the report says so)')
     how.add_argument('--workers', type=_number('a whole number', 1, 32, int), default=1, metavar='N',
                      help='how many workers every Squid has (default 1)')
+    how.add_argument('--gateways', type=_number('a whole number', 1, addresses.MOST_GATEWAYS, int), default=1,
+                     metavar='N', help='how many gateways are on the link, each with a Squid and some of the users; by '
+                     'msfrs-share and a Redis or Valkey they share it, where they schedule (default 1)')
     how.add_argument('--lanes', type=_number('a whole number', 1, 64, int), metavar='N',
                      help='how many 2 Mbit/s cells run at a time; a 10 Mbit/s one takes two (default: three for each '
                           'processor)')
@@ -198,6 +201,8 @@ def read(argv):
     if options.hosts != fabrics.NAMES[0] and options.workers > 1:
         made.error(f'--workers {options.workers}: only with --hosts {fabrics.NAMES[0]}, whose Squids have a directory '
                    'each for the sockets of their workers')
+    for name in (name for name in options.arms or () if options.gateways > 1 and ARMS[name].alone):
+        made.error(f'--gateways {options.gateways}: arm {name} is for one gateway')
     options.lanes = 1 if options.hosts != fabrics.NAMES[0] else options.lanes or 3 * (os.cpu_count() or 1)
     suffix = '' if options.squid_series == '6' else f'-{options.squid_series}'
     options.squid = os.path.abspath(options.squid or ROOT / f'build/install{suffix}/sbin/squid')

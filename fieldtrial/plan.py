@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 
-from .base.disturbance import LABELS as DISTURBANCES
+from .base.disturbance import ENDS, LABELS as DISTURBANCES
 from .base.spec import CellSpec, Condition, Setup
 from .load import workloads
 from .site.arms import ARMS
@@ -131,7 +131,7 @@ def today():
           for rate in (2e6, 10e6) for buffer in (1.5, 10)),
         Condition('https-backlogged', OURS, 460, 60, counts=(24, 4, 4)),
         *(Condition('disturbed', OURS, disturbed_s(**each), 40, each)
-          for each in ({'only': kind, 'repeat': 7} for kind in DISTURBANCES)),
+          for each in ({'only': kind, 'repeat': 7} for kind in DISTURBANCES if kind not in ENDS)),
         *bypass(), *few(), *apart()]
     return sorted(conditions, key=lambda each: (each.lanes, each.duration_s + each.drain_s), reverse=True)
 
@@ -177,7 +177,8 @@ def chosen(options):
         base = list(_combined(base, options))
     conditions = []
     for condition in base:
-        arms = tuple(arm for arm in ARMS if arm in (options.arms or condition.arms))
+        arms = tuple(name for name, arm in ARMS.items() if name in (options.arms or condition.arms)
+                     and not (options.gateways > 1 and arm.alone))
         for seed in options.seeds:
             changes = {'arms': arms, 'seed': seed}
             if options.users is not None:
@@ -186,7 +187,7 @@ def chosen(options):
                 changes['duration_s'] = options.seconds
                 changes['warmup_s'] = min(condition.warmup_s, options.seconds / 4)
             conditions.append(dataclasses.replace(condition, **changes))
-    return conditions
+    return [condition for condition in conditions if condition.arms]
 
 
 def _wanted(condition, options):

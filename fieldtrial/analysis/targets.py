@@ -5,7 +5,7 @@ import operator
 from dataclasses import dataclass, field
 from typing import Callable
 
-from ..base.disturbance import LABELS as DISTURBANCES
+from ..base.disturbance import ENDS, LABELS
 from . import paper, recovery, stats, wording
 from .measures import SIZE_LABELS, Measures
 from .stats import StatsError
@@ -395,14 +395,16 @@ def _http3_beside_tcp():
 
 
 def _after_disturbances():
-    for label in DISTURBANCES.values():
-        yield Target(DISTURBED, f'all occurrences together: {label}', ('disturbed',), pooled_error(label), WITHIN, 0.03,
+    lasting = [LABELS[kind] for kind in ENDS]
+    for label in (*LABELS.values(), *ENDS.values()):
+        rule = WITHIN, 0.05 if label in lasting else 0.03
+        yield Target(DISTURBED, f'all occurrences together: {label}', ('disturbed',), pooled_error(label), *rule,
                      "The ratio of the classes' throughput 10 to 20 s after all such disturbances",
                      only=lambda cell, label=label: [phase.get('after') for phase in cell.phases].count(label) > 1)
-        yield Target(DISTURBED, f'throughput ratio after: {label}', ('disturbed',), recovery_error(label), WITHIN, 0.03,
+        yield Target(DISTURBED, f'throughput ratio after: {label}', ('disturbed',), recovery_error(label), *rule,
                      "The ratio of the classes' throughput 10 to 20 s after the disturbance",
-                     settings=((label, lambda cell: True),), only=lambda cell, label=label: label in {
-                         phase.get('after') for phase in cell.phases})
+                     settings=() if label in (*lasting, *ENDS.values()) else ((label, lambda cell: True),),
+                     only=lambda cell, label=label: label in {phase.get('after') for phase in cell.phases})
 
 
 def _small_objects():

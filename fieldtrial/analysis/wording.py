@@ -119,6 +119,8 @@ def setting(cell):
     words = [rate(cell.rate_bps)]
     if cell.trace:
         words[0] += f' on average ({PurePath(cell.trace).name})'
+    if cell.gateways > 1:
+        words.append(f'{cell.gateways} gateways')
     parameters = cell.parameters
     if 'load' in parameters:
         words.append(f"load {parameters['load']:g}")

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 #: For people, by kind.
 LABELS = {'rate': 'lower rate', 'down': 'link down', 'cbr': 'CBR burst', 'stall': 'servers stall',
-          'tunnels': 'idle tunnels'}
+          'tunnels': 'idle tunnels', 'store': 'store stopped'}
+#: Kinds in whose time shares are to be right, too, and what the end of one is called.
+ENDS = {'store': 'store back'}
 #: Shares are right again so long after the end of a disturbance, and are measured from then until RECOVERED_S after it.
 SETTLED_S, RECOVERED_S = 10.0, 20.0
 

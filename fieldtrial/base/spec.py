@@ -70,6 +70,7 @@ class Setup:
     isp: str = 'tbf'             #: what makes the link slow, see site.bottleneck
     hosts: str = 'namespaces'    #: what they are made of, see site.fabrics
     workers: int = 1             #: of every Squid
+    gateways: int = 1            #: on the link, each with a Squid and some of the users
     six_every: int = 4           #: every so many users have IPv6 only; 0: none
     tls_share: float = 0.0       #: share of the requests that are made with TLS
     keep: bool = False           #: copy everything that the daemons wrote
@@ -123,6 +124,7 @@ class Stat:
     squid_conf: str
     squid_is_stock: bool = False        #: whether Squid was the unpatched program
     trace: str | None = None            #: what C did, with rate_bps on average; None: it stayed
+    gateways: int = 1                   #: on the link
 
     @classmethod
     def read(cls, path):

@@ -4,7 +4,8 @@
 
     users     198.18.0.0/16, 2001:2::/49        class c: 198.18.(16 c).0/20 and 2001:2:0:c000::/52
     servers   198.19.0.0/17, 2001:2:0:8000::/50
-    links     198.19.255.0/30, 2001:2:0:ffff::/64
+    links     198.19.255.0/24, 2001:2:0:ffff::/64
+    store     198.19.253.0/24                   of several gateways
 """
 from dataclasses import dataclass
 
@@ -12,13 +13,15 @@ LAN4, LAN6 = '198.18.0.0/16', '2001:2::/49'
 GATEWAY_IN4, GATEWAY_IN6 = '198.18.0.1', '2001:2::1'
 NAMES4, NAMES6 = '198.18.0.2', '2001:2::2'   #: of the name server, where it is a host of its own
 SINK4, SINK6 = '198.18.0.9', '2001:2::9'   #: behind the gateway, of no class
-GATEWAY_OUT4, GATEWAY_OUT6 = '198.19.255.2', '2001:2:0:ffff::2'
+GATEWAY_OUT4, GATEWAY_OUT6 = '198.19.255.2', '2001:2:0:ffff::2'    #: of the first gateway, see outside()
 ISP4, ISP6 = '198.19.255.1', '2001:2:0:ffff::1'
 SERVERS4, SERVERS6 = '198.19.0.0/17', '2001:2:0:8000::/50'
+STORES4, STORE4 = '198.19.253.0/24', '198.19.253.1'     #: where several gateways leave messages for each other
 #: Where servers also answer, plain, and no gateway looks.
 DIRECT_PORT = 8080
 MOST_CLASSES = 7
 MOST_USERS = 4000
+MOST_GATEWAYS = 7    #: msfrs-share has room for so many
 #: RTTs up to here are "domestic", above "overseas".
 DOMESTIC_MS = 150.0
 
@@ -45,6 +48,16 @@ class User(Addressed):
 class Server(Addressed):
     group: str
     rtt_ms: float
+
+
+def outside(number):
+    """IPv4 and IPv6 address of a gateway on the access link, by its number, from 0."""
+    return f'198.19.255.{2 + number}', f'2001:2:0:ffff::{2 + number}'
+
+
+def at_store(number):
+    """IPv4 address of that gateway on the way to the store."""
+    return f'198.19.253.{2 + number}'
 
 
 def class_prefixes(number):

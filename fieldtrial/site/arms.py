@@ -28,6 +28,7 @@ class Arm:
     prepare: Callable = lambda world: ()     #: done to the world before Squid starts; the Daemons that it takes
     qdisc: Callable = None              #: of shaping, which a kernel may lack
     stand_in: str = None                #: the arm that is run where it does
+    alone: bool = False                 #: whether it is for one gateway: it knows of one interface, or of one Squid
 
 
 def _behind(qdisc, share, rate=operator.attrgetter('rate_bps')):
@@ -37,7 +38,7 @@ def _behind(qdisc, share, rate=operator.attrgetter('rate_bps')):
         qdisc(world.gateway, LAN, share * rate(world), world.users, world.weights)
         (world.directory / 'qdisc.txt').write_text(world.gateway.run('tc', 'qdisc', 'show', 'dev', LAN))
         return ()
-    return {'qdisc': qdisc, 'prepare': prepare}
+    return {'qdisc': qdisc, 'prepare': prepare, 'alone': True}
 
 
 def _sqm(world):
@@ -53,7 +54,7 @@ ARMS = {arm.name: arm for arm in (
     Arm('stock', 'Squid as it comes', squidconf.stock),
     Arm('stock-quic', 'Squid as it comes, and QUIC past it', squidconf.stock, quic=True),
     Arm('off', 'the patched Squid, with msfrs off', squidconf.stock, patched=True),
-    Arm('stock-pools', 'Squid with a delay pool for each class', squidconf.pools),
+    Arm('stock-pools', 'Squid with a delay pool for each class', squidconf.pools, alone=True),
     Arm('stock-htb', 'Squid, and HTB at 98 % of the link behind it', squidconf.stock,
         **_behind(shaping.htb, HTB_SHARE)),
     Arm('stock-htb-least', 'the same at 98 % of what a link that wanders carries nine tenths of the time',
@@ -63,14 +64,14 @@ ARMS = {arm.name: arm for arm in (
     Arm('stock-cake', 'Squid, and CAKE at 95 % of the link behind it: users share alike', squidconf.stock,
         **_behind(shaping.cake, SQM_SHARE)),
     Arm('stock-sqm', 'Squid, and msfrs-edge with fq and codel at 95 % of the link behind it, users by weight',
-        squidconf.stock, prepare=_sqm),
+        squidconf.stock, prepare=_sqm, alone=True),
     Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.msfrs_paper, scheduled=True),
     Arm('msfrs', 'MSF-RS with its defaults', squidconf.msfrs, scheduled=True),
     Arm('msfrs-least', 'the same, told what a link that wanders carries nine tenths of the time', squidconf.msfrs_least,
         scheduled=True),
-    Arm('msfrs-auto', 'the same, with rate=auto', squidconf.msfrs_auto, scheduled=True, finds=True),
+    Arm('msfrs-auto', 'the same, with rate=auto', squidconf.msfrs_auto, scheduled=True, finds=True, alone=True),
     Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', squidconf.msfrs_told, scheduled=True,
-        prepare=_told),
+        prepare=_told, alone=True),
     Arm('sjf', 'the least left of a response first, whoever wants it', squidconf.shortest_first, scheduled=True),
     Arm('fifo', 'whole responses, in the order of arrival', squidconf.queueing('fifo'), scheduled=True),
     Arm('drr', 'whole responses, deficit round robin by class', squidconf.queueing('drr'), scheduled=True),

@@ -31,17 +31,18 @@ def _down(world, _value):
 
 
 @contextlib.contextmanager
-def _stalled(world, _value):
+def _stopped(daemons):
     """Connections stay, and the kernel acknowledges what arrives; nobody answers."""
     with contextlib.ExitStack() as undo:
-        for daemon in world.stalling:
+        for daemon in daemons:
             undo.callback(daemon.signal_group, signal.SIGCONT)
             daemon.signal_group(signal.SIGSTOP)
         yield
 
 
 #: What is done here; the rest is the load's, or that of a stream beside it.
-EFFECTS = {'rate': _slower, 'down': _down, 'stall': _stalled}
+EFFECTS = {'rate': _slower, 'down': _down, 'stall': lambda world, _value: _stopped(world.stalling),
+           'store': lambda world, _value: _stopped([world.store] if world.store else [])}
 
 
 class Disturber(Background):

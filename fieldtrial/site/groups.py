@@ -26,6 +26,11 @@ def evenly(users, count):
     return groups
 
 
+def in_turn(users, count):
+    """`users` in `count` lists, one after the other: as many in each, but for one."""
+    return [users[number::count] for number in range(count)]
+
+
 def _by_class(users):
     classes = {}
     for user in users:

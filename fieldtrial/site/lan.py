@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The users' side of the gateway: cables, and addresses on them."""
+"""Cables with several ends, as those on the users' side of a gateway; and the addresses there."""
 from ..base.errors import TrialError
 from . import addresses
 from .host import HostError
@@ -8,28 +8,28 @@ from .netns import whole_packets
 LAN, HOME = 'lan0', 'home0'
 
 
-def connect(fabric, gateway, members):
-    """A cable from the gateway's LAN to HOME of each of these hosts. With more than one of them LAN is a switch, which
-    stands for the one that is in every office; to everybody else it is an interface as any other.
+def connect(fabric, centre, members, here=LAN, there=HOME):
+    """A cable from interface `here` of a host to `there` of each of these hosts. With more than one of them `here` is a
+    switch, which stands for the one that is in every office; to everybody else it is an interface as any other.
 
     Where the kernel hands bridged frames to iptables (bridge-nf-call-iptables), REDIRECT works all the same: what comes
     in at a port comes in on LAN. TPROXY would not: the socket it finds is forgotten on the way through the bridge.
     """
     if len(members) == 1:
-        fabric.wire(gateway, LAN, members[0], HOME)
+        fabric.wire(centre, here, members[0], there)
         return
     # No snooping: neighbours are looked for by multicast, and nobody here asks who listens.
     try:
-        gateway.run('ip', 'link', 'add', LAN, 'type', 'bridge', 'mcast_snooping', '0')
+        centre.run('ip', 'link', 'add', here, 'type', 'bridge', 'mcast_snooping', '0')
     except HostError as error:
-        raise TrialError(f'{gateway.role}: no switch between {len(members)} hosts; it takes the kernel module bridge:\n'
+        raise TrialError(f'{centre.role}: no switch between {len(members)} hosts; it takes the kernel module bridge:\n'
                          f'  {error}') from None
     for number, member in enumerate(members, start=1):
-        port = f'{LAN}p{number}'
-        fabric.wire(gateway, port, member, HOME)
-        gateway.run('ip', 'link', 'set', port, 'master', LAN)
-    whole_packets(gateway, LAN)
-    gateway.run('ip', 'link', 'set', LAN, 'up')
+        port = f'{here}p{number}'
+        fabric.wire(centre, port, member, there)
+        centre.run('ip', 'link', 'set', port, 'master', here)
+    whole_packets(centre, here)
+    centre.run('ip', 'link', 'set', here, 'up')
 
 
 def address(gateway, members):

@@ -55,42 +55,46 @@ class Meter(Background):
 
 
 class LinkMeter(Meter):
-    """rx_bytes: what the gateway's outside interface received. The rest: the ISP's queue towards it."""
+    """rx_bytes: what the outside interfaces of all gateways received. The rest: the ISP's queue towards them."""
 
     header = ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets')
     period = 0.1
 
     def __init__(self, path, t0, world):
-        self._received = ReceivedBytes(world.gateway, WAN)
+        self._received = [ReceivedBytes(gateway, WAN) for gateway in world.gateways]
         self._queue = world.bottleneck.reader()
-        self._start = self._received.read(), self._queue.read()
+        self._start = self._read()
         super().__init__(path, t0)
 
+    def _read(self):
+        return sum(each.read() for each in self._received), self._queue.read()
+
     def sample(self):
-        received, stats = self._received.read(), self._queue.read()
+        received, stats = self._read()
         start_received, start = self._start
         self.row(received - start_received, stats.backlog_bytes, stats.drops - start.drops,
                  stats.sent_bytes - start.sent_bytes, stats.sent_packets - start.sent_packets)
 
     def __exit__(self, *args):
         super().__exit__(*args)
-        self._received.close()
-        self._queue.close()
+        for each in (*self._received, self._queue):
+            each.close()
 
 
 class SquidMeter(Meter):
-    """cpu_s: user and kernel time of the process since its start. rss_kb: resident memory."""
+    """cpu_s: user and kernel time of all Squids since their start. rss_kb: their resident memory."""
 
     header = ('t', 'cpu_s', 'rss_kb')
 
-    def __init__(self, path, t0, squid):
-        self._squid = squid
+    def __init__(self, path, t0, squids):
+        self._squids = squids
         super().__init__(path, t0)
 
     def sample(self):
-        usage = self._squid.usage()
-        if usage:
-            self.row(f'{usage[0]:.2f}', usage[1])
+        usages = [squid.usage() for squid in self._squids]
+        if all(usages):
+            cpu_s, rss_kb = map(sum, zip(*usages))
+            self.row(f'{cpu_s:.2f}', rss_kb)
 
 
 class WindowMeter(Meter):

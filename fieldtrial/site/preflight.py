@@ -6,7 +6,7 @@ import os
 import shutil
 
 from ..base.errors import TrialError
-from . import delay, fabrics, shaping
+from . import delay, fabrics, shaping, sharing
 from .addresses import users
 from .host import HostError
 from .world import NO_SQUID
@@ -23,6 +23,8 @@ def check(options):
     """Raises TrialError with everything that is missing."""
     if options.hosts == fabrics.NAMES[0]:
         _check_machine(options.squid)
+        if options.gateways > 1 and not any(map(shutil.which, sharing.STORES)):
+            raise TrialError(sharing.NO_STORE)
     with _probe(options.hosts) as host:
         shaping.bottleneck(host, 'lo', 1e6, 10000)
         host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root')

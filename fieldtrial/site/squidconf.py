@@ -70,7 +70,8 @@ def _kbit(rate_bps):
 def msfrs(world, *, rate=None, extra=()):
     """MSF-RS with its defaults; `rate` as msfrs_link has it, by default the world's; `extra` are further directives."""
     overhead = f' packet_overhead={world.packet_overhead}' if world.packet_overhead else ''
-    lines = ['msfrs on', f'msfrs_link rate={rate or _kbit(world.rate_bps)} interface={WAN}{overhead}']
+    shared = ' shared' if len(world.gateways) > 1 else ''
+    lines = ['msfrs on', f'msfrs_link rate={rate or _kbit(world.rate_bps)} interface={WAN}{overhead}{shared}']
     last = list(world.weights)[-1]
     for name, weight in world.weights.items():
         lines.append(f'msfrs_class {name} weight={weight:g}' + (' default' if name == last else ''))

@@ -5,7 +5,12 @@
     own addresses   Squid      C, drop-tail                     servers with their own round-trip times
 
 Users may be on several hosts (groups), which a switch at lan0 brings together, and so may the name server be beside
-them; how many there are is the fabric's affair.
+them; how many there are is the fabric's affair. With several gateways acc0 is a switch, too. Each has some of the users
+on a host of their own behind it, a Squid, and a cable to the host of the store by which they know of each other:
+
+    users --- lan0 | gw  | wan0 ===+
+                      store0        === acc0 | isp | --- delay --- | farm
+    users2 -- lan0 | gw2 | wan0 ===+
 
 Nothing here knows what a host is made of; see `netns` for one way. No host has a route to anything outside.
 
@@ -14,6 +19,7 @@ Nothing here knows what a host is made of; see `netns` for one way. No host has 
         squid = world.start_squid(squidconf.stock(world), '/usr/sbin/squid')
         world.users_host.run('curl', '--interface', world.users[0].v4, 'http://198.19.1.1/b/16384/x')
 """
+import copy
 import http.client
 import os
 import pathlib
@@ -36,7 +42,7 @@ DEFAULT_WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
 
 FORWARD_PORT, INTERCEPT_PORT, INTERCEPT_TLS_PORT = 3128, 3129, 3130
 NO_SQUID = '{}: no Squid there; build it with squid-patches/build, or name another with --squid'
-WAN, ACCESS = 'wan0', 'acc0'
+WAN, ACCESS, STORE = 'wan0', 'acc0', 'store0'
 
 #: Linux's own defaults, said aloud: a machine that was tuned runs the same trial.
 SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.conf.all.rp_filter=0',
@@ -69,12 +75,12 @@ class World(Scenario):
     one of `groups`, who of the users goes where when the fabric has several hosts for them. least_bps: what the link
     carries for most of the time, where its rate wanders; by default rate_bps, which is then its mean. workers: of Squid.
     quic: whether the gateway lets QUIC through.
+    gateways: how many are on the link; with several, what is done at each is done by its at_gateways().
     """
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
                  weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
-                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None, workers=1,
-                 quic=True):
+                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None, workers=1, quic=True, gateways=1):
         super().__init__()
         self.rate_bps = rate_bps
         self.least_bps = least_bps or rate_bps
@@ -86,6 +92,8 @@ class World(Scenario):
         self.tls = tls
         self.workers = workers
         self._quic = quic
+        if len(self.users) < gateways:
+            raise TrialError(f'{gateways} gateways: there are only {len(self.users)} users to go through them')
         self.buffer_bytes = round(buffer_bdp * shaping.bdp_bytes(rate_bps, buffer_rtt_ms or self.mean_rtt_ms))
         self._wanted = directory
         self._distance = distance
@@ -93,7 +101,10 @@ class World(Scenario):
         self._fabric = fabric
         self._deal = deal
         self.packet_overhead = 0   #: bytes of a packet on the link that WAN's receive counter leaves out
+        self._gateway_roles = ['gw', *(f'gw{number}' for number in range(2, gateways + 1))]
         self.gateway = self.isp = self.farm = self.users_host = self.names_host = None
+        self.store_host = self.store = None     #: where several gateways meet, and the Daemon that is there
+        self.gateways = {}     #: all of them, and the `groups` of each; `gateway` is the first
         self._named = False    # whether the users have a name server
         self.groups = {}       #: hosts of users, and the users on each; users_host is the first
         self.farms = {}        #: hosts of servers, and the servers on each
@@ -111,22 +122,28 @@ class World(Scenario):
         if self._wanted is None:
             self._wanted = self._stack.enter_context(fabric.directory())
         self.directory = pathlib.Path(self._wanted).resolve()
-        self.groups = self._groups(fabric)
+        self.gateways = self._gateways(fabric)
+        self.gateway = next(iter(self.gateways))
+        self.groups = {host: users for behind in self.gateways.values() for host, users in behind.items()}
         self.users_host = next(iter(self.groups))
-        self.gateway, self.isp = fabric.host('gw'), fabric.host('isp')
-        self.names_host = fabric.host(fabric.names) if fabric.names else self.gateway
+        self.isp = fabric.host('isp')
+        self.names_host = fabric.host(fabric.names) if fabric.names and len(self.gateways) == 1 else self.gateway
         self.farms = self._farms(fabric)
         self.farm = next(iter(self.farms))
-        for host in dict.fromkeys((*self.groups, self.names_host, self.gateway, self.isp, *self.farms)):
+        for host in dict.fromkeys((*self.groups, self.names_host, *self.gateways, self.isp, *self.farms)):
             host.set_kernel(SYSCTLS)
-        inside = {host: [(user.v4, user.v6) for user in users] for host, users in self.groups.items()}
-        inside[self.users_host].append((addresses.SINK4, addresses.SINK6))
-        if self.names_host is not self.gateway:
-            inside[self.names_host] = [(addresses.NAMES4, addresses.NAMES6)]
-        lan.connect(fabric, self.gateway, list(inside))
-        fabric.wire(self.isp, ACCESS, self.gateway, WAN)
-        lan.address(self.gateway, inside)
+        for gateway, behind in self.gateways.items():
+            inside = {host: [(user.v4, user.v6) for user in users] for host, users in behind.items()}
+            if self.users_host in inside:
+                inside[self.users_host].append((addresses.SINK4, addresses.SINK6))
+            if self.names_host not in self.gateways:
+                inside[self.names_host] = [(addresses.NAMES4, addresses.NAMES6)]
+            lan.connect(fabric, gateway, list(inside))
+            lan.address(gateway, inside)
+        lan.connect(fabric, self.isp, list(self.gateways), ACCESS, WAN)
         self._address_access()
+        if len(self.gateways) > 1:
+            self._connect_store(fabric)
         self.distance = delay.choose(self._distance, self.isp, self._delayline)
         self._stack.callback(self.distance.close)
         self.distance.connect(fabric, self.isp, self.farms, self.directory)
@@ -135,10 +152,29 @@ class World(Scenario):
             bottleneck.TokenBucket(*link)
         self.when_left(self.bottleneck.close)
 
-    def _groups(self, fabric):
-        """{host: its users}; groups that have none are left alone."""
-        dealt = zip(fabric.groups, self._deal(self.users, len(fabric.groups)))
-        return {fabric.host(role): users for role, users in dealt if users}
+    def _gateways(self, fabric):
+        """{gateway: {host behind it: its users}}; groups that have no users are left alone."""
+        count, found = len(self._gateway_roles), {}
+        places = [*fabric.groups, *(f'users{number}' for number in range(len(fabric.groups) + 1, count + 1))]
+        for number, users in enumerate(groups.in_turn(self.users, count)):
+            mine = places[number::count]
+            behind = {fabric.host(role): dealt for role, dealt in zip(mine, self._deal(users, len(mine))) if dealt}
+            found[fabric.host(self._gateway_roles[number])] = behind
+        return found
+
+    def at_gateways(self):
+        """This world as it is at each of its gateways: `gateway` is that one, `groups` are those behind it, and what is
+        started or asked for is there. A list, the first gateway's first."""
+        if len(self.gateways) == 1:
+            return [self]
+        found = []
+        for gateway, behind in self.gateways.items():
+            there = copy.copy(self)
+            there.gateway, there.groups, there.users_host = gateway, behind, next(iter(behind))
+            if self.names_host in self.gateways:
+                there.names_host = gateway
+            found.append(there)
+        return found
 
     def host_of(self, user):
         """The host that a user is on."""
@@ -152,13 +188,27 @@ class World(Scenario):
         return {fabric.host(place): servers for place, servers in found.items() if servers}
 
     def _address_access(self):
-        self.gateway.batch([
-            f'addr add {addresses.GATEWAY_OUT4}/30 dev {WAN}', f'addr add {addresses.GATEWAY_OUT6}/64 dev {WAN} nodad',
-            *(f'route add default via {isp} congctl cubic' for isp in (addresses.ISP4, addresses.ISP6))])
-        self.isp.batch([
-            f'addr add {addresses.ISP4}/30 dev {ACCESS}', f'addr add {addresses.ISP6}/64 dev {ACCESS} nodad',
-            f'route add {addresses.LAN4} via {addresses.GATEWAY_OUT4}',
-            f'route add {addresses.LAN6} via {addresses.GATEWAY_OUT6}'])
+        lines = [f'addr add {addresses.ISP4}/24 dev {ACCESS}', f'addr add {addresses.ISP6}/64 dev {ACCESS} nodad',
+                 f'route add {addresses.LAN4} via {addresses.GATEWAY_OUT4}',
+                 f'route add {addresses.LAN6} via {addresses.GATEWAY_OUT6}']
+        for number, (gateway, behind) in enumerate(self.gateways.items()):
+            v4, v6 = addresses.outside(number)
+            gateway.batch([f'addr add {v4}/24 dev {WAN}', f'addr add {v6}/64 dev {WAN} nodad',
+                           *(f'route add default via {isp} congctl cubic' for isp in (addresses.ISP4, addresses.ISP6))])
+            if number:      # what is not Squid's goes to the users by their own addresses
+                lines += [f'route add {address} via {via}' for users in behind.values() for user in users
+                          for address, via in ((user.v4, v4), (user.v6, v6))]
+        self.isp.batch(lines)
+
+    def _connect_store(self, fabric):
+        """Beside the access link: what gateways tell each other does not use it."""
+        self.store_host = fabric.host('store')
+        lan.connect(fabric, self.store_host, list(self.gateways), STORE, STORE)
+        ends = [(self.store_host, addresses.STORE4),
+                *((gateway, addresses.at_store(number)) for number, gateway in enumerate(self.gateways))]
+        for host, address in ends:
+            host.batch([f'addr add {address}/32 dev {STORE}',
+                        f'route add {addresses.STORES4} dev {STORE} src {address} congctl cubic'])
 
     # What the hosts run.
 
@@ -219,10 +269,14 @@ class World(Scenario):
 
     def squid_directory(self):
         """Where Squid keeps its files; it may write there under its unprivileged user."""
-        directory = self.directory / 'squid'
+        directory = self.directory / self.gateway.role.replace(self._gateway_roles[0], 'squid')
         if not directory.exists():
             self.gateway.run('install', '-d', '-o', str(os.geteuid()), '-g', 'proxy', '-m', '2775', directory)
         return directory
+
+    def squid_name(self):
+        """Of the service: Squids of one name on one machine share memory, and one that stops takes it along."""
+        return ''.join(filter(str.isalnum, self.gateway.name))
 
     def start_squid(self, conf, program, timeout=20.0):
         """Squid on the gateway with this configuration text, in the foreground, and what is sent to port 80 handed
@@ -240,11 +294,10 @@ class World(Scenario):
             raise TrialError(NO_SQUID.format(program)) from None
         parsed = self.gateway.run(program, '-k', 'parse', '-f', path, check=False, timeout=60)
         (directory / 'parse.log').write_text(parsed)
-        # A service name of its own: Squids of one name on one machine share memory, and one that stops takes it along.
-        name = ''.join(filter(str.isalnum, self.gateway.name))
         how = [str(program), '-N'] if self.workers == 1 else [*private_sockets(program), str(program), '--foreground']
-        squid = self.start(self.gateway, [*how, '-n', name, '-f', str(path)], 'squid/squid.out',
-                           command='squid', stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
+        squid = self.start(self.gateway, [*how, '-n', self.squid_name(), '-f', str(path)],
+                           f'{directory.name}/squid.out', command='squid',
+                           stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
         squid.logs.append(directory / 'cache.log')
         squid.wait_until(lambda: all(listens(self.gateway, port) for port in ports),
                          f'listening on ports {", ".join(map(str, ports))}', timeout)
@@ -286,7 +339,7 @@ class World(Scenario):
             found = names.look_up(host, users[0].v4, self._inside_names, self.servers[0].name)
             if found != self.servers[0].v4:
                 raise TrialError(f'{self.servers[0].name} is {self.servers[0].v4}, and {users[0].v4} was told {found}')
-        user, server = self.users[0], self.servers[0]
+        user, server = next(iter(self.groups.values()))[0], self.servers[0]
         try:
             status, _, header = self.fetch(user, server, grid.LOW, timeout=20.0)
         except (OSError, http.client.HTTPException) as error:

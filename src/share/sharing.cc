@@ -11,6 +11,7 @@ namespace msfrs::share {
 namespace {
 
 constexpr double Second = 1e9;
+constexpr int64_t Overdue = 3; ///< intervals after which news should have come
 /// No link carries so much between two messages: counts that grow by more begin anew.
 constexpr uint64_t MostGrowth = uint64_t{1} << 40;
 
@@ -214,15 +215,23 @@ void Sharing::showAll(const int64_t now)
     const auto &ours = local(now);
     // Stopped for a while, we do not know what went by.
     const double passed = now - lastShown_ < TimeToLive ? Seconds(std::max<int64_t>(now - lastShown_, 0)) : 0;
-    // Without news of the others' bytes, ours alone say nothing of who is ahead.
-    const double served = state_ == StoreState::Together ? served_ : 0;
+    bool fresh = state_ == StoreState::Together;
+    for (auto &other : others_) {
+        other.counts = other.last && state_ != StoreState::Static && here(other, now);
+        fresh &= !other.counts || !overdue(other, now);
+    }
+    // Without news of the others' bytes, ours alone say nothing of who is ahead: what was served is counted with them.
+    const auto taken = [&](double &served) {
+        const double bytes = fresh ? served : 0;
+        if (fresh || state_ == StoreState::Static)
+            served = 0;
+        return bytes;
+    };
     std::vector<Claim> claims{
-        {ours.demand, static_cast<double>(ours.places), static_cast<double>(ours.waiting), served}};
-    served_ = 0;
+        {ours.demand, static_cast<double>(ours.places), static_cast<double>(ours.waiting), taken(served_)}};
     double limit = ours.limit;
     const Other *leader = nullptr;
     for (auto &other : others_) {
-        other.counts = other.last && state_ != StoreState::Static && here(other, now);
         // Without a rate there is nobody who could measure.
         if (other.counts && other.leads && other.last->rate > 0 && (!leader || other.name < leader->name)) {
             leader = &other;
@@ -230,17 +239,14 @@ void Sharing::showAll(const int64_t now)
         }
         const Sums sums = other.counts ? *other.last : Sums();
         claims.push_back(
-            {sums.demand, static_cast<double>(sums.places), static_cast<double>(sums.waiting), other.served});
-        other.served = 0;
+            {sums.demand, static_cast<double>(sums.places), static_cast<double>(sums.waiting), taken(other.served)});
     }
     const auto due = dues_.places(claims, limit, ours.rate, passed);
     for (size_t n = 0; n < others_.size(); ++n) {
         auto &other = others_[n];
         if (other.counts) {
-            if (state_ == StoreState::Last) {
-                guess(other, other.speed * passed);
-                other.ahead += other.speed * passed;
-            }
+            if (overdue(other, now))
+                bridge(other, now);
             const auto &claim = claims[n + 1];
             const double places = claim.waiting > 0 ? due[n + 1] : std::min(due[n + 1], claim.places);
             show(n, *other.last, places, &other == leader, now);
@@ -250,6 +256,7 @@ void Sharing::showAll(const int64_t now)
             if (other.shownNow)
                 board_.hide(n);
             other.shownNow = other.follow = false;
+            other.ahead = 0;
             other.places = 0;
             if (state_ == StoreState::Together && !other.refused)
                 log_.say("gateway " + other.name, other.last ? "is gone: nothing new for " + SecondsText(TimeToLive)
@@ -258,6 +265,18 @@ void Sharing::showAll(const int64_t now)
             showRest(n, ours, passed, now);
         }
     }
+}
+
+bool Sharing::overdue(const Other &other, const int64_t now) const
+{
+    return state_ == StoreState::Last || now - other.heard >= Overdue * params_.interval;
+}
+
+void Sharing::bridge(Other &other, const int64_t now)
+{
+    const double since = other.speed * Seconds(now - other.heard);
+    guess(other, std::max(since - other.ahead, 0.0));
+    other.ahead = std::max(other.ahead, since);
 }
 
 void Sharing::guess(Other &other, const double bytes)
@@ -277,6 +296,7 @@ void Sharing::showRest(const size_t n, const Sums &ours, const double passed, co
     rest.demand = std::min(ours.demand * part / params_.share, MostDemand);
     guess(other, ours.rate / 8 * part * passed);
     other.follow = false; // what it had meanwhile is not known
+    other.ahead = 0;
     show(n, rest, ours.limit * part, false, now);
 }
 

@@ -114,6 +114,10 @@ private:
     bool here(const Other &, int64_t now) const;
     bool gone(const Other &, int64_t now) const;
     void showAll(int64_t now);
+    bool overdue(const Other &, int64_t now) const; ///< its news
+    /// Until they come: what it has carried since the latest, if it went on as it did. Else the link looks half empty
+    /// to who measures it, and W+ grows.
+    static void bridge(Other &, int64_t now);
     static void guess(Other &, double bytes); ///< what it has carried, as far as we know
     void showRest(size_t n, const Sums &ours, double passed, int64_t now);
     void show(size_t n, Sums, double places, bool leads, int64_t now);

@@ -203,7 +203,7 @@ assert found and "0" not in found, found
 """
 
 
-@pytest.mark.parametrize('what', ['live', 'peers'])
+@pytest.mark.parametrize('what', ['live', 'peers', 'gateways'])
 def test_live_has_load_and_metrics_until_it_is_stopped(start, what):
     process = start('--rates', '2', what=what)
     get = 'import json, urllib.request as u; answer = json.load(u.urlopen("http://127.0.0.1:{}")); '
@@ -211,8 +211,15 @@ def test_live_has_load_and_metrics_until_it_is_stopped(start, what):
            'assert answer["total_rps"] > 0 and answer["fail_ratio"] == 0 and answer["user_count"] == 12')
     inside('gateway', get.format('9090/api/v1/query?query=up') +
            'assert [each["value"][1] for each in answer["data"]["result"]] == ["1"]')
-    inside('names', ROOTLESS.format('dnsmasq'))
+    inside('gateway' if what == 'gateways' else 'names', ROOTLESS.format('dnsmasq'))
     inside('gateway', ROOTLESS.format('squid'))
+    if what == 'gateways':
+        inside('gateway2', ROOTLESS.format('squid'))
+        inside('gateway2', ROOTLESS.format('msfrs-share'))
+        inside('store', ROOTLESS.format('valkey-server'))
+        inside('gateway', """import urllib.request as u
+found = u.urlopen("http://127.0.0.1:3128/squid-internal-mgr/msfrs-metrics").read().decode()
+assert 'msfrs_party_live{kind="gateway",slot="8"} 1' in found, found""")
     process.terminate()
     code, said = finish(process, 120)
     assert code == 143

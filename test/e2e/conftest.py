@@ -103,13 +103,15 @@ def _slow_link(request, installed, certificates):
     wanted = {'rate_bps': 2e6, 'rtts_ms': (10.0, 40.0), 'buffer_bdp': 8, 'users': (2, 2, 2),
               **(marker.kwargs if marker else {})}
     with World(**wanted) as world, Loop() as loop, contextlib.ExitStack() as stack:
+        gateways = [Gateway(there, installed, certificates.gateway) for there in world.at_gateways()]
         link = types.SimpleNamespace(
             loop=loop, world=world, users=stack.enter_context(contextlib.closing(Users(loop, world))),
             origin=ScriptedOrigin(loop, world.farm, certificates.origin), certificates=certificates,
-            gateway=Gateway(world, installed, certificates.gateway),
+            gateway=gateways[0], gateways=gateways,
             of=lambda name: [user for user in world.users if user.cls == name])
         yield link
-        link.gateway.end()
+        for gateway in gateways:
+            gateway.end()
 
 
 @pytest.fixture

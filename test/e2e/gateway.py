@@ -84,7 +84,8 @@ class Gateway:
             default = default or list(weights)[-1]
             said = rate if isinstance(rate, str) else f'{(rate or self.world.rate_bps) / 1000:.0f}kbit'
             text += f'msfrs on\nmsfrs_link rate={said}'
-            text += f'{f" interface={interface}" if interface else ""}{" rtt=1ms" if NARROW in lines else ""}\n'
+            text += f'{f" interface={interface}" if interface else ""}{" rtt=1ms" if NARROW in lines else ""}'
+            text += ' shared\n' if len(self.world.gateways) > 1 else '\n'
             for name, weight in weights.items():
                 text += f'msfrs_class {name} weight={weight:g}{" default" if name == default else ""}\n'
             text += ''.join(f'{line}\n' for line in access)

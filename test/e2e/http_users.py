@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from background import PATIENCE, content, wait_until
 from fieldtrial.site import addresses
+from fieldtrial.site.host import Host
 from fieldtrial.site.world import FORWARD_PORT
 from scripted_origin import url_path
 
@@ -76,6 +77,7 @@ class Road:
     source: str
     server: str                     #: the server's address
     proxy: str                      #: the gateway's
+    home: Host                      #: where the user is
     name: str | None = None
     #: 'proxy', 'connect' (a CONNECT tunnel and TLS in it), 'intercept' (straight to the server's port 80), 'tls' (to
     #: its port 443), or 'ftp' (ftp:// of the proxy)
@@ -116,7 +118,8 @@ class Users:
         where = self._world.servers[server]
         address, source = (where.v4, user.v4) if family == 4 else (where.v6, user.v6)
         road = Road(source=source, server=address, proxy=addresses.GATEWAY_IN4 if family == 4 else addresses.GATEWAY_IN6,
-                    name=name, **{field: how.pop(field) for field in ROAD_OPTIONS & how.keys()})
+                    home=self._world.host_of(user), name=name,
+                    **{field: how.pop(field) for field in ROAD_OPTIONS & how.keys()})
         fetch = Fetch(key, path or url_path(key, **how))
         fetch._loop = self._loop.loop
 
@@ -160,7 +163,7 @@ class Users:
             fetch._finished.set()
 
     async def _connect(self, fetch, road):
-        made = fetch._socket = self._socket(road.source)
+        made = fetch._socket = self._socket(road.home, road.source)
         fetch.port = made.getsockname()[1]
         made.setblocking(False)
         if road.stall_after is not None:    # so that the kernel does not read on for a client that has stopped
@@ -174,17 +177,18 @@ class Users:
             raise
         return await asyncio.open_connection(sock=made, limit=65536 if road.stall_after is None else 4096)
 
-    def _socket(self, source):
+    @staticmethod
+    def _socket(home, source):
         """One that belongs to the users' network, bound to a user's address."""
         family = socket.AF_INET6 if ':' in source else socket.AF_INET
-        with self._world.users_host.inside():
+        with home.inside():
             made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.bind((source, 0))
         return made
 
     def say(self, user, address, port, words):
         """Connects straight to an address, says some words that are no request, and leaves."""
-        with self._socket(user.v6 if ':' in address else user.v4) as made:
+        with self._socket(self._world.host_of(user), user.v6 if ':' in address else user.v4) as made:
             made.settimeout(PATIENCE)
             made.connect((address, port))
             made.sendall(words)

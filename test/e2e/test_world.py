@@ -15,13 +15,14 @@ import time
 
 import pytest
 
+from background import wait_until
 from fieldtrial import cell, plan
 from fieldtrial.base.errors import TrialError
 from fieldtrial.base.paths import ROOT
 from fieldtrial.base.spec import CellSpec
 from fieldtrial.load import http3, quic
 from fieldtrial.site import (addresses, arms, delay, disturb, grid, link_trace, meters, netlink, netns, preflight,
-                             squidconf)
+                             processes, squidconf)
 from fieldtrial.site.world import WAN, World
 
 PATCHED = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
@@ -129,6 +130,36 @@ def test_no_host_has_a_way_out(world):
 
 def test_manager_answers_from_inside(world):
     assert 'Squid Object Cache: Version' in meters.manager_report(world, 'info')
+
+
+def test_two_gateways_on_one_link(tmp_path):
+    """Each has users, a Squid and names of its own; what is not Squid's comes to everybody; what comes is counted."""
+    with World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 2), gateways=2) as world:
+        world.start_origin()
+        first, second = world.at_gateways()
+        for there in (first, second):
+            there.start_names()
+            there.start_squid(squidconf.stock(there), SQUID)
+            there.try_out()
+        behind = [[user.name for users in there.groups.values() for user in users] for there in (first, second)]
+        assert behind == [['gold-1', 'bronze-1'], ['silver-1', 'bronze-2']]
+        assert all('congctl cubic' in there.gateway.run('ip', 'route', 'show', 'dev', 'store0')
+                   for there in (first, second))
+        server = world.servers[0]
+        with meters.LinkMeter(tmp_path / 'link.csv', time.monotonic(), world) as meter:
+            before, _ = meter._read()
+            for user in world.users:
+                for family in (4, 6):
+                    assert world.fetch(user, server, SMALL, family=family)[:2] == (200, SMALL)
+                status, body, header = processes.fetch(world.host_of(user), (server.v4, addresses.DIRECT_PORT),
+                                                       f'/b/{SMALL}/x', user.v4, 20.0)
+                assert (status, len(body), 'Via' in header) == (200, SMALL, False)
+            assert meter._read()[0] - before > len(world.users) * 3 * SMALL
+        for there, (one, other) in ((first, behind), (second, behind[::-1])):
+            log = there.squid_directory() / 'access.log'
+            for user in (user for user in world.users if user.name in one):
+                wait_until(lambda user=user: f' {user.v6} ' in log.read_text(), f'{user.name} in {log}')
+            assert not any(f' {user.v4} ' in log.read_text() for user in world.users if user.name in other)
 
 
 class Offices(netns.NetnsFabric):

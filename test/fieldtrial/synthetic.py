@@ -50,7 +50,7 @@ def _steps(stop, step):
 
 def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds=60.0, warm_up=10.0, counts=(4, 4, 4),
               seed=1, pages=False, phases=None, beside_bps=None, less_bps=0.0, direct=(), served=None,
-              http3=(), more=1.0, longer=1.0, **parameters):
+              http3=(), more=1.0, longer=1.0, gateways=1, **parameters):
     """Writes one cell: `warm_up` s that are not measured and `seconds` that are. beside_bps: of a
     stream to the first user; less_bps: so much less it gets by requests. direct: users who bypass
     Squid; served: share of C that the others have. http3: users who speak it, have so many times as
@@ -59,7 +59,7 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
     stop, users = warm_up + seconds, users_of(counts)
     chance = random.Random(f'{seed} {arm.name} {workload}')
     write_stat(directory, arm, workload, rate_bps=rate_bps, buffer_bdp=buffer_bdp, users=users, seed=seed,
-               interval=(warm_up, stop), parameters=parameters)
+               interval=(warm_up, stop), parameters=parameters, gateways=gateways)
     phases = phases or [{'t_start': 0.0, 't_end': stop, 'classes': list(WEIGHTS), 'label': 'all'}]
     (directory / 'meta.json').write_text(json.dumps({
         't_end': stop, 'phases': phases, 'spec': {'sizes': {'max': 2_000_000}}, 'direct': list(direct),
@@ -80,13 +80,15 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
         _write_pages(directory, arm, users, stop, chance, dict.fromkeys(http3, longer))
 
 
-def write_stat(directory, arm, workload, *, rate_bps, buffer_bdp, users, seed, interval, parameters):
+def write_stat(directory, arm, workload, *, rate_bps, buffer_bdp, users, seed, interval, parameters,
+               gateways=1):
     """stat.json of a cell."""
     (directory / 'stat.json').write_text(json.dumps({
         'version': 1, 'complete': True, 'arm': arm.name, 'workload': workload, 'parameters': parameters,
         'rate_bps': rate_bps, 'rtts_ms': RTTS, 'buffer_bdp': buffer_bdp,
         'buffer_bytes': round(buffer_bdp * rate_bps / 8 * 0.154), 'weights': WEIGHTS, 'users': users, 'seed': seed,
-        't_start': interval[0], 't_stop': interval[1], 'versions': {'squid': '6.13', 'kernel': '6.1'},
+        'gateways': gateways, 't_start': interval[0], 't_stop': interval[1],
+        'versions': {'squid': '6.13', 'kernel': '6.1'},
         'squid_conf': 'msfrs on\n' if arm.window else 'http_port 3128\n'}))
 
 

@@ -25,6 +25,7 @@ class World:
         self.isp = types.SimpleNamespace(run=lambda *words: self._do(*words))
         self.stalling = [types.SimpleNamespace(signal_group=lambda signum, name=name: self._do(name, signum))
                          for name in ('near', 'far')]
+        self.store = types.SimpleNamespace(signal_group=lambda signum: self._do('store', signum))
 
     def _do(self, *words):
         self.done.append(words)
@@ -39,6 +40,7 @@ UNDONE = {
              [('ip', '-6', 'rule', 'del', 'pref', 10), ('ip', '-4', 'rule', 'del', 'pref', 10)]),
     'stall': (0.0, [('near', signal.SIGSTOP), ('far', signal.SIGSTOP)],
               [('far', signal.SIGCONT), ('near', signal.SIGCONT)]),
+    'store': (0.0, [('store', signal.SIGSTOP)], [('store', signal.SIGCONT)]),
 }
 
 

@@ -36,7 +36,12 @@ def test_dealt_evenly_each_group_has_all_classes(count, expected):
     assert names(groups.evenly(addresses.users(CLASSES, (3, 2, 2)), count)) == expected
 
 
-@pytest.mark.parametrize('deal', [groups.by_class, groups.evenly])
+def test_dealt_in_turn_there_are_as_many_in_each():
+    assert names(groups.in_turn(addresses.users(CLASSES, (2, 1, 2)), 2)) == [
+        'gold-1 silver-1 bronze-2', 'gold-2 bronze-1']
+
+
+@pytest.mark.parametrize('deal', [groups.by_class, groups.evenly, groups.in_turn])
 @pytest.mark.parametrize('count', range(1, 12))
 def test_everybody_is_somewhere_and_nobody_twice(deal, count):
     users = addresses.users(CLASSES, (24, 4, 1))

@@ -90,6 +90,14 @@ def test_shares_after_each_disturbance_are_judged(tmp_path, shares, outcome):
     assert row(judgement, 'throughput ratio after: CBR burst').sentence == 'Not measured: this run has no such cell.'
 
 
+def test_shares_while_the_store_is_stopped_may_be_off_by_more(tmp_path):
+    judgement = judged(tmp_path, synthetic.Arm('msfrs', shares=(4.16, 2, 1)), workload='disturbed', gateways=2,
+                       phases=synthetic.disturbances(70.0, rate_s=0, down_s=0, store_s=20))
+    for label, outcome in (('store stopped', verdict.REACHED), ('store back', verdict.MISSED)):
+        found = row(judgement, f'throughput ratio after: {label}')
+        assert found.outcome == outcome and '2 gateways' in found.where
+
+
 def test_only_the_ten_seconds_from_ten_seconds_after_count(tmp_path):
     """Shares are wrong before and after, and right in between."""
     directory = synthetic.make_cell(tmp_path / 'cell', synthetic.STOCK, 'disturbed',

@@ -254,7 +254,7 @@ def test_disturbances_are_repeated_and_the_run_is_as_long_as_that_takes():
     alone = workloads.get('disturbed')({'repeat': 20, 'only': 'down'})
     assert [each.kind for each in alone.disturbances(alone.whole_s())] == 20 * ['down']
     assert workloads.get('backlogged')().whole_s() is None
-    with pytest.raises(TrialError, match="^workload disturbed: only: 'rain' is not rate, down, cbr, stall or tunnels$"):
+    with pytest.raises(TrialError, match="only: 'rain' is not rate, down, cbr, stall, tunnels or store$"):
         workloads.get('disturbed')({'only': 'rain'}).check()
 
 
@@ -337,6 +337,13 @@ def test_disturbed_says_in_its_phases_what_is_judged(tmp_path):
     assert [(phase.t_start, phase.t_end, phase.label, phase.after) for phase in phases] == [
         (0, 50, 'before', ''), (50, 80, 'lower rate', ''), (80, 120, 'after lower rate', 'lower rate')]
     assert {phase.classes for phase in phases} == {spec.classes}
+
+
+@pytest.mark.parametrize('seconds, judged', [(30, 'store stopped'), (19, '')])
+def test_shares_are_judged_while_the_store_is_stopped_and_afterwards(tmp_path, seconds, judged):
+    spec = a_spec(tmp_path, workload='disturbed', duration_s=200, parameters={'only': 'store', 'store_s': seconds})
+    assert [(phase.t_start, phase.label, phase.after) for phase in spec.model.phases(spec)] == [
+        (0, 'before', ''), (50, 'store stopped', judged), (50 + seconds, 'after store back', 'store back')]
 
 
 @pytest.mark.parametrize('http2, ways', [(1.0, {'h2': 4}), (0.5, {'h2': 2, 'http': 2}), (0.0, {'http': 4})])

@@ -8,7 +8,7 @@ import pytest
 
 from fieldtrial.analysis import wording
 from fieldtrial.site import (addresses, arms, delay, lan, meters, msfrs_edge, netns, preflight, processes, shaping,
-                             squidconf)
+                             sharing, squidconf)
 from fieldtrial.site.world import DEFAULT_RTTS, World
 
 V4 = ipaddress.ip_network('198.18.0.0/15')
@@ -47,6 +47,14 @@ def test_users_lie_in_their_class_and_in_no_other_and_servers_in_none():
         assert not inside(server.v4, addresses.LAN4) and not inside(server.v6, addresses.LAN6)
 
 
+def test_gateways_have_addresses_of_their_own():
+    every = [address for number in range(addresses.MOST_GATEWAYS)
+             for address in (*addresses.outside(number), addresses.at_store(number))]
+    every += [addresses.ISP4, addresses.ISP6, addresses.STORE4]
+    assert len(set(every)) == len(every) and all(inside(address, V4, V6) for address in every)
+    assert addresses.outside(0) == (addresses.GATEWAY_OUT4, addresses.GATEWAY_OUT6)
+
+
 def test_every_user_has_a_64_of_its_own():
     users = addresses.users(CLASSES, (300, 300, 300))
     assert len({user.v6.rsplit('::', 1)[0] for user in users}) == 900
@@ -70,7 +78,7 @@ def test_impossible_populations(counts, words):
 @pytest.fixture
 def world(tmp_path):
     return types.SimpleNamespace(weights={'gold': 4, 'silver': 2, 'bronze': 1}, rate_bps=2e6, least_bps=3e5, tls=False,
-                                 workers=1,
+                                 workers=1, gateways=['gw'],
                                  nameserver='127.0.0.1', packet_overhead=0,
                                  users=addresses.users(CLASSES, (24, 4, 4)), squid_directory=lambda: tmp_path)
 
@@ -88,6 +96,23 @@ def test_every_arm_has_as_many_workers_as_are_asked_for(world):
     world.workers = 3
     for arm in arms.ARMS.values():
         assert arm.configuration(world) == 'workers 3\n' + alone[arm.name]
+
+
+def test_of_several_gateways_each_shares_the_link_where_it_schedules(world):
+    alone = {arm.name: arm.configuration(world) for arm in arms.ARMS.values() if not arm.alone}
+    world.gateways = ['gw', 'gw2']
+    for name, text in alone.items():
+        assert arms.get(name).configuration(world) == text.replace(' interface=wan0\n', ' interface=wan0 shared\n')
+        assert (' shared' in arms.get(name).configuration(world)) == arms.get(name).scheduled
+
+
+def test_a_gateway_keeps_to_what_its_users_weigh_while_it_hears_of_no_other(world):
+    one, other = 'gw', 'gw2'
+    gold, silver, bronze = world.users[0], world.users[24], world.users[28]
+    world.gateways = {one: {'a': [gold, silver], 'b': [bronze]}, other: {'c': [silver, bronze]}}
+    assert sharing.shares(world) == {one: 70, other: 30}
+    world.gateways[other] = {'c': []}
+    assert sharing.shares(world) == {one: 99, other: 1}
 
 
 def test_pools_share_the_link_by_weight_times_users(world):

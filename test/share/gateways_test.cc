@@ -27,6 +27,16 @@ public:
     }
     ~GatewaySim() override { gateways_.clear(); }
 
+    /// Bytes that the users of each received in the latest measure(), those of both left out.
+    std::vector<double> byGateway() const
+    {
+        std::vector<double> had(2);
+        for (const auto &u : users) {
+            if (u.parties.size() == 1)
+                had[u.parties[0]] += static_cast<double>(u.bytes);
+        }
+        return had;
+    }
     StoreState state(const uint32_t n) const { return gateways_[n]->sharing->report(now).state; }
 
     Server server;
@@ -120,6 +130,8 @@ TEST_P(ShareGatewaysOnALink, WithoutTheStore)
     sim.run(10 * Second);
     EXPECT_EQ(sim.state(0), StoreState::Static);
     ExpectShares(sim.measure(20 * Second), 0.05);
+    const auto had = sim.byGateway();
+    EXPECT_NEAR(had[0] / had[1], 1, 0.05);
     EXPECT_GT(sim.utilisation, 0.95);
     sim.server.there = true;
     sim.run(3 * Second);

@@ -209,6 +209,33 @@ TEST_F(ShareGateways, BytesOfAnOutageAreNotHeldAgainstUs)
     EXPECT_EQ(a.seen().places, 4u);
 }
 
+/// Before it is known that the store does not answer: a link that looks half empty would be given a wider window.
+TEST_F(ShareGateways, BytesGoOnWhileNewsAreOverdue)
+{
+    Wants(a, 1, 4, 100);
+    Wants(b, 1, 4, 100);
+    a.board.sums.classes = b.board.sums.classes = {{77, 0, 1}};
+    const auto carry = [this](const int tenths) {
+        for (int n = 0; n < tenths; ++n) {
+            b.board.sums.received += 50'000;
+            a.board.sums.classes[0].served += 50'000;
+            b.board.sums.classes[0].served += 50'000;
+            run(100 * Ms);
+        }
+    };
+    carry(40);
+    const auto before = a.seen().received;
+    server.there = false;
+    carry(13);
+    EXPECT_EQ(a.sharing->report(now).state, StoreState::Together);
+    EXPECT_NEAR(static_cast<double>(a.seen().received - before), 13 * 50'000, 100'000);
+    EXPECT_EQ(a.seen().places, 4u); // nor is what we were charged meanwhile held against us
+    server.there = true;
+    carry(20);
+    EXPECT_NEAR(static_cast<double>(a.seen().received - before), 33 * 50'000, 150'000); // and nothing twice
+    EXPECT_NEAR(static_cast<double>(a.seen().places), 4, 1);
+}
+
 TEST_F(ShareGateways, AStoreThatDoesNotAnswerIsGivenUpAndAskedAgain)
 {
     run(S);

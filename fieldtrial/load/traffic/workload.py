@@ -64,8 +64,8 @@ class CbrStream:
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A stretch of the run in which the same classes make requests. after: the label of the Disturbance that ended when
-    it began, if one did."""
+    """A stretch of the run in which the same classes make requests. after: what went wrong and ended when it began
+    (LABELS and ENDS of base.disturbance), or what begins then and is judged while it lasts; if anything."""
     t_start: float
     t_end: float
     classes: tuple

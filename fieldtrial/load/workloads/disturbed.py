@@ -6,6 +6,8 @@
     cbr       a burst of UDP at a constant rate that belongs to no class
     stall     every fourth server says nothing more, in the middle of what it was saying, and then goes on
     tunnels   idle tunnels are opened, 200 in all, and later closed
+    store     several gateways do not hear of each other, since the store between them says nothing; where `store_s`
+              asks for it, and shares are to be right in that time, too
 
 In between the load is that of `https-backlogged`, or in part that of `backlogged`, with everybody always wanting more;
 what a class has from 10 to 20 s after the end of a disturbance is what is judged. An outage is shorter than 10 s: TCP's
@@ -16,7 +18,7 @@ again in one run, with `only` one kind alone. A run without `--seconds` is as lo
 """
 import asyncio
 
-from ...base.disturbance import LABELS, RECOVERED_S, Disturbance
+from ...base.disturbance import ENDS, LABELS, RECOVERED_S, Disturbance
 from ...base.errors import TrialError
 from ..traffic import closed, idle
 from ..traffic.workload import CbrStream, Parameter, Phase, Workload
@@ -54,11 +56,14 @@ class Disturbed(Workload):
         _length('stall', 15.0, 'servers stall'),
         _length('tunnels', 20.0, 'idle tunnels stay open'),
         Parameter('tunnels', 'integer', 200, 'tunnels', 'how many idle tunnels, of all users together', low=1,
-                  high=2000))
+                  high=2000),
+        _length('store', 0.0, 'the store between several gateways (--gateways) says nothing'))
 
     def check(self):
         if self.values['only'] not in ('', *LABELS):
             raise TrialError(f'workload disturbed: only: {self.values["only"]!r} is not {_or(LABELS)}')
+        if self.values['only'] and not self.values[f'{self.values["only"]}_s']:
+            raise TrialError('workload disturbed: only: {0} happens for 0 s; see {0}_s'.format(self.values['only']))
 
     def _every(self):
         """All that the parameters ask for, however long it takes."""
@@ -92,8 +97,8 @@ class Disturbed(Workload):
         found, end, after = [], 0.0, ''
         for each in self.disturbances(spec.duration_s):
             found += [Phase(end, each.t_start, spec.classes, f'after {after}' if after else 'before', after),
-                      Phase(each.t_start, each.t_end, spec.classes, each.label)]
-            end, after = each.t_end, each.label
+                      Phase(each.t_start, each.t_end, spec.classes, each.label, _judged(each))]
+            end, after = each.t_end, ENDS.get(each.kind, each.label)
         return (*found, Phase(end, spec.duration_s, spec.classes, f'after {after}', after))
 
     async def run(self, run):
@@ -105,6 +110,11 @@ class Disturbed(Workload):
             for each in self.disturbances(run.spec.duration_s):
                 if each.kind == 'tunnels':
                     tasks.create_task(idle.hold(run, _dealt(each.value, run.spec.users), each.t_start, each.t_end))
+
+
+def _judged(each):
+    """What the time of a disturbance is after, where it is long enough to be judged."""
+    return each.label if each.kind in ENDS and each.t_end - each.t_start >= RECOVERED_S else ''
 
 
 def _dealt(count, users):
