@@ -237,10 +237,8 @@ class World(Scenario):
             raise TrialError(NO_SQUID.format(program)) from None
         parsed = self.gateway.run(program, '-k', 'parse', '-f', path, check=False, timeout=60)
         (directory / 'parse.log').write_text(parsed)
-        # A service name of its own: Squids of one name on one machine share memory, and one that stops takes it along.
-        name = ''.join(filter(str.isalnum, self.gateway.name))
         how = [str(program), '-N'] if self.workers == 1 else [*private_sockets(program), str(program), '--foreground']
-        squid = self.start(self.gateway, [*how, '-n', name, '-f', str(path)], 'squid/squid.out',
+        squid = self.start(self.gateway, [*how, '-n', self.service, '-f', str(path)], 'squid/squid.out',
                            command='squid', stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
         squid.logs.append(directory / 'cache.log')
         squid.wait_until(lambda: all(listens(self.gateway, port) for port in ports),
@@ -256,6 +254,12 @@ class World(Scenario):
         self.gateway.run('sh', '-c', 'cat "$1.crt" >>"$1"', 'sh', path)
         self.gateway.run('chmod', '640', path)
         self.gateway.run('chgrp', 'proxy', path)
+
+    @property
+    def service(self):
+        """Squid's service name. One of its own: Squids of one name on one machine share memory, and one that stops takes
+        it along."""
+        return ''.join(filter(str.isalnum, self.gateway.name))
 
     def intercept(self, *options):
         """Sends what the users send to ports 80 (and 443 with `tls`) to Squid, by the project's script. `options`

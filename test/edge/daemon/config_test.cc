@@ -185,7 +185,7 @@ TEST(EdgeConfig, APartyOfALedgerHasWhatSquidTells)
     EXPECT_EQ(party.classes[1].name, "bronze");
     EXPECT_EQ(party.classes[1].weight, 0.5);
     EXPECT_EQ(party.defaultClass, 1u);
-    EXPECT_EQ(NeedsRestart(party, Read("link rate=none\nqueue number=3 gso=off\n")),
+    EXPECT_EQ(NeedsRestart(Read(Least + rest), Read(Least)),
               "without segment: a restart is needed for that, a reload leaves it as it was");
 }
 
