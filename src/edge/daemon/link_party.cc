@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace msfrs::edge {
 
@@ -18,6 +19,7 @@ constexpr double Memory = 0.5;                  ///< s
 constexpr msfrs_time Wanting = 500'000'000;     ///< ns for which it counts that somebody wanted more
 constexpr msfrs_time Patience = 5'000'000;      ///< ns that a packet may wait without its user wanting more
 constexpr msfrs_time Kept = 1'000'000'000;      ///< ns without a packet after which a user is not followed any more
+constexpr double MostLoss = 0.2;                ///< part of what comes that is made room for
 constexpr double LeastRate = 8000;              ///< bit/s
 constexpr double FullPacket = 1514 * 8;         ///< bits
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::min() / 2;
@@ -195,7 +197,23 @@ void LinkParty::takeShare()
         demand = seen_ > 0 ? seen_ : heaviest_;
         light = 0;
     }
-    rate_ = static_cast<int64_t>(std::max(LeastRate, EdgeRate(Capacity * window->rate, rivals_, demand, light)));
+    const double kept = came_.rate > 0 ? std::clamp(1 - lost_.rate / came_.rate, 1 - MostLoss, 1.0) : 1;
+    const double share = EdgeRate(Capacity * window->rate, rivals_, demand, light);
+    rate_ = static_cast<int64_t>(std::max(LeastRate, share * kept));
+}
+
+uint32_t LinkParty::places()
+{
+    const auto window = ledger_.follow();
+    if (!window) {
+        part_ = 0;
+        return 0;
+    }
+    const double rate = std::min({came_.rate, passed_.rate / (1 - MostLoss), window->rate});
+    part_ += window->limit * rate / window->rate;
+    const double whole = std::floor(part_);
+    part_ -= whole;
+    return static_cast<uint32_t>(whole);
 }
 
 bool LinkParty::settle(Engine &engine, const msfrs_time now)
@@ -203,21 +221,19 @@ bool LinkParty::settle(Engine &engine, const msfrs_time now)
     const double seconds = static_cast<double>(now - settled_) * 1e-9;
     settled_ = now;
     exchange(engine, now, seconds);
-    own_.add(static_cast<double>(forwarded_ - passedBefore_), seconds);
-    passedBefore_ = forwarded_;
+    const auto queued = engine.totals().queued.cost;
+    const auto came = static_cast<double>(received_ - std::exchange(receivedBefore_, received_));
+    const auto passed = static_cast<double>(forwarded_ - std::exchange(forwardedBefore_, forwarded_));
+    came_.add(came, seconds);
+    passed_.add(passed, seconds);
+    lost_.add(came - passed - static_cast<double>(queued - std::exchange(queuedBefore_, queued)), seconds);
     lookAround(now, seconds);
     adopt(engine);
-    const auto window = ledger_.follow().value_or(SharedWindow{});
-    const double places = window.rate > 0 ? window.limit * std::min(1.0, own_.rate / window.rate) : 0;
-    uint64_t queued = 0, waiting = 0;
-    for (const auto &user : users_) {
-        queued += user.flow->backlog;
-        waiting += now - user.wanted < Wanting ? 1 : 0;
-    }
+    const auto waiting = static_cast<uint64_t>(std::count_if(
+        users_.begin(), users_.end(), [now](const User &user) { return now - user.wanted < Wanting; }));
     ledger_.look(now);
-    ledger_.say({static_cast<uint32_t>(std::lround(places)), waiting, queued, static_cast<int64_t>(forwarded_), Quantum},
-                now);
-    ledger_.measured(window, {static_cast<double>(received_), static_cast<double>(forwarded_), false});
+    ledger_.say({places(), waiting, engine.totals().queued.items, static_cast<int64_t>(forwarded_), Quantum}, now);
+    ledger_.measured(ledger_.follow().value_or(SharedWindow{}), {static_cast<double>(received_), static_cast<double>(forwarded_), false});
     if (!ledger_.settle(now))
         return false;
     takeShare();

@@ -9,8 +9,12 @@
 /// that does not, a quarter more than it has had, so that it can grow. If nobody wants more here, the rate is as if all
 /// who are here did: nobody is there to take too much, and who begins does not wait for the next settlement.
 ///
-/// What passes here holds places of the window: W+ times its part of C. So who computes places leaves room for it at
-/// once, and not only when the link's utilisation shows it.
+/// What is lost here has used the link, too: packets go at the share less what their senders lose, up to a fifth of it.
+/// Beyond that it is no answer to the pace but a flood, for which the others here are not to pay.
+///
+/// What comes over the link for it holds places of the window: W+ times its part of C, a flood not counted. So who
+/// computes places leaves room for it at once, and not only when the link's utilisation shows it. Places are whole, and
+/// on a slow link few: what is left of one is carried over to the next settlement.
 #ifndef MSFRS_EDGE_DAEMON_LINK_PARTY_H
 #define MSFRS_EDGE_DAEMON_LINK_PARTY_H
 
@@ -92,6 +96,7 @@ private:
     void exchange(Engine &, msfrs_time now, double seconds);
     void lookAround(msfrs_time now, double seconds);
     void takeShare();
+    uint32_t places();
 
     ledger::Segment &segment_;
     const uint32_t slot_;
@@ -100,10 +105,12 @@ private:
     std::map<uint64_t, uint64_t> classes_;  ///< bytes that came, by ledger::ClassKey()
     std::array<Other, ledger::Slots> others_{};
     std::vector<Rival> rivals_;
-    Mean own_, light_;
+    Mean came_, passed_, lost_, light_;
     double seen_ = 0, heaviest_ = 1;        ///< weights of all who are here; the greatest of a class
     uint64_t received_ = 0, forwarded_ = 0; ///< bytes
-    uint64_t passedBefore_ = 0;
+    uint64_t receivedBefore_ = 0, forwardedBefore_ = 0;
+    int64_t queuedBefore_ = 0;
+    double part_ = 0;                       ///< of a place that was not held yet
     msfrs_time settled_;
     int64_t rate_ = 0;
 };
