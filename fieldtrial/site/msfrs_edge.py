@@ -104,8 +104,9 @@ def shape(world, interface, rate_bps, program, times_ms):
 
 
 def hold(world, interface, program, **lines):
-    """Starts it on a world's gateway with conf/edge/downlink.conf: what is forwarded to the users by `interface` is held
-    to its share, by the ledger of the world's Squid, whose msfrs_link has `shared`. `lines` as of start(). Its Daemon."""
+    """Starts it on a world's gateway with conf/edge/downlink.conf: what is forwarded to the users by `interface` is
+    held to its share, by the ledger of the world's Squid, whose msfrs_link has `shared` (or which has several workers).
+    `lines` as of start(). Its Daemon."""
     edge = start(world, world.gateway, program, CONF / 'downlink.conf', name='downlink',
                  queue=f'number={BESIDE_QUEUE} gso=off', inside=f'{LAN4} {LAN6}',
                  segment=f'/{world.service}-msfrs_ledger.shm', **lines)

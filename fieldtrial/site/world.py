@@ -257,8 +257,8 @@ class World(Scenario):
 
     @property
     def service(self):
-        """Squid's service name. One of its own: Squids of one name on one machine share memory, and one that stops takes
-        it along."""
+        """Squid's service name. One of its own: Squids of one name on one machine share memory, and one that stops
+        takes it along."""
         return ''.join(filter(str.isalnum, self.gateway.name))
 
     def intercept(self, *options):

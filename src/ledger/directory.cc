@@ -53,7 +53,8 @@ uint32_t Take(Directory &directory, const IpBits &address, const msfrs_time now)
             continue;
         if (!entry.key.compare_exchange_strong(before, BusyAddress))
             continue;
-        for (const auto field : {&AddressEntry::told, &AddressEntry::requested, &AddressEntry::cls, &AddressEntry::user})
+        using Entry = AddressEntry;
+        for (const auto field : {&Entry::told, &Entry::requested, &Entry::cls, &Entry::user})
             (entry.*field).store(0, Relaxed);
         entry.high.store(address.high, Relaxed);
         entry.low.store(address.low, Relaxed);

@@ -58,7 +58,7 @@ private:
     std::unique_ptr<Control> control_;
     std::unique_ptr<Excess> excess_; ///< null: Squid is told nothing
     Timer excessDue_;
-    std::unique_ptr<SegmentWatch> watch_; ///< null: no party of a ledger. Outlives the workers, who write what is mapped
+    std::unique_ptr<SegmentWatch> watch_; ///< null: no party of a ledger. Outlives the workers, who write in it
     ledger::Segment *segment_ = nullptr;
     std::optional<ledger::ClassList> told_; ///< Squid's classes
     std::string noSlot_, said_;             ///< why there is no place in the segment; the latest line about it

@@ -221,19 +221,20 @@ bool LinkParty::settle(Engine &engine, const msfrs_time now)
     const double seconds = static_cast<double>(now - settled_) * 1e-9;
     settled_ = now;
     exchange(engine, now, seconds);
-    const auto queued = engine.totals().queued.cost;
+    const auto &queued = engine.totals().queued;
     const auto came = static_cast<double>(received_ - std::exchange(receivedBefore_, received_));
     const auto passed = static_cast<double>(forwarded_ - std::exchange(forwardedBefore_, forwarded_));
     came_.add(came, seconds);
     passed_.add(passed, seconds);
-    lost_.add(came - passed - static_cast<double>(queued - std::exchange(queuedBefore_, queued)), seconds);
+    lost_.add(came - passed - static_cast<double>(queued.cost - std::exchange(queuedBefore_, queued.cost)), seconds);
     lookAround(now, seconds);
     adopt(engine);
     const auto waiting = static_cast<uint64_t>(std::count_if(
         users_.begin(), users_.end(), [now](const User &user) { return now - user.wanted < Wanting; }));
     ledger_.look(now);
-    ledger_.say({places(), waiting, engine.totals().queued.items, static_cast<int64_t>(forwarded_), Quantum}, now);
-    ledger_.measured(ledger_.follow().value_or(SharedWindow{}), {static_cast<double>(received_), static_cast<double>(forwarded_), false});
+    ledger_.say({places(), waiting, queued.items, static_cast<int64_t>(forwarded_), Quantum}, now);
+    ledger_.measured(ledger_.follow().value_or(SharedWindow{}),
+                     {static_cast<double>(received_), static_cast<double>(forwarded_), false});
     if (!ledger_.settle(now))
         return false;
     takeShare();

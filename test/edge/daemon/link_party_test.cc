@@ -52,7 +52,8 @@ protected:
 
     static std::shared_ptr<Config> withClasses()
     {
-        return std::make_shared<Config>(PathUnderTest::Parse(Downlink)->withClasses({1, {{"gold", 4}, {"bronze", 1}}, 1}));
+        const ledger::ClassList told{1, {{"gold", 4}, {"bronze", 1}}, 1};
+        return std::make_shared<Config>(PathUnderTest::Parse(Downlink)->withClasses(told));
     }
     /// What a worker says ten times a second.
     void settleSquid()

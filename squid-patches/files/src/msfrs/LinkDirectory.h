@@ -20,8 +20,8 @@ namespace msfrs
 struct RequestConfig;
 }
 
-/* What others who share the link, and see packets alone, are told of squid.conf: the directory of the ledger. Nothing of
- * this does anything where the link is not shared. */
+/* What others who share the link, and see packets alone, are told of squid.conf: the directory of the ledger. Nothing
+ * of this does anything where the link is not shared. */
 
 namespace msfrs::squid
 {
