@@ -103,6 +103,17 @@ def shape(world, interface, rate_bps, program, times_ms):
     return edge
 
 
+def hold(world, interface, program, **lines):
+    """Starts it on a world's gateway with conf/edge/downlink.conf: what is forwarded to the users by `interface` is
+    held to its share, by the ledger of the world's Squid, whose msfrs_link has `shared` (or which has several workers).
+    `lines` as of start(). Its Daemon."""
+    edge = start(world, world.gateway, program, CONF / 'downlink.conf', name='downlink',
+                 queue=f'number={BESIDE_QUEUE} gso=off', inside=f'{LAN4} {LAN6}',
+                 segment=f'/{world.service}-msfrs_ledger.shm', **lines)
+    rules(world.gateway, 'up', '--link', f'{interface}={BESIDE_QUEUE}', '--own', 'no')
+    return edge
+
+
 def tell(world, interface, program, socket_path):
     """Starts it on a world's gateway with conf/edge/excess.conf: what is forwarded to the users by `interface` is
     counted, and told to Squid's socket. Its Daemon."""

@@ -58,7 +58,7 @@ def start_share(there, program=PROGRAM):
     name = there.gateway.role
     path, control = (there.directory / f'share-{name}.{what}' for what in ('conf', 'run/socket'))
     path.write_text(CONFIGURATION.format(
-        name=name, share=shares(there)[there.gateway], store=addresses.STORE4, port=PORT, squid=there.squid_name(),
+        name=name, share=shares(there)[there.gateway], store=addresses.STORE4, port=PORT, squid=there.service,
         control=control, others='\n'.join(f'other {other.role}' for other in there.gateways
                                           if other is not there.gateway)))
     share = there.start(there.gateway, [str(program), str(path)], f'share-{name}.log', command=f'msfrs-share of {name}',

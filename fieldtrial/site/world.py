@@ -274,10 +274,6 @@ class World(Scenario):
             self.gateway.run('install', '-d', '-o', str(os.geteuid()), '-g', 'proxy', '-m', '2775', directory)
         return directory
 
-    def squid_name(self):
-        """Of the service: Squids of one name on one machine share memory, and one that stops takes it along."""
-        return ''.join(filter(str.isalnum, self.gateway.name))
-
     def start_squid(self, conf, program, timeout=20.0):
         """Squid on the gateway with this configuration text, in the foreground, and what is sent to port 80 handed
         to it. Returns the Daemon once it answers; raises TrialError with the end of cache.log if it does not."""
@@ -295,7 +291,7 @@ class World(Scenario):
         parsed = self.gateway.run(program, '-k', 'parse', '-f', path, check=False, timeout=60)
         (directory / 'parse.log').write_text(parsed)
         how = [str(program), '-N'] if self.workers == 1 else [*private_sockets(program), str(program), '--foreground']
-        squid = self.start(self.gateway, [*how, '-n', self.squid_name(), '-f', str(path)],
+        squid = self.start(self.gateway, [*how, '-n', self.service, '-f', str(path)],
                            f'{directory.name}/squid.out', command='squid',
                            stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
         squid.logs.append(directory / 'cache.log')
@@ -312,6 +308,12 @@ class World(Scenario):
         self.gateway.run('sh', '-c', 'cat "$1.crt" >>"$1"', 'sh', path)
         self.gateway.run('chmod', '640', path)
         self.gateway.run('chgrp', 'proxy', path)
+
+    @property
+    def service(self):
+        """Squid's service name. One of its own: Squids of one name on one machine share memory, and one that stops
+        takes it along."""
+        return ''.join(filter(str.isalnum, self.gateway.name))
 
     def intercept(self, *options):
         """Sends what the users send to ports 80 (and 443 with `tls`) to Squid, by the project's script. `options`

@@ -59,6 +59,17 @@ struct Line {
             refuse(what + edge::Shown(path) + ": wanted is a path from '/' on of at most " + std::to_string(most) +
                    " characters");
     }
+    /// The rest, the name of shared memory.
+    std::string segment()
+    {
+        constexpr size_t Most = 200;
+        const std::string name(need());
+        checkPath("segment ", name, Most);
+        if (name.size() < 2 || name.find('/', 1) != name.npos)
+            refuse("segment " + edge::Shown(name) + ": wanted is the name of shared memory, '/' and a name");
+        end();
+        return name;
+    }
 };
 constexpr size_t MostSocketPath = 107; ///< characters: sun_path
 

@@ -3,10 +3,10 @@
 /// The memory that the parties of one link share: who spends the downlink (Squid's workers, msfrs-edge, other gateways
 /// by msfrs-share) says here what it has had and what it wants.
 ///
-/// Facts of the layout, version 1:
-///   - A header, 64 slots, a table of 65,536 users; 8 MiB and 56 KiB in all. Every field is a 64-bit word in the
-///     machine's order, so that any process of the machine can read it; a real number is the bits of a double. Memory
-///     that is all zero is empty: FormatSegment() only writes the header.
+/// Facts of the layout, version 2:
+///   - A header, 64 slots, a table of 65,536 users, a directory of as many addresses; 12 MiB and 76 KiB in all. Every
+///     field is a 64-bit word in the machine's order, so that any process of the machine can read it; a real number is
+///     the bits of a double. Memory that is all zero is empty: FormatSegment() only writes the header.
 ///   - A slot is a party. Only its party writes it, without locks; it counts while its heartbeat is younger than
 ///     DeadAfter. Who takes a slot writes another epoch into `life` and clears the rest: who finds another epoch there
 ///     than its own has lost the slot and writes no more.
@@ -17,6 +17,8 @@
 ///     that a user is two cache lines; a party beyond is seen to have a user, and not what it charged. Columns have no
 ///     origin, only growth counts: an entry whose user has work nowhere goes to another. A user for whom there is no
 ///     room is scheduled by each party alone, which says so once.
+///   - The directory is for who sees packets and has no squid.conf: Squid tells there which classes there are, and to
+///     which class and user an address belongs, once it was asked. See directory.h.
 ///   - What is counted in bytes grows and wraps. Readers take nothing for granted: see Slot's ranges and slots.h.
 #ifndef MSFRS_LEDGER_SEGMENT_H
 #define MSFRS_LEDGER_SEGMENT_H
@@ -32,7 +34,7 @@
 
 namespace msfrs::ledger {
 
-constexpr uint64_t Magic = 0x4c5352464d534d01, Version = 1;
+constexpr uint64_t Magic = 0x4c5352464d534d01, Version = 2;
 constexpr uint32_t Slots = 64, Columns = 14, SlotClasses = 32, Users = 65536;
 constexpr uint32_t FirstShared = 8;             ///< slots from here on are for who is not a worker, if they are free
 constexpr msfrs_time DeadAfter = 1'000'000'000; ///< ns without a heartbeat
@@ -86,6 +88,37 @@ struct alignas(64) User {
     Word columns[Columns];  ///< Column(): by slots
 };
 
+/// A class, as Squid has it.
+struct ClassEntry {
+    Word key;       ///< ClassKey() of its name
+    Word weight;    ///< double > 0, of each of its users
+    Word name[4];   ///< 32 bytes, zeros behind it
+};
+
+/// Whose an address is.
+struct alignas(64) AddressEntry {
+    Word key;       ///< AddressKey(); 0: free; BusyAddress: changes hands just now
+    Word high, low; ///< the address, most significant bits first; IPv4 as ::ffff:a.b.c.d
+    Word seen;      ///< ns of CLOCK_MONOTONIC when there was traffic for it, or it was asked for, within seconds
+    Word told;      ///< ns when Squid has said whose it is last; 0: not yet
+    Word requested; ///< ns of its latest request, by which that was said; 0: by its address alone
+    Word cls, user; ///< ClassKey(), UserKey()
+};
+constexpr uint64_t BusyAddress = 1;
+
+/// What Squid tells who sees packets. Questions are from them, in a ring; the rest Squid writes.
+struct alignas(64) Directory {
+    static constexpr uint32_t Questions = 1024, Classes = 256, Addresses = 65536;
+
+    Word revision;  ///< of the classes: odd while they change, grows
+    Word count;     ///< of classes
+    Word other;     ///< ClassKey() of the default one
+    Word asked;     ///< questions so far
+    Word questions[Questions];  ///< number n, from 0, at n modulo Questions: place in `addresses`
+    ClassEntry classes[Classes];
+    AddressEntry addresses[Addresses];
+};
+
 struct alignas(64) Header {
     Word magic, version, size;
     Word epoch;             ///< of the latest party; grows
@@ -95,6 +128,7 @@ struct Segment {
     Header header;
     Slot slots[Slots];
     User users[Users];
+    Directory directory;
 };
 
 constexpr uint64_t MostBytes = 0xffffffffff, MostCount = 0xfff; ///< in a column

@@ -107,7 +107,7 @@ struct SharedLedger::Impl {
     void measureClasses(const Slot &, Other &was, bool goesOn);
     void follow(Followed &, uint64_t bytes, bool active);
     void seek(Followed &) const;
-    uint32_t classOf(std::string_view cls) const;
+    uint32_t classOf(uint64_t cls) const;
     /// This party's part of the weight of a user who has so many items > 0 here.
     static double part(const Followed &f, const uint32_t items)
     {
@@ -224,9 +224,9 @@ void SharedLedger::Impl::measureOthers(const msfrs_time now)
     });
 }
 
-uint32_t SharedLedger::Impl::classOf(const std::string_view cls) const
+uint32_t SharedLedger::Impl::classOf(const uint64_t cls) const
 {
-    const auto found = std::find(classKeys.begin(), classKeys.end(), ClassKey(cls));
+    const auto found = std::find(classKeys.begin(), classKeys.end(), cls);
     return static_cast<uint32_t>(std::min<std::ptrdiff_t>(found - classKeys.begin(), LastClass));
 }
 
@@ -295,6 +295,8 @@ const OtherParties &SharedLedger::look(const msfrs_time now)
             others.waiting += r->waiting;
             return;
         }
+        if (r->kind == Kind::Edge)
+            return;
         if (r->places + r->waiting > 0)
             self.greatest = std::max(self.greatest, r->tag);
         if (r->waiting > 0 && r->heartbeat > now - Prompt) {
@@ -346,9 +348,15 @@ msfrs_time SharedLedger::lookAt() const
 Ledger::User SharedLedger::enter(const std::string_view cls, const std::string_view user, const double weight,
                                  const uint64_t bytes, const uint32_t items)
 {
+    return enterKeys(ClassKey(cls), UserKey(cls, user), weight, bytes, items);
+}
+
+Ledger::User SharedLedger::enterKeys(const uint64_t cls, const uint64_t user, const double weight,
+                                     const uint64_t bytes, const uint32_t items)
+{
     auto &self = *impl_;
     Impl::Followed f;
-    f.key = UserKey(cls, user);
+    f.key = user;
     f.cls = self.classOf(cls);
     f.weight = weight;
     self.follow(f, bytes, items > 0);

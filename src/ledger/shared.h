@@ -9,7 +9,8 @@
 /// tag of those who wait already, or, if nobody does, the greatest of all, less the lead: an unused share is not saved
 /// up. Whoever waits gets its turn in the end, since its tag stays while those of the others grow. A party that has not
 /// looked for 50 ms is not waited for: it is stopped or busy, and what it is behind it keeps. Another gateway has no
-/// turn: msfrs-share shows it with the places that it is due.
+/// turn: msfrs-share shows it with the places that it is due. Nor has msfrs-edge: it paces its packets to its share
+/// (edge/daemon/link_party.h), and shows what part of the window that is.
 ///
 /// Races: two parties may take the same place between two looks. The window is over by one then, until one is returned.
 ///
@@ -48,6 +49,8 @@ public:
     void say(const PartyState &, msfrs_time now) override;
     msfrs_time lookAt() const override;
     User enter(std::string_view cls, std::string_view user, double weight, uint64_t bytes, uint32_t items) override;
+    /// The same by ledger::ClassKey() and UserKey().
+    User enterKeys(uint64_t cls, uint64_t user, double weight, uint64_t bytes, uint32_t items);
     int64_t exchange(User, uint64_t bytes, uint32_t waiting, uint32_t items) override;
     uint32_t waitingElsewhere(User) const override;
     void leave(User) override;

@@ -12,7 +12,7 @@ namespace msfrs::share {
 
 namespace {
 
-constexpr size_t MostPath = 4095, MostHost = 253, MostSegment = 200, MostPassword = 512;
+constexpr size_t MostPath = 4095, MostHost = 253, MostPassword = 512;
 
 void ReadLink(Line &line, Config &config)
 {
@@ -97,14 +97,7 @@ void ReadStore(Line &line, Config &config)
         store.database = static_cast<unsigned>(f->number(0, 15));
 }
 
-void ReadSegment(Line &line, Config &config)
-{
-    config.segment = line.need();
-    line.checkPath("segment ", config.segment, MostSegment);
-    if (config.segment.size() < 2 || config.segment.find('/', 1) != std::string::npos)
-        line.refuse("segment " + edge::Shown(config.segment) + ": wanted is the name of shared memory, '/' and a name");
-    line.end();
-}
+void ReadSegment(Line &line, Config &config) { config.segment = line.segment(); }
 
 void ReadControl(Line &line, Config &config)
 {

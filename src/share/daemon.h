@@ -6,10 +6,10 @@
 
 #include "daemon/control.h"
 #include "daemon/event.h"
+#include "daemon/segment_watch.h"
 #include "share/config.h"
 #include "share/report.h"
 #include "share/segment_board.h"
-#include "share/segment_watch.h"
 
 #include <functional>
 #include <string>

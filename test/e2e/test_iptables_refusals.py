@@ -12,8 +12,8 @@ from iptables_script import (DIRECTORY, REFUSED, SCRIPT, WRONG, gateway_with_por
                              snapshot)
 from site_in_namespaces import sh
 
-KNOWN = ('mode inside source intercept redirect-ports tproxy-ports quic exempt-client exempt-destination ipv6 '
-         'gateway-traffic squid-user fwmark table set-sysctl backend')
+KNOWN = ('mode inside source intercept redirect-ports tproxy-ports quic edge-config exempt-client '
+         'exempt-destination ipv6 gateway-traffic squid-user fwmark table set-sysctl backend')
 NO_RIGHT = "'{}' needs the right to change the firewall (CAP_NET_ADMIN): run it as root"
 
 
@@ -37,7 +37,8 @@ def gateway():
     (('sideways',), "'sideways' is not a command or option; see msfrs-iptables --help"),
     (('down',), "'up' and 'down': give one command"),
     (('--mode', 'bridge'), "--mode: mode 'bridge' is not one of: redirect tproxy"),
-    (('--quic', 'drop'), "--quic: quic 'drop' is not one of: reject allow"),
+    (('--quic', 'drop'), "--quic: quic 'drop' is not one of: auto reject allow"),
+    (('--edge-config', 'edge.conf'), "--edge-config: edge-config 'edge.conf' must be a path that begins with /, or none"),
     (('--ipv6', 'on'), "--ipv6: ipv6 'on' is not one of: yes no"),
     (('--backend', 'bpf'), "--backend: backend 'bpf' is not one of: auto nft legacy"),
     (('--intercept', '8080'), "--intercept: intercept '8080' is not 80, 443 or both"),

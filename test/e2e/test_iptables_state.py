@@ -13,6 +13,8 @@ from site_in_namespaces import PATIENCE, set_sysctl, sh, sysctl
 
 BOTH_MODES = pytest.mark.parametrize('mode', MODES)
 EXEMPTIONS = ('--exempt-client', '198.18.1.9', '--exempt-destination', '198.18.9.0/24')
+#: What is said of QUIC where nobody has said what is to be done with it.
+NO_EDGE = "rejected, since without msfrs-edge's use downlink nothing would schedule it"
 
 
 @pytest.fixture
@@ -226,8 +228,24 @@ def test_check_after_up(gateway, mode):
     assert (done.returncode, done.stderr) == (0, '')
     ports = {'redirect': '3129 3130', 'tproxy': '3131 3132'}[mode]
     assert done.stdout == (f'msfrs-iptables: in place: {mode} on in0, ports 80 443 to {ports}, IPv4 and IPv6, '
-                           'QUIC rejected\n')
+                           f'QUIC {NO_EDGE}\n')
     assert snapshot(gateway) == before
+
+
+@pytest.mark.parametrize('line, says', (
+    (None, NO_EDGE),
+    ('link rate=9500kbit\n# segment /squid-msfrs_ledger.shm', NO_EDGE),
+    ('segment /squid-msfrs_ledger.shm', 'let through, since msfrs-edge schedules it ({})')))
+def test_quic_is_let_through_where_msfrs_edge_schedules_it(gateway, tmp_path, line, says):
+    edge = tmp_path / 'edge.conf'
+    if line:
+        edge.write_text(f'{line}\n')
+    done = script(gateway, 'up', '--inside', 'in0', '--edge-config', str(edge), '--quic', 'auto')
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(f'QUIC {says.format(edge)}\n')
+    assert ('MSFRS_QUIC' in str(snapshot(gateway))) == (says == NO_EDGE)
+    said = script(gateway, 'up', '--inside', 'in0', '--edge-config', str(edge), '--quic', 'allow').stdout
+    assert said.endswith('QUIC let through\n')
 
 
 @pytest.mark.parametrize('damage, finding', (

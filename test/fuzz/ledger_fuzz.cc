@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A shared ledger whose memory says anything. It is refused with a sentence, or read within its ranges: a party that
-/// joins it gets figures that its scheduler can use, and a report adds up.
+/// joins it gets figures that its scheduler can use, a report adds up, and a list of classes is one that can be.
+#include "ledger/directory.h"
 #include "ledger/report.h"
 #include "ledger/shared.h"
 #include "ledger/users.h"
@@ -57,6 +58,31 @@ void Join(Segment &segment, const uint32_t number, const msfrs_time now)
     segment.slots[number].life = 0; // as if another had taken it: nothing is tidied up, which would take long
 }
 
+/// What Squid tells, with nonsense in it, and one who asks and one who answers.
+void Look(Directory &directory, const uint8_t *const data, const size_t size, const msfrs_time now)
+{
+    const auto classes = offsetof(Directory, classes);
+    if (data[0] & 32)
+        TellClasses(directory, {{"gold", 4}, {"silver", 2}}, data[1] & 1);
+    else
+        Fill(&directory, classes + 4 * sizeof(ClassEntry), data, size);
+    if (const auto list = ReadClasses(directory)) {
+        Require(!list->classes.empty() && list->classes.size() <= Directory::Classes);
+        Require(list->other < list->classes.size());
+        for (const auto &cls : list->classes)
+            Require(cls.name.size() <= 32 && cls.weight > 0 && std::isfinite(cls.weight));
+    }
+    const auto address = IpBits4(0x0a000000u + data[2]);
+    OwnerOf(directory, address, now);
+    if (const auto place = FindAddress(directory, address); place != NoAddress) {
+        auto &entry = directory.addresses[place];
+        Fill(&entry.seen, 5 * sizeof(Word), data, size);
+        Requested(directory, address, {5, 6}, now);
+        if (const auto owner = OwnerOf(directory, address, now))
+            Require(owner->cls == 5 && owner->user == 6);
+    }
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
@@ -91,5 +117,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
     const uint32_t number = data[2] % Slots;
     opened->slots[number].heartbeat = 0; // never used: its users are not looked for in all of the table
     Join(*opened, number, now);
+    Look(opened->directory, data, size, now);
     return 0;
 }

@@ -15,7 +15,23 @@ bool Config::gso() const
     // others up for no longer than about a millisecond.
     constexpr int64_t Least = 500'000'000;
     return queue.gso == QueueConfig::Gso::On ||
-        (queue.gso == QueueConfig::Gso::Auto && (link.rate == 0 || link.rate >= Least));
+        // A party has the rate of Squid's link, which is not known yet.
+        (queue.gso == QueueConfig::Gso::Auto && segment.empty() &&
+         (link.rate == 0 || link.rate >= Least));
+}
+
+Config Config::withClasses(const ledger::ClassList &told) const
+{
+    auto made = *this;
+    made.classes.clear();
+    for (const auto &cls : told.classes) {
+        ClassConfig c;
+        c.name = cls.name;
+        c.weight = cls.weight;
+        made.classes.push_back(std::move(c));
+    }
+    made.defaultClass = told.other;
+    return made;
 }
 
 Config ReadConfig(std::istream &in, const std::string &file, const std::string &pluginDir)
@@ -47,6 +63,8 @@ std::string NeedsRestart(const Config &now, const Config &next)
     if (now.excess.socket != next.excess.socket || now.excess.interval != next.excess.interval)
         return (next.excess.where.empty() ? "without excess" : next.excess.where + ": another socket or interval") +
             how;
+    if (now.segment != next.segment)
+        return (next.segment.empty() ? "without segment" : next.segmentWhere + ": another segment") + how;
     if (now.user != next.user)
         return "user " + next.user + how;
     return {};

@@ -12,6 +12,7 @@
 #include "edge/fields.h"
 #include "edge/rules.h"
 #include "engine/engine.h"
+#include "ledger/directory.h"
 
 #include <cstdint>
 #include <iosfwd>
@@ -104,10 +105,13 @@ struct Config {
     std::string control;                            ///< path of the control socket; empty: none
     std::string controlWhere, userWhere;            ///< the lines they are from
     ExcessConfig excess;
+    std::string segment, segmentWhere;              ///< name of the ledger's memory; empty: no party of it
     std::string user = "nobody";
 
     /// Whether segments of TCP stay together.
     bool gso() const;
+    /// The same with the classes that Squid tells.
+    Config withClasses(const ledger::ClassList &) const;
 };
 
 constexpr uint32_t MostThreads = 64, MostLimit = 60000, MostClasses = 1024, MostClassify = 256;

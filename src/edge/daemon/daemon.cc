@@ -22,10 +22,10 @@ std::shared_ptr<const RuleTable> TableOf(const Config &config)
 
 Daemon::Daemon(std::string file, std::string pluginDir, Log log):
     file_(std::move(file)), pluginDir_(std::move(pluginDir)), log_(std::move(log)), base_(NewEventBase()),
-    config_(std::make_shared<const Config>(ReadConfig(file_, pluginDir_))), rules_(TableOf(*config_)),
+    read_(std::make_shared<const Config>(ReadConfig(file_, pluginDir_))), config_(read_), rules_(TableOf(*config_)),
     conditioner_(rules_, config_->queue.threads), common_(config_->queue.threads),
     kernelTable_(open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC)),
-    excessDue_(base_.get(), [this] { tellSquid(); })
+    excessDue_(base_.get(), [this] { tellSquid(); }), lookDue_(base_.get(), [this] { lookForSegment(); })
 {
     const auto fail = [this](const std::string &why) {
         log_(why);
@@ -49,6 +49,8 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
             });
         }
     }
+    if (!config_->segment.empty())
+        watch_ = std::make_unique<SegmentWatch>(config_->segment);
     if (config_->queue.realtime) {
         realtime_ = std::make_unique<Realtime>();
         if (const int error = realtime_->error())
@@ -87,6 +89,8 @@ bool Daemon::run(const std::function<void()> &ready)
     realtime_.reset(); // reports and the control socket can wait
     if (excess_)
         tellSquid();
+    if (watch_)
+        lookForSegment();
     ready();
     event_base_dispatch(base_.get());
     workers_.clear(); // they let go what waits
@@ -108,28 +112,95 @@ std::string Daemon::reload()
         const auto restart = NeedsRestart(*config_, *next);
         if (!restart.empty())
             throw ConfigError(restart);
-        std::vector<std::shared_ptr<std::unique_ptr<Schedule>>> schedules; // shared: a question must be copyable
-        for (size_t n = 0; n < workers_.size(); ++n)
-            schedules.push_back(std::make_shared<std::unique_ptr<Schedule>>(newSchedule(next)));
-        // Nothing can be refused any more.
-        const auto news = BeginsAnew(config_->scheduler.plugin->ops(), next->scheduler.plugin->ops());
-        if (!news.empty())
-            log_(news);
-        if (next->rules)
-            rules_.publish(TableOf(*next));
-        for (size_t n = 0; n < workers_.size(); ++n) {
-            auto &worker = *workers_[n];
-            worker.ask([&worker, schedule = schedules[n]] { worker.replace(std::move(*schedule)); });
-        }
-        if (excess_)
-            excess_->replace(next->flow);
-        config_ = next;
+        takeUp(effective(*next));
+        read_ = next;
         ++reloads_;
         return {};
     } catch (const std::exception &error) {
         ++refused_;
         return std::string(error.what()) + "; all is as it was";
     }
+}
+
+/// \throws ConfigError and then nothing has changed
+void Daemon::takeUp(const std::shared_ptr<const Config> &next)
+{
+    std::vector<std::shared_ptr<std::unique_ptr<Schedule>>> schedules; // shared: a question must be copyable
+    for (size_t n = 0; n < workers_.size(); ++n)
+        schedules.push_back(std::make_shared<std::unique_ptr<Schedule>>(newSchedule(next)));
+    // Nothing can be refused any more.
+    const auto news = BeginsAnew(config_->scheduler.plugin->ops(), next->scheduler.plugin->ops());
+    if (!news.empty())
+        log_(news);
+    if (next->rules)
+        rules_.publish(TableOf(*next));
+    for (size_t n = 0; n < workers_.size(); ++n) {
+        auto &worker = *workers_[n];
+        worker.ask([&worker, schedule = schedules[n]] { worker.replace(std::move(*schedule)); });
+    }
+    if (excess_)
+        excess_->replace(next->flow);
+    config_ = next;
+}
+
+std::shared_ptr<const Config> Daemon::effective(const Config &read) const
+{
+    return std::make_shared<const Config>(told_ && !read.segment.empty() ? read.withClasses(*told_) : read);
+}
+
+/// Squid may come later than we do, with another segment at each start, and with other classes at any time.
+void Daemon::lookForSegment()
+{
+    const auto now = MonotonicNow();
+    lookDue_.arm(now + SegmentWatch::Every);
+    const auto change = watch_->look();
+    const bool lives = segment_ && ledger::Leader(*segment_, now) != ledger::Slots;
+    if (change == SegmentWatch::Change::Other || (change == SegmentWatch::Change::Gone && !lives)) {
+        workers_[0]->ask([this] { workers_[0]->path().leave(); });
+        segment_ = watch_->change();
+        if (told_)
+            told_->revision = 0;
+    }
+    if (segment_)
+        join(*segment_);
+    const auto state = "segment " + config_->segment + ": " + howSegmentIs();
+    if (state != said_)
+        log_(state);
+    said_ = state;
+}
+
+void Daemon::join(ledger::Segment &segment)
+{
+    if (auto list = ledger::ReadClasses(segment.directory); list && (!told_ || told_->revision != list->revision)) {
+        told_ = std::move(list);
+        takeUp(effective(*read_));
+    }
+    noSlot_.clear();
+    workers_[0]->ask([&] {
+        auto &path = workers_[0]->path();
+        const auto now = MonotonicNow();
+        if (path.party())
+            return;
+        try {
+            path.join(std::make_unique<LinkParty>(segment, [this](int, const std::string &text) { log_(text); }, now),
+                      now);
+        } catch (const ConfigError &error) {
+            noSlot_ = error.what();
+        }
+    });
+}
+
+std::string Daemon::howSegmentIs()
+{
+    const std::string without = "; until then packets go at link rate=" +
+        (config_->link.rate ? std::to_string(config_->link.rate) + "bit" : "none");
+    if (!segment_)
+        return "is not used: " + watch_->why() + without;
+    if (!noSlot_.empty())
+        return "is not used: " + noSlot_ + without;
+    if (!told_ || ledger::Leader(*segment_, MonotonicNow()) == ledger::Slots)
+        return "is mapped, and no worker of Squid with msfrs lives" + without;
+    return "is shared, with " + std::to_string(told_->classes.size()) + " classes of Squid";
 }
 
 std::string Daemon::kernelTable() const

@@ -6,6 +6,7 @@
 
 #include "daemon/control.h"
 #include "daemon/realtime.h"
+#include "daemon/segment_watch.h"
 #include "edge/daemon/excess.h"
 #include "edge/daemon/report.h"
 #include "edge/daemon/worker.h"
@@ -38,11 +39,16 @@ private:
     std::unique_ptr<Schedule> newSchedule(const std::shared_ptr<const Config> &) const;
     std::string kernelTable() const;
     void tellSquid();
+    void takeUp(const std::shared_ptr<const Config> &next);
+    std::shared_ptr<const Config> effective(const Config &) const;
+    void lookForSegment();
+    void join(ledger::Segment &);
+    std::string howSegmentIs();
 
     std::string file_, pluginDir_;
     Log log_;
     EventBase base_;
-    std::shared_ptr<const Config> config_;
+    std::shared_ptr<const Config> read_, config_; ///< as the file has it; as it runs
     Published<RuleTable> rules_;
     SharedConditioner conditioner_;
     CommonRate common_;
@@ -52,6 +58,11 @@ private:
     std::unique_ptr<Control> control_;
     std::unique_ptr<Excess> excess_; ///< null: Squid is told nothing
     Timer excessDue_;
+    std::unique_ptr<SegmentWatch> watch_; ///< null: no party of a ledger. Outlives the workers, who write in it
+    ledger::Segment *segment_ = nullptr;
+    std::optional<ledger::ClassList> told_; ///< Squid's classes
+    std::string noSlot_, said_;             ///< why there is no place in the segment; the latest line about it
+    Timer lookDue_;
     std::atomic<bool> failed_{false};
     std::unique_ptr<Realtime> realtime_; ///< until the workers have begun
     std::vector<std::unique_ptr<Worker>> workers_;

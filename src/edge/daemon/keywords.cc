@@ -235,6 +235,12 @@ void ReadExcess(Line &line, Config &config, const Surroundings &)
         excess.interval = TimeOf(*f, 10, 10'000);
 }
 
+void ReadSegment(Line &line, Config &config, const Surroundings &)
+{
+    config.segmentWhere = line.where;
+    config.segment = line.segment();
+}
+
 void ReadUser(Line &line, Config &config, const Surroundings &)
 {
     config.userWhere = line.where;
@@ -259,6 +265,7 @@ const Keyword<Config, Surroundings> Keywords[] = {
     {"mark", "mark shift=BITS", false, ReadMark},
     {"control", "control PATH", false, ReadControl},
     {"excess", "excess socket=PATH [interval=TIME]", false, ReadExcess},
+    {"segment", "segment NAME", false, ReadSegment},
     {"user", "user NAME", false, ReadUser},
 };
 
@@ -325,6 +332,22 @@ void CheckClasses(Config &config, const std::string &file)
         refuseInterior(rule.cls, "have packets of its own: classify names a class below it");
 }
 
+/// A party of the ledger has its classes, users and rate from Squid.
+void CheckParty(const Config &config)
+{
+    const auto refuse = [&](const bool found, const std::string &why) {
+        if (found)
+            throw RuleError(config.segmentWhere + ": segment " + config.segment + ": " + why);
+    };
+    if (config.segment.empty())
+        return;
+    refuse(config.flow.inside.empty(), std::string("who is a user is not known: ") + UsageOf(Keywords, "inside"));
+    refuse(!config.classes.empty(), "Squid tells the classes; remove the lines of class");
+    refuse(config.rules != nullptr, "Squid tells the classes; remove the line of rules");
+    refuse(!config.excess.socket.empty(), "the same bytes would be charged twice; remove the line of excess");
+    refuse(config.queue.threads > 1, "a user has one account; the queue is to have threads=1");
+}
+
 } // namespace
 
 void ReadLines(std::istream &in, const std::string &file, Config &config, const Surroundings &around)
@@ -348,6 +371,7 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
         throw RuleError(file + ": flow host needs to know who is a host: " + UsageOf(Keywords, "inside"));
     if (!config.excess.socket.empty() && config.flow.inside.empty())
         throw RuleError(config.excess.where + ": excess needs to know who is a user: " + UsageOf(Keywords, "inside"));
+    CheckParty(config);
     if (config.rules)
         AddPerHopClasses(config);
     CheckClasses(config, file);

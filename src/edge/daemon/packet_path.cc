@@ -163,6 +163,8 @@ void PacketPath::applyVerdict(const Verdict &v, const uint32_t codePoint, Held &
 void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
 {
     const auto &config = schedule_->config();
+    if (party_)
+        h.traits.owner = party_->ownerOf(h.traits, config, now);
     h.cls = schedule_->classOf(h.traits);
     h.since = now;
     auto &counts = counts_[h.cls];
@@ -174,15 +176,21 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
         return;
     }
     auto &engine = schedule_->engine();
-    if (engine.totals().queued.items == 0)
+    if (engine.totals().queued.items == 0) {
+        if (party_ && party_->stale(now))
+            settle(now);
         pacer_.wake(now);
+    }
     const int64_t cost = onLink(h);
     // What cannot be marked on the way out is not to be marked, but dropped.
     uint32_t flags = 0;
     if (config.markShift && h.traits.ecn != NotCapable)
         flags = MSFRS_ECN_CAPABLE;
+    auto &flow = schedule_->flowOf(h.traits, h.cls);
+    if (party_)
+        party_->came(flow, cost, now);
     msfrs_item *item = nullptr;
-    switch (engine.offer(schedule_->flowOf(h.traits, h.cls), &cost, &h, now, item, victim_, flags)) {
+    switch (engine.offer(flow, &cost, &h, now, item, victim_, flags)) {
     case Engine::Offer::Dropped: return lose(h);
     case Engine::Offer::Queued: break;
     case Engine::Offer::Marked: congested(h);
@@ -192,6 +200,8 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
 void PacketPath::service(const msfrs_time now)
 {
     retry_.reset();
+    if (party_ && now >= party_->due())
+        settle(now);
     if (!share_.alone())
         takeShare();
     const auto &queued = schedule_->engine().totals().queued;
@@ -226,6 +236,8 @@ void PacketPath::release(msfrs_item &item, const msfrs_time now)
     counts.waits.add(now - h.since);
     if (observer_)
         observer_(h, item.est[0]);
+    if (party_)
+        party_->passed(static_cast<NamedFlow &>(*item.flow), item.est[0], now - h.since, now);
     if (h.remark)
         verdicts_.accept(h.id, h.mark);
     else
@@ -248,9 +260,44 @@ void PacketPath::takeShare()
 
 std::optional<msfrs_time> PacketPath::next() const
 {
-    if (schedule_->engine().totals().queued.items == 0)
-        return {};
-    return retry_ ? *retry_ : pacer_.next();
+    std::optional<msfrs_time> next;
+    if (party_)
+        next = party_->due();
+    if (schedule_->engine().totals().queued.items > 0)
+        next = std::min(next.value_or(INT64_MAX), retry_ ? *retry_ : pacer_.next());
+    return next;
+}
+
+void PacketPath::join(std::unique_ptr<LinkParty> party, const msfrs_time now)
+{
+    party_ = std::move(party);
+    party_->adopt(schedule_->engine());
+    settle(now);
+}
+
+void PacketPath::leave()
+{
+    if (party_)
+        party_->release();
+    party_.reset();
+    pace();
+}
+
+/// What the ledger says of the link, and what it is told.
+void PacketPath::settle(const msfrs_time now)
+{
+    if (!party_->settle(schedule_->engine(), now))
+        leave();
+    else
+        pace();
+}
+
+void PacketPath::pace()
+{
+    const auto &link = schedule_->config().link;
+    const auto rate = party_ ? party_->rate() : 0;
+    if (share_.alone())
+        pacer_.setRate(rate > 0 ? rate : link.rate);
 }
 
 void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
@@ -270,12 +317,17 @@ void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
         // The class it now waits in has it on its books, from the beginning.
         counts[h.cls].offered.add(h.traits.length);
     };
+    if (party_)
+        party_->release();
     Migrate(schedule_->engine(), next->engine(), passage, now);
     share_.clear();
     schedule_ = std::move(next); // the packets of the old one are ours still
     counts_ = std::move(counts);
     shares_ = SharesOf(config);
     pacer_.configure(config.link.rate, config.link.burst);
+    if (party_)
+        party_->adopt(schedule_->engine());
+    pace();
     service(now);
 }
 

@@ -12,6 +12,7 @@
 #include "edge/conditioner.h"
 #include "edge/daemon/common_rate.h"
 #include "edge/daemon/counters.h"
+#include "edge/daemon/link_party.h"
 #include "edge/daemon/schedule.h"
 #include "edge/pacer.h"
 
@@ -84,6 +85,13 @@ public:
     void replace(std::unique_ptr<Schedule>, msfrs_time now);
     /// Lets everything go that waits, in the scheduler's order, without pace.
     void flush(msfrs_time now);
+    /// From now on as this party of a ledger: users, their accounts and the rate are the ledger's, where it tells.
+    void join(std::unique_ptr<LinkParty>, msfrs_time now);
+    /// Without a ledger, at the configuration's rate.
+    void leave();
+    /// Null: it has left, or another process has taken its slot.
+    const LinkParty *party() const { return party_.get(); }
+
     /// Frees what is no longer needed; every few seconds.
     void tidy(msfrs_time now) { schedule_->forget(now); }
 
@@ -107,6 +115,8 @@ private:
     void release(msfrs_item &, msfrs_time now);
     int64_t onLink(const Held &h) const { return onLink(schedule_->config().link, h.traits.length, h.headers); }
     void takeShare();
+    void settle(msfrs_time now);
+    void pace();
     std::vector<ClassCounts> countsFor(const Config &next) const;
 
     std::unique_ptr<Schedule> schedule_;
@@ -114,6 +124,7 @@ private:
     CommonRate::Share share_;
     Verdicts &verdicts_;
     Pacer pacer_;
+    std::unique_ptr<LinkParty> party_;
     std::vector<ClassCounts> counts_; ///< by class; `queued` is not kept up
     std::vector<double> shares_;      ///< by class, of the link
     std::deque<Held> held_;      ///< never shrinks; a deque never moves its elements

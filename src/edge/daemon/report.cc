@@ -94,6 +94,10 @@ std::string Text(const Report &r)
             out << ", " << c.name << " " << r.queues[n].*c.count;
         out << "\n";
     }
+    if (!config.segment.empty()) {
+        out << "segment " << config.segment << ": " << (r.party ? "shared" : "not used") << ", share "
+            << Number(static_cast<double>(r.share)) << " bit/s\n";
+    }
     if (r.excess) {
         out << "excess " << config.excess.socket;
         auto separator = ": ";
@@ -163,6 +167,12 @@ std::string OpenMetrics(const Report &r)
     Metric flows(out, "msfrs_edge_flows", "gauge", "Flows that are known, idle ones included.");
     for (size_t n = 0; n < r.flows.size(); ++n)
         flows.sample(queueLabel(n), static_cast<double>(r.flows[n]));
+    if (!config.segment.empty()) {
+        Metric(out, "msfrs_edge_party", "gauge", "Whether it is a party of Squid's ledger.").sample("", r.party);
+        Metric(out, "msfrs_edge_share_bits_per_second", "gauge",
+               "What packets may have of Squid's link; 0: Squid says nothing of it.")
+            .sample("", static_cast<double>(r.share));
+    }
     for (const auto &e : ExcessTotals) {
         if (r.excess)
             Metric(out, std::string("msfrs_edge_excess_") + e.name, "counter", e.help)

@@ -35,6 +35,8 @@ struct Report {
     bool conntrack = false;
     std::vector<GaugeValue> gauges;
     std::optional<Excess::Counts> excess; ///< nothing: Squid is told nothing
+    bool party = false;               ///< of a ledger
+    int64_t share = 0;                ///< as such: bit/s that packets may have; 0: Squid says nothing of the link
 };
 
 std::string Text(const Report &);

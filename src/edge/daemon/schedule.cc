@@ -2,6 +2,7 @@
 #include "edge/daemon/schedule.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace msfrs::edge {
 
@@ -31,6 +32,8 @@ Schedule::Schedule(std::shared_ptr<const Config> config, EngineHost host, const 
         const uint32_t flags = c.interior * uint32_t{MSFRS_INTERIOR} | c.aggregate * uint32_t{MSFRS_AGGREGATE};
         const auto parent = c.parent.empty() ? nullptr : classes_[indexOf(c.parent)];
         classes_.push_back(engine_->addClass(c.name, c.weight, flags, parent));
+        if (!config_->segment.empty())
+            told_.emplace(ledger::ClassKey(c.name), classes_.size() - 1);
     }
     if (config_->rules) {
         for (size_t n = 0; n < perHop_.size(); ++n)
@@ -59,6 +62,10 @@ size_t Schedule::classOf(const Traits &t) const
 {
     if (!t.readable)
         return config_->defaultClass;
+    if (t.owner.user != 0) {
+        const auto told = told_.find(t.owner.cls);
+        return told == told_.end() ? config_->defaultClass : told->second;
+    }
     for (const auto &rule : config_->classify) {
         if (Fits(rule, t))
             return rule.cls;
@@ -72,10 +79,24 @@ NamedFlow &Schedule::flowOf(const Traits &t, const size_t cls)
     auto &c = *classes_[cls];
     if (!t.readable)
         return engine_->flow(c, Others);
-    const auto name = config_->flow.nameOf(t.origin);
-    if (const auto known = engine_->knownFlow(c, name.view()))
-        return *known;
-    return engine_->flow(c, engine_->flows() < MostFlows ? name.view() : Others);
+    const auto find = [&](const std::string_view name) -> NamedFlow & {
+        if (const auto known = engine_->knownFlow(c, name))
+            return *known;
+        return engine_->flow(c, engine_->flows() < MostFlows ? name : Others);
+    };
+    if (t.owner.user == 0)
+        return find(config_->flow.nameOf(t.origin).view());
+    char key[sizeof(t.owner.user)]; // no address, and no connection, has this length
+    std::memcpy(key, &t.owner.user, sizeof(key));
+    return find({key, sizeof(key)});
+}
+
+uint64_t Schedule::userOf(const NamedFlow &f)
+{
+    uint64_t user = 0;
+    if (f.name().size() == sizeof(user))
+        std::memcpy(&user, f.name().data(), sizeof(user));
+    return user;
 }
 
 void Schedule::forget(const msfrs_time now)

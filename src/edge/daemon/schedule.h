@@ -7,9 +7,11 @@
 #include "edge/daemon/config.h"
 #include "edge/packet.h"
 #include "engine/engine.h"
+#include "ledger/directory.h"
 
 #include <array>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace msfrs::edge {
@@ -24,6 +26,7 @@ struct Traits {
     uint8_t dscp = 0, ecn = 0;
     uint32_t length = 0;      ///< bytes from the IP header
     PerHop perHop = PerHop::Be; ///< what the conditioner says; only with rules
+    ledger::Owner owner;      ///< as Squid has it; user 0: nobody's. A class that is not here is the default one
 };
 
 class Schedule {
@@ -44,6 +47,8 @@ public:
     /// The flow of a packet in a class. Once there are MostFlows, what is new shares one flow a class.
     NamedFlow &flowOf(const Traits &, size_t cls);
     msfrs_class &classAt(const size_t n) const { return *classes_[n]; }
+    /// The user whose flow it is, as the ledger knows it; 0: it is that of an address or a connection.
+    static uint64_t userOf(const NamedFlow &);
 
     /// Frees the flows that have been idle for long.
     void forget(msfrs_time now);
@@ -54,6 +59,7 @@ private:
     std::unique_ptr<Engine> engine_;
     std::vector<msfrs_class *> classes_; ///< as in Config::classes
     std::array<size_t, std::size(PerHopClasses)> perHop_{};
+    std::unordered_map<uint64_t, size_t> told_; ///< by ledger::ClassKey(), for a party
 };
 
 } // namespace msfrs::edge

@@ -142,6 +142,8 @@ void Worker::report(Report &r, const size_t n) const
     queue.gone = queue_.gone();
     queue.unreadable = path_.unreadable();
     r.conntrack = queue_.conntrack();
+    r.party = path_.party() != nullptr;
+    r.share = r.party ? path_.party()->rate() : 0;
     const auto &schedule = path_.schedule();
     const auto &engine = schedule.engine();
     r.flows[n] = engine.flows();

@@ -24,9 +24,10 @@ PROGRAM = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj')) /
 PATIENCE = 20.0
 PASSWORD = 'correct horse'
 
-MAGIC, VERSION = 0x4c5352464d534d01, 1
+MAGIC, VERSION = 0x4c5352464d534d01, 2
 HEADER, SLOT, SLOTS, USER, USERS = 64, 896, 64, 128, 65536
-SIZE = HEADER + SLOTS * SLOT + USERS * USER
+DIRECTORY = 64 * 321 + 65536 * 64
+SIZE = HEADER + SLOTS * SLOT + USERS * USER + DIRECTORY
 WORKER, GATEWAY = 1, 3
 FIELDS = ('life', 'heartbeat', 'places', 'waiting', 'queued', 'tag', 'demand', 'rank', 'received', 'metered', 'limit',
           'own', 'rate', 'utilisation', 'pid', 'config')
@@ -126,7 +127,7 @@ class Segment:
         """{key: (bit set of the parties where it has work, columns)}"""
         first = (HEADER + SLOTS * SLOT) // 8
         found = {}
-        for at in range(first, SIZE // 8, USER // 8):
+        for at in range(first, first + USERS * USER // 8, USER // 8):
             if self.words[at]:
                 found[self.words[at]] = self.words[at + 1], list(self.words[at + 2:at + USER // 8])
         return found

@@ -127,6 +127,13 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"excess socket=/s interval=9ms\n", "edge.conf:3: interval=9ms: allowed are 10ms to 10000ms"},
     Mistake{"excess socket=/s interval=100\n", "edge.conf:3: interval=100: allowed are 10ms to 10000ms"},
     Mistake{"excess socket=/s interval=1mss\n", "edge.conf:3: interval=1mss: allowed are 10ms to 10000ms"},
+    Mistake{"segment ledger\n", "edge.conf:3: segment ledger: wanted is a path from '/' on of at most 200 characters"},
+    Mistake{"segment /a/b\n", "edge.conf:3: segment /a/b: wanted is the name of shared memory, '/' and a name"},
+    Mistake{"segment /l\n", "edge.conf:3: segment /l: who is a user is not known: inside NETWORK..."},
+    Mistake{"inside 198.18.0.0/16\nsegment /l\nclass a\n",
+            "edge.conf:4: segment /l: Squid tells the classes; remove the lines of class"},
+    Mistake{"inside 198.18.0.0/16\nsegment /l\nexcess socket=/s\n",
+            "edge.conf:4: segment /l: the same bytes would be charged twice; remove the line of excess"},
     Mistake{"rules /nowhere\n", "edge.conf:3: /nowhere: cannot be opened: No such file or directory"},
     Mistake{"aqm droptail limit=0\n", "edge.conf:3: droptail parameter limit=0 is not allowed: wanted is a whole number "
                                       "from 1 to 10000000 packets"},
@@ -162,6 +169,24 @@ TEST(EdgeConfig, WhatMustBeThere)
     EXPECT_EQ(Refused("queue number=1 gso=yes\n"), "edge.conf:1: gso=yes: allowed are auto, on and off");
     EXPECT_EQ(Refused("queue threads=2\n"),
               "edge.conf:1: number is missing: the number that the NFQUEUE rule names");
+}
+
+TEST(EdgeConfig, APartyOfALedgerHasWhatSquidTells)
+{
+    const std::string rest = "inside 198.18.0.0/16\nsegment /l\n";
+    auto party = Read("link rate=none\nqueue number=3\n" + rest);
+    EXPECT_FALSE(party.gso()) << "the rate is not known";
+    EXPECT_TRUE(Read("link rate=none\nqueue number=3 gso=on\n" + rest).gso());
+    EXPECT_EQ(Refused("link rate=none\nqueue number=3 threads=2\n" + rest),
+              "edge.conf:4: segment /l: a user has one account; the queue is to have threads=1");
+    ASSERT_EQ(party.classes.size(), 1u);
+    party = party.withClasses({2, {{"gold", 4}, {"bronze", 0.5}}, 1});
+    ASSERT_EQ(party.classes.size(), 2u);
+    EXPECT_EQ(party.classes[1].name, "bronze");
+    EXPECT_EQ(party.classes[1].weight, 0.5);
+    EXPECT_EQ(party.defaultClass, 1u);
+    EXPECT_EQ(NeedsRestart(Read(Least + rest), Read(Least)),
+              "without segment: a restart is needed for that, a reload leaves it as it was");
 }
 
 TEST(EdgeConfig, WhatAReloadCannotChange)

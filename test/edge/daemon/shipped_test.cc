@@ -210,13 +210,15 @@ TEST(Shipped, IspIsTheTailDroppingBufferOfTheTrial)
     }
 }
 
-TEST(Shipped, ExcessLetsEverythingPassAtOnce)
+TEST(Shipped, ExcessLetsEverythingPassAtOnceAndSoDoesDownlinkWithoutSquid)
 {
     for (const auto &flood : FloodsOf("198.18.66.1", 1e9)) {
-        Flooded edge("excess.conf");
-        auto had = edge.run({flood}, 20 * Ms);
-        EXPECT_EQ(had[0].lost, 0u);
-        EXPECT_EQ(had[0].waited(1), 0);
+        for (const auto name : {"excess.conf", "downlink.conf"}) {
+            Flooded edge(name);
+            auto had = edge.run({flood}, 20 * Ms);
+            EXPECT_EQ(had[0].lost, 0u) << name;
+            EXPECT_EQ(had[0].waited(1), 0) << name;
+        }
     }
 }
 

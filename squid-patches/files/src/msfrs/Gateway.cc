@@ -10,6 +10,7 @@
 #include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Gateway.h"
+#include "msfrs/LinkDirectory.h"
 #include "msfrs/Picture.h"
 #include "msfrs/Ticket.h"
 #include "msfrs/WorkerLedger.h"
@@ -133,6 +134,7 @@ Gateway::start()
     host.ledger = ledger;
     scheduler_ = std::make_unique<RequestScheduler>(config_, host, now);
     ledger_ = ledger;
+    TellClasses(config_);
 }
 
 /// \throws ConfigError and then nothing has changed
@@ -154,6 +156,7 @@ Gateway::change(const RequestConfig &config)
         config_ = config;
         if (ledger_)
             ledger_->configured(NumberOf(config_));
+        TellClasses(config_);
     } else { // reconfiguring after a failure
         const auto previous = config_;
         config_ = config;
@@ -234,6 +237,7 @@ Gateway::tick()
     }
     attempt("tick", [&next](auto &scheduler, const auto now) {
         next = scheduler.tick(now);
+        AnswerAboutAddresses(scheduler.config(), now);
     });
     if (quotas.tick())
         moveByQuota();

@@ -11,6 +11,8 @@
 #include "globals.h"
 #include "HttpRequest.h"
 #include "msfrs/Excess.h"
+#include "msfrs/Gateway.h"
+#include "msfrs/LinkDirectory.h"
 #include "msfrs/Ticket.h"
 
 namespace msfrs::squid
@@ -38,6 +40,7 @@ Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, con
     const auto &config = scheduler->config();
     flow_.cls = flow_.classIn(config);
     cls_ = TheGateway()->quotas.classOf(flow_.cls, flow_.name());
+    NoteRequest(config, ClientAddress(*request), cls_, flow_.name(), Gateway::Now());
     if (al_) {
         al_->msfrs.className = SBuf(config.classes[cls_].name);
         al_->msfrs.overQuota = overQuota(config);

@@ -151,6 +151,12 @@ SharesLink()
     return ThisLedger != nullptr;
 }
 
+ledger::Directory *
+DirectoryOfLink()
+{
+    return ThisLedger ? &ThisLedger->directory : nullptr;
+}
+
 std::shared_ptr<SharedLedger>
 JoinWorkerLedger(const RequestConfig &config, const msfrs_time now)
 {

@@ -14,6 +14,11 @@ namespace msfrs
 {
 class SharedLedger;
 struct RequestConfig;
+
+namespace ledger
+{
+struct Directory;
+}
 }
 
 namespace msfrs::squid
@@ -35,6 +40,9 @@ void CloseWorkerLedger();
 
 /// whether this process is a worker that shares the link by that memory
 bool SharesLink();
+
+/// What those are told who share the link by that memory; nil if this process does not.
+ledger::Directory *DirectoryOfLink();
 
 /// Takes the slot of this worker, whatever a worker that had it before has left there.
 /// \returns nil if this process does not share the link

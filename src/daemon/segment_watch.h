@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Keeps the segment of a name mapped: it may come later than we do, and another one with each start of Squid.
-#ifndef MSFRS_SHARE_SEGMENT_WATCH_H
-#define MSFRS_SHARE_SEGMENT_WATCH_H
+#ifndef MSFRS_DAEMON_SEGMENT_WATCH_H
+#define MSFRS_DAEMON_SEGMENT_WATCH_H
 
 #include "ledger/mapping.h"
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <sys/types.h>
 
-namespace msfrs::share {
+namespace msfrs {
 
 class SegmentWatch {
 public:
@@ -42,6 +42,6 @@ private:
     Id id_;
 };
 
-} // namespace msfrs::share
+} // namespace msfrs
 
 #endif

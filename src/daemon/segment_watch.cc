@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "share/segment_watch.h"
+#include "daemon/segment_watch.h"
 
 #include "daemon/descriptor.h"
 
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-namespace msfrs::share {
+namespace msfrs {
 
 bool SegmentWatch::find(Id &id) const
 {
@@ -42,4 +42,4 @@ ledger::Segment *SegmentWatch::change()
     return now_ ? &now_->segment() : nullptr;
 }
 
-} // namespace msfrs::share
+} // namespace msfrs

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msfrs-edge as a party of the ledger (ledger/ledger.h): it paces the packets that did not come through Squid to its
+/// share of the link, and a user's packets and responses are one account.
+///
+/// Share. A user *wants* more if a packet of it has waited for longer than a queue needs, within the last half second;
+/// what the others bring is left out of the capacity. The rest is max-min by demand (ledger/shares.h): the demand of
+/// the users here who want more, against that of each other party. A party that waits for places may use anything; one
+/// that does not, a quarter more than it has had, so that it can grow. If nobody wants more here, the rate is as if all
+/// who are here did: nobody is there to take too much, and who begins does not wait for the next settlement.
+///
+/// What is lost here has used the link, too: packets go at the share less what their senders lose, up to a fifth of it.
+/// Beyond that it is no answer to the pace but a flood, for which the others here are not to pay.
+///
+/// What comes over the link for it holds places of the window: W+ times its part of C, a flood not counted. So who
+/// computes places leaves room for it at once, and not only when the link's utilisation shows it. Places are whole, and
+/// on a slow link few: what is left of one is carried over to the next settlement.
+#ifndef MSFRS_EDGE_DAEMON_LINK_PARTY_H
+#define MSFRS_EDGE_DAEMON_LINK_PARTY_H
+
+#include "edge/daemon/schedule.h"
+#include "ledger/directory.h"
+#include "ledger/shared.h"
+
+#include <array>
+#include <map>
+#include <vector>
+
+namespace msfrs::edge {
+
+/// Another party of the link, as far as the share of the edge goes.
+struct Rival {
+    double demand = 0;  ///< >= 0
+    double rate = 0;    ///< bit/s that it had of late, >= 0
+    bool waits = false; ///< it would use anything
+};
+
+/// \param capacity bit/s, >= 0 \param demand of our users who want more, >= 0 \param light bit/s of the others, >= 0
+/// \returns what our packets may have, bit/s
+double EdgeRate(double capacity, const std::vector<Rival> &, double demand, double light);
+
+class LinkParty {
+public:
+    static constexpr double Capacity = 0.97;            ///< of C, for all parties: packets are to wait here
+    static constexpr msfrs_time Stale = 10'000'000;     ///< ns after which who comes to an idle link has all looked at
+
+    using Log = SharedLedger::Log;
+    /// Takes a slot. The segment stays mapped while this lives. \throws ConfigError all slots are in use
+    LinkParty(ledger::Segment &, Log, msfrs_time now);
+
+    /// Flows are those of this engine from here on.
+    void adopt(const Engine &);
+    /// They are no more.
+    void release();
+
+    /// Whose a packet is; user 0: it is for nobody inside.
+    ledger::Owner ownerOf(const Traits &, const Config &, msfrs_time now);
+    /// A packet has come over the link, for a flow that may lose it. \param bytes on the link
+    void came(NamedFlow &, int64_t bytes, msfrs_time now);
+    /// It goes on, after so long.
+    void passed(NamedFlow &, int64_t bytes, msfrs_time waited, msfrs_time now);
+
+    /// Tells the ledger all that is to be told, and has users of this engine charged what they had elsewhere.
+    /// \returns false if another process has taken the slot: then this is over
+    bool settle(Engine &, msfrs_time now);
+    msfrs_time due() const { return settled_ + Ledger::Every; }     ///< of the next settlement
+    bool stale(const msfrs_time now) const { return now - settled_ >= Stale; }
+    /// What packets may have, bit/s; 0: nobody of Squid says what the link has.
+    int64_t rate() const { return rate_; }
+    uint32_t slot() const { return slot_; }
+
+private:
+    /// A user who had packets of late.
+    struct User {
+        NamedFlow *flow;
+        Ledger::User number;
+        double weight;
+        uint64_t bytes = 0, before = 0; ///< that came; as of the last settlement
+        msfrs_time latest;              ///< packet
+        msfrs_time wanted;              ///< more, last
+    };
+    /// A rate over the last half second.
+    struct Mean {
+        double rate = 0;                ///< bit/s
+        void add(double bytes, double seconds);
+    };
+    struct Other {
+        uint64_t epoch = 0, own = 0;
+        Mean rate;
+        msfrs_time waited;
+    };
+
+    static uint32_t FreeSlot(const ledger::Segment &, msfrs_time now);
+    User *find(const NamedFlow &f) { return f.party ? &users_[f.party - 1] : nullptr; }
+    msfrs_time patience() const;
+    void exchange(Engine &, msfrs_time now, double seconds);
+    void lookAround(msfrs_time now, double seconds);
+    void takeShare();
+    uint32_t places();
+
+    ledger::Segment &segment_;
+    const uint32_t slot_;
+    SharedLedger ledger_;
+    std::vector<User> users_;               ///< NamedFlow::party is a place here, plus 1
+    std::map<uint64_t, uint64_t> classes_;  ///< bytes that came, by ledger::ClassKey()
+    std::array<Other, ledger::Slots> others_{};
+    std::vector<Rival> rivals_;
+    Mean came_, passed_, lost_, light_;
+    double seen_ = 0, heaviest_ = 1;        ///< weights of all who are here; the greatest of a class
+    uint64_t received_ = 0, forwarded_ = 0; ///< bytes
+    uint64_t receivedBefore_ = 0, forwardedBefore_ = 0;
+    int64_t queuedBefore_ = 0;
+    double part_ = 0;                       ///< of a place that was not held yet
+    msfrs_time settled_;
+    int64_t rate_ = 0;
+};
+
+} // namespace msfrs::edge
+
+#endif

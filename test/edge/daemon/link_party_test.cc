@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msfrs-edge as a party of a ledger in which tests play Squid: whose packets are whose, what rate they get, and what
+/// the ledger is told.
+#include "edge/daemon/packets.h"
+
+#include "ledger/report.h"
+#include "ledger/users.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <list>
+
+namespace msfrs::test {
+namespace {
+
+using namespace edge;
+using ledger::ClassKey, ledger::UserKey;
+
+constexpr double Rate = 12e6; ///< C: a packet of 1500 bytes takes a millisecond
+const std::string Downlink = "link rate=100Mbit\nqueue number=0\nscheduler msf\nlimit 60\ninside 198.19.0.0/16\n"
+                             "segment /no-such-memory\n";
+
+TEST(EdgeRate, IsMaxMinByDemand)
+{
+    EXPECT_DOUBLE_EQ(EdgeRate(100, {}, 1, 0), 100);
+    EXPECT_DOUBLE_EQ(EdgeRate(100, {{3, 60, true}}, 1, 0), 25) << "both want more";
+    EXPECT_DOUBLE_EQ(EdgeRate(100, {{3, 20, false}}, 1, 0), 73) << "the other may grow by a quarter, and by 2 %";
+    EXPECT_DOUBLE_EQ(EdgeRate(100, {{3, 90, false}}, 1, 0), 25) << "and may be beyond its share then";
+    EXPECT_DOUBLE_EQ(EdgeRate(100, {{3, 0, true}, {1, 0, true}}, 4, 0), 50);
+    EXPECT_DOUBLE_EQ(EdgeRate(100, {{3, 60, true}}, 1, 16), 20 + 20) << "who wants no more has it first";
+    EXPECT_DOUBLE_EQ(EdgeRate(100, {{3, 60, true}}, 1, 1000), 100);
+    EXPECT_DOUBLE_EQ(EdgeRate(100, {{3, 60, true}}, 0, 0), 0);
+}
+
+/// Squid with one worker, and the edge beside it.
+class LinkPartyTest : public ::testing::Test {
+protected:
+    LinkPartyTest(): edge(withClasses())
+    {
+        ledger::FormatSegment(segment.get());
+        ledger::TellClasses(segment->directory, {{"gold", 4}, {"bronze", 1}}, 1);
+        edge.now = 1000 * Second;
+        const auto log = [](int, const std::string &) {};
+        squid = std::make_unique<SharedLedger>(*segment, PartyParams{}, log, edge.now);
+        squid->served(0, "gold", 0);
+        squid->served(1, "bronze", 0);
+        settleSquid();
+        edge.path.join(std::make_unique<LinkParty>(*segment, log, edge.now), edge.now);
+    }
+    ~LinkPartyTest() override { edge.path.leave(); }
+
+    static std::shared_ptr<Config> withClasses()
+    {
+        const ledger::ClassList told{1, {{"gold", 4}, {"bronze", 1}}, 1};
+        return std::make_shared<Config>(PathUnderTest::Parse(Downlink)->withClasses(told));
+    }
+    /// What a worker says ten times a second.
+    void settleSquid()
+    {
+        squid->measured({8, Rate, 0.9}, {0, own, true});
+        for (auto &u : users)
+            u.elsewhere += squid->exchange(u.number, u.bytes, 0, u.items);
+        squid->look(edge.now);
+        squid->say({3, waits, waits, 0, 16384}, edge.now);
+        squid->settle(edge.now);
+        squid->look(edge.now + 2 * Ms);
+        answers.answer(edge.now, [](const ledger::IpBits &address) {
+            const auto host = address.low & 0xff;
+            const std::string cls = host < 100 ? "gold" : "bronze";
+            return ledger::Owner{ClassKey(cls), UserKey(cls, std::to_string(host))};
+        });
+    }
+    struct SquidUser {
+        Ledger::User number;
+        uint64_t bytes = 0;
+        uint32_t items = 1;
+        int64_t elsewhere = 0;
+    };
+    SquidUser &atSquid(const std::string &cls, const std::string &name, const double weight)
+    {
+        return users.emplace_back(SquidUser{squid->enter(cls, name, weight, 0, 1)});
+    }
+    /// Time passes while hosts keep so many packets waiting each. \returns bytes that each has had
+    std::map<uint8_t, double> keepBusy(const std::vector<uint8_t> &hosts, const msfrs_time time)
+    {
+        std::map<uint8_t, double> had;
+        for (const auto until = edge.now + time; edge.now < until;) {
+            for (const auto host : hosts) {
+                for (; open[host] < 20; ++open[host])
+                    hostOf[edge.arrive({1, host})] = host;
+            }
+            edge.run(edge.now + Ms);
+            for (; seen < edge.verdicts.all.size(); ++seen) {
+                const auto &v = edge.verdicts.all[seen];
+                const auto host = hostOf[v.id];
+                --open[host];
+                had[host] += v.pass ? 1500 : 0;
+            }
+            if (edge.now >= nextSquid) {
+                nextSquid = edge.now + Ledger::Every;
+                everyTenth();
+                settleSquid();
+            }
+        }
+        return had;
+    }
+    double rate() const { return static_cast<double>(edge.path.party()->rate()); }
+    const ledger::Slot &slot() const { return segment->slots[edge.path.party()->slot()]; }
+
+    const std::unique_ptr<ledger::Segment> segment = std::make_unique<ledger::Segment>();
+    ledger::Answers answers{segment->directory};
+    PathUnderTest edge;
+    std::unique_ptr<SharedLedger> squid;
+    std::list<SquidUser> users;
+    double own = 0;
+    uint64_t waits = 0;
+    std::function<void()> everyTenth = [] {};
+    std::map<uint8_t, uint32_t> open;
+    std::map<uint32_t, uint8_t> hostOf;
+    size_t seen = 0;
+    msfrs_time nextSquid = 0;
+};
+
+TEST_F(LinkPartyTest, HasNearlyAllOfALinkThatNobodyElseWants)
+{
+    const auto had = keepBusy({1}, 2 * Second);
+    EXPECT_NEAR(had.at(1) * 8 / 2, 0.97 * 0.98 * Rate, 0.02 * Rate);
+}
+
+TEST_F(LinkPartyTest, ClassesAndUsersAreSquids)
+{
+    keepBusy({1, 2, 101}, Second); // the first packets come before it is told
+    auto had = keepBusy({1, 2, 101}, 4 * Second);
+    EXPECT_NEAR(had[1] / had[101], 4, 0.2) << "a weight is each user's";
+    EXPECT_NEAR(had[2] / had[101], 4, 0.2);
+    const auto entry = ledger::FindUser(*segment, UserKey("gold", "1"));
+    ASSERT_NE(entry, ledger::NoEntry);
+    EXPECT_GT(ledger::ColumnBytes(segment->users[entry].columns[edge.path.party()->slot()]), 1'000'000u);
+}
+
+TEST_F(LinkPartyTest, BothHaveTheirShareWhileBothWant)
+{
+    waits = 5;
+    atSquid("gold", "9", 4);
+    atSquid("bronze", "109", 1);
+    keepBusy({101}, Second);
+    EXPECT_NEAR(rate(), 0.97 * Rate / 6, 1);
+    EXPECT_NEAR(ledger::Real(slot().demand), 1, 1e-9);
+    auto had = keepBusy({101}, 2 * Second);
+    EXPECT_NEAR(had[101] * 8 / 2, rate(), 0.01 * Rate);
+    keepBusy({101, 1}, Second);
+    EXPECT_NEAR(rate(), 0.97 * Rate * 5 / 10, 1);
+    waits = 0; // Squid's users have nothing more to ask for
+    for (auto &u : users)
+        u.items = 0;
+    keepBusy({101, 1}, Second);
+    EXPECT_GT(rate(), 0.9 * Rate);
+}
+
+TEST_F(LinkPartyTest, AUserOfBothHasOneAccount)
+{
+    // Host 1 has half of what Squid carries, host 2 has packets alone; both are gold.
+    waits = 5;
+    auto &both = atSquid("gold", "1", 4);
+    both.items = 3;
+    keepBusy({1, 2}, Second);
+    EXPECT_NEAR(ledger::Real(slot().demand), 4 + 4.0 / 4, 1e-9) << "the user's weight is where its requests are";
+    double squids = 0;
+    everyTenth = [&] { // it takes what is left
+        const double bytes = (0.97 * Rate - rate()) / 8 * 0.1;
+        both.bytes += static_cast<uint64_t>(bytes);
+        own += bytes;
+        squids += bytes;
+    };
+    keepBusy({1, 2}, 2 * Second);
+    squids = 0;
+    auto had = keepBusy({1, 2}, 10 * Second);
+    EXPECT_NEAR((had[1] + squids) / had[2], 1, 0.05);
+    EXPECT_NEAR(static_cast<double>(both.elsewhere), had[1] * 1.3, had[1] * 0.3) << "and Squid knows what it has here";
+}
+
+TEST_F(LinkPartyTest, PlacesOfTheWindowAreHeldForWhatPasses)
+{
+    waits = 5;
+    atSquid("gold", "9", 1);
+    keepBusy({101}, 3 * Second);
+    double held = 0;
+    everyTenth = [&] { held += static_cast<double>(slot().places) / 10; };
+    keepBusy({101}, Second);
+    EXPECT_NEAR(held, 0.97 * 8 / 2, 0.1) << "half of 97 % of W+, which is 8";
+    everyTenth = [] {};
+    EXPECT_EQ(squid->look(edge.now + 10 * Ms).places, slot().places);
+    EXPECT_EQ(squid->look(edge.now + 10 * Ms).waiting, 0u) << "nobody waits here for a place";
+    EXPECT_TRUE(squid->turn(false));
+    keepBusy({}, 3 * Second);
+    EXPECT_EQ(slot().places, 0u);
+    EXPECT_EQ(ledger::Real(slot().demand), 0);
+}
+
+TEST_F(LinkPartyTest, WhatIsLostHereHasUsedTheLink)
+{
+    waits = 5;
+    atSquid("bronze", "109", 1);
+    for (int n = 0; n < 3000; ++n) { // 10 % more than the share, which is lost in the end
+        edge.arrive({1, 101});
+        edge.run(edge.now + static_cast<msfrs_time>(12e12 / (1.1 * 0.97 * Rate / 2)));
+        if (n % 50 == 0)
+            settleSquid();
+    }
+    EXPECT_LT(rate(), 0.95 * 0.97 * Rate / 2);
+    EXPECT_GT(rate(), 0.8 * 0.97 * Rate / 2);
+}
+
+TEST_F(LinkPartyTest, WhoWantsNoMoreIsNotHeldUpAndTakesNoShare)
+{
+    waits = 5;
+    atSquid("gold", "9", 4);
+    for (int n = 0; n < 100; ++n) { // a packet each 20 ms: 0.6 Mbit/s
+        edge.arrive({1, 101});
+        edge.run(edge.now + 20 * Ms);
+        if (n % 5 == 0)
+            settleSquid();
+    }
+    EXPECT_EQ(edge.verdicts.passed().size(), 100u);
+    EXPECT_LT(edge.total().waits.quantile(0.99), 0.005);
+    EXPECT_EQ(ledger::Real(slot().demand), 0);
+}
+
+TEST_F(LinkPartyTest, AFloodIsHeldToItsShareAndChargedAsItComes)
+{
+    waits = 5;
+    auto &gold = atSquid("gold", "101", 4); // the flooded has requests, too
+    gold.items = 1;
+    atSquid("bronze", "109", 1);
+    keepBusy({1}, Second);
+    const auto before = edge.total().passed.bytes;
+    for (int n = 0; n < 4000; ++n) { // 24 Mbit/s, twice what the link has
+        edge.arrive({1, 101, static_cast<uint16_t>(n % 30)});
+        edge.run(edge.now + Ms / 2);
+        if (n % 200 == 0)
+            settleSquid();
+    }
+    const double passed = static_cast<double>(edge.total().passed.bytes - before) * 8 / 2;
+    EXPECT_LT(passed, 0.6 * Rate);
+    EXPECT_GT(segment->slots[edge.path.party()->slot()].received, 4000u * 1500u);
+    const auto entry = ledger::FindUser(*segment, UserKey("bronze", "101"));
+    ASSERT_NE(entry, ledger::NoEntry);
+    EXPECT_GT(ledger::ColumnBytes(segment->users[entry].columns[edge.path.party()->slot()]), 4000u * 1500u * 9 / 10);
+}
+
+TEST_F(LinkPartyTest, WithoutSquidTheConfigurationsRateHolds)
+{
+    keepBusy({1}, Second);
+    EXPECT_GT(rate(), 0);
+    squid.reset();
+    edge.run(edge.now + 2 * Second);
+    EXPECT_EQ(edge.path.party()->rate(), 0);
+    const auto before = edge.total().passed.bytes;
+    for (int n = 0; n < 55; ++n)
+        edge.arrive({1, 1});
+    edge.run(edge.now + 5 * Ms);
+    EXPECT_NEAR(static_cast<double>(edge.total().passed.bytes - before) * 8 / 0.005, 100e6, 3e6);
+}
+
+TEST_F(LinkPartyTest, WhoHasLostItsSlotLeaves)
+{
+    keepBusy({1}, Second);
+    const ledger::OwnSlot other(*segment, edge.path.party()->slot(), ledger::Kind::Edge, edge.now);
+    edge.run(edge.now + Second);
+    EXPECT_EQ(edge.path.party(), nullptr);
+    EXPECT_TRUE(other.held());
+    edge.arrive({1, 1});
+}
+
+TEST_F(LinkPartyTest, AReloadKeepsWhatWaitsAndTheShare)
+{
+    waits = 5;
+    atSquid("gold", "9", 4);
+    keepBusy({1, 101}, Second);
+    const auto queued = edge.total().queued.packets;
+    EXPECT_GT(queued, 10u);
+    Host host;
+    edge.path.replace(std::make_unique<Schedule>(withClasses(), host.engine()), edge.now);
+    EXPECT_NEAR(static_cast<double>(edge.total().queued.packets), static_cast<double>(queued), 1);
+    auto had = keepBusy({1, 101}, 4 * Second);
+    EXPECT_NEAR(had[1] / had[101], 4, 0.2);
+    EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
+}
+
+} // namespace
+} // namespace msfrs::test
