@@ -49,6 +49,10 @@ def _told(world):
     return [msfrs_edge.tell(world, LAN, EDGE, squidconf.excess_socket(world))]
 
 
+def _party(world):
+    return [msfrs_edge.take_part(world, LAN, EDGE)]
+
+
 ARMS = {arm.name: arm for arm in (
     Arm('stock', 'Squid as it comes', squidconf.stock),
     Arm('stock-quic', 'Squid as it comes, and QUIC past it', squidconf.stock, quic=True),
@@ -71,6 +75,8 @@ ARMS = {arm.name: arm for arm in (
     Arm('msfrs-auto', 'the same, with rate=auto', squidconf.msfrs_auto, scheduled=True, finds=True),
     Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', squidconf.msfrs_told, scheduled=True,
         prepare=_told),
+    Arm('msfrs-edge-party', 'MSF-RS, and msfrs-edge for QUIC and all else past Squid, on one account',
+        squidconf.msfrs_shared, scheduled=True, quic=True, prepare=_party),
     Arm('sjf', 'the least left of a response first, whoever wants it', squidconf.shortest_first, scheduled=True),
     Arm('fifo', 'whole responses, in the order of arrival', squidconf.queueing('fifo'), scheduled=True),
     Arm('drr', 'whole responses, deficit round robin by class', squidconf.queueing('drr'), scheduled=True),

@@ -13,7 +13,7 @@ from .shaping import ETHERNET
 
 SCRIPT = ROOT / 'conf/iptables/msfrs-edge-iptables'
 CONF = ROOT / 'conf/edge'
-#: Of what tells Squid what comes beside it.
+#: Of what sees what comes beside Squid.
 BESIDE_QUEUE = 1
 #: Seconds in which an answer on the control socket must come.
 PATIENCE = 10.0
@@ -109,4 +109,14 @@ def tell(world, interface, program, socket_path):
     edge = start(world, world.gateway, program, CONF / 'excess.conf', name='beside', queue=f'number={BESIDE_QUEUE}',
                  inside=f'{LAN4} {LAN6}', excess=f'socket={socket_path}')
     rules(world.gateway, 'up', '--link', f'{interface}={BESIDE_QUEUE}', '--own', 'no', '--mark-shift', 'none')
+    return edge
+
+
+def take_part(world, interface, program):
+    """Starts it on a world's gateway with conf/edge/downlink.conf: what is forwarded to the users by `interface` has
+    its share of what Squid says the link carries, by Squid's classes. Its Daemon."""
+    edge = start(world, world.gateway, program, CONF / 'downlink.conf', name='downlink',
+                 queue=f'number={BESIDE_QUEUE}', inside=f'{LAN4} {LAN6}',
+                 segment=f'/{world.service}-msfrs_ledger.shm')
+    rules(world.gateway, 'up', '--link', f'{interface}={BESIDE_QUEUE}', '--own', 'no')
     return edge
