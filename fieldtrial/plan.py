@@ -19,8 +19,8 @@ FIELD = ('stock', 'stock-htb', 'stock-fq_codel', 'stock-cake', 'msfrs')
 #: Where the rate wanders: told the mean, or what there is nine tenths of the time, or told nothing.
 WANDERING = ('stock', 'stock-htb-least', 'msfrs', 'msfrs-least', 'msfrs-auto')
 MAIN = ('stock', 'msfrs')
-#: QUIC past Squid, and QUIC rejected.
-QUIC = ('stock-quic', 'msfrs')
+#: QUIC past Squid, QUIC rejected, and QUIC scheduled beside Squid.
+QUIC = ('stock-quic', 'msfrs', 'msfrs-edge-party')
 OURS = ('msfrs',)
 PAPER = ('msfrs-paper', 'msfrs')
 NEAR, FAR = 12 * (2.0,), 12 * (200.0,)

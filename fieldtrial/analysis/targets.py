@@ -14,7 +14,7 @@ from .workloads import WORKLOADS
 
 OURS, PAPER_ARM, STOCK, HTB, EDGE, OFF = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge', 'off'
 AUTO = 'msfrs-auto'
-STOCK_QUIC = 'stock-quic'
+STOCK_QUIC, PARTY = 'stock-quic', 'msfrs-edge-party'
 DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay products is called deep
 
 
@@ -385,13 +385,20 @@ def _few_and_bypass():
 
 
 def _http3_beside_tcp():
-    """Users of HTTP/3 beside users of TCP: QUIC rejected, so that all is in Squid, against QUIC past a stock Squid."""
-    yield Target(QUIC, 'shares of users, QUIC rejected', ('quic-backlogged',), due_error, WITHIN, 0.05,
-                 'What the users of a class had of what is due to them', settings=_CALM, only=_calm)
-    yield Target(QUIC, '{first}, users of HTTP/3, QUIC rejected', ('quic-pages',), pages(first_class, http3=True),
-                 AT_MOST, 0.70, 'The mean page load of users of HTTP/3 in {first}', against=STOCK_QUIC, settings=_CALM)
-    yield Target(QUIC, 'what a flood takes from others, QUIC rejected', ('quic-backlogged',), taken_from_others, AT_MOST,
-                 0.02, 'What a flood took from others, of the link', against=STOCK_QUIC, settings=_FLOOD, only=_flooded)
+    """Users of HTTP/3 beside users of TCP: QUIC rejected, so that all is in Squid, or scheduled by msfrs-edge; against
+    QUIC past a stock Squid."""
+    for arm, words in ((OURS, 'QUIC rejected'), (PARTY, 'QUIC scheduled')):
+        yield Target(QUIC, f'shares of users, {words}', ('quic-backlogged',), due_error, WITHIN, 0.05,
+                     'What the users of a class had of what is due to them', arm=arm, settings=_CALM, only=_calm)
+        yield Target(QUIC, f'{{first}}, users of HTTP/3, {words}', ('quic-pages',), pages(first_class, http3=True),
+                     AT_MOST, 0.70, 'The mean page load of users of HTTP/3 in {first}', against=STOCK_QUIC, arm=arm,
+                     settings=_CALM)
+        yield Target(QUIC, f'what a flood takes from others, {words}', ('quic-backlogged',), taken_from_others, AT_MOST,
+                     0.02, 'What a flood took from others, of the link', against=STOCK_QUIC, arm=arm, settings=_FLOOD,
+                     only=_flooded)
+    yield Target(QUIC, 'mean delay in the queue, QUIC scheduled', ('quic-backlogged', 'quic-pages'), QUEUE_OF_BOTH,
+                 AT_MOST, 1.30, "The mean delay in the ISP's queue", against=OURS, arm=PARTY, settings=_CALM,
+                 only=_calm)
 
 
 def _after_disturbances():

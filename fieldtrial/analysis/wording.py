@@ -22,6 +22,7 @@ ARMS = {
     'msfrs-least': 'MSF-RS, told the least',
     'msfrs-auto': 'MSF-RS, rate=auto',
     'msfrs-edge': 'MSF-RS told by msfrs-edge',
+    'msfrs-edge-party': 'MSF-RS and edge',
     'sjf': 'least left first',
     'fifo': 'FIFO on requests',
     'drr': 'DRR on requests',

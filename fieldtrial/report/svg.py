@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 INK, MUTED, LINE = '#1b1f24', '#59636e', '#d5dae0'
 ARMS = {'stock': '#6a6f76', 'stock-quic': '#6a6f76', 'stock-pools': '#a8479b', 'stock-htb': '#1f8a70',
         'stock-fq_codel': '#5d7a1f', 'stock-htb-least': '#1f8a70', 'stock-cake': '#a0623c', 'stock-sqm': '#3d6b57',
-        'msfrs-paper': '#58a0dc', 'msfrs-least': '#58a0dc', 'msfrs-auto': '#c0392b', 'msfrs': '#0b4fb3'}
+        'msfrs-paper': '#58a0dc', 'msfrs-least': '#58a0dc', 'msfrs-auto': '#c0392b', 'msfrs': '#0b4fb3',
+        'msfrs-edge-party': '#c0392b'}
 OTHERS = ('#b5651d', '#8a8d00', '#c0392b', '#4b3f72')
 CLASSES = ('#d08700', '#66738a', '#8f3f1d', '#2a7f62', '#7b4ea3', '#1f77a8')
 

@@ -50,6 +50,12 @@ def _told(world):
     return [msfrs_edge.tell(world, LAN, EDGE, squidconf.excess_socket(world))]
 
 
+def _party(world):
+    # Nobody has more than a share for long, and a frame takes long in that.
+    times = shaping.codel_ms(world.rate_bps / len(world.users))
+    return [msfrs_edge.hold(world, LAN, EDGE, aqm='codel target={:g} interval={:g}'.format(*times))]
+
+
 ARMS = {arm.name: arm for arm in (
     Arm('stock', 'Squid as it comes', squidconf.stock),
     Arm('stock-quic', 'Squid as it comes, and QUIC past it', squidconf.stock, quic=True),
@@ -72,6 +78,8 @@ ARMS = {arm.name: arm for arm in (
     Arm('msfrs-auto', 'the same, with rate=auto', squidconf.msfrs_auto, scheduled=True, finds=True, alone=True),
     Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', squidconf.msfrs_told, scheduled=True,
         prepare=_told, alone=True),
+    Arm('msfrs-edge-party', 'MSF-RS, and msfrs-edge for QUIC and all else past Squid, on one account',
+        squidconf.msfrs_shared, scheduled=True, quic=True, prepare=_party, alone=True),
     Arm('sjf', 'the least left of a response first, whoever wants it', squidconf.shortest_first, scheduled=True),
     Arm('fifo', 'whole responses, in the order of arrival', squidconf.queueing('fifo'), scheduled=True),
     Arm('drr', 'whole responses, deficit round robin by class', squidconf.queueing('drr'), scheduled=True),

@@ -13,7 +13,7 @@ from .shaping import ETHERNET
 
 SCRIPT = ROOT / 'conf/iptables/msfrs-edge-iptables'
 CONF = ROOT / 'conf/edge'
-#: Of what tells Squid what comes beside it.
+#: Of what sees what comes beside Squid.
 BESIDE_QUEUE = 1
 #: Seconds in which an answer on the control socket must come.
 PATIENCE = 10.0

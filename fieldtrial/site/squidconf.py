@@ -67,11 +67,12 @@ def _kbit(rate_bps):
     return f'{rate_bps / 1000:.0f}kbit'
 
 
-def msfrs(world, *, rate=None, extra=()):
-    """MSF-RS with its defaults; `rate` as msfrs_link has it, by default the world's; `extra` are further directives."""
+def msfrs(world, *, rate=None, link='', extra=()):
+    """MSF-RS with its defaults; `rate` as msfrs_link has it, by default the world's; `link` are further words of that,
+    `extra` further directives."""
     overhead = f' packet_overhead={world.packet_overhead}' if world.packet_overhead else ''
     shared = ' shared' if len(world.gateways) > 1 else ''
-    lines = ['msfrs on', f'msfrs_link rate={rate or _kbit(world.rate_bps)} interface={WAN}{overhead}{shared}']
+    lines = ['msfrs on', f'msfrs_link rate={rate or _kbit(world.rate_bps)} interface={WAN}{overhead}{link}{shared}']
     last = list(world.weights)[-1]
     for name, weight in world.weights.items():
         lines.append(f'msfrs_class {name} weight={weight:g}' + (' default' if name == last else ''))
@@ -97,6 +98,11 @@ def msfrs_told(world):
 def excess_socket(world):
     """Where that is."""
     return world.squid_directory() / 'excess.sock'
+
+
+def msfrs_shared(world):
+    """The same, with the memory in which others than Squid take part."""
+    return msfrs(world, link=' shared')
 
 
 def shortest_first(world):

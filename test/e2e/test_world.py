@@ -403,7 +403,7 @@ def test_half_of_the_users_bypass_squid(tmp_path, way):
     assert 0 < served < 0.8 * int(tables['link'][-1]['sent_bytes'])
 
 
-@pytest.mark.parametrize('arm, way', [('stock-quic', 'h3'), ('msfrs', 'h2')])
+@pytest.mark.parametrize('arm, way', [('stock-quic', 'h3'), ('msfrs', 'h2'), ('msfrs-edge-party', 'h3')])
 def test_users_of_http3_have_it_where_quic_is_let_through(tmp_path, arm, way):
     """Past Squid; and where it is rejected, they are in Squid as all others."""
     if http3.missing():

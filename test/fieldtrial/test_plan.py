@@ -41,7 +41,7 @@ def test_full_run_has_what_the_targets_need():
             if condition.workload == 'https-pages'} == {0, 20}
     assert {condition.rtts_ms[0] for condition in plan.full() if condition.rtts_ms} == {2.0, 200.0}
     for key in (('quic-backlogged', 2e6, 1.5), ('quic-pages', 2e6, 4)):
-        assert {'stock-quic', 'msfrs'} <= found[key]
+        assert {'stock-quic', 'msfrs', 'msfrs-edge-party'} <= found[key]
     assert {'unequal', 'phases', 'cbr', 'open', 'excess'} <= {workload for workload, _, _ in found}
     assert {condition.parameters['share'] for condition in plan.full() if condition.workload == 'cbr'} == {.2, .4, .6}
     assert {condition.parameters['load'] for condition in plan.full() if condition.workload == 'open'} == {.85, .95}
@@ -179,9 +179,9 @@ def test_quick_fits_into_ten_minutes_with_any_number_of_lanes(lanes):
     assert {condition.label() for condition in kept + dropped} == {condition.label() for condition in plan.quick(lanes)}
 
 
-def test_full_run_on_two_processors_takes_less_than_85_minutes():
+def test_full_run_on_two_processors_takes_less_than_90_minutes():
     asked = options.read(['--lanes', '6'])
-    assert cli.seconds_of(plan.cells_of(plan.chosen(asked), asked, None), 6) < 85 * 60
+    assert cli.seconds_of(plan.cells_of(plan.chosen(asked), asked, None), 6) < 90 * 60
 
 
 @pytest.mark.parametrize('cells, lanes, seconds', [
@@ -245,7 +245,7 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--arms', 'fast'],
      "argument --arms: 'fast' is unknown; there are stock, stock-quic, off, stock-pools, stock-htb, stock-htb-least, "
      "stock-fq_codel, stock-cake, stock-sqm, msfrs-paper, msfrs, msfrs-least, msfrs-auto, msfrs-edge, "
-     "sjf, fifo, drr, msfq"),
+     "msfrs-edge-party, sjf, fifo, drr, msfq"),
     (['--users', '4.7,4,4'], "argument --users: '4.7,4,4': wanted are numbers of users, each 1 to 1000, with commas "
                              'between'),
     (['--seed', '1.5'], "argument --seed: '1.5': wanted are whole numbers, each 0 to 2.14748e+09, with commas between"),

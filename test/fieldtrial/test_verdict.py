@@ -271,6 +271,18 @@ def test_a_flood_is_judged_by_what_it_takes_from_others(tmp_path, served, outcom
     assert row(judgement, 'shares of users, QUIC rejected').sentence == 'Not measured: this run has no such cell.'
 
 
+@pytest.mark.parametrize('queue_ms, outcome', [(75, verdict.REACHED), (76, verdict.MISSED)])
+def test_the_queue_beside_quic_is_judged_by_that_without(tmp_path, queue_ms, outcome):
+    for arm in (synthetic.OURS, synthetic.Arm('msfrs-edge-party', queue_ms=queue_ms, shares=(4, 2, 1))):
+        synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'quic-backlogged', http3=HTTP3, inflight=4, tcp=1,
+                            flood=0.0)
+    judgement = verdict.judge(groups_of(tmp_path / 'run'))
+    found = row(judgement, 'mean delay in the queue, QUIC scheduled')
+    assert (found.outcome, found.wanted) == (outcome, 'at most 130 %')
+    assert row(judgement, 'shares of users, QUIC scheduled').outcome == verdict.REACHED
+    assert found.compared == 'MSF-RS and edge / MSF-RS'
+
+
 @pytest.mark.parametrize('longer, outcome', [(1.0, verdict.REACHED), (1.6, verdict.MISSED)])
 def test_pages_of_those_who_speak_http3_are_judged(tmp_path, longer, outcome):
     """Whatever those of others take: QUIC past a stock Squid is slow for these alone."""

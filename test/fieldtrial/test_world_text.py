@@ -149,7 +149,7 @@ def test_the_gateway_is_told_what_becomes_of_quic(quic, word):
     made.intercept()
     line, = made.gateway.lines
     assert f' --intercept 80 --quic {word} ' in line
-    assert [arm.name for arm in arms.ARMS.values() if arm.quic] == ['stock-quic']
+    assert [arm.name for arm in arms.ARMS.values() if arm.quic] == ['stock-quic', 'msfrs-edge-party']
 
 
 class Recorder:
@@ -224,6 +224,20 @@ def test_sqm_is_the_shipped_configuration_with_a_class_for_each_user(world, tmp_
                           'classify bronze-4 to=2001:2:0:3004::2', 'class others default=on']
     assert sum(line.startswith('class gold-') and line.endswith(' weight=4') for line in lines) == 24
     assert rules == [('up', '--link', 'lan0=0', '--mark-shift', 'none')]
+
+
+def test_edge_as_a_party_has_its_shipped_configuration_and_squids_memory(world, tmp_path, monkeypatch):
+    started, rules = [], []
+    world.gateway, world.service = Recorder(), 'msfrs12gw'
+    monkeypatch.setattr(msfrs_edge, 'start', lambda _, host, program, conf, **how: started.append((conf, how)))
+    monkeypatch.setattr(msfrs_edge, 'rules', lambda host, *words: rules.append(words))
+    arms.get('msfrs-edge-party').prepare(world)
+    assert started == [(msfrs_edge.CONF / 'downlink.conf', {
+        'name': 'downlink', 'queue': 'number=1', 'inside': '198.18.0.0/16 2001:2::/49',
+        'segment': '/msfrs12gw-msfrs_ledger.shm'})]
+    assert rules == [('up', '--link', 'lan0=1', '--own', 'no')]
+    text = arms.get('msfrs-edge-party').configuration(world)
+    assert text == squidconf.msfrs(world).replace('interface=wan0', 'interface=wan0 shared')
 
 
 def test_every_arm_has_a_name_and_what_stands_for_it_needs_nothing_of_the_kernel():
