@@ -156,8 +156,15 @@ JoinWorkerLedger(const RequestConfig &config, const msfrs_time now)
 {
     if (!ThisLedger)
         return nullptr;
+    const uint32_t number = KidIdentifier > 0 ? KidIdentifier - 1 : 0; // workers are the first kids
+    const auto slot = ledger::OwnSlot::OfWorker(*ThisLedger, number, now);
+    if (!slot) {
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: this worker schedules alone, since " << ledger::Slots <<
+               " parties share the link already");
+        return nullptr;
+    }
     PartyParams params;
-    params.slot = KidIdentifier > 0 ? KidIdentifier - 1 : 0; // workers are the first kids
+    params.slot = *slot;
     params.config = NumberOf(config);
     return std::make_shared<SharedLedger>(*ThisLedger, params, &Gateway::Log, now);
 }

@@ -36,8 +36,9 @@ void CloseWorkerLedger();
 /// whether this process is a worker that shares the link by that memory
 bool SharesLink();
 
-/// Takes the slot of this worker, whatever a worker that had it before has left there.
-/// \returns nil if this process does not share the link
+/// Takes the slot of this worker, whatever a worker that had it before has left there; another slot where another party
+/// lives in it.
+/// \returns nil if this process does not share the link, or finds no slot
 std::shared_ptr<SharedLedger> JoinWorkerLedger(const RequestConfig &, msfrs_time now);
 
 /// Who share the link, by slot, workers that do not live included; none if this process does not.
