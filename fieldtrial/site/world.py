@@ -221,6 +221,12 @@ class World(Scenario):
             self.gateway.run('install', '-d', '-o', str(os.geteuid()), '-g', 'proxy', '-m', '2775', directory)
         return directory
 
+    @property
+    def squid_name(self):
+        """Its service name. One of its own: Squids of one name on one machine share memory, and one that stops takes
+        it along."""
+        return ''.join(filter(str.isalnum, self.gateway.name))
+
     def start_squid(self, conf, program, timeout=20.0):
         """Squid on the gateway with this configuration text, in the foreground, and what is sent to port 80 handed
         to it. Returns the Daemon once it answers; raises TrialError with the end of cache.log if it does not."""
@@ -237,10 +243,8 @@ class World(Scenario):
             raise TrialError(NO_SQUID.format(program)) from None
         parsed = self.gateway.run(program, '-k', 'parse', '-f', path, check=False, timeout=60)
         (directory / 'parse.log').write_text(parsed)
-        # A service name of its own: Squids of one name on one machine share memory, and one that stops takes it along.
-        name = ''.join(filter(str.isalnum, self.gateway.name))
         how = [str(program), '-N'] if self.workers == 1 else [*private_sockets(program), str(program), '--foreground']
-        squid = self.start(self.gateway, [*how, '-n', name, '-f', str(path)], 'squid/squid.out',
+        squid = self.start(self.gateway, [*how, '-n', self.squid_name, '-f', str(path)], 'squid/squid.out',
                            command='squid', stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
         squid.logs.append(directory / 'cache.log')
         squid.wait_until(lambda: all(listens(self.gateway, port) for port in ports),
