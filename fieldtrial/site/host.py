@@ -66,4 +66,6 @@ class Host(abc.ABC):
 
     def batch(self, lines, *tool):
         """Many commands of `ip` (or of `tool`, e.g. 'tc' or 'ip', '-6') in one process: `lines` without its name."""
-        self.run(*(tool or ('ip',)), '-batch', '-', input=''.join(f'{line}\n' for line in lines))
+        text = ''.join(f'{line}\n' for line in lines)
+        # The addresses of ten thousand users take longer than one command may: some 10 ms each on a busy machine.
+        self.run(*(tool or ('ip',)), '-batch', '-', input=text, timeout=30.0 + 0.01 * text.count('\n'))

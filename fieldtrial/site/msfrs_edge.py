@@ -114,10 +114,15 @@ def hold(world, interface, program, **lines):
     return edge
 
 
-def tell(world, interface, program, socket_path):
-    """Starts it on a world's gateway with conf/edge/excess.conf: what is forwarded to the users by `interface` is
-    counted, and told to Squid's socket. Its Daemon."""
-    edge = start(world, world.gateway, program, CONF / 'excess.conf', name='beside', queue=f'number={BESIDE_QUEUE}',
+def start_telling(world, program, socket_path):
+    """Starts it on a world's gateway with conf/edge/excess.conf: what comes to its queue is counted, and told to Squid's
+    socket. Its Daemon."""
+    return start(world, world.gateway, program, CONF / 'excess.conf', name='beside', queue=f'number={BESIDE_QUEUE}',
                  inside=f'{LAN4} {LAN6}', excess=f'socket={socket_path}')
+
+
+def tell(world, interface, program, socket_path):
+    """The same for all that is forwarded to the users by `interface`."""
+    edge = start_telling(world, program, socket_path)
     rules(world.gateway, 'up', '--link', f'{interface}={BESIDE_QUEUE}', '--own', 'no', '--mark-shift', 'none')
     return edge

@@ -10,7 +10,9 @@
 ///   - A slot is a party. Only its party writes it, without locks; it counts while its heartbeat is younger than
 ///     DeadAfter. Who takes a slot writes another epoch into `life` and clears the rest: who finds another epoch there
 ///     than its own has lost the slot and writes no more.
-///   - Worker n (from 0) has slot n. Others take FirstShared and above, where a free or a dead one is.
+///   - Worker n (from 0) has slot n, if no other kind of party lives there: then a free one, from the last on down.
+///     Others take a free or a dead one: those with a column first, from the last on down to FirstShared, so that a
+///     ninth worker finds its own.
 ///   - A user is found by UserKey() of the names of class and user, which is the same on every gateway: linear probing
 ///     from the key's low bits, over users.h's Probes entries. A column is what the party in the slot of that number
 ///     charged to the user, and how many of the user's requests it has; see Column(). The first 14 slots have one, so
@@ -36,7 +38,7 @@ namespace msfrs::ledger {
 
 constexpr uint64_t Magic = 0x4c5352464d534d01, Version = 2;
 constexpr uint32_t Slots = 64, Columns = 14, SlotClasses = 32, Users = 65536;
-constexpr uint32_t FirstShared = 8;             ///< slots from here on are for who is not a worker, if they are free
+constexpr uint32_t FirstShared = 8;             ///< slots from here on are for who is not a worker, too
 constexpr msfrs_time DeadAfter = 1'000'000'000; ///< ns without a heartbeat
 
 /// A field of the segment.

@@ -31,7 +31,7 @@ namespace msfrs {
 /// All parameters.
 struct PartyParams {
     ledger::Kind kind = ledger::Kind::Worker;
-    uint32_t slot = 0;              ///< of a worker: its number from 0; of others: see ledger::OwnSlot::Free()
+    uint32_t slot = 0;              ///< as ledger::OwnSlot::OfWorker() or Free() said
     uint64_t config = 0;            ///< a number for the configuration; reports compare it
 };
 

@@ -18,6 +18,17 @@ bool Within(const double value, const double least, const double most)
 
 double ReadReal(const Word &word) { return Real(word.load(Relaxed)); }
 
+/// The last slot of first..end-1 in which nobody lives.
+std::optional<uint32_t> LastUnused(const Segment &segment, const uint32_t first, const uint32_t end,
+                                   const msfrs_time now)
+{
+    for (uint32_t n = end; n-- > first;) {
+        if (!ReadSlot(segment.slots[n], now))
+            return n;
+    }
+    return {};
+}
+
 } // namespace
 
 std::optional<SlotReading> ReadSlot(const Slot &slot, const msfrs_time now, bool *const broken)
@@ -140,16 +151,16 @@ void OwnSlot::clear()
     }
 }
 
+std::optional<uint32_t> OwnSlot::OfWorker(const Segment &segment, const uint32_t number, const msfrs_time now)
+{
+    const auto found = ReadSlot(segment.slots[number], now);
+    return !found || found->kind == Kind::Worker ? number : LastUnused(segment, FirstShared, Slots, now);
+}
+
 std::optional<uint32_t> OwnSlot::Free(const Segment &segment, const msfrs_time now)
 {
-    const auto usable = [&](const uint32_t n) {
-        return !ReadSlot(segment.slots[n], now);
-    };
-    for (uint32_t n = FirstShared; n < Slots; ++n) {
-        if (usable(n))
-            return n;
-    }
-    return {};
+    const auto found = LastUnused(segment, FirstShared, Columns, now);
+    return found ? found : LastUnused(segment, Columns, Slots, now);
 }
 
 bool OwnSlot::beat(const msfrs_time now)

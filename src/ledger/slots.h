@@ -46,15 +46,18 @@ uint64_t Living(const Segment &, msfrs_time now, uint64_t *broken = nullptr);
 /// A slot that this process writes. Not copied: there is one writer.
 class OwnSlot {
 public:
-    /// Takes the slot `number`, whatever is in it: for who alone may have it, as Squid's worker of that number.
+    /// Takes the slot `number`, whatever is in it: as OfWorker() or Free() said.
     OwnSlot(Segment &, uint32_t number, Kind, msfrs_time now);
     /// Clears the slot if it is still ours.
     ~OwnSlot();
     OwnSlot(const OwnSlot &) = delete;
     OwnSlot &operator=(const OwnSlot &) = delete;
 
-    /// Takes any slot from FirstShared on that is free or dead, those with a column first.
-    /// \returns its number, to be taken by the constructor; nothing: all are in use
+    /// \returns the slot for Squid's worker of that number (from 0), to be taken by the constructor: the one of the
+    /// same number, whatever a worker before it has left there; where another party lives in it, a free one that
+    /// neither others nor workers look for first. Nothing: all are in use
+    static std::optional<uint32_t> OfWorker(const Segment &, uint32_t number, msfrs_time now);
+    /// \returns the same for anybody else: a slot from FirstShared on that is free or dead, those with a column first
     static std::optional<uint32_t> Free(const Segment &, msfrs_time now);
 
     /// Says that the party lives. \returns false if another has taken the slot; then nothing more may be written

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// msfrs-share: tells the gateways of one link of each other, by Valkey or Redis.
+#include "daemon/command_line.h"
 #include "daemon/notify.h"
 #include "daemon/program.h"
 #include "edge/fields.h"
 #include "share/daemon.h"
 
 #include <cstdio>
-#include <getopt.h>
 
 namespace msfrs::share {
 
@@ -29,39 +29,9 @@ Tells the gateways of one link of each other by way of Valkey or Redis, as the c
 SIGINT end the program.
 )";
 
-struct Options {
-    std::string file, ask;
-    bool check = false, help = false;
-};
-
-Options ParseOptions(const int argc, char **const argv)
-{
-    enum { Check = 1, AskIt, Help };
-    static const option known[] = {{"check", no_argument, nullptr, Check},
-                                   {"ask", required_argument, nullptr, AskIt},
-                                   {"help", no_argument, nullptr, Help},
-                                   {nullptr, 0, nullptr, 0}};
-    Options options;
-    for (int found; (found = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
-        if (found == Check)
-            options.check = true;
-        else if (found == AskIt)
-            options.ask = optarg;
-        else if (found == Help)
-            options.help = true;
-        else
-            throw UsageError("see msfrs-share --help");
-    }
-    if (!options.help && optind + 1 != argc)
-        throw UsageError("one configuration file is wanted; see msfrs-share --help");
-    if (optind < argc)
-        options.file = argv[optind];
-    return options;
-}
-
 void Log(const std::string &text) { std::fprintf(stderr, "%s: %s\n", Program, text.c_str()); }
 
-int Run(const Options &options)
+int Run(const CommandLine &options)
 {
     auto config = ReadConfig(options.file);
     if (!options.ask.empty()) {
@@ -90,7 +60,7 @@ int main(int argc, char **argv)
 {
     using namespace msfrs::share;
     return msfrs::ExitCodeOf<msfrs::edge::RuleError>(Program, [&] {
-        const auto options = ParseOptions(argc, argv);
+        const auto options = msfrs::ParseCommandLine(argc, argv, Program);
         if (options.help) {
             std::fputs(Usage, stdout);
             return 0;

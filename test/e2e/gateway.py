@@ -3,6 +3,7 @@
 import contextlib
 import math
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -32,6 +33,7 @@ LOG_FORMAT = ('%ts.%03tu %>a %>p %rm %ru %>Hs %err_code %err_detail %msfrs::clas
               '%msfrs::window %msfrs::window_limit %msfrs::refusal %msfrs::over_quota %Ss')
 OFF = {'scheduling': False, 'holding': 'no, because msfrs is off'}   #: mgr:msfrs while it is off
 LISTENING = 'Accepting '      #: what cache.log says of each port at every start and reconfiguration
+PORTS = 3                     #: that `configuration` has
 #: With this W+ is 1 for half an hour: a request in service holds back all others. `configuration` adds a
 #: short rtt= to the link, as W+ begins with the quanta that the bandwidth-delay product has.
 ONE_PLACE = 'msfrs_window interval=1min growth=1.01 reserve=0%'
@@ -60,7 +62,8 @@ class Gateway:
         self.directory = world.squid_directory()
         self._certificate = certificate
         self._daemon = None
-        self.early = ()             #: lines of the configuration that go before all others
+        self.early = ()             #: lines of the configuration before all others; workers may have a port each
+        self.expected = ()          #: words of harm that the test does on purpose, see check
         self._closed = []           # of each reconfiguration, the times between which Squid closed its ports
 
     # What it is told.
@@ -137,8 +140,26 @@ class Gateway:
         self._closed.append(closed)
         done = self.command('-k', 'reconfigure')
         assert done.returncode == 0, done.stderr
-        self.wait_until(lambda: self.cache_log().count(LISTENING) >= before + 3, 'listening again on all three ports')
+        # Of all workers: one that is told again before its ports are open takes the answer for a failure, and ends.
+        ports = self._ports_of_a_worker * self.world.workers
+        self.wait_until(lambda: self.cache_log().count(LISTENING) >= before + ports, 'listening again on all ports')
         closed[1] = time.monotonic()
+
+    def kill_worker(self, memory, number):
+        """kill -9 of a worker (from 0) whose slot is in `memory`, a gateways.Memory; returns once another accepts
+        connections in its place. Bytes that its classes were charged, which nobody else knows."""
+        slot = memory.slot(number)
+        pid, before = slot.pid, self.cache_log().count(LISTENING)
+        os.kill(pid, signal.SIGKILL)
+        charged = sum(served for served, _ in slot.classes.values())
+        self.wait_until(lambda: slot.lives() and slot.pid != pid and
+                        self.cache_log().count(LISTENING) >= before + self._ports_of_a_worker,
+                        f'a worker in the place of {pid}')
+        return charged
+
+    @property
+    def _ports_of_a_worker(self):
+        return PORTS + any(line.startswith('http_port') for line in self.early)
 
     def came_while_closed(self, fetch):
         """Whether a Fetch may have come to closed ports. Squid as it comes closes them first when it is reconfigured,
@@ -152,9 +173,16 @@ class Gateway:
             isinstance(fetch.error, ConnectionRefusedError)
             or not any(row['port'] == str(fetch.port) for row in self.access_log()))
 
-    def resident(self):
-        """Memory that Squid has now, kB."""
-        return self._daemon.usage()[1]
+    @property
+    def ledger(self):
+        """The name of the memory that its workers share."""
+        return f'/{self.world.service}-msfrs_ledger.shm'
+
+    def processes(self):
+        """{pid: name} of Squid's processes."""
+        children = pathlib.Path(f'/proc/{self._daemon.pid}/task/{self._daemon.pid}/children').read_text().split()
+        kids = {int(child): pathlib.Path(f'/proc/{child}/cmdline').read_text().split('\0')[0] for child in children}
+        return {self._daemon.pid: 'squid', **kids}
 
     def send(self, signum):
         os.kill(self._daemon.pid, signum)
@@ -235,7 +263,8 @@ class Gateway:
         for name in ('cache.log', 'squid.out'):
             path = self.directory / name
             if path.exists():
-                found += [f'{name}: {line}' for line in harm(path.read_text(errors='replace'))]
+                found += [f'{name}: {line}' for line in harm(path.read_text(errors='replace'))
+                          if not any(words in line for words in self.expected)]
         assert not found, '\n'.join(found)
 
     def end(self):

@@ -7,14 +7,12 @@ import json
 import os
 import pathlib
 import pwd
-import select
-import signal
 import socket
-import subprocess
 import threading
 
 from background import PATIENCE, wait_until
 from fieldtrial.base.paths import ROOT
+from our_daemon import OurDaemon
 
 BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
 PROGRAM = BUILD / 'msfrs-page'
@@ -102,53 +100,25 @@ class Manager:
         self._thread.join(PATIENCE)
 
 
-class Page:
-    """msfrs-page; `with` ends it. lines: more of its configuration."""
+class Page(OurDaemon):
+    """msfrs-page. lines: more of its configuration."""
 
     def __init__(self, host, directory, *lines):
-        self.host, self.directory = host, pathlib.Path(directory)
+        super().__init__(host)
+        self.directory = pathlib.Path(directory)
         self.file = self.directory / 'page.conf'
         self.configure(*lines)
         nobody = pwd.getpwnam('nobody')
         self.state = self.directory / 'state'
         self.state.mkdir(exist_ok=True)
         os.chown(self.state, nobody.pw_uid, nobody.pw_gid)
-        self.process = None
 
     def configure(self, *lines):
         self.file.write_text(f'web {ROOT}/src/page/web\nhistory {self.directory}/state/history\n'
                              + ''.join(f'{line}\n' for line in lines))
 
-    def start(self):
-        """Until it is ready."""
-        self.process = self.host.popen([str(PROGRAM), str(self.file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                       text=True)
-        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        said = self.process.stdout.readline() if readable else ''
-        if said != 'ready\n':
-            self.process.kill()
-            raise AssertionError(f'msfrs-page did not get ready: {self.process.communicate()[1]}')
-        return self
-
-    def end(self):
-        """Ends it in order; what it said on standard error."""
-        self.process.send_signal(signal.SIGTERM)
-        said = self.process.communicate(timeout=PATIENCE)[1]
-        assert self.process.returncode == 0, said
-        self.process = None
-        return said
-
-    def __enter__(self):
-        return self.start()
-
-    def __exit__(self, kind, *_):
-        if self.process is None:
-            return
-        if kind:
-            self.process.kill()
-            print(self.process.communicate()[1])
-        else:
-            self.end()
+    def command(self):
+        return [str(PROGRAM), str(self.file)]
 
     def connect(self):
         """A connection to it, as a socket."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The soak (test/soak) in small: that it runs, and that it can find something wrong."""
+import os
 import pathlib
 import sys
 import types
@@ -14,10 +15,13 @@ import visits  # noqa: E402
 
 
 def test_a_short_one_finds_nothing_wrong():
-    found = soaking.soak(soaking.Soak(seconds=25, users=60, rate_bps=4e6, load=0.6, reconfigure_s=6, falter_s=16))
+    found = soaking.soak(soaking.Soak(seconds=30, users=60, rate_bps=4e6, load=0.6, reconfigure_s=6, falter_s=16,
+                                      kill_s=12))
     assert not found.wrong
     assert found.figures['visits'] > 100 and len(found.figures['by kind']) == len(visits.SHARES)
     assert found.figures['reconfigurations'] >= 3 and found.figures['falterings of the link'] >= 1
+    kills = found.figures['kills']
+    assert set(kills) == {'worker', 'edge', 'share'} and min(kills.values()) >= 2
 
 
 @pytest.mark.parametrize('samples, expected', (
@@ -27,14 +31,23 @@ def test_growth(samples, expected):
     assert memory.growth(samples) == (expected if expected is None else pytest.approx(expected))
 
 
+def test_only_who_lived_throughout_is_judged():
+    sizes = memory.Sizes()
+    sizes.sample({os.getpid(): 'lives', 0: 'gone'})
+    assert sizes.growths() == {'lives': None} and sizes.last()['lives'][0] > 1000
+    sizes.lives.update(lives={2: [100] * 40 + [110] * 40}, killed={3: [50] * 40, 4: [100] * 40})
+    assert sizes.growths() == {'lives': pytest.approx(0.1)} and sizes.last() == {'lives': [110], 'killed': [50, 100]}
+
+
 def fetch(**how):
-    return types.SimpleNamespace(**{'intact': True, 'received': 10, 'good': True, **how})
+    return types.SimpleNamespace(**{'intact': True, 'received': 10, 'good': True, 'status': 200, **how})
 
 
 @pytest.mark.parametrize('how, got, wrong', (
     ({}, {}, False), ({}, {'good': False}, True), ({}, {'intact': False}, True),
     ({'leaves': 1}, {'good': False}, False), ({'leaves': 1}, {'intact': False}, True),
-    ({'cut': 10}, {'good': False}, False), ({'cut': 9}, {'good': False}, True)))
+    ({'cut': 10}, {'good': False}, False), ({'cut': 9}, {'good': False}, True),
+    ({'cut': 9}, {'good': False, 'status': 502, 'intact': False}, False)))
 def test_what_must_become_of_a_visit(how, got, wrong):
     assert bool(visits.Visit('plain', None, {}, fetch=fetch(**got), **how).wrong()) is wrong
 

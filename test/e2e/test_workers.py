@@ -220,6 +220,17 @@ def test_a_new_configuration_is_that_of_both(two):
 
 
 @TWO
+def test_told_to_reconfigure_again_before_its_ports_are_open(two):
+    before = [party['pid'] for party in two.gateway.report()['parties']]
+    for _ in range(12):
+        two.gateway.send(signal.SIGHUP)
+        time.sleep(0.03)
+    for port in (FIRST, SECOND):
+        wait_until(lambda port=port: two.users.get(two.of('gold')[0], through=port).wait().good, f'port {port}')
+    assert [party['pid'] for party in two.gateway.report()['parties']] == before
+
+
+@TWO
 def test_limits_are_of_both_workers_together(slow_link):
     two = slow_link
     start(two, NARROW, 'msfrs_queue max_per_user=3 max_queued=5 max_wait=90s')

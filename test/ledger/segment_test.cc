@@ -163,14 +163,36 @@ TEST_F(SegmentTest, TheLowestWorkerLeads)
 
 TEST_F(SegmentTest, OthersThanWorkersTakeWhatIsFree)
 {
-    EXPECT_EQ(OwnSlot::Free(*segment, now), FirstShared);
-    const auto edge = take(FirstShared, Kind::Edge);
-    EXPECT_EQ(OwnSlot::Free(*segment, now), FirstShared + 1);
-    EXPECT_EQ(OwnSlot::Free(*segment, now + DeadAfter), FirstShared) << "of who has died";
+    EXPECT_EQ(OwnSlot::Free(*segment, now), Columns - 1);
+    const auto edge = take(Columns - 1, Kind::Edge);
+    EXPECT_EQ(OwnSlot::Free(*segment, now), Columns - 2);
+    EXPECT_EQ(OwnSlot::Free(*segment, now + DeadAfter), Columns - 1) << "of who has died";
     std::vector<std::unique_ptr<OwnSlot>> all;
-    for (uint32_t n = FirstShared + 1; n < Slots; ++n)
+    for (uint32_t n = FirstShared; n < Columns - 1; ++n)
+        all.push_back(take(n, Kind::Gateway));
+    EXPECT_EQ(OwnSlot::Free(*segment, now), Slots - 1) << "one without a column";
+    for (uint32_t n = Columns; n < Slots; ++n)
         all.push_back(take(n, Kind::Gateway));
     EXPECT_EQ(OwnSlot::Free(*segment, now), std::nullopt);
+}
+
+TEST_F(SegmentTest, AWorkerTakesItsSlotFromAWorkerOnly)
+{
+    constexpr uint32_t Ninth = 8;
+    const auto of = [this](const uint32_t n) { return OwnSlot::OfWorker(*segment, n, now); };
+    const auto before = take(0);
+    EXPECT_EQ(of(0), 0u) << "of the one that was killed a moment ago";
+    const auto edge = take(Ninth, Kind::Edge);
+    ASSERT_EQ(of(Ninth), Slots - 1);
+    const auto worker = take(Slots - 1);
+    EXPECT_TRUE(edge->held());
+    EXPECT_EQ(of(Ninth + 1), Ninth + 1);
+    now += DeadAfter;
+    EXPECT_EQ(of(Ninth), Ninth) << "an edge that has died";
+    std::vector<std::unique_ptr<OwnSlot>> all;
+    for (uint32_t n = FirstShared; n < Slots; ++n)
+        all.push_back(take(n, Kind::Gateway));
+    EXPECT_EQ(of(Ninth), std::nullopt);
 }
 
 TEST_F(SegmentTest, AUserIsFoundByAll)

@@ -13,19 +13,20 @@ KEPT = 20
 
 
 class Crowd:
-    """users: a Users. plan: a Plan. excused(fetch): whether a visit that failed came to closed doors, as said there."""
+    """ask(user, how): starts what a visit asks for. plan: a Plan. excuse(fetch): why a visit that failed had to; empty:
+    it had not."""
 
-    def __init__(self, users, plan, excused):
-        self._users, self._plan, self._excused = users, plan, excused
+    def __init__(self, ask, plan, excuse):
+        self._ask, self._plan, self._excuse = ask, plan, excuse
         self._under_way = []
         self._later = []                #: heap of (time, number, what to call)
         self._numbers = itertools.count()
         self.ended = collections.Counter()   #: by kind
-        self.excused = 0
+        self.excused = collections.defaultdict(list)    #: visits by excuse
         self.turned_away = 0
         self.wrong = 0
         self.words = []                 #: of the first wrong ones
-        self.received = 0               #: bytes of bodies
+        self.received = collections.Counter()           #: bytes of bodies by road
 
     def run(self, until, each=lambda: None):
         """Until the monotonic time `until`. `each` is called some ten times a second."""
@@ -53,7 +54,7 @@ class Crowd:
         if len(self._under_way) >= MOST:
             self.turned_away += 1
             return
-        visit.fetch = self._users.get(visit.user, **visit.how)
+        visit.fetch = self._ask(visit.user, visit.how)
         self._under_way.append(visit)
         if visit.leaves is not None:
             self._after(now + visit.leaves, lambda: visit.fetch.finished or visit.fetch.abort(visit.reset))
@@ -74,11 +75,15 @@ class Crowd:
         self._under_way = [visit for visit in self._under_way if not visit.fetch.finished]
         for visit in gone:
             self.ended[visit.kind] += 1
-            self.received += visit.fetch.received
+            self.received[visit.how['via']] += visit.fetch.received
             why = visit.wrong()
-            if why and self._excused(visit.fetch):
-                self.excused += 1
+            excuse = why and self._excuse(visit.fetch)
+            if excuse:
+                self.excused[excuse].append(visit)
             elif why:
-                self.wrong += 1
-                if len(self.words) < KEPT:
-                    self.words.append(f'{visit.kind}, {visit.user.name}, {visit.how["via"]}: {why}')
+                self.blame(visit, why)
+
+    def blame(self, visit, why):
+        self.wrong += 1
+        if len(self.words) < KEPT:
+            self.words.append(f'{visit.kind}, {visit.user.name}, {visit.how["via"]}: {why}')

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One soak: a world, a gateway, a crowd and its troubles, and the judgement at the end."""
+"""One soak: a world, a gateway and its neighbours, a crowd and its troubles, and the judgement at the end."""
+import collections
 import contextlib
 import math
+import threading
 import time
 from dataclasses import dataclass, field
 
@@ -10,28 +12,44 @@ import troubles
 import visits
 from background import Loop
 from crowd import Crowd
+from datagrams import Datagrams
 from fieldtrial.site.netns import temporary_directory
 from fieldtrial.site.world import World
 from gateway import Gateway
 from http_users import Users
 from installation import installation
+from neighbours import Edge, another_gateway
 from scripted_origin import ScriptedOrigin, make_certificate
 
 RTTS_MS = (10.0, 40.0, 120.0)
 SAMPLE_S, TELL_S = 5.0, 60.0
 #: Seconds in which all that is under way at the end must be over.
 PATIENCE = 120.0
+WORKERS = 2
+#: The worker that is killed, from 0: the one that leads, and has the socket of msfrs_excess. The other lives
+#: throughout, so that its memory can be judged.
+VICTIM, SURVIVOR = 0, '(squid-2)'
+#: Squid's own record of each address grows for a day.
+SQUID = 'max_filedescriptors 16384', 'client_db off'
+#: s for which Squid with msfrs remembers whose an address is: its tables grow with the users who come in that time.
+REMEMBERED_S = 600.0
+#: Seconds of the link's rate that a worker may have been charged since it last said so.
+UNSAID_S = 0.5
+CUT, CLOSED = 'cut with a killed worker', 'came to closed ports during a reconfiguration'
+#: Lines in the log of a daemon for each time that anything happened to anyone: more would be a flood.
+LINES = 12
 
 
 @dataclass(frozen=True)
 class Soak:
-    """Parameters. load: of the link's rate, as bodies; reconfigure_s, falter_s: how often that happens."""
+    """Parameters. load: of the link's rate, as bodies; reconfigure_s, falter_s, kill_s: how often that happens."""
     seconds: float
     users: int
     rate_bps: float
     load: float = 0.7
     reconfigure_s: float = 60.0
     falter_s: float = 300.0
+    kill_s: float = 300.0
     seed: int = 1
 
     @property
@@ -48,6 +66,14 @@ class Found:
     def expect(self, true, sentence):
         if not true:
             self.wrong.append(sentence)
+
+    @contextlib.contextmanager
+    def expecting(self, what):
+        """An assertion that fails within is something wrong, and not the end of the soak."""
+        try:
+            yield
+        except AssertionError as failure:
+            self.wrong.append(f'{what}: {failure}')
 
     def lines(self):
         yield from (f'{name}: {value}' for name, value in self.figures.items())
@@ -66,64 +92,150 @@ def soak(parameters, say=lambda text: None):
         for name, path in certificates.items():
             make_certificate(path, f'{name}.test')
         say(f'{parameters.users} users, {parameters.visits_per_second:.1f} visits a second')
-        world = stack.enter_context(World(rate_bps=parameters.rate_bps, rtts_ms=RTTS_MS, users=counts))
+        world = stack.enter_context(World(rate_bps=parameters.rate_bps, rtts_ms=RTTS_MS, users=counts,
+                                          workers=WORKERS))
         loop = stack.enter_context(Loop())
         users = stack.enter_context(contextlib.closing(Users(loop, world)))
         ScriptedOrigin(loop, world.farm, certificates['origin'])
         gateway = Gateway(world, installed, certificates['gateway'])
-        gateway.start('max_filedescriptors 16384')
+        edge = Edge(world)
+        gateway.early = (*SQUID, edge.line)
+        gateway.start()
         gateway.intercept_tls()
-        _under_load(parameters, world, gateway, users, found, say)
-        _at_rest(gateway, found)
+        share, _ = stack.enter_context(another_gateway(gateway, directory))
+        _Soaking(parameters, found, gateway, edge, share, say).run(users, Datagrams(loop, world))
         code = gateway.stop()
         found.expect(code == 0, f'Squid ended with exit code {code}')
-        try:
+        with found.expecting('logs'):
             gateway.check()
-        except AssertionError as harm:
-            found.wrong.append(f'logs: {harm}')
     return found
 
 
-def _under_load(parameters, world, gateway, users, found, say):
-    crowd = Crowd(users, visits.Plan(world.users, parameters.visits_per_second, parameters.seed, len(RTTS_MS)),
-                  gateway.came_while_closed)
-    t0 = time.monotonic()
-    sizes, told = [], [0]
+class _Soaking:
+    """What goes on between start and end of Squid."""
 
-    def watch():
-        since = time.monotonic() - t0
-        if since >= SAMPLE_S * len(sizes):
-            sizes.append(gateway.resident())
-        if since >= TELL_S * (told[0] + 1):
-            told[0] += 1
-            say(f'{since / 60:.0f} min: {crowd.ended.total()} visits, {crowd.wrong} wrong, Squid has {sizes[-1]} kB')
-    with troubles.Reconfigurations(gateway, t0, parameters.reconfigure_s) as anew, \
-            troubles.Link(world, t0, parameters.falter_s) as link:
-        crowd.run(t0 + parameters.seconds, watch)
-    left = crowd.go(PATIENCE)
-    for each in (anew, link):
-        each.check()
-    grown = memory.growth(sizes)
-    found.figures |= {
-        'visits': crowd.ended.total(), 'by kind': dict(crowd.ended), 'bytes of bodies': crowd.received,
-        'came to closed ports during a reconfiguration': crowd.excused, 'turned away': crowd.turned_away,
-        'reconfigurations': anew.done, 'falterings of the link': link.done,
-        'resident, kB': [sizes[0], max(sizes), sizes[-1]],
-        'growth after the warm-up': 'too short to say' if grown is None else f'{100 * grown:.1f} %'}
-    found.expect(not crowd.wrong, f'{crowd.wrong} visits went wrong:\n' + '\n'.join(crowd.words))
-    found.expect(not left, f'{left} visits did not end within {PATIENCE:g} s after the last had come')
-    found.expect(crowd.ended.total() > 0, 'nobody came')
-    found.expect(grown is None or grown <= memory.GROWTH,
-                 f'memory grew by {100 * (grown or 0):.1f} % after the warm-up; allowed is {100 * memory.GROWTH:g} %')
+    def __init__(self, parameters, found, gateway, edge, share, say):
+        self._parameters, self._found, self._say = parameters, found, say
+        self._gateway, self._edge, self._share = gateway, edge, share
+        self._sizes = memory.Sizes()
+        self._unknown = 0       # bytes that killed workers were charged
+        self._excess = collections.Counter()    # of killed workers, too
+        self._began = time.monotonic()
+        alone = threading.Lock()    # both count in cache.log the ports that are open again
+        self._anew = troubles.Reconfigurations(gateway, self._began, parameters.reconfigure_s, alone)
+        self._link = troubles.Link(gateway.world, self._began, parameters.falter_s)
+        self._killings = troubles.Killings(self._began, parameters.kill_s, {
+            'worker': self._kill_worker, 'edge': edge.kill, 'share': share.kill}, alone)
 
+    def run(self, users, beside):
+        def ask(user, how):
+            if how['via'] == visits.BESIDE:
+                return beside.get(user, **{name: value for name, value in how.items() if name != 'via'})
+            return users.get(user, **how)
+        world = self._gateway.world
+        self._crowd = Crowd(ask, visits.Plan(world.users, self._parameters.visits_per_second, self._parameters.seed,
+                                             len(RTTS_MS)), self._excuse)
+        with self._gateway.received() as link:
+            before = link.read()
+            with self._anew, self._link, self._killings:
+                self._crowd.run(self._began + self._parameters.seconds, self._watch)
+            self._left = self._crowd.go(PATIENCE)
+            with self._found.expecting('at rest'):
+                self._gateway.rest()
+            self._judge_visits()
+            self._judge_troubles()
+            self._judge_memory()
+            self._judge_counters(link.read() - before)
 
-def _at_rest(gateway, found):
-    """W is 0, and the counters agree with what the users got."""
-    try:
-        gateway.rest()
-    except AssertionError as busy:
-        found.wrong.append(f'at rest: {busy}')
-    charged, = gateway.totals('bytes')
-    got = found.figures['bytes of bodies']
-    found.figures['bytes charged'] = charged
-    found.expect(charged >= got, f'{charged} bytes were charged to classes, and users got {got}')
+    def _kill_worker(self):
+        self._note_excess()
+        self._unknown += self._gateway.kill_worker(self._share.segment, VICTIM)
+
+    def _note_excess(self):
+        counts = self._gateway.report()['excess']
+        self._excess.update({name: counts[name] for name in ('lines', 'bytes', 'no_class_bytes', 'refused_lines')})
+
+    def _excuse(self, fetch):
+        if self._gateway.came_while_closed(fetch):
+            return CLOSED
+        # Whether it was that worker's is asked in the end: then no log has it.
+        broken = isinstance(fetch.error, (OSError, EOFError)) and fetch.path != visits.BESIDE
+        return CUT if broken and self._killings.during('worker', fetch.t_start, fetch.t_end) else ''
+
+    def _watch(self):
+        since = time.monotonic() - self._began
+        if since >= SAMPLE_S * self._samples:
+            self._samples += 1
+            self._sizes.sample({**self._gateway.processes(), self._edge.pid: 'msfrs-edge',
+                                self._share.pid: 'msfrs-share'})
+        if since >= TELL_S * self._told:
+            self._told += 1
+            self._say(f'{since / 60:.0f} min: {self._crowd.ended.total()} visits, {self._crowd.wrong} wrong, '
+                      f'kB {self._sizes.last()}')
+
+    _samples = 0
+    _told = 1
+
+    def _judge_visits(self):
+        """Nothing is lost but what a user, a server or a killed worker cut."""
+        crowd, found = self._crowd, self._found
+        # Of intercepted TLS there is a line at the beginning, too, which a worker may have written before its end.
+        logged = {(row['client'], row['port']): row for row in self._gateway.access_log()
+                  if (row['method'], row['tag']) != ('CONNECT', 'NONE_NONE')}
+        for visit in crowd.excused[CUT][:]:
+            address = visit.user.v4 if visit.how['family'] == 4 else visit.user.v6
+            if row := logged.get((address, str(visit.fetch.port))):
+                crowd.excused[CUT].remove(visit)
+                crowd.blame(visit, f'a worker that lived had it: {visit.wrong()}, {row}')
+        found.figures |= {
+            'visits': crowd.ended.total(), 'by kind': dict(crowd.ended),
+            **{why: len(crowd.excused[why]) for why in (CUT, CLOSED)}, 'turned away': crowd.turned_away,
+            'wrong': crowd.wrong}
+        found.expect(not crowd.wrong, f'{crowd.wrong} visits went wrong:\n' + '\n'.join(crowd.words))
+        found.expect(not self._left, f'{self._left} visits did not end within {PATIENCE:g} s after the last had come')
+        found.expect(crowd.ended.total() > 0, 'nobody came')
+
+    def _judge_troubles(self):
+        found = self._found
+        for each in (self._anew, self._link, self._killings):
+            found.expect(not each.failure, f'{type(each).__name__}: {each.failure!r}')
+        kills = {name: len(times) for name, times in self._killings.times.items()}
+        said = {'msfrs-edge': len(self._edge.said()), 'msfrs-share': len(self._share.said())}
+        found.figures |= {
+            'reconfigurations': self._anew.done, 'falterings of the link': self._link.done, 'kills': kills,
+            'longest until another was there, s': self._killings.longest(), 'lines in logs': said}
+        for name, lines in said.items():
+            found.expect(lines <= LINES * (1 + sum(kills.values())), f'{name} said {lines} lines')
+
+    def _judge_memory(self):
+        found, growths = self._found, self._sizes.growths()
+        judged = self._parameters.seconds * memory.WARM_UP >= REMEMBERED_S
+        found.figures |= {
+            'own memory at the end of each life, kB': self._sizes.last(),
+            f'growth after the warm-up, of those who lived throughout{"" if judged else " (too short to judge)"}': {
+                name: grown if grown is None else f'{100 * grown:.1f} %' for name, grown in growths.items()}}
+        for name, grown in growths.items() if judged else ():
+            found.expect(grown is None or grown <= memory.GROWTH, f'memory of {name} grew by '
+                         f'{100 * (grown or 0):.1f} % after the warm-up; allowed is {100 * memory.GROWTH:g} %')
+        found.expect(SURVIVOR in growths, f'{SURVIVOR} did not live throughout: {list(growths)} did')
+
+    def _judge_counters(self, brought):
+        """The workers are at rest, and their counters agree with what users got and the link brought."""
+        found, report = self._found, self._gateway.report()
+        workers = [party for party in report['parties'] if party['kind'] == 'worker']
+        found.figures['W of each worker at rest'] = [party['outstanding'] for party in workers]
+        found.expect([(party['live'], party['outstanding']) for party in workers] == [(True, 0)] * WORKERS,
+                     f'at rest: {workers}')
+        beside = self._crowd.received.pop(visits.BESIDE, 0)
+        got = self._crowd.received.total()
+        counted = sum(row['bytes'] + row['excess'] for row in report['classes']) + self._unknown
+        self._note_excess()
+        found.figures |= {
+            'bytes of bodies through Squid': got, 'beside it': beside, 'charged to classes': counted,
+            'of these by killed workers': self._unknown, 'brought by the link': brought,
+            'excess': dict(self._excess)}
+        unsaid = len(self._killings.times['worker']) * UNSAID_S * self._parameters.rate_bps / 8
+        found.expect(got - unsaid <= counted <= brought,
+                     f'users got {got} bytes through Squid, {counted} were charged, and the link brought {brought}')
+        found.expect(self._excess['refused_lines'] == 0, f'lines of msfrs-edge were refused: {dict(self._excess)}')
+        found.expect(beside == 0 or self._excess['bytes'] > 0, 'nothing beside Squid was charged')

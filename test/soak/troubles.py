@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What happens to a gateway under load, again and again: reconfigurations, a slower link, a dead one."""
+"""What happens to a gateway under load, again and again: reconfigurations, a slower link, a dead one, kill -9 of a
+worker and of who stands beside Squid."""
+import collections
 import itertools
 import time
 
@@ -11,25 +13,38 @@ CONFIGURATIONS = ((), ('msfrs_quantum 32 KB',), ('msfrs_arbiter msfq',), ('msfrs
                   ('msfrs_arbiter msf favour=0', 'msfrs_window reserve=0%'), ('msfrs_admission droptail',))
 #: (kind, seconds that it lasts, share of the rate) of what the link does.
 LINK = (('rate', 20.0, 0.5), ('down', 8.0, None))
+#: s. Squid's master gives a worker up that ended five times within ten seconds of its start.
+LEAST_BETWEEN_KILLS = 12.0
 
 
-class Reconfigurations(Background):
-    """One every `period` seconds. done: how many there were."""
+class Trouble(Background):
+    """Keeps whatever ended it early: it is what a soak looks for."""
 
-    def __init__(self, gateway, t0, period):
+    def _run(self):
+        try:
+            self._work()
+        except Exception as failure:    # an assertion, too
+            self.failure = failure
+
+
+class Reconfigurations(Trouble):
+    """One every `period` seconds. alone: a lock that is held meanwhile. done: how many there were."""
+
+    def __init__(self, gateway, t0, period, alone):
         super().__init__(t0)
-        self._gateway, self._period = gateway, period
+        self._gateway, self._period, self._alone = gateway, period, alone
         self.done = 0
 
     def _work(self):
         for number, lines in enumerate(itertools.cycle((*CONFIGURATIONS[1:], CONFIGURATIONS[0])), start=1):
             if self._until(number * self._period):
                 return
-            self._gateway.reconfigure(*lines)
+            with self._alone:
+                self._gateway.reconfigure(*lines)
             self.done += 1
 
 
-class Link(Background):
+class Link(Trouble):
     """One of LINK every `period` seconds, in the middle between two."""
 
     def __init__(self, world, t0, period):
@@ -44,3 +59,33 @@ class Link(Background):
             with EFFECTS[kind](self._world, value):
                 self._until(time.monotonic() - self._t0 + lasts)
             self.done += 1
+
+
+class Killings(Trouble):
+    """Each of `victims` every `period` seconds, one after the other. victims: {name: what kills it, and returns once
+    another is in its place}. alone: a lock that is held meanwhile."""
+
+    def __init__(self, t0, period, victims, alone):
+        super().__init__(t0)
+        if period < LEAST_BETWEEN_KILLS:
+            raise ValueError(f'{period:g} s between kills: at least {LEAST_BETWEEN_KILLS:g} s')
+        self._period, self._victims, self._alone = period, victims, alone
+        self.times = collections.defaultdict(list)      #: {name: [(begin, end)] on CLOCK_MONOTONIC}
+
+    def _work(self):
+        for number, (name, kill) in enumerate(itertools.cycle(self._victims.items()), start=1):
+            if self._until(number * self._period / len(self._victims)):
+                return
+            with self._alone:
+                begun = time.monotonic()
+                self.times[name].append((begun, float('inf')))
+                kill()
+                self.times[name][-1] = begun, time.monotonic()
+
+    def during(self, name, since, until):
+        """Whether one of that name may have been killed in that time."""
+        return any(begun <= until and since <= end for begun, end in list(self.times[name]))
+
+    def longest(self):
+        """{name: s until another was in its place, at most}"""
+        return {name: round(max(end - begun for begun, end in times), 2) for name, times in self.times.items()}

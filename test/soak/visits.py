@@ -10,9 +10,10 @@ from http_users import Fetch
 #: Bytes of a body: lognormal as the trial's, cut so that a visit ends within minutes.
 SIZE = {'median': 11_500, 'sigma': 1.3, 'most': 2_000_000}
 ROADS = {'proxy': 0.35, 'intercept': 0.25, 'connect': 0.2, 'tls': 0.2}
+BESIDE = 'datagrams'                #: the road that does not pass through Squid
 #: Kinds of visits and their shares. What a visitor or a server does wrong is in `KINDS` below.
-SHARES = {'plain': 0.62, 'chunked': 0.1, 'upload': 0.05, 'slow-reader': 0.05, 'leaves': 0.08, 'reset-by-server': 0.04,
-          'closed-by-server': 0.04, 'silent-server': 0.02}
+SHARES = {'plain': 0.52, BESIDE: 0.1, 'chunked': 0.1, 'upload': 0.05, 'slow-reader': 0.05, 'leaves': 0.08,
+          'reset-by-server': 0.04, 'closed-by-server': 0.04, 'silent-server': 0.02}
 
 
 @dataclass
@@ -21,7 +22,7 @@ class Visit:
     cut: bytes after which the server ends it; None: it does not."""
     kind: str
     user: object
-    how: dict                           #: arguments of Users.get
+    how: dict                           #: arguments of Users.get, or, by the road beside, of Datagrams.get
     leaves: float | None = None
     reset: bool = False
     resumes: float | None = None        #: seconds after which a reader that has stopped goes on
@@ -30,13 +31,14 @@ class Visit:
 
     def wrong(self):
         """What is wrong with it now that it has ended; empty: nothing."""
-        fetch = self.fetch
-        if not fetch.intact:
+        fetch, answered = self.fetch, self.fetch.status == 200      # otherwise the body is Squid's
+        if answered and not fetch.intact:
             return 'a byte of another body'
         if self.leaves is not None:
             return ''
         if self.cut is not None:
-            return f'{fetch.received} bytes, and its server had sent {self.cut}' if fetch.received > self.cut else ''
+            more = answered and fetch.received > self.cut
+            return f'{fetch.received} bytes, and its server had sent {self.cut}' if more else ''
         return '' if fetch.good else f'not answered whole: {fetch!r}'
 
 
@@ -64,6 +66,9 @@ class Plan:
 
     def _plain(self, visit, draw):
         pass
+
+    def _datagrams(self, visit, draw):
+        visit.how['via'] = BESIDE
 
     def _chunked(self, visit, draw):
         visit.how['framing'] = 'chunked'

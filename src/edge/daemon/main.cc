@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// msfrs-edge: schedules the packets that rules of iptables send to NFQUEUE.
+#include "daemon/command_line.h"
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
 #include "daemon/program.h"
@@ -9,7 +10,6 @@
 #include "plugin/loader.h"
 
 #include <cstdio>
-#include <getopt.h>
 
 namespace msfrs::edge {
 
@@ -33,42 +33,17 @@ Schedules packets that rules of iptables send to NFQUEUE, as the configuration F
 SIGINT let go what waits, and end the program.
 )";
 
-struct Options {
-    std::string file, plugins, ask;
-    bool check = false, list = false, help = false;
+struct Options : CommandLine {
+    std::string plugins;
+    bool list = false;
 };
 
 Options ParseOptions(const int argc, char **const argv)
 {
-    enum { Check = 1, AskIt, Plugins, Help };
-    static const option known[] = {{"check", no_argument, nullptr, Check},
-                                   {"ask", required_argument, nullptr, AskIt},
-                                   {"plugins", optional_argument, nullptr, Plugins},
-                                   {"help", no_argument, nullptr, Help},
-                                   {nullptr, 0, nullptr, 0}};
     Options options;
-    for (int found; (found = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
-        if (found == Check)
-            options.check = true;
-        else if (found == AskIt)
-            options.ask = optarg;
-        else if (found == Plugins && optarg)
-            options.plugins = optarg;
-        else if (found == Plugins && optind < argc && *argv[optind] != '-')
-            options.plugins = argv[optind++];
-        else if (found == Plugins)
-            options.list = true;
-        else if (found == Help)
-            options.help = true;
-        else
-            throw UsageError("see msfrs-edge --help");
-    }
-    const bool runs = options.check || !options.ask.empty() || optind < argc;
-    options.list = !runs && (options.list || !options.plugins.empty());
-    if (!options.help && !options.list && optind + 1 != argc)
-        throw UsageError("one configuration file is wanted; see msfrs-edge --help");
-    if (optind < argc)
-        options.file = argv[optind];
+    const auto plugins = [&options](const char *const directory) { options.plugins = directory ? directory : ""; };
+    static_cast<CommandLine &>(options) = ParseCommandLine(argc, argv, Program, {{"plugins", plugins}});
+    options.list = options.file.empty();
     return options;
 }
 

@@ -4,13 +4,12 @@ import contextlib
 import json
 import os
 import pathlib
-import select
-import signal
 import subprocess
 import time
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from our_daemon import OurDaemon
 from site_in_namespaces import sh
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -29,14 +28,13 @@ def queue_rule(host, action, number=7, *, chain='FORWARD', out='out0', bypass=Tr
                  *(('--queue-bypass',) if bypass else ()))
 
 
-class EdgeDaemon:
-    """One msfrs-edge; `with` ends it."""
+class EdgeDaemon(OurDaemon):
+    """One msfrs-edge."""
 
     def __init__(self, host, directory, text):
-        self.host = host
+        super().__init__(host)
         self.file = pathlib.Path(directory) / 'edge.conf'
         self.configure(text)
-        self.process = None
 
     def configure(self, text):
         self.file.write_text(text)
@@ -44,16 +42,6 @@ class EdgeDaemon:
 
     def command(self, *more):
         return [str(PROGRAM), '--plugins', str(PLUGINS), *more, str(self.file)]
-
-    def start(self):
-        """Starts it and waits until packets can come."""
-        self.process = self.host.popen(self.command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        said = self.process.stdout.readline() if readable else ''
-        if said != 'ready\n':
-            self.process.kill()
-            raise AssertionError(f'msfrs-edge did not get ready: {self.process.communicate()[1]}')
-        return self
 
     def refused(self, prefix=()):
         """Starts it when it cannot start: (exit code, what it says)."""
@@ -76,33 +64,6 @@ class EdgeDaemon:
         families = text_string_to_metric_families(self.ask('metrics').stdout)
         return {(sample.name.removeprefix('msfrs_edge_'), *sorted(sample.labels.items())): sample.value
                 for family in families for sample in family.samples}
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def end(self):
-        """Ends it in order; what it said on standard error."""
-        self.signal(signal.SIGTERM)
-        said = self.process.communicate(timeout=PATIENCE)[1]
-        assert self.process.returncode == 0, said
-        self.process = None
-        return said
-
-    def kill(self):
-        self.signal(signal.SIGKILL)
-        self.process.communicate(timeout=PATIENCE)
-        self.process = None
-
-    def __enter__(self):
-        return self.start()
-
-    def __exit__(self, kind, *_):
-        if self.process is None:
-            return
-        if kind:
-            self.kill()
-        else:
-            self.end()
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ import itertools
 import mmap
 import os
 import pathlib
-import select
 import shutil
 import signal
 import socket
@@ -17,6 +16,7 @@ import time
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from background import wait_until
+from our_daemon import until_ready
 from site_in_namespaces import sh
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -80,12 +80,41 @@ class Slot:
         return self.kind and self.heartbeat > time.monotonic_ns() - 1e9
 
 
-class Segment:
-    """A segment in shared memory, and a worker in slot 0 of it that says every 50 ms that it lives."""
+class Memory:
+    """A segment in shared memory that another makes."""
+
+    def __init__(self, name):
+        self.name = name
+        self.path = pathlib.Path('/dev/shm' + name)
+        self.words = None
+
+    def map(self):
+        """Itself, once its words are those of the file that is there now."""
+        with open(self.path, 'r+b') as file:
+            self._map = mmap.mmap(file.fileno(), SIZE)
+        self.words = memoryview(self._map).cast('Q')
+        return self
+
+    def slot(self, number):
+        return Slot(self.words, number)
+
+    def gateways(self):
+        """The slots of other gateways that live."""
+        slots = (self.slot(number) for number in range(1, SLOTS))
+        return [slot for slot in slots if slot.kind == GATEWAY and slot.lives()]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+class Segment(Memory):
+    """One of our own, and a worker in slot 0 of it that says every 50 ms that it lives."""
 
     def __init__(self):
-        self.name = f'/msfrs-test-{os.getpid()}-{next(_number)}'
-        self.path = pathlib.Path('/dev/shm' + self.name)
+        super().__init__(f'/msfrs-test-{os.getpid()}-{next(_number)}')
         self._running = False
         self.make()
 
@@ -94,11 +123,10 @@ class Segment:
         self.path.unlink(missing_ok=True)
         with open(self.path, 'w+b') as file:
             file.truncate(SIZE)
-            self._map = mmap.mmap(file.fileno(), SIZE)
         self.path.chmod(0o666)
-        self.words = memoryview(self._map).cast('Q')
+        self.map()
         self.words[1], self.words[2], self.words[0] = VERSION, SIZE, MAGIC
-        self.worker = Slot(self.words, 0)
+        self.worker = self.slot(0)
         self.worker.set(heartbeat=time.monotonic_ns(), rank=1, limit=8.0, rate=8e6, metered=1)
         self.worker.set(life=1 << 8 | WORKER)
 
@@ -117,11 +145,6 @@ class Segment:
         self._running = False
         self._thread.join()
         self.path.unlink(missing_ok=True)
-
-    def gateways(self):
-        """The slots of other gateways that live."""
-        slots = (Slot(self.words, number) for number in range(1, SLOTS))
-        return [slot for slot in slots if slot.kind == GATEWAY and slot.lives()]
 
     def users(self):
         """{key: (bit set of the parties where it has work, columns)}"""
@@ -143,7 +166,8 @@ class Segment:
 class Gateway:
     """A segment, and an msfrs-share for it; `with` ends both."""
 
-    def __init__(self, host, directory, name, others, *, share=50, port=6379, store='', segment=None):
+    def __init__(self, host, directory, name, others, *, share=50, port=6379, store='', segment=None,
+                 user='nobody'):
         self.host, self.name = host, name
         self.segment = segment or Segment()
         self.file = pathlib.Path(directory) / f'{name}.conf'
@@ -152,7 +176,7 @@ class Gateway:
         self.process = None
         self.configure(f'link test\ngateway {name} share={share}%\n' + ''.join(f'other {o}\n' for o in others) +
                        f'store host=127.0.0.1 port={port} {store}\nsegment {self.segment.name}\n'
-                       f'control {self.control}\nuser nobody\n')
+                       f'control {self.control}\nuser {user}\n')
 
     def configure(self, text):
         self.file.write_text(text)
@@ -163,9 +187,7 @@ class Gateway:
     def start(self):
         with open(self.log, 'a') as log:
             self.process = self.host.popen(self.command(), stdout=subprocess.PIPE, stderr=log, text=True)
-        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        said = self.process.stdout.readline() if readable else ''
-        assert said == 'ready\n', self.said()
+        until_ready(self.process, self.said)
         return self
 
     def said(self):

@@ -122,13 +122,21 @@ OpenWorkerLedger()
         return;
     }
     Opened = new Ipc::Mem::Segment(Label);
-    std::string why = "it is not there";
     const auto fd = Look(*Opened);
-    if (fd >= 0) {
-        close(fd);
-        Opened->open(false);
-        ThisLedger = ledger::OpenSegment(Opened->mem(), Opened->size(), why);
+    const auto savedErrno = errno;
+    auto why = std::string("it cannot be opened: ") + xstrerr(savedErrno);
+    struct stat found;
+    if (fd >= 0 && fstat(fd, &found) == 0) {
+        // likewise, it would end the process where there is nothing to map
+        why = "it has " + std::to_string(found.st_size) + " bytes; wanted are " +
+              std::to_string(sizeof(ledger::Segment));
+        if (found.st_size >= static_cast<off_t>(sizeof(ledger::Segment))) {
+            Opened->open(false);
+            ThisLedger = ledger::OpenSegment(Opened->mem(), Opened->size(), why);
+        }
     }
+    if (fd >= 0)
+        close(fd);
     if (!ThisLedger) {
         debugs(97, DBG_CRITICAL, "ERROR: msfrs: each worker schedules alone with its part of the rate, since what they "
                "share cannot be used: " << why << "; start Squid again, its master included");
@@ -162,8 +170,15 @@ JoinWorkerLedger(const RequestConfig &config, const msfrs_time now)
 {
     if (!ThisLedger)
         return nullptr;
+    const uint32_t number = KidIdentifier > 0 ? KidIdentifier - 1 : 0; // workers are the first kids
+    const auto slot = ledger::OwnSlot::OfWorker(*ThisLedger, number, now);
+    if (!slot) {
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: this worker schedules alone, since " << ledger::Slots <<
+               " parties share the link already");
+        return nullptr;
+    }
     PartyParams params;
-    params.slot = KidIdentifier > 0 ? KidIdentifier - 1 : 0; // workers are the first kids
+    params.slot = *slot;
     params.config = NumberOf(config);
     return std::make_shared<SharedLedger>(*ThisLedger, params, &Gateway::Log, now);
 }

@@ -44,8 +44,9 @@ bool SharesLink();
 /// What those are told who share the link by that memory; nil if this process does not.
 ledger::Directory *DirectoryOfLink();
 
-/// Takes the slot of this worker, whatever a worker that had it before has left there.
-/// \returns nil if this process does not share the link
+/// Takes the slot of this worker, whatever a worker that had it before has left there; another slot where another party
+/// lives in it.
+/// \returns nil if this process does not share the link, or finds no slot
 std::shared_ptr<SharedLedger> JoinWorkerLedger(const RequestConfig &, msfrs_time now);
 
 /// Who share the link, by slot, workers that do not live included; none if this process does not.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemon/command_line.h"
+
+#include "daemon/program.h"
+
+#include <getopt.h>
+
+namespace msfrs {
+
+CommandLine ParseCommandLine(const int argc, char **const argv, const std::string &program,
+                             const std::vector<FurtherOption> &further)
+{
+    enum { Check = 1, AskIt, Help, Further };
+    std::vector<option> known{{"check", no_argument, nullptr, Check},
+                              {"ask", required_argument, nullptr, AskIt},
+                              {"help", no_argument, nullptr, Help}};
+    for (size_t n = 0; n < further.size(); ++n)
+        known.push_back({further[n].name, optional_argument, nullptr, Further + static_cast<int>(n)});
+    known.push_back({});
+    CommandLine line;
+    bool other = false;
+    optind = 0; // from the beginning, whoever has parsed before
+    for (int found; (found = getopt_long(argc, argv, "", known.data(), nullptr)) != -1;) {
+        if (found == Check)
+            line.check = true;
+        else if (found == AskIt)
+            line.ask = optarg;
+        else if (found == Help)
+            line.help = true;
+        else if (found == '?')
+            throw UsageError("see " + program + " --help");
+        else {
+            const bool next = !optarg && optind < argc && *argv[optind] != '-';
+            further[static_cast<size_t>(found - Further)].take(next ? argv[optind++] : optarg);
+            other = true;
+        }
+    }
+    const bool wanted = !line.help && (!other || line.check || !line.ask.empty());
+    if (argc - optind > 1 || (wanted && optind == argc))
+        throw UsageError("one configuration file is wanted; see " + program + " --help");
+    if (optind < argc)
+        line.file = argv[optind];
+    return line;
+}
+
+} // namespace msfrs

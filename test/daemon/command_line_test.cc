@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemon/command_line.h"
+
+#include "daemon/program.h"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace msfrs {
+namespace {
+
+/// What the command line says, a word each; `plugins` is an option of the program alone.
+std::string Parsed(std::vector<std::string> words)
+{
+    words.insert(words.begin(), "program");
+    std::vector<char *> argv;
+    for (auto &word : words)
+        argv.push_back(word.data());
+    argv.push_back(nullptr);
+    std::string said;
+    try {
+        const auto take = [&said](const char *const value) { said += std::string("plugins:") + (value ? value : "-"); };
+        const auto line = ParseCommandLine(static_cast<int>(words.size()), argv.data(), "program", {{"plugins", take}});
+        return said + (line.check ? " check" : "") + (line.help ? " help" : "") +
+               (line.ask.empty() ? "" : " ask:" + line.ask) + (line.file.empty() ? "" : " file:" + line.file);
+    } catch (const UsageError &error) {
+        return error.what();
+    }
+}
+
+TEST(CommandLine, SaysWhatIsWanted)
+{
+    EXPECT_EQ(Parsed({"a"}), " file:a");
+    EXPECT_EQ(Parsed({"--check", "a"}), " check file:a");
+    EXPECT_EQ(Parsed({"a", "--ask", "status"}), " ask:status file:a");
+    EXPECT_EQ(Parsed({"--help"}), " help");
+}
+
+TEST(CommandLine, AnOptionOfOneProgramHasAValueOrNot)
+{
+    EXPECT_EQ(Parsed({"--plugins", "d", "a"}), "plugins:d file:a");
+    EXPECT_EQ(Parsed({"--plugins=d", "a"}), "plugins:d file:a");
+    EXPECT_EQ(Parsed({"--plugins", "d"}), "plugins:d");
+    EXPECT_EQ(Parsed({"--plugins"}), "plugins:-");
+    EXPECT_EQ(Parsed({"--plugins", "--check", "a"}), "plugins:- check file:a");
+}
+
+TEST(CommandLine, WantsOneFile)
+{
+    constexpr auto One = "one configuration file is wanted; see program --help";
+    for (const auto &words : std::vector<std::vector<std::string>>{
+             {}, {"a", "b"}, {"--check"}, {"--ask", "status"}, {"--plugins", "--check"}, {"--plugins", "d", "a", "b"}})
+        EXPECT_EQ(Parsed(words), One);
+    ::testing::internal::CaptureStderr(); // getopt says what it does not know
+    EXPECT_EQ(Parsed({"--sheck", "a"}), "see program --help");
+    EXPECT_NE(::testing::internal::GetCapturedStderr().find("--sheck"), std::string::npos);
+}
+
+} // namespace
+} // namespace msfrs

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who spends the link beside the Squid of a world: msfrs-edge, and another gateway by msfrs-share. Each can be killed,
+and is started again at once, as its unit has it."""
+import contextlib
+import os
+import pathlib
+import signal
+import sys
+
+from fieldtrial.base.paths import PROGRAMS
+from fieldtrial.site import msfrs_edge, squidconf
+from fieldtrial.site.world import LAN
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent / 'share'))
+
+import gateways  # noqa: E402 (needs the path above)
+
+#: Seconds in which a killed process is gone.
+SOON = 10.0
+
+
+class Edge:
+    """msfrs-edge, which tells Squid what users get beside it; for a world whose Squid has `line` in squid.conf."""
+
+    def __init__(self, world):
+        self._world = world
+        self._told = PROGRAMS / 'msfrs-edge', squidconf.excess_socket(world)
+        self.line = f'msfrs_excess {self._told[1]}'
+        self._daemon = msfrs_edge.tell(world, LAN, *self._told)
+
+    @property
+    def pid(self):
+        return self._daemon.pid
+
+    def kill(self):
+        """Returns once another reads the queue."""
+        os.kill(self.pid, signal.SIGKILL)
+        assert self._daemon.wait(SOON) == -signal.SIGKILL
+        self._daemon = msfrs_edge.start_telling(self._world, *self._told)
+
+    def totals(self):
+        """Its metrics, by name."""
+        return msfrs_edge.totals(self._daemon.control)
+
+    def said(self):
+        """Lines of its log."""
+        return (self._world.directory / 'beside.log').read_text().splitlines()
+
+
+class Shared(gateways.Gateway):
+    """The msfrs-share of a Squid's gateway."""
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def kill(self):
+        """Returns once another runs."""
+        super().kill()
+        self.start()
+
+
+@contextlib.contextmanager
+def another_gateway(gateway, directory):
+    """A second gateway of the link, which wants nothing yet, and a store: yields (the Shared of `gateway`, the
+    gateways.Gateway of the other)."""
+    host = gateway.world.gateway
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(gateways.Store(host, directory))
+        here = stack.enter_context(Shared(host, directory, 'here', ('there',), user='proxy',
+                                          segment=gateways.Memory(gateway.ledger).map()))
+        there = stack.enter_context(gateways.Gateway(host, directory, 'there', ('here',)))
+        here.start()
+        there.start()
+        here.wait_for('there')
+        yield here, there

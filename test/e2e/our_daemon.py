@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A daemon of ours on a host of a test."""
+import select
+import signal
+import subprocess
+
+from background import PATIENCE
+
+
+def until_ready(process, why):
+    """Waits until it has said `ready`; otherwise it is killed, and why() is what is wrong."""
+    readable, _, _ = select.select([process.stdout], [], [], PATIENCE)
+    if (process.stdout.readline() if readable else '') != 'ready\n':
+        process.kill()
+        raise AssertionError(f'{process.args} did not get ready: {why()}')
+
+
+class OurDaemon:
+    """One of the `command` of a derived class; `with` starts and ends it."""
+
+    def __init__(self, host):
+        self.host = host
+        self.process = None
+
+    def command(self):
+        raise NotImplementedError
+
+    def start(self):
+        """Itself, once it is ready."""
+        self.process = self.host.popen(self.command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        until_ready(self.process, lambda: self.process.communicate()[1])
+        return self
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def end(self):
+        """Ends it in order; what it said on standard error."""
+        self.signal(signal.SIGTERM)
+        process, said = self.process, self._gone()
+        assert process.returncode == 0, said
+        return said
+
+    def kill(self):
+        """What it said on standard error."""
+        self.signal(signal.SIGKILL)
+        return self._gone()
+
+    def _gone(self):
+        said = self.process.communicate(timeout=PATIENCE)[1]
+        self.process = None
+        return said
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, *_):
+        if self.process is None:
+            return
+        if kind:
+            print(self.kill())
+        else:
+            self.end()
