@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The units of conf/systemd are as restricted as docs/security.md says, measured by `systemd-analyze security`."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+#: {unit: (exposure, why it is not less)}, of the table.
+SAID = {unit: (float(exposure), why.strip()) for unit, exposure, why in
+        re.findall(r'^\| `([\w-]+)`.*\| (\d\.\d) \|([^|]*)\|$', (ROOT / 'docs/security.md').read_text(), re.M)}
+#: Versions of systemd weigh some restrictions a little differently.
+ABOUT = 0.3
+
+
+@pytest.mark.parametrize('path', sorted((ROOT / 'conf/systemd').glob('*.service')), ids=lambda path: path.stem)
+def test_exposure(path):
+    exposure, why = SAID[path.stem]
+    assert exposure < 3 or why, 'from 3 on the table has a reason'
+    if not shutil.which('systemd-analyze'):
+        pytest.skip('needs systemd-analyze: Debian package systemd')
+    said = subprocess.run(['systemd-analyze', 'security', '--offline=yes', '--no-pager', path], check=True,
+                          capture_output=True, text=True).stdout
+    found = float(re.search(r'exposure level for .*: ([0-9.]+) ', said)[1])
+    assert abs(found - exposure) <= ABOUT, said
