@@ -10,7 +10,9 @@ namespace msfrs {
 
 namespace {
 constexpr size_t MostLooks = 8;                          ///< at connections, in a Capacity::Every
+constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is known
 constexpr msfrs_time LongestTrip = 60'000'000'000;       ///< ns: more than TCP waits for
+constexpr msfrs_time FreshFor = 200'000'000;             ///< ns, round trips after something has come, where C is found
 } // namespace
 
 /// Adopts bounds of C, or that it is known.
@@ -47,10 +49,21 @@ std::optional<msfrs_time> RequestScheduler::Impl::queueSeen(const msfrs_time now
 /// bit/s
 double RequestScheduler::Impl::rated() const { return capacity ? config.bounds.min : config.rate; }
 
-void RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
+void RequestScheduler::lookAtPath(Request &r, const msfrs_time now)
+{
+    auto &self = *impl_;
+    // Where C is found this is too old, after a pause: findRate() asks those under way.
+    if (self.capacity || (now < self.nextLook && self.nextLook - now <= LookEvery))
+        return;
+    if (self.lookAtPath(r, now))
+        self.nextLook = now + LookEvery;
+}
+
+bool RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
 {
     const auto seen = r.owner->path(now);
-    if (seen.rtt > 0 && seen.rtt <= LongestTrip)
+    const bool known = seen.rtt > 0 && seen.rtt <= LongestTrip && seen.age >= 0 && (!capacity || seen.age <= FreshFor);
+    if (known)
         path.seen(seen.server, seen.rtt, seen.least > 0 ? seen.least : seen.rtt, now);
     if (r.packets > 0 && seen.packets >= r.packets && seen.outOfOrder >= r.outOfOrder) { // else: of another connection
         packets += seen.packets - r.packets;
@@ -58,6 +71,10 @@ void RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
     }
     r.packets = seen.packets;
     r.outOfOrder = seen.outOfOrder;
+    if (capacity && known && !seen.counted && !std::exchange(uncounted, true))
+        host.log(0, "this kernel's TCP_INFO has no tcpi_rcv_ooopack (Linux has since 5.4): where the link's rate is to be "
+                    "found losses are not seen");
+    return known;
 }
 
 void RequestScheduler::Impl::findRate(const msfrs_time now)

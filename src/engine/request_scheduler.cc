@@ -475,13 +475,6 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }
 
-void RequestScheduler::seenRoundTrip(const uint64_t server, const msfrs_time rtt, const msfrs_time least,
-                                     const msfrs_time now)
-{
-    if (!impl_->capacity) // a quantum begins, and after a pause this is old: findRate() asks those under way
-        impl_->path.seen(server, rtt, least, now);
-}
-
 void RequestScheduler::Impl::doubtRate()
 {
     const auto &params = rate.params();

@@ -69,7 +69,6 @@ private:
     Connection *reuse(uint32_t server);
     Connection &connect(uint32_t server);
     void keep(Connection &);
-    void lookAtPath(const Connection &);
     void fitWindow(Connection &, const Request &, int64_t &window);
     void end(Transaction &);
 
@@ -83,7 +82,6 @@ private:
     std::unique_ptr<RequestScheduler> scheduler_;
     std::list<std::shared_ptr<Transaction>> transactions_;
     Timer timer_, batches_;
-    msfrs_time nextLook_ = 0;
 };
 
 } // namespace msfrs::sim::access
