@@ -508,7 +508,10 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     self.findRate(now);
     if (self.rate.due(now)) {
         const auto total = self.carried();
-        PathState path = {self.queueSeen(now), self.path.meanBase(now), self.ownShare(now), 0, self.weightedPlaces()};
+        const auto seen = self.pathSeen(now);
+        PathState path = {{}, seen.base, self.ownShare(now), 0, self.weightedPlaces()};
+        if (seen.enough())
+            path.queue = seen.queue;
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.rated(), path)) {

@@ -158,11 +158,14 @@ struct RequestScheduler::Impl {
     void findBetween(const CapacityParams &, msfrs_time now);
     double carried();
     double rated() const;
-    std::optional<msfrs_time> queueSeen(msfrs_time now) const;
+    QueueSeen pathHere(msfrs_time now) const;
+    QueueSeen pathSeen(msfrs_time now) const;
     /// \returns whether its connection knew of a round trip
     bool lookAtPath(Request &, msfrs_time now);
     /// Asks what connections see and adapts C and W+ to it, when that is due.
     void findRate(msfrs_time now);
+    /// C is what was found, here or by another party.
+    void adoptRate();
     std::string because() const;
     /// Reads what the other parties have and want.
     void look(msfrs_time now);

@@ -53,7 +53,7 @@ struct SharedLedger::Impl {
     };
     /// What a slot said last.
     struct Other {
-        uint64_t epoch = 0, received = 0, own = 0;
+        uint64_t epoch = 0, received = 0, own = 0, packets = 0, outOfOrder = 0;
     };
 
     Impl(Segment &s, const PartyParams &params, Log l, const msfrs_time now):
@@ -164,6 +164,7 @@ void SharedLedger::Impl::beginToWait()
 /// What others measured since the last time.
 void SharedLedger::Impl::measureOthers(const msfrs_time now)
 {
+    others.queues.clear();
     EachBit(living, [&](const uint32_t n) {
         const auto reading = ReadSlot(segment.slots[n], now);
         const auto figures = ReadFigures(segment.slots[n]);
@@ -178,7 +179,11 @@ void SharedLedger::Impl::measureOthers(const msfrs_time now)
         if (reading->kind == Kind::Gateway || (!metered && !figures->metered))
             others.received += grown(was.received, figures->received);
         others.own += grown(was.own, figures->own);
-        was = {reading->epoch, figures->received, figures->own};
+        const auto &path = figures->path;
+        others.queues.push_back(path.queue);
+        others.packets += static_cast<uint64_t>(grown(was.packets, path.packets));
+        others.outOfOrder += static_cast<uint64_t>(grown(was.outOfOrder, path.outOfOrder));
+        was = {reading->epoch, figures->received, figures->own, path.packets, path.outOfOrder};
     });
 }
 
@@ -407,6 +412,12 @@ void SharedLedger::measured(const SharedWindow &window, const Measured &measures
     Set(slot->received, static_cast<uint64_t>(measures.received));
     Set(slot->own, static_cast<uint64_t>(measures.own));
     Set(slot->metered, measures.metered);
+    const auto &path = measures.path;
+    Set(slot->trips, path.queue.trips);
+    Set(slot->queue, static_cast<uint64_t>(path.queue.queue));
+    Set(slot->base, static_cast<uint64_t>(path.queue.base));
+    Set(slot->packets, path.packets);
+    Set(slot->outOfOrder, path.outOfOrder);
 }
 
 bool SharedLedger::settle(const msfrs_time now)

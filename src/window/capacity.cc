@@ -44,6 +44,7 @@ const char *CapacityReasonText(const CapacityReason why)
     case CapacityReason::Loss: return "packets were lost and the link carried less";
     case CapacityReason::LongerPath: return "the round trips are long whatever is sent: it is no queue";
     case CapacityReason::Bounds: return "min= or max= was changed";
+    case CapacityReason::Followed: return "another worker looks for it, and changed it";
     }
     return "";
 }
@@ -76,6 +77,14 @@ void Capacity::change(const double rate, const CapacityReason why, const msfrs_t
     changes.push_back({now, before, next, why});
     if (changes.size() > MostChanges)
         changes.pop_front();
+}
+
+void Capacity::follow(const double rate, const msfrs_time now)
+{
+    led_ = true;
+    cutFrom_ = 0; // of a C that was ours
+    inVain_ = 0;
+    change(rate, CapacityReason::Followed, now);
 }
 
 CapacityReport Capacity::report() const
@@ -149,6 +158,8 @@ void Capacity::judge(const Span &brief, const msfrs_time now)
     report_.queue = known ? Seconds(queue) : -1;
     report_.ignored = Seconds(ignored_);
     report_.limited = brief.full >= Limited;
+    if (led_)
+        return;
 
     const bool longQueue = known && queue > LongFrom(seen);
     tight_ = longQueue && brief.full < Limited && now - tightAt_ >= std::max(Brief, seen.base + queue);

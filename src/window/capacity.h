@@ -51,7 +51,7 @@ struct CapacitySample {
 };
 
 /// Why C was changed.
-enum class CapacityReason { Carried, NoQueue, Queue, CarriesLess, Loss, LongerPath, Bounds };
+enum class CapacityReason { Carried, NoQueue, Queue, CarriesLess, Loss, LongerPath, Bounds, Followed };
 const char *CapacityReasonText(CapacityReason);
 
 struct CapacityChange {
@@ -88,6 +88,11 @@ public:
     /// To be called when that is due; a clock that went back begins anew with what is known of C.
     /// \returns whether C has changed
     bool update(const CapacitySample &, msfrs_time now);
+    /// Another finds C from here on, and has found this, bit/s > 0: it is taken over as far as the bounds allow. What
+    /// is seen here is noted all the same, in case that one dies.
+    void follow(double rate, msfrs_time now);
+    /// It is found here, from what it is.
+    void lead() { led_ = false; }
 
     /// Whether a queue stands that cannot be judged before the window is full: at most once in a round trip.
     bool tight() const { return tight_; }
@@ -123,6 +128,7 @@ private:
     double cutFrom_ = 0;          ///< C before D began to follow C down, bit/s; 0: q is not long
     msfrs_time cutQueue_ = 0, cutAt_ = 0;
     bool tight_ = false;
+    bool led_ = false;            ///< see follow()
     msfrs_time tightAt_ = 0;
     int inVain_ = 0;              ///< cuts in a row that brought D down and not q
 };

@@ -53,11 +53,11 @@ TEST_F(SegmentTest, IsRefusedIfItIsAnother)
 {
     EXPECT_EQ(refusal(), "accepted");
     segment->header.version = 7;
-    EXPECT_EQ(refusal(), "it has version 7, and this program knows version 1");
+    EXPECT_EQ(refusal(), "it has version 7, and this program knows version 2");
     segment->header.version = Version;
     segment->header.size = 100;
     EXPECT_EQ(refusal(), "it says that it has 100 bytes and has " + std::to_string(sizeof(Segment)) +
-                             ", where version 1 has " + std::to_string(sizeof(Segment)));
+                             ", where version 2 has " + std::to_string(sizeof(Segment)));
     segment->header.size = sizeof(Segment);
     segment->header.magic = 1;
     EXPECT_EQ(refusal(), "it is no ledger of msfrs");
@@ -265,9 +265,9 @@ TEST(Mapping, IsTheSameMemoryForWhoOpensIt)
             const OwnSlot slot(made.segment(), 4, Kind::Edge, 5);
             EXPECT_EQ(ReadSlot(opened.segment().slots[4], 5)->kind, Kind::Edge);
         }
-        made.segment().header.version = 2;
+        made.segment().header.version = 7;
         EXPECT_EQ(OpenRefusal(name),
-                  "shared memory " + name + ": it has version 2, and this program knows version 1");
+                  "shared memory " + name + ": it has version 7, and this program knows version 2");
         const int fd = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
         ASSERT_EQ(ftruncate(fd, 4096), 0);
         close(fd);

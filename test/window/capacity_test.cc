@@ -417,6 +417,24 @@ TEST(Capacity, ACounterOrAClockThatGoesBackBeginsAnewWithWhatIsKnown)
     }
 }
 
+TEST(Capacity, WhereAnotherFindsItItIsWhatThatOneHasAndGoesOnFromThere)
+{
+    Site site;
+    site.run(20);
+    site.capacity.follow(500e6, site.now);
+    EXPECT_EQ(site.capacity.rate(), Max);
+    site.capacity.follow(4e6, site.now);
+    EXPECT_EQ(site.capacity.report().changes.back().why, CapacityReason::Followed);
+    site.run(10);
+    EXPECT_EQ(site.lowest, 4e6);
+    EXPECT_EQ(site.highest, 4e6) << "whatever is seen here";
+    EXPECT_FALSE(site.capacity.tight());
+    EXPECT_GT(site.capacity.report().delivered, 4.5e6) << "but it is seen";
+    site.capacity.lead();
+    site.run(0.2);
+    EXPECT_GT(site.capacity.rate(), 4.5e6) << "at once";
+}
+
 TEST(Capacity, AQueueThatNobodyWaitsBehindMakesTheWindowTightOnceInARoundTrip)
 {
     Site site;

@@ -24,8 +24,8 @@ PROGRAM = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj')) /
 PATIENCE = 20.0
 PASSWORD = 'correct horse'
 
-MAGIC, VERSION = 0x4c5352464d534d01, 1
-HEADER, SLOT, SLOTS, USER, USERS = 64, 896, 64, 128, 65536
+MAGIC, VERSION = 0x4c5352464d534d01, 2
+HEADER, SLOT, SLOTS, USER, USERS = 64, 960, 64, 128, 65536
 SIZE = HEADER + SLOTS * SLOT + USERS * USER
 WORKER, GATEWAY = 1, 3
 FIELDS = ('life', 'heartbeat', 'places', 'waiting', 'queued', 'tag', 'demand', 'rank', 'received', 'metered', 'limit',
