@@ -150,6 +150,18 @@ TEST(Capacity, AStepDownIsFollowedAndTheQueueIsGoneSoon)
     EXPECT_GT(site.carried, 0.98 * 2.5e6);
 }
 
+TEST(Capacity, AFallThatGoesOnIsFollowedBeforeTheFirstCutCanShow)
+{
+    Site site;
+    site.base = site.known = 300 * Ms;
+    site.run(30);
+    site.rate = 5e6;
+    site.run(0.5);
+    site.rate = 1.2e6;
+    site.run(0.5);
+    EXPECT_LT(site.capacity.rate(), 1.5e6);
+}
+
 TEST(Capacity, AStepUpIsFollowedInThreeSeconds)
 {
     for (const msfrs_time trip : {40 * Ms, 80 * Ms, 160 * Ms}) {

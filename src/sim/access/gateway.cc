@@ -96,6 +96,7 @@ Connection &Gateway::connect(const uint32_t server)
 {
     const int64_t buffer = scheduler_ ? scheduler_->receiveBufferShare(scheduler_->baseRoundTrip(server)) : 0;
     connections_.push_back(std::make_unique<Connection>(clock_, link_, server, rtts_[server], buffer));
+    connections_.back()->receiver().takeLeast(kernelTakesLeast);
     return *connections_.back();
 }
 

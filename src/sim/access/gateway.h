@@ -48,6 +48,8 @@ public:
 
     void fetch(const Wish &, Watcher);
 
+    bool kernelTakesLeast = false; ///< see Receiver::takeLeast()
+
     const RequestScheduler *scheduler() const { return scheduler_.get(); }
     size_t open() const { return transactions_.size(); } ///< requests that have not ended
     const std::list<std::unique_ptr<Connection>> &connections() const { return connections_; }
