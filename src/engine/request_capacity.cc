@@ -82,8 +82,8 @@ bool RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
     r.packets = seen.packets;
     r.outOfOrder = seen.outOfOrder;
     if (capacity && known && !seen.counted && !std::exchange(uncounted, true))
-        host.log(0, "this kernel's TCP_INFO has no tcpi_rcv_ooopack (Linux has since 5.4): where the link's rate is to be "
-                    "found losses are not seen");
+        host.log(0, "this kernel's TCP_INFO has no tcpi_rcv_ooopack (Linux has since 5.4): where the link's rate is "
+                    "to be found losses are not seen");
     return known;
 }
 

@@ -205,8 +205,8 @@ void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span 
     const double fallen = over(FallTime(seen)).rate;
     if (queue > LongFrom(seen)) {
         cut(queue, over(Prompt).rate, CapacityReason::Queue, now, LeastCut);
-    } else if (fallen < Falls * report_.rate && static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed) &&
-               grows()) {
+    } else if (fallen < Falls * report_.rate && grows() &&
+               static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed)) {
         cut(queue, fallen, CapacityReason::CarriesLess, now, LeastCut);
     } else if (queue > seen.allowed) {
         if (whole.full >= Limited && settled < Follows * report_.rate)

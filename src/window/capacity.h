@@ -9,15 +9,16 @@
 ///
 /// Every 100 ms:
 /// - D of 300 ms is more than C by 3 %: C is D. If that goes on while q is short, C is D and a fifth.
-/// - Limited, q short, and D is C: there may be more, so C grows by 1.5 %, once in a round trip. Where D does not follow
-///   it ends there, so that C is at most 3 to 5 % too high where delays say nothing (a queue that an AQM or a policer
-///   keeps short).
+/// - Limited, q short, and D is C: there may be more, so C grows by 1.5 %, once in a round trip. Where D does not
+///   follow it ends there, so that C is at most 3 to 5 % too high where delays say nothing (a queue that an AQM or a
+///   policer keeps short).
 /// - Limited, q long: C is D, which shortens q, as what may be on the way is C times a round trip. If D gets less and q
 ///   does not, three times in a row, it was no queue of ours (a longer route, an uplink that is full): C
-///   is what it was, and q counts from there. A cut shows a round trip later; if D falls and q grows before, C is D at once.
+///   is what it was, and q counts from there. A cut shows a round trip later; if D falls and q grows before,
+///   C is D at once.
 /// - Limited, q longer than it should be: the same with D of a second, if that is less than C by 3 %, by 4 % at a time.
-/// - Limited, q short yet but growing, and D less than C by 30 %: the same. Kernels tell late how long a queue is, and D
-///   falls at once; but it also has gaps, so that of a slow link D of up to a second is looked at.
+/// - Limited, q short yet but growing, and D less than C by 30 %: the same. Kernels tell late how long a queue is, and
+///   D falls at once; but it also has gaps, so that of a slow link D of up to a second is looked at.
 /// - Limited, D is less, and many packets come out of order: C is the most that came in 200 ms of the last second.
 /// - Not limited, q long: the window is to be made full, to know; see tight().
 /// Else C stays; so it does while nothing comes at all. It is never below `min` or above `max`.
