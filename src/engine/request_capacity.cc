@@ -10,7 +10,9 @@ namespace msfrs {
 
 namespace {
 constexpr size_t MostLooks = 8;                          ///< at connections, in a Capacity::Every
+constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is known
 constexpr msfrs_time LongestTrip = 60'000'000'000;       ///< ns: more than TCP waits for
+constexpr msfrs_time FreshFor = 200'000'000;             ///< ns, round trips after something has come, where C is found
 } // namespace
 
 /// Adopts bounds of C, or that it is known.
@@ -39,18 +41,39 @@ double RequestScheduler::Impl::carried()
 
 /// Where C is found the queue is that of the last moment, and of the shortest tenth: kernels tell a mean of round trips
 /// that moves by an eighth with each, and a quantum has few, so that what was long before a pause is told for long.
-std::optional<msfrs_time> RequestScheduler::Impl::queueSeen(const msfrs_time now) const
+QueueSeen RequestScheduler::Impl::pathHere(const msfrs_time now) const
 {
-    return capacity ? path.queue(now, Capacity::Recent, 0.1) : path.queue(now);
+    return capacity ? path.seen(now, Capacity::Recent, 0.1) : path.seen(now);
+}
+
+/// Where C is found, with what the connections of other parties see.
+QueueSeen RequestScheduler::Impl::pathSeen(const msfrs_time now) const
+{
+    if (!capacity || others->queues.empty())
+        return pathHere(now);
+    auto all = others->queues;
+    all.push_back(pathHere(now));
+    return Together(all);
 }
 
 /// bit/s
 double RequestScheduler::Impl::rated() const { return capacity ? config.bounds.min : config.rate; }
 
-void RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
+void RequestScheduler::lookAtPath(Request &r, const msfrs_time now)
+{
+    auto &self = *impl_;
+    // Where C is found this is too old, after a pause: findRate() asks those under way.
+    if (self.capacity || (now < self.nextLook && self.nextLook - now <= LookEvery))
+        return;
+    if (self.lookAtPath(r, now))
+        self.nextLook = now + LookEvery;
+}
+
+bool RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
 {
     const auto seen = r.owner->path(now);
-    if (seen.rtt > 0 && seen.rtt <= LongestTrip)
+    const bool known = seen.rtt > 0 && seen.rtt <= LongestTrip && seen.age >= 0 && (!capacity || seen.age <= FreshFor);
+    if (known)
         path.seen(seen.server, seen.rtt, seen.least > 0 ? seen.least : seen.rtt, now);
     if (r.packets > 0 && seen.packets >= r.packets && seen.outOfOrder >= r.outOfOrder) { // else: of another connection
         packets += seen.packets - r.packets;
@@ -58,6 +81,10 @@ void RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
     }
     r.packets = seen.packets;
     r.outOfOrder = seen.outOfOrder;
+    if (capacity && known && !seen.counted && !std::exchange(uncounted, true))
+        host.log(0, "this kernel's TCP_INFO has no tcpi_rcv_ooopack (Linux has since 5.4): where the link's rate is "
+                    "to be found losses are not seen");
+    return known;
 }
 
 void RequestScheduler::Impl::findRate(const msfrs_time now)
@@ -70,26 +97,35 @@ void RequestScheduler::Impl::findRate(const msfrs_time now)
         if (place++ % stride == 0)
             lookAtPath(*r, now);
     }
-    carried(); // what came until now counts by C as it was
+    carried();
     CapacitySample seen;
     seen.total = sums.totalBefore;
     seen.full = rate.fullTime(now);
-    seen.queue = queueSeen(now);
-    seen.base = path.meanBase(now);
+    const auto way = pathSeen(now);
+    if (way.enough())
+        seen.queue = way.queue;
+    seen.base = way.base;
     seen.allowed = rate.params().queue;
-    seen.packets = packets;
-    seen.outOfOrder = outOfOrder;
-    const bool changed = capacity->update(seen, now);
+    seen.packets = packets + others->packets;
+    seen.outOfOrder = outOfOrder + others->outOfOrder;
+    capacity->update(seen, now);
     if (capacity->tight())
         rate.tighten();
-    if (changed) {
-        rate.scale(capacity->rate() / config.rate);
-        config.rate = capacity->rate();
-        rate.configure(WindowOf(config));
-    }
+    adoptRate();
     // A W+ that has become small in bad times would hold the link back for many intervals when it carries more again.
     if (seen.base > 0)
         rate.scale(std::max(1.0, product(seen.base) / static_cast<double>(config.quantum) / rate.window().limit));
+}
+
+void RequestScheduler::Impl::adoptRate()
+{
+    const double found = capacity->rate();
+    if (found == config.rate)
+        return;
+    carried(); // what came until now counts by C as it was
+    rate.scale(found / config.rate);
+    config.rate = found;
+    rate.configure(WindowOf(config));
 }
 
 } // namespace msfrs

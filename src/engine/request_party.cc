@@ -133,7 +133,7 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     tellClasses();
     const double received = meter->total();
     ledger->measured({rate.window().limit, config.rate, rate.utilisation()},
-                     {received, meter->own(), meter->metered()});
+                     {received, meter->own(), meter->metered(), {pathHere(now), packets, outOfOrder}});
     if (ledger->settle(now)) {
         chargeClasses(now);
         followWindow(now);
@@ -144,12 +144,19 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     host.ledger = nullptr;
     ledger = std::make_shared<AloneLedger>();
     look(now);
-    rate.lead();
+    followWindow(now);
 }
 
 void RequestScheduler::Impl::followWindow(const msfrs_time now)
 {
-    if (const auto led = ledger->follow())
+    const auto led = ledger->follow();
+    if (capacity && led && led->rate > 0)
+        capacity->follow(led->rate, now);
+    else if (capacity)
+        capacity->lead();
+    if (capacity)
+        adoptRate();
+    if (led)
         rate.follow(led->limit, now);
     else
         rate.lead();

@@ -131,9 +131,10 @@ WindowReport RequestScheduler::window() const
     r.change = self.rate.lastChange();
     r.changedAt = Seconds(self.rate.changedAt());
     const auto now = static_cast<msfrs_time>(self.history.empty() ? 0 : self.history.back().at * 1e9);
-    if (const auto queue = self.queueSeen(now))
-        r.queue = Seconds(*queue);
-    r.base = Seconds(self.path.meanBase(now));
+    const auto seen = self.pathSeen(now);
+    if (seen.enough())
+        r.queue = Seconds(seen.queue);
+    r.base = Seconds(seen.base);
     r.budget = self.rate.onTheWay();
     r.metered = self.meter->metered();
     if (self.capacity)

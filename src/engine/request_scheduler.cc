@@ -475,13 +475,6 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }
 
-void RequestScheduler::seenRoundTrip(const uint64_t server, const msfrs_time rtt, const msfrs_time least,
-                                     const msfrs_time now)
-{
-    if (!impl_->capacity) // a quantum begins, and after a pause this is old: findRate() asks those under way
-        impl_->path.seen(server, rtt, least, now);
-}
-
 void RequestScheduler::Impl::doubtRate()
 {
     const auto &params = rate.params();
@@ -515,7 +508,10 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     self.findRate(now);
     if (self.rate.due(now)) {
         const auto total = self.carried();
-        PathState path = {self.queueSeen(now), self.path.meanBase(now), self.ownShare(now), 0, self.weightedPlaces()};
+        const auto seen = self.pathSeen(now);
+        PathState path = {{}, seen.base, self.ownShare(now), 0, self.weightedPlaces()};
+        if (seen.enough())
+            path.queue = seen.queue;
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.rated(), path)) {

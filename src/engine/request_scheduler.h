@@ -40,9 +40,11 @@ class Request; ///< one scheduled request; made by hold(), gone after done()
 /// What a connection to a server sees of the path.
 struct PathSample {
     uint64_t server = 0;                  ///< a key of its address
-    msfrs_time rtt = 0;                   ///< ns, as of late; 0: nothing has come lately
+    msfrs_time rtt = 0;                   ///< ns, the latest; 0: not known
     msfrs_time least = 0;                 ///< ns, at best; 0: not known
+    msfrs_time age = 0;                   ///< ns since something was received
     uint64_t packets = 0, outOfOrder = 0; ///< received, and of these before others sent earlier
+    bool counted = true;                  ///< whether the kernel counts these
 };
 
 /// The host's side of one request.
@@ -60,8 +62,8 @@ public:
     /// Whether the server has fallen silent, so that the place can go to another request. Called 40 times a second
     /// while SERVED. After true the request is RESTING. Must not call the scheduler; must not throw.
     virtual bool silent(msfrs_time now) { return static_cast<void>(now), false; }
-    /// Where C is to be found: what the connection to its server sees; asked while SERVED, of all requests together 80
-    /// times a second at most. Must not call the scheduler; must not throw.
+    /// What the connection to its server sees; asked while SERVED, of all requests together 50 times a second at most,
+    /// and 80 times where C is to be found. Must not call the scheduler; must not throw.
     virtual PathSample path(msfrs_time now) { return static_cast<void>(now), PathSample(); }
     /// For reports: whether the server was asked and has not begun to answer; asked while SERVED.
     virtual bool asked() const { return false; }
@@ -247,9 +249,9 @@ public:
     /// The same for a receiver of no class: the bytes count only in the utilisation (section 6 (3)).
     void countExcess(int64_t bytes);
 
-    /// A connection to a server has measured a round trip.
-    /// \param server a key of its address \param rtt ns > 0, latest \param least ns > 0, least of this connection
-    void seenRoundTrip(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
+    /// The first bytes of a quantum were read: the owner is asked for path(), unless somebody was in the last 20 ms, or
+    /// all under way are asked anyway since C is to be found. Only called while SERVED.
+    void lookAtPath(Request &, msfrs_time now);
 
     /// Sets W+ to W0+, as if the scheduler had just started.
     void resetWindow(msfrs_time now);

@@ -164,10 +164,14 @@ struct RequestScheduler::Impl {
     void findBetween(const CapacityParams &, msfrs_time now);
     double carried();
     double rated() const;
-    std::optional<msfrs_time> queueSeen(msfrs_time now) const;
-    void lookAtPath(Request &, msfrs_time now);
+    QueueSeen pathHere(msfrs_time now) const;
+    QueueSeen pathSeen(msfrs_time now) const;
+    /// \returns whether its connection knew of a round trip
+    bool lookAtPath(Request &, msfrs_time now);
     /// Asks what connections see and adapts C and W+ to it, when that is due.
     void findRate(msfrs_time now);
+    /// C is what was found, here or by another party.
+    void adoptRate();
     std::string because() const;
     /// Reads what the other parties have and want.
     void look(msfrs_time now);
@@ -210,6 +214,8 @@ struct RequestScheduler::Impl {
     } sums;
     uint64_t packets = 0, outOfOrder = 0;         ///< that connections were seen to receive
     size_t looks = 0;                             ///< times that connections were asked
+    msfrs_time nextLook = 0;                      ///< at a connection, where C is known
+    bool uncounted = false;                       ///< whether it was said that these cannot be seen
     double firstQuantum = 0;                      ///< bytes that come of a first quantum, on average; 0: not known
     double ownBefore = 0, own = -1;               ///< sums.own at the end of the last interval; see ownShare()
     msfrs_time ownAt = 0;                         ///< when that was

@@ -7,10 +7,12 @@
 #define MSFRS_LEDGER_LEDGER_H
 
 #include "plugin/msfrs_plugin.h"
+#include "window/queue_estimate.h"
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace msfrs {
 
@@ -23,12 +25,20 @@ struct PartyState {
     int64_t quantum = 16384; ///< bytes that a place is worth, > 0
 };
 
+/// What a party's connections see of the way to servers: for who looks for C.
+struct PathSeen {
+    QueueSeen queue;                      ///< of the last Capacity::Recent
+    uint64_t packets = 0, outOfOrder = 0; ///< received, and of these before others sent earlier; grow
+};
+
 /// What all others come to.
 struct OtherParties {
     uint32_t places = 0;
     uint64_t waiting = 0, queued = 0;
     double received = 0;    ///< bytes that the link carried by their count, beside what we measure; grows
     double own = 0;         ///< bytes that their responses brought; grows
+    std::vector<QueueSeen> queues;        ///< what each of them sees
+    uint64_t packets = 0, outOfOrder = 0; ///< as PathSeen has them; grow
 };
 
 /// A class as all parties have it, as of the last settle().
@@ -50,6 +60,7 @@ struct Measured {
     double received = 0;    ///< bytes that the link carried, grows
     double own = 0;         ///< of these, responses of this party; grows
     bool metered = false;   ///< `received` is an interface's count, the same for all of one machine
+    PathSeen path;
 };
 
 class Ledger {

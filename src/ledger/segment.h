@@ -4,7 +4,7 @@
 /// by msfrs-share) says here what it has had and what it wants.
 ///
 /// Facts of the layout, version 2:
-///   - A header, 64 slots, a table of 65,536 users, a directory of as many addresses; 12 MiB and 76 KiB in all. Every
+///   - A header, 64 slots, a table of 65,536 users, a directory of as many addresses; 12 MiB and 80 KiB in all. Every
 ///     field is a 64-bit word in the machine's order, so that any process of the machine can read it; a real number is
 ///     the bits of a double. Memory that is all zero is empty: FormatSegment() only writes the header.
 ///   - A slot is a party. Only its party writes it, without locks; it counts while its heartbeat is younger than
@@ -80,8 +80,14 @@ struct alignas(64) Slot {
     Word pid;         ///< of who writes, for reports
     Word config;      ///< a number for what it was configured with, for reports: all should have the same
     SlotClass classes[SlotClasses];
+
+    Word trips;       ///< round trips that its connections to servers told lately, at most MostTrips
+    Word queue;       ///< ns, at most LongestPath: a low quantile of what they were beyond their least
+    Word base;        ///< ns, at most LongestPath: mean of these least; 0: not known
+    Word packets;     ///< that these connections received, grows
+    Word outOfOrder;  ///< of these, that came before others sent earlier; grows
 };
-constexpr uint64_t MostPlaces = 1 << 20;
+constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000;
 
 /// One user of one class.
 struct alignas(64) User {

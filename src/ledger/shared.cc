@@ -56,7 +56,7 @@ struct SharedLedger::Impl {
     };
     /// What a slot said last.
     struct Other {
-        uint64_t epoch = 0, received = 0, own = 0;
+        uint64_t epoch = 0, received = 0, own = 0, packets = 0, outOfOrder = 0;
         std::array<uint64_t, LastClass> served{}; ///< by our classes
     };
 
@@ -199,6 +199,7 @@ void SharedLedger::Impl::measureClasses(const Slot &there, Other &was, const boo
 /// What others measured since the last time.
 void SharedLedger::Impl::measureOthers(const msfrs_time now)
 {
+    others.queues.clear();
     for (size_t n = 0; n < classes.size(); ++n) {
         const double own = Real((*slot)->classes[n].demand.load(Relaxed));
         classes[n] = {0, own, own};
@@ -218,9 +219,11 @@ void SharedLedger::Impl::measureOthers(const msfrs_time now)
             others.received += grown(was.received, figures->received);
         others.own += grown(was.own, figures->own);
         measureClasses(segment.slots[n], was, was.epoch == reading->epoch);
-        was.epoch = reading->epoch;
-        was.received = figures->received;
-        was.own = figures->own;
+        const auto &path = figures->path;
+        others.queues.push_back(path.queue);
+        others.packets += static_cast<uint64_t>(grown(was.packets, path.packets));
+        others.outOfOrder += static_cast<uint64_t>(grown(was.outOfOrder, path.outOfOrder));
+        was = {reading->epoch, figures->received, figures->own, path.packets, path.outOfOrder, was.served};
     });
 }
 
@@ -462,6 +465,12 @@ void SharedLedger::measured(const SharedWindow &window, const Measured &measures
     Set(slot->received, static_cast<uint64_t>(measures.received));
     Set(slot->own, static_cast<uint64_t>(measures.own));
     Set(slot->metered, measures.metered);
+    const auto &path = measures.path;
+    Set(slot->trips, path.queue.trips);
+    Set(slot->queue, static_cast<uint64_t>(path.queue.queue));
+    Set(slot->base, static_cast<uint64_t>(path.queue.base));
+    Set(slot->packets, path.packets);
+    Set(slot->outOfOrder, path.outOfOrder);
 }
 
 bool SharedLedger::settle(const msfrs_time now)

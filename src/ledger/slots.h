@@ -5,6 +5,7 @@
 #ifndef MSFRS_LEDGER_SLOTS_H
 #define MSFRS_LEDGER_SLOTS_H
 
+#include "ledger/ledger.h"
 #include "ledger/segment.h"
 
 #include <optional>
@@ -28,6 +29,7 @@ struct SlotFigures {
     bool metered = false;
     double limit = 1, rate = 0, utilisation = 0;
     uint64_t pid = 0, config = 0;
+    PathSeen path;
 };
 
 /// \param broken set if something in the slot is not what it may be

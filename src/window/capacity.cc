@@ -14,9 +14,13 @@ constexpr msfrs_time Prompt = 200 * Ms;       ///< of D where C has to come down
 constexpr double Limited = 0.9;               ///< share of time in which somebody waited
 constexpr double Proof = 1.03;                ///< D over C: more than packets and clocks make of it
 constexpr double Further = 1.2;               ///< times D, while it goes on growing
-constexpr double Step = 1.02;
+constexpr double Step = 1.015;
 constexpr double Follows = 0.97;              ///< D over C: it is used
 constexpr double LongPart = 0.4;              ///< of the base: with a long way, a queue as long again does less harm
+constexpr double Slight = 0.96;               ///< at once, where q is not long: D of a second is uneven by as much
+constexpr double Begun = 0.25;                ///< times the queue that may stand: it has begun to grow
+constexpr double Falls = 0.7, FallsOn = 0.8;  ///< D over C: the link carries less, at first, and after a cut
+constexpr double FallTimes = 12;              ///< times the queue that may stand, where a quantum is long
 constexpr double LeastCut = 0.25;             ///< at once: right after an outage D is nearly nothing
 constexpr double Falling = 0.9, Steady = 1.15; ///< q over what it was
 constexpr int InVain = 3;
@@ -32,6 +36,12 @@ msfrs_time LongFrom(const CapacitySample &seen)
 {
     return std::max(2 * seen.allowed, static_cast<msfrs_time>(LongPart * static_cast<double>(seen.base)));
 }
+
+/// Of what time D tells a fall from the gaps between quanta, ns.
+msfrs_time FallTime(const CapacitySample &seen)
+{
+    return std::clamp(static_cast<msfrs_time>(FallTimes * static_cast<double>(seen.allowed)), Brief, Second);
+}
 } // namespace
 
 const char *CapacityReasonText(const CapacityReason why)
@@ -44,6 +54,7 @@ const char *CapacityReasonText(const CapacityReason why)
     case CapacityReason::Loss: return "packets were lost and the link carried less";
     case CapacityReason::LongerPath: return "the round trips are long whatever is sent: it is no queue";
     case CapacityReason::Bounds: return "min= or max= was changed";
+    case CapacityReason::Followed: return "another worker looks for it, and changed it";
     }
     return "";
 }
@@ -76,6 +87,14 @@ void Capacity::change(const double rate, const CapacityReason why, const msfrs_t
     changes.push_back({now, before, next, why});
     if (changes.size() > MostChanges)
         changes.pop_front();
+}
+
+void Capacity::follow(const double rate, const msfrs_time now)
+{
+    led_ = true;
+    cutFrom_ = 0; // of a C that was ours
+    inVain_ = 0;
+    change(rate, CapacityReason::Followed, now);
 }
 
 CapacityReport Capacity::report() const
@@ -149,6 +168,8 @@ void Capacity::judge(const Span &brief, const msfrs_time now)
     report_.queue = known ? Seconds(queue) : -1;
     report_.ignored = Seconds(ignored_);
     report_.limited = brief.full >= Limited;
+    if (led_)
+        return;
 
     const bool longQueue = known && queue > LongFrom(seen);
     tight_ = longQueue && brief.full < Limited && now - tightAt_ >= std::max(Brief, seen.base + queue);
@@ -168,15 +189,28 @@ void Capacity::judge(const Span &brief, const msfrs_time now)
     }
 }
 
+/// Whether q is longer than it was a moment ago.
+bool Capacity::grows() const
+{
+    auto before = std::prev(ticks_.end());
+    while (before != ticks_.begin() && before->at > ticks_.back().at - Brief)
+        --before;
+    return before->seen.queue && *ticks_.back().seen.queue > *before->seen.queue;
+}
+
 void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span &whole, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
     const double settled = std::max(brief.rate, whole.rate);
+    const double fallen = over(FallTime(seen)).rate;
     if (queue > LongFrom(seen)) {
-        cut(queue, over(Prompt).rate, CapacityReason::Queue, now);
+        cut(queue, over(Prompt).rate, CapacityReason::Queue, now, LeastCut);
+    } else if (fallen < Falls * report_.rate && grows() &&
+               static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed)) {
+        cut(queue, fallen, CapacityReason::CarriesLess, now, LeastCut);
     } else if (queue > seen.allowed) {
         if (whole.full >= Limited && settled < Follows * report_.rate)
-            cut(queue, settled, CapacityReason::CarriesLess, now);
+            cut(queue, settled, CapacityReason::CarriesLess, now, Slight);
     } else {
         cutFrom_ = 0;
         inVain_ = 0;
@@ -189,13 +223,22 @@ void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span 
 }
 
 /// q is long, and the link full or the path longer.
-void Capacity::cut(const msfrs_time queue, const double carried, const CapacityReason why, const msfrs_time now)
+/// \param least what C may become at once, share of what it is
+void Capacity::cut(const msfrs_time queue, const double carried, const CapacityReason why, const msfrs_time now,
+                   const double least)
 {
     const auto &seen = ticks_.back().seen;
     const bool again = cutFrom_ > 0;
-    if (carried <= 0 || (again && now - cutAt_ < std::max(Prompt, seen.base + cutQueue_)))
-        return; // down, or the last cut cannot show yet
+    if (carried <= 0)
+        return; // down
     const auto ratio = static_cast<double>(queue) / static_cast<double>(std::max<msfrs_time>(cutQueue_, 1));
+    if (again && now - cutAt_ < std::max(Prompt, seen.base + cutQueue_)) {
+        // The last cut cannot show yet: if D gets less and q longer all the same it is the link's doing.
+        const double fallen = over(FallTime(seen)).rate;
+        if (fallen > 0 && fallen < FallsOn * report_.rate && ratio > Steady)
+            change(std::max(fallen, report_.rate * LeastCut), why, now);
+        return;
+    }
     if (again && ratio < Falling) {
         cutQueue_ = queue;
         cutAt_ = now;
@@ -214,7 +257,7 @@ void Capacity::cut(const msfrs_time queue, const double carried, const CapacityR
         return;
     }
     if (carried < report_.rate)
-        change(std::max(carried, report_.rate * LeastCut), why, now);
+        change(std::max(carried, report_.rate * least), why, now);
     cutQueue_ = queue;
     cutAt_ = now;
 }

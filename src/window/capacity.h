@@ -9,13 +9,16 @@
 ///
 /// Every 100 ms:
 /// - D of 300 ms is more than C by 3 %: C is D. If that goes on while q is short, C is D and a fifth.
-/// - Limited, q short, and D is C: there may be more, so C grows by 2 %, once in a round trip. Where D does not follow
-///   it ends there, so that C is at most 3 to 5 % too high where delays say nothing (a queue that an AQM or a policer
-///   keeps short).
+/// - Limited, q short, and D is C: there may be more, so C grows by 1.5 %, once in a round trip. Where D does not
+///   follow it ends there, so that C is at most 3 to 5 % too high where delays say nothing (a queue that an AQM or a
+///   policer keeps short).
 /// - Limited, q long: C is D, which shortens q, as what may be on the way is C times a round trip. If D gets less and q
 ///   does not, three times in a row, it was no queue of ours (a longer route, an uplink that is full): C
-///   is what it was, and q counts from there.
-/// - Limited, q longer than it should be: the same with D of a second, if that is less than C by 3 %.
+///   is what it was, and q counts from there. A cut shows a round trip later; if D falls and q grows before,
+///   C is D at once.
+/// - Limited, q longer than it should be: the same with D of a second, if that is less than C by 3 %, by 4 % at a time.
+/// - Limited, q short yet but growing, and D less than C by 30 %: the same. Kernels tell late how long a queue is, and
+///   D falls at once; but it also has gaps, so that of a slow link D of up to a second is looked at.
 /// - Limited, D is less, and many packets come out of order: C is the most that came in 200 ms of the last second.
 /// - Not limited, q long: the window is to be made full, to know; see tight().
 /// Else C stays; so it does while nothing comes at all. It is never below `min` or above `max`.
@@ -51,7 +54,7 @@ struct CapacitySample {
 };
 
 /// Why C was changed.
-enum class CapacityReason { Carried, NoQueue, Queue, CarriesLess, Loss, LongerPath, Bounds };
+enum class CapacityReason { Carried, NoQueue, Queue, CarriesLess, Loss, LongerPath, Bounds, Followed };
 const char *CapacityReasonText(CapacityReason);
 
 struct CapacityChange {
@@ -88,6 +91,11 @@ public:
     /// To be called when that is due; a clock that went back begins anew with what is known of C.
     /// \returns whether C has changed
     bool update(const CapacitySample &, msfrs_time now);
+    /// Another finds C from here on, and has found this, bit/s > 0: it is taken over as far as the bounds allow. What
+    /// is seen here is noted all the same, in case that one dies.
+    void follow(double rate, msfrs_time now);
+    /// It is found here, from what it is.
+    void lead() { led_ = false; }
 
     /// Whether a queue stands that cannot be judged before the window is full: at most once in a round trip.
     bool tight() const { return tight_; }
@@ -107,9 +115,10 @@ private:
     };
     Span over(msfrs_time) const;
     double greatest() const;
+    bool grows() const;
     void judge(const Span &brief, msfrs_time now);
     void judgeQueue(msfrs_time queue, const Span &brief, const Span &whole, msfrs_time now);
-    void cut(msfrs_time queue, double carried, CapacityReason, msfrs_time now);
+    void cut(msfrs_time queue, double carried, CapacityReason, msfrs_time now, double least);
     void change(double rate, CapacityReason, msfrs_time now);
 
     CapacityReport report_;       ///< but for what day_ knows
@@ -123,6 +132,7 @@ private:
     double cutFrom_ = 0;          ///< C before D began to follow C down, bit/s; 0: q is not long
     msfrs_time cutQueue_ = 0, cutAt_ = 0;
     bool tight_ = false;
+    bool led_ = false;            ///< see follow()
     msfrs_time tightAt_ = 0;
     int inVain_ = 0;              ///< cuts in a row that brought D down and not q
 };

@@ -3,16 +3,30 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 namespace msfrs {
 
 namespace {
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time BaseLasts = 60 * Second; ///< and as long again
-constexpr size_t Enough = 4;
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
 } // namespace
+
+QueueSeen Together(const std::vector<QueueSeen> &parts)
+{
+    QueueSeen all;
+    double queues = 0, bases = 0, known = 0;
+    for (const auto &part : parts) {
+        const auto trips = static_cast<double>(part.trips), counts = part.base > 0 ? std::max(trips, 1.0) : 0;
+        all.trips += part.trips;
+        queues += trips * static_cast<double>(part.queue);
+        bases += counts * static_cast<double>(part.base);
+        known += counts;
+    }
+    all.queue = all.trips > 0 ? static_cast<msfrs_time>(queues / static_cast<double>(all.trips)) : 0;
+    all.base = known > 0 ? static_cast<msfrs_time>(bases / known) : 0;
+    return all;
+}
 
 QueueEstimate::Base &QueueEstimate::baseOf(const uint64_t server, const msfrs_time now)
 {
@@ -41,18 +55,24 @@ void QueueEstimate::seen(const uint64_t server, const msfrs_time rtt, const msfr
         samples_.pop_front();
 }
 
-std::optional<msfrs_time> QueueEstimate::queue(const msfrs_time now, const msfrs_time lately, const double share) const
+QueueSeen QueueEstimate::seen(const msfrs_time now, const msfrs_time lately, const double share) const
 {
     std::vector<msfrs_time> queues;
     for (const auto &sample : samples_) {
         if (now - sample.at <= lately && sample.at <= now)
             queues.push_back(sample.queue);
     }
-    if (queues.size() < Enough)
-        return std::nullopt;
+    if (queues.empty())
+        return {0, 0, meanBase(now)};
     const auto wanted = queues.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(queues.size()));
     std::nth_element(queues.begin(), wanted, queues.end());
-    return *wanted;
+    return {queues.size(), *wanted, meanBase(now)};
+}
+
+std::optional<msfrs_time> QueueEstimate::queue(const msfrs_time now) const
+{
+    const auto all = seen(now);
+    return all.enough() ? std::optional(all.queue) : std::nullopt;
 }
 
 msfrs_time QueueEstimate::base(const uint64_t server) const

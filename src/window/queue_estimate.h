@@ -11,8 +11,22 @@
 #include <deque>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 namespace msfrs {
+
+/// What round trips say of the queue at the provider.
+struct QueueSeen {
+    uint64_t trips = 0;     ///< how many there were
+    msfrs_time queue = 0;   ///< ns >= 0: a low quantile of what they were beyond their least
+    msfrs_time base = 0;    ///< ns >= 0: mean of the least ones; 0: not known
+
+    bool enough() const { return trips >= 4; } ///< to believe in `queue`
+};
+
+/// What several know together who each see connections of their own: means by their round trips. The quantiles are low
+/// ones already, and the least of them is that of who never saw the way without a queue.
+QueueSeen Together(const std::vector<QueueSeen> &);
 
 class QueueEstimate {
 public:
@@ -22,11 +36,13 @@ public:
     /// \param least ns > 0, least of this connection
     void seen(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
 
-    /// What the queue adds to a round trip, ns: a low quantile of what was seen lately, since a server that thinks or a
-    /// client that is slow makes round trips longer, and nothing makes them shorter. Nothing while too little was seen.
+    /// What the queue adds to a round trip: a low quantile of what was seen lately, since a server that thinks or a
+    /// client that is slow makes round trips longer, and nothing makes them shorter. `base` is meanBase().
     /// \param lately for how long a round trip counts, ns, from 0 to SampleLasts
     /// \param share which quantile, from 0 to below 1
-    std::optional<msfrs_time> queue(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25) const;
+    QueueSeen seen(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25) const;
+    /// The same, ns. Nothing while too little was seen.
+    std::optional<msfrs_time> queue(msfrs_time now) const;
 
     /// \returns the mean base of the samples of the last two seconds, ns; 0: there are none
     msfrs_time meanBase(msfrs_time now) const;

@@ -18,6 +18,7 @@ from gateway import NARROW, SOON, harm
 from installation import SQUID
 from test_configuration import LISTENING, PORT, Squid
 from test_excess import Reporter
+from test_found_rate import AUTO, RATE, wait_for_rate
 from test_reports import OPENMETRICS, families
 from test_shares import MEASURED, WARM_UP, assert_shares, by_class, measure
 
@@ -104,10 +105,10 @@ def two(slow_link):
     return slow_link
 
 
-def start(link, *lines):
+def start(link, *lines, **how):
     """Both workers, live."""
     link.gateway.early = OWN_PORTS
-    link.gateway.start(*lines)
+    link.gateway.start(*lines, **how)
     link.gateway.wait_until(lambda: live(link.gateway) == [True, True] and
                             all(listens(link.world.gateway, port) for port in (FIRST, SECOND)), 'both workers live')
 
@@ -217,6 +218,23 @@ def test_a_new_configuration_is_that_of_both(two):
     got = by_class(two, got_in(loads, MEASURED))
     stop(*loads)
     assert_shares(got, {'gold': 1, 'silver': 1, 'bronze': 1})
+
+
+@pytest.mark.link(rate_bps=RATE, buffer_bdp=40, users=(2, 2, 2), workers=2)
+def test_the_rate_is_found_by_who_has_no_connection(slow_link):
+    """The worker that looks for it, by the round trips of the other's connections."""
+    start(slow_link, SOON, rate=AUTO)
+    load = slow_link.users.load(slow_link.world.users, through=SECOND)
+    wait_for_rate(slow_link, RATE)
+    slow_link.world.bottleneck.set_rate(RATE / 4)
+    wait_for_rate(slow_link, RATE / 4)
+    report = slow_link.gateway.report()
+    assert [party['leads'] for party in report['parties']] == [True, False]
+    assert report['parties'][0]['outstanding'] == 0 < report['parties'][1]['outstanding']
+    assert all('another' not in change['because'] for change in report['link']['auto']['changes']), 'of who found it'
+    slow_link.world.bottleneck.set_rate(RATE)
+    wait_for_rate(slow_link, RATE)
+    load.stop(abort=True)
 
 
 @TWO

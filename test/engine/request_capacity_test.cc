@@ -35,6 +35,28 @@ protected:
             hold(1, "bob", "other");
     }
     double limit() const { return s->window().limit; }
+    /// What connections see from here on; every `nth` of them another way.
+    void see(const PathSample &sample, const size_t nth = 1, const PathSample &others = {})
+    {
+        for (size_t n = 0; n < owners.size(); ++n)
+            owners[n].sees = n % nth == 0 ? sample : others;
+    }
+    /// C is 8 Mbit/s, found by connections that see 40 ms to one address, and more wait than have places.
+    double found()
+    {
+        begin();
+        for (int n = 0; n < 200; ++n) {
+            hold(1, "eve", "more");
+            hold(1, "joe", "still more");
+        }
+        see(Near);
+        bring(8e6, 2 * Second);
+        EXPECT_TRUE(s->window().capacity->limited);
+        return s->config().rate;
+    }
+    CapacityReason why() const { return s->window().capacity->changes.back().why; }
+
+    static constexpr PathSample Near = {7, 40 * Ms, 40 * Ms};
 };
 
 TEST_F(FoundRateTest, BoundsThatCannotBeAreRefused)
@@ -89,6 +111,97 @@ TEST_F(FoundRateTest, AnotherInterfaceCountsFromAnewAndCStays)
     EXPECT_NEAR(s->config().rate, found, 0.05 * found);
     bring(12e6, 2 * Second);
     EXPECT_NEAR(s->config().rate, 12e6, 0.4e6) << "and is followed";
+}
+
+TEST_F(FoundRateTest, OfAProxyParentEverySampleIsOfOnePathAndItsQueueIsSeen)
+{
+    const double before = found();
+    EXPECT_NEAR(before, 8e6, 0.4e6);
+    see({7, 240 * Ms, 40 * Ms});
+    bring(3e6, Second);
+    EXPECT_NEAR(s->config().rate, 3e6, 0.3e6) << "200 ms, whoever tells it";
+    EXPECT_EQ(why(), CapacityReason::Queue);
+}
+
+TEST_F(FoundRateTest, AProxyParentThatIsSlowIsNoQueue)
+{
+    const double before = found();
+    see({7, 40 * Ms, 40 * Ms}); // to it; what is behind it nobody sees
+    bring(2e6, 20 * Second);
+    EXPECT_EQ(s->config().rate, before);
+}
+
+TEST_F(FoundRateTest, APathOfTwoDelaysHasThatOfTheShorter)
+{
+    for (const size_t nth : {2, 4}) { // packet by packet, and not for half a minute each as in Capacity's own test
+        const double before = found();
+        see(Near, nth, {7, 240 * Ms, 40 * Ms});
+        bring(3e6, 5 * Second);
+        EXPECT_EQ(s->config().rate, before) << "every " << nth << " th is short";
+        EXPECT_EQ(s->window().capacity->queue, 0);
+        for (auto &owner : owners)
+            done(owner);
+        owners.clear();
+    }
+}
+
+TEST_F(FoundRateTest, ServersThatAreSlowOrFarAmongOthersAreLeftOut)
+{
+    const double before = found();
+    see(Near, 4, {8, 2 * Second, 300 * Ms});
+    bring(3e6, 5 * Second);
+    EXPECT_EQ(s->config().rate, before);
+}
+
+TEST_F(FoundRateTest, RoundTripsThatCannotBeAreNoneAtAll)
+{
+    for (const PathSample &absurd : {PathSample{7, 0, 0}, PathSample{7, -Second, 40 * Ms},
+                                     PathSample{7, 3600 * Second, 40 * Ms}, PathSample{7, 240 * Ms, 40 * Ms, -1},
+                                     PathSample{7, 240 * Ms, 40 * Ms, Second}}) {
+        const double before = found();
+        see(absurd);
+        bring(3e6, 5 * Second);
+        EXPECT_EQ(s->config().rate, before) << absurd.rtt << " ns, " << absurd.age << " ns ago";
+        EXPECT_LT(s->window().capacity->queue, 0);
+        for (auto &owner : owners)
+            done(owner);
+        owners.clear();
+    }
+}
+
+TEST_F(FoundRateTest, ALeastRoundTripOfZeroIsTheLatest)
+{
+    const double before = found();
+    see({9, 90 * Ms, 0});
+    bring(3e6, 5 * Second);
+    EXPECT_EQ(s->config().rate, before) << "nobody has seen a shorter one";
+    EXPECT_EQ(s->baseRoundTrip(9), 90 * Ms);
+}
+
+TEST_F(FoundRateTest, AKernelThatCountsNoLossesIsSaidOnce)
+{
+    found();
+    EXPECT_EQ(host.logged(0), "");
+    see({7, 40 * Ms, 40 * Ms, 0, 0, 0, false});
+    bring(8e6, 2 * Second);
+    EXPECT_EQ(host.logged(0), "this kernel's TCP_INFO has no tcpi_rcv_ooopack (Linux has since 5.4): where the link's "
+                              "rate is to be found losses are not seen\n");
+}
+
+TEST_F(RequestTest, WhereTheRateIsKnownAPathIsLookedAtFiftyTimesASecondAtMost)
+{
+    start(1);
+    auto &ann = hold(0, "ann", "first");
+    ann.sees = {7, 40 * Ms, 30 * Ms, 5 * Second}; // however old it is
+    for (int n = 0; n < 1000; ++n) {
+        s->lookAtPath(*ann.request, clock.now());
+        pass(Ms);
+    }
+    EXPECT_EQ(ann.looks, 50);
+    EXPECT_EQ(s->baseRoundTrip(7), 30 * Ms);
+    clock.advance(-3600 * Second);
+    s->lookAtPath(*ann.request, clock.now());
+    EXPECT_EQ(ann.looks, 51) << "a clock that went back";
 }
 
 TEST_F(FoundRateTest, ReconfiguredItKeepsWhatItHasFound)

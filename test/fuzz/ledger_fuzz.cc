@@ -35,6 +35,8 @@ void Join(Segment &segment, const uint32_t number, const msfrs_time now)
         const auto &others = party.look(then);
         Require(others.places <= Slots * MostPlaces && others.received >= 0 && std::isfinite(others.received) &&
                 others.own >= 0 && std::isfinite(others.own));
+        for (const auto &queue : others.queues)
+            Require(queue.trips <= MostTrips && queue.queue >= 0 && queue.base >= 0);
         party.say({1, 1, 1, 1000 * n, 16384}, then);
         party.turn(true);
         Require(party.lookAt() >= 0 && party.lookAt() < then + Ledger::Every);

@@ -196,5 +196,41 @@ TEST_P(PartiesTest, LimitsOfTheQueueHoldOverAll)
         << "as of the last tenth of a second";
 }
 
+TEST_P(PartiesTest, FindWhatTheLinkCarriesByWhatAnyOfThemSees)
+{
+    PartySim sim(count(), 4e6);
+    sim.config.bounds = {0.5e6, 50e6};
+    for (uint32_t n = 0; n < count(); ++n)
+        sim.start(n);
+    for (uint32_t n = 0; n < 12; ++n) // none at the one who leads
+        sim.user(n / 4, "u" + std::to_string(n), {count() - 1});
+    const auto expectRate = [&](const uint32_t from, const double rate) {
+        for (auto n = from; n < count(); ++n)
+            EXPECT_NEAR(sim.scheduler(n).config().rate, rate, 0.3 * rate) << "of party " << n;
+    };
+    sim.sees = {7, 40 * Ms, 40 * Ms};
+    sim.run(20 * Second);
+    expectRate(0, 4e6);
+    sim.config.rate = 1e6;
+    sim.sees.rtt = 540 * Ms; // with the queue that this makes
+    sim.run(2 * Second);
+    expectRate(0, 1e6);
+    EXPECT_EQ(sim.scheduler(0).window().capacity->changes.back().why, CapacityReason::Queue);
+    EXPECT_EQ(sim.scheduler(count() - 1).window().capacity->changes.back().why, CapacityReason::Followed);
+    sim.sees.rtt = 40 * Ms;
+    sim.kill(0);
+    sim.run(5 * Second);
+    expectRate(1, 1e6);
+    sim.config.rate = 4e6;
+    sim.run(5 * Second);
+    expectRate(1, 4e6);
+    sim.start(0);
+    sim.run(Ms);
+    expectRate(0, 4e6); // it begins with what is known
+    sim.run(5 * Second);
+    expectRate(0, 4e6);
+    EXPECT_EQ(sim.logged(), "");
+}
+
 } // namespace
 } // namespace msfrs::test

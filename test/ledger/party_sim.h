@@ -140,6 +140,7 @@ public:
     std::string logged() const { return host_.logged(0); }
 
     RequestConfig config;
+    PathSample sees;            ///< what every connection does
     std::function<void()> everyStep = [] {};
     std::list<SimUser> users;
     msfrs_time now = 1000 * Second;
@@ -155,6 +156,7 @@ private:
                 from = sim->now + Latency;
         }
         void expired() override { gone = true; }
+        PathSample path(msfrs_time) override { return sim->sees; }
 
         const PartySim *sim = nullptr;
         SimUser *user = nullptr;

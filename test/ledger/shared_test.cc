@@ -381,5 +381,33 @@ TEST_F(SharedTest, WhatOthersMeasureCountsWhereWeHaveNoCounter)
     EXPECT_EQ(parties[0]->look(now).received, 1700) << "no link carries so much";
 }
 
+TEST_F(SharedTest, WhatOthersSeeOfTheWayToServersIsTold)
+{
+    two(1, 1);
+    for (const uint64_t packets : {1000, 1500}) {
+        parties[1]->measured({5, Rate, 0}, {0, 0, true, {{12, 70 * Ms, 40 * Ms}, packets, packets / 50}});
+        parties[0]->settle(now);
+    }
+    const auto &others = parties[0]->look(now);
+    ASSERT_EQ(others.queues.size(), 1u);
+    EXPECT_EQ(others.queues[0].trips, 12u);
+    EXPECT_EQ(others.queues[0].queue, 70 * Ms);
+    EXPECT_EQ(others.queues[0].base, 40 * Ms);
+    EXPECT_EQ(others.packets, 1500u);
+    EXPECT_EQ(others.outOfOrder, 30u);
+    for (const auto field : {&Slot::trips, &Slot::queue, &Slot::base}) {
+        const auto before = (slot(1).*field).exchange(UINT64_MAX);
+        parties[0]->settle(now);
+        EXPECT_TRUE(others.queues.empty()) << "nonsense";
+        slot(1).*field = before;
+    }
+    slot(1).packets = 0;
+    parties[0]->settle(now);
+    EXPECT_EQ(others.packets, 1500u) << "nobody can have had so many";
+    now += DeadAfter + Ledger::Every;
+    parties[0]->settle(now);
+    EXPECT_TRUE(others.queues.empty()) << "the other is dead";
+}
+
 } // namespace
 } // namespace msfrs

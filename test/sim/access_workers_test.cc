@@ -79,6 +79,25 @@ TEST_P(AccessWorkers, KeepTheWeightsWhereEachUserComesToOneOfThem)
     EXPECT_GT(result.utilisation, 0.96);
 }
 
+TEST_P(AccessWorkers, FindARateThatChangesAsOneDoes)
+{
+    params.trace = "steps";
+    params.rate = 8e6;
+    params.buffer = 6.5; // a second
+    params.seconds = 120;
+    params.warmup = 20;
+    params.config.bounds = {0.5e6, 100e6};
+    for (const auto split : {RunParams::Split::Random, RunParams::Split::User}) {
+        params.split = split;
+        const auto result = Simulate(params), one = alone();
+        EXPECT_GT(result.utilisation, one.utilisation - 0.02);
+        EXPECT_LT(result.queueMean, 1.6 * one.queueMean); // each sees fewer round trips
+        EXPECT_NEAR(result.found, 1, 0.1);
+        expectWeights(result.perUser, 0.1);
+        EXPECT_EQ(result.log, "");
+    }
+}
+
 TEST_P(AccessWorkers, AreSoonWithSmallObjects)
 {
     params.workload.kind = WorkloadParams::Kind::Open;

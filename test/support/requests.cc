@@ -43,6 +43,13 @@ bool TestOwner::asked() const
     return isAsked;
 }
 
+PathSample TestOwner::path(msfrs_time)
+{
+    EXPECT_TRUE(served) << name << " was asked about its path while it was not served";
+    ++looks;
+    return sees;
+}
+
 RequestTest::~RequestTest()
 {
     if (!s)

@@ -25,6 +25,7 @@ public:
     void expired() override;
     bool silent(msfrs_time now) override;
     bool asked() const override;
+    PathSample path(msfrs_time now) override;
     std::string host() const override { return "host of " + name; }
     uint64_t id() const override { return 7; }
 
@@ -33,7 +34,8 @@ public:
     bool served = false, resting = false, ended = false;
     bool isSilent = false;   ///< what silent() says
     bool isAsked = false;    ///< what asked() says
-    int grants = 0, expiries = 0;
+    PathSample sees;         ///< what path() says
+    int grants = 0, expiries = 0, looks = 0;
     Refusal refusal = Refusal::None;
     /// Run by granted() and expired(); without one of the latter, expired() calls done().
     std::function<void()> onGranted, onExpired;

@@ -150,6 +150,18 @@ TEST(Capacity, AStepDownIsFollowedAndTheQueueIsGoneSoon)
     EXPECT_GT(site.carried, 0.98 * 2.5e6);
 }
 
+TEST(Capacity, AFallThatGoesOnIsFollowedBeforeTheFirstCutCanShow)
+{
+    Site site;
+    site.base = site.known = 300 * Ms;
+    site.run(30);
+    site.rate = 5e6;
+    site.run(0.5);
+    site.rate = 1.2e6;
+    site.run(0.5);
+    EXPECT_LT(site.capacity.rate(), 1.5e6);
+}
+
 TEST(Capacity, AStepUpIsFollowedInThreeSeconds)
 {
     for (const msfrs_time trip : {40 * Ms, 80 * Ms, 160 * Ms}) {
@@ -415,6 +427,24 @@ TEST(Capacity, ACounterOrAClockThatGoesBackBeginsAnewWithWhatIsKnown)
         site.run(10);
         EXPECT_NEAR(site.capacity.rate(), 5e6, 0.3e6) << "still awake";
     }
+}
+
+TEST(Capacity, WhereAnotherFindsItItIsWhatThatOneHasAndGoesOnFromThere)
+{
+    Site site;
+    site.run(20);
+    site.capacity.follow(500e6, site.now);
+    EXPECT_EQ(site.capacity.rate(), Max);
+    site.capacity.follow(4e6, site.now);
+    EXPECT_EQ(site.capacity.report().changes.back().why, CapacityReason::Followed);
+    site.run(10);
+    EXPECT_EQ(site.lowest, 4e6);
+    EXPECT_EQ(site.highest, 4e6) << "whatever is seen here";
+    EXPECT_FALSE(site.capacity.tight());
+    EXPECT_GT(site.capacity.report().delivered, 4.5e6) << "but it is seen";
+    site.capacity.lead();
+    site.run(0.2);
+    EXPECT_GT(site.capacity.rate(), 4.5e6) << "at once";
 }
 
 TEST(Capacity, AQueueThatNobodyWaitsBehindMakesTheWindowTightOnceInARoundTrip)

@@ -20,6 +20,26 @@ protected:
     msfrs_time now = Start;
 };
 
+TEST(Together, HasMeansByRoundTrips)
+{
+    const auto all = Together({{40, 90 * Ms, 100 * Ms}, {3, 0, 20 * Ms}, {20, 30 * Ms, 40 * Ms}});
+    EXPECT_EQ(all.trips, 63u);
+    EXPECT_EQ(all.queue / Ms, (40 * 90 + 3 * 0 + 20 * 30) / 63);
+    EXPECT_EQ(all.base / Ms, (40 * 100 + 3 * 20 + 20 * 40) / 63);
+    const auto one = Together({{20, 30 * Ms, 80 * Ms}});
+    EXPECT_EQ(one.queue, 30 * Ms);
+    EXPECT_EQ(one.base, 80 * Ms);
+}
+
+TEST(Together, WhoHasSeenNothingSaysNothing)
+{
+    EXPECT_FALSE(Together({}).enough());
+    EXPECT_EQ(Together({{0, 0, 0}, {8, 10 * Ms, 70 * Ms}}).queue, 10 * Ms);
+    EXPECT_EQ(Together({{0, 0, 0}, {8, 10 * Ms, 70 * Ms}}).base, 70 * Ms);
+    EXPECT_FALSE(Together({{3, 10 * Ms, 70 * Ms}}).enough());
+    EXPECT_TRUE(Together({{3, 10 * Ms, 70 * Ms}, {1, 20 * Ms, 70 * Ms}}).enough()) << "four in all";
+}
+
 TEST_F(QueueEstimateTest, SaysNothingBeforeEnoughWasSeen)
 {
     seen(1, 40 * Ms, 3);
@@ -79,9 +99,9 @@ TEST_F(QueueEstimateTest, AskedForLessTimeAndALowerQuantileItTellsOfThatAlone)
     seen(1, 30 * Ms, 2);
     seen(1, 90 * Ms, 18);
     EXPECT_EQ(estimate.queue(now), 10 * Ms);
-    EXPECT_EQ(estimate.queue(now, Second / 2), 80 * Ms);
-    EXPECT_EQ(estimate.queue(now, Second / 2, 0.05), 20 * Ms);
-    EXPECT_EQ(estimate.queue(now, Second / 2, 0.1), 80 * Ms);
+    EXPECT_EQ(estimate.seen(now, Second / 2).queue, 80 * Ms);
+    EXPECT_EQ(estimate.seen(now, Second / 2, 0.05).queue, 20 * Ms);
+    EXPECT_EQ(estimate.seen(now, Second / 2, 0.1).queue, 80 * Ms);
 }
 
 TEST_F(QueueEstimateTest, WhatIsOldIsForgotten)

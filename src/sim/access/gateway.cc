@@ -9,7 +9,7 @@ namespace msfrs::sim::access {
 
 namespace {
 
-constexpr msfrs_time LookEvery = Second / 50, CheckBatchesEvery = Second;
+constexpr msfrs_time CheckBatchesEvery = Second;
 constexpr msfrs_time KeepOpen = 60 * Second; ///< pconn_timeout
 constexpr int64_t LeastWindow = 65535;
 
@@ -96,6 +96,7 @@ Connection &Gateway::connect(const uint32_t server)
 {
     const int64_t buffer = scheduler_ ? scheduler_->receiveBufferShare(scheduler_->baseRoundTrip(server)) : 0;
     connections_.push_back(std::make_unique<Connection>(clock_, link_, server, rtts_[server], buffer));
+    connections_.back()->receiver().takeLeast(kernelTakesLeast);
     return *connections_.back();
 }
 
@@ -104,15 +105,6 @@ void Gateway::keep(Connection &connection)
     connection.onReadable = nullptr;
     connection.idleSince = clock_.now();
     idle_[connection.server()].push_back(&connection);
-}
-
-void Gateway::lookAtPath(const Connection &connection)
-{
-    if (clock_.now() < nextLook_ || connection.latest() <= 0)
-        return;
-    nextLook_ = clock_.now() + LookEvery;
-    scheduler_->seenRoundTrip(connection.server(), connection.latest(),
-                              std::min(connection.least(), connection.smoothed()), clock_.now());
 }
 
 void Gateway::fitWindow(Connection &connection, const Request &request, int64_t &window)

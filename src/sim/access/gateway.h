@@ -48,6 +48,8 @@ public:
 
     void fetch(const Wish &, Watcher);
 
+    bool kernelTakesLeast = false; ///< see Receiver::takeLeast()
+
     const RequestScheduler *scheduler() const { return scheduler_.get(); }
     size_t open() const { return transactions_.size(); } ///< requests that have not ended
     const std::list<std::unique_ptr<Connection>> &connections() const { return connections_; }
@@ -69,7 +71,6 @@ private:
     Connection *reuse(uint32_t server);
     Connection &connect(uint32_t server);
     void keep(Connection &);
-    void lookAtPath(const Connection &);
     void fitWindow(Connection &, const Request &, int64_t &window);
     void end(Transaction &);
 
@@ -83,7 +84,6 @@ private:
     std::unique_ptr<RequestScheduler> scheduler_;
     std::list<std::shared_ptr<Transaction>> transactions_;
     Timer timer_, batches_;
-    msfrs_time nextLook_ = 0;
 };
 
 } // namespace msfrs::sim::access

@@ -220,6 +220,11 @@ const std::vector<Option> &Options()
              w.run.split = t == "class"  ? RunParams::Split::Class
                            : t == "user" ? RunParams::Split::User
                                          : RunParams::Split::Random; }},
+        {"kernel", "old, new: the gateway's, new from Linux 6.16 on, whose mean of round trips falls at once; old",
+         [](Wanted &w, const auto &n, const auto &t) {
+             if (t != "old" && t != "new")
+                 throw ConfigError(n + "=" + t + " is not allowed: wanted is old or new");
+             w.run.kernelTakesLeast = t == "new"; }},
         {"course", "yes: print W, W+, U and C second by second; no", [](Wanted &w, const auto &n, const auto &t) {
              if (t != "yes" && t != "no")
                  throw ConfigError(n + "=" + t + " is not allowed: wanted is yes or no");

@@ -79,7 +79,7 @@ void Receiver::measure(const msfrs_time echo)
         return;
     lastEcho_ = echo;
     const auto sample = std::max<msfrs_time>((clock_.now() / Ms - echo / Ms) * Ms, Ms);
-    rtt_ = rtt_ ? rtt_ + (sample - rtt_) / 8 : sample;
+    rtt_ = rtt_ == 0 || (takesLeast_ && sample < rtt_) ? sample : rtt_ + (sample - rtt_) / 8;
 }
 
 void Receiver::acknowledge()

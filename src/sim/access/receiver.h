@@ -33,6 +33,8 @@ public:
     int64_t edge() const { return edge_; }
     int64_t received() const { return next_; }
     uint64_t packets() const { return packets_; }       ///< tcpi_segs_in
+    /// From Linux 6.16 on a round trip that is less than the mean so far takes its place.
+    void takeLeast(const bool take) { takesLeast_ = take; }
     uint64_t outOfOrder() const { return outOfOrder_; } ///< tcpi_rcv_ooopack
     msfrs_time arrivedAt() const { return arrivedAt_; } ///< of the latest packet, ns; negative: none yet
     msfrs_time roundTrip() const { return rtt_; } ///< tcpi_rcv_rtt, ns; 0: not known
@@ -58,6 +60,7 @@ private:
     msfrs_time rtt_ = 0, lastEcho_ = -1;
     uint64_t packets_ = 0, outOfOrder_ = 0;
     msfrs_time arrivedAt_ = -1;
+    bool takesLeast_ = false;
     msfrs_time tunedAt_ = 0;
     int64_t tunedRead_ = 0;
 };

@@ -94,6 +94,7 @@ public:
                 shared = std::make_shared<SharedLedger>(*memory_, PartyParams{ledger::Kind::Worker, n, 0}, log,
                                                         clock.now());
             all_.push_back(std::make_unique<Gateway>(clock, link, params.rtts, config, params.seed + n * 7919, shared));
+            all_.back()->kernelTakesLeast = params.kernelTakesLeast;
         }
     }
 

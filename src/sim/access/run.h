@@ -26,6 +26,7 @@ struct RunParams {
     uint32_t workers = 1;           ///< of the gateway, 1..Columns: each has a scheduler, and all share a ledger
     /// Which of them a request comes to: any, as connections do; that of its class; that of its user.
     enum class Split { Random, Class, User } split = Split::Random;
+    bool kernelTakesLeast = false;  ///< the gateway's is Linux 6.16 or later: see Receiver::takeLeast()
     RequestConfig config;           ///< its interface is the link, and its rate, if 0, `rate`
 
     RunParams();                    ///< twelve servers of 12 to 296 ms, four users in each of gold, silver, bronze

@@ -9,7 +9,6 @@ namespace {
 constexpr int64_t BatchBytes = 4096;
 constexpr int64_t MostRead = 65536;          ///< bytes that Squid reads at once
 constexpr msfrs_time UnreadFor = Second;
-constexpr msfrs_time FreshFor = 200 * Ms;    ///< round trips, after something has come
 } // namespace
 
 Transaction::Transaction(Gateway &gateway, const Wish &wish, Watcher watcher):
@@ -130,7 +129,7 @@ bool Transaction::mayRead()
         contended = scheduler.contended();
         if (more && untilFitting_ <= 0) {
             untilFitting_ = std::max<int64_t>(scheduler.config().quantum, 1);
-            gateway_.lookAtPath(*connection_);
+            scheduler.lookAtPath(*scheduled_, now);
             gateway_.fitWindow(*connection_, *scheduled_, window_);
         }
     });
@@ -226,8 +225,8 @@ PathSample Transaction::path(const msfrs_time now)
         return seen;
     const auto &receiver = connection_->receiver();
     seen.server = connection_->server();
-    if (receiver.arrivedAt() >= 0 && now - receiver.arrivedAt() <= FreshFor)
-        seen.rtt = connection_->latest();
+    seen.rtt = connection_->latest();
+    seen.age = now - receiver.arrivedAt();
     seen.least = std::min(connection_->least(), connection_->smoothed());
     seen.packets = receiver.packets();
     seen.outOfOrder = receiver.outOfOrder();

@@ -253,7 +253,7 @@ Configuration::requestConfig(const RequestConfig * const running) const
     // the interface counts what all of them do.
     const auto parts = UsingSmp() && !SharesLink() ? std::max(Config.workers, 1) : 1;
     config.rate = Value<double>(link, Table::Link::Rate) / parts;
-    config.bounds = {Value<double>(link, Table::Link::Min), Value<double>(link, Table::Link::Max)};
+    config.bounds = {Value<double>(link, Table::Link::Min) / parts, Value<double>(link, Table::Link::Max) / parts};
     if (link && parts == 1)
         config.interface = link->options.text(Table::Link::Interface);
     config.overhead = Value<double>(link, Table::Link::Overhead);

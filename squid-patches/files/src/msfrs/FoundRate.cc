@@ -8,7 +8,6 @@
 #include "msfrs/FoundRate.h"
 #include "msfrs/Report.h"
 #include "msfrs/Yaml.h"
-#include "SquidConfig.h"
 
 #include "window/capacity.h"
 
@@ -44,9 +43,6 @@ CheckFoundRate(const Configuration &config)
     if (config.quantum && config.quantum->bytes == 0)
         config.quantum->place.refuse("none is not possible with rate=auto, as nothing bounds then what is on its way; "
                                      "give a size, as in 16 KB");
-    if (Config.workers > 1)
-        link.place.refuse("rate=auto is not possible with " + std::to_string(Config.workers) + " workers, of "
-                          "which each sees its own connections alone; use workers 1, or give a rate");
 }
 
 /// for who wants to set a rate: what there was nine tenths of the time, and half of it

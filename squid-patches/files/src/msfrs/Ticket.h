@@ -130,7 +130,7 @@ private:
     void expired() override;
     void dropped() override;
     bool silent(msfrs_time now) override;
-    PathSample path(msfrs_time) override { return reading_.path(TheGateway()->readings); }
+    PathSample path(msfrs_time) override { return reading_.path(); }
     bool asked() const override { return exchange_.state() == Exchange::State::Asked; }
     std::string host() const override;
     uint64_t id() const override;

@@ -23,8 +23,6 @@ namespace msfrs::squid
 namespace
 {
 
-constexpr msfrs_time LookEvery = 20'000'000; ///< ns, at connections, each a system call
-constexpr msfrs_time FreshFor = 200'000'000; ///< ns, round trips, after something has come
 constexpr uint32_t SampleFirst = 64, SampleEvery = 16; ///< quanta; a sample takes two system calls
 
 uint64_t
@@ -64,10 +62,10 @@ ReceiveBuffers::check(const RequestScheduler &scheduler) const
 }
 
 void
-ReceiveBuffers::fit(Comm::Connection &conn, RequestScheduler &scheduler, const Request &request,
+ReceiveBuffers::fit(Comm::Connection &conn, RequestScheduler &scheduler, Request &request,
                     int64_t &window, const msfrs_time now)
 {
-    lookAtPath(conn, scheduler, now);
+    scheduler.lookAtPath(request, now);
     if (conn.rcvbuf <= 0)
         return; // somebody else's business
     learnShare(conn, scheduler.config().quantum, window);
@@ -90,34 +88,18 @@ ReceiveBuffers::fit(Comm::Connection &conn, RequestScheduler &scheduler, const R
 }
 
 PathSample
-ReceiveBuffers::look(const Comm::Connection &conn)
+ReceiveBuffers::Look(const Comm::Connection &conn)
 {
     PathSample sample;
     const auto path = Path(conn);
-    if (!path.counted && path.latest > 0 && !warned_) {
-        warned_ = true;
-        debugs(97, DBG_IMPORTANT, "WARNING: msfrs_link rate=auto: this kernel's TCP_INFO has no tcpi_rcv_ooopack "
-               "(Linux has since 5.4), so that losses are not seen");
-    }
     sample.server = KeyOf(conn.remote);
-    sample.rtt = path.age <= FreshFor ? path.latest : 0;
+    sample.rtt = path.latest;
     sample.least = path.least;
+    sample.age = path.age;
     sample.packets = path.packets;
     sample.outOfOrder = path.outOfOrder;
+    sample.counted = path.counted;
     return sample;
-}
-
-/// tells the scheduler, from time to time, how long the round trips of those in service are
-void
-ReceiveBuffers::lookAtPath(const Comm::Connection &conn, RequestScheduler &scheduler, const msfrs_time now)
-{
-    if (now < nextLook_)
-        return;
-    const auto path = Path(conn);
-    if (path.latest <= 0)
-        return;
-    nextLook_ = now + LookEvery;
-    scheduler.seenRoundTrip(KeyOf(conn.remote), path.latest, path.least, now);
 }
 
 /// \param window what we have bounded it to, bytes

@@ -30,20 +30,17 @@ public:
 
     /// Lets a server have as much on its way to us as there is room now for this response.
     /// \param window what it was bounded to before, bytes; 0: not known
-    void fit(Comm::Connection &, RequestScheduler &, const Request &, int64_t &window, msfrs_time now);
+    void fit(Comm::Connection &, RequestScheduler &, Request &, int64_t &window, msfrs_time now);
 
-    /// What a connection sees of the path. Warns once if the kernel does not count what came out of order.
-    PathSample look(const Comm::Connection &);
+    /// What a connection sees of the path.
+    static PathSample Look(const Comm::Connection &);
 
 private:
     int option(int64_t window) const;
-    void lookAtPath(const Comm::Connection &, RequestScheduler &, msfrs_time now);
     void learnShare(const Comm::Connection &, int64_t quantum, int64_t window);
 
     BufferShare share_; ///< of connections to servers
-    msfrs_time nextLook_ = 0;  ///< at a connection's round trip
-    uint32_t quanta_ = 0;      ///< that learnt of the share
-    bool warned_ = false;      ///< of a kernel that does not count
+    uint32_t quanta_ = 0; ///< that learnt of the share
 };
 
 } // namespace msfrs::squid

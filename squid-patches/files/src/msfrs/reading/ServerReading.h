@@ -73,9 +73,9 @@ public:
     bool silent(const Exchange &, msfrs_time patience, msfrs_time now);
 
     /// What the connection sees of the path; nothing if there is none.
-    PathSample path(ServerReadings &all) const
+    PathSample path() const
     {
-        return Comm::IsConnOpen(server_) && !NearBy(*server_) ? all.buffers.look(*server_) : PathSample();
+        return Comm::IsConnOpen(server_) && !NearBy(*server_) ? ReceiveBuffers::Look(*server_) : PathSample();
     }
 
     /// Neither the server's timeout runs nor the client's.
