@@ -120,7 +120,11 @@ void LinkParty::passed(NamedFlow &flow, const int64_t bytes, const msfrs_time wa
 {
     forwarded_ += static_cast<uint64_t>(bytes);
     const auto user = find(flow);
-    if (user && waited >= patience())
+    if (!user)
+        return;
+    // What is lost here is for its user to pay, not for the others of the class.
+    classes_[ledger::ClassKey(flow.cls->name)] += static_cast<uint64_t>(bytes);
+    if (waited >= patience())
         user->wanted = now;
 }
 
@@ -146,7 +150,6 @@ void LinkParty::exchange(Engine &engine, const msfrs_time now, const double seco
             engine.chargeElsewhere(flow, elsewhere, now);
         const auto grown = user.bytes - user.before;
         user.before = user.bytes;
-        classes_[ledger::ClassKey(flow.cls->name)] += grown;
         light += wants ? 0 : static_cast<double>(grown);
         if (flow.backlog + flow.in_service > 0 || now - user.latest < Kept) {
             seen_ += user.weight;
