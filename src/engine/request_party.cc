@@ -111,7 +111,7 @@ void RequestScheduler::Impl::chargeClasses(const msfrs_time now)
         auto &cls = *slot.cls;
         const auto had = ledger->elsewhere(n);
         const bool here = cls.users > 0 && had.here > 0;
-        const double step = here ? 1 / ((1 - Global) / had.here + Global / had.demand) : slot.weight; // the bytes of 1
+        const double step = here ? 1 / ((1 - Global) / had.here + Global / had.demand) : slot.weight; // bytes per 1 of SC_i
         const double weight = here ? step / cls.users : slot.weight;
         if (weight != cls.weight)
             engine->setWeight(cls, weight);
@@ -143,6 +143,10 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     users.clear(*ledger);
     host.ledger = nullptr;
     ledger = std::make_shared<AloneLedger>();
+    for (auto &slot : slots) {
+        engine->setWeight(*slot.cls, slot.weight);
+        slot.owed = 0;
+    }
     look(now);
     followWindow(now);
 }
