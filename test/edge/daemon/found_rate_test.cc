@@ -25,9 +25,11 @@ const std::string Shaper = "link rate=auto min=1Mbit max=80Mbit overhead=14B\nqu
 class EdgeOnLink final : public Verdicts {
 public:
     /// \param buffer bytes of the provider's queue
-    explicit EdgeOnLink(const double rate, const int64_t buffer = 1'000'000, const std::string &text = Shaper):
+    explicit EdgeOnLink(const double rate, const int64_t buffer = 1'000'000,
+                        const Config &config = *PathUnderTest::Parse(Shaper)):
         link(clock, rate, buffer), common_(1),
-        path(std::make_unique<Schedule>(PathUnderTest::Parse(text), host_.engine()), nullptr, common_, *this, 0),
+        path(std::make_unique<Schedule>(std::make_shared<const Config>(config), host_.engine()), nullptr, common_,
+             *this, 0),
         due_(clock, [this] { serve(); })
     {}
 
@@ -294,6 +296,13 @@ TEST(FoundRate, DatagramsAloneOnlyRaiseIt)
     edge.datagrams(5 * Mbit, 5 * Second);
     edge.run(10 * Second);
     EXPECT_NEAR(edge.found().capacity.rate, 5 * Mbit, 0.3 * Mbit);
+}
+
+TEST(FoundRate, TheShippedConfigurationFindsIt)
+{
+    EdgeOnLink edge(10 * Mbit, 1'000'000, ReadConfig(TEST_DATA_DIR "/../conf/edge/downlink-auto.conf", PluginDir()));
+    edge.download(8);
+    EXPECT_LE(edge.until(9.5 * Mbit, 20 * Second), 10);
 }
 
 /// What goes up passes at once, and is counted.
