@@ -132,6 +132,7 @@ void CheckConfig(const edge::Config &config, const std::string &file)
         if (there)
             throw RuleError(file + ": " + what);
     };
+    refuse(config.link.found(), "link rate=auto: msfrs-middlebox looks for no rate; give link rate=RATE");
     refuse(config.queue.threads > 1, "threads: msfrs-middlebox has one");
     refuse(config.rules != nullptr, "rules: msfrs-middlebox polices and marks nothing");
     refuse(config.markShift.has_value(), "mark: msfrs-middlebox polices and marks nothing");

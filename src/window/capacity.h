@@ -101,6 +101,8 @@ public:
     bool tight() const { return tight_; }
     double rate() const { return report_.rate; } ///< C, bit/s, from min to max
     CapacityReport report() const;
+    /// The same without what is known of a day; cheaper.
+    const CapacityReport &latest() const { return report_; }
 
 private:
     struct Tick {

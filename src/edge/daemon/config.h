@@ -13,6 +13,7 @@
 #include "edge/rules.h"
 #include "engine/engine.h"
 #include "ledger/directory.h"
+#include "window/capacity.h"
 
 #include <cstdint>
 #include <iosfwd>
@@ -26,11 +27,14 @@ namespace msfrs::edge {
 constexpr const char *Program = "msfrs-edge";
 
 struct LinkConfig {
-    int64_t rate = 0;     ///< bit/s; 0: no limit
+    int64_t rate = 0;     ///< bit/s; 0: no limit. Where it is found: bounds.min
+    CapacityParams bounds; ///< between which it is found; max is 0: it is known
     int64_t overhead = 0; ///< bytes that the link adds to each packet
     int64_t mtu = 1500;   ///< bytes of a packet on the link: what larger ones will be cut into
     int64_t burst = 0;    ///< bytes that may go at once after idleness
     std::string where;    ///< the line it is from
+
+    bool found() const { return bounds.max > 0; }
 };
 
 struct QueueConfig {

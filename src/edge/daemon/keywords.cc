@@ -10,14 +10,34 @@ namespace msfrs::edge {
 
 namespace {
 
+/// Between what rate=auto looks for the rate.
+void ReadBounds(const Fields &fields, LinkConfig &link)
+{
+    const std::string why = ": rate=auto looks for the rate between min= and max=, as in min=2Mbit max=80Mbit";
+    const auto min = fields.need("min", why), max = fields.need("max", why);
+    const auto rate = [](const Field &f) { return f.rate(1000, Pacer::MostRate, "1kbit to 1000Gbit"); };
+    link.rate = rate(min);
+    link.bounds = {static_cast<double>(link.rate), static_cast<double>(rate(max))};
+    if (link.bounds.min > link.bounds.max)
+        min.refuse("is above max=" + Shown(max.value));
+}
+
 void ReadLink(Line &line, Config &config, const Surroundings &)
 {
-    const auto fields = line.fields({"rate", "overhead", "mtu", "burst"});
+    const auto fields = line.fields({"rate", "min", "max", "overhead", "mtu", "burst"});
     auto &link = config.link;
     link.where = line.where;
     static_assert(Pacer::MostRate == 1'000'000'000'000, "the message says so");
-    const auto rate = fields.need("rate", ": a link has a rate, or rate=none");
-    link.rate = rate.value == "none" ? 0 : rate.rate(1000, Pacer::MostRate, "1kbit to 1000Gbit, and none");
+    const auto rate = fields.need("rate", ": a link has a rate, or rate=none, or rate=auto");
+    if (rate.value == "auto") {
+        ReadBounds(fields, link);
+    } else {
+        for (const char *const name : {"min", "max"}) {
+            if (const auto f = fields.find(name))
+                f->refuse("is for rate=auto alone; leave it out with rate=" + Shown(rate.value));
+        }
+        link.rate = rate.value == "none" ? 0 : rate.rate(1000, Pacer::MostRate, "1kbit to 1000Gbit, none and auto");
+    }
     if (const auto f = fields.find("overhead"))
         link.overhead = f->size(0, 1000, "0B to 1000B");
     if (const auto f = fields.find("mtu"))
@@ -249,7 +269,7 @@ void ReadUser(Line &line, Config &config, const Surroundings &)
 }
 
 const Keyword<Config, Surroundings> Keywords[] = {
-    {"link", "link rate=RATE [overhead=SIZE] [mtu=SIZE] [burst=SIZE]", false, ReadLink},
+    {"link", "link rate=RATE|none|auto [min=RATE max=RATE] [overhead=SIZE] [mtu=SIZE] [burst=SIZE]", false, ReadLink},
     {"queue", "queue number=N [threads=N] [gso=auto|on|off] [fail-open=on|off] [conntrack=on|off] "
               "[realtime=on|off] [buffer=SIZE]", false,
      ReadQueue},
@@ -293,6 +313,9 @@ void GiveLinkRate(Config &config)
         if (std::string_view(param.name) != "rate" || config.schedulerText.find(" rate=") != std::string::npos)
             continue;
         const auto rate = static_cast<double>(config.link.rate);
+        if (config.link.found())
+            throw RuleError(config.schedulerWhere + ": scheduler " + plugin.name + " weighs bytes by the link's rate, "
+                            "which rate=auto changes: give scheduler " + plugin.name + " rate=BITS");
         if (rate < param.min || rate > param.max)
             throw RuleError(config.schedulerWhere + ": scheduler " + plugin.name +
                             " weighs bytes by the link's rate, which is " + (config.link.rate ? "too high" : "none") +
@@ -346,6 +369,24 @@ void CheckParty(const Config &config)
     refuse(config.rules != nullptr, "Squid tells the classes; remove the line of rules");
     refuse(!config.excess.socket.empty(), "the same bytes would be charged twice; remove the line of excess");
     refuse(config.queue.threads > 1, "a user has one account; the queue is to have threads=1");
+    refuse(config.link.found(), "Squid tells the rate; give link rate=RATE or rate=none for when it does not run");
+}
+
+/// What is to be found needs both directions of the link, seen by one thread, and nobody else who looks for it.
+void CheckFound(const Config &config)
+{
+    const auto refuse = [&](const bool found, const std::string &why) {
+        if (found)
+            throw RuleError(config.link.where + ": rate=auto: " + why);
+    };
+    if (!config.link.found())
+        return;
+    refuse(config.flow.inside.empty(), std::string("which packets come down the link is not known: ") +
+           UsageOf(Keywords, "inside"));
+    refuse(config.queue.threads > 1, "both directions of a connection are to be seen by one thread; the queue is to "
+           "have threads=1");
+    refuse(!config.excess.socket.empty(), "what Squid lets go by its own rate is not to be paced by another; remove "
+           "the line of excess, or have msfrs_link rate=auto in squid.conf");
 }
 
 } // namespace
@@ -372,6 +413,7 @@ void Finish(Config &config, const std::string &file, const Surroundings &around)
     if (!config.excess.socket.empty() && config.flow.inside.empty())
         throw RuleError(config.excess.where + ": excess needs to know who is a user: " + UsageOf(Keywords, "inside"));
     CheckParty(config);
+    CheckFound(config);
     if (config.rules)
         AddPerHopClasses(config);
     CheckClasses(config, file);

@@ -76,6 +76,7 @@ PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *co
     }),
     lost_([this](void *const held) { lose(*static_cast<Held *>(held)); })
 {
+    findRate(now);
 }
 
 Held &PacketPath::hold()
@@ -144,10 +145,54 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
                 service(now);
             if (rules && held[i]->traits.readable)
                 applyVerdict(verdicts[i], DscpOf(packets[i].data), *held[i]);
-            admit(*held[i], !rules || verdicts[i].pass, now);
+            const bool conforms = !rules || verdicts[i].pass;
+            if (found_ && seen(arrivals[begin + i], *held[i], now) && conforms)
+                pass(*held[i]);
+            else
+                admit(*held[i], conforms, now);
         }
     }
     service(now);
+}
+
+/// What a packet tells of the link. \returns whether it goes up, so that it has not to wait
+bool PacketPath::seen(const Arrival &a, const Held &h, const msfrs_time now)
+{
+    const auto &config = schedule_->config();
+    const auto &key = h.traits.key;
+    size_t transport = 0;
+    std::optional<TcpSegment> segment;
+    if (h.traits.readable && ReadKey(a.data, a.captured, &transport)->protocol == Tcp)
+        segment = ReadTcp(a.data, a.captured, a.length, transport);
+    const auto *const tcp = segment ? &*segment : nullptr;
+    const bool goesUp = h.traits.readable && config.flow.isInside(key.source, key.family);
+    if (goesUp)
+        found_->up(key, tcp, now);
+    else
+        found_->down(key, tcp, onLink(h), now);
+    return goesUp;
+}
+
+/// At once.
+void PacketPath::pass(Held &h)
+{
+    h.cls = schedule_->classOf(h.traits);
+    auto &counts = counts_[h.cls];
+    counts.offered.add(h.traits.length);
+    counts.passed.add(h.traits.length);
+    counts.waits.add(0);
+    if (observer_)
+        observer_(h, onLink(h));
+    accept(h);
+}
+
+void PacketPath::accept(Held &h)
+{
+    if (h.remark)
+        verdicts_.accept(h.id, h.mark);
+    else
+        verdicts_.accept(h.id);
+    unused_.push_back(&h);
 }
 
 void PacketPath::applyVerdict(const Verdict &v, const uint32_t codePoint, Held &h) const
@@ -202,6 +247,10 @@ void PacketPath::service(const msfrs_time now)
     retry_.reset();
     if (party_ && now >= party_->due())
         settle(now);
+    if (found_ && now >= found_->due()) {
+        found_->settle(now);
+        pace();
+    }
     if (!share_.alone())
         takeShare();
     const auto &queued = schedule_->engine().totals().queued;
@@ -211,6 +260,8 @@ void PacketPath::service(const msfrs_time now)
             break;
         release(*item, now);
     }
+    if (found_)
+        found_->waits(queued.items > 0, now);
     if (!share_.alone() && queued.items == 0)
         share_.clear();
 }
@@ -238,12 +289,8 @@ void PacketPath::release(msfrs_item &item, const msfrs_time now)
         observer_(h, item.est[0]);
     if (party_)
         party_->passed(static_cast<NamedFlow &>(*item.flow), item.est[0], now - h.since, now);
-    if (h.remark)
-        verdicts_.accept(h.id, h.mark);
-    else
-        verdicts_.accept(h.id);
+    accept(h);
     schedule_->engine().done(item, now);
-    unused_.push_back(&h);
 }
 
 void PacketPath::takeShare()
@@ -263,6 +310,8 @@ std::optional<msfrs_time> PacketPath::next() const
     std::optional<msfrs_time> next;
     if (party_)
         next = party_->due();
+    if (found_)
+        next = found_->due();
     if (schedule_->engine().totals().queued.items > 0)
         next = std::min(next.value_or(INT64_MAX), retry_ ? *retry_ : pacer_.next());
     return next;
@@ -297,7 +346,19 @@ void PacketPath::pace()
     const auto &link = schedule_->config().link;
     const auto rate = party_ ? party_->rate() : 0;
     if (share_.alone())
-        pacer_.setRate(rate > 0 ? rate : link.rate);
+        pacer_.setRate(rate > 0 ? rate : found_ ? found_->pace() : link.rate);
+}
+
+/// As the configuration says: whether the rate is to be found, and where.
+void PacketPath::findRate(const msfrs_time now)
+{
+    const auto &link = schedule_->config().link;
+    if (!link.found())
+        found_.reset();
+    else if (found_)
+        found_->configure(link.bounds, now);
+    else
+        found_ = std::make_unique<FoundRate>(link.bounds, now);
 }
 
 void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
@@ -325,6 +386,7 @@ void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
     counts_ = std::move(counts);
     shares_ = SharesOf(config);
     pacer_.configure(config.link.rate, config.link.burst);
+    findRate(now);
     if (party_)
         party_->adopt(schedule_->engine());
     pace();

@@ -12,6 +12,7 @@
 #include "edge/conditioner.h"
 #include "edge/daemon/common_rate.h"
 #include "edge/daemon/counters.h"
+#include "edge/daemon/found_rate.h"
 #include "edge/daemon/link_party.h"
 #include "edge/daemon/schedule.h"
 #include "edge/pacer.h"
@@ -91,6 +92,8 @@ public:
     void leave();
     /// Null: it has left, or another process has taken its slot.
     const LinkParty *party() const { return party_.get(); }
+    /// Null: the rate is known.
+    const FoundRate *found() const { return found_.get(); }
 
     /// Frees what is no longer needed; every few seconds.
     void tidy(msfrs_time now) { schedule_->forget(now); }
@@ -107,6 +110,9 @@ public:
 private:
     void read(const Arrival &, Held &);
     void applyVerdict(const Verdict &, uint32_t codePoint, Held &) const;
+    bool seen(const Arrival &, const Held &, msfrs_time now);
+    void pass(Held &);
+    void accept(Held &);
     void admit(Held &, bool pass, msfrs_time now);
     Held &hold();
     void lose(Held &);
@@ -116,6 +122,7 @@ private:
     int64_t onLink(const Held &h) const { return onLink(schedule_->config().link, h.traits.length, h.headers); }
     void takeShare();
     void settle(msfrs_time now);
+    void findRate(msfrs_time now);
     void pace();
     std::vector<ClassCounts> countsFor(const Config &next) const;
 
@@ -125,6 +132,7 @@ private:
     Verdicts &verdicts_;
     Pacer pacer_;
     std::unique_ptr<LinkParty> party_;
+    std::unique_ptr<FoundRate> found_;
     std::vector<ClassCounts> counts_; ///< by class; `queued` is not kept up
     std::vector<double> shares_;      ///< by class, of the link
     std::deque<Held> held_;      ///< never shrinks; a deque never moves its elements

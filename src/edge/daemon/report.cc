@@ -75,6 +75,49 @@ void Waits(std::ostringstream &out, const Report &r)
     }
 }
 
+/// bit/s; 0: no limit
+double LinkRate(const Report &r)
+{
+    return r.found ? r.found->capacity.rate : static_cast<double>(r.config->link.rate);
+}
+
+void FoundText(std::ostringstream &out, const FoundReport &found)
+{
+    const auto &c = found.capacity;
+    out << "found from " << Number(c.params.min) << " to " << Number(c.params.max) << " bit/s: pace "
+        << Number(static_cast<double>(found.pace)) << " bit/s, delivered " << Number(c.delivered) << " bit/s, base "
+        << (found.base > 0 ? Milliseconds(found.base) : "unknown") << ", queue at the provider "
+        << (c.queue >= 0 ? Milliseconds(c.queue) : "unknown") << ", longer path " << Milliseconds(c.ignored)
+        << ", out of order " << Number(c.loss) << ", limited " << (c.limited ? "yes" : "no") << "\n";
+    for (const auto &change : c.changes)
+        out << "changed " << Number(static_cast<double>((found.at - change.at) / 100'000'000) / 10) << " s ago from "
+            << Number(change.from) << " to " << Number(change.to) << " bit/s: " << CapacityReasonText(change.why)
+            << "\n";
+}
+
+void FoundMetrics(std::ostringstream &out, const FoundReport &found)
+{
+    const auto &c = found.capacity;
+    const auto gauge = [&](const char *const name, const char *const help, const double value) {
+        Metric(out, std::string("msfrs_edge_link_") + name, "gauge", help).sample("", value);
+    };
+    gauge("pace_bits_per_second", "How fast packets leave.", static_cast<double>(found.pace));
+    gauge("delivered_bits_per_second", "What came over the link, of late.", c.delivered);
+    gauge("limited", "1 while packets wait; without, the rate found can only grow.", c.limited);
+    gauge("out_of_order_ratio", "Share of segments that came while one before them was missing.", c.loss);
+    gauge("longer_path_seconds", "What round trips are longer by that is no queue.", c.ignored);
+    if (c.queue >= 0)
+        gauge("queue_seconds", "What the queue at the provider adds to round trips.", c.queue);
+    if (found.base > 0)
+        gauge("base_round_trip_seconds", "Mean round trip to servers without that queue.", found.base);
+    if (c.changes.empty())
+        return;
+    gauge("last_change_age_seconds", "How long ago the rate found was changed.",
+          static_cast<double>(found.at - c.changes.back().at) * 1e-9);
+    Metric(out, "msfrs_edge_link_last_change", "gauge", "1 for the reason of the last change of the rate found.")
+        .sample(Label("reason", CapacityReasonText(c.changes.back().why)), 1);
+}
+
 } // namespace
 
 std::string Text(const Report &r)
@@ -83,11 +126,13 @@ std::string Text(const Report &r)
     std::ostringstream out;
     out << r.file << ": up " << Number(r.upSeconds) << " s, " << r.reloads << " reloads, " << r.reloadFailures
         << " refused\n";
-    out << "link " << (config.link.rate ? Number(static_cast<double>(config.link.rate)) + " bit/s" : "without limit")
+    out << "link " << (config.link.rate ? Number(LinkRate(r)) + " bit/s" : "without limit")
         << ", scheduler " << config.schedulerText << ", aqm " << (config.aqm.plugin ? config.aqmText : "none")
         << ", limit " << config.limit << " packets"
         << ", segments " << (config.gso() ? "together" : "apart") << ", conntrack " << (r.conntrack ? "yes" : "no")
         << "\n";
+    if (r.found)
+        FoundText(out, *r.found);
     for (size_t n = 0; n < r.queues.size(); ++n) {
         out << "queue " << config.queue.number + n << ": flows " << r.flows[n];
         for (const auto &c : QueueTotals)
@@ -131,7 +176,9 @@ std::string OpenMetrics(const Report &r)
     std::ostringstream out;
     Metric(out, "msfrs_edge_up_seconds", "gauge", "Time since the start.").sample("", r.upSeconds);
     Metric(out, "msfrs_edge_link_bits_per_second", "gauge", "The link's rate; 0: no limit.")
-        .sample("", static_cast<double>(config.link.rate));
+        .sample("", LinkRate(r));
+    if (r.found)
+        FoundMetrics(out, *r.found);
     Metric(out, "msfrs_edge_reloads", "counter", "Configurations taken up.")
         .sample("", static_cast<double>(r.reloads), "_total");
     Metric(out, "msfrs_edge_reload_failures", "counter", "Configurations refused.")

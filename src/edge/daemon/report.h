@@ -7,6 +7,7 @@
 #include "edge/daemon/config.h"
 #include "edge/daemon/counters.h"
 #include "edge/daemon/excess.h"
+#include "edge/daemon/found_rate.h"
 
 #include <memory>
 #include <string>
@@ -36,6 +37,7 @@ struct Report {
     std::vector<GaugeValue> gauges;
     std::optional<Excess::Counts> excess; ///< nothing: Squid is told nothing
     bool party = false;               ///< of a ledger
+    std::optional<FoundReport> found; ///< nothing: the link's rate is known
     int64_t share = 0;                ///< as such: bit/s that packets may have; 0: Squid says nothing of the link
 };
 

@@ -144,6 +144,8 @@ void Worker::report(Report &r, const size_t n) const
     r.conntrack = queue_.conntrack();
     r.party = path_.party() != nullptr;
     r.share = r.party ? path_.party()->rate() : 0;
+    if (path_.found())
+        r.found = path_.found()->report(MonotonicNow());
     const auto &schedule = path_.schedule();
     const auto &engine = schedule.engine();
     r.flows[n] = engine.flows();

@@ -160,10 +160,11 @@ TEST(EdgeConfig, AnUnknownKeywordIsAnsweredWithThoseThatThereAre)
 TEST(EdgeConfig, WhatMustBeThere)
 {
     EXPECT_EQ(Refused("queue number=1\n"),
-              "edge.conf: a line is missing: link rate=RATE [overhead=SIZE] [mtu=SIZE] [burst=SIZE]");
+              "edge.conf: a line is missing: link rate=RATE|none|auto [min=RATE max=RATE] [overhead=SIZE] [mtu=SIZE] "
+              "[burst=SIZE]");
     EXPECT_EQ(Refused("link rate=none\n").substr(0, 46), "edge.conf: a line is missing: queue number=N [");
-    EXPECT_EQ(Refused("link\n"), "edge.conf:1: rate is missing: a link has a rate, or rate=none");
-    EXPECT_EQ(Refused("link rate=1bit\n"), "edge.conf:1: rate=1bit: allowed are 1kbit to 1000Gbit, and none");
+    EXPECT_EQ(Refused("link\n"), "edge.conf:1: rate is missing: a link has a rate, or rate=none, or rate=auto");
+    EXPECT_EQ(Refused("link rate=1bit\n"), "edge.conf:1: rate=1bit: allowed are 1kbit to 1000Gbit, none and auto");
     EXPECT_EQ(Refused("queue number=65535 threads=2\n"),
               "edge.conf:1: number=65535: with 2 threads the last queue would be beyond 65535");
     EXPECT_EQ(Refused("queue number=1 gso=yes\n"), "edge.conf:1: gso=yes: allowed are auto, on and off");
@@ -187,6 +188,44 @@ TEST(EdgeConfig, APartyOfALedgerHasWhatSquidTells)
     EXPECT_EQ(party.defaultClass, 1u);
     EXPECT_EQ(NeedsRestart(Read(Least + rest), Read(Least)),
               "without segment: a restart is needed for that, a reload leaves it as it was");
+}
+
+TEST(EdgeConfig, ARateThatIsFound)
+{
+    const std::string link = "link rate=auto min=2Mbit max=80Mbit\n", queue = "queue number=3\n",
+        inside = "inside 198.18.0.0/16\n";
+    const auto c = Read(link + queue + inside);
+    EXPECT_TRUE(c.link.found());
+    EXPECT_EQ(c.link.bounds.min, 2e6);
+    EXPECT_EQ(c.link.bounds.max, 80e6);
+    EXPECT_FALSE(c.gso());
+    EXPECT_FALSE(Read(Least).link.found());
+    EXPECT_EQ(NeedsRestart(Read(Least), c), "");
+    const std::string why = ": rate=auto looks for the rate between min= and max=, as in min=2Mbit max=80Mbit";
+    EXPECT_EQ(Refused("link rate=auto max=2Mbit\n"), "edge.conf:1: min is missing" + why);
+    EXPECT_EQ(Refused("link rate=auto min=2Mbit\n"), "edge.conf:1: max is missing" + why);
+    EXPECT_EQ(Refused("link rate=auto min=3Mbit max=2Mbit\n"), "edge.conf:1: min=3Mbit: is above max=2Mbit");
+    EXPECT_EQ(Refused("link rate=auto min=none max=2Mbit\n"), "edge.conf:1: min=none: a number with a "
+              "unit is wanted: bit, kbit, Mbit, Gbit (for example 2Mbit)");
+    EXPECT_EQ(Refused("link rate=auto min=1Mbit max=2000Gbit\n"),
+              "edge.conf:1: max=2000Gbit: allowed are 1kbit to 1000Gbit");
+    EXPECT_EQ(Refused("link rate=2Mbit max=2Mbit\n"),
+              "edge.conf:1: max=2Mbit: is for rate=auto alone; leave it out with rate=2Mbit");
+    EXPECT_EQ(Refused(link + queue), "edge.conf:1: rate=auto: which packets come down the link is not known: "
+                                     "inside NETWORK...");
+    EXPECT_EQ(Refused(link + "queue number=3 threads=2\n" + inside),
+              "edge.conf:1: rate=auto: both directions of a connection are to be seen by one thread; the queue is to "
+              "have threads=1");
+    EXPECT_EQ(Refused(link + queue + inside + "excess socket=/s\n"),
+              "edge.conf:1: rate=auto: what Squid lets go by its own rate is not to be paced by another; remove the "
+              "line of excess, or have msfrs_link rate=auto in squid.conf");
+    EXPECT_EQ(Refused(link + queue + inside + "segment /l\n"),
+              "edge.conf:4: segment /l: Squid tells the rate; give link rate=RATE or rate=none for when it does not "
+              "run");
+    EXPECT_EQ(Refused(link + queue + inside + "scheduler drfq\n"),
+              "edge.conf:4: scheduler drfq weighs bytes by the link's rate, which rate=auto changes: give scheduler "
+              "drfq rate=BITS");
+    EXPECT_NO_THROW(Read(link + queue + inside + "scheduler drfq rate=9000000\n"));
 }
 
 TEST(EdgeConfig, WhatAReloadCannotChange)

@@ -74,6 +74,43 @@ TEST(EdgeReport, AsOpenMetrics)
     EXPECT_EQ(text.substr(text.size() - 6), "# EOF\n");
 }
 
+TEST(EdgeReport, HowTheRateWasFound)
+{
+    auto r = Example();
+    EXPECT_EQ(Text(r).find("found from"), std::string::npos);
+    EXPECT_EQ(OpenMetrics(r).find("pace"), std::string::npos);
+    FoundReport found;
+    found.at = 10 * int64_t{1'000'000'000};
+    found.base = 0.04;
+    found.pace = 4'500'000;
+    auto &c = found.capacity;
+    c.params = {1e6, 8e6};
+    c.rate = 5e6;
+    c.delivered = 4e6;
+    c.queue = 0.05;
+    c.limited = true;
+    c.changes.push_back({found.at - 1'500'000'000, 6e6, 5e6, CapacityReason::Queue});
+    auto config = std::make_shared<Config>(*r.config);
+    config->link.rate = 1'000'000;
+    r.config = config;
+    r.found = found;
+    const auto text = Text(r);
+    for (const char *const part :
+         {"link 5000000 bit/s, ", "found from 1000000 to 8000000 bit/s: pace 4500000 bit/s, delivered 4000000 bit/s, "
+          "base 40 ms, queue at the provider 50 ms, longer path 0 ms, out of order 0, limited yes\n",
+          "changed 1.5 s ago from 6000000 to 5000000 bit/s: a queue stood at the provider\n"})
+        EXPECT_NE(text.find(part), std::string::npos) << part << text;
+    const auto metrics = OpenMetrics(r);
+    for (const char *const line :
+         {"msfrs_edge_link_bits_per_second 5000000\n", "msfrs_edge_link_pace_bits_per_second 4500000\n",
+          "msfrs_edge_link_queue_seconds 0.05\n", "msfrs_edge_link_limited 1\n",
+          "msfrs_edge_link_last_change{reason=\"a queue stood at the provider\"} 1\n"})
+        EXPECT_NE(metrics.find(line), std::string::npos) << line << metrics;
+    r.found->capacity.queue = -1;
+    EXPECT_NE(Text(r).find("queue at the provider unknown"), std::string::npos);
+    EXPECT_EQ(OpenMetrics(r).find("msfrs_edge_link_queue_seconds"), std::string::npos);
+}
+
 TEST(EdgeReport, WhatSquidIsTold)
 {
     auto r = Example();

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/found_rate.h"
+
+#include <algorithm>
+
+namespace msfrs::edge {
+
+namespace {
+
+constexpr msfrs_time Allowed = 30'000'000;   ///< ns of queue at the provider that do no harm
+constexpr double FewPackets = 2 * 1514 * 8;  ///< bits: a queue, too, on a slow link, that is none
+constexpr msfrs_time Lately = 200'000'000;   ///< ns; where there are Many round trips in it,
+constexpr double Shorter = 0.25;             ///< the lower quartile tells: they are no means, as those of kernels are
+constexpr uint64_t Many = 8;
+constexpr double Shortest = 0.1;             ///< else, of Capacity::Recent, as with Squid
+constexpr msfrs_time Follows = 200'000'000;  ///< ns after a round trip for which D is not yet what the pace makes it
+constexpr double Crowded = 0.7;              ///< D over C
+constexpr double More = 1.05, Less = 0.95, MuchLess = 0.7, Half = 0.5; ///< pace over C, or over D
+constexpr msfrs_time LookEvery = 20'000'000'000, LookFor = 300'000'000; ///< ns
+
+} // namespace
+
+void FoundRate::up(const FlowKey &key, const TcpSegment *const segment, const msfrs_time now)
+{
+    if (segment)
+        trips_.up(key, *segment, now);
+}
+
+void FoundRate::down(const FlowKey &key, const TcpSegment *const segment, const int64_t bytes, const msfrs_time now)
+{
+    came_ += static_cast<double>(bytes);
+    if (const auto trip = segment ? trips_.down(key, *segment, now) : std::nullopt)
+        path_.seen(trip->server, trip->time, trip->time, now);
+}
+
+void FoundRate::waits(const bool waiting, const msfrs_time now)
+{
+    if ((waiting_ || crowded_) && now > noted_)
+        full_ += now - noted_;
+    waiting_ = waiting;
+    noted_ = now;
+}
+
+/// q from which it is long, ns, as Capacity judges it.
+msfrs_time FoundRate::longQueue() const { return std::max(2 * allowed_, base_ * 2 / 5); }
+
+void FoundRate::settle(const msfrs_time now)
+{
+    waits(waiting_, now);
+    allowed_ = Allowed + static_cast<msfrs_time>(FewPackets * 1e9 / capacity_.rate());
+    auto way = path_.seen(now, Lately, Shorter);
+    if (way.trips < Many)
+        way = path_.seen(now, Capacity::Recent, Shortest);
+    CapacitySample seen;
+    seen.total = came_;
+    seen.full = full_;
+    if (way.enough())
+        seen.queue = way.queue;
+    base_ = way.base;
+    seen.base = way.base + (way.enough() && way.queue > longQueue() ? Follows : 0);
+    seen.allowed = allowed_;
+    seen.packets = trips_.packets();
+    seen.outOfOrder = trips_.outOfOrder();
+    capacity_.update(seen, now);
+    const auto &latest = capacity_.latest();
+    crowded_ = way.enough() && latest.queue * 1e9 > static_cast<double>(allowed_) &&
+        latest.delivered >= Crowded * capacity_.rate();
+    if (now >= lookAt_) {
+        lookUntil_ = now + LookFor;
+        lookAt_ = now + (way.base > 0 ? LookEvery : FirstLook);
+    }
+    looks_ = now < lookUntil_;
+}
+
+int64_t FoundRate::pace() const
+{
+    const auto &seen = capacity_.latest();
+    const double found = capacity_.rate();
+    const auto queue = static_cast<msfrs_time>(seen.queue * 1e9);
+    double pace = found;
+    if (queue > longQueue())
+        pace = std::clamp(1 - seen.queue, Half, MuchLess) * std::min(found, seen.delivered);
+    else if (looks_)
+        pace = Half * found;
+    else if (queue * 2 > allowed_)
+        pace = Less * found;
+    else if (queue >= 0 && queue * 4 < allowed_)
+        pace = More * found;
+    return static_cast<int64_t>(std::clamp(pace, seen.params.min, seen.params.max));
+}
+
+FoundReport FoundRate::report(const msfrs_time now) const
+{
+    return {capacity_.report(), static_cast<double>(base_) * 1e-9, pace(), now};
+}
+
+} // namespace msfrs::edge
