@@ -13,7 +13,7 @@ import pytest
 
 import neighbours
 from background import wait_until
-from gateways import HEADER, SIZE, SLOT, SLOTS, Memory
+from gateways import HEADER, SIZE, SLOT, SLOTS, VERSION, Memory
 from test_shares import MEASURED, WARM_UP, assert_shares, by_class, measure, near
 from test_workers import DEFAULTS, FIRST, SECOND, TWO, got_in, pytestmark, spread, stop, two  # noqa: F401 (pytest's)
 
@@ -164,7 +164,7 @@ def spoil_file(memory):
 
 @TWO
 @pytest.mark.parametrize('spoil, why', (
-    (lambda memory: memory.words.__setitem__(1, 9), 'it has version 9, and this program knows version 1'),
+    (lambda memory: memory.words.__setitem__(1, 9), f'it has version 9, and this program knows version {VERSION}'),
     (lambda memory: memory.words.__setitem__(2, 100), 'it says that it has 100 bytes and has '),
     (lambda memory: memory.words.__setitem__(0, 1), 'it is no ledger of msfrs'),
     (spoil_file, f'it has 0 bytes; wanted are {SIZE}')), ids=('version', 'size', 'magic', 'empty'))
