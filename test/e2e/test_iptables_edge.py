@@ -328,6 +328,6 @@ def test_the_example_file(gateway):
     assert sh(gateway, str(EDGE_SCRIPT), 'print', '--config', str(example)).stdout == \
         edge(gateway, 'print', '--link', 'eth0=0').stdout
     options = re.findall(r'(?m)^#?([a-z0-9-]+) =', example.read_text())
-    assert options == ['link', 'own', 'mark-shift', 'reset-marks', 'ipv6', 'backend']
+    assert options == ['link', 'seen', 'own', 'mark-shift', 'reset-marks', 'ipv6', 'backend']
     said = edge(gateway, '--help').stdout
     assert [name for name in options if f'  --{name} ' not in said] == []
