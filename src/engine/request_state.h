@@ -181,7 +181,8 @@ struct RequestScheduler::Impl {
     void chargeClasses(msfrs_time now);
     void touch(msfrs_flow &f)
     {
-        users.touch(*ledger, static_cast<NamedFlow &>(f), [&] { return weight(*f.cls); });
+        if (host.ledger) // alone, nobody follows users
+            users.touch(*ledger, static_cast<NamedFlow &>(f), [&] { return weight(*f.cls); });
     }
     double weight(const msfrs_class &) const; ///< as configured
     void touchAll();
