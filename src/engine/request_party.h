@@ -14,14 +14,9 @@ namespace msfrs {
 /// NamedFlow::party is a flow's place here, plus 1. A flow is forgotten long before its engine may free it.
 class FollowedUsers {
 public:
-    /// The flow has been given work or was charged.
+    /// A flow that is not followed has been given work or was charged.
     /// \param weight of its class, as configured
-    template <class Weight>
-    void touch(Ledger &ledger, NamedFlow &f, Weight weight)
-    {
-        if (f.party == 0)
-            enter(ledger, f, weight());
-    }
+    void enter(Ledger &, NamedFlow &, double weight);
     /// Tells the ledger what all were charged here, and charges them what they had elsewhere. To be called at least
     /// before Engine::forgetIdleFlows().
     void exchange(Ledger &, Engine &, msfrs_time now);
@@ -39,8 +34,6 @@ private:
         NamedFlow *flow;
         Ledger::User user;
     };
-
-    void enter(Ledger &, NamedFlow &, double weight);
 
     std::vector<Entry> entries_;
     std::vector<double> charged_;

@@ -181,8 +181,9 @@ struct RequestScheduler::Impl {
     void chargeClasses(msfrs_time now);
     void touch(msfrs_flow &f)
     {
-        if (host.ledger) // alone, nobody follows users
-            users.touch(*ledger, static_cast<NamedFlow &>(f), [&] { return weight(*f.cls); });
+        auto &flow = static_cast<NamedFlow &>(f);
+        if (host.ledger && flow.party == 0) // alone, nobody follows users
+            users.enter(*ledger, flow, weight(*f.cls));
     }
     double weight(const msfrs_class &) const; ///< as configured
     void touchAll();
