@@ -95,7 +95,7 @@ void RequestScheduler::Impl::touchAll()
 double RequestScheduler::Impl::weight(const msfrs_class &cls) const
 {
     const auto found = std::find_if(slots.begin(), slots.end(), [&](const Slot &slot) { return slot.cls == &cls; });
-    return found == slots.end() ? cls.weight : found->weight;
+    return found == slots.end() ? cls.weight : config.classes[static_cast<size_t>(found - slots.begin())].weight;
 }
 
 /// With what a class has elsewhere its counter here comes to
@@ -109,10 +109,12 @@ void RequestScheduler::Impl::chargeClasses(const msfrs_time now)
     for (uint32_t n = 0; n < slots.size(); ++n) {
         auto &slot = slots[n];
         auto &cls = *slot.cls;
+        const double configured = config.classes[n].weight;
         const auto had = ledger->elsewhere(n);
         const bool here = cls.users > 0 && had.here > 0;
-        const double step = here ? 1 / ((1 - Global) / had.here + Global / had.demand) : slot.weight; // bytes per 1 of SC_i
-        const double weight = here ? step / cls.users : slot.weight;
+        // Bytes per 1 of SC_i.
+        const double step = here ? 1 / ((1 - Global) / had.here + Global / had.demand) : configured;
+        const double weight = here ? step / cls.users : configured;
         if (weight != cls.weight)
             engine->setWeight(cls, weight);
         slot.owed += had.demand > 0 ? Global * had.bytes * step / had.demand : 0;
@@ -143,9 +145,9 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     users.clear(*ledger);
     host.ledger = nullptr;
     ledger = std::make_shared<AloneLedger>();
-    for (auto &slot : slots) {
-        engine->setWeight(*slot.cls, slot.weight);
-        slot.owed = 0;
+    for (size_t n = 0; n < slots.size(); ++n) {
+        engine->setWeight(*slots[n].cls, config.classes[n].weight);
+        slots[n].owed = 0;
     }
     look(now);
     followWindow(now);

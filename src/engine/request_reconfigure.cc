@@ -30,7 +30,7 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
     for (const auto &cls : c.classes) {
         places[cls.name] = fresh.size();
         const auto stats = known.count(cls.name) ? known[cls.name] : std::make_shared<ClassStats>(cls.name);
-        fresh.push_back({next->addClass(cls.name, cls.weight), stats, cls.weight});
+        fresh.push_back({next->addClass(cls.name, cls.weight), stats});
     }
     const auto slotOf = [&](const std::string &name) -> const Slot & {
         const auto found = places.find(name);
@@ -84,13 +84,11 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
             const auto known = std::find_if(self.slots.begin(), self.slots.end(),
                                             [&](const Impl::Slot &s) { return s.cls->name == cls.name; });
             if (known == self.slots.end()) {
-                slots.push_back({self.engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name),
-                                 cls.weight});
+                slots.push_back({self.engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
             } else {
                 if (known->cls->weight != cls.weight)
                     self.engine->setWeight(*known->cls, cls.weight);
                 slots.push_back(*known);
-                slots.back().weight = cls.weight;
             }
         }
         self.slots = std::move(slots);

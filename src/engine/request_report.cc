@@ -18,7 +18,7 @@ std::vector<ClassReport> RequestScheduler::classes() const
         const auto &s = *slot.stats;
         ClassReport r;
         r.name = slot.cls->name;
-        r.weight = slot.weight;
+        r.weight = self.config.classes[all.size()].weight; // what parties share may have changed that of slot.cls
         r.users = slot.cls->users;
         r.queued = slot.cls->backlog - s.paused;
         r.paused = s.paused;

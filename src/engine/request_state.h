@@ -73,8 +73,7 @@ struct RequestScheduler::Impl {
         if (capacity)
             rate.rebase(now, carried());
         for (const auto &cls : c.classes)
-            slots.push_back(
-                {engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name), cls.weight});
+            slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
         tellClasses();
         followWindow(now);
     }
@@ -82,7 +81,6 @@ struct RequestScheduler::Impl {
     struct Slot {
         msfrs_class *cls;
         std::shared_ptr<ClassStats> stats;
-        double weight;   ///< as configured
         double owed = 0; ///< bytes that the class had elsewhere and was not charged
     };
 
