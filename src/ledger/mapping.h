@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A segment in POSIX shared memory, for who has no idiom of its own: msfrs-edge, msfrs-share, tests.
+/// A segment in POSIX shared memory, by a name that all parties know.
 #ifndef MSFRS_LEDGER_MAPPING_H
 #define MSFRS_LEDGER_MAPPING_H
 

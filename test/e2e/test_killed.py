@@ -170,7 +170,8 @@ def spoil_file(memory):
     (spoil_file, f'it has 0 bytes; wanted are {SIZE}')), ids=('version', 'size', 'magic', 'empty'))
 def test_a_worker_that_finds_what_it_cannot_use_schedules_alone(two, spoil, why):  # noqa: F811 (a fixture)
     memory = Memory(two.gateway.ledger).map()
-    refused = 'each worker schedules alone with its part of the rate, since what they share cannot be used: ' + why
+    refused = ('each worker schedules alone with its part of the rate, since what they share cannot be used: '
+               f'shared memory {two.gateway.ledger}: {why}')
     two.gateway.expected = ('what they share cannot be used',)
     spoil(memory)
     os.kill(memory.slot(0).pid, signal.SIGKILL)

@@ -4,8 +4,8 @@
 
 #include "squid.h"
 #include "debug/Stream.h"
+#include "fatal.h"
 #include "globals.h"
-#include "ipc/mem/Segment.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
 #include "msfrs/Gateway.h"
@@ -14,14 +14,12 @@
 #include "SquidConfig.h"
 #include "tools.h"
 
+#include "ledger/mapping.h"
 #include "ledger/report.h"
 #include "ledger/shared.h"
 
 #include <cerrno>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace msfrs::squid
 {
@@ -29,12 +27,17 @@ namespace msfrs::squid
 namespace
 {
 
-/// Squid puts the name of the service before it, so that several Squids do not meet.
-const char * const Label = "msfrs_ledger";
-
-Ipc::Mem::Segment *Made = nullptr; ///< by the master
-Ipc::Mem::Segment *Opened = nullptr; ///< by a worker
+ledger::Mapping *Made = nullptr; ///< by the master
+ledger::Mapping *Opened = nullptr; ///< by a worker
 ledger::Segment *ThisLedger = nullptr; ///< in Opened
+
+/// The name that msfrs-share and msfrs-edge are told. With that of the service several Squids do not meet. Not
+/// Ipc::Mem::Segment's: from Squid 7 on that has a hash in it, which nobody could write into a configuration.
+std::string
+Name()
+{
+    return "/" + std::string(service_name.rawContent(), service_name.length()) + "-msfrs_ledger.shm";
+}
 
 int
 Workers()
@@ -48,14 +51,6 @@ Wanted()
 {
     const auto link = Config.msfrs.link;
     return Workers() > 1 || (link && link->options.has(Table::Link::Shared));
-}
-
-/// Opens the memory by its name alone. Segment::open() would end the process where there is none.
-/// \returns a descriptor, or -1
-int
-Look(Ipc::Mem::Segment &segment)
-{
-    return shm_open(segment.name().termedBuf(), O_RDWR | O_CLOEXEC, 0);
 }
 
 const char *
@@ -98,17 +93,13 @@ MakeWorkerLedger()
 {
     if (!Wanted())
         return;
-    Made = new Ipc::Mem::Segment(Label);
-    Made->create(sizeof(ledger::Segment));
-    ledger::FormatSegment(Made->mem());
-    // for our group, too: others who spend the link
-    const auto fd = Look(*Made);
-    if (fd < 0 || fchmod(fd, 0660) != 0) {
-        const auto savedErrno = errno;
-        debugs(97, DBG_IMPORTANT, "WARNING: msfrs: only Squid's user can share the link: " << xstrerr(savedErrno));
+    const auto name = Name();
+    shm_unlink(name.c_str()); // what a Squid that was killed has left
+    try {
+        Made = new ledger::Mapping(ledger::Mapping::Create(name, 0660)); // for our group, too: others who spend the link
+    } catch (const ledger::MappingError &error) {
+        fatalf("msfrs: what workers share: %s\n", error.what());
     }
-    if (fd >= 0)
-        close(fd);
 }
 
 void
@@ -121,25 +112,18 @@ OpenWorkerLedger()
                "of the rate: at most " << ledger::Slots << " can share the link");
         return;
     }
-    Opened = new Ipc::Mem::Segment(Label);
-    const auto fd = Look(*Opened);
-    const auto savedErrno = errno;
-    auto why = std::string("it cannot be opened: ") + xstrerr(savedErrno);
-    struct stat found;
-    if (fd >= 0 && fstat(fd, &found) == 0) {
-        // likewise, it would end the process where there is nothing to map
-        why = "it has " + std::to_string(found.st_size) + " bytes; wanted are " +
-              std::to_string(sizeof(ledger::Segment));
-        if (found.st_size >= static_cast<off_t>(sizeof(ledger::Segment))) {
-            Opened->open(false);
-            ThisLedger = ledger::OpenSegment(Opened->mem(), Opened->size(), why);
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    if (!ThisLedger) {
+    try {
+        Opened = new ledger::Mapping(ledger::Mapping::Open(Name()));
+        ThisLedger = &Opened->segment();
+    } catch (const ledger::MappingError &error) {
         debugs(97, DBG_CRITICAL, "ERROR: msfrs: each worker schedules alone with its part of the rate, since what they "
-               "share cannot be used: " << why << "; start Squid again, its master included");
+               "share cannot be used: " << error.what() << "; start Squid again, its master included");
+        return;
+    }
+    if (Config.shmLocking && mlock(ThisLedger, sizeof(*ThisLedger)) != 0) {
+        const auto savedErrno = errno;
+        debugs(97, DBG_IMPORTANT, "ERROR: msfrs: shared_memory_locking: " << Name() << " cannot be locked: " <<
+               xstrerr(savedErrno));
     }
 }
 
