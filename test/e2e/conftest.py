@@ -57,6 +57,14 @@ def _interrupt(signum, _frame):
 
 
 @pytest.fixture
+def open_path(tmp_path):
+    """tmp_path, where daemons that have given up root's rights can read, too."""
+    for directory in (tmp_path, *tmp_path.parents[:3]):
+        directory.chmod(0o755)
+    return tmp_path
+
+
+@pytest.fixture
 def fabric():
     """Makes hosts and wires (see fieldtrial.site.netns) that live as long as the test."""
     with NetnsFabric('e2e') as made:

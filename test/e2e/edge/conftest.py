@@ -11,13 +11,11 @@ from edge_daemon import EdgeDaemon, queue_rule  # noqa: E402 (needs the path abo
 
 
 @pytest.fixture
-def edge(site, tmp_path):
-    """Makes an EdgeDaemon on the site's gateway, for what leaves to the server; not started yet."""
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents[:3]:
-        parent.chmod(0o755)     # it reads its file again after it has given up its rights
+def edge(site, open_path):
+    """Makes an EdgeDaemon on the site's gateway, for what leaves to the server; not started yet. It reads its file again
+    after it has given up its rights."""
     queue_rule(site.gateway, '-A')
 
     def make(text):
-        return EdgeDaemon(site.gateway, tmp_path, text)
+        return EdgeDaemon(site.gateway, open_path, text)
     return make

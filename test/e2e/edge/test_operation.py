@@ -347,21 +347,20 @@ def test_clients_that_never_say_what_they_want_do_not_block_others(made, tmp_pat
         assert 'scheduler drr' in daemon.ask('status').stdout
 
 
-def test_in_five_minutes(site, tmp_path):
+def test_in_five_minutes(site, open_path):
     """The commands of the manual, as they stand there; only where it is installed and the interface are another."""
     manual = (ROOT / 'docs/edge.md').read_text().split('## In five minutes')[1].split('```sh\n')[1].split('```')[0]
-    for theirs, ours in (('/opt/msfrs', str(ROOT / 'build/install')), ('/etc/msfrs', str(tmp_path / 'etc')),
+    for theirs, ours in (('/opt/msfrs', str(ROOT / 'build/install')), ('/etc/msfrs', str(open_path / 'etc')),
                          ('eth0', 'out0')):
         assert theirs in manual
         manual = manual.replace(theirs, ours)
     (started,) = re.findall('(?m)^msfrs-edge .*&.*prints `ready`.*$', manual)
-    wait = (f': > {tmp_path}/said\n'
-            f'msfrs-edge {tmp_path}/etc/edge.conf > {tmp_path}/said &\n'
-            f'until grep -x ready {tmp_path}/said; do sleep 0.1; done')
-    (tmp_path / 'edge.sh').write_text('mount -t tmpfs none /run\n' + manual.replace(started, wait) +
-                                      'kill $!\nwait\nls /run/msfrs-edge\n')
-    tmp_path.chmod(0o755)
-    done = sh(site.gateway, 'unshare', '--mount', 'bash', '-e', str(tmp_path / 'edge.sh'))
+    wait = (f': > {open_path}/said\n'
+            f'msfrs-edge {open_path}/etc/edge.conf > {open_path}/said &\n'
+            f'until grep -x ready {open_path}/said; do sleep 0.1; done')
+    (open_path / 'edge.sh').write_text('mount -t tmpfs none /run\n' + manual.replace(started, wait) +
+                                       'kill $!\nwait\nls /run/msfrs-edge\n')
+    done = sh(site.gateway, 'unshare', '--mount', 'bash', '-e', str(open_path / 'edge.sh'))
     assert (done.returncode, done.stderr) == (0, ''), done
     ready, up, status, *rest = done.stdout.splitlines()
     assert (ready, 'in place' in up or 'out0 to queue 0' in up) == ('ready', True)

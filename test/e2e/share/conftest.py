@@ -30,14 +30,12 @@ def store(host, tmp_path, stack):
 
 
 @pytest.fixture
-def make(host, tmp_path, stack):
-    """Makes a gateway: a segment in which a worker lives, and an msfrs-share that is not started yet."""
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents[:3]:
-        parent.chmod(0o755)     # the socket is removed as the user
+def make(host, open_path, stack):
+    """Makes a gateway: a segment in which a worker lives, and an msfrs-share that is not started yet. It removes its
+    socket as its user."""
 
     def gateway(name, *others, **how):
-        return stack.enter_context(Gateway(host, tmp_path, name, others, **how))
+        return stack.enter_context(Gateway(host, open_path, name, others, **how))
     return gateway
 
 
