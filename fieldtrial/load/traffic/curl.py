@@ -26,6 +26,7 @@ async def run(run, inflight, size=None):
     async with asyncio.TaskGroup() as tasks:
         for user in run.spec.mine:
             tasks.create_task(_user(run, user, inflight, closed.offers_of(run, user, size=size)))
+            await asyncio.sleep(0)      # a start takes a while: bytes are sampled meanwhile
 
 
 async def _user(run, user, inflight, offers):
