@@ -23,7 +23,9 @@ MAIN = ('stock', 'msfrs')
 QUIC = ('stock-quic', 'msfrs', 'msfrs-edge-party')
 OURS = ('msfrs',)
 PAPER = ('msfrs-paper', 'msfrs')
-NEAR, FAR = 12 * (2.0,), 12 * (200.0,)
+#: What of it is the patches' own, and what is scheduling's.
+OFF = ('off', 'msfrs')
+NEAR, FAR, NEXT_DOOR = 12 * (2.0,), 12 * (200.0,), 12 * (0.0,)
 
 #: Users in a class when nothing is said: enough to saturate the link.
 FEW_USERS, MANY_USERS, MANY_FROM_BPS = 4, 12, 6e6
@@ -136,8 +138,16 @@ def today():
     return sorted(conditions, key=lambda each: (each.lanes, each.duration_s + each.drain_s), reverse=True)
 
 
+def scale():
+    """What scheduling costs on a fast link, with servers next door, and what is left of it with many users. With large
+    objects alone, and with those of the distribution."""
+    return [Condition('scale', OFF, 60, 20, {'size': size}, rate_bps=1e9, buffer_bdp=0.1,
+                      counts=(67, 67, 66), rtts_ms=NEXT_DOOR) for size in (1_000_000, 0)] + \
+        [Condition('backlogged', MAIN, 180, 60, {'inflight': 2}, rate_bps=100e6, counts=(667, 667, 666))]
+
+
 #: By --plan-name.
-PLANS = {'full': full, 'today': today}
+PLANS = {'full': full, 'today': today, 'scale': scale}
 
 
 def quick(lanes):

@@ -270,6 +270,13 @@ class Measures:
         squid = self.cell.squid
         return stats.increase(squid['t'], squid['cpu_s'], self.cell.start, self.cell.stop)
 
+    def machine_busy(self):
+        """Share of the time of the machine's processors in which they had something to do, whoever's it was."""
+        squid = self.cell.squid
+        if 'idle_s' not in squid:
+            raise StatsError('the run did not record it')
+        return 1 - stats.increase(squid['t'], squid['idle_s'], self.cell.start, self.cell.stop) / self.cell.seconds
+
     def cpu_per_gb(self):
         """CPU seconds per gigabyte (10^9 bytes) of body received."""
         payload = self.payload_bytes()

@@ -293,6 +293,7 @@ def _table_1(cell):
 TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched, and off'
 FEW = 'Few users'
 SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
+SCALE = 'A fast link, and many users'
 BESIDE, WANDERS = 'Traffic beside Squid', 'A rate that wanders'
 QUIC = 'HTTP/3 beside TCP'
 PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
@@ -311,6 +312,10 @@ _IDLE = (('20 idle tunnels a user', lambda cell: cell.parameters.get('idle') == 
          ('no idle tunnels', lambda cell: cell.parameters.get('idle') == 0))
 def _flooded(cell):
     return bool(cell.parameters.get('flood'))
+
+
+def _many(cell):
+    return len(cell.users) >= 2000
 
 
 def _calm(cell):
@@ -435,6 +440,18 @@ def _traced():
                  f'The mean latency of objects {SIZE_LABELS["small"]}', against=STOCK)
 
 
+def _scale():
+    """What scheduling costs where processors are short, and that many users are treated as few."""
+    for name, measure, rule in (
+            ('throughput, msfrs against off', of_both(Measures.served_share, percent), (NOT_LESS, 0.95)),
+            ('CPU seconds per byte, msfrs against off', of_both(Measures.cpu_per_gb, _cpu), (AT_MOST, 1.05))):
+        yield Target(SCALE, name, ('scale',), measure, *rule, f'The {name}', against=OFF)
+    yield Target(SCALE, 'throughput ratio, 2,000 users', ('backlogged',), weights_error, WITHIN, 0.03,
+                 "The ratio of the classes' throughput", only=_many)
+    yield Target(SCALE, 'small objects, 2,000 users', ('backlogged',), latency(_mean, None, 'small'), AT_MOST, 0.30,
+                 f'The mean latency of objects {SIZE_LABELS["small"]}', against=STOCK, only=_many)
+
+
 TARGETS = (
     *_over_tunnels(),
     *_traced(),
@@ -442,6 +459,7 @@ TARGETS = (
     *_http3_beside_tcp(),
     *_after_disturbances(),
     *_off_is_stock(),
+    *_scale(),
     Target(SHARING, 'throughput ratio', ('backlogged',), weights_error, WITHIN, 0.02,
            "The ratio of the classes' throughput", settings=_RATES),
     Target(SHARING, 'ratio per user', ('unequal',), weights_error, WITHIN, 0.02,

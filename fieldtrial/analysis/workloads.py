@@ -24,6 +24,7 @@ WORKLOADS = {
     'bypass': Workload('Half bypass Squid', saturated=True, shared=True, queue=True),
     'quic-backlogged': Workload('Backlogged, HTTP/3 beside TCP', saturated=True, latency=True, queue=True),
     'quic-pages': Workload('Page loads, HTTP/3 beside TCP', queue=True),
+    'scale': Workload('Many users of a fast link', saturated=True, latency=True, queue=True),
     'backlogged': Workload('Backlogged', saturated=True, latency=True, queue=True),
     'unequal': Workload('Unequal users', saturated=True, latency=True),
     'phases': Workload('Class phases', saturated=True),

@@ -67,6 +67,11 @@ def _ten_seconds(measures):
     return '' if error is None else f'{wording.percent(error)} ({recovery.alone(measures.cell)})'
 
 
+def _busy(measures):
+    squid = wording.percent(measures.cpu_seconds() / measures.cell.seconds)
+    return f'{shown(wording.percent, measures.machine_busy)} and {squid}'
+
+
 def _together(found):
     ratios, _, count = found
     return wording.ratios(ratios) + (f' ({count} times)' if count > 1 else '')
@@ -91,6 +96,8 @@ def notes(group):
         ("ISP's queue, p95", lambda m: shown(lambda ms: f'{ms:.0f} ms', m.queue_p95_ms) if m.cell.trace else ''),
         ('what the link was taken for, of what it carried', lambda m: shown(wording.percent, m.found_share)
             if m.cell.found else ''),
+        ("busy: the machine's processors, and Squid as a share of one", lambda m: _busy(m)
+            if m.cell.workload == 'scale' else ''),
         ('off the weights in ten seconds, on average', _ten_seconds),
         ('per user in each phase', lambda m: shown(lambda found: ' | '.join(
             wording.ratios(ratios) for _, ratios, _ in found), m.phase_ratios) if m.paused_classes() else ''),

@@ -36,7 +36,8 @@ class TokenBucket:
         after another is taken from the rate. Raises TrialError."""
         self._bucket = self._bucket or netlink.TokenBucket(self._host, self._interface)
         told = max(rate_bps - 8 * GIVEN / held_s, SLOWEST_BPS)
-        self._bucket.change(told, shaping.BURST, max(self._buffer_bytes, shaping.BURST))
+        burst = shaping.burst_bytes(told)
+        self._bucket.change(told, burst, max(self._buffer_bytes, burst))
         if 8 * shaping.FRAME / self._rate_bps > LATE_S:
             self._bucket.wake()
         self._rate_bps = told
@@ -56,10 +57,10 @@ class Edge:
     name = 'msfrs-edge'
 
     def __init__(self, scenario, host, interface, rate_bps, buffer_bytes, program):
-        packets = max(2, buffer_bytes // shaping.FRAME)
+        packets, burst = max(2, buffer_bytes // shaping.FRAME), shaping.burst_bytes(rate_bps)
         self._daemon = msfrs_edge.start(
             scenario, host, program, msfrs_edge.CONF / 'isp.conf',
-            link=f'rate={rate_bps:.0f}bit overhead={ETHERNET}B burst={shaping.BURST}B', limit=max(1000, packets),
+            link=f'rate={rate_bps:.0f}bit overhead={ETHERNET}B burst={burst}B', limit=max(1000, packets),
             aqm=f'droptail mode=bytes packet={shaping.FRAME - ETHERNET} limit={packets}')
         msfrs_edge.rules(host, 'up', '--link', f'{interface}=0')
         scenario.when_left(msfrs_edge.rules, host, 'down')

@@ -96,15 +96,14 @@ class RouterDelayLine(DelayLine):
             isp.batch([f'rule add iif near lookup {DUE}'], 'ip', *family)
 
 
-class Netem:
-    """A cable of its own for each server, with netem at both ends. Replies leave by the cable of the address they
-    come from (policy routing), so any number of servers does without classful qdiscs and filters."""
+class Cables:
+    """A cable of its own for each server, and no distance. Replies leave by the cable of the address they come from
+    (policy routing), so any number of servers does without classful qdiscs and filters."""
 
-    name = 'netem'
+    name = 'none'
 
-    def qdisc(self, delay_ms):
-        """The arguments of `tc qdisc add`."""
-        return f'netem delay {delay_ms:.3f}ms limit {QUEUE}'
+    def _delay(self, host, cable, delay_ms):
+        pass
 
     def connect(self, fabric, isp, farms, directory):
         everywhere = [(farm, server) for farm, servers in farms.items() for server in servers]
@@ -112,7 +111,7 @@ class Netem:
             cable, table = f's{index}', 100 + index
             fabric.wire(isp, cable, farm, cable)
             for host in (isp, farm):
-                host.run('tc', 'qdisc', 'add', 'dev', cable, 'root', *self.qdisc(server.rtt_ms / 2).split())
+                self._delay(host, cable, server.rtt_ms / 2)
             isp.batch([f'addr add {CORE4}/32 dev {cable}', f'addr add {CORE6}/64 dev {cable} nodad',
                        f'route add {server.v4}/32 dev {cable} src {CORE4}',
                        f'route add {server.v6}/128 dev {cable}'])
@@ -129,6 +128,19 @@ class Netem:
         pass
 
 
+class Netem(Cables):
+    """The same with netem at both ends of each cable."""
+
+    name = 'netem'
+
+    def _delay(self, host, cable, delay_ms):
+        host.run('tc', 'qdisc', 'add', 'dev', cable, 'root', *self.qdisc(delay_ms).split())
+
+    def qdisc(self, delay_ms):
+        """The arguments of `tc qdisc add`."""
+        return f'netem delay {delay_ms:.3f}ms limit {QUEUE}'
+
+
 def has_netem(host):
     """Whether this kernel has netem; tried on this host."""
     try:
@@ -139,8 +151,11 @@ def has_netem(host):
     return True
 
 
-def choose(how, isp, program):
-    """how: 'netem', 'delayline', or 'auto' (netem where the kernel has it)."""
+def choose(how, isp, program, servers=()):
+    """how: 'netem', 'delayline', or 'auto' (netem where the kernel has it; nothing where all the servers are next
+    door)."""
+    if how == 'auto' and servers and not any(server.rtt_ms for server in servers):
+        return Cables()
     if how == 'delayline' or (how == 'auto' and not has_netem(isp)):
         return (DelayLine if isp.netns_path else RouterDelayLine)(program)
     if how == 'netem' and not has_netem(isp):

@@ -6,6 +6,9 @@ from .host import HostError
 from .netns import whole_packets
 
 LAN, HOME = 'lan0', 'home0'
+#: Hosts that the kernel knows on a cable, of all namespaces together, are some thousand (gc_thresh3). Users beyond
+#: these are behind the first of them, as behind a router.
+MOST_NEIGHBOURS = 500
 
 
 def connect(fabric, centre, members, here=LAN, there=HOME):
@@ -32,13 +35,26 @@ def connect(fabric, centre, members, here=LAN, there=HOME):
     centre.run('ip', 'link', 'set', here, 'up')
 
 
+def _towards(members):
+    """Routes of the gateway to its users. Raises TrialError."""
+    four, six = (f'route add {{}} dev {LAN} scope link src {addresses.GATEWAY_IN4} congctl cubic',
+                 f'route add {{}} dev {LAN} congctl cubic')
+    (own, *others) = members.values()
+    if len(own) + sum(map(len, others)) <= MOST_NEIGHBOURS:
+        return [four.format(addresses.LAN4), six.format(addresses.LAN6)]
+    if others:
+        raise TrialError(f'more than {MOST_NEIGHBOURS} users behind a gateway must be on one host, and are on '
+                         f'{len(members)}')
+    v4, v6 = own[0]
+    return [four.format(v4), six.format(v6), f'route add {addresses.LAN4} via {v4} congctl cubic',
+            f'route add {addresses.LAN6} via {v6} congctl cubic']
+
+
 def address(gateway, members):
     """Addresses and routes. members: {host: [(IPv4, IPv6)]}."""
     gateway.batch([
         f'addr add {addresses.GATEWAY_IN4}/16 dev {LAN} noprefixroute',
-        f'addr add {addresses.GATEWAY_IN6}/49 dev {LAN} nodad noprefixroute',
-        f'route add {addresses.LAN4} dev {LAN} scope link src {addresses.GATEWAY_IN4} congctl cubic',
-        f'route add {addresses.LAN6} dev {LAN} congctl cubic'])
+        f'addr add {addresses.GATEWAY_IN6}/49 dev {LAN} nodad noprefixroute', *_towards(members)])
     for host, own in members.items():
         lines = []
         for v4, v6 in own:

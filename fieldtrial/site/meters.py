@@ -5,12 +5,13 @@ All rows begin with `t`, seconds since t0 (CLOCK_MONOTONIC), the same t0 as the 
 """
 import csv
 import http.client
+import os
 import re
 import time
 
 from .background import Background
 from .netlink import ReceivedBytes
-from .processes import fetch
+from .processes import TICKS, fetch
 from .world import FORWARD_PORT, WAN
 
 #: One sample of mgr:msfrs' window history, as the report prints it:
@@ -82,9 +83,10 @@ class LinkMeter(Meter):
 
 
 class SquidMeter(Meter):
-    """cpu_s: user and kernel time of all Squids since their start. rss_kb: their resident memory."""
+    """cpu_s: user and kernel time of all Squids since their start. rss_kb: their resident memory. idle_s: for how long
+    the machine's processors had nothing to do since it was started, on average."""
 
-    header = ('t', 'cpu_s', 'rss_kb')
+    header = ('t', 'cpu_s', 'rss_kb', 'idle_s')
 
     def __init__(self, path, t0, squids):
         self._squids = squids
@@ -94,7 +96,13 @@ class SquidMeter(Meter):
         usages = [squid.usage() for squid in self._squids]
         if all(usages):
             cpu_s, rss_kb = map(sum, zip(*usages))
-            self.row(f'{cpu_s:.2f}', rss_kb)
+            self.row(f'{cpu_s:.2f}', rss_kb, f'{idle_seconds():.2f}')
+
+
+def idle_seconds():
+    """See SquidMeter."""
+    with open('/proc/stat', encoding='ascii') as file:
+        return sum(map(int, file.readline().split()[4:6])) / TICKS / os.cpu_count()
 
 
 class WindowMeter(Meter):

@@ -14,7 +14,7 @@ from .world import NO_SQUID
 #: Programs and the Debian packages that have them.
 PROGRAMS = {'ip': 'iproute2', 'tc': 'iproute2', 'ss': 'iproute2', 'ethtool': 'ethtool', 'iptables': 'iptables',
             'ip6tables': 'iptables', 'nginx': 'nginx', 'dnsmasq': 'dnsmasq-base', 'setpriv': 'util-linux',
-            'sysctl': 'procps', 'openssl': 'openssl'}
+            'sysctl': 'procps', 'openssl': 'openssl', 'curl': 'curl'}
 MODULES = {'aiohttp': 'python3-aiohttp', 'h2': 'python3-h2', 'numpy': 'python3-numpy',
            'matplotlib': 'python3-matplotlib', 'jinja2': 'python3-jinja2'}
 

@@ -7,6 +7,8 @@ from .host import HostError
 FRAME = 1514
 #: Bytes that a token bucket holds: two frames are enough to make up for a late timer, too little for a burst to matter.
 BURST = 2 * FRAME
+#: On a link where two frames take less than this, s, it holds what comes in this time: timers are no more exact.
+LATE_S = 240e-6
 #: Bytes of a frame before the IP header.
 ETHERNET = 14
 #: Minor number of the first user's leaf in the HTB tree; those of classes are below.
@@ -18,11 +20,17 @@ def bdp_bytes(rate_bps, rtt_ms):
     return rate_bps * rtt_ms / 8000
 
 
+def burst_bytes(rate_bps):
+    """What the bucket of a link holds."""
+    return max(BURST, round(rate_bps / 8 * LATE_S))
+
+
 def bottleneck(host, interface, rate_bps, buffer_bytes):
     """Rate-limits what leaves `interface` to `rate_bps`; at most `buffer_bytes` wait, what exceeds that is dropped."""
+    burst = burst_bytes(rate_bps)
     try:
         host.run('tc', 'qdisc', 'replace', 'dev', interface, 'root', 'tbf', 'rate', f'{rate_bps:.0f}bit',
-                 'burst', str(BURST), 'limit', f'{max(buffer_bytes, BURST):.0f}')
+                 'burst', str(burst), 'limit', f'{max(buffer_bytes, burst):.0f}')
     except HostError as error:
         raise TrialError(f'no token bucket for the bottleneck; it takes the kernel module sch_tbf:\n{error}') from None
 

@@ -144,7 +144,7 @@ class World(Scenario):
         self._address_access()
         if len(self.gateways) > 1:
             self._connect_store(fabric)
-        self.distance = delay.choose(self._distance, self.isp, self._delayline)
+        self.distance = delay.choose(self._distance, self.isp, self._delayline, self.servers)
         self._stack.callback(self.distance.close)
         self.distance.connect(fabric, self.isp, self.farms, self.directory)
         link = self.isp, ACCESS, self.rate_bps, self.buffer_bytes

@@ -3,6 +3,7 @@
 import collections
 import csv
 import json
+import pathlib
 import signal
 import socket
 import subprocess
@@ -13,7 +14,8 @@ import time
 import pytest
 
 from fieldtrial.load import __main__ as loadgen
-from fieldtrial.load.traffic import records
+from fieldtrial.load.traffic import curl, records
+from fieldtrial.load.traffic.run import PAUSE_AFTER_FAILURE_S
 from fieldtrial.site import grid
 from loopback import free_ports, serving
 from simulated import data, server, user
@@ -119,6 +121,49 @@ def test_nobody_answers(tmp_path):
     port, = free_ports(1)
     requests, _, meta = open_run(tmp_path, port)
     assert meta['requests'] == {'error': len(requests)} and 'Connect call failed' in next(iter(meta['errors']))
+
+
+def until_rows(tmp_path, program, count):
+    """Waits until requests.csv has as many rows."""
+    path = tmp_path / 'out/requests.csv'
+    while not path.exists() or len(path.read_text().splitlines()) <= count:
+        assert program.poll() is None
+        time.sleep(0.05)
+
+
+def curls(port):
+    """Command lines of processes of curl that ask this port."""
+    found = [path.read_bytes() for path in pathlib.Path('/proc').glob('[0-9]*/cmdline') if path.exists()]
+    return [each for each in found if each.startswith(b'curl') and f':{port}:'.encode() in each]
+
+
+def test_requests_by_curl(tmp_path, origin):
+    """More than a process's first list has, each recorded as all are; stopped, none goes on."""
+    program = start(spec(tmp_path, origin.ports[0], workload='scale', duration_s=1000, sizes='fixed:20000'))
+    until_rows(tmp_path, program, 3 * 4 * curl.FIRST)
+    program.send_signal(signal.SIGTERM)
+    code, said = finish(program)
+    assert code == 0 and curls(origin.ports[0]) == [], said
+    requests, received, meta = results(tmp_path)
+    assert meta['requests'] == {'ok': len(requests)} and meta['errors'] == {} and meta['stopped'] == 'SIGTERM'
+    for row in requests:
+        assert (row['status'], row['server'], row['scheme'], row['bytes']) == ('200', 's01.test', 'http', row['size'])
+        assert 0 <= float(row['t_start']) < float(row['t_first_byte']) <= float(row['t_end']) <= meta['t_end']
+    for name in ('gold', 'silver', 'bronze'):
+        got = [int(row['bytes']) for row in requests if row['user'] == name]
+        assert len(got) > curl.FIRST and sum(got) == int(received[-1][name]) == meta['payload_bytes'][name]
+
+
+def test_curl_without_an_answer(tmp_path):
+    """It says why, and is not asked again at once."""
+    port, = free_ports(1)
+    program = start(spec(tmp_path, port, workload='scale', duration_s=1000))
+    until_rows(tmp_path, program, 2 * 3)
+    program.send_signal(signal.SIGTERM)
+    assert finish(program)[0] == 0
+    requests, _, meta = results(tmp_path)
+    assert meta['requests'] == {'error': len(requests)} and set(meta['errors']) == {'curl: exit code 7'}
+    assert len(requests) < 3 * 4 * (2 + meta['t_end'] / PAUSE_AFTER_FAILURE_S)
 
 
 class Silent:

@@ -19,6 +19,16 @@ def chosen(*argv):
     return plan.chosen(options.read(list(argv)))
 
 
+def test_a_fast_link_and_many_users():
+    near, mixed, many = chosen('--plan-name', 'scale')
+    assert near.parameters['size'] and not mixed.parameters['size']
+    for condition in near, mixed:
+        assert (condition.workload, condition.arms, condition.rate_bps) == ('scale', ('off', 'msfrs'), 1e9)
+        assert sum(condition.counts) == 200 and not any(condition.rtts_ms)
+    assert (many.workload, many.arms, many.rate_bps) == ('backlogged', ('stock', 'msfrs'), 100e6)
+    assert sum(many.counts) == 2000
+
+
 def test_full_run_has_what_the_targets_need():
     found = collections.defaultdict(set)
     for condition in plan.full():

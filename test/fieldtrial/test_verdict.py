@@ -302,6 +302,25 @@ def test_few_users_are_judged(tmp_path, shares, outcome):
         assert row(judgement, 'throughput ratio, few users', absent).outcome == verdict.UNMEASURED
 
 
+@pytest.mark.parametrize('cpu, used, outcomes', [
+    (61.0, 0.96, (verdict.REACHED, verdict.REACHED)), (64.0, 0.96, (verdict.REACHED, verdict.MISSED)),
+    (61.0, 0.93, (verdict.MISSED, verdict.REACHED))])
+def test_what_scheduling_costs_on_a_fast_link_is_judged(tmp_path, cpu, used, outcomes):
+    judgement = judged(tmp_path, synthetic.Arm('msfrs', cpu_per_gb=cpu, utilisation=used), synthetic.Arm('off'),
+                       workload='scale')
+    assert tuple(row(judgement, f'{what}, msfrs against off').outcome
+                 for what in ('throughput', 'CPU seconds per byte')) == outcomes
+
+
+@pytest.mark.parametrize('count, judges', [(665, False), (666, True)])
+def test_many_users_are_judged_as_such(tmp_path, count, judges):
+    ours = synthetic.Arm('msfrs', shares=(4, 2, 1), latency_s=(0.4, 0.6, 0.5))
+    judgement = judged(tmp_path, ours, synthetic.STOCK, counts=(count, 667, 667), seconds=10.0, warm_up=1.0)
+    found = {each.name: each.outcome for each in judgement.rows if each.name.endswith(', 2,000 users')}
+    assert found == ({f'{what}, 2,000 users': verdict.REACHED for what in ('throughput ratio', 'small objects')}
+                     if judges else {})
+
+
 @pytest.mark.parametrize('cpu, unpatched, outcome, words', [
     (62.0, True, verdict.REACHED, '+3.3 % (62.0 s/GB / 60.0 s/GB)'),
     (64.0, True, verdict.MISSED, '+6.7 % (64.0 s/GB / 60.0 s/GB)'),

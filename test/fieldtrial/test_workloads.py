@@ -28,7 +28,8 @@ def sequence(outcome, user):
 
 def test_every_workload_is_complete():
     assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'bypass',
-                                 'quic-backlogged', 'quic-pages', 'backlogged', 'unequal', 'phases', 'pages', 'open', 'cbr', 'excess', 'url-list']
+                                 'quic-backlogged', 'quic-pages', 'scale', 'backlogged', 'unequal', 'phases', 'pages', 'open',
+                                 'cbr', 'excess', 'url-list']
     for name in workloads.names():
         workload = workloads.get(name)
         assert workload.name == name and workload.summary

@@ -7,6 +7,7 @@ import types
 import pytest
 
 from fieldtrial.analysis import wording
+from fieldtrial.base.errors import TrialError
 from fieldtrial.site import (addresses, arms, delay, lan, meters, msfrs_edge, netns, preflight, processes, shaping,
                              sharing, squidconf)
 from fieldtrial.site.world import DEFAULT_RTTS, World
@@ -185,6 +186,38 @@ def test_bottleneck_in_the_words_of_tc():
     host = Recorder()
     shaping.bottleneck(host, 'acc0', 2e6, 1.5 * shaping.bdp_bytes(2e6, 154))
     assert host.lines == ['tc qdisc replace dev acc0 root tbf rate 2000000bit burst 3028 limit 57750']
+
+
+def test_on_a_fast_link_the_bucket_holds_what_a_timer_may_be_late():
+    assert [shaping.burst_bytes(rate) for rate in (2e6, 100e6, 1e9)] == [3028, 3028, 30000]
+
+
+def test_servers_next_door_have_a_cable_and_no_delay():
+    host = Recorder(lacking=('netem',))
+    near, far = addresses.servers((0.0, 0.0)), addresses.servers((0.0, 10.0))
+    host.netns_path = '/run/netns/x'
+    assert type(delay.choose('auto', host, 'delayline', near)) is delay.Cables and host.lines == []
+    assert type(delay.choose('auto', host, 'delayline', far)) is delay.DelayLine
+    fabric = types.SimpleNamespace(wire=lambda *ends: None)
+    delay.Cables().connect(fabric, host, {host: near}, '')
+    assert not any('qdisc add dev s' in line for line in host.lines)
+    assert 'route add 198.19.1.2/32 dev s2 src 198.19.0.1' in host.lines
+
+
+@pytest.mark.parametrize('count, routes', ((500, ('198.18.0.0/16 dev lan0 scope link src 198.18.0.1', )), (501, (
+    '198.18.16.1 dev lan0 scope link src 198.18.0.1', '198.18.0.0/16 via 198.18.16.1'))))
+def test_more_users_than_a_kernel_has_neighbours_are_behind_the_first(count, routes):
+    own = [(user.v4, user.v6) for user in addresses.users(['gold'], [count])]
+    gateway, home = Recorder(), Recorder()
+    lan.address(gateway, {home: own})
+    found = [line for line in gateway.lines if line.startswith('route add 198.')]
+    assert found == [f'route add {route} congctl cubic' for route in routes]
+
+
+def test_many_users_on_several_hosts_are_refused():
+    own = [(user.v4, user.v6) for user in addresses.users(['gold'], [600])]
+    with pytest.raises(TrialError, match='more than 500 users behind a gateway must be on one host, and are on 2'):
+        lan.address(Recorder(), {Recorder(): own[:300], Recorder(): own[300:]})
 
 
 def test_every_user_has_an_fq_codel_of_the_links_times(world):

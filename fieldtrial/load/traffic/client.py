@@ -55,7 +55,7 @@ class Clients:
         self._table = _Table({server.name: server.addresses for server in spec.servers})
         self._tls = ssl.create_default_context(cafile=spec.tls_ca) if spec.tls_share else None
         #: http2.Tunnels; None where the workload has none.
-        self.tunnels = http2.Tunnels(spec, self._road) if spec.model.tunnels() else None
+        self.tunnels = http2.Tunnels(spec, self.road) if spec.model.tunnels() else None
         #: http3.Connections; None where nobody speaks HTTP/3.
         self.quic = self._http3() if spec.model.quic_users(spec.users) else None
         for user in spec.users:
@@ -64,23 +64,23 @@ class Clients:
 
     def _http3(self):
         from . import http3     # here, because what it imports is not everywhere
-        return http3.Connections(self._spec, self._road, self.tunnels)
+        return http3.Connections(self._spec, self.road, self.tunnels)
 
     def reachable(self, user):
         """The servers that share an address family with the user."""
-        return [server for server in self._spec.servers if self._road(user, server)]
+        return [server for server in self._spec.servers if self.road(user, server)]
 
     @staticmethod
-    def _road(user, server):
+    def road(user, server):
         """The addresses (from, to) between a user and a server; None if there are none."""
         return next(((source, address) for source, address in ((user.v4, server.v4), (user.v6, server.v6))
                      if source and address), None)
 
     def get(self, user, server, path, via):
-        """The request, one of run.WAYS, as a context manager of aiohttp: entering it waits for the response's header."""
+        """The request, one of run.WAYS, as a context manager of aiohttp: entering it waits for the header."""
         if via in ('h2', 'h3'):
             return (self.tunnels if via == 'h2' else self.quic).get(user, server, path)
-        source, _ = self._road(user, server)
+        source, _ = self.road(user, server)
         session = self._sessions.get((user.name, source))
         if session is None:
             session = self._sessions[user.name, source] = self._session(source)

@@ -13,15 +13,19 @@ PARAMETERS = (
 )
 
 
+def offers_of(run, user, kind='object', size=None):
+    """What a user asks for, without end; size: see run()."""
+    offers = run.offers.of(user, kind)
+    return offers if size is None else (dataclasses.replace(offer, size=size) for offer in offers)
+
+
 async def run(run, inflight, think_s, phases, kind='object', via=lambda slot: None, users=None, size=None):
     """This generator's users, or those of `users`, make requests in the phases that name their class, until these are
     over and the answers are in. via: function from the number of a slot to how its requests go (see Run.fetch). size:
     of every answer, bytes of the grid; None: as drawn."""
     async with asyncio.TaskGroup() as tasks:
         for user in run.spec.mine if users is None else users:
-            offers = run.offers.of(user, kind)
-            if size is not None:
-                offers = (dataclasses.replace(offer, size=size) for offer in offers)
+            offers = offers_of(run, user, kind, size)
             own = [phase for phase in phases if user.cls in phase.classes]
             for slot in range(inflight):
                 think = run.offers.random('think', kind, user.name, slot)

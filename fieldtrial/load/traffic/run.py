@@ -42,6 +42,10 @@ class Run:
         """The same of QUIC connections."""
         return self._clients.quic.counts if self._clients.quic else {}
 
+    def road(self, user, server):
+        """The addresses (from, to) between them; None if there are none."""
+        return self._clients.road(user, server)
+
     def now(self):
         """Seconds since t0."""
         return self._loop.time() - self.t0
@@ -94,6 +98,19 @@ class Run:
             request.via = getattr(response, 'via', request.via)     # what it came to
             while piece := await response.content.readany():
                 self.records.received(request, len(piece))
+        self._judge(request)
+
+    def told(self, request, got, problem):
+        """A request that a program made has ended: how many bytes it brought, and what went wrong, if anything. It is
+        judged and recorded."""
+        self.records.received(request, got)
+        if problem:
+            self._error(request, problem)
+        else:
+            self._judge(request)
+        self.records.request(request)
+
+    def _judge(self, request):
         if request.status == 503:
             request.outcome = 'refused'
         elif request.status != 200:

@@ -2,6 +2,7 @@
 """Two Squids on one link, each on a gateway with users of its own, that know of each other by msfrs-share and a
 store."""
 import contextlib
+import dataclasses
 import os
 import signal
 import time
@@ -10,6 +11,7 @@ import pytest
 
 from background import wait_until
 from fieldtrial.site import sharing
+from fieldtrial.site.lan import HOME
 from fieldtrial.site.world import sockets_of
 from gateway import SOON
 from gateways import PROGRAM
@@ -72,6 +74,14 @@ class Shared:
         return [sum(got[user] for users in gateway.world.groups.values() for user in users)
                 for gateway in self.gateways]
 
+    def elsewhere(self, user):
+        """The same user, by the address, behind the second gateway."""
+        (home, users), *_ = self.gateways[1].world.groups.items()
+        twin = dataclasses.replace(user, name=f'{user.name} elsewhere')
+        home.batch([f'addr add {twin.v4}/32 dev {HOME}'])
+        users.append(twin)
+        return twin
+
     def assert_right(self, got):
         """By the weights, whatever gateway they are behind, behind which as many of each class are."""
         assert_shares(by_class(self.link, got), WEIGHTS)
@@ -119,6 +129,22 @@ def test_what_the_users_of_one_gateway_leave_those_of_the_other_take(shared):
     _, utilisation = shared.measure(load, 6.0)
     load.stop(abort=True)
     assert utilisation > 0.9
+
+
+def test_a_user_of_both_gateways_has_one_share(shared):
+    """Who downloads through both has no more than who downloads through one."""
+    user, other = shared.link.of('gold')
+    twin = shared.elsewhere(user)
+    load = shared.link.users.load([*shared.world.users, twin])
+    time.sleep(WARM_UP)
+    got, utilisation = shared.measure(load, MEASURED)
+    whole(load.stop(abort=True))
+    each = got[user], got.pop(twin)
+    got[user] = sum(each)
+    assert min(each) > sum(each) / 5
+    assert_shares({'both': got[user], 'one': got[other]}, {'both': 1, 'one': 1})
+    assert_shares(by_class(shared.link, got), WEIGHTS)
+    assert 0.9 < utilisation < 1.02
 
 
 @pytest.mark.parametrize('how', (signal.SIGKILL, signal.SIGSTOP))

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Saturation of a link that is too fast for the load generator's own client: a process of curl for each user.
+
+What it is for: on one machine, which processor time and which throughput scheduling costs. Plain HTTP/1, so that the
+clients and the servers take as little as they can; connections are kept.
+"""
+from ...site import grid
+from ..traffic import curl
+from ..traffic.closed import PARAMETERS
+from ..traffic.workload import Parameter, Workload
+
+
+class Scale(Workload):
+    """A closed loop of every user, by curl."""
+
+    name = 'scale'
+    summary = 'saturated; requests are made by curl, for links faster than the load generator'
+    parameters = PARAMETERS[:1] + (
+        Parameter('size', 'integer', 0, 'bytes', 'size of every object; 0: as drawn', low=0, high=grid.HIGH),)
+
+    async def run(self, run):
+        await curl.run(run, self.values['inflight'], grid.nearest(self.values['size']) if self.values['size'] else None)
