@@ -101,7 +101,8 @@ public:
     /// Says what is measured, and the window that this party has.
     virtual void measured(const SharedWindow &, const Measured &) = 0;
     /// Every so often, after all users, classes and measures were told: who lives, who leads, and what all want.
-    /// \returns false if another process has taken this party's slot: then it is to go on alone
+    /// \returns false if another process has taken this party's slot and there is no other for it, so that nothing is
+    /// known anew
     virtual bool settle(msfrs_time now) = 0;
     static constexpr msfrs_time Every = 100'000'000; ///< ns between two calls of settle()
     /// The window to go by; nothing: this party leads, and computes it.
