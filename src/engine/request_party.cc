@@ -133,7 +133,7 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     nextSettle = now + Ledger::Every;
     users.exchange(*ledger, *engine, now);
     tellClasses();
-    const double received = meter->total();
+    const double received = ledger->measures() ? meter->total() : meter->latest();
     ledger->measured({rate.window().limit, config.rate, rate.utilisation()},
                      {received, meter->own(), meter->metered(), {pathHere(now), packets, outOfOrder}});
     if (!ledger->settle(now))

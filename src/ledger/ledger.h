@@ -98,6 +98,8 @@ public:
     virtual void served(uint32_t n, std::string_view cls, uint64_t bytes) = 0;
     /// What others had of the class. \param n as in served()
     virtual ClassElsewhere elsewhere(uint32_t n) const = 0;
+    /// Whether others go by what this party's interface counts; if not, its figure may be an old one.
+    virtual bool measures() const = 0;
     /// Says what is measured, and the window that this party has.
     virtual void measured(const SharedWindow &, const Measured &) = 0;
     /// Every so often, after all users, classes and measures were told: who lives, who leads, and what all want.
@@ -122,6 +124,7 @@ public:
     void leave(User) override {}
     void served(uint32_t, std::string_view, uint64_t) override {}
     ClassElsewhere elsewhere(uint32_t) const override { return {}; }
+    bool measures() const override { return true; }
     void measured(const SharedWindow &, const Measured &) override {}
     bool settle(msfrs_time) override { return true; }
     std::optional<SharedWindow> follow() const override { return {}; }

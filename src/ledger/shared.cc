@@ -142,6 +142,7 @@ struct SharedLedger::Impl {
     std::array<ClassElsewhere, LastClass> classes;
     double rate = 0;                        ///< bit/s
     bool metered = false;
+    bool meteredBefore = false;             ///< by a worker in a slot before ours, whose count is that of us all
     std::optional<SharedWindow> led;
     bool inherited = false;                 ///< `led` is to be taken over, whoever leads now
     std::vector<Followed> followed;
@@ -236,6 +237,7 @@ void SharedLedger::Impl::measureClasses(const Slot &there, Other &was, const boo
 void SharedLedger::Impl::measureOthers(const msfrs_time now)
 {
     others.queues.clear();
+    meteredBefore = false;
     for (size_t n = 0; n < classes.size(); ++n) {
         const double own = Real((*slot)->classes[n].demand.load(Relaxed));
         classes[n] = {0, own, own};
@@ -245,6 +247,7 @@ void SharedLedger::Impl::measureOthers(const msfrs_time now)
         const auto figures = ReadFigures(segment.slots[n]);
         if (!reading || !figures)
             return;
+        meteredBefore |= n < me() && figures->metered && reading->kind == Kind::Worker;
         auto &was = before[n];
         const auto grown = [&](const uint64_t from, const uint64_t to) {
             const auto growth = static_cast<double>(to - from);
@@ -491,6 +494,8 @@ ClassElsewhere SharedLedger::elsewhere(const uint32_t n) const
 {
     return n < LastClass ? impl_->classes[n] : ClassElsewhere();
 }
+
+bool SharedLedger::measures() const { return !impl_->meteredBefore; }
 
 void SharedLedger::measured(const SharedWindow &window, const Measured &measures)
 {

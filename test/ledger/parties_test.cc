@@ -248,5 +248,15 @@ TEST_P(PartiesTest, GoOnSharingAfterSlotsWereOverwritten)
     ExpectShares(sim.measure(200 * Second), {4, 2, 1}, 0.02);
 }
 
+TEST_P(PartiesTest, ReadTheInterfaceOftenAtTheFirstAlone)
+{
+    PartySim sim(count());
+    sim.everywhere({4, 4, 4});
+    sim.run(20 * Second);
+    const auto before = sim.reads();
+    sim.run(20 * Second);
+    EXPECT_LT((sim.reads() - before) / 20, 12 + 2 * static_cast<int>(count())) << "a second";
+}
+
 } // namespace
 } // namespace msfrs::test

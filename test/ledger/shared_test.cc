@@ -390,6 +390,24 @@ TEST_F(SharedTest, WhoFindsNoOtherSlotGoesOnAndTakesOneThatIsFree)
     EXPECT_EQ(slot(Slots - 1).life.load() & 0xff, static_cast<uint64_t>(Kind::Worker));
 }
 
+TEST_F(SharedTest, TheFirstWorkerOfAMachineReadsItsInterface)
+{
+    two(1, 1);
+    for (const auto &p : parties)
+        p->measured({5, Rate, 0}, {0, 0, true});
+    for (const auto &p : parties)
+        EXPECT_TRUE(p->settle(now));
+    EXPECT_TRUE(parties[0]->measures());
+    EXPECT_FALSE(parties[1]->measures());
+    parties[0]->measured({5, Rate, 0}, {0, 0, false});
+    EXPECT_TRUE(parties[1]->settle(now));
+    EXPECT_TRUE(parties[1]->measures()) << "the first has no counter";
+    parties[0]->measured({5, Rate, 0}, {0, 0, true});
+    now += DeadAfter + Ledger::Every;
+    EXPECT_TRUE(parties[1]->settle(now));
+    EXPECT_TRUE(parties[1]->measures()) << "the first is dead";
+}
+
 TEST_F(SharedTest, NonsenseOfAnotherIsLeftOutAndSaidOnce)
 {
     two(1, 1);
