@@ -133,23 +133,12 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     nextSettle = now + Ledger::Every;
     users.exchange(*ledger, *engine, now);
     tellClasses();
-    const double received = meter->total();
+    const double received = ledger->measures() ? meter->total() : meter->latest();
     ledger->measured({rate.window().limit, config.rate, rate.utilisation()},
                      {received, meter->own(), meter->metered(), {pathHere(now), packets, outOfOrder}});
-    if (ledger->settle(now)) {
-        chargeClasses(now);
-        followWindow(now);
-        return;
-    }
-    host.log(0, "this worker schedules alone from here on");
-    users.clear(*ledger);
-    host.ledger = nullptr;
-    ledger = std::make_shared<AloneLedger>();
-    for (size_t n = 0; n < slots.size(); ++n) {
-        engine->setWeight(*slots[n].cls, config.classes[n].weight);
-        slots[n].owed = 0;
-    }
-    look(now);
+    if (!ledger->settle(now))
+        return; // goes on by what it knows
+    chargeClasses(now);
     followWindow(now);
 }
 

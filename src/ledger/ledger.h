@@ -98,10 +98,13 @@ public:
     virtual void served(uint32_t n, std::string_view cls, uint64_t bytes) = 0;
     /// What others had of the class. \param n as in served()
     virtual ClassElsewhere elsewhere(uint32_t n) const = 0;
+    /// Whether others go by what this party's interface counts; if not, its figure may be an old one.
+    virtual bool measures() const = 0;
     /// Says what is measured, and the window that this party has.
     virtual void measured(const SharedWindow &, const Measured &) = 0;
     /// Every so often, after all users, classes and measures were told: who lives, who leads, and what all want.
-    /// \returns false if another process has taken this party's slot: then it is to go on alone
+    /// \returns false if another process has taken this party's slot and there is no other for it, so that nothing is
+    /// known anew
     virtual bool settle(msfrs_time now) = 0;
     static constexpr msfrs_time Every = 100'000'000; ///< ns between two calls of settle()
     /// The window to go by; nothing: this party leads, and computes it.
@@ -121,6 +124,7 @@ public:
     void leave(User) override {}
     void served(uint32_t, std::string_view, uint64_t) override {}
     ClassElsewhere elsewhere(uint32_t) const override { return {}; }
+    bool measures() const override { return true; }
     void measured(const SharedWindow &, const Measured &) override {}
     bool settle(msfrs_time) override { return true; }
     std::optional<SharedWindow> follow() const override { return {}; }

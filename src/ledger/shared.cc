@@ -28,6 +28,7 @@ constexpr double Memory = 0.05;                   ///< part of demand that count
 constexpr double Nobody = std::numeric_limits<double>::infinity(), MostTag = 1e18;
 constexpr double MostGrowth = 1e8, MostSeconds = 10; ///< bytes, and s of the link, that may come between two readings
 constexpr uint32_t LastClass = SlotClasses - 1;
+constexpr msfrs_time ComplainEvery = 60'000'000'000; ///< of a slot that is overwritten again and again
 
 uint64_t Bit(const uint32_t n) { return uint64_t(1) << n; }
 
@@ -60,13 +61,11 @@ struct SharedLedger::Impl {
         std::array<uint64_t, LastClass> served{}; ///< by our classes
     };
 
-    Impl(Segment &s, const PartyParams &params, Log l, const msfrs_time now):
-        segment(s), log(std::move(l)), lookedAt(now)
+    Impl(Segment &s, const PartyParams &p, Log l, const msfrs_time now):
+        segment(s), params(p), log(std::move(l)), lookedAt(now)
     {
         inherit(now, params.slot);
-        slot = std::make_unique<OwnSlot>(segment, params.slot, params.kind, now);
-        Set((*slot)->config, params.config);
-        survey(now);
+        take(params.slot, now);
     }
 
     uint32_t me() const { return slot->number(); }
@@ -101,6 +100,8 @@ struct SharedLedger::Impl {
     }
 
     void survey(msfrs_time now);
+    void take(uint32_t number, msfrs_time now);
+    bool rejoin(msfrs_time now);
     void beginAnew(msfrs_time now);
     void beginToWait();
     void measureOthers(msfrs_time now);
@@ -115,11 +116,13 @@ struct SharedLedger::Impl {
     }
 
     Segment &segment;
+    PartyParams params;
     Log log;
     std::unique_ptr<OwnSlot> slot;
     uint64_t living = 0;                    ///< others, by bits
     uint64_t complained = 0;                ///< slots of which it was said that they have nonsense
     bool complainedOfUsers = false;
+    msfrs_time complainedOfLoss = -ComplainEvery;
     OtherParties others;
     std::array<Other, Slots> before;
     msfrs_time lookedAt;
@@ -139,6 +142,7 @@ struct SharedLedger::Impl {
     std::array<ClassElsewhere, LastClass> classes;
     double rate = 0;                        ///< bit/s
     bool metered = false;
+    bool meteredBefore = false;             ///< by a worker in a slot before ours, whose count is that of us all
     std::optional<SharedWindow> led;
     bool inherited = false;                 ///< `led` is to be taken over, whoever leads now
     std::vector<Followed> followed;
@@ -154,6 +158,39 @@ void SharedLedger::Impl::survey(const msfrs_time now)
         log(0, "the shared ledger has nonsense in slot " + std::to_string(n) + ", which is left out");
     });
     complained |= broken;
+}
+
+void SharedLedger::Impl::take(const uint32_t number, const msfrs_time now)
+{
+    slot = std::make_unique<OwnSlot>(segment, number, params.kind, now);
+    Set((*slot)->config, params.config);
+    survey(now);
+}
+
+/// After somebody else has written the slot. What was known of the others and of the users' bytes here goes on.
+/// \returns false if there is none
+bool SharedLedger::Impl::rejoin(const msfrs_time now)
+{
+    const auto lost = me();
+    auto number = lost;
+    if (params.kind != Kind::Worker)
+        number = Slots;
+    else if (ReadSlot(segment.slots[lost], now)) // another party lives there
+        number = OwnSlot::Free(segment, now).value_or(Slots);
+    if (now - complainedOfLoss >= ComplainEvery) {
+        complainedOfLoss = now;
+        log(0, "another process has written slot " + std::to_string(lost) + " of the shared ledger" +
+                   (number < Slots ? "; this one goes on in slot " + std::to_string(number) : ""));
+    }
+    if (number == Slots)
+        return false;
+    for (auto &f : followed) {
+        if (f.entry != NoEntry && number == lost)
+            SetActive(segment.users[f.entry], f.key, lost, false);
+        f.entry = NoEntry; // exchange() takes another
+    }
+    take(number, now);
+    return true;
 }
 
 /// After a time in which the others took us for dead.
@@ -200,6 +237,7 @@ void SharedLedger::Impl::measureClasses(const Slot &there, Other &was, const boo
 void SharedLedger::Impl::measureOthers(const msfrs_time now)
 {
     others.queues.clear();
+    meteredBefore = false;
     for (size_t n = 0; n < classes.size(); ++n) {
         const double own = Real((*slot)->classes[n].demand.load(Relaxed));
         classes[n] = {0, own, own};
@@ -209,6 +247,7 @@ void SharedLedger::Impl::measureOthers(const msfrs_time now)
         const auto figures = ReadFigures(segment.slots[n]);
         if (!reading || !figures)
             return;
+        meteredBefore |= n < me() && figures->metered && reading->kind == Kind::Worker;
         auto &was = before[n];
         const auto grown = [&](const uint64_t from, const uint64_t to) {
             const auto growth = static_cast<double>(to - from);
@@ -273,7 +312,12 @@ SharedLedger::SharedLedger(Segment &segment, const PartyParams &params, Log log,
 
 SharedLedger::~SharedLedger() = default;
 
-void SharedLedger::configured(const uint64_t config) { Set((*impl_->slot)->config, config); }
+void SharedLedger::configured(const uint64_t config)
+{
+    impl_->params.config = config;
+    if (impl_->slot->held())
+        Set((*impl_->slot)->config, config);
+}
 
 const OtherParties &SharedLedger::look(const msfrs_time now)
 {
@@ -451,6 +495,8 @@ ClassElsewhere SharedLedger::elsewhere(const uint32_t n) const
     return n < LastClass ? impl_->classes[n] : ClassElsewhere();
 }
 
+bool SharedLedger::measures() const { return !impl_->meteredBefore; }
+
 void SharedLedger::measured(const SharedWindow &window, const Measured &measures)
 {
     auto &self = *impl_;
@@ -476,13 +522,11 @@ void SharedLedger::measured(const SharedWindow &window, const Measured &measures
 bool SharedLedger::settle(const msfrs_time now)
 {
     auto &self = *impl_;
-    auto &slot = *self.slot;
     if (now >= self.lookedAt + DeadAfter)
         self.beginAnew(now);
-    if (!slot.beat(now)) {
-        self.log(0, "another process has taken slot " + std::to_string(self.me()) + " of the shared ledger");
+    if (!self.slot->beat(now) && !self.rejoin(now))
         return false;
-    }
+    auto &slot = *self.slot;
     self.survey(now);
     self.demand = self.next.all;
     if (self.demand > 0)

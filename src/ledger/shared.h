@@ -56,6 +56,7 @@ public:
     void leave(User) override;
     void served(uint32_t n, std::string_view cls, uint64_t bytes) override;
     ClassElsewhere elsewhere(uint32_t n) const override;
+    bool measures() const override;
     void measured(const SharedWindow &, const Measured &) override;
     bool settle(msfrs_time now) override;
     std::optional<SharedWindow> follow() const override;

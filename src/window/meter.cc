@@ -12,11 +12,14 @@ namespace {
 
 class SysfsCounter final : public InterfaceCounter {
 public:
-    explicit SysfsCounter(const std::string &interface): directory_("/sys/class/net/" + interface + "/statistics/") {}
+    SysfsCounter(const std::string &interface, const bool packets):
+        directory_("/sys/class/net/" + interface + "/statistics/"), packets_(packets)
+    {
+    }
 
     std::optional<Received> read() override
     {
-        const auto bytes = number("rx_bytes"), packets = number("rx_packets");
+        const auto bytes = number("rx_bytes"), packets = packets_ ? number("rx_packets") : 0;
         return bytes && packets ? std::optional<Received>({*bytes, *packets}) : std::nullopt;
     }
 
@@ -38,13 +41,14 @@ private:
     }
 
     std::string directory_;
+    bool packets_;
 };
 
 } // namespace
 
-std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface)
+std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface, const bool packets)
 {
-    return std::make_unique<SysfsCounter>(interface);
+    return std::make_unique<SysfsCounter>(interface, packets);
 }
 
 Meter::Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, const double overhead,
@@ -58,9 +62,8 @@ Meter::Meter(std::unique_ptr<InterfaceCounter> counter, std::string name, const 
 
 double Meter::total()
 {
-    const double responses = static_cast<double>(payload_) * (1.0 + overhead_);
-    const double paid = responses + static_cast<double>(packets_);
-    own_ += responses;
+    const double paid = responses() + static_cast<double>(packets_);
+    own_ += responses();
     payload_ = packets_ = 0;
     metered_ = false;
     if (!counter_)

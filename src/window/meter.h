@@ -28,7 +28,8 @@ public:
 };
 
 /// The receive counters of an interface in Linux' sysfs; `interface` is its name. Does not throw.
-std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface);
+/// \param packets whether they are wanted, too: each counter is a file that is opened for every reading
+std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface, bool packets);
 
 /// Bytes on the link, S_m of the paper. When the counter fails, this is logged once, and payload replaces it until the
 /// counter answers again, which is logged too.
@@ -49,12 +50,16 @@ public:
     void packets(int64_t bytes) { packets_ += bytes; }
     /// Reads the counter. \returns bytes since the meter was made; never decreases
     double total();
-    /// The part of total() that responses brought, by payload and overhead, bytes; as of the last total().
-    double own() const { return own_; }
+    /// The same as of the last reading, where the counter answered: for who need not know the latest.
+    double latest() { return metered_ ? total_ : total(); }
+    /// The part of total() that responses brought, by payload and overhead, bytes.
+    double own() const { return own_ + responses(); }
     /// Whether the last total() came from the counter.
     bool metered() const { return metered_; }
 
 private:
+    double responses() const { return static_cast<double>(payload_) * (1.0 + overhead_); } ///< since the last total()
+
     std::unique_ptr<InterfaceCounter> counter_;
     std::string name_;
     double overhead_;

@@ -204,8 +204,9 @@ def test_nonsense_in_the_memory(two):  # noqa: F811 (a fixture)
         words[at:at + size] = memoryview(draw.randbytes(SLOT)).cast('Q')
     users = (HEADER + SLOTS * SLOT) // 8
     words[users:] = memoryview(draw.randbytes(8 * (len(words) - users))).cast('Q')
-    two.gateway.wait_until(lambda: 'another process has taken slot' in two.gateway.cache_log(), 'their slots are lost')
+    two.gateway.wait_until(lambda: 'another process has written slot' in two.gateway.cache_log(), 'their slots are lost')
     time.sleep(AGAIN)
+    assert [party['live'] for party in two.gateway.report()['parties']] == [True, True], 'both have taken theirs again'
     got = by_class(two, got_in(loads, EACH))
     stop(*loads)
     assert all(got.values()), got

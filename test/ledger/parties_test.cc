@@ -232,5 +232,31 @@ TEST_P(PartiesTest, FindWhatTheLinkCarriesByWhatAnyOfThemSees)
     EXPECT_EQ(sim.logged(), "");
 }
 
+TEST_P(PartiesTest, GoOnSharingAfterSlotsWereOverwritten)
+{
+    PartySim sim(count());
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n / 4 % count()});
+    sim.run(20 * Second);
+    for (uint32_t n = 0; n < count(); ++n) {
+        auto &words = reinterpret_cast<ledger::Word(&)[sizeof(ledger::Slot) / 8]>(sim.segmentOf(0).slots[n]);
+        for (auto &word : words)
+            word = n % 2 ? 0 : UINT64_MAX;
+    }
+    sim.run(Second);
+    EXPECT_EQ(sim.scheduler(0).window().outstanding, sim.places()) << "W is of all";
+    ExpectShares(sim.measure(200 * Second), {4, 2, 1}, 0.02);
+}
+
+TEST_P(PartiesTest, ReadTheInterfaceOftenAtTheFirstAlone)
+{
+    PartySim sim(count());
+    sim.everywhere({4, 4, 4});
+    sim.run(20 * Second);
+    const auto before = sim.reads();
+    sim.run(20 * Second);
+    EXPECT_LT((sim.reads() - before) / 20, 12 + 2 * static_cast<int>(count())) << "a second";
+}
+
 } // namespace
 } // namespace msfrs::test

@@ -138,6 +138,7 @@ public:
         return sum;
     }
     std::string logged() const { return host_.logged(0); }
+    int reads() const { return machines_.front().down.reads; } ///< of the first machine's interface, by all its parties
 
     RequestConfig config;
     PathSample sees;            ///< what every connection does

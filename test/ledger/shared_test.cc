@@ -27,7 +27,7 @@ protected:
     {
         parties.resize(std::max<size_t>(parties.size(), n + 1));
         const auto log = [this](int, const std::string &text) { logged += text + "\n"; };
-        parties[n] = std::make_unique<SharedLedger>(*segment, PartyParams{Kind::Worker, n, 0}, log, now);
+        parties[n] = std::make_unique<SharedLedger>(*segment, PartyParams{Kind::Worker, n, 7}, log, now);
         return *parties[n];
     }
     /// Two parties with one user of that weight each, and the window told.
@@ -90,6 +90,7 @@ protected:
     std::unique_ptr<Segment> segment = std::make_unique<Segment>();
     std::vector<std::unique_ptr<SharedLedger>> parties;
     std::vector<Known> users;
+    std::vector<std::unique_ptr<OwnSlot>> taken;
     const SharedLedger *silent = nullptr;
     std::string logged;
     msfrs_time now = 1000 * Second;
@@ -334,7 +335,7 @@ TEST_F(SharedTest, ARestartedPartyBeginsWithWhatTheOthersHave)
     EXPECT_EQ(parties[0]->follow()->limit, 33);
 }
 
-TEST_F(SharedTest, WhoHasLostItsSlotWritesNoMore)
+TEST_F(SharedTest, WhoHasLostItsSlotWritesNoMoreThereAndTakesAnother)
 {
     two(1, 1);
     const auto old = std::move(parties[0]);
@@ -342,10 +343,69 @@ TEST_F(SharedTest, WhoHasLostItsSlotWritesNoMore)
     old->say({9, 9, 9, 9, Quantum}, now);
     old->served(0, "gold", 77);
     old->exchange(users[0].number, 55, 0, 1);
-    EXPECT_FALSE(old->settle(now));
+    EXPECT_TRUE(old->settle(now));
+    old->say({9, 9, 9, 9, Quantum}, now);
     EXPECT_EQ(slot(0).places, 0u);
     EXPECT_EQ(slot(0).classes[0].served, 0u);
-    EXPECT_NE(logged.find("another process has taken slot 0"), std::string::npos);
+    EXPECT_EQ(slot(Columns - 1).places, 9u);
+    EXPECT_EQ(logged, "another process has written slot 0 of the shared ledger; this one goes on in slot 13\n");
+}
+
+TEST_F(SharedTest, WhoseSlotWasOverwrittenTakesItAgain)
+{
+    two(1, 1);
+    say(0, 3, 2, 5000);
+    for (int time = 0; time < 2; ++time) {
+        auto &words = reinterpret_cast<Word(&)[sizeof(Slot) / 8]>(slot(0));
+        for (auto &word : words)
+            word = time == 0 ? UINT64_MAX : 0;
+        users[0].bytes += 500;
+        settle();
+        say(0, 3, 2, 5000);
+        EXPECT_EQ(parties[1]->look(now).places, 3u);
+        users[0].bytes += 1000;
+        users[1].bytes += 100;
+        settle();
+        settle();
+        const auto known = FindUser(*segment, UserKey("gold", "a"));
+        EXPECT_EQ(segment->users[known].active.load(), 1u);
+        EXPECT_EQ(Real(slot(0).demand.load()), 1);
+        EXPECT_EQ(slot(0).config, 7u);
+    }
+    EXPECT_EQ(logged, "another process has written slot 0 of the shared ledger; this one goes on in slot 0\n")
+        << "once a minute";
+    EXPECT_EQ(users[0].elsewhere, 0);
+}
+
+TEST_F(SharedTest, WhoFindsNoOtherSlotGoesOnAndTakesOneThatIsFree)
+{
+    two(1, 1);
+    const auto old = std::move(parties[0]);
+    join(0);
+    for (uint32_t n = FirstShared; n < Slots; ++n)
+        taken.push_back(std::make_unique<OwnSlot>(*segment, n, Kind::Gateway, now));
+    EXPECT_FALSE(old->settle(now));
+    taken.pop_back();
+    EXPECT_TRUE(old->settle(now));
+    EXPECT_EQ(slot(Slots - 1).life.load() & 0xff, static_cast<uint64_t>(Kind::Worker));
+}
+
+TEST_F(SharedTest, TheFirstWorkerOfAMachineReadsItsInterface)
+{
+    two(1, 1);
+    for (const auto &p : parties)
+        p->measured({5, Rate, 0}, {0, 0, true});
+    for (const auto &p : parties)
+        EXPECT_TRUE(p->settle(now));
+    EXPECT_TRUE(parties[0]->measures());
+    EXPECT_FALSE(parties[1]->measures());
+    parties[0]->measured({5, Rate, 0}, {0, 0, false});
+    EXPECT_TRUE(parties[1]->settle(now));
+    EXPECT_TRUE(parties[1]->measures()) << "the first has no counter";
+    parties[0]->measured({5, Rate, 0}, {0, 0, true});
+    now += DeadAfter + Ledger::Every;
+    EXPECT_TRUE(parties[1]->settle(now));
+    EXPECT_TRUE(parties[1]->measures()) << "the first is dead";
 }
 
 TEST_F(SharedTest, NonsenseOfAnotherIsLeftOutAndSaidOnce)

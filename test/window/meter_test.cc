@@ -173,6 +173,24 @@ TEST_F(MeterTest, PacketsBringWhatTheCounterLeavesOut)
     EXPECT_EQ(more(), 22);
 }
 
+TEST_F(MeterTest, TheLatestIsNotReadAgainWhileTheInterfaceAnswers)
+{
+    FakeInterface eth("eth9");
+    make(FakeInterface::Open("eth9"));
+    eth.bytes = 100;
+    EXPECT_EQ(more(), 100);
+    const int reads = eth.reads;
+    eth.bytes = 300;
+    meter->payload(80);
+    EXPECT_EQ(meter->latest(), 100);
+    EXPECT_EQ(meter->own(), 100) << "what responses brought is known at any time";
+    EXPECT_EQ(eth.reads, reads);
+    eth.bytes.reset();
+    EXPECT_EQ(more(), 100) << "payload, now that the interface is gone";
+    meter->payload(80);
+    EXPECT_EQ(meter->latest(), 300) << "without an interface it costs nothing to know";
+}
+
 TEST_F(MeterTest, CountsBeyond32Bits)
 {
     FakeInterface eth("eth9");
@@ -184,9 +202,9 @@ TEST_F(MeterTest, CountsBeyond32Bits)
 
 TEST(SysfsCounter, ReadsTheLoopbackAndMissesWhatIsNotThere)
 {
-    EXPECT_TRUE(OpenSysfsCounter("lo")->read());
-    EXPECT_FALSE(OpenSysfsCounter("msfrs-not-there")->read());
-    EXPECT_FALSE(OpenSysfsCounter("")->read());
+    EXPECT_TRUE(OpenSysfsCounter("lo", true)->read());
+    EXPECT_FALSE(OpenSysfsCounter("msfrs-not-there", false)->read());
+    EXPECT_FALSE(OpenSysfsCounter("", false)->read());
 }
 
 } // namespace
