@@ -88,6 +88,20 @@ def test_an_older_squid_names_those_with_most_bytes(page, manager):
     page.wait_for(lambda data: [user['user'] for user in data['users']] == ['only'], 'the top users')
 
 
+#: gold's quota, of which two users have had all.
+QUOTA = 'bytes: 1048576, period: day, over: "bronze", ends_in: 12000, users: 3, users_over: 2, passed: 2'
+
+
+def test_who_has_had_a_quota(page, manager):
+    assert page.json('/data.json')['quotas'] == []
+    manager.quotas = {'gold': (QUOTA, [('10.0.0.2', 3_000_000), ('10.0.0.1', 1000)])}
+    (quota,) = page.wait_for(lambda data: data['quotas'], 'a quota')['quotas']
+    assert (quota['class'], quota['over'], quota['users_over'], quota['ends_in']) == ('gold', 'bronze', 2, 12000)
+    assert quota['most'] == [{'user': '10.0.0.2', 'bytes': 3e6}, {'user': '10.0.0.1', 'bytes': 1000}]
+    assert ('This user has had 2.9 MB, and a user of class gold may have 1.0 MB in a day: it goes on in class bronze '
+            'for another 3 h 20 min.') in page.json('/user.json?name=10.0.0.2')['why']
+
+
 def test_what_squid_says_stays_text(page, manager):
     manager.names = ['gold', '</script><b>']
     manager.users = [(HOSTILE, 'gold', 5)]
@@ -251,6 +265,7 @@ def full(gateway, directory, manager):
     manager.users = [(f'10.20.{n % 3}.{n}', manager.names[n % 3], 1000 * (40 - n)) for n in range(40)]
     manager.held += [('10.20.0.3', 'gold', f'cdn{n}.with.a.long.name.example', 2.0 - n / 10, 'response')
                      for n in range(5)]
+    manager.quotas = {'gold': (QUOTA, [('10.20.0.3', 3 << 20), ('10.20.0.6', 1 << 19)])}
     made = Page(gateway, directory)
     def wave(n, length):
         return 1 + math.sin(n / length)
@@ -280,6 +295,7 @@ def test_a_browser(full, browser, directory, name, width, dark):
     picture(browser, directory, name)
     assert browser.evaluate('document.documentElement.scrollWidth') <= width, 'nothing to be scrolled sideways'
     assert browser.evaluate('document.querySelectorAll("#users tbody tr").length') == 40
+    assert browser.evaluate('byId("quota-section").innerText.includes("10.20.0.3")'), 'shown, and not hidden'
     light, ink = (browser.evaluate(f'getComputedStyle(document.body).{what}') for what in ('backgroundColor', 'color'))
     brightness = [sum(int(part) for part in colour.strip('rgb()').split(',')) for colour in (light, ink)]
     assert (brightness[0] < brightness[1]) == dark
