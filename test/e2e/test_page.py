@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import socket
 import subprocess
 import time
 from urllib.parse import quote
@@ -14,6 +15,7 @@ import pytest
 import browser as browsers
 from background import PATIENCE, wait_until
 from fieldtrial.site.netns import temporary_directory
+from fieldtrial.site.world import FORWARD_PORT
 from page_service import CHART, PORT, PROGRAM, Manager, Page
 
 STEP, SLOTS = 5, 720        #: of the history: seconds, and how many
@@ -378,3 +380,26 @@ def test_with_squid(slow_link):
         assert [fetch for fetch in load.stop() if not fetch.good] == []
         squid.rest()
         page.wait_for(lambda data: data['held'] == [], 'nobody who waits')
+
+
+def test_its_end_harms_no_traffic(slow_link):
+    """Killed in the middle of what it asks; and one who asks the same, and never takes the answer."""
+    squid = slow_link.gateway.start()
+    load = slow_link.users.load(slow_link.world.users, inflight=3, size=30_000)
+    where = slow_link.world.gateway
+    deaf = [where.socket(socket.AF_INET, socket.SOCK_STREAM, peer=('127.0.0.1', FORWARD_PORT), timeout=PATIENCE)
+            for _ in range(20)]
+    for client in deaf:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        client.sendall(b'GET /squid-internal-mgr/msfrs HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    page = Page(where, slow_link.gateway.directory)
+    for _ in range(5):
+        with page:
+            page.wait_for(lambda data: data['held'], 'who waits')
+            page.kill()
+    before = sum(load.bytes().values())
+    squid.wait_until(lambda: sum(load.bytes().values()) > before + 100_000, 'traffic goes on')
+    for client in deaf:
+        client.close()
+    assert [fetch for fetch in load.stop() if not fetch.good] == []
+    squid.rest()
