@@ -2,7 +2,7 @@
 """access.log: lines by the logformat of squid.conf, and a search backward from the end, bounded in time."""
 import os
 import re
-from dataclasses import dataclass
+from collections import namedtuple
 
 from .errors import CtlError
 
@@ -16,15 +16,15 @@ CODE = re.compile(r'''%(?:%|(?P<quoting>["'\[#/]?)[-0]?(?P<width>\d*)(?:\.\d+)?(
                   r'(?P<code>(?:[a-z_]+::)?[<>]?[A-Za-z_]+))')
 #: Codes that tell something of a wait; the log with most of them is read.
 TELLING = {'msfrs::class', 'msfrs::wait', 'msfrs::user', 'tr', 'ssl::>sni', 'master_xaction'}
+#: Bytes that a URL has as they are.
+PLAIN = frozenset(b'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/')
 #: Ends of the names of the file and of the one that it was rotated to.
 OLDER = ('', '.0', '.1')
 
 
-@dataclass(frozen=True)
-class Log:
+class Log(namedtuple('Log', 'path format')):
     """An access_log of squid.conf: its file and how its lines are read."""
-    path: str
-    format: str
+    __slots__ = ()
 
     @property
     def explains(self):
@@ -81,30 +81,13 @@ class Reader:
         return Record.of(found)
 
 
-@dataclass(frozen=True)
-class Record:
-    """A transaction as access.log has it."""
-    ended: float | None         #: seconds since 1970
-    took: float | None
-    client: str | None
-    user: str | None            #: as msfrs counts
-    login: str | None
-    method: str | None
-    url: str | None
-    host: str | None            #: the server's name, from SNI where there is one
-    status: str | None
-    result: str | None          #: TCP_MISS and its like
-    bytes: int | None           #: that users were charged; else what was sent to the client
-    cls: str | None             #: None: was not scheduled
-    wait: float | None          #: before it went out; None: it never did
-    total_wait: float | None
-    exchanges: int | None
-    exchange_wait: float | None
-    quanta: int | None
-    window: float | None
-    window_limit: float | None
-    refusal: str | None
-    id: str | None
+class Record(namedtuple('Record', 'ended took client user login method url host status result bytes cls wait '
+                        'total_wait exchanges exchange_wait quanta window window_limit refusal over_quota id')):
+    """A transaction as access.log has it. ended: seconds since 1970; user: as msfrs counts; host: the server's name,
+    from SNI where there is one; result: TCP_MISS and its like; bytes: that users were charged, else what was sent to
+    the client; cls: None if it was not scheduled; wait: before it went out, None if it never did; over_quota: the class
+    whose quota its user had had."""
+    __slots__ = ()
 
     @classmethod
     def of(cls, found):
@@ -123,7 +106,7 @@ class Record:
                    _whole(found.get('msfrs::exchanges')), _ms(found.get('msfrs::exchange_wait')),
                    _whole(found.get('msfrs::quanta')), _number(found.get('msfrs::window')),
                    _number(found.get('msfrs::window_limit')), found.get('msfrs::refusal'),
-                   found.get('master_xaction'))
+                   found.get('msfrs::over_quota'), found.get('master_xaction'))
 
     @property
     def began(self):
@@ -184,21 +167,19 @@ def blocks(path, end=None, size=BLOCK):
             yield start, data
 
 
-@dataclass
 class Found:
-    """What a search had: records with the offsets of their lines and the files they are in, newest first."""
-    hits: list
-    reached: float | None = None    #: the time of the oldest line that was looked at
-    whole: bool = True              #: everything since `since` was looked at
-    file: str | None = None
+    """What a search had. hits: records, the files they are in and the offsets of their lines there, newest first;
+    reached: the time of the oldest line that was looked at, or None; whole: everything since `since` was."""
+
+    def __init__(self):
+        self.hits, self.reached, self.whole = [], None, True
 
 
 def search(log, name, since, most, clock, until):
     """The newest `most` records about a name that ended after `since`, from the file and the one it was rotated to;
     stops when clock() is past `until`. Raises OSError if the log cannot be read."""
-    from urllib.parse import quote      # here, as it takes as long to import as a hundred thousand lines to search
-    reader, found = Reader(log.format), Found([])
-    needles = {needle.encode() for needle in (name, name.lower(), quote(name))}
+    reader, found = Reader(log.format), Found()
+    needles = {needle.encode() for needle in (name, name.lower(), quoted(name))}
     for suffix in OLDER:
         path = log.path + suffix
         if suffix and not os.path.exists(path):
@@ -221,6 +202,11 @@ def search(log, name, since, most, clock, until):
                 found.whole = False
                 return found
     return found
+
+
+def quoted(name):
+    """As a URL has it. (urllib takes as long to import as a hundred thousand lines to search.)"""
+    return ''.join(chr(byte) if byte in PLAIN else f'%{byte:02X}' for byte in name.encode(errors='surrogateescape'))
 
 
 def _lines_with(data, needles):

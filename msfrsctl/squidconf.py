@@ -3,21 +3,16 @@
 import fnmatch
 import glob
 import os
-from dataclasses import dataclass
+from collections import namedtuple
 
 from .errors import WRONG, CtlError
 
 DEEPEST = 16        #: as in Squid
 
 
-@dataclass(frozen=True)
-class Line:
-    """A directive. text: all of it, without comments; words: what follows the name."""
-    file: str
-    number: int
-    name: str
-    words: tuple[str, ...]
-    text: str
+class Line(namedtuple('Line', 'file number name words text')):
+    """A directive. text: all of it, without comments; words: a tuple of what follows the name."""
+    __slots__ = ()
 
     @property
     def where(self):

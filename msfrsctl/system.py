@@ -7,10 +7,9 @@ import os
 import pwd
 import select
 import socket
-import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections import namedtuple
 
 from .errors import WRONG, CtlError
 
@@ -22,23 +21,17 @@ AS_IT_IS = {'encoding': 'utf-8', 'errors': 'surrogateescape', 'newline': ''}
 MISSING = 127
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(namedtuple('Done', 'code out err', defaults=('', ''))):
     """What a command left: exit code, stdout, stderr."""
-    code: int
-    out: str = ''
-    err: str = ''
+    __slots__ = ()
 
     def __bool__(self):
         return self.code == 0
 
 
-@dataclass(frozen=True)
-class Stat:
+class Stat(namedtuple('Stat', 'mode uid gid')):
     """Of a file."""
-    mode: int
-    uid: int
-    gid: int
+    __slots__ = ()
 
     def allows(self, who, bit):
         """Whether a user may read (4) or write (2); who: (uid, set of gids)."""
@@ -67,6 +60,7 @@ class System:
 
     def run(self, *argv, timeout=30, input=None):
         """Runs a program, with C's messages and the system's directories in its path."""
+        import subprocess       # here, as `why` runs nothing
         environment = {**os.environ, 'LC_ALL': 'C',
                        'PATH': f'{os.environ.get("PATH", "/usr/bin:/bin")}:/usr/sbin:/sbin'}
         try:

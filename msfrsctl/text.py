@@ -68,3 +68,8 @@ def duration(value):
 def count(number, noun):
     """`1 request`, `2 requests`."""
     return f'{number} {noun}' + ('' if number == 1 else 'es' if noun.endswith('s') else 's')
+
+
+def quota(row):
+    """`1.0 GB a day`, of a quota as mgr:msfrs has it."""
+    return f'{amount(row["bytes"])} a {safe(row["period"])}'

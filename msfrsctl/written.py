@@ -5,7 +5,7 @@ from .own import HEAD
 PORTS = {'redirect': ('intercept', 3129, 3130), 'tproxy': ('tproxy', 3131, 3132)}
 LOG_FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::user '
               '%msfrs::wait %msfrs::total_wait %msfrs::exchanges %msfrs::exchange_wait %msfrs::bytes %msfrs::quanta '
-              '%msfrs::window/%msfrs::window_limit %msfrs::refusal %master_xaction')
+              '%msfrs::window/%msfrs::window_limit %msfrs::refusal %msfrs::over_quota %master_xaction')
 BY = '# Written by msfrsctl setup; msfrsctl setup --undo puts back what was here before.\n'
 #: A whole squid.conf, where there is none.
 WHOLE = BY + 'include {own}\nhttp_access deny all\ncoredump_dir none\nvisible_hostname gateway\n'

@@ -27,7 +27,7 @@ def _worker(report):
     if not report['scheduling']:
         return [f'holding    {text.safe(report.get("holding", "no"), 200)}']
     return [f'holding    {text.safe(report["holding"], 200)}', f'link       {link(report)}',
-            f'window     {window(report)}', '', *classes(report), *_refusals(report)]
+            f'window     {window(report)}', '', *classes(report), *_refusals(report), *_quotas(report)]
 
 
 def link(report):
@@ -73,3 +73,9 @@ def _refusals(report):
         if said:
             lines.append(f'refused    {text.safe(row["name"])}: {", ".join(said)}')
     return lines
+
+
+def _quotas(report):
+    return [f'quota      {text.safe(row["name"])}: {text.quota(said)} for each user; {said["users_over"]} of '
+            f'{text.count(said["users"], "user")} had it and go on in {text.safe(said["over"])} for another '
+            f'{text.duration(said["ends_in"])}' for row in report['classes'] if (said := row.get('quota'))]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl why: what holds a user, a host or a request now, and what held it during the last day."""
-import dataclasses
 import time
 
 from .. import accesslog, text
@@ -41,7 +40,7 @@ def live(options, site):
     name, lower = options.name, options.name.lower()
     reports = [report for report in site.manager.reports() if report['scheduling']]
     answer = {'scheduling': bool(reports), 'holding': [report['holding'] for report in reports], 'requests': [],
-              'classes': [], 'users': []}
+              'classes': [], 'users': [], 'quotas': []}
     for report in reports:
         rows = {row['name']: row for row in report['classes']}
         for place, entry in enumerate(report['held'], 1):
@@ -56,6 +55,9 @@ def live(options, site):
                 'longer_of_user': sum(other['user'] == entry['user'] for other in ahead),
                 'window': report['window']['outstanding'], 'window_limit': report['window']['limit']})
         answer['users'] += [user for user in report['top_users'] if str(user['user']) == name]
+        answer['quotas'] += [{**row['quota'], 'class': row['name'], 'had': user['bytes']}
+                             for row in report['classes'] if row.get('quota')
+                             for user in row['quota_users'] if str(user['user']) == name]
         if not answer['classes']:
             answer['classes'] = [{key: row[key] for key in ('name', 'weight', 'in_flight', 'queued', 'paused',
                                                             'users', 'service')} for row in report['classes']]
@@ -76,7 +78,7 @@ def logged(options, site):
     except OSError as problem:
         raise CtlError(f'cannot read {log.path}: {problem.strerror}; run msfrsctl as root') from None
     return {'file': log.path, 'explains': log.explains, 'reached': found.reached, 'whole': found.whole,
-            'requests': [{**dataclasses.asdict(record), 'began': record.began} for record, _, _ in found.hits],
+            'requests': [{**record._asdict(), 'began': record.began} for record, _, _ in found.hits],
             'behind': behind, 'full': len(found.hits) == max(options.last, 1)}
 
 
@@ -105,9 +107,13 @@ def show(data):
 def _show_live(name, live_):
     if not live_['scheduling']:
         return ['now: msfrs is off, nothing is held']
+    quotas = [f'  {text.safe(name)} has had {text.amount(row["had"])} of the {text.quota(row)} of class '
+              f'{text.safe(row["class"])}'
+              + (f', and goes on in {text.safe(row["over"])} for another {text.duration(row["ends_in"])}'
+                 if row['had'] >= row['bytes'] else '') for row in live_['quotas']]
     if not live_['requests']:
         held = '; '.join(text.safe(said, 200) for said in live_['holding'])
-        return [f'now: nothing of {text.safe(name)} is held ({held})']
+        return [f'now: nothing of {text.safe(name)} is held ({held})', *quotas]
     first = live_['requests'][0]
     lines = [f'now: {text.count(len(live_["requests"]), "request")} of {text.safe(name)} held; '
              f'{first["window"]:g} of {first["window_limit"]:.2f} places of the window are taken, by '
@@ -124,7 +130,7 @@ def _show_live(name, live_):
     if turn:
         lines.append('  the class with the least service goes first: '
                      + ', '.join(f'{text.safe(row["name"])} ({row["queued"] + row["paused"]} wait)' for row in turn))
-    return lines
+    return lines + quotas
 
 
 def _show_log(name, log):
@@ -163,7 +169,10 @@ def _request(row, explains):
                f'{text.seconds(row["total_wait"] or 0)}'
     if row['wait'] is None:
         return f'{line}class {text.safe(row["cls"])}, never went out; waited {text.seconds(row["total_wait"] or 0)}'
-    line += f'class {text.safe(row["cls"])}, waited {text.seconds(row["wait"])}'
+    line += f'class {text.safe(row["cls"])}'
+    if row['over_quota']:
+        line += f' (the quota of {text.safe(row["over_quota"])} is used up)'
+    line += f', waited {text.seconds(row["wait"])}'
     if row['window'] is not None and row['window_limit'] is not None:
         line += f' (window {row["window"]:g} of {row["window_limit"]:.2f} when it went out)'
     pauses = (row['total_wait'] or 0) - row['wait'] - (row['exchange_wait'] or 0)

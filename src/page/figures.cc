@@ -47,6 +47,16 @@ void WriteHeld(Json &json, const HeldRow &h)
     json.key("waited").number(h.waited).key("what").string(h.what).end('}');
 }
 
+void WriteQuota(Json &json, const QuotaRow &q)
+{
+    json.object().key("class").string(q.cls).key("bytes").number(q.bytes).key("period").string(q.period);
+    json.key("over").string(q.over).key("ends_in").number(q.endsIn).key("users").number(q.users);
+    json.key("users_over").number(q.usersOver).key("most").array();
+    for (const auto &user : q.most)
+        json.object().key("user").string(user.name).key("bytes").number(user.bytes).end('}');
+    json.end(']').end('}');
+}
+
 void WriteTexts(Json &json, const std::vector<std::string> &texts)
 {
     json.array();
@@ -121,6 +131,9 @@ std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std:
     json.end(']').key("held").array();
     for (const auto &row : report.held)
         WriteHeld(json, row);
+    json.end(']').key("quotas").array();
+    for (const auto &quota : report.quotas)
+        WriteQuota(json, quota);
     json.end(']').key("beside").object().key("no_class").number(flow.noClass);
     json.key("lines").number(g.excessLines).key("refused_lines").number(g.excessRefused).end('}');
     return json.key("newest").raw(history_.newestJson()).end('}').take();

@@ -95,6 +95,8 @@ public:
         const bool top = in.rest()[0] != ' ';
         if (top && in.rest()[0] != '#')
             topLine(in);
+        else if (section_ == Section::Classes)
+            ofClass(in);
         else if (in.rest().substr(0, 5) == "  - {" && section_ != Section::Other)
             row(in);
         else if (in.rest().substr(0, 12) == "  changed: {")
@@ -109,12 +111,13 @@ public:
     }
 
 private:
-    enum class Section { Other, Held, Users };
+    enum class Section { Other, Classes, Held, Users };
 
     void topLine(Scanner &in)
     {
         const auto key = in.word("_");
-        section_ = key == "held"                      ? Section::Held
+        section_ = key == "held"                   ? Section::Held
+            : key == "classes"                     ? Section::Classes
             : key == "top_users" || key == "users" ? Section::Users
                                                    : Section::Other;
         if (key != "holding")
@@ -131,6 +134,31 @@ private:
         auto fields = ReadFields(in);
         report_.changed.push_back(std::move(Text(in, fields, "because")));
         limit(in, report_.changed.size());
+    }
+
+    /// Of a class: its name, and what there is of a quota.
+    void ofClass(Scanner &in)
+    {
+        const auto begins = [&](const std::string_view with) { return in.rest().substr(0, with.size()) == with; };
+        if (begins("  - name: \"")) {
+            in.until('"');
+            in.need('"');
+            class_ = Quoted(in);
+        } else if (begins("    quota: {")) {
+            in.until('{');
+            auto fields = ReadFields(in);
+            report_.quotas.push_back({class_, std::move(Text(in, fields, "over")),
+                                      std::move(Text(in, fields, "period")), Amount(in, fields, "bytes"),
+                                      Amount(in, fields, "ends_in"), Amount(in, fields, "users"),
+                                      Amount(in, fields, "users_over"), {}});
+            limit(in, report_.quotas.size());
+        } else if (begins("      - {") && !report_.quotas.empty()) {
+            in.until('{');
+            auto fields = ReadFields(in);
+            auto &most = report_.quotas.back().most;
+            most.push_back({std::move(Text(in, fields, "user")), Amount(in, fields, "bytes")});
+            limit(in, most.size());
+        }
     }
 
     void row(Scanner &in)
@@ -166,6 +194,7 @@ private:
 
     Section section_ = Section::Other;
     ManagerReport report_;
+    std::string class_; // that is being read
     std::unordered_map<std::string, size_t> users_; // by user and class, the row
 };
 

@@ -27,11 +27,26 @@ struct UserRow {
     double queued = 0, inFlight = 0;
 };
 
+/// A class's quota, and who had most of it.
+struct QuotaRow {
+    struct User {
+        std::string name;
+        double bytes = 0;             ///< in this period
+    };
+    std::string cls, over;            ///< the class, and the one in which those go on who have had all
+    std::string period;               ///< hour, day, week or month
+    double bytes = 0;                 ///< of each user in a period
+    double endsIn = 0;                ///< s, until the period ends
+    double users = 0, usersOver = 0;  ///< who had any; of these who had all
+    std::vector<User> most;           ///< the most first
+};
+
 struct ManagerReport {
     std::vector<std::string> holding; ///< of each worker: whether requests are held, and why
     std::vector<std::string> changed; ///< of each worker whose W+ has changed: why it did last
     std::vector<HeldRow> held;        ///< the longest first
     std::vector<UserRow> users;       ///< a user of several workers is one
+    std::vector<QuotaRow> quotas;     ///< of the classes that have one
 };
 
 /// Reads mgr:msfrs or mgr:msfrs-users. Lines that it does not know are passed over, so that Squid may be newer.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "page/why.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -74,6 +75,44 @@ void SayShare(const Situation &now, const User &user, const bool waits, std::vec
         said.push_back("It has its share: it waits because the others have theirs.");
 }
 
+std::string Size(double bytes)
+{
+    constexpr const char *Units[] = {"B", "KB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    for (; bytes >= 1023.5 && unit + 1 < std::size(Units); ++unit)
+        bytes /= 1024;
+    char text[32];
+    std::snprintf(text, sizeof(text), bytes < 9.95 && unit ? "%.1f %s" : "%.0f %s", bytes, Units[unit]);
+    return text;
+}
+
+std::string Duration(const double seconds)
+{
+    const auto minutes = static_cast<size_t>(seconds / 60), hours = minutes / 60;
+    return hours >= 48 ? Counted(hours / 24, "day", "days")
+        : hours        ? std::to_string(hours) + " h " + std::to_string(minutes % 60) + " min"
+                       : std::to_string(minutes) + " min";
+}
+
+/// Whether the user goes on in another class, since a quota is used up. The manager names only those who had most: for
+/// another one it is said for what the class is there.
+void SayQuotas(const Situation &now, const std::string &user, std::vector<std::string> &said)
+{
+    const auto rows = now.users.find(user);
+    for (const auto &quota : now.report.quotas) {
+        const auto had = std::find_if(quota.most.begin(), quota.most.end(),
+                                      [&](const QuotaRow::User &u) { return u.name == user; });
+        if (had != quota.most.end() && had->bytes >= quota.bytes)
+            said.push_back("This user has had " + Size(had->bytes) + ", and a user of class " + quota.cls +
+                           " may have " + Size(quota.bytes) + " in a " + quota.period + ": it goes on in class " +
+                           quota.over + " for another " + Duration(quota.endsIn) + ".");
+        else if (had == quota.most.end() && quota.usersOver > static_cast<double>(quota.most.size()) &&
+                 std::any_of(rows.begin(), rows.end(), [&](const User *const u) { return u->row.cls == quota.over; }))
+            said.push_back("In class " + quota.over + " go on those who have had the " + Size(quota.bytes) +
+                           " that a user of class " + quota.cls + " may have in a " + quota.period + ".");
+    }
+}
+
 void SayLink(const GatewayState &gateway, const bool waits, std::vector<std::string> &said)
 {
     const bool full = gateway.utilisation >= Full;
@@ -129,6 +168,7 @@ std::vector<std::string> WhySlow(const Situation &now, const std::string &user)
         SayShare(now, *row, waits, said);
         SayRefusals(now, row->row.cls, said);
     }
+    SayQuotas(now, user, said);
     SayLink(now.gateway, waits, said);
     return said;
 }

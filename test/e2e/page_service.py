@@ -45,12 +45,13 @@ def rows(users):
 
 
 class Manager:
-    """A cache manager on a host. `users`, `held`: what it says of them; `status`: what it answers with instead, or
-    None."""
+    """A cache manager on a host. `users`, `held`: what it says of them; `quotas`: of each class that has one, what is
+    between its braces, and the (user, bytes) who had most; `status`: what it answers with instead, or None."""
 
     def __init__(self, host, port=3128):
         self.users = [('10.0.0.1', 'gold', 1000), ('10.0.0.2', 'bronze', 500)]
         self.held = [('10.0.0.2', 'bronze', 'slow.example', 3.5, 'request')]
+        self.quotas = {}
         self.status = None
         self.polls = 0
         self.names = list(WEIGHTS)
@@ -81,10 +82,13 @@ class Manager:
             return metrics(self.polls, figures)
         if action == 'msfrs-users':
             return 'users:\n' + rows((user, cls, count * self.polls) for user, cls, count in self.users)
+        classes = ''.join(f'  - name: {json.dumps(name)}\n    quota: {{{said}}}\n    quota_users:\n' + ''.join(
+            f'      - {{user: {json.dumps(user)}, bytes: {count}}}\n' for user, count in most)
+            for name, (said, most) in self.quotas.items())
         held = ''.join(f'  - {{user: {json.dumps(user, ensure_ascii=False)}, class: "{cls}", host: {json.dumps(host)}, '
                        f'waited: {waited}, what: {what}}}\n' for user, cls, host, waited, what in self.held)
         return ('scheduling: true\nholding: yes, because 9 wait and the window is full (W is 4 of W+ 4.00)\nwindow:\n'
-                f'  changed: {{ago: 2.0, because: "the link is full"}}\nheld:\n{held}top_users:\n'
+                f'  changed: {{ago: 2.0, because: "the link is full"}}\nclasses:\n{classes}held:\n{held}top_users:\n'
                 + rows(self.users[:10]))
 
     def answer(self, request):

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import socket
 import subprocess
 import time
 from urllib.parse import quote
@@ -14,6 +15,7 @@ import pytest
 import browser as browsers
 from background import PATIENCE, wait_until
 from fieldtrial.site.netns import temporary_directory
+from fieldtrial.site.world import FORWARD_PORT
 from page_service import CHART, PORT, PROGRAM, Manager, Page
 
 STEP, SLOTS = 5, 720        #: of the history: seconds, and how many
@@ -86,6 +88,20 @@ def test_an_older_squid_names_those_with_most_bytes(page, manager):
     manager.answer = without_users
     manager.users = [('only', 'gold', 1)]
     page.wait_for(lambda data: [user['user'] for user in data['users']] == ['only'], 'the top users')
+
+
+#: gold's quota, of which two users have had all.
+QUOTA = 'bytes: 1048576, period: day, over: "bronze", ends_in: 12000, users: 3, users_over: 2, passed: 2'
+
+
+def test_who_has_had_a_quota(page, manager):
+    assert page.json('/data.json')['quotas'] == []
+    manager.quotas = {'gold': (QUOTA, [('10.0.0.2', 3_000_000), ('10.0.0.1', 1000)])}
+    (quota,) = page.wait_for(lambda data: data['quotas'], 'a quota')['quotas']
+    assert (quota['class'], quota['over'], quota['users_over'], quota['ends_in']) == ('gold', 'bronze', 2, 12000)
+    assert quota['most'] == [{'user': '10.0.0.2', 'bytes': 3e6}, {'user': '10.0.0.1', 'bytes': 1000}]
+    assert ('This user has had 2.9 MB, and a user of class gold may have 1.0 MB in a day: it goes on in class bronze '
+            'for another 3 h 20 min.') in page.json('/user.json?name=10.0.0.2')['why']
 
 
 def test_what_squid_says_stays_text(page, manager):
@@ -251,6 +267,7 @@ def full(gateway, directory, manager):
     manager.users = [(f'10.20.{n % 3}.{n}', manager.names[n % 3], 1000 * (40 - n)) for n in range(40)]
     manager.held += [('10.20.0.3', 'gold', f'cdn{n}.with.a.long.name.example', 2.0 - n / 10, 'response')
                      for n in range(5)]
+    manager.quotas = {'gold': (QUOTA, [('10.20.0.3', 3 << 20), ('10.20.0.6', 1 << 19)])}
     made = Page(gateway, directory)
     def wave(n, length):
         return 1 + math.sin(n / length)
@@ -280,6 +297,7 @@ def test_a_browser(full, browser, directory, name, width, dark):
     picture(browser, directory, name)
     assert browser.evaluate('document.documentElement.scrollWidth') <= width, 'nothing to be scrolled sideways'
     assert browser.evaluate('document.querySelectorAll("#users tbody tr").length') == 40
+    assert browser.evaluate('byId("quota-section").innerText.includes("10.20.0.3")'), 'shown, and not hidden'
     light, ink = (browser.evaluate(f'getComputedStyle(document.body).{what}') for what in ('backgroundColor', 'color'))
     brightness = [sum(int(part) for part in colour.strip('rgb()').split(',')) for colour in (light, ink)]
     assert (brightness[0] < brightness[1]) == dark
@@ -362,3 +380,26 @@ def test_with_squid(slow_link):
         assert [fetch for fetch in load.stop() if not fetch.good] == []
         squid.rest()
         page.wait_for(lambda data: data['held'] == [], 'nobody who waits')
+
+
+def test_its_end_harms_no_traffic(slow_link):
+    """Killed in the middle of what it asks; and one who asks the same, and never takes the answer."""
+    squid = slow_link.gateway.start()
+    load = slow_link.users.load(slow_link.world.users, inflight=3, size=30_000)
+    where = slow_link.world.gateway
+    deaf = [where.socket(socket.AF_INET, socket.SOCK_STREAM, peer=('127.0.0.1', FORWARD_PORT), timeout=PATIENCE)
+            for _ in range(20)]
+    for client in deaf:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        client.sendall(b'GET /squid-internal-mgr/msfrs HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    page = Page(where, slow_link.gateway.directory)
+    for _ in range(5):
+        with page:
+            page.wait_for(lambda data: data['held'], 'who waits')
+            page.kill()
+    before = sum(load.bytes().values())
+    squid.wait_until(lambda: sum(load.bytes().values()) > before + 100_000, 'traffic goes on')
+    for client in deaf:
+        client.close()
+    assert [fetch for fetch in load.stop() if not fetch.good] == []
+    squid.rest()

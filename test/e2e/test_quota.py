@@ -6,6 +6,8 @@ import pytest
 
 from fieldtrial.site.world import WAN
 from gateway import SOON
+from page_service import Page
+from test_ctl import Ctl
 from test_excess import Reporter
 from test_reports import samples, scrape
 from test_shares import assert_shares, measure
@@ -203,3 +205,19 @@ def test_what_comes_beside_squid_counts(link):
     reporter.tell(f'{link.gold.v4} 5000\n')
     assert gateway.classes()['bulk']['excess'] == 5000
     assert party(link, size=10) == ('bulk', 'gold')
+
+
+def test_it_is_seen(link):
+    """On the page, by msfrsctl and in access.log."""
+    gateway, user = link.start(), link.gold.v4
+    assert party(link, size=1_200_000) == ('bulk', 'gold')
+    with Page(link.world.gateway, gateway.directory) as page:
+        (shown,) = page.wait_for(lambda data: data['quotas'], 'the quota')['quotas']
+        assert (shown['class'], shown['over'], shown['users_over']) == ('gold', 'bulk', 1)
+        assert shown['most'][0]['user'] == user
+        assert [said for said in page.json(f'/user.json?name={user}')['why'] if 'it goes on in class bulk' in said]
+    ctl = Ctl(link)
+    assert 'gold: 1.0 MB a day for each user; 1 of 1 user had it and go on in bulk' in ctl('status')
+    said = ctl('why', user)
+    assert 'of the 1.0 MB a day of class gold, and goes on in bulk' in said
+    assert 'class bulk (the quota of gold is used up), waited' in said

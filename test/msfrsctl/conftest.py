@@ -16,10 +16,16 @@ from msfrsctl.system import Done, MISSING, Stat, System  # noqa: E402
 
 #: What mgr:msfrs said while gold's first user was served and two others waited behind it.
 BUSY = (HERE / 'busy.yaml').read_text()
+#: Of bronze's quota, which goes on in a class that is named nastily.
+QUOTA = r'''    quota: {bytes: 5368709120, period: day, over: "bulk\e", ends_in: 12000, users: 3, users_over: 1, passed: 1}
+    quota_users:
+      - {user: "10.20.1.7", bytes: 6442450944}
+      - {user: "198.18.16.1", bytes: 1048576}
+'''
 OFF = 'scheduling: false\nholding: no, because msfrs is off\n'
 #: As in the example squid.conf, with the user.
 FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::wait '
-          '%msfrs::total_wait %msfrs::quanta %msfrs::window/%msfrs::window_limit %msfrs::refusal')
+          '%msfrs::total_wait %msfrs::quanta %msfrs::window/%msfrs::window_limit %msfrs::refusal %msfrs::over_quota')
 NOW = 1_800_000_000.0
 
 

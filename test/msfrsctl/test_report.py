@@ -10,9 +10,9 @@ from conftest import BUSY, NOW
 from msfrsctl.anonymise import Anonymiser
 
 LINE = (f'{NOW - 5:.3f}    120 10.20.1.7 TCP_MISS/200 5123 GET http://www.secret-school.example/a/private?q=me - alice '
-        f'HIER_DIRECT/192.0.2.77 bronze 12 14 3 12/11.62 -\n'
+        f'HIER_DIRECT/192.0.2.77 bronze 12 14 3 12/11.62 - -\n'
         f'{NOW - 4:.3f}    120 10.20.1.8 TCP_TUNNEL/200 99 CONNECT mail.secret-school.example:443 '
-        f'mail.secret-school.example bob HIER_DIRECT/mail.secret-school.example bronze 12 14 3 12/11.62 -\n')
+        f'mail.secret-school.example bob HIER_DIRECT/mail.secret-school.example bronze 12 14 3 12/11.62 - -\n')
 SECRETS = ('secret-school', '10.20.1', '192.0.2.77', '198.18.16.1', 'alice', 'bob', 'private', 'hunter2', 'gateway7',
            '00:16:3e:aa:bb:cc', '2001:db8:77', 'root@', '/home/carol')
 
@@ -59,7 +59,7 @@ def test_what_matters_is_kept(known):
     assert 'error_directory /home/.../errors' in files['squid.conf'] and 'cachemgr_passwd ...' in files['squid.conf']
     assert '19:02:25| WARNING: msfrs: 1 request refused, the latest of user user' in files['cache.log']
     first, second = files['access.log'].splitlines()
-    assert ' bronze 12 14 3 12/11.62 -' in first
+    assert ' bronze 12 14 3 12/11.62 - -' in first
     assert 'TCP_MISS/200 5123 GET http://n' in first and '/... - user' in first
     assert re.search(r'CONNECT (n\d+\.n\d+\.n\d+\.test):443 \1 user\d+ HIER_DIRECT/\1 ', second)
     for line in BUSY.splitlines():

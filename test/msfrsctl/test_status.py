@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl status, and how the cache manager is asked."""
 import pytest
-from conftest import BUSY, OFF
+from conftest import BUSY, OFF, QUOTA
 
 from msfrsctl import manager
 from msfrsctl.errors import CtlError
@@ -16,6 +16,13 @@ def test_says_why_requests_are_held(gateway):
                                                                                                'bronze')}
     assert rows['gold'][1:4] == ['4', '1', '1'] and rows['bronze'][1] == '(default)'
     assert 'refused    bronze: 1 per_user' in said
+
+
+def test_says_who_has_had_a_quota(gateway):
+    assert 'quota' not in gateway.run('status')[1]
+    gateway.machine.pages['msfrs'] = BUSY.replace('\n# who waits', f'\n{QUOTA}# who waits', 1)
+    assert ('quota      bronze: 5.0 GB a day for each user; 1 of 3 users had it and go on in bulk\\x1b for another '
+            '3 h 20 min') in gateway.run('status')[1]
 
 
 def test_json_is_the_report(gateway):

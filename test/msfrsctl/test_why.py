@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl why: the held list, access.log read backward, and what was in service meanwhile."""
+import subprocess
+import sys
+from urllib.parse import quote
+
 import pytest
-from conftest import BUSY, NOW, OFF
+from conftest import BUSY, NOW, OFF, QUOTA, ROOT
 
 from msfrsctl import accesslog
 from msfrsctl.squidconf import SquidConf
 
 LINE = '{end:.3f} {took:6d} {user} TCP_MISS/200 5000 GET http://{host}/x - - HIER_DIRECT/192.0.2.1 {cls} {wait} ' \
-       '{total} 3 12/11.62 -\n'
+       '{total} 3 12/11.62 - {over}\n'
 
 
-def line(ago, user='10.20.1.7', host='www.example.com', cls='bronze', wait=1204, took=3000, total=1400):
-    return LINE.format(end=NOW - ago, user=user, host=host, cls=cls, wait=wait, took=took, total=total)
+def line(ago, user='10.20.1.7', host='www.example.com', cls='bronze', wait=1204, took=3000, total=1400,
+         over='-'):
+    return LINE.format(end=NOW - ago, user=user, host=host, cls=cls, wait=wait, took=took, total=total, over=over)
 
 
 def test_who_is_held_now(gateway):
@@ -42,6 +47,34 @@ def test_what_held_it_lately(gateway):
     assert 'class bronze, waited 1.2 s (window 12 of 11.62 when it went out), paused 196 ms in all, 4.9 KB in 3 ' \
            'quanta, 3.0 s in all' in said
     assert [row['wait'] for row in gateway.data('why', '10.20.1.7')['log']['requests']] == [1.204, 0.01]
+
+
+def test_a_quota_that_is_used_up(gateway):
+    gateway.machine.pages['msfrs'] = BUSY.replace('\n# who waits', f'\n{QUOTA}# who waits', 1)
+    gateway.log.write_text(line(100, cls='bulk', over='bronze'))
+    said = gateway.run('why', '10.20.1.7')[1]
+    assert ('10.20.1.7 has had 6.0 GB of the 5.0 GB a day of class bronze, and goes on in bulk\\x1b for another 3 h 20 min'
+            in said)
+    assert 'class bulk (the quota of bronze is used up), waited 1.2 s' in said
+    assert gateway.run('why', '198.18.16.1')[1].endswith('has had 1.0 MB of the 5.0 GB a day of class bronze\n'
+                                                         'access.log: nothing of 198.18.16.1 in the last day\n')
+    (quota,) = gateway.data('why', '10.20.1.7')['live']['quotas']
+    assert (quota['class'], quota['had'], quota['bytes'], quota['ends_in']) == ('bronze', 6 << 30, 5 << 30, 12000)
+    assert gateway.data('why', '10.20.1.7')['log']['requests'][0]['over_quota'] == 'bronze'
+
+
+@pytest.mark.parametrize('name', ['10.20.1.7', 'Ä b/c?', 'a~_.-&=%', '\udcff'])
+def test_names_as_urls_have_them(name):
+    assert accesslog.quoted(name) == quote(name, errors='surrogateescape')
+
+
+def test_little_is_imported():
+    """Each of these takes as long as the search of a megabyte of access.log."""
+    done = subprocess.run([sys.executable, '-I', '-c', f'import sys; sys.path.insert(0, {str(ROOT)!r})\n'
+                           'from msfrsctl.cli import parser_of; parser_of(["why"]); print(*sys.modules)'],
+                          capture_output=True, text=True, check=True)
+    assert 'msfrsctl.accesslog' in done.stdout.split()
+    assert not {'dataclasses', 'inspect', 'subprocess', 'urllib.parse', 'typing'} & set(done.stdout.split())
 
 
 def test_nothing_is_known(gateway):

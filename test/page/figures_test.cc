@@ -55,6 +55,18 @@ TEST(Figures, AUser)
     EXPECT_TRUE(Has(f.userJson("b", ""), R"("held":[])"));
 }
 
+TEST(Figures, Quotas)
+{
+    Figures f;
+    f.takeMetrics(Metrics(1), 50, 5000);
+    EXPECT_TRUE(Has(f.dataJson(5000, 1, ""), R"("quotas":[])"));
+    f.takeReport("classes:\n  - name: \"gold\"\n    quota: {bytes: 5, period: day, over: \"<b>\", ends_in: 9, "
+                 "users: 1, users_over: 1, passed: 1}\n    quota_users:\n      - {user: \"a\", bytes: 7}\n");
+    EXPECT_TRUE(Has(f.dataJson(5000, 1, ""),
+                    R"("quotas":[{"class":"gold","bytes":5,"period":"day","over":"\u003cb\u003e","ends_in":9,)"
+                    R"("users":1,"users_over":1,"most":[{"user":"a","bytes":7}]}])"));
+}
+
 TEST(Figures, AWrongPageChangesNothing)
 {
     Figures f;

@@ -21,6 +21,12 @@ window:
 classes:
   - name: "gold"
     users: 1
+    quota: {bytes: 5000, period: day, over: "bulk \"b\"", ends_in: 7300, users: 3, users_over: 1, passed: 2}
+    quota_users:
+      - {user: "10.0.0.1", bytes: 6000}
+      - {user: "x\\ ", bytes: 70}
+  - name: "bulk \"b\""
+    quota: null
 # who waits for a turn now
 held:
   - {user: "10.0.0.1", class: "gold", host: "a.example", waited: 0.250, what: request}
@@ -41,6 +47,14 @@ TEST(ManagerReport, WhatReportWrites)
     EXPECT_EQ(report.held[0].what, "response");
     EXPECT_EQ(report.held[1].host, "a.example");
     EXPECT_EQ(report.held[1].waited, 0.25);
+    ASSERT_EQ(report.quotas.size(), 1u);
+    const auto &quota = report.quotas[0];
+    EXPECT_EQ(quota.cls + ", " + quota.over + ", " + quota.period, "gold, bulk \"b\", day");
+    EXPECT_EQ((std::vector{quota.bytes, quota.endsIn, quota.users, quota.usersOver}),
+              (std::vector<double>{5000, 7300, 3, 1}));
+    ASSERT_EQ(quota.most.size(), 2u);
+    EXPECT_EQ(quota.most[0].name, "10.0.0.1");
+    EXPECT_EQ(quota.most[1].bytes, 70);
     ASSERT_EQ(report.users.size(), 1u);
     EXPECT_EQ(report.users[0].bytes, 123456);
     EXPECT_EQ(report.users[0].inFlight, 2);
@@ -77,6 +91,7 @@ TEST_P(ManagerReportRefused, Row)
     const std::string row = GetParam();
     EXPECT_THROW(ReadManagerReport("users:\n  - {" + row + "\n"), PageError);
     EXPECT_THROW(ReadManagerReport("held:\n  - {" + row + "\n"), PageError);
+    EXPECT_THROW(ReadManagerReport("classes:\n    quota: {" + row + "\n"), PageError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, ManagerReportRefused,

@@ -86,6 +86,18 @@ TEST_F(Why, WhatElseMakesItSlow)
     EXPECT_EQ(said("ann").find("refused"), std::string::npos);
 }
 
+TEST_F(Why, AQuotaIsUsedUp)
+{
+    now.report.quotas = {{"gold", "bronze", "day", 5e9, 12'000, 3, 2, {{"bob", 5.4e9}, {"ann", 4e9}}}};
+    EXPECT_NE(said("bob").find("This user has had 5.0 GB, and a user of class gold may have 4.7 GB in a day: it goes "
+                               "on in class bronze for another 3 h 20 min."), std::string::npos) << said("bob");
+    EXPECT_EQ(said("ann").find("4.7 GB"), std::string::npos) << "it has not had all of it";
+    now.report.quotas[0].most.erase(now.report.quotas[0].most.begin());
+    EXPECT_NE(said("bob").find("In class bronze go on those who have had the 4.7 GB that a user of class gold may have "
+                               "in a day."), std::string::npos) << "it is not among those who are named";
+    EXPECT_EQ(said("eve").find("4.7 GB"), std::string::npos);
+}
+
 TEST_F(Why, NothingIsScheduled)
 {
     now.gateway.scheduling = false;

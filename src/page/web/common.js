@@ -27,6 +27,13 @@ const shown = {
             return '–';
         return value < 1 ? `${Math.round(1000 * value)} ms` : `${value.toFixed(1)} s`;
     },
+    duration(value) {
+        const minutes = Math.floor(value / 60);
+        const hours = Math.floor(minutes / 60);
+        if (hours >= 48)
+            return `${Math.floor(hours / 24)} days`;
+        return hours ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
+    },
     what(value) {
         const words = { exchange: 'request on a kept connection', response: 'response, between turns' };
         return words[value] || value;

@@ -58,6 +58,17 @@ function showHeld({ holding, changed, held }) {
     }), 'Nobody waits.');
 }
 
+function showQuotas(quotas) {
+    byId('quota-section').hidden = !quotas.length;
+    fillTable('quotas', quotas.map((quota) => ({ key: quota.class, cells: [
+        quota.class, `${shown.size(quota.bytes)} a ${quota.period}`, quota.over, shown.number(quota.users),
+        shown.number(quota.users_over), shown.duration(quota.ends_in)] })), 'No class has a quota.');
+    fillTable('quota-users', quotas.flatMap((quota) => quota.most.map(({ user, bytes }) => ({
+        key: `${user}\n${quota.class}`, cells: [
+            userLink(user), quota.class, shown.size(bytes), shown.percent(bytes / quota.bytes),
+            bytes < quota.bytes ? quota.class : quota.over] }))), 'Nobody had anything.');
+}
+
 function showBeside({ beside, link, classes }) {
     const other = link.own === null ? '' : `Of the link, ${shown.percent(Math.max(0, link.utilisation - link.own))} ` +
         'is used by traffic that does not pass through Squid. ';
@@ -81,6 +92,7 @@ async function step() {
     showClasses(data.classes);
     showUsers(data);
     showHeld(data);
+    showQuotas(data.quotas);
     showBeside(data);
     if (drawn !== past.newest)
         draw();
