@@ -285,6 +285,17 @@ classes:
 '''
 
 
+def test_what_came_past_squid_is_read_from_the_rules():
+    """Frames: with their Ethernet headers. Both families are the same user's."""
+    four, six = (f"""Chain TRIAL_PAST (1 references)
+    pkts      bytes target     prot opt in     out     source               destination
+{rules}""" for rules in (
+        '      10    12800            0    --  *      *       0.0.0.0/0            198.18.1.1           /* gold-1 */\n'
+        '       0        0            0    --  *      *       0.0.0.0/0            198.18.1.2           /* gold-2 */\n',
+        '       1     1280            0        *      *       ::/0                 2001:2::1            /* gold-1 */\n'))
+    assert meters.past_bytes([four, six]) == {'gold-1': 14080 + 11 * 14, 'gold-2': 0}
+
+
 def test_window_history_is_read_from_the_report():
     assert meters.window_history(REPORT) == [
         {'ago': 2.0, 'outstanding': 6, 'limit': 7.31, 'utilisation': 0.98, 'full': 1},
