@@ -251,6 +251,26 @@ TEST_F(LinkPartyTest, AFloodIsHeldToItsShareAndChargedAsItComes)
     EXPECT_GT(ledger::ColumnBytes(segment->users[entry].columns[edge.path.party()->slot()]), 4000u * 1500u * 9 / 10);
 }
 
+TEST_F(LinkPartyTest, WhatAConnectionBeginsWithDoesNotWaitBehindItsUsersDownloads)
+{
+    keepBusy({1, 101}, 2 * Second);
+    const auto before = edge.verdicts.all.size();
+    const auto opens = edge.arrive({1, 1, 443, 80, 17, 0, 0, 0x10, 200});
+    for (int n = 0; n < 5; ++n)
+        edge.arrive({1, 1});
+    edge.run(edge.now + Second);
+    std::vector<uint32_t> ofTheUser;
+    for (size_t n = before; n < edge.verdicts.all.size(); ++n) {
+        const auto id = edge.verdicts.all[n].id;
+        if (id >= opens || hostOf[id] == 1)
+            ofTheUser.push_back(id);
+    }
+    ASSERT_GT(ofTheUser.size(), 20u);
+    EXPECT_EQ(ofTheUser[0], opens);
+    EXPECT_TRUE(std::is_sorted(ofTheUser.begin() + 1, ofTheUser.end())) << "those of a connection keep their order";
+    EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
+}
+
 TEST_F(LinkPartyTest, WithoutSquidTheConfigurationsRateHolds)
 {
     keepBusy({1}, Second);
