@@ -234,7 +234,7 @@ def test_edge_as_a_party_has_its_shipped_configuration_and_squids_memory(world, 
     arms.get('msfrs-edge-party').prepare(world)
     assert started == [(msfrs_edge.CONF / 'downlink.conf', {
         'name': 'downlink', 'queue': 'number=1 gso=off', 'inside': '198.18.0.0/16 2001:2::/49',
-        'segment': '/msfrs12gw-msfrs_ledger.shm', 'aqm': 'codel target=1357 interval=2713'})]
+        'segment': '/msfrs12gw-msfrs_ledger.shm', 'aqm': 'codel target=4070 interval=16279'})]
     assert rules == [('up', '--link', 'lan0=1', '--own', 'no')]
     text = arms.get('msfrs-edge-party').configuration(world)
     assert text == squidconf.msfrs(world).replace('interface=wan0', 'interface=wan0 shared')
