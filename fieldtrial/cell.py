@@ -22,8 +22,8 @@ from .base.spec import CellSpec, Stat
 from .load import generators, http3, quic, stream, workloads
 from .load.merge import write_csv
 from .load.spec import Spec
-from .site import arms, disturb, fabrics, link_trace, sharing, versions
-from .site.meters import FoundMeter, LinkMeter, SquidMeter, WindowMeter, tcp_counters
+from .site import arms, disturb, fabrics, link_trace, msfrs_edge, sharing, versions
+from .site.meters import FoundMeter, LinkMeter, PastMeter, SquidMeter, WindowMeter, tcp_counters
 from .site.world import World
 
 
@@ -85,6 +85,8 @@ def run(spec):
         t0 = time.monotonic() + loads.lead_s
         with contextlib.ExitStack() as stack:
             meters = [LinkMeter(directory / 'link.csv', t0, world), SquidMeter(directory / 'squid.csv', t0, squids)]
+            if workload.quic_users(world.users):
+                meters.append(PastMeter(directory / 'past.csv', t0, world))
             if arm.finds:
                 meters.append(FoundMeter(directory / 'found.csv', t0, world))
             if arm.scheduled:
@@ -105,6 +107,8 @@ def run(spec):
             meter.check()
         if arm.scheduled:
             (directory / 'manager.yaml').write_text(meters[-1].report)
+        for edge in behind if workload.http3 else ():
+            (directory / 'edge-metrics.txt').write_text(msfrs_edge.ask(edge.control, 'metrics'))
         _finish(spec, world, directory, program, control, tcp)
 
 

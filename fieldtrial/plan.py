@@ -112,7 +112,7 @@ def few():
 def quic():
     """Users of HTTP/3 beside users of TCP."""
     return [Condition('quic-backlogged', QUIC, 220, 60), Condition('quic-pages', QUIC, 220, 60, buffer_bdp=4),
-            Condition('quic-backlogged', QUIC, 120, 40, {'flood': 2.0})]
+            *(Condition('quic-backlogged', QUIC, 120, 40, {'flood': flood}) for flood in (0.5, 2.0))]
 
 
 def apart():

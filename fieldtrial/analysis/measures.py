@@ -107,10 +107,12 @@ class Measures:
         cell = self.cell
         return stats.jain([amount / cell.weights[cell.users[user]] for user, amount in self.user_bytes().items()])
 
-    def due_shares(self):
-        """{(class, whether they speak HTTP/3): what its users had of what their weights give them}; 1 is right. Who is
-        flooded beside is not among them. StatsError if somebody's group is empty."""
-        cell, received = self.cell, self._beside_whom()
+    def due_shares(self, of_link=False):
+        """{(class, whether they speak HTTP/3): what its users had of what their weights give them}, in bodies or in
+        link_user_bytes(); 1 is right. Who is flooded beside is not among them. StatsError if somebody's group is
+        empty."""
+        cell = self.cell
+        received = self._beside_whom(self.link_user_bytes() if of_link else self.user_bytes())
         weights = {user: cell.weights[cell.users[user]] for user in received}
         total, due = sum(received.values()), sum(weights.values())
         if not cell.http3 or not total:
@@ -120,18 +122,43 @@ class Measures:
             groups.setdefault((cell.users[user], user in cell.http3), []).append(amount / weights[user])
         return {group: sum(each) / len(each) * due / total for group, each in groups.items()}
 
-    def _beside_whom(self):
-        """user_bytes without the first user, where a stream is sent to that one."""
-        received = self.user_bytes()
+    def link_user_bytes(self):
+        """{user: bytes that the link carried for that user}, with all headers, and with what was lost behind it. What
+        came past Squid was counted; the rest of the link is divided as the bodies are that came through Squid."""
+        cell = self.cell
+        if cell.past is None:
+            raise StatsError('the run did not record what came past Squid')
+        past = {user: stats.increase(cell.past['t'], cell.past[user], cell.start, cell.stop) for user in cell.users}
+        by_http3 = self._http3_bytes()
+        bodies = {user: max(0.0, amount - by_http3.get(user, 0.0)) for user, amount in self.user_bytes().items()}
+        rest, read = self.link_bytes() - sum(past.values()), sum(bodies.values())
+        return {user: past[user] + (bodies[user] / read * rest if read else 0.0) for user in cell.users}
+
+    def _http3_bytes(self):
+        """{user: body bytes that came by HTTP/3}. A request tells them when it ends: they are taken to have come evenly
+        from its first byte on."""
+        cell, requests = self.cell, self.cell.requests
+        begun, ended = requests['t_first_byte'], requests['t_end']
+        own = (requests['scheme'] == 'h3') & ~np.isnan(begun)
+        begun, ended = begun[own], np.maximum(ended[own], begun[own] + 1e-6)
+        inside = np.clip(np.minimum(ended, cell.stop) - np.maximum(begun, cell.start), 0, None) / (ended - begun)
+        came, found = requests['bytes'][own] * inside, {}
+        for user, amount in zip(requests['user'][own], came):
+            found[user] = found.get(user, 0.0) + float(amount)
+        return found
+
+    def _beside_whom(self, received):
+        """`received` by users, without the first one where a stream is sent to that one."""
+        received = dict(received)
         if self.cell.beside is not None:
             received.pop(next(iter(self.cell.users)))
         return received
 
     def others_share(self):
-        """Share of C that was bodies for others than the user to whom a stream was sent."""
+        """Share of C that the link carried for others than the user to whom a stream was sent."""
         if self.cell.beside is None:
             raise StatsError('nobody was sent a stream')
-        return sum(self._beside_whom().values()) * 8 / (self.cell.seconds * self.cell.rate_bps)
+        return sum(self._beside_whom(self.link_user_bytes()).values()) * 8 / (self.cell.seconds * self.cell.rate_bps)
 
     def http3_share(self):
         """Share of the requests of those who speak HTTP/3 that went by it. Before an answer it is not settled how."""

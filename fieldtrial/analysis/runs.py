@@ -28,6 +28,7 @@ COLUMNS = {
     'pages.csv': ('t_start', 't_end', 'user', 'class', 'outcome'),
     'bytes.csv': ('t',),
     'cbr1-received.csv': ('t', 'bytes'),
+    'past.csv': ('t',),
     'offered.csv': ('t', 'rate_bps'),
     'found.csv': ('t', 'rate_bps'),
 }
@@ -83,7 +84,7 @@ def read_table(path):
 def _check_order(path, table):
     """Samples must be in order of time, and cumulative counters must not fall."""
     rising = CUMULATIVE.get(path.name, ())
-    if path.name == 'bytes.csv':
+    if path.name in ('bytes.csv', 'past.csv'):
         rising = [name for name in table if name != 't']
     for name in (*(('t',) if 't' in table else ()), *rising):
         falls = np.flatnonzero(np.diff(table[name]) < 0)
@@ -112,6 +113,7 @@ class Cell(Stat):
     window: dict = None
     pages: dict = None
     beside: dict = None     # each second's bytes of a constant-rate stream
+    past: dict = None       # bytes of frames that came for each user past Squid
     offered: dict = None    # what the link carried from each time on, where that is not rate_bps
     found: dict = None      # what it was taken for, where that was looked for
     repeated: bool = False  # whether the run has it with other seeds too
@@ -178,7 +180,8 @@ def read_cell(directory):
         phases=meta.get('phases') or [], tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'),
         squid=read_table(directory / 'squid.csv'), requests=_without(direct, read_table(directory / 'requests.csv')),
         received=read_table(directory / 'bytes.csv'), window=table('window.csv'), pages=table('pages.csv'),
-        beside=table('cbr1-received.csv'), offered=table('offered.csv'), found=table('found.csv'))
+        beside=table('cbr1-received.csv'), past=table('past.csv'),
+        offered=table('offered.csv'), found=table('found.csv'))
 
 
 def read_run(directory):

@@ -132,12 +132,20 @@ def beside_error(measures):
                               f'{percent(beside / fair)} beside ({wording.signed_percent(error)})')
 
 
-def due_error(measures):
-    """How far the users of a class who speak HTTP/3, or who do not, are from what their weights give them; the
-    farthest."""
-    shares = measures.due_shares()
-    farthest = max((share - 1 for share in shares.values()), key=abs)
-    return Figure(abs(farthest), f'{wording.due_shares(shares)} ({wording.signed_percent(farthest)})')
+def due_error(of_link):
+    """How far the users of a class who speak HTTP/3, or who do not, are from what their weights give them, in bytes on
+    the link or in bodies; the farthest."""
+    def measure(measures):
+        shares = measures.due_shares(of_link)
+        farthest = max((share - 1 for share in shares.values()), key=abs)
+        return Figure(abs(farthest), f'{wording.due_shares(shares)} ({wording.signed_percent(farthest)})')
+    return measure
+
+
+def lacking_beside_flood(measures):
+    """How much less of the link others have than a flood leaves that gets all it sends, as a share of C."""
+    left, had = 1 - measures.cell.parameters['flood'], measures.others_share()
+    return Figure(max(0.0, left - had), f'{percent(left - had)} ({percent(left)} left, {percent(had)} had)')
 
 
 def queue_p95(measures):
@@ -240,7 +248,7 @@ def alike(value, form):
 
 
 def taken_from_others(ours, other):
-    """Figure of two arms: how much less of the link others than the flooded user have, as a share of C."""
+    """Figure of two arms: how much less of the link others than the flooded user have than in the other, of C."""
     mine, theirs = ours.others_share(), other.others_share()
     return Figure(theirs - mine, f'{percent(theirs - mine)} ({percent(mine)} / {percent(theirs)})')
 
@@ -305,25 +313,30 @@ _PHASES = (('four phases', lambda cell: True),)
 _MEAN_P95 = (('mean', _mean), ('p95', _p95))
 
 
-_SATURATED = tuple((f'{rate_words}, {buffer_words}', lambda cell, a=is_rate, b=is_buffer: a(cell) and b(cell))
-                   for rate_words, is_rate in _at_rates(2e6, 10e6, 100e6)
-                   for buffer_words, is_buffer in _buffers(1.5, 10.0))
-_IDLE = (('20 idle tunnels a user', lambda cell: cell.parameters.get('idle') == 20),
-         ('no idle tunnels', lambda cell: cell.parameters.get('idle') == 0))
-def _flooded(cell):
-    return bool(cell.parameters.get('flood'))
-
-
 def _many(cell):
     return len(cell.users) >= 2000
 
 
 def _calm(cell):
-    return not _flooded(cell)
+    return not cell.parameters.get('flood')
 
 
+def _some_left(cell):
+    return 0 < cell.parameters.get('flood', 0) < 1
+
+
+def _none_left(cell):
+    return cell.parameters.get('flood', 0) >= 1
+
+
+_SATURATED = tuple((f'{rate_words}, {buffer_words}', lambda cell, a=is_rate, b=is_buffer: a(cell) and b(cell))
+                   for rate_words, is_rate in _at_rates(2e6, 10e6, 100e6)
+                   for buffer_words, is_buffer in _buffers(1.5, 10.0))
+_IDLE = (('20 idle tunnels a user', lambda cell: cell.parameters.get('idle') == 20),
+         ('no idle tunnels', lambda cell: cell.parameters.get('idle') == 0))
 _CALM = (('HTTP/3 beside TCP', _calm),)
 _FLOOD = (('a flood of twice the link', lambda cell: cell.parameters.get('flood') == 2),)
+_HALF = (('a flood of half the link', lambda cell: cell.parameters.get('flood') == 0.5),)
 _LOAD_95 = _with('load', 0.95, form=lambda load: f'load {load:g}')
 _TUNNEL_RATIOS = (*_RATES, *_UNEQUAL, *((f'servers at {rtt:g} ms', lambda cell, rtt=rtt: set(cell.rtts_ms) == {rtt})
                                        for rtt in (2.0, 200.0)))
@@ -393,14 +406,22 @@ def _http3_beside_tcp():
     """Users of HTTP/3 beside users of TCP: QUIC rejected, so that all is in Squid, or scheduled by msfrs-edge; against
     QUIC past a stock Squid."""
     for arm, words in ((OURS, 'QUIC rejected'), (PARTY, 'QUIC scheduled')):
-        yield Target(QUIC, f'shares of users, {words}', ('quic-backlogged',), due_error, WITHIN, 0.05,
-                     'What the users of a class had of what is due to them', arm=arm, settings=_CALM, only=_calm)
+        for what, of_link in (('the link', True), ('bodies', False)):
+            yield Target(QUIC, f"users' shares of {what}, {words}", ('quic-backlogged',), due_error(of_link), WITHIN,
+                         0.05, f'What the users of a class had, in shares of {what}, of what is due to them', arm=arm,
+                         settings=_CALM, only=_calm)
         yield Target(QUIC, f'{{first}}, users of HTTP/3, {words}', ('quic-pages',), pages(first_class, http3=True),
                      AT_MOST, 0.70, 'The mean page load of users of HTTP/3 in {first}', against=STOCK_QUIC, arm=arm,
                      settings=_CALM)
         yield Target(QUIC, f'what a flood takes from others, {words}', ('quic-backlogged',), taken_from_others, AT_MOST,
                      0.02, 'What a flood took from others, of the link', against=STOCK_QUIC, arm=arm, settings=_FLOOD,
-                     only=_flooded)
+                     only=_none_left)
+        yield Target(QUIC, f'what others lack of what a flood leaves, {words}', ('quic-backlogged',),
+                     lacking_beside_flood, AT_MOST, 0.02, 'What others lacked of what a flood left, of the link',
+                     arm=arm, settings=_HALF, only=_some_left)
+        yield Target(QUIC, f"others' shares beside a flood, {words}", ('quic-backlogged',), due_error(True), WITHIN, 0.05,
+                     'What the users of a class had beside a flood, of what is due to them', arm=arm, settings=_HALF,
+                     only=_some_left)
     yield Target(QUIC, 'mean delay in the queue, QUIC scheduled', ('quic-backlogged', 'quic-pages'), QUEUE_OF_BOTH,
                  AT_MOST, 1.30, "The mean delay in the ISP's queue", against=OURS, arm=PARTY, settings=_CALM,
                  only=_calm)

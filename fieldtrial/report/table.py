@@ -91,8 +91,9 @@ def notes(group):
          lambda m: wording.percent(m.served_share()) if m.cell.direct else ''),
         ('answers that went by HTTP/3, to those who speak it',
          lambda m: shown(wording.percent, m.http3_share) if m.cell.http3 else ''),
-        ('had of what is due to them', lambda m: shown(wording.due_shares, m.due_shares)
-            if m.cell.http3 and m.saturated() else ''),
+        *((f'had of what is due to them, in {what}', lambda m, of_link=of_link: shown(
+            wording.due_shares, m.due_shares, of_link) if m.cell.http3 and m.saturated() else '')
+          for what, of_link in (('bytes of the link', True), ('bodies', False))),
         ("ISP's queue, p95", lambda m: shown(lambda ms: f'{ms:.0f} ms', m.queue_p95_ms) if m.cell.trace else ''),
         ('what the link was taken for, of what it carried', lambda m: shown(wording.percent, m.found_share)
             if m.cell.found else ''),

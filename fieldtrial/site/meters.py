@@ -3,6 +3,7 @@
 
 All rows begin with `t`, seconds since t0 (CLOCK_MONOTONIC), the same t0 as the load generator's.
 """
+import collections
 import csv
 import http.client
 import os
@@ -12,6 +13,7 @@ import time
 from .background import Background
 from .netlink import ReceivedBytes
 from .processes import TICKS, fetch
+from .shaping import ETHERNET
 from .world import FORWARD_PORT, WAN
 
 #: One sample of mgr:msfrs' window history, as the report prints it:
@@ -22,6 +24,11 @@ SAMPLE = re.compile(r'^\s*-\s*\{(ago: [^,}]*, outstanding:[^}]*)\}', re.MULTILIN
 RATE = re.compile(r'^link:\n  rate: (\d+)$', re.MULTILINE)
 #: Samples of two reports closer than this are the same one: `ago` is rounded to 0.1 s.
 SAME_S = 0.3
+#: Where what comes for users past Squid is counted: for each family, and the user's address in it.
+PAST_CHAIN = 'TRIAL_PAST'
+PAST_TOOLS = ('iptables', 'v4'), ('ip6tables', 'v6')
+#: Of what it prints, a rule that counts: packets, bytes, comment.
+COUNTED = re.compile(r'^ *(\d+) +(\d+) .*/\* (\S+) \*/', re.MULTILINE)
 
 
 class Meter(Background):
@@ -80,6 +87,38 @@ class LinkMeter(Meter):
         super().__exit__(*args)
         for each in (*self._received, self._queue):
             each.close()
+
+
+class PastMeter(Meter):
+    """Bytes of frames that the link brought for each user by name and that are forwarded, not Squid's; before whatever
+    holds them up or drops them on the gateway."""
+
+    def __init__(self, path, t0, world):
+        self.header = ('t', *(user.name for user in world.users))
+        self._gateways = list(world.gateways)
+        for gateway in self._gateways:
+            for tool, at in PAST_TOOLS:
+                gateway.run(tool, '-t', 'mangle', '-N', PAST_CHAIN)
+                gateway.run(tool, '-t', 'mangle', '-I', 'FORWARD', '-i', WAN, '-j', PAST_CHAIN)
+                for user in world.users:
+                    gateway.run(tool, '-t', 'mangle', '-A', PAST_CHAIN, '-d', getattr(user, at),
+                                '-m', 'comment', '--comment', user.name)
+        super().__init__(path, t0)
+
+    def sample(self):
+        listings = [gateway.run(tool, '-t', 'mangle', '-nvxL', PAST_CHAIN)
+                    for gateway in self._gateways for tool, _ in PAST_TOOLS]
+        found = past_bytes(listings)
+        self.row(*(found.get(name, 0) for name in self.header[1:]))
+
+
+def past_bytes(listings):
+    """{comment: bytes of frames} that the rules of `iptables -nvxL` with a comment have counted."""
+    found = collections.Counter()
+    for listing in listings:
+        for packets, octets, name in COUNTED.findall(listing):
+            found[name] += int(octets) + ETHERNET * int(packets)
+    return dict(found)
 
 
 class SquidMeter(Meter):

@@ -50,11 +50,12 @@ def _steps(stop, step):
 
 def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds=60.0, warm_up=10.0, counts=(4, 4, 4),
               seed=1, pages=False, phases=None, beside_bps=None, less_bps=0.0, direct=(), served=None,
-              http3=(), more=1.0, longer=1.0, gateways=1, **parameters):
+              http3=(), more=1.0, longer=1.0, past=None, gateways=1, **parameters):
     """Writes one cell: `warm_up` s that are not measured and `seconds` that are. beside_bps: of a
     stream to the first user; less_bps: so much less it gets by requests. direct: users who bypass
     Squid; served: share of C that the others have. http3: users who speak it, have so many times as
-    much as others, and wait so many times as long for a page."""
+    much as others, and wait so many times as long for a page. past: {user: share of C that came past
+    Squid}; with it, who speaks HTTP/3 has no bodies."""
     directory.mkdir(parents=True)
     stop, users = warm_up + seconds, users_of(counts)
     chance = random.Random(f'{seed} {arm.name} {workload}')
@@ -71,7 +72,11 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
     if arm.window:
         write_csv(directory / 'window.csv', ('t', 'w', 'wplus', 'u'),
                   [(t, 6 + chance.randint(-1, 1), 6 + (t > stop / 2), arm.utilisation) for t in _steps(stop, 5.0)])
-    _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served, dict.fromkeys(http3, more))
+    _write_bytes(directory, arm, users, rate_bps, stop, phases, less_bps, direct, served,
+                 dict.fromkeys(http3, more if past is None else 0.0))
+    if past is not None:
+        write_csv(directory / 'past.csv', ('t', *users),
+                  [(t, *(round(past.get(user, 0) * rate_bps / 8 * t) for user in users)) for t in _steps(stop, 1.0)])
     if beside_bps is not None:
         write_csv(directory / 'cbr1-received.csv', ('t', 'packets', 'bytes', 'lost', 'delay_mean_ms'),
                   [(t, 1, beside_bps / 8, 0, '') for t in _steps(stop - 1, 1)])

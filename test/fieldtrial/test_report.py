@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Reading a run, its figures, the table and the page."""
 import base64
+import dataclasses
 import io
 import json
 import re
@@ -121,10 +122,28 @@ def test_what_went_by_http3_is_shown_and_what_is_due_to_whom(tmp_path):
         group[arm.name] = measures_of(tmp_path / arm.name)
     notes = list(table.notes(group))
     assert 'answers that went by HTTP/3, to those who speak it: QUIC past stock 100.0 %, MSF-RS 100.0 %' in notes
-    assert ('had of what is due to them: QUIC past stock HTTP/3 0.78:1.56:3.11 | TCP 0.39:0.78:1.56, MSF-RS '
+    assert ('had of what is due to them, in bodies: QUIC past stock HTTP/3 0.78:1.56:3.11 | TCP 0.39:0.78:1.56, MSF-RS '
             'HTTP/3 1.00:1.00:1.00 | TCP 1.00:1.00:1.00') in notes
     assert wording.condition(group['msfrs'].cell) == (
         'Backlogged, HTTP/3 beside TCP: 2 Mbit/s, 1 of 4 by TCP all the same, ISP buffer 1.5 BDP, 2+2+2 users, 60 s')
+
+
+def test_a_users_part_of_the_link_is_what_came_past_squid_and_a_part_of_the_rest(tmp_path):
+    """A request is taken to have come evenly; what did not go by HTTP/3 came through Squid, of which each has as much
+    of the link as of the bodies."""
+    synthetic.make_cell(tmp_path / 'cell', synthetic.Arm('stock-quic'), 'quic-backlogged', counts=(1, 1, 1),
+                        http3=('gold-1',), past={'gold-1': 0.3}, inflight=4, tcp=1, flood=0.0)
+    cell = measures_of(tmp_path / 'cell').cell      # measured from 10 to 70 s
+    requests = {name: column[:2] for name, column in cell.requests.items()}
+    for name, values in {'user': ('gold-1',) * 2, 'scheme': ('h3', 'h2'), 't_first_byte': (0, 20), 't_end': (40, 50),
+                         'bytes': (4e6, 1e6)}.items():
+        requests[name] = np.array(values, dtype=requests[name].dtype)
+    received = {'t': np.array([0.0, 10.0, 70.0]), 'gold-1': np.array([0, 1e6, 7e6]),
+                'silver-1': np.array([0, 0, 6e6]), 'bronze-1': np.array([0, 0, 3e6])}
+    got = Measures(dataclasses.replace(cell, requests=requests, received=received)).link_user_bytes()
+    rest = (0.99 - 0.3) * 2e6 / 8 * 60
+    assert got == {user: pytest.approx(amount) for user, amount in (
+        ('gold-1', 0.3 * 2e6 / 8 * 60 + rest / 4), ('silver-1', rest / 2), ('bronze-1', rest / 4))}
 
 
 def test_what_had_no_answer_went_by_nothing(tmp_path):

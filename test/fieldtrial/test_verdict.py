@@ -243,32 +243,63 @@ HTTP3 = 'gold-2', 'silver-2', 'bronze-2'
     (1.0, verdict.REACHED, 'HTTP/3 1.00:1.00:1.00 | TCP 1.00:1.00:1.00 (0.0 %)'),
     (1.06, verdict.REACHED, 'HTTP/3 1.04:1.04:1.04 | TCP 0.99:0.99:0.99 (+4.4 %)'),
     (1.08, verdict.MISSED, 'HTTP/3 1.06:1.06:1.06 | TCP 0.98:0.98:0.98 (+5.9 %)')])
-def test_users_of_http3_and_of_tcp_have_what_is_due(tmp_path, more, outcome, words):
+def test_users_of_http3_and_of_tcp_have_the_bodies_that_are_due(tmp_path, more, outcome, words):
     judgement = judged(tmp_path, synthetic.Arm('msfrs', shares=(4, 2, 1)), workload='quic-backlogged',
                        http3=HTTP3, more=more, inflight=4, tcp=1, flood=0.0)
-    found = row(judgement, 'shares of users, QUIC rejected')
+    found = row(judgement, "users' shares of bodies, QUIC rejected")
     assert (found.outcome, found.measured, found.wanted) == (outcome, words, 'within 5 %')
+    assert row(judgement, "users' shares of the link, QUIC rejected").sentence == (
+        'Not measured: the run did not record what came past Squid.')
+
+
+@pytest.mark.parametrize('part, outcome, words', [
+    (1.0, verdict.REACHED, 'HTTP/3 1.00:1.00:1.00 | TCP 1.00:1.00:1.00 (0.0 %)'),
+    (0.9, verdict.MISSED, 'HTTP/3 1.00:0.90:1.00 | TCP 1.03:1.03:1.03 (-10.0 %)')])
+def test_users_of_http3_and_of_tcp_have_their_shares_of_the_link(tmp_path, part, outcome, words):
+    """Whatever they have in bodies, which headers and losses lessen."""
+    past = {'gold-2': 0.99 * 4 / 14, 'silver-2': 0.99 * 2 / 14 * part, 'bronze-2': 0.99 / 14}
+    judgement = judged(tmp_path, synthetic.Arm('msfrs-edge-party', shares=(4, 2, 1)), workload='quic-backlogged',
+                       counts=(2, 2, 2), http3=HTTP3, past=past, inflight=4, tcp=1, flood=0.0)
+    found = row(judgement, "users' shares of the link, QUIC scheduled")
+    assert (found.outcome, found.measured, found.wanted) == (outcome, words, 'within 5 %')
+    assert row(judgement, "users' shares of bodies, QUIC scheduled").outcome == verdict.MISSED
 
 
 def test_classes_that_are_wrong_are_wrong_whatever_they_speak(tmp_path):
     judgement = judged(tmp_path, synthetic.Arm('msfrs', shares=(6, 2, 1)), workload='quic-backlogged', counts=(2, 2, 2),
                        http3=HTTP3, inflight=4, tcp=1, flood=0.0)
-    assert row(judgement, 'shares of users, QUIC rejected').measured == (
+    assert row(judgement, "users' shares of bodies, QUIC rejected").measured == (
         'HTTP/3 1.17:0.78:0.78 | TCP 1.17:0.78:0.78 (-22.2 %)')
 
 
-@pytest.mark.parametrize('served, outcome', [(0.21, verdict.REACHED), (0.2, verdict.MISSED)])
-def test_a_flood_is_judged_by_what_it_takes_from_others(tmp_path, served, outcome):
-    for arm, share in ((synthetic.Arm('stock-quic'), 0.2), (synthetic.Arm('msfrs', shares=(4, 2, 1)), served)):
-        synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'quic-backlogged', counts=(2, 2, 2), http3=HTTP3,
-                            served=share, beside_bps=4e6, inflight=4, tcp=1, flood=2.0)
+@pytest.mark.parametrize('flooded, outcome', [(0.92, verdict.REACHED), (0.94, verdict.MISSED)])
+def test_a_flood_that_leaves_nothing_is_judged_by_what_it_takes_elsewhere(tmp_path, flooded, outcome):
+    for name, share in (('stock-quic', 0.9), ('msfrs', flooded)):
+        synthetic.make_cell(tmp_path / 'run' / name, synthetic.Arm(name), 'quic-backlogged', counts=(2, 2, 2),
+                            http3=HTTP3, past={'gold-1': share}, beside_bps=4e6, inflight=4, tcp=1, flood=2.0)
     judgement = verdict.judge(groups_of(tmp_path / 'run'))
     found = row(judgement, 'what a flood takes from others, QUIC rejected')
-    # All but one user of gold have 5 of 6 parts in the stock arm, and 10 of 14 in the other.
-    mine, theirs = served * 1000 / 14, 1000 / 60
+    mine, theirs = ((0.99 - share) * 200 / 3 for share in (flooded, 0.9))   # the flooded has a third of the rest, too
     assert (found.outcome, found.wanted) == (outcome, 'at most 2 %')
     assert found.measured == f'{theirs - mine:.1f} % ({mine:.1f} % / {theirs:.1f} %)'
-    assert row(judgement, 'shares of users, QUIC rejected').sentence == 'Not measured: this run has no such cell.'
+    for name in ("users' shares of the link", "others' shares beside a flood", 'what others lack of what a flood leaves'):
+        assert row(judgement, f'{name}, QUIC rejected').sentence == 'Not measured: this run has no such cell.'
+
+
+@pytest.mark.parametrize('flooded, gold, less, more', [
+    (0.5, 0.196, verdict.REACHED, verdict.REACHED),     # of 49 % by weights 4:2:2:1:1
+    (0.52, 0.188, verdict.MISSED, verdict.REACHED),
+    (0.5, 0.22, verdict.REACHED, verdict.MISSED)])
+def test_a_flood_of_half_the_link_takes_no_more_and_leaves_the_weights(tmp_path, flooded, gold, less, more):
+    arm = synthetic.Arm('msfrs-edge-party', shares=(4, 2, 1))
+    tenth = (0.99 - flooded) / 10
+    judgement = judged(tmp_path, arm, workload='quic-backlogged', counts=(2, 2, 2), http3=HTTP3, beside_bps=1e6,
+                       less_bps=synthetic.GOODPUT * 0.99 * 2e6 * 4 / 7, inflight=4, tcp=1, flood=0.5,
+                       past={'gold-1': flooded, 'gold-2': gold, 'silver-2': 2 * tenth, 'bronze-2': tenth})
+    lacking = row(judgement, 'what others lack of what a flood leaves, QUIC scheduled')
+    assert (lacking.outcome, lacking.wanted) == (less, 'at most 2 %')
+    assert lacking.measured == f'{flooded * 100 - 49:.1f} % (50.0 % left, {99 - flooded * 100:.1f} % had)'
+    assert row(judgement, "others' shares beside a flood, QUIC scheduled").outcome == more
 
 
 @pytest.mark.parametrize('queue_ms, outcome', [(75, verdict.REACHED), (76, verdict.MISSED)])
@@ -279,7 +310,7 @@ def test_the_queue_beside_quic_is_judged_by_that_without(tmp_path, queue_ms, out
     judgement = verdict.judge(groups_of(tmp_path / 'run'))
     found = row(judgement, 'mean delay in the queue, QUIC scheduled')
     assert (found.outcome, found.wanted) == (outcome, 'at most 130 %')
-    assert row(judgement, 'shares of users, QUIC scheduled').outcome == verdict.REACHED
+    assert row(judgement, "users' shares of bodies, QUIC scheduled").outcome == verdict.REACHED
     assert found.compared == 'MSF-RS and edge / MSF-RS'
 
 

@@ -267,7 +267,7 @@ def test_edge_as_a_party_has_its_shipped_configuration_and_squids_memory(world, 
     arms.get('msfrs-edge-party').prepare(world)
     assert started == [(msfrs_edge.CONF / 'downlink.conf', {
         'name': 'downlink', 'queue': 'number=1 gso=off', 'inside': '198.18.0.0/16 2001:2::/49',
-        'segment': '/msfrs12gw-msfrs_ledger.shm', 'aqm': 'codel target=1357 interval=2713'})]
+        'segment': '/msfrs12gw-msfrs_ledger.shm', 'aqm': 'codel target=4070 interval=16279'})]
     assert rules == [('up', '--link', 'lan0=1', '--own', 'no')]
     text = arms.get('msfrs-edge-party').configuration(world)
     assert text == squidconf.msfrs(world).replace('interface=wan0', 'interface=wan0 shared')
@@ -316,6 +316,17 @@ window:
 classes:
   - name: "gold"
 '''
+
+
+def test_what_came_past_squid_is_read_from_the_rules():
+    """Frames: with their Ethernet headers. Both families are the same user's."""
+    four, six = (f"""Chain TRIAL_PAST (1 references)
+    pkts      bytes target     prot opt in     out     source               destination
+{rules}""" for rules in (
+        '      10    12800            0    --  *      *       0.0.0.0/0            198.18.1.1           /* gold-1 */\n'
+        '       0        0            0    --  *      *       0.0.0.0/0            198.18.1.2           /* gold-2 */\n',
+        '       1     1280            0        *      *       ::/0                 2001:2::1            /* gold-1 */\n'))
+    assert meters.past_bytes([four, six]) == {'gold-1': 14080 + 11 * 14, 'gold-2': 0}
 
 
 def test_window_history_is_read_from_the_report():

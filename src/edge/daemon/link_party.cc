@@ -20,11 +20,15 @@ constexpr msfrs_time Wanting = 500'000'000;     ///< ns for which it counts that
 constexpr msfrs_time Patience = 5'000'000;      ///< ns that a packet may wait without its user wanting more
 constexpr msfrs_time Kept = 1'000'000'000;      ///< ns without a packet after which a user is not followed any more
 constexpr double MostLoss = 0.2;                ///< part of what comes that is made room for
+constexpr double Payload = 1448.0 / 1514;       ///< of a full segment's frame: what a proxy reads of it, and is charged
 constexpr double LeastRate = 8000;              ///< bit/s
 constexpr double FullPacket = 1514 * 8;         ///< bits
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::min() / 2;
 constexpr int64_t Quantum = 16384;
 constexpr double MostBytes = 1e9;               ///< of a party between two looks; more is nonsense
+
+/// Bytes of frames in the ledger's unit, which is that of responses.
+uint64_t AsRead(const uint64_t bytes) { return static_cast<uint64_t>(static_cast<double>(bytes) * Payload); }
 
 ledger::IpBits BitsOf(const Address &a, const Family family)
 {
@@ -72,7 +76,7 @@ void LinkParty::adopt(const Engine &engine)
 {
     heaviest_ = 0;
     for (const auto cls : engine.classes()) {
-        ledger_.served(cls->index, cls->name, classes_[ledger::ClassKey(cls->name)]);
+        ledger_.served(cls->index, cls->name, AsRead(classes_[ledger::ClassKey(cls->name)]));
         heaviest_ = std::max(heaviest_, cls->weight);
     }
 }
@@ -145,9 +149,9 @@ void LinkParty::exchange(Engine &engine, const msfrs_time now, const double seco
         if (flow.backlog > 0 && now - flow.head->enqueued >= patience())
             user.wanted = now;
         const bool wants = now - user.wanted < Wanting;
-        const auto elsewhere = ledger_.exchange(user.number, user.bytes, 0, wants ? 1 : 0);
+        const auto elsewhere = ledger_.exchange(user.number, AsRead(user.bytes), 0, wants ? 1 : 0);
         if (elsewhere > 0 && (wants || flow.backlog > 0))
-            engine.chargeElsewhere(flow, elsewhere, now);
+            engine.chargeElsewhere(flow, static_cast<int64_t>(static_cast<double>(elsewhere) / Payload), now);
         const auto grown = user.bytes - user.before;
         user.before = user.bytes;
         light += wants ? 0 : static_cast<double>(grown);
@@ -201,7 +205,8 @@ void LinkParty::takeShare()
         light = 0;
     }
     const double kept = came_.rate > 0 ? std::clamp(1 - lost_.rate / came_.rate, 1 - MostLoss, 1.0) : 1;
-    const double share = EdgeRate(Capacity * window->rate, rivals_, demand, light);
+    const bool held = std::any_of(rivals_.begin(), rivals_.end(), [](const Rival &r) { return r.waits; });
+    const double share = EdgeRate((held ? Held : Capacity) * window->rate, rivals_, demand, light);
     rate_ = static_cast<int64_t>(std::max(LeastRate, share * kept));
 }
 

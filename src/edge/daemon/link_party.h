@@ -9,6 +9,9 @@
 /// that does not, a quarter more than it has had, so that it can grow. If nobody wants more here, the rate is as if all
 /// who are here did: nobody is there to take too much, and who begins does not wait for the next settlement.
 ///
+/// Unit. Squid charges what it reads, the edge frames: what the ledger is told of them is what a proxy would have read
+/// of as many bytes on the link, so that a user of both pays the same for either.
+///
 /// What is lost here has used the link, too: packets go at the share less what their senders lose, up to a fifth of it.
 /// Beyond that it is no answer to the pace but a flood, for which the others here are not to pay.
 ///
@@ -42,6 +45,8 @@ double EdgeRate(double capacity, const std::vector<Rival> &, double demand, doub
 class LinkParty {
 public:
     static constexpr double Capacity = 0.97;            ///< of C, for all parties: packets are to wait here
+    static constexpr double Held = 0.985;               ///< likewise while one waits for places, whose window holds the
+                                                        ///< link there: what it left of less would be for it alone
     static constexpr msfrs_time Stale = 10'000'000;     ///< ns after which who comes to an idle link has all looked at
 
     using Log = SharedLedger::Log;

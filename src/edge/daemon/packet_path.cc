@@ -71,10 +71,10 @@ PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *co
     pacer_(schedule_->config().link.rate, schedule_->config().link.burst, now),
     counts_(schedule_->config().classes.size()), shares_(SharesOf(schedule_->config())),
     victim_([this](msfrs_item &item) {
-        lose(*static_cast<Held *>(item.host));
+        loseTurn(*static_cast<Held *>(item.host), true);
         return true;
     }),
-    lost_([this](void *const held) { lose(*static_cast<Held *>(held)); })
+    lost_([this](void *const held) { loseTurn(*static_cast<Held *>(held), false); })
 {
     findRate(now);
 }
@@ -95,6 +95,9 @@ void PacketPath::lose(Held &h)
     verdicts_.drop(h.id);
     unused_.push_back(&h);
 }
+
+/// Of its user some packet is to be lost.
+void PacketPath::loseTurn(Held &h, const bool newest) { lose(order_.lost(h, newest)); }
 
 /// The AQM has marked it; nothing if it has done so before.
 void PacketPath::congested(Held &h)
@@ -240,6 +243,7 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
     case Engine::Offer::Queued: break;
     case Engine::Offer::Marked: congested(h);
     }
+    order_.queued(*item, h, cost);
 }
 
 void PacketPath::service(const msfrs_time now)
@@ -271,8 +275,6 @@ msfrs_item *PacketPath::pick(const msfrs_time now)
     auto &engine = schedule_->engine();
     msfrs_time wake = 0;
     auto *const item = engine.pick(now, MSFRS_PICK_ANY, wake, lost_);
-    if (item && engine.isMarked(*item))
-        congested(*static_cast<Held *>(item->host));
     if (!item && engine.totals().queued.items) // the AQM has not dropped all that there was
         retry_ = wake;
     return item;
@@ -280,15 +282,19 @@ msfrs_item *PacketPath::pick(const msfrs_time now)
 
 void PacketPath::release(msfrs_item &item, const msfrs_time now)
 {
-    auto &h = *static_cast<Held *>(item.host);
-    pacer_.sent(item.est[0], now);
+    auto &h = order_.next(*static_cast<Held *>(item.host));
+    // The turn's mark is of no use on a packet that cannot carry it.
+    if (schedule_->engine().isMarked(item) && h.traits.ecn != NotCapable)
+        congested(h);
+    const int64_t cost = onLink(h);
+    pacer_.sent(cost, now);
     auto &counts = counts_[h.cls];
     counts.passed.add(h.traits.length);
     counts.waits.add(now - h.since);
     if (observer_)
-        observer_(h, item.est[0]);
+        observer_(h, cost);
     if (party_)
-        party_->passed(static_cast<NamedFlow &>(*item.flow), item.est[0], now - h.since, now);
+        party_->passed(static_cast<NamedFlow &>(*item.flow), cost, now - h.since, now);
     accept(h);
     schedule_->engine().done(item, now);
 }
@@ -372,8 +378,9 @@ void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
         return Passage::Place{&next->flowOf(h.traits, cls), {onLink(config.link, h.traits.length, h.headers)}};
     };
     auto counts = countsFor(config);
-    passage.moved = [&](const msfrs_item &item) {
+    passage.moved = [&](msfrs_item &item) {
         auto &h = *static_cast<Held *>(item.host);
+        h.item = &item;
         h.cls = next->classOf(h.traits);
         // The class it now waits in has it on its books, from the beginning.
         counts[h.cls].offered.add(h.traits.length);

@@ -15,6 +15,7 @@
 #include "edge/daemon/found_rate.h"
 #include "edge/daemon/link_party.h"
 #include "edge/daemon/schedule.h"
+#include "edge/daemon/user_order.h"
 #include "edge/pacer.h"
 
 #include <deque>
@@ -44,6 +45,8 @@ struct Held {
     uint32_t headers = 0;  ///< bytes of each segment that are not payload
     size_t cls = 0;        ///< index into Config::classes
     msfrs_time since = 0;
+    msfrs_item *item = nullptr; ///< whose host it is while it waits
+    uint64_t connection = 0;    ///< UserOrder's
 };
 
 /// What a packet's headers say. \param headers bytes of each of its segments that are not payload
@@ -116,6 +119,7 @@ private:
     void admit(Held &, bool pass, msfrs_time now);
     Held &hold();
     void lose(Held &);
+    void loseTurn(Held &, bool newest);
     void congested(Held &);
     msfrs_item *pick(msfrs_time now);
     void release(msfrs_item &, msfrs_time now);
@@ -135,6 +139,7 @@ private:
     std::unique_ptr<FoundRate> found_;
     std::vector<ClassCounts> counts_; ///< by class; `queued` is not kept up
     std::vector<double> shares_;      ///< by class, of the link
+    UserOrder order_;            ///< of what waits for users of the party
     std::deque<Held> held_;      ///< never shrinks; a deque never moves its elements
     std::vector<Held *> unused_;
     uint64_t unreadable_ = 0;

@@ -18,6 +18,8 @@ using namespace edge;
 using ledger::ClassKey, ledger::UserKey;
 
 constexpr double Rate = 12e6; ///< C: a packet of 1500 bytes takes a millisecond
+constexpr double Held = 0.985 * Rate;     ///< what all have while Squid waits for places
+constexpr double Payload = 1448.0 / 1514; ///< what Squid reads of a frame
 const std::string Downlink = "link rate=100Mbit\nqueue number=0\nscheduler msf\nlimit 60\ninside 198.19.0.0/16\n"
                              "segment /no-such-memory\n";
 
@@ -145,12 +147,12 @@ TEST_F(LinkPartyTest, BothHaveTheirShareWhileBothWant)
     atSquid("gold", "9", 4);
     atSquid("bronze", "109", 1);
     keepBusy({101}, Second);
-    EXPECT_NEAR(rate(), 0.97 * Rate / 6, 1);
+    EXPECT_NEAR(rate(), Held / 6, 1);
     EXPECT_NEAR(ledger::Real(slot().demand), 1, 1e-9);
     auto had = keepBusy({101}, 2 * Second);
     EXPECT_NEAR(had[101] * 8 / 2, rate(), 0.01 * Rate);
     keepBusy({101, 1}, Second);
-    EXPECT_NEAR(rate(), 0.97 * Rate * 5 / 10, 1);
+    EXPECT_NEAR(rate(), Held * 5 / 10, 1);
     waits = 0; // Squid's users have nothing more to ask for
     for (auto &u : users)
         u.items = 0;
@@ -168,15 +170,15 @@ TEST_F(LinkPartyTest, AUserOfBothHasOneAccount)
     EXPECT_NEAR(ledger::Real(slot().demand), 4 + 4.0 / 4, 1e-9) << "the user's weight is where its requests are";
     double squids = 0;
     everyTenth = [&] { // it takes what is left
-        const double bytes = (0.97 * Rate - rate()) / 8 * 0.1;
-        both.bytes += static_cast<uint64_t>(bytes);
-        own += bytes;
+        const double bytes = (Held - rate()) / 8 * 0.1; // on the link
+        both.bytes += static_cast<uint64_t>(bytes * Payload);
+        own += bytes * Payload;
         squids += bytes;
     };
     keepBusy({1, 2}, 2 * Second);
     squids = 0;
     auto had = keepBusy({1, 2}, 10 * Second);
-    EXPECT_NEAR((had[1] + squids) / had[2], 1, 0.05);
+    EXPECT_NEAR((had[1] + squids) / had[2], 1, 0.01) << "in bytes of the link";
     EXPECT_NEAR(static_cast<double>(both.elsewhere), had[1] * 1.3, had[1] * 0.3) << "and Squid knows what it has here";
 }
 
@@ -188,7 +190,7 @@ TEST_F(LinkPartyTest, PlacesOfTheWindowAreHeldForWhatPasses)
     double held = 0;
     everyTenth = [&] { held += static_cast<double>(slot().places) / 10; };
     keepBusy({101}, Second);
-    EXPECT_NEAR(held, 0.97 * 8 / 2, 0.1) << "half of 97 % of W+, which is 8";
+    EXPECT_NEAR(held, 0.985 * 8 / 2, 0.1) << "half of 98.5 % of W+, which is 8";
     everyTenth = [] {};
     EXPECT_EQ(squid->look(edge.now + 10 * Ms).places, slot().places);
     EXPECT_EQ(squid->look(edge.now + 10 * Ms).waiting, 0u) << "nobody waits here for a place";
@@ -204,12 +206,12 @@ TEST_F(LinkPartyTest, WhatIsLostHereHasUsedTheLink)
     atSquid("bronze", "109", 1);
     for (int n = 0; n < 3000; ++n) { // 10 % more than the share, which is lost in the end
         edge.arrive({1, 101});
-        edge.run(edge.now + static_cast<msfrs_time>(12e12 / (1.1 * 0.97 * Rate / 2)));
+        edge.run(edge.now + static_cast<msfrs_time>(12e12 / (1.1 * Held / 2)));
         if (n % 50 == 0)
             settleSquid();
     }
-    EXPECT_LT(rate(), 0.95 * 0.97 * Rate / 2);
-    EXPECT_GT(rate(), 0.8 * 0.97 * Rate / 2);
+    EXPECT_LT(rate(), 0.95 * Held / 2);
+    EXPECT_GT(rate(), 0.8 * Held / 2);
 }
 
 TEST_F(LinkPartyTest, WhoWantsNoMoreIsNotHeldUpAndTakesNoShare)
@@ -247,6 +249,26 @@ TEST_F(LinkPartyTest, AFloodIsHeldToItsShareAndChargedAsItComes)
     const auto entry = ledger::FindUser(*segment, UserKey("bronze", "101"));
     ASSERT_NE(entry, ledger::NoEntry);
     EXPECT_GT(ledger::ColumnBytes(segment->users[entry].columns[edge.path.party()->slot()]), 4000u * 1500u * 9 / 10);
+}
+
+TEST_F(LinkPartyTest, WhatAConnectionBeginsWithDoesNotWaitBehindItsUsersDownloads)
+{
+    keepBusy({1, 101}, 2 * Second);
+    const auto before = edge.verdicts.all.size();
+    const auto opens = edge.arrive({1, 1, 443, 80, 17, 0, 0, 0x10, 200});
+    for (int n = 0; n < 5; ++n)
+        edge.arrive({1, 1});
+    edge.run(edge.now + Second);
+    std::vector<uint32_t> ofTheUser;
+    for (size_t n = before; n < edge.verdicts.all.size(); ++n) {
+        const auto id = edge.verdicts.all[n].id;
+        if (id >= opens || hostOf[id] == 1)
+            ofTheUser.push_back(id);
+    }
+    ASSERT_GT(ofTheUser.size(), 20u);
+    EXPECT_EQ(ofTheUser[0], opens);
+    EXPECT_TRUE(std::is_sorted(ofTheUser.begin() + 1, ofTheUser.end())) << "those of a connection keep their order";
+    EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
 }
 
 TEST_F(LinkPartyTest, WithoutSquidTheConfigurationsRateHolds)

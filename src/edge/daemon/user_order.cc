@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "edge/daemon/user_order.h"
+
+#include "edge/daemon/packet_path.h"
+
+#include <functional>
+#include <string_view>
+#include <utility>
+
+namespace msfrs::edge {
+
+void UserOrder::queued(msfrs_item &item, Held &h, const int64_t bytes)
+{
+    h.item = &item;
+    h.connection = 0;
+    if (h.traits.owner.user == 0)
+        return;
+    h.connection = std::hash<std::string_view>()(FlowRule().nameOf(h.traits.key).view());
+    auto &queue = users_[h.traits.owner.user];
+    auto &connection = queue.connections[h.connection];
+    (connection.bytes < Early ? queue.early : queue.rest).push_back(&h);
+    connection.bytes += bytes;
+    ++connection.waiting;
+}
+
+Held &UserOrder::next(Held &host)
+{
+    const auto found = users_.find(host.traits.owner.user);
+    return found == users_.end() ? host : leave(host, !found->second.early.empty(), false);
+}
+
+Held &UserOrder::lost(Held &host, const bool newest)
+{
+    const auto found = users_.find(host.traits.owner.user);
+    return found == users_.end() ? host : leave(host, found->second.rest.empty(), newest);
+}
+
+/// The first or last of a list takes the host's turn, and the host that one's.
+Held &UserOrder::leave(Held &host, const bool early, const bool newest)
+{
+    const auto found = users_.find(host.traits.owner.user);
+    auto &queue = found->second;
+    auto &list = early ? queue.early : queue.rest;
+    auto &h = newest ? *list.back() : *list.front();
+    if (newest)
+        list.pop_back();
+    else
+        list.pop_front();
+    const auto connection = queue.connections.find(h.connection);
+    if (--connection->second.waiting == 0)
+        queue.connections.erase(connection);
+    if (queue.connections.empty())
+        users_.erase(found);
+    if (&h != &host) {
+        std::swap(h.item, host.item);
+        host.item->host = &host;
+    }
+    return h;
+}
+
+} // namespace msfrs::edge

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The order within a user's queue: what a connection begins with goes before what others have of theirs.
+///
+/// A user who downloads has packets waiting for seconds on a slow link. Behind them a handshake is sent again and again
+/// until it is given up, and a name server's answer comes too late; and all that is sent again has crossed the link. So
+/// the first `Early` bytes of a connection since nothing of it waited go before the rest, in order of arrival both.
+/// Packets of a connection keep their order. Users are not concerned: the engine's items are a user's *turns*, and which
+/// packet a turn is for is decided when it comes. What an AQM drops is of the rest, while there is any.
+///
+/// Cost: O(1), and a look-up of user and connection for each packet.
+#ifndef MSFRS_EDGE_DAEMON_USER_ORDER_H
+#define MSFRS_EDGE_DAEMON_USER_ORDER_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+
+namespace msfrs::edge {
+
+struct Held;
+
+class UserOrder {
+public:
+    static constexpr int64_t Early = 16384; ///< bytes on the link; a quantum, as a response in Squid
+
+    /// A packet waits, and is the host of this item. Nothing happens with one that is for no user.
+    /// \param bytes on the link, > 0
+    void queued(msfrs_item &, Held &, int64_t bytes);
+    /// The turn of which this packet is the host has come. \returns the packet that goes; the item is not looked at
+    Held &next(Held &host);
+    /// The turn of which this packet is the host is lost. \returns the packet that is lost: of the rest, the oldest
+    /// (`newest`: the youngest)
+    Held &lost(Held &host, bool newest);
+
+private:
+    struct Connection {
+        int64_t bytes = 0;      ///< since nothing of it waited
+        uint32_t waiting = 0;   ///< packets
+    };
+    struct Queue {
+        std::deque<Held *> early, rest;
+        std::unordered_map<uint64_t, Connection> connections;
+    };
+
+    Held &leave(Held &host, bool early, bool newest);
+
+    std::unordered_map<uint64_t, Queue> users_;
+};
+
+} // namespace msfrs::edge
+
+#endif
