@@ -95,6 +95,8 @@ def _run(options, argv):
     preflight.check(options)
     conditions, not_run = runnable(_conditions(options), options.hosts)
     conditions = without_quic(conditions, options.hosts)
+    if not conditions:
+        raise TrialError('nothing of what was asked for can be run here')
     directory = new_directory(options.out)
     cells = plan.cells_of(conditions, options, directory)
     print(f'{len(cells)} cells, about {minutes(seconds_of(cells, options.lanes))}; results in {directory}')

@@ -419,9 +419,9 @@ def _http3_beside_tcp():
         yield Target(QUIC, f'what others lack of what a flood leaves, {words}', ('quic-backlogged',),
                      lacking_beside_flood, AT_MOST, 0.02, 'What others lacked of what a flood left, of the link',
                      arm=arm, settings=_HALF, only=_some_left)
-        yield Target(QUIC, f"others' shares beside a flood, {words}", ('quic-backlogged',), due_error(True), WITHIN, 0.05,
-                     'What the users of a class had beside a flood, of what is due to them', arm=arm, settings=_HALF,
-                     only=_some_left)
+        yield Target(QUIC, f"others' shares beside a flood, {words}", ('quic-backlogged',), due_error(True), WITHIN,
+                     0.05, 'What the users of a class had beside a flood, of what is due to them', arm=arm,
+                     settings=_HALF, only=_some_left)
     yield Target(QUIC, 'mean delay in the queue, QUIC scheduled', ('quic-backlogged', 'quic-pages'), QUEUE_OF_BOTH,
                  AT_MOST, 1.30, "The mean delay in the ISP's queue", against=OURS, arm=PARTY, settings=_CALM,
                  only=_calm)

@@ -137,6 +137,16 @@ def test_without_caddy_or_aioquic_http3_is_left_out(monkeypatch, capsys, tmp_pat
     assert http3.missing() == 'caddy not found (Debian: caddy)'
 
 
+def test_where_all_is_left_out_that_is_said(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(cli.preflight, 'check', lambda options: None)
+    monkeypatch.setattr(cli.netns, 'sweep', lambda: ())
+    monkeypatch.setattr(http3, 'MODULES', tmp_path)
+    monkeypatch.setattr(http3.importlib.util, 'find_spec', lambda name: None)
+    assert cli.main(['--workloads', 'quic-pages', '--out', str(tmp_path / 'out')]) == 1
+    assert capsys.readouterr().err == 'trial: nothing of what was asked for can be run here\n'
+    assert not (tmp_path / 'out').exists()
+
+
 def test_a_kernel_without_a_qdisc_is_said_and_its_stand_in_runs(monkeypatch, capsys):
     asked, why = options.read(['--arms', 'stock,stock-fq_codel,stock-cake']), 'this kernel has no such thing'
     conditions = plan.chosen(asked)[:1]

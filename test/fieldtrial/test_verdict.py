@@ -282,7 +282,8 @@ def test_a_flood_that_leaves_nothing_is_judged_by_what_it_takes_elsewhere(tmp_pa
     mine, theirs = ((0.99 - share) * 200 / 3 for share in (flooded, 0.9))   # the flooded has a third of the rest, too
     assert (found.outcome, found.wanted) == (outcome, 'at most 2 %')
     assert found.measured == f'{theirs - mine:.1f} % ({mine:.1f} % / {theirs:.1f} %)'
-    for name in ("users' shares of the link", "others' shares beside a flood", 'what others lack of what a flood leaves'):
+    for name in ("users' shares of the link", "others' shares beside a flood",
+                 'what others lack of what a flood leaves'):
         assert row(judgement, f'{name}, QUIC rejected').sentence == 'Not measured: this run has no such cell.'
 
 

@@ -325,7 +325,7 @@ def test_what_came_past_squid_is_read_from_the_rules():
 {rules}""" for rules in (
         '      10    12800            0    --  *      *       0.0.0.0/0            198.18.1.1           /* gold-1 */\n'
         '       0        0            0    --  *      *       0.0.0.0/0            198.18.1.2           /* gold-2 */\n',
-        '       1     1280            0        *      *       ::/0                 2001:2::1            /* gold-1 */\n'))
+        '       1     1280            0        *      *       ::/0                 2001:2::1       /* gold-1 */\n'))
     assert meters.past_bytes([four, six]) == {'gold-1': 14080 + 11 * 14, 'gold-2': 0}
 
 

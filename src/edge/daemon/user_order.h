@@ -5,8 +5,8 @@
 /// A user who downloads has packets waiting for seconds on a slow link. Behind them a handshake is sent again and again
 /// until it is given up, and a name server's answer comes too late; and all that is sent again has crossed the link. So
 /// the first `Early` bytes of a connection since nothing of it waited go before the rest, in order of arrival both.
-/// Packets of a connection keep their order. Users are not concerned: the engine's items are a user's *turns*, and which
-/// packet a turn is for is decided when it comes. What an AQM drops is of the rest, while there is any.
+/// Packets of a connection keep their order. Users are not concerned: the engine's items are a user's *turns*, and
+/// which packet a turn is for is decided when it comes. What an AQM drops is of the rest, while there is any.
 ///
 /// Cost: O(1), and a look-up of user and connection for each packet.
 #ifndef MSFRS_EDGE_DAEMON_USER_ORDER_H
