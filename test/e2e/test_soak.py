@@ -14,9 +14,10 @@ import soaking  # noqa: E402
 import visits  # noqa: E402
 
 
-def test_a_short_one_finds_nothing_wrong():
+@pytest.mark.parametrize('party', (False, True), ids=('edge-tells', 'edge-holds'))
+def test_a_short_one_finds_nothing_wrong(party):
     found = soaking.soak(soaking.Soak(seconds=30, users=60, rate_bps=4e6, load=0.6, reconfigure_s=6, falter_s=16,
-                                      kill_s=12))
+                                      kill_s=12, party=party))
     assert not found.wrong
     assert found.figures['visits'] > 100 and len(found.figures['by kind']) == len(visits.SHARES)
     assert found.figures['reconfigurations'] >= 3 and found.figures['falterings of the link'] >= 1

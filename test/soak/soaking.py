@@ -18,7 +18,7 @@ from fieldtrial.site.world import World
 from gateway import Gateway
 from http_users import Users
 from installation import installation
-from neighbours import Edge, another_gateway
+from neighbours import Edge, Party, another_gateway
 from scripted_origin import ScriptedOrigin, make_certificate
 
 RTTS_MS = (10.0, 40.0, 120.0)
@@ -42,7 +42,8 @@ LINES = 12
 
 @dataclass(frozen=True)
 class Soak:
-    """Parameters. load: of the link's rate, as bodies; reconfigure_s, falter_s, kill_s: how often that happens."""
+    """Parameters. load: of the link's rate, as bodies; reconfigure_s, falter_s, kill_s: how often that happens; party:
+    msfrs-edge is a party of the ledger, and does not tell Squid what passes beside it."""
     seconds: float
     users: int
     rate_bps: float
@@ -51,6 +52,7 @@ class Soak:
     falter_s: float = 300.0
     kill_s: float = 300.0
     seed: int = 1
+    party: bool = False
 
     @property
     def visits_per_second(self):
@@ -98,7 +100,7 @@ def soak(parameters, say=lambda text: None):
         users = stack.enter_context(contextlib.closing(Users(loop, world)))
         ScriptedOrigin(loop, world.farm, certificates['origin'])
         gateway = Gateway(world, installed, certificates['gateway'])
-        edge = Edge(world)
+        edge = (Party if parameters.party else Edge)(world)
         gateway.early = (*SQUID, edge.line)
         gateway.start()
         gateway.intercept_tls()
@@ -238,4 +240,8 @@ class _Soaking:
         found.expect(got - unsaid <= counted <= brought,
                      f'users got {got} bytes through Squid, {counted} were charged, and the link brought {brought}')
         found.expect(self._excess['refused_lines'] == 0, f'lines of msfrs-edge were refused: {dict(self._excess)}')
-        found.expect(beside == 0 or self._excess['bytes'] > 0, 'nothing beside Squid was charged')
+        if self._parameters.party:
+            found.expect(any(party['kind'] == 'edge' and party['live'] for party in report['parties']),
+                         f'msfrs-edge is no party: {report["parties"]}')
+        else:
+            found.expect(beside == 0 or self._excess['bytes'] > 0, 'nothing beside Squid was charged')
