@@ -40,6 +40,13 @@ def test_only_who_lived_throughout_is_judged():
     assert sizes.growths() == {'lives': pytest.approx(0.1)} and sizes.last() == {'lives': [110], 'killed': [50, 100]}
 
 
+def test_what_is_in_use():
+    page = ''.join(f'by kid{kid} {{\nCurrent memory usage:\nPool\t Obj Size\t\nTicket   \t  520' + '\t 7' * 12
+                   + f'\t {count}\t 3\nnothing\t\n}} by kid{kid}\n\n' for kid, count in ((1, 5), (2, 0)))
+    none = dict.fromkeys(memory.OF_REQUESTS, 0)
+    assert memory.in_use(page) == {1: {**none, 'Ticket': 5}, 2: none}
+
+
 def fetch(**how):
     return types.SimpleNamespace(**{'intact': True, 'received': 10, 'good': True, 'status': 200, **how})
 
