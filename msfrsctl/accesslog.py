@@ -152,19 +152,27 @@ def blocks(path, end=None, size=BLOCK):
     """(offset, bytes) of whole lines, the last ones first. A line longer than LONGEST is left out."""
     with open(path, 'rb') as file:
         end = os.fstat(file.fileno()).st_size if end is None else end
-        carry = b''
         while end > 0:
             start = max(0, end - size)
-            data = os.pread(file.fileno(), end - start, start) + carry
-            end, carry = start, b''
-            if start:
-                first = data.find(b'\n') + 1
-                carry, data, start = data[:first], data[first:], start + first
-                if not first:
-                    carry, data = data, b''
-                if len(carry) > LONGEST:
-                    carry = b'\n'
-            yield start, data
+            begin = _line_at(file.fileno(), start)
+            if start - begin <= LONGEST:
+                yield begin, os.pread(file.fileno(), end - begin, begin)
+            else:
+                data = os.pread(file.fileno(), end - start, start)
+                behind = data.find(b'\n') + 1 or len(data)
+                yield start + behind, data[behind:]
+            end = begin
+
+
+def _line_at(descriptor, offset):
+    """Where the line begins that has the byte there."""
+    while offset > 0:
+        before = max(0, offset - LONGEST)
+        at = os.pread(descriptor, offset - before, before).rfind(b'\n')
+        if at >= 0:
+            return before + at + 1
+        offset = before
+    return 0
 
 
 class Found:

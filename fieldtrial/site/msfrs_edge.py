@@ -103,13 +103,18 @@ def shape(world, interface, rate_bps, program, times_ms):
     return edge
 
 
-def hold(world, interface, program, **lines):
-    """Starts it on a world's gateway with conf/edge/downlink.conf: what is forwarded to the users by `interface` is
-    held to its share, by the ledger of the world's Squid, whose msfrs_link has `shared` (or which has several workers).
-    `lines` as of start(). Its Daemon."""
-    edge = start(world, world.gateway, program, CONF / 'downlink.conf', name='downlink',
+def start_holding(world, program, **lines):
+    """Starts it on a world's gateway with conf/edge/downlink.conf: what comes to its queue is held to its share, by the
+    ledger of the world's Squid, whose msfrs_link has `shared` (or which has several workers). `lines` as of start().
+    Its Daemon."""
+    return start(world, world.gateway, program, CONF / 'downlink.conf', name='downlink',
                  queue=f'number={BESIDE_QUEUE} gso=off', inside=f'{LAN4} {LAN6}',
                  segment=f'/{world.service}-msfrs_ledger.shm', **lines)
+
+
+def hold(world, interface, program, **lines):
+    """The same for all that is forwarded to the users by `interface`."""
+    edge = start_holding(world, program, **lines)
     rules(world.gateway, 'up', '--link', f'{interface}={BESIDE_QUEUE}', '--own', 'no')
     return edge
 

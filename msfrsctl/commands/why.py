@@ -8,7 +8,7 @@ from ..errors import DONE, FOUND, CtlError
 HELP = 'what held a user, a host or a request: now, and during the last day'
 DAY = 86400.0
 #: Seconds that the search of access.log may take; the whole answer then takes less than 0.2 s.
-BUDGET = 0.08
+BUDGET = 0.12
 
 
 def arguments(parser):

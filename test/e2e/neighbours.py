@@ -21,12 +21,17 @@ SOON = 10.0
 
 class Edge:
     """msfrs-edge, which tells Squid what users get beside it; for a world whose Squid has `line` in squid.conf."""
+    program = PROGRAMS / 'msfrs-edge'
+    log = 'beside.log'
 
     def __init__(self, world):
         self._world = world
-        self._told = PROGRAMS / 'msfrs-edge', squidconf.excess_socket(world)
-        self.line = f'msfrs_excess {self._told[1]}'
-        self._daemon = msfrs_edge.tell(world, LAN, *self._told)
+        self._socket = squidconf.excess_socket(world)
+        self.line = f'msfrs_excess {self._socket}'
+        self._daemon = msfrs_edge.tell(world, LAN, self.program, self._socket)
+
+    def _start(self):
+        return msfrs_edge.start_telling(self._world, self.program, self._socket)
 
     @property
     def pid(self):
@@ -36,7 +41,7 @@ class Edge:
         """Returns once another reads the queue."""
         os.kill(self.pid, signal.SIGKILL)
         assert self._daemon.wait(SOON) == -signal.SIGKILL
-        self._daemon = msfrs_edge.start_telling(self._world, *self._told)
+        self._daemon = self._start()
 
     def totals(self):
         """Its metrics, by name."""
@@ -44,7 +49,20 @@ class Edge:
 
     def said(self):
         """Lines of its log."""
-        return (self._world.directory / 'beside.log').read_text().splitlines()
+        return (self._world.directory / self.log).read_text().splitlines()
+
+
+class Party(Edge):
+    """msfrs-edge as a party of the ledger, which holds what users get beside Squid to their share."""
+    log = 'downlink.log'
+    line = ''
+
+    def __init__(self, world):
+        self._world = world
+        self._daemon = msfrs_edge.hold(world, LAN, self.program)
+
+    def _start(self):
+        return msfrs_edge.start_holding(self._world, self.program)
 
 
 class Shared(gateways.Gateway):

@@ -14,9 +14,10 @@ import soaking  # noqa: E402
 import visits  # noqa: E402
 
 
-def test_a_short_one_finds_nothing_wrong():
+@pytest.mark.parametrize('party', (False, True), ids=('edge-tells', 'edge-holds'))
+def test_a_short_one_finds_nothing_wrong(party):
     found = soaking.soak(soaking.Soak(seconds=30, users=60, rate_bps=4e6, load=0.6, reconfigure_s=6, falter_s=16,
-                                      kill_s=12))
+                                      kill_s=12, party=party))
     assert not found.wrong
     assert found.figures['visits'] > 100 and len(found.figures['by kind']) == len(visits.SHARES)
     assert found.figures['reconfigurations'] >= 3 and found.figures['falterings of the link'] >= 1
@@ -37,6 +38,13 @@ def test_only_who_lived_throughout_is_judged():
     assert sizes.growths() == {'lives': None} and sizes.last()['lives'][0] > 1000
     sizes.lives.update(lives={2: [100] * 40 + [110] * 40}, killed={3: [50] * 40, 4: [100] * 40})
     assert sizes.growths() == {'lives': pytest.approx(0.1)} and sizes.last() == {'lives': [110], 'killed': [50, 100]}
+
+
+def test_what_is_in_use():
+    page = ''.join(f'by kid{kid} {{\nCurrent memory usage:\nPool\t Obj Size\t\nTicket   \t  520' + '\t 7' * 12
+                   + f'\t {count}\t 3\nnothing\t\n}} by kid{kid}\n\n' for kid, count in ((1, 5), (2, 0)))
+    none = dict.fromkeys(memory.OF_REQUESTS, 0)
+    assert memory.in_use(page) == {1: {**none, 'Ticket': 5}, 2: none}
 
 
 def fetch(**how):

@@ -44,6 +44,9 @@ def parse(arguments):
     parser.add_argument('--kill', type=_within(troubles.LEAST_BETWEEN_KILLS, 86_400), metavar='S',
                         help='a worker, the edge and the share daemon every S s (default 300, and twelve times in less '
                              'than an hour)')
+    parser.add_argument('--party', action='store_true',
+                        help='msfrs-edge is a party of the ledger, and holds what passes beside Squid to its share; '
+                             'otherwise it tells Squid of it')
     parser.add_argument('--seed', type=int, default=1, help='of the visits (default 1)')
     parser.add_argument('--json', type=pathlib.Path, metavar='FILE', help='write what was found there, too')
     options = parser.parse_args(arguments)
@@ -57,7 +60,8 @@ def main():
     with by_signals():
         found = soaking.soak(soaking.Soak(
             seconds=60 * options.minutes, users=options.users, rate_bps=options.rate * 1e6, load=options.load,
-            reconfigure_s=options.reconfigure, falter_s=options.falter, kill_s=options.kill, seed=options.seed),
+            reconfigure_s=options.reconfigure, falter_s=options.falter, kill_s=options.kill, seed=options.seed,
+            party=options.party),
             say=_say)
     if options.json:
         options.json.write_text(json.dumps(found.figures, indent=1) + '\n', encoding='utf-8')

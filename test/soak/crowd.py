@@ -42,13 +42,13 @@ class Crowd:
             time.sleep(max(0.0, min(0.1, began + at - time.monotonic())))
 
     def go(self, patience):
-        """Nobody comes any more; waits until all have gone. The number of those that did not within `patience` s."""
+        """Nobody comes any more; waits until all have gone. The visits that did not end within `patience` s."""
         end = time.monotonic() + patience
         while (self._under_way or self._later) and (now := time.monotonic()) < end:
             self._call(now)
             self._see_off()
             time.sleep(0.05)
-        return len(self._under_way)
+        return self._under_way
 
     def _come(self, visit, now):
         if len(self._under_way) >= MOST:

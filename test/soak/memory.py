@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whether processes' memory stays flat."""
+"""Whether processes' memory stays flat, and whether what requests had is given back. Squid keeps what it frees, for
+later, and so does malloc: its memory grows by steps, whenever more is under way than ever before. So that it is flat
+shows only after the crests of a long warm-up; what is in use when nothing is under way shows at once.
+"""
 import collections
 import contextlib
 import os
 import pathlib
+import re
 import statistics
 
 #: Share of a run that is warm-up, and how much the memory may grow over the rest.
@@ -11,6 +15,13 @@ WARM_UP, GROWTH = 0.3, 0.02
 #: Samples at either end of the rest that are compared.
 END = 0.2
 LEAST = 20
+#: Pools of what a request has in Squid.
+OF_REQUESTS = 'Ticket', 'HttpRequest', 'Stream', 'HttpReply', 'StoreEntry', 'mem_node'
+#: So many more than before are none lost: Squid, as it comes, too, keeps some requests for a while after their end,
+#: however many there were.
+SPARE = 32
+#: The column of mgr:mem with the number of objects in use.
+IN_USE = 14
 PAGE_KB = os.sysconf('SC_PAGE_SIZE') // 1024
 
 
@@ -22,6 +33,15 @@ def growth(samples):
         return None
     part = max(1, round(len(rest) * END))
     return statistics.median(rest[-part:]) / statistics.median(rest[:part]) - 1
+
+
+def in_use(page):
+    """{number of the worker: {pool: objects in use}} of mgr:mem, of what requests have."""
+    rows = {kid: [line.split('\t') for line in text.splitlines()]
+            for kid, text in re.findall(r'(?ms)^by kid(\d+) \{$(.*?)^\} by kid', page)}
+    return {int(kid): dict.fromkeys(OF_REQUESTS, 0) | {row[0].strip(): int(row[IN_USE]) for row in table
+                                                       if row[0].strip() in OF_REQUESTS}
+            for kid, table in rows.items()}
 
 
 class Sizes:
@@ -40,8 +60,8 @@ class Sizes:
                     self.lives[name].setdefault(pid, []).append((resident - shared) * PAGE_KB)
 
     def last(self):
-        """{name: kB of each life at its end}"""
-        return {name: [samples[-1] for samples in lives.values()] for name, lives in self.lives.items()}
+        """{name: kB of each life at its end}. While another thread samples, too."""
+        return {name: [samples[-1] for samples in list(lives.values())] for name, lives in list(self.lives.items())}
 
     def growths(self):
         """{name: growth} of the processes that lived throughout."""

@@ -18,7 +18,7 @@ from fieldtrial.site.world import World
 from gateway import Gateway
 from http_users import Users
 from installation import installation
-from neighbours import Edge, another_gateway
+from neighbours import Edge, Party, another_gateway
 from scripted_origin import ScriptedOrigin, make_certificate
 
 RTTS_MS = (10.0, 40.0, 120.0)
@@ -35,6 +35,8 @@ SQUID = 'max_filedescriptors 16384', 'client_db off'
 REMEMBERED_S = 600.0
 #: Seconds of the link's rate that a worker may have been charged since it last said so.
 UNSAID_S = 0.5
+#: s in which a worker that lives has logged a visit that a user saw end.
+NOTICED_S = 60.0
 CUT, CLOSED = 'cut with a killed worker', 'came to closed ports during a reconfiguration'
 #: Lines in the log of a daemon for each time that anything happened to anyone: more would be a flood.
 LINES = 12
@@ -42,7 +44,8 @@ LINES = 12
 
 @dataclass(frozen=True)
 class Soak:
-    """Parameters. load: of the link's rate, as bodies; reconfigure_s, falter_s, kill_s: how often that happens."""
+    """Parameters. load: of the link's rate, as bodies; reconfigure_s, falter_s, kill_s: how often that happens; party:
+    msfrs-edge is a party of the ledger, and does not tell Squid what passes beside it."""
     seconds: float
     users: int
     rate_bps: float
@@ -51,6 +54,7 @@ class Soak:
     falter_s: float = 300.0
     kill_s: float = 300.0
     seed: int = 1
+    party: bool = False
 
     @property
     def visits_per_second(self):
@@ -98,7 +102,7 @@ def soak(parameters, say=lambda text: None):
         users = stack.enter_context(contextlib.closing(Users(loop, world)))
         ScriptedOrigin(loop, world.farm, certificates['origin'])
         gateway = Gateway(world, installed, certificates['gateway'])
-        edge = Edge(world)
+        edge = (Party if parameters.party else Edge)(world)
         gateway.early = (*SQUID, edge.line)
         gateway.start()
         gateway.intercept_tls()
@@ -124,6 +128,7 @@ class _Soaking:
         alone = threading.Lock()    # both count in cache.log the ports that are open again
         self._anew = troubles.Reconfigurations(gateway, self._began, parameters.reconfigure_s, alone)
         self._link = troubles.Link(gateway.world, self._began, parameters.falter_s)
+        self._sampling = troubles.Sampling(self._began, SAMPLE_S, self._sample)
         self._killings = troubles.Killings(self._began, parameters.kill_s, {
             'worker': self._kill_worker, 'edge': edge.kill, 'share': share.kill}, alone)
 
@@ -135,9 +140,10 @@ class _Soaking:
         world = self._gateway.world
         self._crowd = Crowd(ask, visits.Plan(world.users, self._parameters.visits_per_second, self._parameters.seed,
                                              len(RTTS_MS)), self._excuse)
+        self._held = memory.in_use(self._gateway.page('mem'))
         with self._gateway.received() as link:
             before = link.read()
-            with self._anew, self._link, self._killings:
+            with self._anew, self._link, self._killings, self._sampling:
                 self._crowd.run(self._began + self._parameters.seconds, self._watch)
             self._left = self._crowd.go(PATIENCE)
             with self._found.expecting('at rest'):
@@ -164,27 +170,31 @@ class _Soaking:
 
     def _watch(self):
         since = time.monotonic() - self._began
-        if since >= SAMPLE_S * self._samples:
-            self._samples += 1
-            self._sizes.sample({**self._gateway.processes(), self._edge.pid: 'msfrs-edge',
-                                self._share.pid: 'msfrs-share'})
         if since >= TELL_S * self._told:
             self._told += 1
             self._say(f'{since / 60:.0f} min: {self._crowd.ended.total()} visits, {self._crowd.wrong} wrong, '
                       f'kB {self._sizes.last()}')
 
-    _samples = 0
+    def _sample(self):
+        with contextlib.suppress(OSError):      # one was killed a moment ago
+            self._sizes.sample({**self._gateway.processes(), self._edge.pid: 'msfrs-edge',
+                                self._share.pid: 'msfrs-share'})
+
     _told = 1
 
     def _judge_visits(self):
         """Nothing is lost but what a user, a server or a killed worker cut."""
         crowd, found = self._crowd, self._found
         # Of intercepted TLS there is a line at the beginning, too, which a worker may have written before its end.
-        logged = {(row['client'], row['port']): row for row in self._gateway.access_log()
-                  if (row['method'], row['tag']) != ('CONNECT', 'NONE_NONE')}
+        # Ports come again: it is that visit's if it ended with it.
+        logged, clock = collections.defaultdict(list), time.time() - time.monotonic()
+        for row in self._gateway.access_log():
+            if (row['method'], row['tag']) != ('CONNECT', 'NONE_NONE'):
+                logged[row['client'], row['port']].append((float(row['time']) - clock, row))
         for visit in crowd.excused[CUT][:]:
             address = visit.user.v4 if visit.how['family'] == 4 else visit.user.v6
-            if row := logged.get((address, str(visit.fetch.port))):
+            if row := next((row for ended, row in logged[address, str(visit.fetch.port)]
+                            if visit.fetch.t_start <= ended <= visit.fetch.t_end + NOTICED_S), None):
                 crowd.excused[CUT].remove(visit)
                 crowd.blame(visit, f'a worker that lived had it: {visit.wrong()}, {row}')
         found.figures |= {
@@ -192,12 +202,13 @@ class _Soaking:
             **{why: len(crowd.excused[why]) for why in (CUT, CLOSED)}, 'turned away': crowd.turned_away,
             'wrong': crowd.wrong}
         found.expect(not crowd.wrong, f'{crowd.wrong} visits went wrong:\n' + '\n'.join(crowd.words))
-        found.expect(not self._left, f'{self._left} visits did not end within {PATIENCE:g} s after the last had come')
+        found.expect(not self._left, f'{len(self._left)} visits did not end within {PATIENCE:g} s after the last had '
+                     f'come: {[(visit.kind, visit.user.name, visit.how, visit.fetch) for visit in self._left[:5]]}')
         found.expect(crowd.ended.total() > 0, 'nobody came')
 
     def _judge_troubles(self):
         found = self._found
-        for each in (self._anew, self._link, self._killings):
+        for each in (self._anew, self._link, self._killings, self._sampling):
             found.expect(not each.failure, f'{type(each).__name__}: {each.failure!r}')
         kills = {name: len(times) for name, times in self._killings.times.items()}
         said = {'msfrs-edge': len(self._edge.said()), 'msfrs-share': len(self._share.said())}
@@ -217,6 +228,13 @@ class _Soaking:
         for name, grown in growths.items() if judged else ():
             found.expect(grown is None or grown <= memory.GROWTH, f'memory of {name} grew by '
                          f'{100 * (grown or 0):.1f} % after the warm-up; allowed is {100 * memory.GROWTH:g} %')
+        held = memory.in_use(self._gateway.page('mem'))
+        found.figures['objects in use at rest, of each worker'] = held
+        found.expect(len(held) == WORKERS, f'mgr:mem has {len(held)} workers')
+        for kid, pools in held.items():
+            more = {pool: count for pool, count in pools.items() if count > self._held[kid][pool] + memory.SPARE}
+            found.expect(not more, f'worker {kid} has not given back, at rest: {more}; before anybody came: '
+                         f'{self._held[kid]}')
         found.expect(SURVIVOR in growths, f'{SURVIVOR} did not live throughout: {list(growths)} did')
 
     def _judge_counters(self, brought):
@@ -238,4 +256,8 @@ class _Soaking:
         found.expect(got - unsaid <= counted <= brought,
                      f'users got {got} bytes through Squid, {counted} were charged, and the link brought {brought}')
         found.expect(self._excess['refused_lines'] == 0, f'lines of msfrs-edge were refused: {dict(self._excess)}')
-        found.expect(beside == 0 or self._excess['bytes'] > 0, 'nothing beside Squid was charged')
+        if self._parameters.party:
+            found.expect(any(party['kind'] == 'edge' and party['live'] for party in report['parties']),
+                         f'msfrs-edge is no party: {report["parties"]}')
+        else:
+            found.expect(beside == 0 or self._excess['bytes'] > 0, 'nothing beside Squid was charged')

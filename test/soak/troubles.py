@@ -61,6 +61,20 @@ class Link(Trouble):
             self.done += 1
 
 
+class Sampling(Trouble):
+    """Calls `sample` every `period` seconds, however busy the crowd is."""
+
+    def __init__(self, t0, period, sample):
+        super().__init__(t0)
+        self._period, self._sample = period, sample
+
+    def _work(self):
+        for number in itertools.count():
+            if self._until(number * self._period):
+                return
+            self._sample()
+
+
 class Killings(Trouble):
     """Each of `victims` every `period` seconds, one after the other. victims: {name: what kills it, and returns once
     another is in its place}. alone: a lock that is held meanwhile."""
