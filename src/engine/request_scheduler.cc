@@ -551,9 +551,12 @@ msfrs_time RequestScheduler::wakeAt() const
     const auto &self = *impl_;
     auto wake = self.wakeAt;
     const auto also = [&wake](const msfrs_time when) { wake = wake && when ? std::min(wake, when) : wake + when; };
-    also(self.ledger->lookAt());
+    const auto look = self.ledger->lookAt();
+    also(look);
+    // Where the ledger is looked at soon after, servers are asked then: of a worker's work on a slow link, waking up is
+    // the most.
     if (!self.served.empty() && self.config.quantum > 0)
-        also(self.nextSilence);
+        also(look > self.nextSilence && look - self.nextSilence < SilenceEvery / 2 ? look : self.nextSilence);
     return wake;
 }
 

@@ -59,7 +59,7 @@ public:
     virtual void expired() = 0;
     /// The same for a request that the AQM dropped while it was queued: as a victim, or as its turn came.
     virtual void dropped() { expired(); }
-    /// Whether the server has fallen silent, so that the place can go to another request. Called 40 times a second
+    /// Whether the server has fallen silent, so that the place can go to another request. Called about 40 times a second
     /// while SERVED. After true the request is RESTING. Must not call the scheduler; must not throw.
     virtual bool silent(msfrs_time now) { return static_cast<void>(now), false; }
     /// What the connection to its server sees; asked while SERVED, of all requests together 50 times a second at most,

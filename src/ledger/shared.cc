@@ -18,8 +18,8 @@ namespace {
 
 constexpr auto Relaxed = std::memory_order_relaxed;
 constexpr msfrs_time LookEvery = 1'000'000;       ///< at most
-constexpr msfrs_time WaitLeast = 5'000'000, WaitMost = 16'000'000; ///< while somebody waits here: a quarter of what
-                                                  ///< the link takes for a quantum, within these
+constexpr msfrs_time WaitLeast = 5'000'000, WaitMost = 32'000'000; ///< while somebody waits here: half of what the
+                                                  ///< link takes for a quantum, within these
 constexpr msfrs_time LeadEvery = 20'000'000;      ///< while somebody waits elsewhere, for who measures that time
 constexpr msfrs_time Prompt = 50'000'000;         ///< who waits and has not looked for so long is not waited for
 constexpr double LeadTime = 0.01;                 ///< s of the link
@@ -77,9 +77,9 @@ struct SharedLedger::Impl {
     double tag() const { return std::min(base + inService() / weight(), MostTag); }
     msfrs_time waitEvery() const
     {
-        const double quarter = rate > 0 ? static_cast<double>(state.quantum) * 8 / rate / 4 * 1e9 : 0;
+        const double half = rate > 0 ? static_cast<double>(state.quantum) * 8 / rate / 2 * 1e9 : 0;
         return static_cast<msfrs_time>(
-            std::clamp(quarter, static_cast<double>(WaitLeast), static_cast<double>(WaitMost)));
+            std::clamp(half, static_cast<double>(WaitLeast), static_cast<double>(WaitMost)));
     }
     /// What may have come between two readings, bytes.
     double most() const { return MostGrowth + rate / 8 * MostSeconds; }

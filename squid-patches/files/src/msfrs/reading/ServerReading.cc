@@ -51,6 +51,7 @@ void
 ServerReading::came(const int64_t bytes)
 {
     untilFitting_ -= bytes;
+    unreadUntil_ = 0;
     batch_.noteRead(bytes);
 }
 
@@ -66,14 +67,18 @@ ServerReading::pause(const int64_t rest, const ArrivalWatch::Note &note)
 bool
 ServerReading::silent(const Exchange &exchange, const msfrs_time patience, const msfrs_time now)
 {
-    if (exchange.silentAt(srtt_, patience) > now)
+    if (exchange.silentAt(srtt_, patience) > now || now < unreadUntil_)
         return false;
     if (Comm::IsConnOpen(server_)) {
         srtt_ = Path(*server_).srtt;
         const auto since = exchange.silentAt(srtt_, patience);
-        // What waits in the kernel has been said. A client that does not take it is not waited for either.
-        if (since > now || (!nothingWaits() && now - since < UnreadFor))
+        if (since > now)
             return false;
+        // What waits in the kernel has been said. A client that does not take it is not waited for either.
+        if (!nothingWaits() && now - since < UnreadFor) {
+            unreadUntil_ = since + UnreadFor;
+            return false;
+        }
     }
     debugs(97, 5, "silence of " << server_);
     return true;

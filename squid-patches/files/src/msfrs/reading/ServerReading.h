@@ -88,6 +88,7 @@ public:
 private:
     Comm::ConnectionPointer server_;
     msfrs_time srtt_ = 0;          ///< to the server, when that was last asked; 0: not known
+    msfrs_time unreadUntil_ = 0;   ///< when what waits in the kernel is no reason any more not to count as silent
     ReadBatch batch_;              ///< of what is read between pauses
     ArrivalWatch arrivals_;        ///< on during a pause, if the rest is small
     FrozenTimeout serverTimeout_;
