@@ -203,8 +203,14 @@ class _Soaking:
             'wrong': crowd.wrong}
         found.expect(not crowd.wrong, f'{crowd.wrong} visits went wrong:\n' + '\n'.join(crowd.words))
         found.expect(not self._left, f'{len(self._left)} visits did not end within {PATIENCE:g} s after the last had '
-                     f'come: {[(visit.kind, visit.user.name, visit.how, visit.fetch) for visit in self._left[:5]]}')
+                     f'come: {[self._story(visit) for visit in self._left[:5]]}')
         found.expect(crowd.ended.total() > 0, 'nobody came')
+
+    def _story(self, visit):
+        """Of a visit that has not ended; with what the gateway knows of its connection."""
+        filtered = ('dport', '=', f':{visit.fetch.port}')
+        known = self._gateway.world.gateway.run('ss', '-Htanpo', *filtered) if visit.fetch.port else 'no connection'
+        return visit.kind, visit.user.name, visit.how, visit.fetch, known.split()
 
     def _judge_troubles(self):
         found = self._found
