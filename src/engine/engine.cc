@@ -31,7 +31,7 @@ State NewState(const size_t size)
 
 struct Engine::Instance {
     Instance(const Part &part, const EngineHost &host, const uint32_t resources, double &virtualTime, const Cost cost,
-             const uint32_t limit):
+             const uint32_t limit, const uint64_t &elsewhere):
         plugin(part.plugin->ops()), state(NewState(plugin.inst_size)), hostTable(host)
     {
         table.ctx = this;
@@ -43,6 +43,7 @@ struct Engine::Instance {
         table.virtual_time = &virtualTime;
         table.exact = cost == Cost::Exact;
         table.limit = limit;
+        table.elsewhere = &elsewhere;
         const auto init = plugin.kind == MSFRS_AQM ? plugin.aqm->init : plugin.sched->init;
         char error[256] = "";
         if (init && init(state.get(), &table, part.params.data(), error, sizeof(error)) != 0) {
@@ -85,12 +86,12 @@ Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, 
         throw ConfigError(std::string("AQM ") + aqm_.plugin->ops().name +
                           " must know the size of an item that arrives, which nobody does for a request");
     }
-    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, virtualTime_, cost_, limit_);
+    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, virtualTime_, cost_, limit_, elsewhere_);
     schedState_ = schedInst_->state.get();
     schedItem_ = scheduler().item_size ? sizeof(ItemRecord) : 0;
     costsAt_ = sizeof(ItemRecord) + statesSize();
     if (aqm_.plugin) {
-        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, virtualTime_, cost_, limit_);
+        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, virtualTime_, cost_, limit_, elsewhere_);
         aqmOps_ = this->aqm()->aqm;
         aqmState_ = aqmInst_->state.get();
         aqmItem_ = this->aqm()->item_size ? sizeof(ItemRecord) + Aligned(scheduler().item_size) : 0;

@@ -180,6 +180,8 @@ public:
     /// What an item in service was charged in advance and has not used yet, of a resource.
     int64_t unused(const msfrs_item &, uint32_t resource = 0) const;
     const EngineTotals &totals() const { return totals_; }
+    /// There is a backlog of so many items in other engines for what this one serves, too. (First: none.)
+    void waitElsewhere(const uint64_t items) { elsewhere_ = items; }
     const msfrs_plugin &scheduler() const { return sched_.plugin->ops(); }
     const msfrs_plugin *aqm() const { return aqm_.plugin ? &aqm_.plugin->ops() : nullptr; }
     /// The scheduler's gauges of a class (or of the instance: null), in its table's order.
@@ -236,6 +238,7 @@ private:
     size_t costsAt_;                                    ///< where in an item ItemCosts begins; zeroed up to there
     std::unique_ptr<PushOut> pushOut_;                  ///< null: what comes when `limit` is reached is dropped
     bool draws_;                                        ///< the AQM may draw among the queued items
+    uint64_t elsewhere_ = 0;                            ///< see msfrs_host
     double virtualTime_ = 0;                            ///< the scheduler's, see msfrs_host
     Pool itemPool_, flowPool_;
     std::vector<ItemRecord *> drawable_;                ///< the queued items, for that draw

@@ -12,7 +12,7 @@ namespace msfrs {
 
 namespace {
 
-constexpr double Global = 0.8; ///< see chargeClasses()
+constexpr double Global = 0.95; ///< see chargeClasses()
 constexpr const char *Elsewhere = "(elsewhere)"; ///< a user whom a class is charged for, but for its own users
 constexpr double AllOthers = 1e12; ///< its weight: as a user it never counts
 constexpr msfrs_time FollowFor = 10'000'000'000; ///< who has been here so lately may come back: what it had counts
@@ -68,6 +68,8 @@ void RequestScheduler::Impl::look(const msfrs_time now)
 {
     others = &ledger->look(now);
     rate.elsewhere(others->places);
+    // A few that wait for a moment are no backlog: the small ones among them profit most of what goes out of turn.
+    engine->waitElsewhere(others->waiting > rate.window().all() ? others->waiting : 0);
 }
 
 void RequestScheduler::Impl::tell(const msfrs_time now)

@@ -9,7 +9,7 @@
 ///     the bits of a double. Memory that is all zero is empty: FormatSegment() only writes the header.
 ///   - A slot is a party. Only its party writes it, without locks; it counts while its heartbeat is younger than
 ///     DeadAfter. Who takes a slot writes another epoch into `life` and clears the rest: who finds another epoch there
-///     than its own has lost the slot and writes no more.
+///     than its own has lost the slot, writes no more there, and takes it or another anew.
 ///   - Worker n (from 0) has slot n, if no other kind of party lives there: then a free one, from the last on down.
 ///     Others take a free or a dead one: those with a column first, from the last on down to FirstShared, so that a
 ///     ninth worker finds its own.

@@ -23,7 +23,7 @@ constexpr msfrs_time WaitLeast = 5'000'000, WaitMost = 32'000'000; ///< while so
 constexpr msfrs_time LeadEvery = 20'000'000;      ///< while somebody waits elsewhere, for who measures that time
 constexpr msfrs_time Prompt = 50'000'000;         ///< who waits and has not looked for so long is not waited for
 constexpr double LeadTime = 0.01;                 ///< s of the link
-constexpr int LeadQuanta = 2, FreshQuanta = 8;
+constexpr int LeadQuanta = 2, FreshQuanta = 4;
 constexpr double Memory = 0.05;                   ///< part of demand that counts anew at each settlement
 constexpr double Nobody = std::numeric_limits<double>::infinity(), MostTag = 1e18;
 constexpr double MostGrowth = 1e8, MostSeconds = 10; ///< bytes, and s of the link, that may come between two readings

@@ -5,7 +5,7 @@
 /// Order between parties. Each has a tag, as start-time fair queueing has it: what it was charged, and what its places
 /// are worth, for its demand. A party may take a place if its tag is ahead of the least tag of the others that wait by
 /// no more than a lead of two quanta and what the link carries in 10 ms: so no place stays free until the one that is
-/// behind looks. The reserve is open to who is ahead by eight quanta more. Who begins to wait takes at least the least
+/// behind looks. The reserve is open to who is ahead by four quanta more. Who begins to wait takes at least the least
 /// tag of those who wait already, or, if nobody does, the greatest of all, less the lead: an unused share is not saved
 /// up. Whoever waits gets its turn in the end, since its tag stays while those of the others grow. A party that has not
 /// looked for 50 ms is not waited for: it is stopped or busy, and what it is behind it keeps. Another gateway has no

@@ -39,6 +39,7 @@
  *           back
  *     2.1   msfrs_plugin::keeps, and save, restore and resumed of msfrs_sched_ops: what classes and flows have had goes
  *           on in another instance
+ *     2.2   msfrs_host::elsewhere: whether anybody waits is not for this instance alone to know
  */
 #ifndef MSFRS_PLUGIN_H
 #define MSFRS_PLUGIN_H
@@ -52,7 +53,7 @@ extern "C" {
 
 #define MSFRS_PLUGIN_MAGIC 0x4d534652u /* "MSFR" */
 #define MSFRS_ABI_MAJOR 2
-#define MSFRS_ABI_MINOR 1
+#define MSFRS_ABI_MINOR 2
 #define MSFRS_RESOURCES 4  /**< cost dimensions of an item; 0 is always bytes on the link */
 #define MSFRS_SYMBOL "msfrs_plugin" /**< the one exported symbol */
 #define MSFRS_UNKNOWN (-1) /**< as msfrs_item::remaining: nobody has said */
@@ -154,6 +155,7 @@ struct msfrs_host {
     double *virtual_time; /**< kept by the host; unit as msfrs_class::service */
     uint32_t exact;       /**< 1: estimates are exact (packets); 0: an item's cost is known afterwards (requests) */
     uint32_t limit;       /**< most items that the host queues, 0: no limit; when it is reached no AQM is asked */
+    const uint64_t *elsewhere; /**< items of a backlog at others who serve the same link; 0: there is none; since 2.2 */
 };
 
 enum msfrs_param_type { MSFRS_INT = 1, MSFRS_REAL, MSFRS_BOOL, MSFRS_CHOICE };

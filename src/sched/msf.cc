@@ -38,6 +38,7 @@
 ///                bursts pass as if there were no classes. A backlog earns nothing, and shares are exact once these
 ///                bytes are used up. (0: strict minimum service, the paper's.)
 ///   ahead=inf    the least left of all goes first, of any user: a baseline that shows the price of fairness.
+/// Where several schedulers share the link, who waits at the others waits, too: msfrs_host::elsewhere.
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It returns an item without service, of a class
 /// that is not ahead of the least served class by more than `ahead`, in bytes of a user of weight 1, and of a user
 /// that is not ahead of the least served user of the class by more than `user_ahead` bytes; none while that user had
@@ -72,7 +73,7 @@ void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const bool ofFav
     else
         *f.cls->service = add(cls.service(), bytes / cls.share(), classMost);
     flow.service = add(flow.service, bytes / f.weight, userMost);
-    if (self.queued.empty())
+    if (!AnybodyWaits(self))
         *self.virtualTime = std::max(*self.virtualTime, cls.service());
     if (!cls.anyQueued())
         cls.userTime = std::max(cls.userTime, flow.service);
@@ -116,6 +117,7 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->lagTime = params[10].d * 1e9;
     self->debt = params[11].i;
     self->virtualTime = host->virtual_time;
+    self->elsewhere = host->elsewhere;
     if (!self->sorted && self->ahead == NoBound) {
         std::snprintf(err, length,
                       "ahead=inf would have no effect; it is allowed with order=remaining and users=fair, for "

@@ -225,6 +225,7 @@ struct Instance {
     msfrs_time now;                                 ///< of the latest call
     int64_t debt;                                   ///< bytes of a user of weight 1
     double *virtualTime;                            ///< V
+    const uint64_t *elsewhere;                      ///< see msfrs_host
     std::vector<ClassState *> all;
     Heap<ClassState, ClassTraits<0>> queued;        ///< classes with a backlog
     Heap<ClassState, ClassTraits<1>> active;        ///< classes with a user, queued or served
@@ -233,6 +234,8 @@ struct Instance {
 inline Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
 inline ClassState &StateOf(const msfrs_class *const c) { return *static_cast<ClassState *>(c->state); }
 inline FlowState &StateOf(const msfrs_flow *const f) { return *static_cast<FlowState *>(f->state); }
+
+inline bool AnybodyWaits(const Instance &self) { return !self.queued.empty() || *self.elsewhere > 0; }
 
 /// Brings all heaps up to date after anything about the flow or its class has changed.
 inline void Settle(Instance &self, msfrs_flow &f)
@@ -249,7 +252,7 @@ inline void Settle(Instance &self, msfrs_flow &f)
     cls.fresh.settle(flow, next && next->attained == 0);
     self.queued.settle(cls, f.cls->backlog > 0);
     self.active.settle(cls, f.cls->users > 0);
-    self.favour.settle(!self.queued.empty(), self.now);
+    self.favour.settle(AnybodyWaits(self), self.now);
 }
 
 /// An item has come to its user's queue.

@@ -236,6 +236,16 @@ TEST_F(OutOfTurn, LessThanASecondEarnsItsShare)
     EXPECT_EQ(inARow(), 10);
 }
 
+TEST_F(OutOfTurn, WhileSomebodyWaitsElsewhereNothingIsEarned)
+{
+    d.engine().waitElsewhere(1);
+    d.remove(*d.arrive(ofSmall, "s", 0, "before"));
+    begin(3600 * Second);
+    EXPECT_EQ(inARow(), 0);
+    d.engine().waitElsewhere(0);
+    EXPECT_EQ(inARow(), 0) << "here somebody waits all the time";
+}
+
 TEST_F(OutOfTurn, ItIsNotPaidBack)
 {
     begin(Second);

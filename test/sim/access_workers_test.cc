@@ -62,6 +62,12 @@ TEST_P(AccessWorkers, KeepTheWeightsAndTheLinkFull)
     EXPECT_EQ(result.log, "");
 }
 
+TEST_P(AccessWorkers, KeepTheWeightsWhereAllRequestsAreSmall)
+{
+    params.workload.fixedSize = 20'000; // of a class's few requests none waits at some workers
+    expectWeights(together([](const RunResult &r) { return r.perUser; }), 0.03);
+}
+
 TEST_P(AccessWorkers, KeepTheWeightsWhereAClassComesToOneOfThem)
 {
     params.split = RunParams::Split::Class;
