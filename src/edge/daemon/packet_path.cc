@@ -47,11 +47,13 @@ std::vector<double> SharesOf(const Config &config)
 
 } // namespace
 
-bool ReadTraits(const Arrival &a, Traits &t, uint32_t &headers)
+bool ReadTraits(const Arrival &a, Traits &t, uint32_t &headers, size_t *const where)
 {
     t.length = a.length;
     size_t transport = 0;
     const auto key = a.captured ? ReadKey(a.data, a.captured, &transport) : std::nullopt;
+    if (where)
+        *where = transport;
     if (!key)
         return false;
     t.readable = true;
@@ -109,11 +111,11 @@ void PacketPath::congested(Held &h)
     h.remark = true;
 }
 
-void PacketPath::read(const Arrival &a, Held &h)
+void PacketPath::read(const Arrival &a, Held &h, size_t &transport)
 {
     h.id = a.id;
     h.mark = a.mark;
-    unreadable_ += !ReadTraits(a, h.traits, h.headers);
+    unreadable_ += !ReadTraits(a, h.traits, h.headers, &transport);
 }
 
 int64_t PacketPath::onLink(const LinkConfig &link, const uint32_t length, const uint32_t headers)
@@ -134,10 +136,11 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
         Held *held[Most];
         Packet packets[Most];
         Verdict verdicts[Most];
+        size_t transport[Most];
         for (size_t i = begin; i < end; ++i) {
             const auto &a = arrivals[i];
             held[i - begin] = &hold();
-            read(a, *held[i - begin]);
+            read(a, *held[i - begin], transport[i - begin]);
             packets[i - begin] = {a.data, a.captured, a.length};
         }
         if (rules)
@@ -149,7 +152,7 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
             if (rules && held[i]->traits.readable)
                 applyVerdict(verdicts[i], DscpOf(packets[i].data), *held[i]);
             const bool conforms = !rules || verdicts[i].pass;
-            if (found_ && seen(arrivals[begin + i], *held[i], now) && conforms)
+            if (found_ && seen(arrivals[begin + i], transport[i], *held[i], now) && conforms)
                 pass(*held[i]);
             else
                 admit(*held[i], conforms, now);
@@ -159,13 +162,12 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
 }
 
 /// What a packet tells of the link. \returns whether it goes up, so that it has not to wait
-bool PacketPath::seen(const Arrival &a, const Held &h, const msfrs_time now)
+bool PacketPath::seen(const Arrival &a, const size_t transport, const Held &h, const msfrs_time now)
 {
     const auto &config = schedule_->config();
     const auto &key = h.traits.key;
-    size_t transport = 0;
     std::optional<TcpSegment> segment;
-    if (h.traits.readable && ReadKey(a.data, a.captured, &transport)->protocol == Tcp)
+    if (h.traits.readable && key.protocol == Tcp)
         segment = ReadTcp(a.data, a.captured, a.length, transport);
     const auto *const tcp = segment ? &*segment : nullptr;
     const bool goesUp = h.traits.readable && config.flow.isInside(key.source, key.family);

@@ -50,8 +50,9 @@ struct Held {
 };
 
 /// What a packet's headers say. \param headers bytes of each of its segments that are not payload
+/// \param transport if not null: set to where the header of its protocol begins, as ReadKey() says
 /// \returns false: there is no IP header that can be read, and only its length is known
-bool ReadTraits(const Arrival &, Traits &, uint32_t &headers);
+bool ReadTraits(const Arrival &, Traits &, uint32_t &headers, size_t *transport = nullptr);
 
 /// Where verdicts go, in order.
 class Verdicts {
@@ -111,9 +112,9 @@ public:
     static int64_t onLink(const LinkConfig &, uint32_t length, uint32_t headers);
 
 private:
-    void read(const Arrival &, Held &);
+    void read(const Arrival &, Held &, size_t &transport);
     void applyVerdict(const Verdict &, uint32_t codePoint, Held &) const;
-    bool seen(const Arrival &, const Held &, msfrs_time now);
+    bool seen(const Arrival &, size_t transport, const Held &, msfrs_time now);
     void pass(Held &);
     void accept(Held &);
     void admit(Held &, bool pass, msfrs_time now);
