@@ -5,8 +5,9 @@ import os
 import subprocess
 import time
 
-#: Where an engine may not give all rights, those that systemd and msfrs-edge need.
-SOME = ('--security-opt', 'seccomp=unconfined', '--security-opt', 'apparmor=unconfined',
+#: Where an engine may not give all rights, those that systemd, msfrs-edge and msfrs-iptables (sysctls) need.
+SOME = ('--security-opt', 'seccomp=unconfined', '--security-opt', 'apparmor=unconfined', '--security-opt',
+        'systempaths=unconfined',
         *(word for name in ('SYS_ADMIN', 'NET_ADMIN', 'SYS_NICE') for word in ('--cap-add', name)))
 #: For systemd, where the machine has the control groups of old.
 LEGACY = () if os.path.exists('/sys/fs/cgroup/cgroup.controllers') else (

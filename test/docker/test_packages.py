@@ -271,7 +271,7 @@ def test_profiles_and_examples_are_understood(machine):
                '-keyout intercept.pem -out intercept.pem 2>&1')
     machine.sh(f'squid -k parse -f {EXAMPLES}/squid.conf 2>&1')
     assert '/opt' not in machine.sh(f'cat {EXAMPLES}/* /usr/share/msfrs/iptables/*-iptables')
-    for name in re.findall(r'/[\w./-]+\.(?:conf|rules|gz)\b', machine.sh(f'cat {EXAMPLES}/*')):
+    for name in re.findall(r'/[\w./-]+\.(?:conf|rules|md)\b', machine.sh(f'cat {EXAMPLES}/*')):
         assert name.startswith('/etc/msfrs/') or machine.run('test', '-e', name, check=False).returncode == 0, name
 
 
