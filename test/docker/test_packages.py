@@ -167,31 +167,6 @@ def test_remove_leaves_the_configuration_and_purge_nothing_but_logs(machine):
     machine.sh('test -e /var/log/squid/access.log')
 
 
-def test_an_upgrade_under_load_loses_no_user(machine):
-    apt(machine, 'install', 'squid-msfrs')
-    machine.write('/etc/squid/conf.d/msfrs.conf', SCHEDULED)
-    machine.sh('systemctl restart squid')
-    works(machine)
-    before = machine.show('squid')['MainPID']
-    # Four users who fetch page after page. Who finds nobody there asks again; a page that breaks off is one lost.
-    machine.write('/usr/local/bin/user', 'while ! test -e /tmp/enough; do\n'
-                  f'    curl -s -x http://127.0.0.1:3128 -o /dev/null -w "%{{exitcode}} %{{size_download}}\\n" '
-                  f'http://{SERVER}/large || true\ndone > /tmp/user.$1\n')
-    for number in range(4):
-        machine.run('systemd-run', '--unit', f'user-{number}', 'sh', '/usr/local/bin/user', str(number))
-    wait_for(lambda: int(machine.sh('cat /tmp/user.* | wc -l')) > 9, machine.said)
-    apt(machine, 'install', '--reinstall', 'squid-msfrs')
-    assert machine.show('squid')['MainPID'] != before
-    works(machine)
-    pages = machine.sh('cat /tmp/user.*').splitlines()
-    wait_for(lambda: len(machine.sh('cat /tmp/user.*').splitlines()) > len(pages) + 20, machine.said)
-    pages = machine.sh('touch /tmp/enough; cat /tmp/user.*').splitlines()
-    found = {line for line in pages}
-    # 7: nobody listens; 52 and 56: the connection ended before an answer, or within it, as shutdown_lifetime has it.
-    assert found <= {'0 200000', '7 0', '52 0', '56 0'} | {line for line in found if line.startswith('18 ')}, found
-    assert machine.sh('systemctl show -P NRestarts squid') == '0\n'
-
-
 #: Makes of the machine a gateway: a user behind lan, 10.20.0.2, and the world behind wan, 203.0.113.1.
 GATEWAY = '''
 for end in "lan user 10.20.0.1 10.20.0.2" "wan world 198.51.100.1 198.51.100.2"; do
@@ -209,41 +184,114 @@ echo "127.0.1.1 gateway.example $(hostname)" >> /etc/hosts
 ip -n user route add default via 10.20.0.1
 ip -n world link set lo up
 ip -n world addr add 203.0.113.1/32 dev lo
+# For what Squid does not fetch.
+ip -n world route add 10.20.0.0/24 via 198.51.100.1
 systemd-run --unit world ip netns exec world python3 -m http.server --bind 203.0.113.1 --directory /srv/web 80
 '''
 LOG, OWN = '/var/log/squid/msfrs-access.log', '/etc/squid/conf.d/msfrsctl.conf'
+ANSWERS = 'rate = 20Mbit\nclass = staff=4=10.20.0.2/32\nclass = guests=1\n'
+URL = 'http://203.0.113.1/large'
+FILES = 'cd /etc/squid; find . -type f -exec md5sum {} + | sort'
 
 
-def browse(machine):
-    """What a user gets who knows of no proxy."""
-    return machine.run('ip', 'netns', 'exec', 'user', 'curl', '-sS', '-m', '20', '-w', '%{http_code}', '-o',
-                       '/dev/null', 'http://203.0.113.1/large', check=False).stdout
-
-
-def test_setup_makes_a_gateway_of_it_and_takes_that_back(machine):
+@pytest.fixture(name='gateway')
+def _gateway(machine):
+    """The machine as a transparent gateway; `before` is what Squid's configuration was."""
     machine.sh(GATEWAY)
-    apt(machine, 'install', 'squid-msfrs', 'msfrs-tools')
+    apt_without_answer(machine, 'install', 'squid-msfrs', 'msfrs-tools')
     works(machine)
-    files = 'cd /etc/squid; find . -type f -exec md5sum {} + | sort'
-    before = machine.sh(files)
-    machine.sh('msfrsctl setup --yes --rate 20Mbit --class staff=4=10.20.0.2/32 --class guests=1')
-    wait_for(lambda: browse(machine) == '200', lambda: machine.sh('tail -n 30 /var/log/squid/cache.log'))
-    wait_for(lambda: re.search(r' 10\.20\.0\.2 .* http://203\.0\.113\.1/large .* staff ', machine.sh(f'cat {LOG}')),
-             lambda: machine.sh(f'cat {LOG}'))
-    # A change that has expired is taken back by the unit, with the rights that it has.
-    machine.sh('msfrsctl set rate 18Mbit --for 1min; systemctl is-active msfrsctl-expire.timer')
-    machine.sh(f"""grep -q rate=18Mbit {OWN}; sed -Ei 's/"until": [0-9.]+/"until": 1/' {OWN}; """
-               'systemctl start msfrsctl-expire')
-    assert 'rate=20Mbit' in machine.sh(f'cat {OWN}')
-    assert json.loads(machine.sh('msfrsctl doctor --only interception --json'))['error'] == 0
+    machine.before = machine.sh(FILES)
+    machine.write('/root/answers', ANSWERS)
+    machine.sh('msfrsctl setup --yes --answers /root/answers')
+    schedules(machine)
+    return machine
 
-    machine.sh('msfrsctl setup --undo')
-    assert 'MSFRS' not in machine.sh('iptables-save; ip6tables-save')
-    assert machine.sh(files) == before
-    apt(machine, 'install', 'squid')
-    works(machine)
-    apt(machine, 'purge', 'squid-msfrs', 'msfrs-tools')
-    machine.sh('test ! -e /var/lib/msfrs')
+
+def schedules(machine):
+    """A user who knows of no proxy gets pages through Squid, in the class that the answers say."""
+    machine.sh(f': > {LOG}')
+
+    def seen():
+        machine.run('ip', 'netns', 'exec', 'user', 'curl', '-sS', '-m', '20', '-o', '/dev/null', URL, check=False)
+        return re.search(rf' 10\.20\.0\.2 .* {re.escape(URL)} .* staff ', machine.sh(f'cat {LOG}'))
+    wait_for(seen, lambda: machine.sh(f'cat {LOG}; iptables-save; tail -n 30 /var/log/squid/cache.log'))
+
+
+def test_setup_makes_a_gateway_of_it_and_takes_that_back(gateway):
+    # A change that has expired is taken back by the unit, with the rights that it has.
+    gateway.sh('msfrsctl set rate 18Mbit --for 1min; systemctl is-active msfrsctl-expire.timer')
+    gateway.sh(f"""grep -q rate=18Mbit {OWN}; sed -Ei 's/"until": [0-9.]+/"until": 1/' {OWN}; """
+               'systemctl start msfrsctl-expire')
+    assert 'rate=20Mbit' in gateway.sh(f'cat {OWN}')
+    assert json.loads(gateway.sh('msfrsctl doctor --only interception --json'))['error'] == 0
+
+    gateway.sh('msfrsctl setup --undo')
+    assert 'MSFRS' not in gateway.sh('iptables-save; ip6tables-save')
+    assert gateway.sh(FILES) == gateway.before
+    apt(gateway, 'install', 'squid')
+    works(gateway)
+    apt(gateway, 'purge', 'squid-msfrs', 'msfrs-tools')
+    gateway.sh('test ! -e /var/lib/msfrs')
+
+
+#: Makes of the repository another whose packages differ in nothing but a later version, and tells apt of it.
+NEWER = r"""
+mkdir /newer; cd /newer
+for deb in /repository/*.deb; do
+    dpkg-deb -R $deb tree
+    sed -i -E '/^(Version|Depends):/s/~deb1[0-9]/&+later/g' tree/DEBIAN/control
+    dpkg-deb -Znone -b tree . >/dev/null
+    rm -r tree
+done
+for deb in *.deb; do
+    dpkg-deb -f $deb
+    printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' $deb $(stat -c %s $deb) $(sha256sum $deb | cut -d ' ' -f 1)
+done > Packages
+echo 'deb [trusted=yes] file:/newer ./' > /etc/apt/sources.list.d/newer.list
+apt-get update -q -o Dir::Etc::SourceList=/etc/apt/sources.list.d/newer.list -o Dir::Etc::SourceParts=- \
+    -o APT::Get::List-Cleanup=0
+"""
+#: A user who fetches page after page. Who finds nobody there asks again; a page that breaks off is one lost.
+USER = ("while ! test -e /tmp/enough; do\n    curl -s -m 20 -o /dev/null -w '%{exitcode} %{size_download}\\n' "
+        f'{URL} || true\ndone > /tmp/user.$1\n')
+
+
+def versions(machine):
+    """{package: version} of ours."""
+    said = machine.sh(r"dpkg-query -W -f '${Package} ${Version}\n' squid-msfrs msfrs-plugins msfrs-tools")
+    return dict(line.split() for line in said.splitlines())
+
+
+def test_an_upgrade_under_load_and_a_downgrade_lose_no_user(gateway):
+    gateway.sh(NEWER, timeout=300)
+    before, pid = versions(gateway), gateway.show('squid')['MainPID']
+    gateway.write('/usr/local/bin/user', USER)
+    for number in range(4):
+        gateway.run('systemd-run', '--unit', f'user-{number}', 'ip', 'netns', 'exec', 'user', 'sh',
+                    '/usr/local/bin/user', str(number))
+
+    def more():
+        """Waits until users have had some pages more."""
+        count = len(gateway.sh('cat /tmp/user.*').splitlines())
+        wait_for(lambda: len(gateway.sh('cat /tmp/user.*').splitlines()) > count + 20, gateway.said)
+    more()
+    kept = gateway.sh(FILES)
+    newer = {name: f'{version}+later' for name, version in before.items()}
+    back = ('install', '--allow-downgrades', *(f'{name}={version}' for name, version in before.items()))
+    for words, expected in ((('install', '--only-upgrade', *before), newer), (back, before)):
+        apt_without_answer(gateway, *words)
+        assert versions(gateway) == expected
+        # Squid is another process, started once, and users come to it as before.
+        assert gateway.show('squid')['MainPID'] != pid
+        assert gateway.sh('systemctl show -P NRestarts squid') == '0\n'
+        pid = gateway.show('squid')['MainPID']
+        more()
+        schedules(gateway)
+        assert gateway.sh(FILES) == kept
+    pages = set(gateway.sh('touch /tmp/enough; cat /tmp/user.*').splitlines())
+    # 7: nobody listens; 18, 52 and 56: the connection ended within an answer or before it, as shutdown_lifetime has it;
+    # 28: nobody told the client so, and it gave up.
+    assert {page.split()[0] for page in pages - {'0 200000'}} <= {'7', '18', '28', '52', '56'}, pages
 
 
 def test_plugins_build_against_the_header(machine):
