@@ -14,6 +14,8 @@ from .squidconf import SquidConf
 DEBIAN_CONF, DEBIAN_SQUID, DEBIAN_SHARE = '/etc/squid/squid.conf', '/usr/sbin/squid', '/usr/share/msfrs'
 #: Where our other programs look for their configuration, and where msfrsctl keeps what it has to remember.
 ETC, STATE = '/etc/msfrs', '/var/lib/msfrs'
+#: What the machine forwards from its start on, whether or not Squid runs.
+FORWARDING = '/etc/sysctl.d/60-msfrs.conf'
 
 
 class Site:

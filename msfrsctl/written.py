@@ -50,9 +50,22 @@ def link(answers):
     return f'msfrs_link rate={answers.rate} interface={answers.outside}'
 
 
+def switches(answers):
+    """The sysctls by which a gateway forwards what these users send."""
+    return ['net/ipv4/ip_forward', *(['net/ipv6/conf/all/forwarding'] if _ipv6(answers) else [])]
+
+
+def forwarding(answers):
+    return BY + ''.join(f'{name} = 1\n' for name in switches(answers))
+
+
+def _ipv6(answers):
+    return ':' in answers.users
+
+
 def iptables_conf(answers):
     return (f'{BY}inside = {answers.inside}\nmode = {answers.mode}\nsource = {answers.users}\nquic = {answers.quic}\n'
-            f'ipv6 = {"yes" if ":" in answers.users else "no"}\nset-sysctl = yes\n')
+            f'ipv6 = {"yes" if _ipv6(answers) else "no"}\nset-sysctl = yes\n')
 
 
 def edge_conf(answers):

@@ -10,6 +10,7 @@ from ..checks import ERROR, WARNING
 from ..errors import FAILED, WRONG, CtlError
 from ..journal import Journal
 from ..own import OwnFile, included, why_refused
+from ..site import FORWARDING
 from ..squidconf import SquidConf
 from .doctor import findings
 
@@ -125,11 +126,18 @@ def _files(found, site):
     files[own] = written.squid_part(found, others, f'{directory}/{CERTIFICATE}',
                                     f'{site.log_directory()}/msfrs-access.log')
     files[site.interception_conf] = written.iptables_conf(found)
+    if _not_forwarded(found, site) or site.system.exists(FORWARDING):
+        files[FORWARDING] = written.forwarding(found)
     if found.uplink:
         files[site.edge_conf] = written.edge_conf(found)
         files[site.edge_iptables_conf] = written.edge_iptables_conf(found)
     # squid.conf takes in the file: it comes last.
     return {path: files[path] for path in sorted(files, key=lambda path: path == site.conf_path)}
+
+
+def _not_forwarded(found, site):
+    """The switches of forwarding that are off and should be on."""
+    return [name for name in written.switches(found) if (site.system.read(f'/proc/sys/{name}') or '').strip() != '1']
 
 
 def _may_write(options, site, journal, files):
@@ -163,6 +171,10 @@ def _certificate(site, journal, done):
 
 
 def _start(site, journal, found, done, notes):
+    # Before msfrs-iptables, which would set it for as long as it is up: users' other traffic is not Squid's.
+    if off := _not_forwarded(found, site):
+        _do(site, journal, done, ('sysctl', '-q', '-p', FORWARDING),
+            ('sysctl', '-q', '-w', *(f'{name}=0' for name in off)))
     systemd = site.system.exists('/run/systemd/system')
     unit = next((name for name in UNITS if systemd and site.system.run('systemctl', 'cat', f'{name}.service')), None)
     if unit:

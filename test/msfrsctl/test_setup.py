@@ -16,6 +16,7 @@ ADDRESSES = [{'ifname': 'lo', 'flags': ['LOOPBACK'], 'addr_info': [{'local': '12
              {'ifname': 'eth0', 'addr_info': [{'local': '10.20.0.1', 'prefixlen': 16, 'scope': 'global'},
                                               {'local': '2001:db8::1', 'prefixlen': 64, 'scope': 'global'},
                                               {'local': 'fe80::1', 'prefixlen': 64, 'scope': 'link'}]}]
+FORWARDING, SWITCHES = '/etc/sysctl.d/60-msfrs.conf', ('net/ipv4/ip_forward', 'net/ipv6/conf/all/forwarding')
 FLAGS = ('setup', '--yes', '--rate', '20Mbit', '--class', 'gold=4=10.20.1.0/24', '--class', 'bronze=1')
 
 
@@ -28,9 +29,10 @@ def fresh(gateway):
     gateway.machine.programs.update({
         'ip -j -4 route show default': json.dumps([{'dev': 'eth1'}]), 'ip -j addr show up': json.dumps(ADDRESSES),
         'openssl req': '-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n', k: '', f'{k} -k check': Done(1),
-        SCRIPT: 'msfrs-iptables: up\n', 'chgrp': ''})
+        SCRIPT: 'msfrs-iptables: up\n', 'chgrp': '', 'sysctl': ''})
     gateway.machine.users['proxy'] = (13, {13})
     gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: ''})
+    gateway.machine.files.update({f'/proc/sys/{name}': '1\n' for name in SWITCHES})
     return gateway
 
 
@@ -104,6 +106,24 @@ def test_files_of_others_are_not_replaced_unasked(fresh, capsys, path):
     assert fresh.machine.read(path) != '# mine\n'
     assert fresh.run('setup', '--undo')[0] == 0
     assert state(fresh) == before
+
+
+@pytest.mark.parametrize('off', [SWITCHES[:1], SWITCHES[1:], SWITCHES])
+def test_a_machine_that_does_not_forward_does_from_then_on(fresh, off):
+    fresh.machine.files.update({f'/proc/sys/{name}': '0\n' for name in off})
+    before = state(fresh)
+    assert fresh.run(*FLAGS)[0] == 0
+    assert fresh.machine.files[FORWARDING].splitlines()[1:] == [f'{name} = 1' for name in SWITCHES]
+    ran = fresh.machine.ran
+    assert ran.index(f'sysctl -q -p {FORWARDING}') < ran.index(f'{SCRIPT} up --config {IPTABLES}')
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert state(fresh) == before
+    assert ran[-1] == f'sysctl -q -w {" ".join(f"{name}=0" for name in off)}'
+
+
+def test_a_machine_that_forwards_is_left_alone(fresh):
+    assert fresh.run(*FLAGS)[0] == 0
+    assert FORWARDING not in fresh.machine.files and not any(ran.startswith('sysctl') for ran in fresh.machine.ran)
 
 
 def test_asked_what_cannot_be_seen(fresh):
