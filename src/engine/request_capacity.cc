@@ -13,9 +13,6 @@ constexpr size_t MostLooks = 8;                          ///< at connections, in
 constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is known
 constexpr msfrs_time LongestTrip = 60'000'000'000;       ///< ns: more than TCP waits for
 constexpr msfrs_time FreshFor = 200'000'000;             ///< ns, round trips after something has come, where C is found
-constexpr double MostPlaces = 3, FewPlaces = 1.5;        ///< times what C holds in a round trip, in quanta
-constexpr double ShortQueue = 0.5, LongQueue = 1.5;      ///< times the queue that may stand: up to, and from where
-constexpr msfrs_time Settled = 5'000'000'000;            ///< ns for which C has not wandered
 } // namespace
 
 /// Adopts bounds of C, or that it is known.
@@ -115,23 +112,9 @@ void RequestScheduler::Impl::findRate(const msfrs_time now)
     if (capacity->tight())
         rate.tighten();
     adoptRate();
+    // A W+ that has become small in bad times would hold the link back for many intervals when it carries more again.
     if (seen.base > 0)
-        boundPlaces(seen, now);
-}
-
-/// What C holds in a round trip, in quanta, and some more have a place. A W+ that has become small in bad times would
-/// hold the link back for many intervals when it carries more again. One that has become large in good times keeps a
-/// quantum of each on its way when the link carries less: where C wanders, it is bounded, and most where a queue stands
-/// or nobody knows.
-void RequestScheduler::Impl::boundPlaces(const CapacitySample &seen, const msfrs_time now)
-{
-    const double need = std::max(1.0, product(seen.base) / static_cast<double>(config.quantum));
-    const double queue = seen.queue ? static_cast<double>(*seen.queue) / static_cast<double>(seen.allowed) : LongQueue;
-    const double part = std::clamp((queue - ShortQueue) / (LongQueue - ShortQueue), 0.0, 1.0);
-    const bool wanders = now - capacity->steadySince() <= Settled;
-    const double most = need * rate.floorGrowth() * (MostPlaces + part * (FewPlaces - MostPlaces));
-    const double limit = rate.window().limit;
-    rate.scale(std::clamp(1.0, need / limit, wanders ? most / limit : std::max(1.0, need / limit)));
+        rate.scale(std::max(1.0, product(seen.base) / static_cast<double>(config.quantum) / rate.window().limit));
 }
 
 void RequestScheduler::Impl::adoptRate()

@@ -24,7 +24,6 @@ constexpr double FallTimes = 12;              ///< times the queue that may stan
 constexpr double LeastCut = 0.25;             ///< at once: right after an outage D is nearly nothing
 constexpr double Falling = 0.9, Steady = 1.15; ///< q over what it was
 constexpr int InVain = 3;
-constexpr double Wanders = 0.75;              ///< C over what it was, or that over C
 constexpr double Lossy = 0.1, LossRate = 0.9; ///< share out of order, and D over C
 constexpr uint64_t FewPackets = 20;
 constexpr msfrs_time Longest = 60 * Second;   ///< of q that is believed
@@ -79,10 +78,6 @@ void Capacity::change(const double rate, const CapacityReason why, const msfrs_t
     const double before = std::exchange(report_.rate, next);
     if (next == before)
         return;
-    if (next < Wanders * steady_ || next * Wanders > steady_) {
-        steady_ = next;
-        steadyAt_ = now;
-    }
     auto &changes = report_.changes;
     if (!changes.empty() && changes.back().why == why && now - changes.back().at <= Second) {
         changes.back().at = now;
@@ -147,7 +142,6 @@ bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
     if (back) {
         provedAt_ = -1;
         grownAt_ = lossAt_ = cutAt_ = 0;
-        steadyAt_ = now;
     }
     if (ticks_.empty() || now > ticks_.back().at)
         ticks_.push_back({now, seen});

@@ -100,7 +100,6 @@ public:
     /// Whether a queue stands that cannot be judged before the window is full: at most once in a round trip.
     bool tight() const { return tight_; }
     double rate() const { return report_.rate; } ///< C, bit/s, from min to max
-    msfrs_time steadySince() const { return steadyAt_; } ///< when C was last a third more or a quarter less than before
     CapacityReport report() const;
     /// The same without what is known of a day; cheaper.
     const CapacityReport &latest() const { return report_; }
@@ -127,8 +126,6 @@ private:
     CapacityReport report_;       ///< but for what day_ knows
     CapacityDay day_;
     std::deque<Tick> ticks_;      ///< of the last second and a bit; never empty
-    double steady_ = 0;           ///< C at steadySince(), bit/s
-    msfrs_time steadyAt_ = 0;
     msfrs_time ignored_ = 0;      ///< ns of q that are a longer path
     msfrs_time provedAt_ = -1;    ///< when D was last more than C; negative: never
     msfrs_time grownAt_ = 0;      ///< when C last grew by itself

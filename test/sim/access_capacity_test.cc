@@ -181,23 +181,5 @@ TEST(AccessCapacity, WhatWandersIsUsedBetterAndWithLessOfAQueueThanByItsMean)
     }
 }
 
-TEST(AccessCapacity, WhatWasLetGoInGoodTimesIsNotManyQuantaInBadOnes)
-{
-    auto params = Found("lte", 5e6);
-    params.kernelTakesLeast = true;
-    double queue = 0, gold = 0, small = 0, utilisation = 0;
-    for (params.seed = 1; params.seed <= 5; ++params.seed) {
-        const auto result = Simulate(params);
-        queue += result.queueP95 / 5;
-        gold += result.perUser[0] / result.perUser[2] / 5;
-        small += result.smallMean / 5;
-        utilisation += result.utilisation / 5;
-    }
-    EXPECT_LT(queue, 1);
-    EXPECT_GT(gold, 3.2);
-    EXPECT_LT(small, 0.5);
-    EXPECT_GT(utilisation, 0.8);
-}
-
 } // namespace
 } // namespace msfrs

@@ -503,20 +503,5 @@ TEST(Capacity, TellsItsLastChangesAndWhatItSaw)
     EXPECT_TRUE(report.limited);
 }
 
-TEST(Capacity, SaysSinceWhenItHasNotWandered)
-{
-    Capacity capacity({Min, Max}, 0);
-    const auto set = [&](const double rate, const msfrs_time now) {
-        capacity.follow(rate, now);
-        return capacity.steadySince();
-    };
-    EXPECT_EQ(set(10e6, Second), Second);
-    EXPECT_EQ(set(12e6, 2 * Second), Second) << "by less than a third";
-    EXPECT_EQ(set(8e6, 3 * Second), Second) << "by less than a quarter of what it was then";
-    EXPECT_EQ(set(14e6, 4 * Second), 4 * Second);
-    EXPECT_EQ(set(12e6, 5 * Second), 4 * Second);
-    EXPECT_EQ(set(10e6, 6 * Second), 6 * Second) << "down by more";
-}
-
 } // namespace
 } // namespace msfrs
