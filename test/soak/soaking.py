@@ -140,7 +140,7 @@ class _Soaking:
         world = self._gateway.world
         self._crowd = Crowd(ask, visits.Plan(world.users, self._parameters.visits_per_second, self._parameters.seed,
                                              len(RTTS_MS)), self._excuse)
-        self._held = memory.in_use(self._gateway.page('mem'))
+        self._held = self._in_use()
         with self._gateway.received() as link:
             before = link.read()
             with self._anew, self._link, self._killings, self._sampling:
@@ -234,14 +234,20 @@ class _Soaking:
         for name, grown in growths.items() if judged else ():
             found.expect(grown is None or grown <= memory.GROWTH, f'memory of {name} grew by '
                          f'{100 * (grown or 0):.1f} % after the warm-up; allowed is {100 * memory.GROWTH:g} %')
-        held = memory.in_use(self._gateway.page('mem'))
+        held = self._in_use()
         found.figures['objects in use at rest, of each worker'] = held
-        found.expect(len(held) == WORKERS, f'mgr:mem has {len(held)} workers')
         for kid, pools in held.items():
             more = {pool: count for pool, count in pools.items() if count > self._held[kid][pool] + memory.SPARE}
             found.expect(not more, f'worker {kid} has not given back, at rest: {more}; before anybody came: '
                          f'{self._held[kid]}')
         found.expect(SURVIVOR in growths, f'{SURVIVOR} did not live throughout: {list(growths)} did')
+
+    def _in_use(self):
+        """memory.in_use() of every worker. One that has just been started is not asked by the others yet."""
+        def of_all():
+            found = memory.in_use(self._gateway.page('mem'))
+            return len(found) == WORKERS and found
+        return self._gateway.wait_until(of_all, f'mgr:mem has {WORKERS} workers')
 
     def _judge_counters(self, brought):
         """The workers are at rest, and their counters agree with what users got and the link brought."""
