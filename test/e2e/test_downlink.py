@@ -144,6 +144,7 @@ def test_squid_may_come_later_and_start_again(slow_link):
         slow_link.gateway.start(*SHARED, rate=f'{slow_link.world.rate_bps / 1000:.0f}kbit shared')
         slow_link.gateway.wait_until(lambda: parties(slow_link, 'edge') and
                                      edge.totals()['share_bits_per_second'] > 0, 'it is a party')
-        assert 'is shared, with 3 classes of Squid' in edge.log().splitlines()[-1]
+        slow_link.gateway.wait_until(lambda: 'is shared, with 3 classes of Squid' in edge.log().splitlines()[-1],
+                                     'it says so')
         slow_link.gateway.end()
     assert sum('segment' in line for line in edge.log().splitlines()) <= 9, edge.log()
