@@ -362,9 +362,10 @@ class World(Scenario):
         self.bottleneck.check()
 
     def congestion_control(self, host):
-        """Names of the congestion controls that established connections of a host use, from `ss`."""
-        names = set()
-        for line in host.run('ss', '-tinH', 'state', 'established').splitlines():
+        """Names of the congestion controls that established connections of a host use, from `ss`; but for those
+        with itself, on whose route there is none."""
+        names, elsewhere = set(), ('not', 'dst', '127.0.0.0/8', 'and', 'not', 'dst', '[::1]')
+        for line in host.run('ss', '-tinH', 'state', 'established', *elsewhere).splitlines():
             words = line.split()
             names.update(word for word in words if word in ('cubic', 'bbr', 'reno', 'dctcp', 'vegas', 'htcp'))
         return names
