@@ -138,19 +138,25 @@ async def measure(host, squid, options, arm):
     return types.SimpleNamespace(opened=opened, bytes=(full - empty) / options.tunnels, cpu=used, held=held)
 
 
-def run(host, options, arm):
-    """Squid with these lines of the arm's own; its figures."""
+@contextlib.contextmanager
+def lone_squid(host, program, files, arm):
+    """A Squid on `host` with so many descriptors and these lines of the arm's own; it and its directory."""
     with temporary_directory() as directory:
         os.chmod(directory, 0o777)      # Squid writes its logs as its own user
-        files = 2 * options.tunnels + SPARE
         conf = pathlib.Path(directory) / 'squid.conf'
         conf.write_text(CONF.format(port=FORWARD_PORT, directory=directory, files=files, arm=arm))
         name = ''.join(filter(str.isalnum, host.name))
-        with Daemon(host, [options.squid, '-N', '-n', name, '-f', str(conf)], f'{directory}/squid.out',
+        with Daemon(host, [program, '-N', '-n', name, '-f', str(conf)], f'{directory}/squid.out',
                     command='squid', stop_signal=signal.SIGINT) as squid:
             squid.logs.append(f'{directory}/cache.log')
             squid.wait_until(lambda: listens(host, FORWARD_PORT), 'listening', PATIENCE_S)
-            return asyncio.run(measure(host, squid, options, arm))
+            yield squid, directory
+
+
+def run(host, options, arm):
+    """The figures of a Squid with these lines of the arm's own."""
+    with lone_squid(host, options.squid, 2 * options.tunnels + SPARE, arm) as (squid, _):
+        return asyncio.run(measure(host, squid, options, arm))
 
 
 def main():

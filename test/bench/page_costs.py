@@ -14,17 +14,16 @@ import contextlib
 import os
 import pathlib
 import random
-import signal
 import socket
 import statistics
 import sys
 import time
 
-from idle_tunnels import CONF, PATIENCE_S, PORT, met, spent
+from idle_tunnels import PATIENCE_S, PORT, lone_squid, met, spent
 
 from fieldtrial.base.errors import TrialError
 from fieldtrial.base.paths import ROOT
-from fieldtrial.site.netns import NetnsFabric, sweep, temporary_directory
+from fieldtrial.site.netns import NetnsFabric, sweep
 from fieldtrial.site.processes import Daemon, listens
 from fieldtrial.site.world import FORWARD_PORT
 
@@ -157,16 +156,9 @@ async def measure(host, squid, options, directory):
 
 
 def run(options):
-    with NetnsFabric('page') as fabric, temporary_directory() as directory:
+    with NetnsFabric('page') as fabric:
         host = fabric.host('gw')
-        os.chmod(directory, 0o777)      # Squid writes its logs as its own user
-        conf = pathlib.Path(directory) / 'squid.conf'
-        conf.write_text(CONF.format(port=FORWARD_PORT, directory=directory, files=4096, arm=ON))
-        name = ''.join(filter(str.isalnum, host.name))
-        with Daemon(host, [options.squid, '-N', '-n', name, '-f', str(conf)], f'{directory}/squid.out',
-                    command='squid', stop_signal=signal.SIGINT) as squid:
-            squid.logs.append(f'{directory}/cache.log')
-            squid.wait_until(lambda: listens(host, FORWARD_PORT), 'listening', PATIENCE_S)
+        with lone_squid(host, options.squid, 4096, ON) as (squid, directory):
             return asyncio.run(measure(host, squid, options, directory))
 
 
