@@ -64,6 +64,16 @@ async def serve(reader, writer):
     writer.close()
 
 
+def bound_socket(host, address, port=0):
+    """A socket of TCP on a host, with this address of its own."""
+    with host.inside():
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind((address, port))
+    made.setblocking(False)
+    return made
+
+
 class Tunnels:
     """Opens them, and closes them when it is left."""
 
@@ -71,7 +81,7 @@ class Tunnels:
         self._host, self._count, self._open, self._server = host, count, [], None
 
     async def __aenter__(self):
-        self._server = await asyncio.start_server(serve, sock=self._socket('127.0.0.1', PORT), backlog=AT_ONCE)
+        self._server = await asyncio.start_server(serve, sock=bound_socket(self._host, '127.0.0.1', PORT), backlog=AT_ONCE)
         for first in range(0, self._count, AT_ONCE):
             numbers = range(first, min(first + AT_ONCE, self._count))
             self._open += await asyncio.gather(*map(self._tunnel, numbers))
@@ -82,16 +92,8 @@ class Tunnels:
             writer.transport.abort()
         self._server.close()
 
-    def _socket(self, address, port=0):
-        with self._host.inside():
-            made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((address, port))
-        made.setblocking(False)
-        return made
-
     async def _tunnel(self, number):
-        made = self._socket(f'127.0.1.{1 + number % USERS}')
+        made = bound_socket(self._host, f'127.0.1.{1 + number % USERS}')
         await asyncio.get_running_loop().sock_connect(made, ('127.0.0.1', FORWARD_PORT))
         reader, writer = await asyncio.open_connection(sock=made)
         writer.write(f'CONNECT 127.0.0.1:{PORT} HTTP/1.1\r\n\r\n'.encode())

@@ -14,12 +14,11 @@ import contextlib
 import os
 import pathlib
 import random
-import socket
 import statistics
 import sys
 import time
 
-from idle_tunnels import PATIENCE_S, PORT, lone_squid, met, spent
+from idle_tunnels import PATIENCE_S, PORT, bound_socket, lone_squid, met, spent
 
 from fieldtrial.base.errors import TrialError
 from fieldtrial.base.paths import ROOT
@@ -57,16 +56,8 @@ class Load:
         self._users = [f'127.1.{n // 250}.{n % 250 + 1}' for n in range(users)]
         self._random = random.Random(1)
 
-    def _socket(self, address, port=0):
-        with self._host.inside():
-            made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((address, port))
-        made.setblocking(False)
-        return made
-
     async def _get(self, address, port, path):
-        made = self._socket(address)
+        made = bound_socket(self._host, address)
         await asyncio.get_running_loop().sock_connect(made, ('127.0.0.1', port))
         reader, writer = await asyncio.open_connection(sock=made)
         writer.write(f'GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'.encode())
@@ -82,7 +73,7 @@ class Load:
 
     async def __aenter__(self):
         """Once each user has asked for something."""
-        self._server = await asyncio.start_server(serve, sock=self._socket('127.0.0.1', PORT), backlog=64)
+        self._server = await asyncio.start_server(serve, sock=bound_socket(self._host, '127.0.0.1', PORT), backlog=64)
         await asyncio.gather(*(self._ask(self._users[first::AT_ONCE]) for first in range(AT_ONCE)))
         forever = iter(lambda: self._random.choice(self._users), None)
         self._busy = [asyncio.create_task(self._ask(forever)) for _ in range(AT_ONCE)]
