@@ -74,8 +74,8 @@ std::unique_ptr<Meter> RequestScheduler::Impl::makeMeter(const RequestConfig &c)
 {
     std::unique_ptr<InterfaceCounter> counter;
     if (!c.interface.empty())
-        counter = host.openCounter ? host.openCounter(c.interface) : 
-                                   OpenSysfsCounter(c.interface, c.packetOverhead > 0);
+        counter = host.openCounter ? host.openCounter(c.interface)
+                                   : OpenSysfsCounter(c.interface, c.packetOverhead > 0);
     return std::make_unique<Meter>(std::move(counter), c.interface, c.overhead, c.packetOverhead, host.log);
 }
 
