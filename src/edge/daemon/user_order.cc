@@ -26,19 +26,18 @@ void UserOrder::queued(msfrs_item &item, Held &h, const int64_t bytes)
 Held &UserOrder::next(Held &host)
 {
     const auto found = users_.find(host.traits.owner.user);
-    return found == users_.end() ? host : leave(host, !found->second.early.empty(), false);
+    return found == users_.end() ? host : leave(found, host, !found->second.early.empty(), false);
 }
 
 Held &UserOrder::lost(Held &host, const bool newest)
 {
     const auto found = users_.find(host.traits.owner.user);
-    return found == users_.end() ? host : leave(host, found->second.rest.empty(), newest);
+    return found == users_.end() ? host : leave(found, host, found->second.rest.empty(), newest);
 }
 
 /// The first or last of a list takes the host's turn, and the host that one's.
-Held &UserOrder::leave(Held &host, const bool early, const bool newest)
+Held &UserOrder::leave(const Users::iterator found, Held &host, const bool early, const bool newest)
 {
-    const auto found = users_.find(host.traits.owner.user);
     auto &queue = found->second;
     auto &list = early ? queue.early : queue.rest;
     auto &h = newest ? *list.back() : *list.front();

@@ -45,9 +45,11 @@ private:
         std::unordered_map<uint64_t, Connection> connections;
     };
 
-    Held &leave(Held &host, bool early, bool newest);
+    using Users = std::unordered_map<uint64_t, Queue>;
 
-    std::unordered_map<uint64_t, Queue> users_;
+    Held &leave(Users::iterator, Held &host, bool early, bool newest);
+
+    Users users_;
 };
 
 } // namespace msfrs::edge
