@@ -12,6 +12,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'soak'))
 import memory  # noqa: E402 (needs the path above)
 import soaking  # noqa: E402
 import visits  # noqa: E402
+from fieldtrial.site.disturb import EFFECTS  # noqa: E402
 
 
 @pytest.mark.parametrize('party', (False, True), ids=('edge-tells', 'edge-holds'))
@@ -23,6 +24,22 @@ def test_a_short_one_finds_nothing_wrong(party):
     assert found.figures['reconfigurations'] >= 3 and found.figures['falterings of the link'] >= 1
     kills = found.figures['kills']
     assert set(kills) == {'worker', 'edge', 'share'} and min(kills.values()) >= 2
+
+
+def test_a_reset_that_the_link_loses(slow_link):
+    """Nobody says it again. Squid waits for its read_timeout, and a soak must not give up before."""
+    gateway, origin = slow_link.gateway, slow_link.origin
+    gateway.early = soaking.SQUID
+    gateway.start()
+    visit = slow_link.users.get(slow_link.world.users[0], 'lost', gate='down', send=0, then='reset')
+    gateway.wait_until(lambda: 'lost' in origin.keys(), 'the request has arrived')
+    with EFFECTS['down'](slow_link.world, None):
+        origin.open_gate('down')
+        gateway.wait_until(lambda: not slow_link.world.farm.run('ss', '-Htn', 'state', 'established'),
+                           'the server has reset the connection')
+    visit.wait(soaking.PATIENCE)
+    assert not visit.good
+    gateway.rest()
 
 
 @pytest.mark.parametrize('samples, expected', (

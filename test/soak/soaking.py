@@ -23,14 +23,17 @@ from scripted_origin import ScriptedOrigin, make_certificate
 
 RTTS_MS = (10.0, 40.0, 120.0)
 SAMPLE_S, TELL_S = 5.0, 60.0
-#: Seconds in which all that is under way at the end must be over.
-PATIENCE = 120.0
+#: s. A reset that the link loses is not said again, and Squid waits for its server as long as this. The least above the
+#: max_wait of msfrs_queue.
+READ_TIMEOUT_S = 61
+#: s in which all that is under way at the end must be over: Squid may ask twice.
+PATIENCE = 2 * READ_TIMEOUT_S + 60.0
 WORKERS = 2
 #: The worker that is killed, from 0: the one that leads, and has the socket of msfrs_excess. The other lives
 #: throughout, so that its memory can be judged.
 VICTIM, SURVIVOR = 0, '(squid-2)'
 #: Squid's own record of each address grows for a day.
-SQUID = 'max_filedescriptors 16384', 'client_db off'
+SQUID = 'max_filedescriptors 16384', 'client_db off', f'read_timeout {READ_TIMEOUT_S} seconds'
 #: s for which Squid with msfrs remembers whose an address is: its tables grow with the users who come in that time.
 REMEMBERED_S = 600.0
 #: Seconds of the link's rate that a worker may have been charged since it last said so.
