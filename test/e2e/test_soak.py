@@ -9,7 +9,9 @@ import pytest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'soak'))
 
-import memory  # noqa: E402 (needs the path above)
+import crowd  # noqa: E402 (needs the path above)
+import memory  # noqa: E402
+import neighbours  # noqa: E402
 import soaking  # noqa: E402
 import visits  # noqa: E402
 from fieldtrial.site.disturb import EFFECTS  # noqa: E402
@@ -57,11 +59,23 @@ def test_only_who_lived_throughout_is_judged():
     assert sizes.growths() == {'lives': pytest.approx(0.1)} and sizes.last() == {'lives': [110], 'killed': [50, 100]}
 
 
+def test_who_has_just_been_killed_is_not_sampled():
+    """Another thread samples while msfrs-share is started again."""
+    sizes = memory.Sizes()
+    sizes.sample({neighbours.Shared.pid.fget(types.SimpleNamespace(process=None)): 'msfrs-share'})
+    assert not sizes.last()
+
+
 def test_what_is_in_use():
     page = ''.join(f'by kid{kid} {{\nCurrent memory usage:\nPool\t Obj Size\t\nTicket   \t  520' + '\t 7' * 12
                    + f'\t {count}\t 3\nnothing\t\n}} by kid{kid}\n\n' for kid, count in ((1, 5), (2, 0)))
     none = dict.fromkeys(memory.OF_REQUESTS, 0)
-    assert memory.in_use(page) == {1: {**none, 'Ticket': 5}, 2: none}
+    held = memory.in_use(page)
+    assert held == {1: {**none, 'Ticket': 5}, 2: none}
+    assert memory.more(held, {1: none, 2: none}) == {}
+    many = {1: held[1], 2: {**none, 'Ticket': memory.SPARE + 3}}
+    assert memory.more(many, held) == {2: {'Ticket': memory.SPARE + 3}}
+    assert memory.more(many, {1: none, 2: {**none, 'Ticket': 3}}) == {}
 
 
 def fetch(**how):
@@ -75,6 +89,22 @@ def fetch(**how):
     ({'cut': 9}, {'good': False, 'status': 502, 'intact': False}, False)))
 def test_what_must_become_of_a_visit(how, got, wrong):
     assert bool(visits.Visit('plain', None, {}, fetch=fetch(**got), **how).wrong()) is wrong
+
+
+def test_who_goes_does_not_wait_for_those_who_come():
+    """Ten are due at once, as when the machine was busy; each leaves at once."""
+    said, due = [], iter([0.0] * 10)
+
+    def ask(user, how):
+        said.append('comes')
+        return types.SimpleNamespace(finished=False, abort=lambda reset: said.append('goes'))
+
+    def check():
+        assert len(said) < 20, 'all have come and gone'
+    plan = types.SimpleNamespace(next=lambda: (next(due, 1e9), visits.Visit('leaves', None, {}, leaves=0.0)))
+    with pytest.raises(AssertionError, match='come and gone'):
+        crowd.Crowd(ask, plan, None).run(float('inf'), check)
+    assert said == ['comes', 'goes'] * 10
 
 
 def test_the_same_seed_draws_the_same_visits():

@@ -177,13 +177,16 @@ class _Soaking:
             self._told += 1
             self._say(f'{since / 60:.0f} min: {self._crowd.ended.total()} visits, {self._crowd.wrong} wrong, '
                       f'kB {self._sizes.last()}')
+        for words in self._crowd.words[self._said:]:
+            self._say(f'wrong: {words}')
+        self._said = len(self._crowd.words)
 
     def _sample(self):
         with contextlib.suppress(OSError):      # one was killed a moment ago
             self._sizes.sample({**self._gateway.processes(), self._edge.pid: 'msfrs-edge',
                                 self._share.pid: 'msfrs-share'})
 
-    _told = 1
+    _told, _said = 1, 0
 
     def _judge_visits(self):
         """Nothing is lost but what a user, a server or a killed worker cut."""
@@ -237,11 +240,14 @@ class _Soaking:
         for name, grown in growths.items() if judged else ():
             found.expect(grown is None or grown <= memory.GROWTH, f'memory of {name} grew by '
                          f'{100 * (grown or 0):.1f} % after the warm-up; allowed is {100 * memory.GROWTH:g} %')
-        held = self._in_use()
-        found.figures['objects in use at rest, of each worker'] = held
-        for kid, pools in held.items():
-            more = {pool: count for pool, count in pools.items() if count > self._held[kid][pool] + memory.SPARE}
-            found.expect(not more, f'worker {kid} has not given back, at rest: {more}; before anybody came: '
+        held, began = self._in_use(), time.monotonic()
+        while memory.more(held, self._held) and time.monotonic() < began + PATIENCE:
+            time.sleep(1)
+            held = self._in_use()
+        found.figures |= {'objects in use at rest, of each worker': held,
+                          'until they were given back, s': round(time.monotonic() - began)}
+        for kid, pools in memory.more(held, self._held).items():
+            found.expect(False, f'worker {kid} has not given back, at rest: {pools}; before anybody came: '
                          f'{self._held[kid]}')
         found.expect(SURVIVOR in growths, f'{SURVIVOR} did not live throughout: {list(growths)} did')
 
