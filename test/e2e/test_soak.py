@@ -29,9 +29,11 @@ def test_a_short_one_finds_nothing_wrong(party):
 
 
 def test_a_reset_that_the_link_loses(slow_link):
-    """Nobody says it again. Squid waits for its read_timeout, and a soak must not give up before."""
+    """Nobody says it again, so that Squid waits for its read_timeout; a soak must not give up before."""
     gateway, origin = slow_link.gateway, slow_link.origin
-    gateway.early = soaking.SQUID
+    timeout, = [int(line.split()[1]) for line in soaking.SQUID if line.startswith('read_timeout ')]
+    assert 2 * timeout < soaking.PATIENCE
+    gateway.early = *soaking.SQUID, 'read_timeout 3 seconds'
     gateway.start()
     visit = slow_link.users.get(slow_link.world.users[0], 'lost', gate='down', send=0, then='reset')
     gateway.wait_until(lambda: 'lost' in origin.keys(), 'the request has arrived')
@@ -39,9 +41,21 @@ def test_a_reset_that_the_link_loses(slow_link):
         origin.open_gate('down')
         gateway.wait_until(lambda: not slow_link.world.farm.run('ss', '-Htn', 'state', 'established'),
                            'the server has reset the connection')
-    visit.wait(soaking.PATIENCE)
-    assert not visit.good
+    assert visit.wait().status == 504, visit
     gateway.rest()
+
+
+@pytest.fixture
+def hasty_asyncio(monkeypatch):
+    """Who does not say how long the rest of TLS may take has next to no time; before slow_link, whose servers do."""
+    monkeypatch.setattr('asyncio.constants.SSL_SHUTDOWN_TIMEOUT', 0.01)
+
+
+@pytest.mark.parametrize('via', ('connect', 'tls'))
+def test_a_server_sends_all_before_it_ends_tls(hasty_asyncio, slow_link, via):
+    slow_link.gateway.start().intercept_tls()
+    visit = slow_link.users.get(slow_link.world.users[0], via=via, size=2_000_000)
+    assert visit.wait().good, visit
 
 
 @pytest.mark.parametrize('samples, expected', (
