@@ -23,9 +23,9 @@ from scripted_origin import ScriptedOrigin, make_certificate
 
 RTTS_MS = (10.0, 40.0, 120.0)
 SAMPLE_S, TELL_S = 5.0, 60.0
-#: s. A reset that the link loses is not said again, and Squid waits for its server as long as this. The least above the
-#: max_wait of msfrs_queue.
-READ_TIMEOUT_S = 61
+#: s. A reset that the link loses is not said again, and Squid waits for its server as long as this. It is longer than
+#: a reader stalls on a busy machine, and than a server is silent who did not hear that its window is open again.
+READ_TIMEOUT_S = 180
 #: s in which all that is under way at the end must be over: Squid may ask twice.
 PATIENCE = 2 * READ_TIMEOUT_S + 60.0
 WORKERS = 2
