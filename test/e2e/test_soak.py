@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The soak (test/soak) in small: that it runs, and that it can find something wrong."""
+import fcntl
 import os
 import pathlib
 import sys
@@ -15,6 +16,7 @@ import neighbours  # noqa: E402
 import soaking  # noqa: E402
 import visits  # noqa: E402
 from fieldtrial.site.disturb import EFFECTS  # noqa: E402
+from our_daemon import until_ready  # noqa: E402
 
 
 @pytest.mark.parametrize('party', (False, True), ids=('edge-tells', 'edge-holds'))
@@ -78,6 +80,16 @@ def test_who_has_just_been_killed_is_not_sampled():
     sizes = memory.Sizes()
     sizes.sample({neighbours.Shared.pid.fget(types.SimpleNamespace(process=None)): 'msfrs-share'})
     assert not sizes.last()
+
+
+def test_a_daemon_may_start_beside_a_thousand_connections():
+    """Which have the lower descriptors."""
+    here, there = os.pipe()
+    os.write(there, b'ready\n')
+    with open(fcntl.fcntl(here, fcntl.F_DUPFD_CLOEXEC, 1024), encoding='ascii') as said:
+        until_ready(types.SimpleNamespace(stdout=said), None)
+    os.close(here)
+    os.close(there)
 
 
 def test_what_is_in_use():
