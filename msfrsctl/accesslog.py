@@ -6,14 +6,22 @@ from collections import namedtuple
 
 from .errors import CtlError
 
-BLOCK = 1 << 20
+#: Bytes that are read at a time. With more the kernel makes new pages for each block, and that takes half as long as the
+#: search.
+BLOCK = 1 << 18
+#: Bytes in which the beginning of a line is looked for first; most are shorter.
+SHORT = 1 << 12
 #: Bytes of the longest line that is looked at; Squid's own limit for a URL is 8 KB.
 LONGEST = 1 << 16
 #: What Squid knows without a logformat line.
-BUILT_IN = {'squid': '%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt',
-            'common': '%>a %[ui %[un [%tl] "%rm %ru HTTP/%rv" %>Hs %<st %Ss:%Sh'}
+COMMON = '%>a %[ui %[un [%tl] "%rm %ru HTTP/%rv" %>Hs %<st'
+BUILT_IN = {'squid': '%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt', 'common': f'{COMMON} %Ss:%Sh',
+            'combined': f'{COMMON} "%{{Referer}}>h" "%{{User-Agent}}>h" %Ss:%Sh',
+            'referrer': '%ts.%03tu %>a %{Referer}>h %ru', 'useragent': '%>a [%tl] "%{User-Agent}>h"'}
 CODE = re.compile(r'''%(?:%|(?P<quoting>["'\[#/]?)[-0]?(?P<width>\d*)(?:\.\d+)?(?:\{[^}]*\})?'''
-                  r'(?P<code>(?:[a-z_]+::)?[<>]?[A-Za-z_]+))')
+                  r'(?:http::)?(?P<code>(?:[a-z_]+::)?[<>]?[A-Za-z_]+)(?:\{[^}]*\})?)')
+#: Codes with a blank between day and zone.
+DATES = {'tl', 'tg'}
 #: Codes that tell something of a wait; the log with most of them is read.
 TELLING = {'msfrs::class', 'msfrs::wait', 'msfrs::user', 'tr', 'ssl::>sni', 'master_xaction'}
 #: Bytes that a URL has as they are.
@@ -34,8 +42,7 @@ class Log(namedtuple('Log', 'path format')):
 
 def log_of(conf):
     """The access_log whose lines say most of scheduling. A CtlError if none is a file."""
-    formats = {line.words[0]: line.text.split(None, 2)[2] for line in conf.all('logformat') if len(line.words) > 1}
-    logs = []
+    formats, logs = formats_of(conf), []
     for line in conf.all('access_log'):
         kind, separator, path = line.words[0].partition(':') if line.words else ('', '', '')
         if not separator or kind not in ('stdio', 'daemon'):
@@ -43,11 +50,17 @@ def log_of(conf):
         if not path.startswith('/'):
             continue
         named = line.option('logformat') or next((word for word in line.words[1:2] if '=' not in word), 'squid')
-        logs.append(Log(path, formats.get(named) or BUILT_IN.get(named) or ''))
+        logs.append(Log(path, formats.get(named, '')))
     if not logs:
         raise CtlError(f'{conf.path} has no access_log that is a file; add one, as in '
                        f'access_log stdio:/var/log/msfrs/access.log logformat=msfrs')
     return max(logs, key=lambda log: len(TELLING & set(pattern(log.format)[1])))
+
+
+def formats_of(conf):
+    """{name: logformat}, of all that a line may name."""
+    return BUILT_IN | {line.words[0]: line.text.split(None, 2)[2] for line in conf.all('logformat')
+                       if len(line.words) > 1}
 
 
 def pattern(format):
@@ -60,7 +73,8 @@ def pattern(format):
             parts.append('%')
             continue
         # What is padded begins with blanks; what is quoted may have blanks inside.
-        parts.append((r' *' if code['width'] else '') + (r'(.*?)' if code['quoting'] or '{' in code[0] else r'(\S*)'))
+        blanks = code['quoting'] or '{' in code[0] or code['code'] in DATES
+        parts.append((r' *' if code['width'] else '') + (r'(.*?)' if blanks else r'(\S*)'))
         codes.append(code['code'])
     parts.append(re.escape(format[at:]))
     return re.compile(''.join(parts)), codes
@@ -79,6 +93,19 @@ class Reader:
             return None
         found = {code: None if value == '-' else value for code, value in zip(self._codes, match.groups())}
         return Record.of(found)
+
+    def replaced(self, line, by):
+        """The line with what by(code, value) says in the place of each value, or None if it is not of this format.
+        line: text."""
+        match = self._pattern.fullmatch(line)
+        if not match:
+            return None
+        said, at = [], 0
+        for number, code in enumerate(self._codes, 1):
+            begin, end = match.span(number)
+            said += line[at:begin], by(code, match[number])
+            at = end
+        return ''.join(said) + line[at:]
 
 
 class Record(namedtuple('Record', 'ended took client user login method url host status result bytes cls wait '
@@ -166,12 +193,13 @@ def blocks(path, end=None, size=BLOCK):
 
 def _line_at(descriptor, offset):
     """Where the line begins that has the byte there."""
+    step = SHORT
     while offset > 0:
-        before = max(0, offset - LONGEST)
+        before = max(0, offset - step)
         at = os.pread(descriptor, offset - before, before).rfind(b'\n')
         if at >= 0:
             return before + at + 1
-        offset = before
+        offset, step = before, LONGEST
     return 0
 
 

@@ -8,6 +8,7 @@ anonymization", 2002); the key is random and forgotten. Names keep how many labe
 import hashlib
 import hmac
 import ipaddress
+import itertools
 import re
 import secrets
 
@@ -34,27 +35,46 @@ SECRET = re.compile(r'^(\s*(?:cachemgr_passwd|auth_param|external_acl_type|cache
                     r'rep_header))\s+)(.*)$',
                     re.MULTILINE)
 LOGIN = re.compile(r'\b((?:login|password|community)=)\S+')
+#: Who is named in reports of Squid and in cache.log, whatever the name looks like: `user: "NAME"`, `of user NAME`.
+USER = re.compile(r'(?P<before>(?<![\w-])(?:user: "|of user ))(?P<user>(?<=")(?:[^"\\]|\\.)+|(?<!")\S+?(?=:?(?:\s|$)))')
+#: Numbers with fewer digits stand for other things, too.
+DIGITS = 6
+
+
+def distinctive(name):
+    """Whether a name is replaced wherever it stands: short words and numbers would be found in everything; addresses
+    and domains are known by their form."""
+    return len(name) > 2 and not (name.isdigit() and len(name) < DIGITS) and name != 'localhost' \
+        and not TOKENS.fullmatch(name)
 
 
 class Anonymiser:
-    """words: further names to be replaced wherever they stand alone (logins, this machine's name)."""
+    """words: further names to be replaced wherever they stand alone (logins, this machine's name), if they are
+    distinctive()."""
 
     def __init__(self, words=(), key=None):
         self._key = key or secrets.token_bytes(32)
         self._labels, self._users, self._mails, self._addresses = {}, {}, {}, {}
-        self._words = None
-        known = sorted({word for word in words if word}, key=len, reverse=True)
-        if known:
-            self._words = re.compile(r'(?<![\w.@-])(?:' + '|'.join(map(re.escape, known)) + r')(?![\w@-]|\.\w)')
+        self._numbers, self._words = itertools.count(1), None
+        self._known = set(filter(distinctive, words))
+        if self._known:
+            longest_first = sorted(self._known, key=len, reverse=True)
+            self._words = re.compile(r'(?<![\w.@-])(?:' + '|'.join(map(re.escape, longest_first))
+                                     + r')(?![\w@-]|\.\w)')
 
     def text(self, text):
         """The text without addresses and names."""
+        text = USER.sub(lambda match: match['before'] + self.login(match['user']), text)
         text = TOKENS.sub(self._token, text)
         return self._words.sub(lambda match: self._user(match[0]), text) if self._words else text
 
     def squid_conf(self, text):
         """The same for lines of squid.conf, where values that are secret go as well."""
         return self.text(LOGIN.sub(r'\1...', SECRET.sub(r'\1...', text)))
+
+    def login(self, name):
+        """The stand-in of what is known to be a login; as it is if it has the form of what text() replaces."""
+        return name if name == '-' or TOKENS.fullmatch(name) else self._user(name)
 
     def _token(self, match):
         return getattr(self, f'_{match.lastgroup}')(match)
@@ -117,14 +137,16 @@ class Anonymiser:
         return self._addresses[text]
 
     def _user(self, name):
-        return self._users.setdefault(name, f'user{len(self._users) + 1}')
+        if name not in self._users:
+            self._users[name] = next(said for number in self._numbers if (said := f'user{number}') not in self._known)
+        return self._users[name]
 
     def _hash(self, data):
         return hmac.new(self._key, data, hashlib.sha256).digest()
 
     def leaks(self, text):
         """Addresses and names that were replaced somewhere and are still in a text."""
-        names = [*self._users, *(address.partition('/')[0] for address in self._addresses)]
+        names = [*filter(distinctive, self._users), *(address.partition('/')[0] for address in self._addresses)]
         stand_ins = {address.partition('/')[0] for address in self._addresses.values()}
         return [name for name in names if name not in stand_ins and
                 re.search(rf'(?<![\w.:@-]){re.escape(name)}(?![\w.:@-])', text)]

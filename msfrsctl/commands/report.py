@@ -3,12 +3,11 @@
 import io
 import json
 import os
-import re
 import tarfile
 import time
 
 from .. import accesslog, text
-from ..anonymise import Anonymiser
+from ..anonymise import USER, Anonymiser
 from ..errors import FAILED, CtlError
 from .doctor import CHECKS, findings
 
@@ -18,6 +17,11 @@ TAIL = 1 << 18      #: bytes of logs
 COMMANDS = {'system.txt': ('uname', '-srm'), 'addresses.txt': ('ip', '-o', 'addr'), 'routes.txt': ('ip', 'route'),
             'routes6.txt': ('ip', '-6', 'route'), 'iptables.txt': ('iptables-save',),
             'ip6tables.txt': ('ip6tables-save',), 'sockets.txt': ('ss', '-s')}
+#: Codes of a logformat: names of users and servers, and what may have any words in it.
+NAMES = {'un', 'ul', 'ui', 'ue', 'us', 'msfrs::user', 'ssl::>sni', '>A', '<A', '<a'}
+ANYTHING = {'>h', '<h', '>ha', '<ha', 'ea', 'et', 'note', 'credentials', 'ssl::>cert_subject', 'ssl::>cert_issuer'}
+#: Formats of Squid's own that fit any line.
+LOOSE = {'referrer', 'useragent'}
 README = '''A report of msfrsctl. Addresses, names, logins, paths of URLs and secrets were replaced or left out, the
 same one always by the same stand-in; which addresses share a network can still be seen. Names of classes and of ACLs
 stay. Look at it before you send it.
@@ -32,7 +36,12 @@ def arguments(parser):
 def gather(options, site):
     site.probe_name = options.probe_name
     raw, missing = _raw(site)
-    hidden = Anonymiser(_names(site, raw))
+    readers = _readers(site) if 'access.log' in raw else []
+    hidden = Anonymiser(_names(site, raw, readers))
+    if readers:
+        raw['access.log'], others = _without_logins(raw['access.log'], readers, hidden)
+        if others:
+            missing.append(f'{text.count(others, "line")} of access.log, of no logformat of squid.conf')
     files = {name: (hidden.squid_conf if name.endswith('squid.conf') else hidden.text)(body)
              for name, body in raw.items()}
     files['README'] = README + ''.join(f'Not there: {hidden.text(line)}\n' for line in missing)
@@ -93,22 +102,43 @@ def _last_lines(path):
     return '\n'.join(lines[-LINES:]) + '\n'
 
 
-def _names(site, raw):
+def _readers(site):
+    """Of the formats that lines of access.log may have, that of the file first."""
+    formats = accesslog.formats_of(site.conf)
+    known = accesslog.log_of(site.conf).format, *(formats[name] for name in formats if name not in LOOSE)
+    return [accesslog.Reader(format) for format in dict.fromkeys(known) if format]
+
+
+def _without_logins(log, readers, hidden):
+    """(lines whose logins are replaced, how many others there were: nobody knows what a word in them is)."""
+    def instead(code, value):
+        return hidden.login(value) if code in NAMES else '...' if code in ANYTHING and value != '-' else value
+    lines = [next((said for reader in readers if (said := reader.replaced(line, instead)) is not None), None)
+             for line in log.splitlines()]
+    return ''.join(f'{line}\n' for line in lines if line is not None), lines.count(None)
+
+
+def _names(site, raw, readers):
     """Names that stand alone in texts: of this machine, and logins."""
     names = {site.system.run('hostname').out.strip()}
     try:
         for report in site.reports:
-            for row in [*report.get('held', ()), *report.get('top_users', ())]:
-                names |= {str(row['user']), str(row.get('host', ''))}
-        reader = accesslog.Reader(accesslog.log_of(site.conf).format)
-        for line in raw.get('access.log', '').splitlines():
-            record = reader(line.encode())
-            names |= {record.login or '', record.user or ''} if record else set()
+            names |= {str(row.get(key, '')) for row in [*report.get('held', ()), *report.get('top_users', ())]
+                      for key in ('user', 'host')}
     except CtlError:
         pass        # what is not known cannot be in the texts by that way
-    # Short words and numbers would be found in everything; addresses and domains are known by their form.
-    return {name for name in names if len(name) > 2 and not name.isdigit() and name != 'localhost'
-            and not re.search(r'[.:]', name)}
+
+    def note(code, value):
+        if code in NAMES:
+            names.add(value)
+        elif code == 'ru':
+            names.add(accesslog.host_of(value) or '')
+        return value
+    for line in raw.get('access.log', '').splitlines():
+        any(reader.replaced(line, note) is not None for reader in readers)
+    for body in raw.values():
+        names |= {match['user'] for match in USER.finditer(body)}
+    return names
 
 
 def _write(path, files, now):

@@ -70,7 +70,9 @@ class Shared(gateways.Gateway):
 
     @property
     def pid(self):
-        return self.process.pid
+        """0 while none runs; others may ask meanwhile."""
+        process = self.process
+        return process.pid if process else 0
 
     def kill(self):
         """Returns once another runs."""

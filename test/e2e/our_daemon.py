@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A daemon of ours on a host of a test."""
-import select
+import selectors
 import signal
 import subprocess
 
@@ -9,7 +9,9 @@ from background import PATIENCE
 
 def until_ready(process, why):
     """Waits until it has said `ready`; otherwise it is killed, and why() is what is wrong."""
-    readable, _, _ = select.select([process.stdout], [], [], PATIENCE)
+    with selectors.DefaultSelector() as waiting:     # select() takes no descriptor above 1023
+        waiting.register(process.stdout, selectors.EVENT_READ)
+        readable = waiting.select(PATIENCE)
     if (process.stdout.readline() if readable else '') != 'ready\n':
         process.kill()
         raise AssertionError(f'{process.args} did not get ready: {why()}')

@@ -29,6 +29,8 @@ from background import content
 from site_in_namespaces import ANY, AF
 
 PIECE = 16384
+#: s in which what was written before the end of TLS must have been taken; then asyncio drops it. Its own are 30 s.
+PATIENT_S = 3600.0
 RESET = struct.pack('ii', 1, 0)                 # SO_LINGER, no time: close() sends a reset
 
 
@@ -97,7 +99,9 @@ class ScriptedOrigin:
                 if family == 6:
                     made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
                 made.bind((ANY[family], port))
-                self._servers.append(await asyncio.start_server(self._serve, sock=made, ssl=tls, backlog=1024))
+                patient = {'ssl_shutdown_timeout': PATIENT_S} if tls else {}
+                self._servers.append(await asyncio.start_server(self._serve, sock=made, ssl=tls, backlog=1024,
+                                                                **patient))
 
     async def _serve(self, reader, writer):
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError):

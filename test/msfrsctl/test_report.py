@@ -70,6 +70,50 @@ def test_what_matters_is_kept(known):
     assert network.prefixlen == 24 and ipaddress.ip_address(first.split()[2]) in network
 
 
+def archived(known, **files):
+    """The files of the archive, of a gateway whose logs these are."""
+    if 'access' in files:
+        known.log.write_text(files['access'])
+    known.machine.files['/cache.log'] = files.get('cache', '')
+    out = known.root / 'r.tar.gz'
+    code, said = known.run('report', '--output', str(out))
+    assert code == 0, said
+    return contents(out)
+
+
+OLD = f'{NOW - 900:.3f}    120 10.20.1.9 TCP_MISS/200 5123 GET http://intra/a - {{}} HIER_DIRECT/192.0.2.77 - -\n'
+
+
+@pytest.mark.parametrize('login', ['dora', '4711', '20260042', 'bo', r'SCHOOL\emil', 'fred.x7', 'gus@school'])
+def test_logins_of_all_lines_go(known, login):
+    """However they look, in whatever format of squid.conf, and those whom only an old line of cache.log names."""
+    known.conf.write_text(known.conf.read_text() + 'logformat before %ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru '
+                          '%ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::wait\n')
+    common = f'10.20.1.9 - {login} [22/Nov/2026:19:02:25 +0000] "GET http://a.test/ HTTP/1.1" 200 99 TCP_MISS:NONE\n'
+    files = archived(known, access=OLD.format(login) + common + LINE, cache=f'2026/11/20 09:00:00| WARNING: msfrs: 2 '
+                     f'requests refused, the latest of user {login}: too many\n2026/11/20 09:01:00| ERROR: of user '
+                     f'{login}\n')
+    assert len(files['access.log'].splitlines()) == 4
+    for body in (files['access.log'], files['cache.log']):
+        assert not re.search(rf'(?<![\w.]){re.escape(login)}(?!\w)', body), body
+    said = re.search(r'of user (\S+): too many', files['cache.log'])[1]
+    assert files['access.log'].count(f' {said} ') == 2 and f'of user {said}\n' in files['cache.log']
+
+
+def test_lines_of_no_known_format_are_left_out(known):
+    files = archived(known, access=f'hanna had something at {NOW}\n' + LINE)
+    assert len(files['access.log'].splitlines()) == 2 and 'hanna' not in str(files)
+    assert 'Not there: 1 line of access.log, of no logformat of squid.conf' in files['README']
+
+
+def test_what_browsers_send_goes(known):
+    known.configure('cache_log /cache.log', format='%>a %un "%{User-Agent}>h" "%>h{Cookie}" %Hs')
+    files = archived(known, access='10.20.1.7 alice "Mozilla/5.0 (of alice) x" "id=alice7" 200\n'
+                                   '10.20.1.7 - "-" "-" 200\n')
+    first, second = files['access.log'].splitlines()
+    assert re.fullmatch(r'\S+ user\d+ "..." "..." 200', first) and second.endswith(' - "-" "-" 200')
+
+
 def test_an_archive_is_not_overwritten(known, capsys):
     out = known.root / 'r.tar.gz'
     out.write_text('mine')
@@ -121,6 +165,7 @@ def test_addresses_and_names_go(said):
 
 
 def test_words_that_are_known():
-    hidden = Anonymiser(['alice', 'al'])
-    assert hidden.text('alice al malice alice.x') == 'user1 user2 malice alice.x'
+    hidden = Anonymiser(['alice', 'ali', 'al', '12', '123456', 'user2'])
+    assert hidden.text('alice ali malice alice.x al 12') == 'user1 user3 malice alice.x al 12'
+    assert hidden.text('123456 user2 alice') == 'user4 user5 user1'
     assert hidden.leaks('now alice') == ['alice'] and hidden.leaks('malice') == []

@@ -154,6 +154,10 @@ def test_lines_as_the_formats_say():
     assert (record.ended, record.took, record.user, record.host, record.cls) == (1700000000.25, 0.12, 'alice',
                                                                                'www.example.com', None)
     assert reader(b'nonsense') is None
+    common = accesslog.Reader(accesslog.BUILT_IN['common'])
+    assert common(b'10.0.0.1 - alice [22/Nov/2026:19:02:25 +0000] "GET http://a.test/ HTTP/1.1" 200 99 TCP_MISS:NONE'
+                  ).login == 'alice'
+    assert accesslog.Reader('%http::>h{Referer} %http::rm')(b'a b GET').method == 'GET'
     quoted = accesslog.Reader('%ts "%{User-Agent}>h" 100%% %>a')
     assert quoted(b'5 "a b " c" 100% 10.0.0.1').client == '10.0.0.1'
 

@@ -33,7 +33,7 @@ class Crowd:
         began = time.monotonic()
         at, visit = self._plan.next()
         while (now := time.monotonic()) < until:
-            while began + at <= now:
+            if began + at <= now:       # one, so that nobody else waits for the many who come late to a busy machine
                 self._come(visit, now)
                 at, visit = self._plan.next()
             self._call(now)

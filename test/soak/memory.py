@@ -18,7 +18,7 @@ LEAST = 20
 #: Pools of what a request has in Squid.
 OF_REQUESTS = 'Ticket', 'HttpRequest', 'Stream', 'HttpReply', 'StoreEntry', 'mem_node'
 #: So many more than before are none lost: Squid, as it comes, too, keeps some requests for a while after their end,
-#: however many there were.
+#: however many there were, and more of them after many visits at a time.
 SPARE = 32
 #: The column of mgr:mem with the number of objects in use.
 IN_USE = 14
@@ -42,6 +42,13 @@ def in_use(page):
     return {int(kid): dict.fromkeys(OF_REQUESTS, 0) | {row[0].strip(): int(row[IN_USE]) for row in table
                                                        if row[0].strip() in OF_REQUESTS}
             for kid, table in rows.items()}
+
+
+def more(held, before):
+    """{number of the worker: {pool: objects}} where more are in use than before, of two answers of in_use()."""
+    found = {kid: {pool: count for pool, count in pools.items() if count > before[kid][pool] + SPARE}
+             for kid, pools in held.items()}
+    return {kid: pools for kid, pools in found.items() if pools}
 
 
 class Sizes:
