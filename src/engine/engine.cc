@@ -31,7 +31,7 @@ State NewState(const size_t size)
 
 struct Engine::Instance {
     Instance(const Part &part, const EngineHost &host, const uint32_t resources, double &virtualTime, const Cost cost,
-             const uint32_t limit, const uint64_t &elsewhere):
+             const uint32_t limit, const uint64_t &elsewhere, const uint64_t &sharers):
         plugin(part.plugin->ops()), state(NewState(plugin.inst_size)), hostTable(host)
     {
         table.ctx = this;
@@ -44,6 +44,7 @@ struct Engine::Instance {
         table.exact = cost == Cost::Exact;
         table.limit = limit;
         table.elsewhere = &elsewhere;
+        table.sharers = &sharers;
         const auto init = plugin.kind == MSFRS_AQM ? plugin.aqm->init : plugin.sched->init;
         char error[256] = "";
         if (init && init(state.get(), &table, part.params.data(), error, sizeof(error)) != 0) {
@@ -86,12 +87,14 @@ Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, 
         throw ConfigError(std::string("AQM ") + aqm_.plugin->ops().name +
                           " must know the size of an item that arrives, which nobody does for a request");
     }
-    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, virtualTime_, cost_, limit_, elsewhere_);
+    schedInst_ = std::make_unique<Instance>(sched_, host_, resources_, virtualTime_, cost_, limit_, elsewhere_,
+                                            sharers_);
     schedState_ = schedInst_->state.get();
     schedItem_ = scheduler().item_size ? sizeof(ItemRecord) : 0;
     costsAt_ = sizeof(ItemRecord) + statesSize();
     if (aqm_.plugin) {
-        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, virtualTime_, cost_, limit_, elsewhere_);
+        aqmInst_ = std::make_unique<Instance>(aqm_, host_, resources_, virtualTime_, cost_, limit_, elsewhere_,
+                                            sharers_);
         aqmOps_ = this->aqm()->aqm;
         aqmState_ = aqmInst_->state.get();
         aqmItem_ = this->aqm()->item_size ? sizeof(ItemRecord) + Aligned(scheduler().item_size) : 0;
@@ -546,9 +549,11 @@ void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, msfrs_time now)
     chargeElsewhere(f, amount, now);
 }
 
-void Engine::chargeElsewhere(msfrs_flow &f, const int64_t amount, msfrs_time now)
+void Engine::chargeElsewhere(msfrs_flow &f, const int64_t amount, msfrs_time now, const bool served)
 {
     now = at(now);
+    if (served)
+        f.elsewhere = now;
     if (schedOps_->charged)
         schedOps_->charged(schedState_, &f, nullptr, 0, amount, now);
 }

@@ -158,7 +158,8 @@ public:
     void chargeFlow(msfrs_flow &, int64_t amount, msfrs_time now);
     /// The same where another party has served the flow: it counts in the order, and not in NamedFlow::bytes(). A
     /// negative amount takes back what was charged too much.
-    void chargeElsewhere(msfrs_flow &, int64_t amount, msfrs_time now);
+    /// \param served whether items of the flow had it; if not, it was traffic that nobody holds back
+    void chargeElsewhere(msfrs_flow &, int64_t amount, msfrs_time now, bool served = false);
     /// A queued item leaves and is freed.
     void remove(msfrs_item &, msfrs_time now, msfrs_reason);
     /// An item goes on with another flow, queued or in service as it is. What it used stays with the flow for which it
@@ -182,6 +183,8 @@ public:
     const EngineTotals &totals() const { return totals_; }
     /// There is a backlog of so many items in other engines for what this one serves, too. (First: none.)
     void waitElsewhere(const uint64_t items) { elsewhere_ = items; }
+    /// So many others serve the same users on the link, and they and this one take turns.
+    void share(const uint64_t others) { sharers_ = others; }
     const msfrs_plugin &scheduler() const { return sched_.plugin->ops(); }
     const msfrs_plugin *aqm() const { return aqm_.plugin ? &aqm_.plugin->ops() : nullptr; }
     /// The scheduler's gauges of a class (or of the instance: null), in its table's order.
@@ -238,7 +241,7 @@ private:
     size_t costsAt_;                                    ///< where in an item ItemCosts begins; zeroed up to there
     std::unique_ptr<PushOut> pushOut_;                  ///< null: what comes when `limit` is reached is dropped
     bool draws_;                                        ///< the AQM may draw among the queued items
-    uint64_t elsewhere_ = 0;                            ///< see msfrs_host
+    uint64_t elsewhere_ = 0, sharers_ = 0;              ///< see msfrs_host
     double virtualTime_ = 0;                            ///< the scheduler's, see msfrs_host
     Pool itemPool_, flowPool_;
     std::vector<ItemRecord *> drawable_;                ///< the queued items, for that draw

@@ -38,7 +38,7 @@ void FollowedUsers::exchange(Ledger &ledger, Engine &engine, const msfrs_time no
         const auto items = Items(*flow);
         const auto elsewhere = ledger.exchange(user, flow->bytes(), flow->fresh, items);
         if (elsewhere > 0) {
-            engine.chargeElsewhere(*flow, elsewhere, now);
+            engine.chargeElsewhere(*flow, elsewhere, now, ledger.busyElsewhere(user));
             charged_.resize(std::max<size_t>(charged_.size(), flow->cls->index + 1));
             charged_[flow->cls->index] += static_cast<double>(elsewhere);
         }
@@ -70,6 +70,7 @@ void RequestScheduler::Impl::look(const msfrs_time now)
     rate.elsewhere(others->places);
     // A few that wait for a moment are no backlog: the small ones among them profit most of what goes out of turn.
     engine->waitElsewhere(others->waiting > rate.window().all() ? others->waiting : 0);
+    engine->share(others->workers);
 }
 
 void RequestScheduler::Impl::tell(const msfrs_time now)

@@ -34,6 +34,7 @@ struct PathSeen {
 /// What all others come to.
 struct OtherParties {
     uint32_t places = 0;
+    uint32_t workers = 0;   ///< of the others, those that take places by turns
     uint64_t waiting = 0, queued = 0;
     double received = 0;    ///< bytes that the link carried by their count, beside what we measure; grows
     double own = 0;         ///< bytes that their responses brought; grows
@@ -91,6 +92,8 @@ public:
     virtual int64_t exchange(User, uint64_t bytes, uint32_t waiting, uint32_t items) = 0;
     /// Its requests that wait elsewhere, as of the last exchange().
     virtual uint32_t waitingElsewhere(User) const = 0;
+    /// Whether any of its requests has work elsewhere, likewise.
+    virtual bool busyElsewhere(User) const = 0;
     /// The user is followed no more.
     virtual void leave(User) = 0;
 
@@ -121,6 +124,7 @@ public:
     User enter(std::string_view, std::string_view, double, uint64_t, uint32_t) override { return NoUser; }
     int64_t exchange(User, uint64_t, uint32_t, uint32_t) override { return 0; }
     uint32_t waitingElsewhere(User) const override { return 0; }
+    bool busyElsewhere(User) const override { return false; }
     void leave(User) override {}
     void served(uint32_t, std::string_view, uint64_t) override {}
     ClassElsewhere elsewhere(uint32_t) const override { return {}; }

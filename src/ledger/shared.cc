@@ -328,7 +328,7 @@ const OtherParties &SharedLedger::look(const msfrs_time now)
         self.beginAnew(now);
     self.lookedAt = now;
     auto &others = self.others;
-    others.places = 0;
+    others.places = others.workers = 0;
     others.waiting = others.queued = 0;
     self.leastWaiting = Nobody;
     self.greatest = 0;
@@ -344,6 +344,7 @@ const OtherParties &SharedLedger::look(const msfrs_time now)
         }
         if (r->kind == Kind::Edge)
             return;
+        ++others.workers;
         if (r->places + r->waiting > 0)
             self.greatest = std::max(self.greatest, r->tag);
         if (r->waiting > 0 && r->heartbeat > now - Prompt) {
@@ -456,6 +457,8 @@ int64_t SharedLedger::exchange(const User place, const uint64_t bytes, const uin
 }
 
 uint32_t SharedLedger::waitingElsewhere(const User place) const { return impl_->followed[place].waiting; }
+
+bool SharedLedger::busyElsewhere(const User place) const { return impl_->followed[place].items > 0; }
 
 void SharedLedger::leave(const User place)
 {

@@ -53,6 +53,7 @@ public:
     User enterKeys(uint64_t cls, uint64_t user, double weight, uint64_t bytes, uint32_t items);
     int64_t exchange(User, uint64_t bytes, uint32_t waiting, uint32_t items) override;
     uint32_t waitingElsewhere(User) const override;
+    bool busyElsewhere(User) const override;
     void leave(User) override;
     void served(uint32_t n, std::string_view cls, uint64_t bytes) override;
     ClassElsewhere elsewhere(uint32_t n) const override;

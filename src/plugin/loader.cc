@@ -87,6 +87,7 @@ constexpr Sizes SizesOf[] = {
     {offsetof(msfrs_plugin, keeps), offsetof(msfrs_sched_ops, save), sizeof(msfrs_aqm_ops)},
     {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)},
     {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)}, // the host's table alone has grown
+    {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)}, // and flows
 };
 static_assert(sizeof(SizesOf) / sizeof(*SizesOf) == MSFRS_ABI_MINOR + 1);
 

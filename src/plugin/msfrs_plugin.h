@@ -40,6 +40,7 @@
  *     2.1   msfrs_plugin::keeps, and save, restore and resumed of msfrs_sched_ops: what classes and flows have had goes
  *           on in another instance
  *     2.2   msfrs_host::elsewhere: whether anybody waits is not for this instance alone to know
+ *     2.3   msfrs_host::sharers, msfrs_flow::elsewhere: nor is when a flow was served
  */
 #ifndef MSFRS_PLUGIN_H
 #define MSFRS_PLUGIN_H
@@ -53,7 +54,7 @@ extern "C" {
 
 #define MSFRS_PLUGIN_MAGIC 0x4d534652u /* "MSFR" */
 #define MSFRS_ABI_MAJOR 2
-#define MSFRS_ABI_MINOR 2
+#define MSFRS_ABI_MINOR 3
 #define MSFRS_RESOURCES 4  /**< cost dimensions of an item; 0 is always bytes on the link */
 #define MSFRS_SYMBOL "msfrs_plugin" /**< the one exported symbol */
 #define MSFRS_UNKNOWN (-1) /**< as msfrs_item::remaining: nobody has said */
@@ -122,6 +123,7 @@ struct msfrs_flow {
     struct msfrs_item *head, *tail;      /**< the flow's queue in service order; NULL if it is empty */
     void *state;                         /**< the scheduler's, flow_size bytes */
     void *aqm_state;                     /**< the AQM's, flow_size bytes */
+    msfrs_time elsewhere; /**< when others who serve the same link served it last, 0: never; since 2.3 */
 };
 
 /** A request, a quantum of a response, or a packet. */
@@ -156,6 +158,7 @@ struct msfrs_host {
     uint32_t exact;       /**< 1: estimates are exact (packets); 0: an item's cost is known afterwards (requests) */
     uint32_t limit;       /**< most items that the host queues, 0: no limit; when it is reached no AQM is asked */
     const uint64_t *elsewhere; /**< items of a backlog at others who serve the same link; 0: there is none; since 2.2 */
+    const uint64_t *sharers; /**< others who serve the same users by turns; 0: there are none; since 2.3 */
 };
 
 enum msfrs_param_type { MSFRS_INT = 1, MSFRS_REAL, MSFRS_BOOL, MSFRS_CHOICE };

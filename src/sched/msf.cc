@@ -43,7 +43,8 @@
 /// that is not ahead of the least served class by more than `ahead`, in bytes of a user of weight 1, and of a user
 /// that is not ahead of the least served user of the class by more than `user_ahead` bytes; none while that user had
 /// no service for lead_time. Under backlog all classes come to be ahead by the same amount, so their shares do not
-/// change.
+/// change. Where several schedulers take turns (msfrs_host::sharers), both are twice as much, and no class is too far
+/// ahead while anything of favour= is left: its next place may be at another, which has no new item.
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
 /// wake=paper is O(classes), and so is a release while anything of favour= is left, or with ahead=inf.
@@ -118,6 +119,7 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     self->debt = params[11].i;
     self->virtualTime = host->virtual_time;
     self->elsewhere = host->elsewhere;
+    self->sharers = host->sharers;
     if (!self->sorted && self->ahead == NoBound) {
         std::snprintf(err, length,
                       "ahead=inf would have no effect; it is allowed with order=remaining and users=fair, for "
@@ -267,7 +269,7 @@ msfrs_item *Pick(void *const inst, const msfrs_time now, const msfrs_pick mode, 
 
     // A class with nothing queued but something served counts as if it queued now: max(SC, V).
     const double least = std::min(self.queued.keyAt(0), std::max(self.active.keyAt(0), *self.virtualTime));
-    const size_t place = FreshClass(self, 0, least + static_cast<double>(self.ahead));
+    const size_t place = FreshClass(self, 0, least + MostAhead(self));
     return place == Nowhere ? nullptr : Next(*FreshUser(self, *self.queued.at(place)));
 }
 

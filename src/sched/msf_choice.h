@@ -16,10 +16,10 @@ inline double Decay(const Instance &self, const Presence &p)
     return std::exp(static_cast<double>(p.busySince - self.now) / self.leadTime);
 }
 
-/// Whether a user with waiting items has had no service for `leadTime`.
+/// Whether a user with waiting items has had no service for `leadTime`, here or elsewhere.
 inline bool Neglected(const Instance &self, const FlowState &f)
 {
-    return static_cast<double>(self.now - std::max(f.busySince, f.servedAt)) >= self.leadTime;
+    return static_cast<double>(self.now - std::max({f.busySince, f.servedAt, f.flow->elsewhere})) >= self.leadTime;
 }
 
 /// How far a user may be ahead of the least served user of the class and still go first, in bytes per weight. It decays
@@ -42,6 +42,17 @@ inline const FlowState &NextUser(const Instance &self, const ClassState &c)
 
 constexpr size_t Nowhere = SIZE_MAX;
 
+/// A bound of the reserve, in bytes: twice as much where several schedulers share the users. Each knows what the others
+/// served a tenth of a second late, and has the sizes of its own responses alone. So counters lie further apart.
+inline double Bound(const Instance &self, const double bytes) { return *self.sharers > 0 ? 2 * bytes : bytes; }
+
+/// How far a class may be ahead and still use the reserve. One scheduler gives bytes out of turn at the next place that
+/// is free; of several that place may be at another, so there the reserve gives them, too.
+inline double MostAhead(const Instance &self)
+{
+    return *self.sharers > 0 && self.favour.left(self.now) > 0 ? NoBound : Bound(self, self.ahead);
+}
+
 /// The user of a class that may use the reserve, or null: the least served of those with a fresh item, if it is not
 /// ahead of the least served of all. Otherwise a user with many requests would use the reserve all the time and get
 /// more than its share. Null also while the least served user is neglected: items of the reserve keep W above W+, and
@@ -54,7 +65,8 @@ inline FlowState *FreshUser(const Instance &self, const ClassState &c)
     if (c.sorted && user != &c.leastServed() && Neglected(self, c.leastServed()))
         return nullptr;
     const bool first = self.users == Fifo ||
-                       c.fresh.keyAt(0) <= c.leastKey() + static_cast<double>(self.userAhead) / user->flow->weight;
+                       c.fresh.keyAt(0) <= c.leastKey() +
+                           Bound(self, static_cast<double>(self.userAhead)) / user->flow->weight;
     return first ? user : nullptr;
 }
 

@@ -225,7 +225,7 @@ struct Instance {
     msfrs_time now;                                 ///< of the latest call
     int64_t debt;                                   ///< bytes of a user of weight 1
     double *virtualTime;                            ///< V
-    const uint64_t *elsewhere;                      ///< see msfrs_host
+    const uint64_t *elsewhere, *sharers;            ///< see msfrs_host
     std::vector<ClassState *> all;
     Heap<ClassState, ClassTraits<0>> queued;        ///< classes with a backlog
     Heap<ClassState, ClassTraits<1>> active;        ///< classes with a user, queued or served

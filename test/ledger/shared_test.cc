@@ -132,6 +132,7 @@ TEST_F(SharedTest, OthersAddUp)
     const auto &others = parties[0]->look(now);
     EXPECT_EQ(others.places, 7u);
     EXPECT_EQ(others.waiting, 2u);
+    EXPECT_EQ(others.workers, 2u);
     EXPECT_EQ(parties[2]->look(now).places, 3u);
     EXPECT_EQ(parties[1]->look(now).waiting, 0u) << "not its own";
 }
@@ -233,6 +234,8 @@ TEST_F(SharedTest, AUserOfTwoPartiesIsCountedByItsRequestsAndChargedWhatItHadEls
     settle();
     settle();
     EXPECT_EQ(users[2].elsewhere, 500);
+    EXPECT_TRUE(parties[1]->busyElsewhere(users[2].number));
+    EXPECT_FALSE(parties[1]->busyElsewhere(users[1].number)) << "another user";
     EXPECT_EQ(parties[1]->waitingElsewhere(users[2].number), 3u);
     EXPECT_EQ(users[0].elsewhere, 0);
     EXPECT_EQ(users[1].elsewhere, 0) << "another user";
@@ -241,6 +244,7 @@ TEST_F(SharedTest, AUserOfTwoPartiesIsCountedByItsRequestsAndChargedWhatItHadEls
     settle();
     EXPECT_EQ(Real(slot(0).demand), 0);
     EXPECT_EQ(Real(slot(1).demand), 8);
+    EXPECT_FALSE(parties[1]->busyElsewhere(users[2].number));
 }
 
 TEST_F(SharedTest, ExcessThatAnotherPartySawCountsForWhoHasTheUsersRequests)
@@ -294,6 +298,7 @@ TEST_F(SharedTest, TheLowestLeadsAndTheNextGoesOn)
         settle();
     EXPECT_FALSE(parties[1]->follow()) << "the first has died";
     EXPECT_EQ(parties[1]->look(now).places, 0u);
+    EXPECT_EQ(parties[1]->look(now).workers, 0u);
 }
 
 TEST_F(SharedTest, WhoComesBackTakesOverWhatWasComputedMeanwhile)

@@ -208,14 +208,14 @@ TEST(Loader, NotAPlugin)
 
 TEST(Loader, AnotherAbi)
 {
-    EXPECT_EQ(Refusal("other-major"), " was built for ABI 3.0, wanted is ABI 2.0 to 2.2; rebuild it");
-    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 2.3, wanted is ABI 2.0 to 2.2; rebuild it");
+    EXPECT_EQ(Refusal("other-major"), " was built for ABI 3.0, wanted is ABI 2.0 to 2.3; rebuild it");
+    EXPECT_EQ(Refusal("newer-minor"), " was built for ABI 2.4, wanted is ABI 2.0 to 2.3; rebuild it");
 }
 
 TEST(Loader, TruncatedDescriptor)
 {
     EXPECT_EQ(Refusal("truncated"),
-              " has a descriptor of 16 bytes, ABI 2.2 has " + std::to_string(sizeof(msfrs_plugin)));
+              " has a descriptor of 16 bytes, ABI 2.3 has " + std::to_string(sizeof(msfrs_plugin)));
 }
 
 TEST(Loader, AnotherKind)
@@ -303,12 +303,12 @@ TEST(WrapPlugin, RefusesATableOfOperationsThatItsMinorDidNotHave)
 {
     auto p = Whole();
     p.ops_size = 8;
-    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a table of operations (ops_size) of 8 bytes, ABI 2.2 has " +
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a table of operations (ops_size) of 8 bytes, ABI 2.3 has " +
                               std::to_string(sizeof(msfrs_sched_ops)));
     p = Whole();
     p.size = offsetof(msfrs_plugin, ops_size);
     EXPECT_EQ(Wrapped(p), "plugin (linked in) whole has a descriptor of " + std::to_string(p.size) +
-                              " bytes, ABI 2.2 has " + std::to_string(sizeof(msfrs_plugin)));
+                              " bytes, ABI 2.3 has " + std::to_string(sizeof(msfrs_plugin)));
 }
 
 TEST(WrapPlugin, ReadsOfAnOlderMinorWhatThatHad)
@@ -350,7 +350,7 @@ TEST(WrapPlugin, TellsAPluginOfAbi1WhatHasChanged)
     auto p = plugin->ops();
     p.abi_major = 1;
     p.abi_minor = 2;
-    EXPECT_EQ(Wrapped(p), "plugin (linked in) droptail was built for ABI 1.2, wanted is ABI 2.0 to 2.2; rebuild it with "
+    EXPECT_EQ(Wrapped(p), "plugin (linked in) droptail was built for ABI 1.2, wanted is ABI 2.0 to 2.3; rebuild it with "
                           "this host's header; since ABI 2.0 `dequeued` of an AQM returns a verdict");
 }
 

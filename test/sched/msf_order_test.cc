@@ -79,6 +79,20 @@ TEST_F(Lead, WhoHadNothingForLeadTimeIsNext)
     EXPECT_EQ(turn(1000), "small") << "large has been served, and is behind by less than a third of the lead";
 }
 
+TEST_F(Lead, WhoHasSomethingElsewhereIsNotWithoutService)
+{
+    auto *const large = begun("large", 1, 1'000'000), *const small = begun("small", 1, 500'000);
+    d.requeue(*large);
+    d.requeue(*small);
+    EXPECT_EQ(turn(1000), "small");
+    d.clock.advance(10 * Second);
+    d.engine().chargeElsewhere(*large->item->flow, 1, d.clock.now(), true);
+    EXPECT_EQ(turn(1000), "small") << "within a third of the lead";
+    d.clock.advance(10 * Second);
+    d.engine().chargeElsewhere(*large->item->flow, 1, d.clock.now());
+    EXPECT_EQ(turn(1000), "large") << "what nobody holds back is no service";
+}
+
 TEST_F(Lead, ItDoesNotComeBackWithEachContinuation)
 {
     auto *const large = begun("large", 1, 1'000'000), *const small = begun("small", 1, 500'000);
@@ -212,6 +226,13 @@ protected:
         return 100;
     }
 
+    /// What the reserve gives to a new item of the class that is ahead.
+    Tracked *fresh()
+    {
+        d.arrive(ofSmall, "s", 0, "new");
+        return d.pick(MSFRS_PICK_FRESH);
+    }
+
     Driver d;
     msfrs_class &ofSmall = d.addClass("of small", 1), &ofLarge = d.addClass("of large", 1);
     Tracked *small = nullptr, *large = nullptr;
@@ -254,6 +275,18 @@ TEST_F(OutOfTurn, ItIsNotPaidBack)
     EXPECT_EQ(*ofSmall.service, before);
 }
 
+TEST_F(OutOfTurn, OfSeveralSchedulersTheReserveGivesItToo)
+{
+    begin(Second);
+    EXPECT_EQ(fresh(), nullptr) << "the next place that is free is here";
+    d.engine().share(1);
+    const auto *const item = fresh();
+    ASSERT_TRUE(item);
+    EXPECT_EQ(item->name, "new");
+    while (inARow() > 0) {}
+    EXPECT_EQ(fresh(), nullptr);
+}
+
 struct Estimated : OutOfTurn {
     Estimated(): OutOfTurn("ahead=0 favour=10000", [](int64_t) { return int64_t(2000); }) {}
 };
@@ -271,6 +304,8 @@ struct NoFavour : OutOfTurn {
 TEST_F(NoFavour, TheLeastServedClassGoesFirst)
 {
     begin(3600 * Second);
+    d.engine().share(1);
+    EXPECT_EQ(fresh(), nullptr);
     EXPECT_EQ(inARow(), 0);
 }
 

@@ -315,6 +315,30 @@ TEST_F(MsfReserveAhead, IsForAUserWhoIsALittleAhead)
     EXPECT_EQ(pickFresh(), "new of a");
 }
 
+struct MsfReserveShared : MsfReserve {
+    MsfReserveShared(): MsfReserve("ahead=1500 user_ahead=1500 lag=0 lead=0 lead_floor=0 favour=0") {}
+
+    void expectTwice()
+    {
+        EXPECT_EQ(pickFresh(), "-");
+        d.engine().share(1);
+        EXPECT_EQ(pickFresh(), "new of a");
+    }
+};
+
+TEST_F(MsfReserveShared, IsForAClassThatIsTwiceAsFarAhead)
+{
+    begin(d.addClass("rich", 1), d.addClass("poor", 1));
+    expectTwice();
+}
+
+TEST_F(MsfReserveShared, IsForAUserWhoIsTwiceAsFarAhead)
+{
+    auto &c = d.addClass("c", 1);
+    begin(c, c);
+    expectTwice();
+}
+
 /// A class, and a user within a class, that were idle while others had 10000 bytes each.
 struct MsfLag : Msf {
     explicit MsfLag(const std::string &settings = "lag=1000 lead=0 lead_floor=0"): Msf(settings) {}
