@@ -13,6 +13,8 @@ want_rules() { # family
     guard="${OPT[redirect-ports]} ${OPT[tproxy-ports]}"
     echo "mangle :MSFRS_GUARD"
     echo "mangle -A MSFRS_GUARD -p tcp --syn -m multiport --dports ${guard// /,} -m addrtype --dst-type LOCAL -j DROP"
+    # Does nothing but to keep the kernel tracking connections once the rules of table nat have gone.
+    echo "mangle -A MSFRS_GUARD -m conntrack --ctstate INVALID -j RETURN"
     echo "mangle -I PREROUTING $((++n_pre)) ! -i lo -p tcp -j MSFRS_GUARD"
 
     read -r http https <<<"${OPT[${OPT[mode]}-ports]}"
@@ -95,7 +97,7 @@ missing_sysctls() { # family
 }
 
 modules() {
-    local names='xt_addrtype xt_multiport'
+    local names='xt_addrtype xt_conntrack xt_multiport'
     case ${OPT[mode]} in
         tproxy) names+=' xt_TPROXY xt_socket xt_mark' ;;
         redirect) names+=' xt_REDIRECT' ;;
