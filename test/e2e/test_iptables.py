@@ -277,11 +277,27 @@ def test_drain_lets_connections_under_way_go_on(site, mode, family, nat):
           connection(site.client, family, SERVER[family], 80) as client):
         accepted, peer = proxy.accept()
         with accepted:
+            accepted.settimeout(PATIENCE)
             exchange(client, accepted)
             drain(site.gateway)
             exchange(accepted, client)
             exchange(client, accepted)
             assert reaches(site, proxy, server, family) == 'server'
+
+
+@FAMILIES
+def test_what_passed_squid_by_goes_on_when_the_rules_come(site, family):
+    """With redirect; nobody has tracked the connection until then."""
+    with (proxy_socket(site, 'redirect', family, 3129) as proxy, listener(site.server, family, 80) as server,
+          connection(site.client, family, SERVER[family], 80) as client):
+        accepted, peer = server.accept()
+        with accepted:
+            accepted.settimeout(PATIENCE)
+            exchange(client, accepted)
+            up(site.gateway)
+            exchange(client, accepted)
+            exchange(accepted, client)
+        nothing_arrived(proxy)
 
 
 @BOTH_MODES

@@ -184,7 +184,7 @@ def test_default_route_by_router_advertisement(gateway):
         gateway.run('ip', '-6', 'route', 'del', 'default', 'dev', 'out0')
 
 
-@pytest.mark.parametrize('command', ('up', 'down', 'check'))
+@pytest.mark.parametrize('command', ('up', 'drain', 'down', 'check'))
 def test_without_rights(gateway, command):
     refused(gateway, REFUSED, NO_RIGHT.format(command), command, '--inside', 'in0',
             prefix=('setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin'))

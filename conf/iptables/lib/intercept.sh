@@ -33,7 +33,9 @@ want_rules() { # family
     for client in "${sources[@]}"; do
         for port in ${OPT[intercept]}; do
             to=$http; [[ $port == 80 ]] || to=$https
-            rest="-j REDIRECT --to-ports $to"
+            # From where the kernel begins to track connections, those under way look new: they go on to their server.
+            # Not with TPROXY: after a SYN cookie the listener has but the ACK.
+            rest="--syn -j REDIRECT --to-ports $to"
             [[ $table == nat ]] || rest="-j TPROXY --on-port $to --tproxy-mark $mark"
             echo "$table -A $chain ${client:+-s $client }-p tcp --dport $port $rest"
         done
@@ -48,7 +50,7 @@ want_rules() { # family
         want_exemptions "$family" nat MSFRS_OUTPUT
         for port in ${OPT[intercept]}; do
             to=$http; [[ $port == 80 ]] || to=$https
-            echo "nat -A MSFRS_OUTPUT -p tcp --dport $port -j REDIRECT --to-ports $to"
+            echo "nat -A MSFRS_OUTPUT -p tcp --dport $port --syn -j REDIRECT --to-ports $to"
         done
         echo "nat -I OUTPUT 1 -p tcp -j MSFRS_OUTPUT"
     fi
