@@ -253,8 +253,9 @@ echo 'deb [trusted=yes] file:/newer ./' > /etc/apt/sources.list.d/newer.list
 apt-get update -q -o Dir::Etc::SourceList=/etc/apt/sources.list.d/newer.list -o Dir::Etc::SourceParts=- \
     -o APT::Get::List-Cleanup=0
 """
-#: A user who fetches page after page.
-USER = ("while ! test -e /tmp/enough; do\n    curl -s -m 20 -o /dev/null -w '%{exitcode} %{size_download}\\n' "
+#: A user who fetches page after page, and is always within one: each takes a second.
+USER = ("while ! test -e /tmp/enough; do\n"
+        "    curl -s -m 20 --limit-rate 200k -o /dev/null -w '%{exitcode} %{size_download}\\n' "
         f'{URL} || true\ndone > /tmp/user.$1\n')
 
 
