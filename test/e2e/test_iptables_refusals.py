@@ -243,8 +243,8 @@ def test_kernel_module_that_is_missing(gateway, tmp_path):
         assert done.stderr == (
             f'msfrs-iptables: iptables-restore refused the IPv4 rules: {words}\n'
             '  -I PREROUTING 3 -i in0 -p tcp -j MSFRS_TPROXY\n'
-            '  If the kernel lacks a module for it: modprobe -a xt_addrtype xt_conntrack xt_multiport xt_TPROXY xt_socket '
-            'xt_mark ipt_REJECT ip6t_REJECT\n'
+            '  If the kernel lacks a module for it: modprobe -a xt_addrtype xt_conntrack xt_multiport xt_TPROXY '
+            'xt_socket xt_mark ipt_REJECT ip6t_REJECT\n'
             'msfrs-iptables: failed; everything is again as it was before\n')
     assert snapshot(gateway) == before
 
