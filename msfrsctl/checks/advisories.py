@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Squid's advisories since 6.13, where they were fixed, and what exposes a gateway to them. Sources: the ChangeLog of
-Squid 7, the changelogs of Debian's squid 6.13-2+deb13u3 and 7.7-1, and the patches in them."""
+Squid 7, the changelogs of Debian's squid 6.13-2+deb13u4 and 7.7-1, and the patches in 6.13-2+deb13u3 and 7.7-1."""
 import re
 from dataclasses import dataclass
 
-from . import NOTE, WARNING, Finding
+from . import WARNING, Finding
 
 PAGE = 'https://github.com/squid-cache/squid/security/advisories'
 
@@ -42,30 +42,25 @@ def _error_mail(conf, build):
 
 @dataclass(frozen=True)
 class Advisory:
-    """fixed: Squid's version; debian: the revision of Debian's 6.13-2 that has the fix, None: not yet; exposed: whether
-    squid.conf and the options of the build let it matter; certain: whether Squid 6 is known to have it."""
+    """fixed: Squid's version; debian: the revision of Debian's 6.13-2 that has the fix; exposed: whether squid.conf and
+    the options of the build let it matter."""
     name: str
     fixed: str
-    debian: str | None
+    debian: str
     what: str
     do: str
     exposed: object = _always
-    certain: bool = True
 
     def state(self, number, revision, conf, build):
         """A Finding if it is open, or None."""
         if _key(number) >= _key(self.fixed) or self._in_debian(revision) or not self.exposed(conf, build):
             return None
-        what = f'{self.name}: {self.what}; fixed in Squid {self.fixed}'
-        if self.debian:
-            what += f' and in Debian 6.13-2+{self.debian}'
-        if not self.certain:
-            what += '; whether Squid 6 has it is not known here'
-        return Finding(WARNING if self.certain else NOTE, what, self.do)
+        return Finding(WARNING, f'{self.name}: {self.what}; fixed in Squid {self.fixed} and in Debian '
+                                f'6.13-2+{self.debian}', self.do)
 
     def _in_debian(self, revision):
         match = re.search(r'6\.13-2\+deb13u(\d+)', revision or '')
-        return bool(match and self.debian) and int(match[1]) >= int(self.debian.removeprefix('deb13u'))
+        return bool(match) and int(match[1]) >= int(self.debian.removeprefix('deb13u'))
 
 
 def _key(version):
@@ -86,7 +81,7 @@ ADVISORIES = (
              NO_FTP, _ftp_allowed),
     Advisory('SQUID-2026:5 (CVE-2026-50012)', '7.6', 'deb13u2', 'a cache digest of a peer overflows a buffer',
              'digest no-digest at cache_peer, or upgrade', _digests),
-    Advisory('SQUID-2026:6 to 2026:9 (CVE-2026-61642, CVE-2026-62846)', '7.7', None,
-             'commands of FTP with line ends, and buffers of base64, by the list of changes of 7.7', f'see {PAGE}',
-             certain=False),
+    Advisory('SQUID-2026:6 to 2026:9 (CVE-2026-61642, CVE-2026-62846, CVE-2026-104786)', '7.7', 'deb13u4',
+             'Transfer-Encoding: identity, commands of FTP with line ends, and buffers for credentials in base64',
+             f'upgrade; see {PAGE}'),
 )

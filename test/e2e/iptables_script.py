@@ -58,8 +58,16 @@ def up(host, *options, **how):
 
 
 def down(host, program=SCRIPT):
-    done = script(host, 'down', program=program)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f'{program.name}: down\n', ''), done
+    _quietly(host, 'down', f'{program.name}: down\n', program)
+
+
+def drain(host):
+    _quietly(host, 'drain', f'{SCRIPT.name}: drained\n', SCRIPT)
+
+
+def _quietly(host, command, says, program):
+    done = script(host, command, program=program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, says, ''), done
 
 
 def bare_gateway(fabric):

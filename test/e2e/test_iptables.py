@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from iptables_script import HTTP_PORT, HTTPS_PORT, MODES, script, up
+from iptables_script import HTTP_PORT, HTTPS_PORT, MODES, drain, script, up
 from site_in_namespaces import (CLIENT, INSIDE, OUTSIDE, PATIENCE, SERVER, SILENCE, connection, listener, set_sysctl,
                                 sh)
 
@@ -262,6 +262,42 @@ def nothing_came(receiving):
     receiving.settimeout(0)
     with pytest.raises(BlockingIOError):
         receiving.recv(16)
+
+
+@BOTH_MODES
+@FAMILIES
+@pytest.mark.parametrize('nat', (False, True), ids=('routed', 'masqueraded'))
+def test_drain_lets_connections_under_way_go_on(site, mode, family, nat):
+    """Also where nobody else has the kernel track connections; the end that only receives would wait in vain."""
+    if nat:
+        site.gateway.run('ip6tables' if family == 6 else 'iptables', '-t', 'nat', '-A', 'POSTROUTING', '-o', 'out0',
+                         '-j', 'MASQUERADE')
+    up(site.gateway, '--mode', mode)
+    with (proxy_socket(site, mode, family, HTTP_PORT[mode]) as proxy, listener(site.server, family, 80) as server,
+          connection(site.client, family, SERVER[family], 80) as client):
+        accepted, peer = proxy.accept()
+        with accepted:
+            accepted.settimeout(PATIENCE)
+            exchange(client, accepted)
+            drain(site.gateway)
+            exchange(accepted, client)
+            exchange(client, accepted)
+            assert reaches(site, proxy, server, family) == 'server'
+
+
+@FAMILIES
+def test_what_passed_squid_by_goes_on_when_the_rules_come(site, family):
+    """With redirect; nobody has tracked the connection until then."""
+    with (proxy_socket(site, 'redirect', family, 3129) as proxy, listener(site.server, family, 80) as server,
+          connection(site.client, family, SERVER[family], 80) as client):
+        accepted, peer = server.accept()
+        with accepted:
+            accepted.settimeout(PATIENCE)
+            exchange(client, accepted)
+            up(site.gateway)
+            exchange(client, accepted)
+            exchange(accepted, client)
+        nothing_arrived(proxy)
 
 
 @BOTH_MODES

@@ -184,7 +184,7 @@ def test_default_route_by_router_advertisement(gateway):
         gateway.run('ip', '-6', 'route', 'del', 'default', 'dev', 'out0')
 
 
-@pytest.mark.parametrize('command', ('up', 'down', 'check'))
+@pytest.mark.parametrize('command', ('up', 'drain', 'down', 'check'))
 def test_without_rights(gateway, command):
     refused(gateway, REFUSED, NO_RIGHT.format(command), command, '--inside', 'in0',
             prefix=('setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin'))
@@ -235,16 +235,16 @@ def test_program_that_is_not_installed(gateway, tmp_path, missing, sentence):
 def test_kernel_module_that_is_missing(gateway, tmp_path):
     """What iptables says then, which rule it was, and what to load; as nft's iptables words it, and legacy's."""
     before = snapshot(gateway)
-    for words in ('iptables-restore v1.8.9 (nf_tables): \nline 14: RULE_APPEND failed (No such file or directory): '
-                  'rule in chain MSFRS_TPROXY', 'iptables-restore: line 14 failed'):
+    for words in ('iptables-restore v1.8.9 (nf_tables): \nline 15: RULE_APPEND failed (No such file or directory): '
+                  'rule in chain MSFRS_TPROXY', 'iptables-restore: line 15 failed'):
         with path_with(tmp_path, iptables_restore=f"echo '{words}' >&2; exit 1\n") as path:
             done = script(gateway, 'up', '--inside', 'in0', '--mode', 'tproxy', path=path)
         assert done.returncode == 4
         assert done.stderr == (
             f'msfrs-iptables: iptables-restore refused the IPv4 rules: {words}\n'
             '  -I PREROUTING 3 -i in0 -p tcp -j MSFRS_TPROXY\n'
-            '  If the kernel lacks a module for it: modprobe -a xt_addrtype xt_multiport xt_TPROXY xt_socket xt_mark '
-            'ipt_REJECT ip6t_REJECT\n'
+            '  If the kernel lacks a module for it: modprobe -a xt_addrtype xt_conntrack xt_multiport xt_TPROXY '
+            'xt_socket xt_mark ipt_REJECT ip6t_REJECT\n'
             'msfrs-iptables: failed; everything is again as it was before\n')
     assert snapshot(gateway) == before
 

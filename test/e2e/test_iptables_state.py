@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from iptables_script import (MODES, SCRIPT, bare_gateway, down, path_with, rules_of_others, script, snapshot, up,
-                             without)
+from iptables_script import (HTTP_PORT, MODES, SCRIPT, bare_gateway, down, drain, path_with, rules_of_others, script,
+                             snapshot, up, without)
 from site_in_namespaces import PATIENCE, set_sysctl, sh, sysctl
 
 BOTH_MODES = pytest.mark.parametrize('mode', MODES)
@@ -67,6 +67,35 @@ def test_a_table_that_others_use_by_now_stays(gateway):
     assert '-A POSTROUTING -o out0 -j MASQUERADE' in left
     assert ':FORWARD DROP' in left
     assert '*filter' not in left
+
+
+@BOTH_MODES
+@pytest.mark.parametrize('then', ('up', 'down', 'drain'))
+def test_drain_and_then(busy, mode, then):
+    """What it leaves is known to `up` and `down`, sysctls included, and it leaves no way to Squid."""
+    set_sysctl(busy, 'net/ipv4/ip_forward', 0)
+    before = snapshot(busy)
+    options = ('--mode', mode, '--set-sysctl', 'yes')
+    up(busy, *options)
+    during = snapshot(busy)
+    drain(busy)
+    drained = snapshot(busy)
+    assert without_ours(drained) == without_ours(during)
+    assert not re.search(f'REDIRECT --to-ports {HTTP_PORT[mode]}|--on-port|MSFRS_QUIC', drained)
+    if then == 'drain':
+        drain(busy)
+        assert snapshot(busy) == drained
+    elif then == 'up':
+        up(busy, *options)
+        assert snapshot(busy) == during
+    down(busy)
+    assert snapshot(busy) == before
+
+
+def test_drain_when_nothing_is_up(gateway):
+    before = snapshot(gateway)
+    drain(gateway)
+    assert snapshot(gateway) == before
 
 
 def test_down_twice(gateway):
@@ -183,7 +212,8 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier,
     assert done.returncode == 4, done
     assert done.stdout == ''
     assert done.stderr.startswith(f'msfrs-iptables: {says}')
-    assert 'modprobe -a xt_addrtype xt_multiport xt_TPROXY xt_socket xt_mark' in done.stderr or 'ip refused' in says
+    modules = 'xt_addrtype xt_conntrack xt_multiport xt_TPROXY xt_socket xt_mark'
+    assert f'modprobe -a {modules}' in done.stderr or 'ip refused' in says
     assert done.stderr.endswith('msfrs-iptables: failed; everything is again as it was before\n')
     assert snapshot(busy) == before
 

@@ -151,21 +151,21 @@ main() {
                 else wrong "--$key: a value must follow"
                 fi
                 if [[ $key == config ]]; then config=$value; else flags+=("$key" "$value"); fi ;;
-            up | down | check | print)
+            *)
+                declare -F "cmd_$arg" >/dev/null || wrong "'$arg' is not a command or option; see $PROG --help"
                 [[ -z $command ]] || wrong "'$command' and '$arg': give one command"
                 command=$arg ;;
-            *) wrong "'$arg' is not a command or option; see $PROG --help" ;;
         esac
     done
     [[ -n $command ]] || wrong "no command given: up, down, check or print; see $PROG --help"
-    # A broken configuration must not keep `down` from its work.
-    if [[ $command != down && $config != none ]]; then
+    # A broken configuration must not keep `down` and `drain` from their work.
+    if [[ $command != @(down|drain) && $config != none ]]; then
         if [[ -n $config ]]; then read_config "$config"
         elif [[ -e $DEFAULT_CONF ]]; then read_config "$DEFAULT_CONF"
         fi
     fi
     SEEN=()
     for (( i = 0; i < ${#flags[@]}; i += 2 )); do set_option "--${flags[i]}" "${flags[i]}" "${flags[i + 1]}"; done
-    [[ $command == down ]] || check_options
+    [[ $command == @(down|drain) ]] || check_options
     "cmd_$command"
 }

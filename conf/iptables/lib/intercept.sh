@@ -13,6 +13,8 @@ want_rules() { # family
     guard="${OPT[redirect-ports]} ${OPT[tproxy-ports]}"
     echo "mangle :MSFRS_GUARD"
     echo "mangle -A MSFRS_GUARD -p tcp --syn -m multiport --dports ${guard// /,} -m addrtype --dst-type LOCAL -j DROP"
+    # Does nothing but to keep the kernel tracking connections once the rules of table nat have gone.
+    echo "mangle -A MSFRS_GUARD -m conntrack --ctstate INVALID -j RETURN"
     echo "mangle -I PREROUTING $((++n_pre)) ! -i lo -p tcp -j MSFRS_GUARD"
 
     read -r http https <<<"${OPT[${OPT[mode]}-ports]}"
@@ -31,7 +33,9 @@ want_rules() { # family
     for client in "${sources[@]}"; do
         for port in ${OPT[intercept]}; do
             to=$http; [[ $port == 80 ]] || to=$https
-            rest="-j REDIRECT --to-ports $to"
+            # From where the kernel begins to track connections, those under way look new: they go on to their server.
+            # Not with TPROXY: after a SYN cookie the listener has but the ACK.
+            rest="--syn -j REDIRECT --to-ports $to"
             [[ $table == nat ]] || rest="-j TPROXY --on-port $to --tproxy-mark $mark"
             echo "$table -A $chain ${client:+-s $client }-p tcp --dport $port $rest"
         done
@@ -46,7 +50,7 @@ want_rules() { # family
         want_exemptions "$family" nat MSFRS_OUTPUT
         for port in ${OPT[intercept]}; do
             to=$http; [[ $port == 80 ]] || to=$https
-            echo "nat -A MSFRS_OUTPUT -p tcp --dport $port -j REDIRECT --to-ports $to"
+            echo "nat -A MSFRS_OUTPUT -p tcp --dport $port --syn -j REDIRECT --to-ports $to"
         done
         echo "nat -I OUTPUT 1 -p tcp -j MSFRS_OUTPUT"
     fi
@@ -95,7 +99,7 @@ missing_sysctls() { # family
 }
 
 modules() {
-    local names='xt_addrtype xt_multiport'
+    local names='xt_addrtype xt_conntrack xt_multiport'
     case ${OPT[mode]} in
         tproxy) names+=' xt_TPROXY xt_socket xt_mark' ;;
         redirect) names+=' xt_REDIRECT' ;;
