@@ -274,12 +274,6 @@ class World(Scenario):
             self.gateway.run('install', '-d', '-o', str(os.geteuid()), '-g', 'proxy', '-m', '2775', directory)
         return directory
 
-    @property
-    def service(self):
-        """Squid's service name, which is its own: Squids of one name on one machine share memory, and one that stops
-        takes it along."""
-        return ''.join(filter(str.isalnum, self.gateway.name))
-
     def start_squid(self, conf, program, timeout=20.0):
         """Squid on the gateway with this configuration text, in the foreground, and what is sent to port 80 handed
         to it. Returns the Daemon once it answers; raises TrialError with the end of cache.log if it does not."""
