@@ -117,6 +117,7 @@ QuotaBook::QuotaBook():
 QuotaBook::~QuotaBook()
 {
     save();
+    quotas_.configure({}, LocalTime()); // nobody would end the periods for who goes on to count
 }
 
 void
