@@ -3,10 +3,11 @@
 /// The memory that the parties of one link share: who spends the downlink (Squid's workers, msfrs-edge, other gateways
 /// by msfrs-share) says here what it has had and what it wants.
 ///
-/// Facts of the layout, version 2:
-///   - A header, 64 slots, a table of 65,536 users, a directory of as many addresses; 12 MiB and 80 KiB in all. Every
-///     field is a 64-bit word in the machine's order, so that any process of the machine can read it; a real number is
-///     the bits of a double. Memory that is all zero is empty: FormatSegment() only writes the header.
+/// Facts of the layout, version 3:
+///   - A header, 64 slots, a table of 65,536 users, a directory of as many addresses, and what as many users had of
+///     their quotas; 24 MiB and 104 KiB in all. Every field is a 64-bit word in the machine's order, so that any
+///     process of the machine can read it; a real number is the bits of a double. Memory that is all zero is empty:
+///     FormatSegment() only writes the header.
 ///   - A slot is a party. Only its party writes it, without locks; it counts while its heartbeat is younger than
 ///     DeadAfter. Who takes a slot writes another epoch into `life` and clears the rest: who finds another epoch there
 ///     than its own has lost the slot, writes no more there, and takes it or another anew.
@@ -21,6 +22,8 @@
 ///     room is scheduled by each party alone, which says so once.
 ///   - The directory is for who sees packets and has no squid.conf: Squid tells there which classes there are, and to
 ///     which class and user an address belongs, once it was asked. See directory.h.
+///   - What users had of their quotas is counted in one place by all of this machine, so it survives any of them; see
+///     quota_table.h.
 ///   - What is counted in bytes grows and wraps. Readers take nothing for granted: see Slot's ranges and slots.h.
 #ifndef MSFRS_LEDGER_SEGMENT_H
 #define MSFRS_LEDGER_SEGMENT_H
@@ -36,7 +39,7 @@
 
 namespace msfrs::ledger {
 
-constexpr uint64_t Magic = 0x4c5352464d534d01, Version = 2;
+constexpr uint64_t Magic = 0x4c5352464d534d01, Version = 3;
 constexpr uint32_t Slots = 64, Columns = 14, SlotClasses = 32, Users = 65536;
 constexpr uint32_t FirstShared = 8;             ///< slots from here on are for who is not a worker, too
 constexpr msfrs_time DeadAfter = 1'000'000'000; ///< ns without a heartbeat
@@ -127,6 +130,42 @@ struct alignas(64) Directory {
     AddressEntry addresses[Addresses];
 };
 
+/// A class with a quota, as quota/quotas.h has it.
+struct alignas(64) QuotaAccount {
+    Word key;       ///< ClassKey(); 0: free
+    Word limit;     ///< bytes that a user may have in a period; 0: the class has no quota any more
+    Word over;      ///< ClassKey() of the class in which who has had them goes on
+    Word period;    ///< PeriodWord: the one that runs; 0: none yet
+    Word passed;    ///< how often a user had all, grows
+};
+
+/// What a user had of the quota of a class.
+struct alignas(64) QuotaEntry {
+    static constexpr size_t LongestName = 128;
+
+    Word key;       ///< UserKey(); 0: free
+    Word count;     ///< CountWord: of the period with the same generation; of another one it is 0
+    Word account;   ///< index plus 1; 0: not known yet
+    Word next;      ///< UserKey() of the same user in the class `over`
+    Word length;    ///< of the name; 0: not known yet
+    Word name[LongestName / 8]; ///< zeros behind it
+};
+
+/// Who has had how much of which quota. Squid's workers write it, and msfrs-edge adds what it charges.
+struct alignas(64) QuotaTable {
+    static constexpr uint32_t Accounts = 256, Entries = 65536;
+
+    Word limited;   ///< classes that have a quota
+    Word moves;     ///< grows when users belong into another class than before
+    Word clock;     ///< s: what the clock on the wall showed last; see quota/quota_period.h
+    Word loaded;    ///< 1: what was kept over a restart is in here
+    Word changed;   ///< 1: something was counted since it was saved
+    Word savedAt;   ///< s of `clock`
+    Word used[Entries / 64];    ///< bit n: entry n may have a key, so that nobody looks at all of them
+    QuotaAccount accounts[Accounts];
+    QuotaEntry entries[Entries];
+};
+
 struct alignas(64) Header {
     Word magic, version, size;
     Word epoch;             ///< of the latest party; grows
@@ -137,6 +176,7 @@ struct Segment {
     Slot slots[Slots];
     User users[Users];
     Directory directory;
+    QuotaTable quotas;
 };
 
 constexpr uint64_t MostBytes = 0xffffffffff, MostCount = 0xfff; ///< in a column

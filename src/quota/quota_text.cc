@@ -13,6 +13,7 @@
 
 #include <charconv>
 #include <stdexcept>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace msfrs {
@@ -21,7 +22,7 @@ namespace {
 
 constexpr std::string_view Title = "msfrs-quota 1";
 constexpr std::string_view Digits = "0123456789ABCDEF";
-constexpr int64_t MostBytes = int64_t(1) << 60;
+constexpr auto MostBytes = static_cast<int64_t>(ledger::MostQuotaBytes);
 
 std::string Escaped(const std::string &name)
 {
@@ -108,13 +109,22 @@ std::string Quotas::save() const
     std::string text(Title);
     text += '\n';
     for (const auto &account : accounts_) {
-        if (account.bytes == 0)
+        if (account.bytes == 0 || account.shared == ledger::NoAccount)
             continue;
+        const auto runs = ledger::PeriodWord::Of(table_.accounts[account.shared].period.load());
         text += "class " + account.name + ' ' + QuotaPeriodText(account.period) + ' ' +
-                std::to_string(account.number) + '\n';
-        for (const auto &named : account.counts)
-            text += std::to_string(named.second->bytes) + ' ' + Escaped(named.second->user) + '\n';
-        lines += 1 + account.counts.size();
+                std::to_string(runs.number) + '\n';
+        ++lines;
+        eachUser(account, [&](const uint32_t place, const ledger::QuotaEntry &entry) {
+            const auto bytes = ledger::BytesIn(table_, entry);
+            const auto name = ledger::NameOf(entry);
+            const auto key = keyOf(account, name);
+            // An entry that changes hands just now has another's name, or is not the one that is found.
+            if (bytes == 0 || name.empty() || entry.key.load() != key || ledger::FindCount(table_, key) != place)
+                return;
+            text += std::to_string(bytes) + ' ' + Escaped(name) + '\n';
+            ++lines;
+        });
     }
     return text + "end " + std::to_string(lines) + '\n';
 }
@@ -125,7 +135,8 @@ void Quotas::load(const std::string_view text)
     if (!in.next() || in.line() != Title)
         in.refuse("this is no file of quotas; they begin with " + std::string(Title));
 
-    std::unordered_map<std::string, Counts> kept; // by the names of classes
+    using Counts = std::unordered_map<std::string, int64_t>;
+    std::unordered_map<const Account *, Counts> kept;
     std::unordered_set<std::string> seen;
     Counts *counts = nullptr, passing;
     bool ended = false;
@@ -146,8 +157,9 @@ void Quotas::load(const std::string_view text)
             passing.clear();
             counts = &passing;
             for (const auto &a : accounts_) {
-                if (a.name == name && a.bytes > 0 && a.period == *period && *number >= a.number)
-                    counts = &kept[name];
+                if (a.name == name && a.bytes > 0 && a.period == *period &&
+                        *number >= QuotaPeriodNumber(a.period, local_))
+                    counts = &kept[&a];
             }
         } else {
             const auto bytes = Whole(first);
@@ -159,17 +171,20 @@ void Quotas::load(const std::string_view text)
                 in.refuse("more than " + std::to_string(MostUsers) + " users of one class");
             if (counts->count(*user) > 0)
                 in.refuse("this user comes twice");
-            CountOf(*counts, *user).bytes = *bytes;
+            counts->emplace(*user, *bytes);
         }
     }
     if (!ended || in.more())
         in.refuse(ended ? "more comes after the end" : "the text is cut here");
 
-    for (auto &account : accounts_) {
-        const auto found = kept.find(account.name);
-        account.counts = found == kept.end() ? Counts() : std::move(found->second);
-        Recount(account);
+    for (const auto &[account, had] : kept) {
+        for (const auto &[user, bytes] : had) {
+            const auto place = enter(*account, user);
+            if (place != ledger::NoCount)
+                ledger::AddKept(table_, table_.entries[place], bytes);
+        }
     }
+    moved(); // who is moved has no requests here yet
 }
 
 } // namespace msfrs

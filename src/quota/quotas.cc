@@ -3,10 +3,15 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
+#include <utility>
 
 namespace msfrs {
 
 namespace {
+
+/// s by which one of those who share a table may have looked at the clock before the other.
+constexpr int64_t Slower = 5;
 
 size_t IndexOf(const std::vector<QuotaClass> &classes, const std::string &name)
 {
@@ -33,7 +38,13 @@ std::optional<QuotaFault> CheckQuotas(const std::vector<QuotaClass> &classes)
                                      (known.empty() ? "there is no other one" : "known are " + known)};
         }
     }
+    size_t limited = 0;
     for (size_t n = 0; n < classes.size(); ++n) {
+        limited += classes[n].bytes > 0;
+        if (limited > ledger::QuotaTable::Accounts) {
+            return QuotaFault{n, "quota= is one too many: at most " + std::to_string(ledger::QuotaTable::Accounts) +
+                                     " classes may have one"};
+        }
         std::string way = classes[n].name;
         size_t at = n;
         for (size_t steps = 0; steps < classes.size() && classes[at].bytes > 0; ++steps) {
@@ -48,82 +59,188 @@ std::optional<QuotaFault> CheckQuotas(const std::vector<QuotaClass> &classes)
     return std::nullopt;
 }
 
-Quotas::Quotas(std::vector<QuotaClass> classes, const int64_t local): local_(local)
+Quotas::Quotas(ledger::QuotaTable &table, std::vector<QuotaClass> classes, const int64_t local):
+    table_(table), local_(local), moves_(table.moves.load())
 {
     configure(std::move(classes), local);
+    uint64_t never = 0;
+    table_.savedAt.compare_exchange_strong(never, static_cast<uint64_t>(local_));
 }
 
 void Quotas::configure(std::vector<QuotaClass> classes, const int64_t local)
 {
     assert(!CheckQuotas(classes));
     tick(local); // by the periods that there were
-    auto before = std::move(accounts_);
     accounts_.clear();
-    any_ = false;
-    for (auto &c : classes) {
-        auto &account = accounts_.emplace_back();
-        static_cast<QuotaClass &>(account) = c;
-        account.number = QuotaPeriodNumber(c.period, local_);
-        if (c.bytes == 0)
-            continue;
-        any_ = true;
-        account.overIndex = IndexOf(classes, c.over);
-        for (auto &old : before) {
-            if (old.name != c.name || old.bytes == 0)
-                continue;
-            account.passed = old.passed;
-            if (old.period == c.period)
-                account.counts = std::move(old.counts);
-        }
-        Recount(account);
+    for (const auto &c : classes) {
+        accounts_.emplace_back();
+        static_cast<QuotaClass &>(accounts_.back()) = c;
     }
+    std::vector<const Account *> owners(ledger::QuotaTable::Accounts); // of the accounts of the table
+    size_t limited = 0;
+    for (auto &account : accounts_) {
+        if (account.bytes == 0)
+            continue;
+        ++limited;
+        account.overIndex = IndexOf(classes, account.over);
+        begin(account, QuotaPeriodNumber(account.period, local_));
+        if (account.shared != ledger::NoAccount)
+            owners[account.shared] = &account;
+    }
+    for (size_t n = 0; n < owners.size(); ++n) {
+        if (!owners[n])
+            table_.accounts[n].limit.store(0);
+    }
+    ledger::EachCount(table_, [&](uint32_t, ledger::QuotaEntry &entry) {
+        const auto number = entry.account.load();
+        const auto owner = number >= 1 && number <= owners.size() ? owners[number - 1] : nullptr;
+        if (owner)
+            entry.next.store(keyOf(accounts_[owner->overIndex], ledger::NameOf(entry)));
+    });
+    table_.limited.store(limited);
+    any_ = limited > 0;
+}
+
+/// Finds or makes the account of a class in the table.
+void Quotas::begin(Account &account, const int64_t number)
+{
+    account.shared = ledger::AccountOf(table_, ledger::ClassKey(account.name));
+    if (account.shared == ledger::NoAccount)
+        return;
+    auto &shared = table_.accounts[account.shared];
+    const auto kind = static_cast<uint64_t>(account.period);
+    auto before = shared.period.load();
+    for (;;) {
+        const auto runs = ledger::PeriodWord::Of(before);
+        if (runs.generation != 0 && runs.kind == kind)
+            break;
+        if (shared.period.compare_exchange_weak(before, runs.next(kind, number).word()))
+            break;
+    }
+    end(account, ledger::PeriodWord::Of(shared.period.load()), number); // of a class that had none for a while
+    shared.limit.store(static_cast<uint64_t>(account.bytes));
+    shared.over.store(ledger::ClassKey(account.over));
+}
+
+/// Whether anybody belongs into another class than before.
+bool Quotas::moved()
+{
+    const auto moves = table_.moves.load();
+    return std::exchange(moves_, moves) != moves;
+}
+
+int64_t Quotas::had(const Account &account, const std::string_view user) const
+{
+    const auto place = ledger::FindCount(table_, keyOf(account, user));
+    return place == ledger::NoCount ? 0 : ledger::BytesIn(table_, table_.entries[place]);
 }
 
 size_t Quotas::classOf(size_t cls, const std::string_view user) const
 {
     for (;;) { // no circle: CheckQuotas()
         const auto &account = accounts_.at(cls);
-        if (account.usersOver == 0)
-            return cls;
-        const auto found = account.counts.find(user);
-        if (found == account.counts.end() || found->second->bytes < account.bytes)
+        if (account.bytes == 0 || had(account, user) < account.bytes)
             return cls;
         cls = account.overIndex;
     }
 }
 
+/// \returns the place of a user; NoCount: it cannot be counted now
+uint32_t Quotas::enter(const Account &account, const std::string_view user)
+{
+    const auto key = keyOf(account, user);
+    const auto known = ledger::FindCount(table_, key);
+    if (known != ledger::NoCount) {
+        const auto &entry = table_.entries[known];
+        if (entry.length.load() != 0 && entry.account.load() == account.shared + 1)
+            return known;
+    }
+    if (account.shared == ledger::NoAccount)
+        return ledger::NoCount;
+    return ledger::TakeCount(table_, key, account.shared, keyOf(accounts_[account.overIndex], user), user);
+}
+
+void Quotas::enroll(size_t cls, const std::string_view user)
+{
+    for (; accounts_.at(cls).bytes > 0; cls = accounts_[cls].overIndex)
+        enter(accounts_[cls], user);
+}
+
 bool Quotas::charge(const size_t cls, const std::string_view user, const int64_t bytes)
 {
     assert(bytes >= 0);
-    auto &account = accounts_.at(cls);
-    if (account.bytes == 0)
+    const auto &account = accounts_.at(cls);
+    if (account.bytes > 0) {
+        const auto place = enter(account, user);
+        if (place != ledger::NoCount)
+            ledger::AddBytes(table_, table_.entries[place], bytes);
+    }
+    return moved();
+}
+
+/// What the clock shows, for all who share the table.
+int64_t Quotas::shown(const int64_t local)
+{
+    auto before = table_.clock.load();
+    for (;;) {
+        const auto latest = static_cast<int64_t>(before);
+        if (local == latest || (local < latest && latest - local <= Slower))
+            return latest;
+        if (table_.clock.compare_exchange_weak(before, static_cast<uint64_t>(local)))
+            return local;
+    }
+}
+
+/// Ends the period that runs, if the clock shows another. \returns false if another has done so
+bool Quotas::end(const Account &account, const ledger::PeriodWord &runs, const int64_t number)
+{
+    auto &shared = table_.accounts[account.shared];
+    auto before = runs.word();
+    if (number < runs.number) { // the clock was set back: what runs goes on
+        const ledger::PeriodWord same{runs.generation, runs.kind, number};
+        return shared.period.compare_exchange_strong(before, same.word());
+    }
+    if (number == runs.number)
+        return true;
+    bool over = false;
+    eachUser(account, [&](uint32_t, const ledger::QuotaEntry &entry) {
+        over = over || ledger::BytesIn(table_, entry) >= account.bytes;
+    });
+    const auto next = runs.next(runs.kind, number);
+    if (!shared.period.compare_exchange_strong(before, next.word()))
         return false;
-    if (account.counts.size() >= MostUsers && account.counts.count(user) == 0)
-        ForgetHalf(account);
-    auto &had = CountOf(account.counts, user).bytes;
-    const bool before = had >= account.bytes;
-    had += std::min(bytes, INT64_MAX - had);
-    if (before || had < account.bytes)
-        return false;
-    ++account.usersOver;
-    ++account.passed;
+    if (over)
+        table_.moves.fetch_add(1);
+    eachUser(account, [&](uint32_t, ledger::QuotaEntry &entry) { // generations come again, but not these counts
+        auto count = entry.count.load();
+        if (count != 0 && ledger::CountWord::Of(count).generation != next.generation)
+            entry.count.compare_exchange_strong(count, 0);
+    });
     return true;
 }
 
 bool Quotas::tick(const int64_t local)
 {
-    local_ = local;
-    bool back = false;
-    for (auto &account : accounts_) {
-        const auto number = QuotaPeriodNumber(account.period, local);
-        if (number > account.number) {
-            back = back || account.usersOver > 0;
-            account.counts.clear();
-            account.usersOver = 0;
-        }
-        account.number = number;
+    local_ = shown(local);
+    for (const auto &account : accounts_) {
+        if (account.bytes == 0 || account.shared == ledger::NoAccount)
+            continue;
+        const auto runs = ledger::PeriodWord::Of(table_.accounts[account.shared].period.load());
+        if (runs.kind == static_cast<uint64_t>(account.period)) // else others have another configuration by now
+            end(account, runs, QuotaPeriodNumber(account.period, local_));
     }
-    return back;
+    return moved();
+}
+
+bool Quotas::toSave(const int64_t every)
+{
+    auto before = table_.savedAt.load();
+    const bool due = static_cast<uint64_t>(local_) - before >= static_cast<uint64_t>(every); // or it was set back
+    if (table_.changed.load() == 0 || !due ||
+            !table_.savedAt.compare_exchange_strong(before, static_cast<uint64_t>(local_)))
+        return false;
+    table_.changed.store(0);
+    return true;
 }
 
 QuotaReport Quotas::report(const size_t cls, const size_t most) const
@@ -136,56 +253,23 @@ QuotaReport Quotas::report(const size_t cls, const size_t most) const
     r.period = account.period;
     r.over = account.over;
     r.endsIn = QuotaPeriodEnd(account.period, local_) - local_;
-    r.users = account.counts.size();
-    r.usersOver = account.usersOver;
-    r.passed = account.passed;
-    std::vector<const Count *> all;
-    all.reserve(account.counts.size());
-    for (const auto &named : account.counts)
-        all.push_back(named.second.get());
+    if (account.shared == ledger::NoAccount)
+        return r;
+    r.passed = table_.accounts[account.shared].passed.load();
+    std::vector<std::pair<int64_t, uint32_t>> all;
+    eachUser(account, [&](const uint32_t place, const ledger::QuotaEntry &entry) {
+        const auto bytes = ledger::BytesIn(table_, entry);
+        r.users += bytes > 0;
+        r.usersOver += bytes >= account.bytes;
+        if (bytes > 0)
+            all.push_back({bytes, place});
+    });
     const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
-    std::partial_sort(all.begin(), end, all.end(), [](const Count *const a, const Count *const b) {
-        return a->bytes != b->bytes ? a->bytes > b->bytes : a->user < b->user;
+    std::partial_sort(all.begin(), end, all.end(), std::greater<>());
+    std::for_each(all.begin(), end, [&](const auto &one) {
+        r.most.push_back({ledger::NameOf(table_.entries[one.second]), one.first});
     });
-    std::for_each(all.begin(), end, [&](const Count *const c) { r.most.push_back({c->user, c->bytes}); });
     return r;
-}
-
-/// Made if it is not there.
-Quotas::Count &Quotas::CountOf(Counts &counts, const std::string_view user)
-{
-    const auto found = counts.find(user);
-    if (found != counts.end())
-        return *found->second;
-    auto count = std::make_unique<Count>();
-    count->user = user;
-    auto &made = *count;
-    counts.emplace(made.user, std::move(count));
-    return made;
-}
-
-void Quotas::ForgetHalf(Account &account)
-{
-    std::vector<std::unique_ptr<Count>> all;
-    all.reserve(account.counts.size());
-    for (auto &named : account.counts)
-        all.push_back(std::move(named.second));
-    account.counts.clear(); // before any name goes that it goes by
-    const auto half = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-    std::nth_element(all.begin(), half, all.end(),
-                     [](const auto &a, const auto &b) { return a->bytes > b->bytes; });
-    std::for_each(all.begin(), half, [&](auto &count) {
-        const std::string_view name = count->user;
-        account.counts.emplace(name, std::move(count));
-    });
-    Recount(account);
-}
-
-void Quotas::Recount(Account &account)
-{
-    account.usersOver = static_cast<size_t>(std::count_if(account.counts.begin(), account.counts.end(), [&](auto &c) {
-        return c.second->bytes >= account.bytes;
-    }));
 }
 
 } // namespace msfrs

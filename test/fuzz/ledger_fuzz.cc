@@ -3,6 +3,7 @@
 /// A shared ledger whose memory says anything. It is refused with a sentence, or read within its ranges: a party that
 /// joins it gets figures that its scheduler can use, a report adds up, and a list of classes is one that can be.
 #include "ledger/directory.h"
+#include "ledger/quota_table.h"
 #include "ledger/report.h"
 #include "ledger/shared.h"
 #include "ledger/users.h"
@@ -85,6 +86,38 @@ void Look(Directory &directory, const uint8_t *const data, const size_t size, co
     }
 }
 
+/// Counts of quotas, likewise.
+void Count(QuotaTable &table, const uint8_t *const data, const size_t size)
+{
+    const auto gold = UserKey("gold", "a"), bulk = UserKey("bulk", "a");
+    Fill(&table, offsetof(QuotaTable, used), data, size);
+    Fill(&table.accounts, 3 * sizeof(QuotaAccount), data, size);
+    table.accounts[data[1] % 4].key = ClassKey("gold");
+    for (const auto user : {gold, bulk}) {
+        for (uint32_t n = 0; n < Probes; ++n) {
+            const auto place = (user + n) % QuotaTable::Entries;
+            Fill(&table.entries[place], sizeof(QuotaEntry), data + n % size, size - n % size);
+            table.used[place / 64] = ~uint64_t(0);
+        }
+        if (data[0] & 64)
+            table.entries[(user + data[2] % Probes) % QuotaTable::Entries].key = user;
+    }
+    const auto account = AccountOf(table, ClassKey("gold"));
+    Require(account < QuotaTable::Accounts);
+    ServedAs(table, {1, gold});
+    const auto place = TakeCount(table, gold, account, bulk, "a");
+    Require(place < QuotaTable::Entries && table.entries[place].key == gold);
+    CountBytes(table, gold, data[3]);
+    AddBytes(table, table.entries[place], int64_t{1} << 62);
+    AddKept(table, table.entries[place], 5);
+    EachCount(table, [&](uint32_t, const QuotaEntry &entry) {
+        const auto bytes = BytesIn(table, entry);
+        Require(bytes >= 0 && bytes <= static_cast<int64_t>(MostQuotaBytes));
+        Require(NameOf(entry).size() <= QuotaEntry::LongestName);
+    });
+    ServedAs(table, {1, gold});
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
@@ -120,5 +153,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
     opened->slots[number].heartbeat = 0; // never used: its users are not looked for in all of the table
     Join(*opened, number, now);
     Look(opened->directory, data, size, now);
+    Count(opened->quotas, data, size);
     return 0;
 }

@@ -47,7 +47,9 @@ TEST_F(SegmentTest, IsAsLargeAsItsDescriptionSays)
     EXPECT_EQ(offsetof(Segment, users), 64 + 64 * sizeof(Slot));
     EXPECT_EQ(sizeof(AddressEntry), 64u);
     EXPECT_EQ(sizeof(Directory), 64u * 321 + 65536u * 64);
-    EXPECT_LT(sizeof(Segment), (12u << 20) + (81u << 10));
+    EXPECT_EQ(sizeof(QuotaEntry), 192u);
+    EXPECT_EQ(sizeof(QuotaTable), 64 + 8192 + 256 * sizeof(QuotaAccount) + 65536u * 192);
+    EXPECT_LT(sizeof(Segment), (24u << 20) + (106u << 10));
     EXPECT_EQ(offsetof(Slot, received), 64u) << "what is read for each place is one cache line";
 }
 
@@ -55,11 +57,11 @@ TEST_F(SegmentTest, IsRefusedIfItIsAnother)
 {
     EXPECT_EQ(refusal(), "accepted");
     segment->header.version = 7;
-    EXPECT_EQ(refusal(), "it has version 7, and this program knows version 2");
+    EXPECT_EQ(refusal(), "it has version 7, and this program knows version 3");
     segment->header.version = Version;
     segment->header.size = 100;
     EXPECT_EQ(refusal(), "it says that it has 100 bytes and has " + std::to_string(sizeof(Segment)) +
-                             ", where version 2 has " + std::to_string(sizeof(Segment)));
+                             ", where version 3 has " + std::to_string(sizeof(Segment)));
     segment->header.size = sizeof(Segment);
     segment->header.magic = 1;
     EXPECT_EQ(refusal(), "it is no ledger of msfrs");
@@ -291,7 +293,7 @@ TEST(Mapping, IsTheSameMemoryForWhoOpensIt)
         }
         made.segment().header.version = 1;
         EXPECT_EQ(OpenRefusal(name),
-                  "shared memory " + name + ": it has version 1, and this program knows version 2");
+                  "shared memory " + name + ": it has version 1, and this program knows version 3");
         const int fd = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
         ASSERT_EQ(ftruncate(fd, 4096), 0);
         close(fd);

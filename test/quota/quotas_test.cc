@@ -7,6 +7,7 @@
 #include <array>
 #include <gtest/gtest.h>
 #include <map>
+#include <thread>
 
 namespace msfrs::test {
 namespace {
@@ -22,9 +23,18 @@ std::vector<QuotaClass> Chain()
             {"bulk", 0, {}, ""}};
 }
 
+/// Those of a process that shares them with nobody.
+struct OwnQuotas : private ledger::OwnQuotaTable, Quotas {
+    OwnQuotas(const std::vector<QuotaClass> &classes, const int64_t local):
+        ledger::OwnQuotaTable(ledger::MakeQuotaTable()),
+        Quotas(**static_cast<ledger::OwnQuotaTable *>(this), classes, local)
+    {
+    }
+};
+
 TEST(Quotas, AUserGoesOnInTheOtherClassAndComesBack)
 {
-    Quotas q(Chain(), Today);
+    OwnQuotas q(Chain(), Today);
     EXPECT_TRUE(q.any());
     EXPECT_FALSE(q.charge(Gold, "ann", 999));
     EXPECT_EQ(q.classOf(Gold, "ann"), size_t(Gold));
@@ -48,7 +58,7 @@ TEST(Quotas, AUserGoesOnInTheOtherClassAndComesBack)
 
 TEST(Quotas, AReportTellsWhoHadMost)
 {
-    Quotas q(Chain(), Today);
+    OwnQuotas q(Chain(), Today);
     for (int n = 1; n <= 5; ++n)
         q.charge(Gold, "u" + std::to_string(n), 300 * n);
     const auto r = q.report(Gold, 2);
@@ -71,7 +81,7 @@ TEST(Quotas, AReportTellsWhoHadMost)
 
 TEST(Quotas, AClockThatGoesBackEndsNothing)
 {
-    Quotas q(Chain(), Today);
+    OwnQuotas q(Chain(), Today);
     q.charge(Gold, "ann", 1000);
     EXPECT_FALSE(q.tick(Today - 400 * 24 * Hour)) << "set back by a year";
     EXPECT_EQ(q.classOf(Gold, "ann"), size_t(Silver)) << "it is no way to a second quota";
@@ -87,7 +97,7 @@ TEST(Quotas, AClockThatGoesBackEndsNothing)
 TEST(Quotas, SummerTime)
 {
     const int64_t two = 20779 * 24 * Hour + 2 * Hour;
-    Quotas q(Chain(), two);
+    OwnQuotas q(Chain(), two);
     q.charge(Silver, "ann", 500);
     EXPECT_FALSE(q.tick(two + Hour - 1));
     EXPECT_FALSE(q.tick(two)) << "the hour comes again";
@@ -100,7 +110,7 @@ TEST(Quotas, SummerTime)
 
 TEST(Quotas, AnotherConfiguration)
 {
-    Quotas q(Chain(), Today);
+    OwnQuotas q(Chain(), Today);
     q.charge(Gold, "ann", 700);
     q.charge(Silver, "ann", 100);
     const auto day = QuotaPeriod::Day;
@@ -140,7 +150,7 @@ TEST(Quotas, WhatIsWrongIsNamed)
 TEST(Quotas, CountsSurviveARestart)
 {
     const std::string odd("login=\x01 %\n\xC3\xBC\0z", 14);
-    Quotas before(Chain(), Today);
+    OwnQuotas before(Chain(), Today);
     before.charge(Gold, "ann", 1200);
     before.charge(Gold, odd, 7);
     before.charge(Silver, "ann", 500);
@@ -148,32 +158,32 @@ TEST(Quotas, CountsSurviveARestart)
     EXPECT_NE(text.find("\nclass gold day 20779\n"), std::string::npos) << text;
     EXPECT_NE(text.find("\n7 login=%01%20%25%0A%C3%BC%00z\n"), std::string::npos) << text;
 
-    Quotas after(Chain(), Today + 60);
+    OwnQuotas after(Chain(), Today + 60);
     after.load(text);
     EXPECT_EQ(after.classOf(Gold, "ann"), size_t(Bulk));
     EXPECT_FALSE(after.charge(Gold, odd, 992));
     EXPECT_TRUE(after.charge(Gold, odd, 1));
     EXPECT_EQ(after.report(Gold, 0).passed, 1u) << "since the start";
 
-    Quotas tomorrow(Chain(), Today + 24 * Hour);
+    OwnQuotas tomorrow(Chain(), Today + 24 * Hour);
     tomorrow.load(text);
     EXPECT_EQ(tomorrow.report(Gold, 0).users, 0u) << "the day was over before it was read";
 
-    Quotas unset(Chain(), 5 * Hour); // a board without a battery, before it has asked for the time
+    OwnQuotas unset(Chain(), 5 * Hour); // a board without a battery, before it has asked for the time
     unset.load(text);
     EXPECT_EQ(unset.classOf(Gold, "ann"), size_t(Bulk));
 
-    Quotas other({{"gold", 100, QuotaPeriod::Week, "bulk"}, {"bulk", 0, {}, ""}}, Today);
+    OwnQuotas other({{"gold", 100, QuotaPeriod::Week, "bulk"}, {"bulk", 0, {}, ""}}, Today);
     other.load(text);
     EXPECT_EQ(other.report(0, 0).users, 0u) << "a day's bytes are no week's";
-    other.load(Quotas(Chain(), Today).save());
+    other.load(OwnQuotas(Chain(), Today).save());
 }
 
 TEST(Quotas, AForeignTextIsRefusedAndNothingChanges)
 {
     const std::string title = "msfrs-quota 1\n", gold = title + "class gold day 20779\n";
     const auto refusal = [](const std::string &text) -> std::string {
-        Quotas q(Chain(), Today);
+        OwnQuotas q(Chain(), Today);
         q.charge(Gold, "ann", 1000);
         try {
             q.load(text);
@@ -222,7 +232,7 @@ TEST(Quotas, AForeignTextIsRefusedAndNothingChanges)
 
 TEST(Quotas, WhoHasHadMuchIsNotForgotten)
 {
-    Quotas q(Chain(), Today);
+    OwnQuotas q(Chain(), Today);
     q.charge(Gold, "ann", 1000);
     q.charge(Gold, "bob", 10);
     for (size_t n = 0; n < 3 * Quotas::MostUsers; ++n) {
@@ -236,13 +246,145 @@ TEST(Quotas, WhoHasHadMuchIsNotForgotten)
     EXPECT_TRUE(q.charge(Gold, "bob", 990)) << "who had 10 before";
 }
 
+/// Two processes that share the table, as workers do.
+class SharedQuotas : public ::testing::Test {
+protected:
+    ledger::OwnQuotaTable table = ledger::MakeQuotaTable();
+    Quotas one{*table, Chain(), Today}, other{*table, Chain(), Today};
+};
+
+TEST_F(SharedQuotas, BothCountTheSameUserAndAreToldOnce)
+{
+    EXPECT_FALSE(one.charge(Gold, "ann", 600));
+    EXPECT_FALSE(other.charge(Gold, "ann", 399));
+    EXPECT_TRUE(one.charge(Gold, "ann", 1));
+    EXPECT_EQ(other.classOf(Gold, "ann"), size_t(Silver)) << "a new request at once";
+    EXPECT_TRUE(other.tick(Today)) << "those under way at the next look";
+    EXPECT_FALSE(other.tick(Today));
+    EXPECT_FALSE(one.tick(Today));
+    EXPECT_EQ(one.report(Gold, 1).passed, 1u);
+    EXPECT_EQ(one.report(Gold, 1).most[0].bytes, 1000);
+    EXPECT_TRUE(one.charge(Silver, "ann", 500));
+    EXPECT_TRUE(other.charge(Gold, "bob", 1)) << "by what the other has found";
+}
+
+TEST_F(SharedQuotas, WhoIsKilledAndStartsAgainFindsWhatWasCounted)
+{
+    one.charge(Gold, "ann", 900);
+    other.charge(Gold, "ann", 50);
+    one.loaded();
+    Quotas again(*table, Chain(), Today + 1);
+    EXPECT_FALSE(again.toLoad()) << "or it would count twice what the file has";
+    EXPECT_EQ(again.report(Gold, 1).most[0].bytes, 950);
+    EXPECT_TRUE(again.charge(Gold, "ann", 50));
+    EXPECT_TRUE(other.tick(Today + 1));
+}
+
+TEST_F(SharedQuotas, WhatWasKeptIsAddedOnceWhoeverReadsIt)
+{
+    OwnQuotas before(Chain(), Today - 60);
+    before.charge(Gold, "ann", 700);
+    before.charge(Silver, "bob", 500);
+    const auto text = before.save();
+    Quotas third(*table, Chain(), Today);
+    third.charge(Gold, "ann", 100); // the others are still at their start
+    EXPECT_TRUE(one.toLoad() && other.toLoad());
+    one.load(text); // and is killed before it says so
+    other.load(text);
+    EXPECT_EQ(one.report(Gold, 1).most[0].bytes, 800);
+    EXPECT_EQ(one.report(Silver, 1).passed, 0u) << "nobody has passed it now";
+    EXPECT_TRUE(third.tick(Today)) << "but bob's requests here are in the wrong class";
+    EXPECT_EQ(one.classOf(Silver, "bob"), size_t(Bulk));
+}
+
+TEST_F(SharedQuotas, APeriodEndsOnce)
+{
+    constexpr auto midnight = Today + 9 * Hour - 100;
+    one.charge(Gold, "ann", 1000);
+    EXPECT_TRUE(other.tick(Today));
+    EXPECT_TRUE(one.tick(midnight));
+    one.charge(Gold, "ann", 10);
+    EXPECT_TRUE(other.tick(midnight - 1)) << "has looked a little before";
+    EXPECT_FALSE(other.tick(midnight));
+    EXPECT_FALSE(one.tick(midnight));
+    EXPECT_EQ(one.report(Gold, 1).most[0].bytes, 10);
+}
+
+TEST_F(SharedQuotas, OneOfThemSavesWhenItIsTime)
+{
+    EXPECT_FALSE(one.toSave(30));
+    one.charge(Gold, "ann", 1);
+    EXPECT_FALSE(one.toSave(30)) << "not yet";
+    one.tick(Today + 30);
+    other.tick(Today + 30);
+    EXPECT_TRUE(one.toSave(30));
+    EXPECT_FALSE(other.toSave(30));
+    one.tick(Today + 60);
+    EXPECT_FALSE(one.toSave(30)) << "nothing has changed";
+    ledger::CountBytes(*table, ledger::UserKey("gold", "ann"), 5);
+    EXPECT_TRUE(one.toSave(30)) << "by whoever counts";
+    other.charge(Gold, "ann", 1);
+    other.tick(Today - Hour);
+    EXPECT_TRUE(other.toSave(30)) << "the clock was set back";
+}
+
+TEST_F(SharedQuotas, WhoSeesPacketsAloneCountsAndFollows)
+{
+    using ledger::ClassKey, ledger::UserKey;
+    const ledger::Owner ann{ClassKey("gold"), UserKey("gold", "ann")};
+    ledger::CountBytes(*table, ann.user, 5000);
+    EXPECT_EQ(one.report(Gold, 1).users, 0u) << "whom nobody has told of";
+    one.enroll(Gold, "ann");
+    EXPECT_EQ(ServedAs(*table, ann).user, ann.user);
+    EXPECT_EQ(one.report(Gold, 1).users, 0u) << "who had nothing yet";
+    ledger::CountBytes(*table, ann.user, 1000);
+    EXPECT_TRUE(one.tick(Today) && other.tick(Today));
+    EXPECT_EQ(one.report(Gold, 1).passed, 1u);
+    EXPECT_EQ(ServedAs(*table, ann).cls, ClassKey("silver"));
+    EXPECT_EQ(ServedAs(*table, ann).user, UserKey("silver", "ann"));
+    ledger::CountBytes(*table, UserKey("silver", "ann"), 500);
+    EXPECT_EQ(ServedAs(*table, ann).cls, ClassKey("bulk"));
+    EXPECT_EQ(ServedAs(*table, ann).user, UserKey("bulk", "ann"));
+    EXPECT_EQ(ServedAs(*table, {0, ann.user}).cls, ClassKey("bulk")) << "known by its address alone";
+    one.configure({{"gold", 500, QuotaPeriod::Day, "bulk"}, {"silver", 0, {}, ""}, {"bulk", 0, {}, ""}}, Today);
+    EXPECT_EQ(ServedAs(*table, ann).user, UserKey("bulk", "ann")) << "at once";
+    one.tick(Today + 9 * Hour);
+    EXPECT_EQ(ServedAs(*table, ann).cls, ClassKey("gold"));
+    one.configure({{"gold", 0, {}, ""}}, Today + 9 * Hour);
+    ledger::CountBytes(*table, ann.user, 1000);
+    EXPECT_EQ(ServedAs(*table, ann).cls, ClassKey("gold"));
+}
+
+/// Four processes at once.
+TEST_F(SharedQuotas, NothingIsLostOrCountedTwiceBetweenThreads)
+{
+    constexpr int Users = 200, Rounds = 500;
+    std::vector<std::thread> threads;
+    for (int n = 0; n < 4; ++n) {
+        threads.emplace_back([this] {
+            Quotas own(*table, Chain(), Today);
+            for (int round = 0; round < Rounds; ++round) {
+                for (int user = 0; user < Users; ++user)
+                    own.charge(Gold, "u" + std::to_string(user), 1);
+            }
+        });
+    }
+    for (auto &thread : threads)
+        thread.join();
+    const auto r = one.report(Gold, Users);
+    EXPECT_EQ(r.users, size_t(Users));
+    EXPECT_EQ(r.passed, uint64_t(Users)) << "each once";
+    for (const auto &user : r.most)
+        EXPECT_EQ(user.bytes, 4 * Rounds);
+}
+
 /// Against a plain count of everything.
 TEST(Quotas, Property)
 {
     Random random(5);
     for (int round = 0; round < 20; ++round) {
         auto local = Today + random.between(0, 1000) * Hour;
-        auto q = std::make_unique<Quotas>(Chain(), local);
+        auto q = std::make_unique<OwnQuotas>(Chain(), local);
         std::map<std::pair<size_t, std::string>, int64_t> had;
         for (int step = 0; step < 3000; ++step) {
             const auto cls = random.below(3);
@@ -255,7 +397,7 @@ TEST(Quotas, Property)
                 q->tick(local = next);
             } else if (random.chance(0.02)) {
                 const auto text = q->save();
-                q = std::make_unique<Quotas>(Chain(), local);
+                q = std::make_unique<OwnQuotas>(Chain(), local);
                 q->load(text);
                 EXPECT_EQ(q->save().size(), text.size());
             } else {

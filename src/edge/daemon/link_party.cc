@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/link_party.h"
 
+#include "ledger/quota_table.h"
 #include "ledger/shares.h"
 
 #include <algorithm>
@@ -95,11 +96,12 @@ ledger::Owner LinkParty::ownerOf(const Traits &t, const Config &config, const ms
     if (!t.readable || !config.flow.isInside(t.key.destination, t.key.family))
         return {};
     if (const auto told = ledger::OwnerOf(segment_.directory, BitsOf(t.key.destination, t.key.family), now))
-        return *told;
+        return ledger::ServedAs(segment_.quotas, *told);
     // As Squid calls users whom it knows by their address alone.
     FlowName name;
     name.add(t.key.destination, t.key.family);
-    return {0, ledger::UserKey(config.classes[config.defaultClass].name, FlowText(name.view()))};
+    const auto user = ledger::UserKey(config.classes[config.defaultClass].name, FlowText(name.view()));
+    return ledger::ServedAs(segment_.quotas, {0, user});
 }
 
 void LinkParty::came(NamedFlow &flow, const int64_t bytes, const msfrs_time now)
@@ -152,6 +154,8 @@ void LinkParty::exchange(Engine &engine, const msfrs_time now, const double seco
         const auto elsewhere = ledger_.exchange(user.number, AsRead(user.bytes), 0, wants ? 1 : 0);
         if (elsewhere > 0 && (wants || flow.backlog > 0))
             engine.chargeElsewhere(flow, static_cast<int64_t>(static_cast<double>(elsewhere) / Payload), now);
+        const auto charged = static_cast<int64_t>(AsRead(user.bytes) - AsRead(user.before));
+        ledger::CountBytes(segment_.quotas, Schedule::userOf(flow), charged);
         const auto grown = user.bytes - user.before;
         user.before = user.bytes;
         light += wants ? 0 : static_cast<double>(grown);

@@ -24,10 +24,11 @@ PROGRAM = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj')) /
 PATIENCE = 20.0
 PASSWORD = 'correct horse'
 
-MAGIC, VERSION = 0x4c5352464d534d01, 2
+MAGIC, VERSION = 0x4c5352464d534d01, 3
 HEADER, SLOT, SLOTS, USER, USERS = 64, 960, 64, 128, 65536
 DIRECTORY = 64 * 321 + 65536 * 64
-SIZE = HEADER + SLOTS * SLOT + USERS * USER + DIRECTORY
+QUOTAS = 64 + 65536 // 8 + 256 * 64 + 65536 * 192
+SIZE = HEADER + SLOTS * SLOT + USERS * USER + DIRECTORY + QUOTAS
 WORKER, GATEWAY = 1, 3
 FIELDS = ('life', 'heartbeat', 'places', 'waiting', 'queued', 'tag', 'demand', 'rank', 'received', 'metered', 'limit',
           'own', 'rate', 'utilisation', 'pid', 'config')

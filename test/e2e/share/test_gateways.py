@@ -10,7 +10,7 @@ import time
 import pytest
 
 from background import wait_until
-from gateways import PASSWORD, SlowWay, Store, column, sh
+from gateways import PASSWORD, VERSION, SlowWay, Store, column, sh
 from scripted_origin import make_certificate
 
 
@@ -239,7 +239,7 @@ def test_a_segment_of_another_version(host, store, make):
     a.segment.words[1] = 9
     a.start()
     a.says(f'segment {a.segment.name}: is not mapped: shared memory {a.segment.name}: it has version 9, and this '
-           'program knows version 2')
+           f'program knows version {VERSION}')
     time.sleep(1.5)
     assert len([line for line in a.said() if line.startswith('segment')]) == 1
 

@@ -6,6 +6,7 @@
 
 #include "ledger/report.h"
 #include "ledger/users.h"
+#include "quota/quotas.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -308,6 +309,32 @@ TEST_F(LinkPartyTest, AReloadKeepsWhatWaitsAndTheShare)
     auto had = keepBusy({1, 101}, 4 * Second);
     EXPECT_NEAR(had[1] / had[101], 4, 0.2);
     EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
+}
+
+/// A user whose quota is used up goes on as one of the class that Squid says, with what waits elsewhere.
+TEST_F(LinkPartyTest, CountsForQuotasAndFollowsThem)
+{
+    const std::vector<QuotaClass> classes{{"gold", 1'000'000, QuotaPeriod::Day, "bronze"}, {"bronze", 0, {}, ""}};
+    Quotas quotas(segment->quotas, classes, 0);
+    quotas.enroll(0, "1");
+    keepBusy({1}, Second); // 1.5 MB at most
+    const auto told = quotas.report(0, 1);
+    ASSERT_EQ(told.usersOver, 1u);
+    EXPECT_TRUE(quotas.tick(0)) << "Squid moves the user's requests";
+    const auto had = static_cast<double>(told.most.at(0).bytes);
+    EXPECT_GT(had, 1'000'000);
+    EXPECT_LT(had, 1'000'000 + 0.3 * Rate / 8) << "what is counted for gold ends with the settlement that finds it";
+
+    keepBusy({1, 101}, Second); // what waited for gold goes first
+    const auto got = keepBusy({1, 101}, 4 * Second);
+    EXPECT_NEAR(got.at(1) / got.at(101), 1, 0.1) << "both are of bronze now";
+    EXPECT_EQ(quotas.report(0, 1).most.at(0).bytes, static_cast<int64_t>(had));
+    EXPECT_NE(ledger::FindUser(*segment, UserKey("bronze", "1")), ledger::NoEntry) << "one account with Squid's";
+
+    quotas.tick(86400); // the next day
+    keepBusy({1, 101}, 300 * Ms);
+    const auto again = keepBusy({1, 101}, 300 * Ms); // gold's 4/5 of it are less than the quota
+    EXPECT_NEAR(again.at(1) / again.at(101), 4, 1);
 }
 
 } // namespace

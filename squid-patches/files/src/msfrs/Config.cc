@@ -219,12 +219,8 @@ Configuration::checkQuotas() const
     for (size_t i = 0; i < quotas.size(); ++i) {
         if (quotas[i].bytes == 0)
             continue;
-        const auto &place = (*classes)[i]->place;
-        if (Config.workers > 1)
-            place.refuse("quota= is not possible with " + std::to_string(Config.workers) + " workers, each of which "
-                         "would count alone; use workers 1");
         if (!quotaFile)
-            place.warn("all users begin from 0 when Squid is started again; add a line such as msfrs_quota_file "
+            (*classes)[i]->place.warn("all users begin from 0 when Squid is started again; add a line such as msfrs_quota_file "
                        "/var/spool/squid/msfrs-quota");
         break; // said once
     }

@@ -48,9 +48,11 @@ AddressOf(const ledger::IpBits &bits)
     return address;
 }
 
+/// Who has the answer finds by itself where quotas have that user: it counts what it serves, too.
 ledger::Owner
 OwnerOf(const RequestConfig &config, const uint32_t cls, const std::string_view user)
 {
+    TheGateway()->quotas.enroll(cls, user);
     const auto &name = config.classes[cls].name;
     return {ledger::ClassKey(name), ledger::UserKey(name, user)};
 }
@@ -79,7 +81,7 @@ AnswerAboutAddresses(const RequestConfig &config, const msfrs_time now)
         return;
     TheAnswers->answer(now, [&config](const ledger::IpBits &bits) {
         const auto flow = Classify(AddressOf(bits));
-        return OwnerOf(config, TheGateway()->quotas.classOf(flow.classIn(config), flow.name()), flow.name());
+        return OwnerOf(config, flow.classIn(config), flow.name());
     });
 }
 

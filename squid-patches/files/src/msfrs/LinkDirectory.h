@@ -33,7 +33,7 @@ void TellClasses(const RequestConfig &);
 void AnswerAboutAddresses(const RequestConfig &, msfrs_time now);
 
 /// An address has had a request: it tells more than the address. In any worker.
-/// \param cls index into the configuration's classes
+/// \param cls its own, whatever it had of its quota; index into the configuration's classes
 void NoteRequest(const RequestConfig &, const Ip::Address &, uint32_t cls, std::string_view user, msfrs_time now);
 
 } // namespace msfrs::squid

@@ -129,6 +129,20 @@ Fields(Archive &archive, UserReport &u)
 }
 
 static void
+Fields(Archive &archive, QuotaReport::User &u)
+{
+    auto &[name, bytes] = u;
+    archive(name, bytes);
+}
+
+static void
+Fields(Archive &archive, QuotaReport &q)
+{
+    auto &[bytes, period, over, endsIn, users, usersOver, passed, most] = q;
+    archive(bytes, period, over, endsIn, users, usersOver, passed, most);
+}
+
+static void
 Fields(Archive &archive, PartyPicture &p)
 {
     auto &[slot, kind, live, leads, pid, config, places, waiting, demand, share] = p;
@@ -139,8 +153,7 @@ static void
 Fields(Archive &archive, Picture &p)
 {
     auto &[scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties] = p;
-    quotas.clear(); // with several workers there are none
-    archive(scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, parties);
+    archive(scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties);
 }
 
 std::string

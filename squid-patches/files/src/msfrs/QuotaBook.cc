@@ -4,9 +4,11 @@
 
 #include "squid.h"
 #include "debug/Stream.h"
+#include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
 #include "msfrs/QuotaBook.h"
+#include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
 
 #include <cerrno>
@@ -34,6 +36,13 @@ LocalTime()
     tm local = {};
     localtime_r(&now, &local);
     return now + local.tm_gmtoff;
+}
+
+/// Workers that do not share the link count each for itself; what the first has is kept then.
+std::string
+Path()
+{
+    return SharesLink() || KidIdentifier <= 1 ? Config.msfrs.quotaPath() : std::string();
 }
 
 /// A descriptor that is closed in the end.
@@ -94,26 +103,28 @@ private:
 } // namespace
 
 QuotaBook::QuotaBook():
-    quotas_(Config.msfrs.quotaClasses(), LocalTime()),
-    path_(Config.msfrs.quotaPath()),
-    savedAt_(LocalTime())
+    own_(QuotasOfLink() ? nullptr : ledger::MakeQuotaTable()),
+    quotas_(own_ ? *own_ : *QuotasOfLink(), Config.msfrs.quotaClasses(), LocalTime()),
+    path_(Path())
 {
-    if (any() && !path_.empty())
-        load();
+    if (any() && quotas_.toLoad()) {
+        if (!path_.empty())
+            load();
+        quotas_.loaded();
+    }
 }
 
 QuotaBook::~QuotaBook()
 {
-    if (changed_)
-        save();
+    save();
+    quotas_.configure({}, LocalTime()); // nobody would end the periods for who goes on to count
 }
 
 void
 QuotaBook::configure()
 {
     quotas_.configure(Config.msfrs.quotaClasses(), LocalTime());
-    path_ = Config.msfrs.quotaPath();
-    changed_ = true;
+    path_ = Path();
 }
 
 uint32_t
@@ -125,21 +136,15 @@ QuotaBook::classOf(const uint32_t cls, const std::string_view user) const
 bool
 QuotaBook::charge(const uint32_t cls, const std::string_view user, const int64_t bytes)
 {
-    if (!any())
-        return false;
-    changed_ = true;
-    return quotas_.charge(cls, user, bytes);
+    return any() && quotas_.charge(cls, user, bytes);
 }
 
 bool
 QuotaBook::tick()
 {
-    const auto now = LocalTime();
-    const auto back = quotas_.tick(now);
-    if (changed_ && (now >= savedAt_ + SaveEvery || now < savedAt_)) { // the latter: the clock was set back
-        savedAt_ = now;
+    const auto back = quotas_.tick(LocalTime());
+    if (quotas_.toSave(SaveEvery))
         save();
-    }
     return back;
 }
 
@@ -167,10 +172,10 @@ QuotaBook::load()
 void
 QuotaBook::save()
 {
-    changed_ = false;
     if (path_.empty() || !any())
         return;
-    const auto next = path_ + ".new";
+    // A worker's own: one that was stopped while it wrote goes on some time.
+    const auto next = path_ + ".new" + (KidIdentifier > 1 ? std::to_string(KidIdentifier) : "");
     const auto good = write(next) && rename(next.c_str(), path_.c_str()) == 0;
     if (!good && !failed_)
         debugs(97, DBG_IMPORTANT, "WARNING: msfrs: the quotas cannot be kept in " << path_ << ": " << xstrerr(errno) <<

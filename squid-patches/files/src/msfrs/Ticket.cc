@@ -40,7 +40,7 @@ Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, con
     const auto &config = scheduler->config();
     flow_.cls = flow_.classIn(config);
     cls_ = TheGateway()->quotas.classOf(flow_.cls, flow_.name());
-    NoteRequest(config, ClientAddress(*request), cls_, flow_.name(), Gateway::Now());
+    NoteRequest(config, ClientAddress(*request), flow_.cls, flow_.name(), Gateway::Now());
     if (al_) {
         al_->msfrs.className = SBuf(config.classes[cls_].name);
         al_->msfrs.overQuota = overQuota(config);

@@ -149,6 +149,12 @@ DirectoryOfLink()
     return ThisLedger ? &ThisLedger->directory : nullptr;
 }
 
+ledger::QuotaTable *
+QuotasOfLink()
+{
+    return ThisLedger ? &ThisLedger->quotas : nullptr;
+}
+
 std::shared_ptr<SharedLedger>
 JoinWorkerLedger(const RequestConfig &config, const msfrs_time now)
 {

@@ -18,6 +18,7 @@ struct RequestConfig;
 namespace ledger
 {
 struct Directory;
+struct QuotaTable;
 }
 }
 
@@ -43,6 +44,9 @@ bool SharesLink();
 
 /// What those are told who share the link by that memory; nil if this process does not.
 ledger::Directory *DirectoryOfLink();
+
+/// Where all who share the link by that memory count quotas; nil if this process does not.
+ledger::QuotaTable *QuotasOfLink();
 
 /// Takes the slot of this worker, whatever a worker that had it before has left there; another slot where another party
 /// lives in it.

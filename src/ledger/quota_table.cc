@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ledger/quota_table.h"
+
+#include "ledger/users.h"
+
+#include <algorithm>
+#include <new>
+#include <sys/mman.h>
+
+namespace msfrs::ledger {
+
+namespace {
+
+constexpr auto Relaxed = std::memory_order_relaxed;
+constexpr int Attempts = 4;         ///< others may take what was found
+constexpr unsigned GenerationShift = 53, KindShift = 51, KeptShift = 52;
+constexpr uint64_t NumberMask = (uint64_t(1) << KindShift) - 1;
+
+uint32_t Place(const uint64_t key, const uint32_t probe)
+{
+    static_assert((QuotaTable::Entries & (QuotaTable::Entries - 1)) == 0);
+    return static_cast<uint32_t>(key + probe) & (QuotaTable::Entries - 1);
+}
+
+void SetUsed(QuotaTable &table, const uint32_t place)
+{
+    const auto bit = uint64_t(1) << place % 64;
+    if ((table.used[place / 64].load(Relaxed) & bit) == 0)
+        table.used[place / 64].fetch_or(bit);
+}
+
+/// Null if the entry has none that can be.
+template <class Table>
+auto AccountIn(Table &table, const QuotaEntry &entry) -> decltype(&table.accounts[0])
+{
+    const auto number = entry.account.load(std::memory_order_acquire);
+    return number >= 1 && number <= QuotaTable::Accounts ? &table.accounts[number - 1] : nullptr;
+}
+
+uint64_t GenerationOf(const QuotaAccount &account) { return PeriodWord::Of(account.period.load(Relaxed)).generation; }
+
+/// Writes what does not depend on the period, where it is not so already.
+void Describe(QuotaEntry &entry, const uint32_t account, const uint64_t next, const std::string_view name)
+{
+    if (entry.next.load(Relaxed) != next)
+        entry.next.store(next, Relaxed);
+    if (entry.account.load(Relaxed) != account + 1)
+        entry.account.store(account + 1, std::memory_order_release);
+    if (entry.length.load(Relaxed) != 0)
+        return;
+    char bytes[QuotaEntry::LongestName] = {};
+    const auto length = name.copy(bytes, sizeof(bytes));
+    for (size_t n = 0; n < std::size(entry.name); ++n) {
+        uint64_t word;
+        std::memcpy(&word, bytes + n * sizeof(word), sizeof(word));
+        entry.name[n].store(word, Relaxed);
+    }
+    entry.length.store(length, std::memory_order_release);
+}
+
+/// Makes an entry that of another user, who begins from 0.
+bool TakeOver(QuotaEntry &entry, const uint64_t user)
+{
+    auto before = entry.key.load();
+    entry.length.store(0);
+    entry.account.store(0); // so that nobody adds to it by this name
+    entry.count.store(0);
+    return entry.key.compare_exchange_strong(before, user);
+}
+
+/// Adds to a count of the period that runs. \returns what it was and what it is, both 0 if `once` and it was done
+std::pair<uint64_t, uint64_t> Add(const QuotaAccount &account, QuotaEntry &entry, const int64_t bytes, const bool once)
+{
+    auto before = entry.count.load(Relaxed);
+    for (;;) {
+        auto count = CountWord::Of(before);
+        const auto generation = GenerationOf(account);
+        if (count.generation != generation)
+            count = {generation, false, 0};
+        if (once && count.kept)
+            return {0, 0};
+        const auto had = count.bytes;
+        count.bytes += std::min(static_cast<uint64_t>(bytes), MostQuotaBytes - had);
+        count.kept |= once;
+        if (entry.count.compare_exchange_weak(before, count.word()))
+            return {had, count.bytes};
+    }
+}
+
+} // namespace
+
+PeriodWord PeriodWord::Of(const uint64_t word)
+{
+    const auto number = static_cast<int64_t>(word << (64 - KindShift)) >> (64 - KindShift);
+    return {word >> GenerationShift, word >> KindShift & 3, number};
+}
+
+uint64_t PeriodWord::word() const
+{
+    return generation << GenerationShift | kind << KindShift | (static_cast<uint64_t>(number) & NumberMask);
+}
+
+CountWord CountWord::Of(const uint64_t word)
+{
+    return {word >> GenerationShift, (word >> KeptShift & 1) != 0, word & MostQuotaBytes};
+}
+
+uint64_t CountWord::word() const
+{
+    return generation << GenerationShift | uint64_t(kept) << KeptShift | bytes;
+}
+
+uint32_t AccountOf(QuotaTable &table, const uint64_t cls)
+{
+    for (auto &account : table.accounts) {
+        uint64_t before = 0;
+        if (account.key.load() == cls || account.key.compare_exchange_strong(before, cls) || before == cls)
+            return static_cast<uint32_t>(&account - table.accounts);
+    }
+    for (auto &account : table.accounts) { // one of a class that is not there any more
+        auto before = account.key.load();
+        if (account.limit.load() == 0 && account.key.compare_exchange_strong(before, cls)) {
+            account.period.store(PeriodWord::Of(account.period.load()).next(0, 0).word());
+            account.passed.store(0);
+            return static_cast<uint32_t>(&account - table.accounts);
+        }
+    }
+    return NoAccount;
+}
+
+uint32_t FindCount(const QuotaTable &table, const uint64_t user)
+{
+    for (uint32_t n = 0; n < Probes; ++n) {
+        const auto found = table.entries[Place(user, n)].key.load(std::memory_order_acquire);
+        if (found == user)
+            return Place(user, n);
+        if (found == 0)
+            break; // entries are never freed
+    }
+    return NoCount;
+}
+
+uint32_t TakeCount(QuotaTable &table, const uint64_t user, const uint32_t account, const uint64_t next,
+                   const std::string_view name)
+{
+    const auto taken = [&](const uint32_t place) {
+        SetUsed(table, place); // first: who finds an entry whose name is known looks no further
+        Describe(table.entries[place], account, next, name);
+        return place;
+    };
+    for (int attempt = 0; attempt < Attempts; ++attempt) {
+        uint32_t least = Place(user, 0);
+        for (uint32_t n = 0; n < Probes; ++n) {
+            const auto place = Place(user, n);
+            auto &entry = table.entries[place];
+            uint64_t before = 0;
+            if (entry.key.load() == user || entry.key.compare_exchange_strong(before, user) || before == user)
+                return taken(place);
+            if (BytesIn(table, entry) < BytesIn(table, table.entries[least]))
+                least = place;
+        }
+        if (TakeOver(table.entries[least], user))
+            return taken(least);
+    }
+    return NoCount;
+}
+
+std::string NameOf(const QuotaEntry &entry)
+{
+    const auto length = entry.length.load(std::memory_order_acquire);
+    char bytes[QuotaEntry::LongestName];
+    for (size_t n = 0; n < std::size(entry.name); ++n) {
+        const auto word = entry.name[n].load(Relaxed);
+        std::memcpy(bytes + n * sizeof(word), &word, sizeof(word));
+    }
+    return std::string(bytes, std::min<uint64_t>(length, sizeof(bytes)));
+}
+
+int64_t BytesIn(const QuotaTable &table, const QuotaEntry &entry)
+{
+    const auto account = AccountIn(table, entry);
+    const auto count = CountWord::Of(entry.count.load(Relaxed));
+    const bool runs = account && count.generation != 0 && count.generation == GenerationOf(*account);
+    return runs ? static_cast<int64_t>(count.bytes) : 0;
+}
+
+bool AddBytes(QuotaTable &table, QuotaEntry &entry, const int64_t bytes)
+{
+    const auto account = AccountIn(table, entry);
+    if (!account || bytes < 0)
+        return false;
+    const auto [before, after] = Add(*account, entry, bytes, false);
+    if (table.changed.load(Relaxed) == 0)
+        table.changed.store(1);
+    const auto limit = account->limit.load(Relaxed);
+    if (limit == 0 || before >= limit || after < limit)
+        return false;
+    account->passed.fetch_add(1);
+    table.moves.fetch_add(1);
+    return true;
+}
+
+void AddKept(QuotaTable &table, QuotaEntry &entry, const int64_t bytes)
+{
+    const auto account = AccountIn(table, entry);
+    if (!account || bytes < 0)
+        return;
+    const auto [before, after] = Add(*account, entry, bytes, true);
+    const auto limit = account->limit.load(Relaxed);
+    if (before < limit && after >= limit) // by what was had before: it has passed no quota now
+        table.moves.fetch_add(1);
+}
+
+void CountBytes(QuotaTable &table, const uint64_t user, const int64_t bytes)
+{
+    if (table.limited.load(Relaxed) == 0)
+        return;
+    const auto place = FindCount(table, user);
+    if (place != NoCount)
+        AddBytes(table, table.entries[place], bytes);
+}
+
+Owner ServedAs(const QuotaTable &table, Owner owner)
+{
+    if (table.limited.load(Relaxed) == 0)
+        return owner;
+    for (uint32_t steps = 0; steps < QuotaTable::Accounts; ++steps) { // a circle is nonsense, but must not hold us up
+        const auto place = FindCount(table, owner.user);
+        if (place == NoCount)
+            return owner;
+        const auto &entry = table.entries[place];
+        const auto account = AccountIn(table, entry);
+        const auto limit = account ? account->limit.load(Relaxed) : 0;
+        if (limit == 0 || static_cast<uint64_t>(BytesIn(table, entry)) < limit)
+            return owner;
+        const Owner next{account->over.load(Relaxed), entry.next.load(Relaxed)};
+        if (next.cls == 0 || next.user == 0)
+            return owner;
+        owner = next;
+    }
+    return owner;
+}
+
+void Unmap::operator()(QuotaTable *const table) const { munmap(table, sizeof(*table)); }
+
+OwnQuotaTable MakeQuotaTable()
+{
+    const auto memory = mmap(nullptr, sizeof(QuotaTable), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        throw std::bad_alloc();
+    return OwnQuotaTable(static_cast<QuotaTable *>(memory));
+}
+
+} // namespace msfrs::ledger
