@@ -213,6 +213,23 @@ TEST(AccessTcp, SeesTheRoundTripsThatTheGatewayWould)
     EXPECT_NEAR(Seconds(download.connection.latest()), 0.12, 0.02);
 }
 
+TEST(AccessTcp, WhatCameTwiceOfAnAnswerIsNoRoundTripOfTheNextRequest)
+{
+    Download download(2e6, 1 << 20, 120 * Ms, 16 * Mss);
+    download.fetch(20'000);
+    download.clock.run(450 * Ms);
+    download.link.setRate(0); // what is sent now is taken for lost, and sent again
+    download.connection.request(20'000);
+    download.clock.run(1500 * Ms);
+    download.link.setRate(2e6);
+    while (download.received < 2 * (20'000 + ResponseHeader) && download.clock.now() < 5 * Second)
+        download.clock.run(download.clock.now() + Ms);
+    ASSERT_GT(download.connection.sender()->retransmitted(), 0u);
+    download.connection.request(20'000); // before the second of each has come
+    download.clock.run(9 * Second);
+    EXPECT_GE(download.connection.least(), 119 * Ms);
+}
+
 TEST(AccessRun, IsTheSameEveryTime)
 {
     auto params = Defaults();

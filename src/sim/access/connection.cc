@@ -58,9 +58,10 @@ void Connection::carry(const Segment &segment)
 {
     clock_.after(rtt_ - rtt_ / 2, [this, segment] {
         link_.send(segment.bytes.end - segment.bytes.begin + Headers, [this, segment] {
-            if (asked_ >= 0) // the first of an answer acknowledges the request
+            if (asked_ >= 0 && segment.echo >= asked_) { // the first of an answer; what came twice is of the one before
                 sample(clock_.now() - asked_);
-            asked_ = -1;
+                asked_ = -1;
+            }
             receiver_.arrived(segment);
         });
     });
