@@ -24,7 +24,6 @@ constexpr double FallTimes = 12;              ///< times the queue that may stan
 constexpr double LeastCut = 0.25;             ///< at once: right after an outage D is nearly nothing
 constexpr double Falling = 0.9, Steady = 1.15; ///< q over what it was
 constexpr int InVain = 3;
-constexpr double Wanders = 0.75;              ///< C over what it was
 constexpr double Lossy = 0.1, LossRate = 0.9; ///< share out of order, and D over C
 constexpr uint64_t FewPackets = 20;
 constexpr msfrs_time Longest = 60 * Second;   ///< of q that is believed
@@ -79,13 +78,6 @@ void Capacity::change(const double rate, const CapacityReason why, const msfrs_t
     const double before = std::exchange(report_.rate, next);
     if (next == before)
         return;
-    const bool falls = why == CapacityReason::Queue || why == CapacityReason::CarriesLess;
-    if (falls && next < Wanders * highest_)
-        fellAt_ = now;
-    if (!falls || next < Wanders * highest_)
-        highest_ = next;
-    if (why == CapacityReason::LongerPath)
-        fellAt_ = -1; // it was not the link
     auto &changes = report_.changes;
     if (!changes.empty() && changes.back().why == why && now - changes.back().at <= Second) {
         changes.back().at = now;
@@ -148,7 +140,7 @@ bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
     if (back || ticks_.back().seen.total == 0)
         ticks_.clear(); // and what was seen before the first time is not known
     if (back) {
-        provedAt_ = fellAt_ = -1;
+        provedAt_ = -1;
         grownAt_ = lossAt_ = cutAt_ = 0;
     }
     if (ticks_.empty() || now > ticks_.back().at)

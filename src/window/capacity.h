@@ -99,16 +99,12 @@ public:
 
     /// Whether a queue stands that cannot be judged before the window is full: at most once in a round trip.
     bool tight() const { return tight_; }
-    /// Whether C wanders: for a queue it has come down by a quarter or more, within the last ten seconds.
-    bool wanders() const { return fellAt_ >= 0 && ticks_.back().at - fellAt_ <= Settles; }
     double rate() const { return report_.rate; } ///< C, bit/s, from min to max
     CapacityReport report() const;
     /// The same without what is known of a day; cheaper.
     const CapacityReport &latest() const { return report_; }
 
 private:
-    static constexpr msfrs_time Settles = 10'000'000'000; ///< ns
-
     struct Tick {
         msfrs_time at;
         CapacitySample seen;
@@ -130,8 +126,6 @@ private:
     CapacityReport report_;       ///< but for what day_ knows
     CapacityDay day_;
     std::deque<Tick> ticks_;      ///< of the last second and a bit; never empty
-    double highest_ = 0;          ///< C before it began to fall, bit/s
-    msfrs_time fellAt_ = -1;      ///< see wanders(); negative: never
     msfrs_time ignored_ = 0;      ///< ns of q that are a longer path
     msfrs_time provedAt_ = -1;    ///< when D was last more than C; negative: never
     msfrs_time grownAt_ = 0;      ///< when C last grew by itself

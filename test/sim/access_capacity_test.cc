@@ -181,21 +181,5 @@ TEST(AccessCapacity, WhatWandersIsUsedBetterAndWithLessOfAQueueThanByItsMean)
     }
 }
 
-TEST(AccessCapacity, WhatWasLetGoInGoodTimesIsNotManyQuantaInBadOnes)
-{
-    auto params = Found("lte", 5e6);
-    params.kernelTakesLeast = true;
-    double queue = 0, gold = 0, utilisation = 0;
-    for (params.seed = 1; params.seed <= 5; ++params.seed) {
-        const auto result = Simulate(params);
-        queue += result.queueP95 / 5;
-        gold += result.perUser[0] / result.perUser[2] / 5;
-        utilisation += result.utilisation / 5;
-    }
-    EXPECT_LT(queue, 0.95);
-    EXPECT_GT(gold, 3.5);
-    EXPECT_GT(utilisation, 0.9);
-}
-
 } // namespace
 } // namespace msfrs

@@ -470,28 +470,6 @@ TEST(Capacity, AQueueThatNobodyWaitsBehindMakesTheWindowTightOnceInARoundTrip)
     EXPECT_FALSE(site.capacity.tight());
 }
 
-TEST(Capacity, WandersForTenSecondsAfterAQueueHasBroughtItDownByAQuarter)
-{
-    Site site;
-    site.run(20);
-    EXPECT_FALSE(site.capacity.wanders()) << "it has only grown";
-    site.rate = 8.5e6;
-    site.run(3);
-    EXPECT_FALSE(site.capacity.wanders()) << "by less";
-    site.rate = 2.5e6;
-    site.run(2);
-    EXPECT_TRUE(site.capacity.wanders());
-    site.run(12);
-    EXPECT_FALSE(site.capacity.wanders());
-    site.rate = 10e6;
-    site.run(20);
-    EXPECT_FALSE(site.capacity.wanders());
-    site.longer = 400 * Ms;
-    site.run(15);
-    ASSERT_TRUE(site.gave(CapacityReason::LongerPath));
-    EXPECT_FALSE(site.capacity.wanders()) << "it was not the link";
-}
-
 TEST(Capacity, TellsWhatItWasForMostOfTheTimeInWhichSomebodyWaited)
 {
     Site site;
