@@ -246,7 +246,8 @@ void Capacity::cut(const msfrs_time queue, const double carried, const CapacityR
     }
     // What is on the way is C (base + allowed): a path that is longer by q leaves this much of C, a queue leaves all.
     const double left = Seconds(seen.base + seen.allowed) / Seconds(seen.base + queue);
-    const bool inVain = again && ratio <= Steady && carried <= report_.rate * (1 + left) / 2;
+    // By the latest: D of longer times is that of before the last cut, and would be taken for a queue's.
+    const bool inVain = again && ratio <= Steady && over(Prompt).rate <= report_.rate * (1 + left) / 2;
     inVain_ = inVain ? inVain_ + 1 : 0;
     if (!inVain)
         cutFrom_ = report_.rate;

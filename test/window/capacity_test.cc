@@ -298,6 +298,21 @@ TEST(Capacity, APathThatBecomesLongerIsNoQueue)
     }
 }
 
+TEST(Capacity, APathThatBecomesALittleLongerIsNoQueue)
+{
+    for (const double rate : {5e6, 10e6}) {
+        for (msfrs_time more = 20 * Ms; more <= 100 * Ms; more += 5 * Ms) {
+            Site site;
+            site.rate = rate;
+            site.run(40);
+            site.longer = more;
+            site.run(60);
+            EXPECT_GT(site.capacity.rate(), 0.9 * rate) << "longer by ns " << more;
+            EXPECT_GT(site.lowest, 0.1 * rate) << "longer by ns " << more;
+        }
+    }
+}
+
 TEST(Capacity, AQueueThatStaysForOthersDoesNotBringItDown)
 {
     Site site; // the uplink is full of an upload: all round trips are longer by that, for minutes
