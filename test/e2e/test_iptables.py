@@ -47,17 +47,23 @@ def nothing_arrived(listening):
         listening.accept()
 
 
+def accepted_by(listening):
+    """The next connection; a peer that says nothing fails the test in time."""
+    accepted, _ = listening.accept()
+    accepted.settimeout(PATIENCE)
+    return accepted
+
+
 def reaches(site, proxy, server, family, port=80, host=None, address=None):
     """Connects; who got it: 'proxy' or 'server'."""
     with connection(host or site.client, family, address or SERVER[family], port) as client:
         for name, listening in (('proxy', proxy), ('server', server)):
             listening.settimeout(0)
             try:
-                accepted, peer = listening.accept()
+                accepted = accepted_by(listening)
             except BlockingIOError:
                 continue
             with accepted:
-                accepted.settimeout(PATIENCE)
                 exchange(client, accepted)
             return name
     raise AssertionError('connected, and nobody accepted it')
@@ -186,9 +192,7 @@ def test_gateway_traffic_is_redirected_but_squids_own(site, family):
             running = site.gateway.popen(['setpriv', f'--reuid={user}', '--clear-groups', '--', sys.executable, '-c',
                                           connect])
             listening.settimeout(PATIENCE)
-            accepted, _ = listening.accept()
-            with accepted:
-                accepted.settimeout(PATIENCE)
+            with accepted_by(listening) as accepted:
                 assert accepted.recv(1) == b'?'
                 accepted.sendall(b'!')
             assert running.wait(PATIENCE) == 0
@@ -275,9 +279,7 @@ def test_drain_lets_connections_under_way_go_on(site, mode, family, nat):
     up(site.gateway, '--mode', mode)
     with (proxy_socket(site, mode, family, HTTP_PORT[mode]) as proxy, listener(site.server, family, 80) as server,
           connection(site.client, family, SERVER[family], 80) as client):
-        accepted, peer = proxy.accept()
-        with accepted:
-            accepted.settimeout(PATIENCE)
+        with accepted_by(proxy) as accepted:
             exchange(client, accepted)
             drain(site.gateway)
             exchange(accepted, client)
@@ -290,9 +292,7 @@ def test_what_passed_squid_by_goes_on_when_the_rules_come(site, family):
     """With redirect; nobody has tracked the connection until then."""
     with (proxy_socket(site, 'redirect', family, 3129) as proxy, listener(site.server, family, 80) as server,
           connection(site.client, family, SERVER[family], 80) as client):
-        accepted, peer = server.accept()
-        with accepted:
-            accepted.settimeout(PATIENCE)
+        with accepted_by(server) as accepted:
             exchange(client, accepted)
             up(site.gateway)
             exchange(client, accepted)

@@ -220,8 +220,8 @@ Configuration::checkQuotas() const
         if (quotas[i].bytes == 0)
             continue;
         if (!quotaFile)
-            (*classes)[i]->place.warn("all users begin from 0 when Squid is started again; add a line such as msfrs_quota_file "
-                       "/var/spool/squid/msfrs-quota");
+            (*classes)[i]->place.warn("all users begin from 0 when Squid is started again; add a line such as "
+                                      "msfrs_quota_file /var/spool/squid/msfrs-quota");
         break; // said once
     }
 }
