@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl why: what holds a user, a host or a request now, and what held it during the last day."""
+import threading
 import time
 
 from .. import accesslog, text
@@ -20,12 +21,23 @@ def arguments(parser):
 
 
 def gather(options, site):
-    data = {'name': options.name, 'live': None, 'log': None, 'notes': []}
-    for part, ask in (('live', live), ('log', logged)):
+    data, wrong = {'name': options.name, 'live': None, 'log': None, 'notes': []}, {}
+
+    def answer(part, ask):
         try:
             data[part] = ask(options, site)
-        except CtlError as problem:
+        except Exception as problem:    # of the other thread, too; raised below
+            wrong[part] = problem
+    # Squid takes some time to say what it knows, in which the log can be searched.
+    search = threading.Thread(target=answer, args=('log', logged))
+    search.start()
+    answer('live', live)
+    search.join()
+    for problem in map(wrong.get, ('live', 'log')):
+        if isinstance(problem, CtlError):
             data['notes'].append(str(problem))
+        elif problem:
+            raise problem
     if data['live'] is None and data['log'] is None:
         raise CtlError('; '.join(data['notes']))
     return data

@@ -2,6 +2,7 @@
 """msfrsctl why: the held list, access.log read backward, and what was in service meanwhile."""
 import subprocess
 import sys
+import threading
 from urllib.parse import quote
 
 import pytest
@@ -75,6 +76,31 @@ def test_little_is_imported():
                           capture_output=True, text=True, check=True)
     assert 'msfrsctl.accesslog' in done.stdout.split()
     assert not {'dataclasses', 'inspect', 'subprocess', 'urllib.parse', 'typing'} & set(done.stdout.split())
+
+
+def test_the_log_is_searched_while_squid_answers(gateway, monkeypatch):
+    searching, answered = threading.Event(), threading.Event()
+
+    def fetch(*_):
+        assert searching.wait(10), 'nobody searches the log'
+        answered.set()
+        return 200, OFF
+
+    def search(*_):
+        searching.set()
+        assert answered.wait(10), 'Squid was not asked'
+        return accesslog.Found()
+    monkeypatch.setattr(gateway.machine, 'fetch', fetch)
+    monkeypatch.setattr(accesslog, 'search', search)
+    assert gateway.data('why', '10.20.1.7')['log']['requests'] == []
+
+
+def test_what_goes_wrong_in_the_search_is_not_hidden(gateway, monkeypatch):
+    def search(*_):
+        raise RecursionError('a fault')
+    monkeypatch.setattr(accesslog, 'search', search)
+    with pytest.raises(RecursionError):
+        gateway.run('why', '10.20.1.7')
 
 
 def test_nothing_is_known(gateway):
