@@ -4,6 +4,7 @@ conf/edge starts with the rights that its unit gives it, and a mistake stops the
 and the image."""
 import os
 import pathlib
+import re
 
 import pytest
 from machine import boot, wait_for
@@ -37,7 +38,8 @@ def test_every_configuration_starts_reloads_and_ends_under_its_unit(machine, nam
     assert machine.sh(f'{PREFIX}/sbin/msfrs-edge --check /etc/msfrs/edge.conf 2>&1') == ''
     machine.run('systemctl', 'start', 'msfrs-edge')
     # Started means that the kernel hands it packets.
-    assert machine.sh('cut -c 1-5 /proc/net/netfilter/nfnetlink_queue').strip() == ('1' if name == 'excess' else '0')
+    number = re.search(r'(?m)^queue number=(\d+)', (ROOT / f'conf/edge/{name}.conf').read_text(encoding='ascii'))[1]
+    assert machine.sh('cut -c 1-5 /proc/net/netfilter/nfnetlink_queue').strip() == number
     machine.run('systemctl', 'reload', 'msfrs-edge')
     ask = f'{PREFIX}/sbin/msfrs-edge --ask status /etc/msfrs/edge.conf'
     wait_for(lambda: ', 1 reloads, 0 refused' in machine.sh(ask), lambda: machine.sh(ask))
