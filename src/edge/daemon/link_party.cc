@@ -21,6 +21,8 @@ constexpr msfrs_time Wanting = 500'000'000;     ///< ns for which it counts that
 constexpr msfrs_time Patience = 5'000'000;      ///< ns that a packet may wait without its user wanting more
 constexpr msfrs_time Kept = 1'000'000'000;      ///< ns without a packet after which a user is not followed any more
 constexpr double MostLoss = 0.2;                ///< part of what comes that is made room for
+constexpr double Rest = 0.25;                   ///< of a place that is left out
+constexpr double FewPlaces = 3;
 constexpr double Payload = 1448.0 / 1514;       ///< of a full segment's frame: what a proxy reads of it, and is charged
 constexpr double LeastRate = 8000;              ///< bit/s
 constexpr double FullPacket = 1514 * 8;         ///< bits
@@ -222,7 +224,12 @@ uint32_t LinkParty::places()
         return 0;
     }
     const double rate = std::min({came_.rate, passed_.rate / (1 - MostLoss), window->rate});
-    part_ += window->limit * rate / window->rate;
+    const double wanted = window->limit * rate / window->rate;
+    if (window->limit >= FewPlaces) {
+        part_ = 0;
+        return static_cast<uint32_t>(std::max(0.0, std::ceil(wanted - Rest)));
+    }
+    part_ += wanted;
     const double whole = std::floor(part_);
     part_ -= whole;
     return static_cast<uint32_t>(whole);

@@ -61,7 +61,7 @@ protected:
     /// What a worker says ten times a second.
     void settleSquid()
     {
-        squid->measured({8, Rate, 0.9}, {0, own, true});
+        squid->measured({limit, Rate, 0.9}, {0, own, true});
         for (auto &u : users)
             u.elsewhere += squid->exchange(u.number, u.bytes, 0, u.items);
         squid->look(edge.now);
@@ -116,7 +116,7 @@ protected:
     PathUnderTest edge;
     std::unique_ptr<SharedLedger> squid;
     std::list<SquidUser> users;
-    double own = 0;
+    double own = 0, limit = 8; ///< W+
     uint64_t waits = 0;
     std::function<void()> everyTenth = [] {};
     std::map<uint8_t, uint32_t> open;
@@ -191,14 +191,27 @@ TEST_F(LinkPartyTest, PlacesOfTheWindowAreHeldForWhatPasses)
     double held = 0;
     everyTenth = [&] { held += static_cast<double>(slot().places) / 10; };
     keepBusy({101}, Second);
-    EXPECT_NEAR(held, 0.985 * 8 / 2, 0.1) << "half of 98.5 % of W+, which is 8";
+    EXPECT_NEAR(held, 4, 1e-9) << "half of 98.5 % of W+, which is 8: more than a quarter of a place is one";
     everyTenth = [] {};
     EXPECT_EQ(squid->look(edge.now + 10 * Ms).places, slot().places);
+    EXPECT_EQ(squid->look(edge.now + 10 * Ms).paced, slot().places);
     EXPECT_EQ(squid->look(edge.now + 10 * Ms).waiting, 0u) << "nobody waits here for a place";
     EXPECT_TRUE(squid->turn(false));
     keepBusy({}, 3 * Second);
     EXPECT_EQ(slot().places, 0u);
     EXPECT_EQ(ledger::Real(slot().demand), 0);
+}
+
+TEST_F(LinkPartyTest, OfFewPlacesPartsAreHeldInTurn)
+{
+    waits = 5;
+    limit = 1.5;
+    atSquid("gold", "9", 1);
+    keepBusy({101}, 3 * Second);
+    double held = 0;
+    everyTenth = [&] { held += static_cast<double>(slot().places) / 40; };
+    keepBusy({101}, 4 * Second);
+    EXPECT_NEAR(held, 0.985 * 1.5 / 2, 0.05) << "or nobody else could have one";
 }
 
 TEST_F(LinkPartyTest, WhatIsLostHereHasUsedTheLink)
