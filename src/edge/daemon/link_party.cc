@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/link_party.h"
 
+#include "edge/daemon/user_order.h"
 #include "ledger/quota_table.h"
 #include "ledger/shares.h"
 
@@ -21,6 +22,7 @@ constexpr msfrs_time Wanting = 500'000'000;     ///< ns for which it counts that
 constexpr msfrs_time Patience = 5'000'000;      ///< ns that a packet may wait without its user wanting more
 constexpr msfrs_time Kept = 1'000'000'000;      ///< ns without a packet after which a user is not followed any more
 constexpr double MostLoss = 0.2;                ///< part of what comes that is made room for
+constexpr double LongRoundTrip = 0.3;           ///< s
 constexpr double Rest = 0.25;                   ///< of a place that is left out
 constexpr double FewPlaces = 3;
 constexpr double Payload = 1448.0 / 1514;       ///< of a full segment's frame: what a proxy reads of it, and is charged
@@ -134,6 +136,13 @@ void LinkParty::passed(NamedFlow &flow, const int64_t bytes, const msfrs_time wa
     classes_[ledger::ClassKey(flow.cls->name)] += static_cast<uint64_t>(bytes);
     if (waited >= patience())
         user->wanted = now;
+}
+
+int64_t LinkParty::mostOfABeginning(const NamedFlow &flow) const
+{
+    const auto user = find(flow);
+    const double part = user && seen_ > 0 ? std::min(1.0, user->weight / seen_) : 1;
+    return std::max(UserOrder::Early, static_cast<int64_t>(static_cast<double>(rate_) / 8 * part * LongRoundTrip));
 }
 
 /// A packet that finds one under way, and one of somebody else before it, has not waited for its own.

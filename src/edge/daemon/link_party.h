@@ -66,6 +66,10 @@ public:
     /// It goes on, after so long.
     void passed(NamedFlow &, int64_t bytes, msfrs_time waited, msfrs_time now);
 
+    /// Bytes of a connection of the flow that may wait when it begins: what its user has of the share in a long round
+    /// trip, and not less than goes before the rest (UserOrder).
+    int64_t mostOfABeginning(const NamedFlow &) const;
+
     /// Tells the ledger all that is to be told, and has users of this engine charged what they had elsewhere.
     /// \returns false if another process has taken the slot: then this is over
     bool settle(Engine &, msfrs_time now);
@@ -98,6 +102,7 @@ private:
 
     static uint32_t FreeSlot(const ledger::Segment &, msfrs_time now);
     User *find(const NamedFlow &f) { return f.party ? &users_[f.party - 1] : nullptr; }
+    const User *find(const NamedFlow &f) const { return f.party ? &users_[f.party - 1] : nullptr; }
     msfrs_time patience() const;
     void exchange(Engine &, msfrs_time now, double seconds);
     void lookAround(msfrs_time now, double seconds);
