@@ -67,7 +67,7 @@ void FollowedUsers::clear(Ledger &ledger)
 void RequestScheduler::Impl::look(const msfrs_time now)
 {
     others = &ledger->look(now);
-    rate.elsewhere(others->places);
+    rate.elsewhere(others->places, others->paced);
     // A few that wait for a moment are no backlog: the small ones among them profit most of what goes out of turn.
     engine->waitElsewhere(others->waiting > rate.window().all() ? others->waiting : 0);
     engine->share(others->workers);

@@ -34,6 +34,7 @@ struct PathSeen {
 /// What all others come to.
 struct OtherParties {
     uint32_t places = 0;
+    uint32_t paced = 0;     ///< of these, of who paces packets and takes no places by turns
     uint32_t workers = 0;   ///< of the others, those that take places by turns
     uint64_t waiting = 0, queued = 0;
     double received = 0;    ///< bytes that the link carried by their count, beside what we measure; grows

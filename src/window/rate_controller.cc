@@ -21,6 +21,9 @@ constexpr double NearlyIdle = 0.5;
 constexpr double FloorStep = 1.25;               ///< at most, in one interval
 constexpr double FloorPart = 0.6;                ///< of the places at which a class would have nobody waiting
 
+/// By what U is full enough although packets make it uneven.
+double Nearly(const double target) { return 1 - 3 * (1 - target); }
+
 /// U_m, equation (2): share of C that so many bytes in so much time are.
 double Utilisation(const double bytes, const msfrs_time time, const double rate)
 {
@@ -170,7 +173,7 @@ void RateController::lower(const msfrs_time elapsed, const PathState &path)
     const double mean = outstandingSamples_ ? outstandingSum_ / outstandingSamples_ : window_.all();
     const double inUse = std::max(1.0, std::min(window_.limit, mean));
     const double full = (1 + params_.target) / 2; // half of what U may miss
-    const double nearly = 1 - 3 * (1 - params_.target); // packets make U of one interval uneven
+    const double nearly = Nearly(params_.target);
 
     if (utilisation_ < nearly)
         fullFor_ = 0;
@@ -227,7 +230,7 @@ bool RateController::update(const msfrs_time now, const double total, const doub
     fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
     const double before = window_.limit;
     recompute(now, total, rate, path);
-    budget_.update(elapsed, utilisation_, fullShare_, params_.target);
+    budget_.update(elapsed, utilisation_, fullShare_, paced_ > 0 ? Nearly(params_.target) : params_.target);
     if (!keepFloor(elapsed, path))
         lower(elapsed, path);
     if (window_.limit != before)

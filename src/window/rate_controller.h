@@ -21,6 +21,9 @@
 /// Otherwise it shrinks slowly until U is just below full, so that W+ is the smallest that fills the link. While the
 /// link is nearly idle W+ returns to W0+. Not in the paper; off by default.
 ///
+/// Beside packets that msfrs-edge paces, U misses U+ by what their pace and their bursts leave. Phi is to make up for
+/// receive windows that are not used, and for nothing else: it goes by 1 - 3 (1 - U+) then.
+///
 /// The floor. Other traffic that fills the link would reduce W+ to 1, and the scheduled traffic would get nothing.
 /// While requests wait and responses have less than `floor` of C, W+ does not shrink, and places and receive windows
 /// grow: see window_floor.h. Not in the paper.
@@ -84,8 +87,12 @@ public:
     /// W < (1 + reserve) W+: an item without service may be released.
     bool openForFresh() const;
     void released() { ++window_.outstanding; } ///< W + 1
-    /// So many are outstanding of other parties on the link.
-    void elsewhere(const uint32_t outstanding) { window_.elsewhere = outstanding; }
+    /// So many are outstanding of other parties on the link. \param paced of these, worth of packets that are paced
+    void elsewhere(const uint32_t outstanding, const uint32_t paced = 0)
+    {
+        window_.elsewhere = outstanding;
+        paced_ = paced;
+    }
     /// Another party computes W+ from here on: nothing here changes it.
     void follow(double limit, msfrs_time now);
     /// It is computed here, from what it is.
@@ -147,6 +154,7 @@ private:
     double startTotal_;               ///< what the link had carried then
     bool full_ = false;
     bool led_ = false;                ///< see follow()
+    uint32_t paced_ = 0;              ///< see elsewhere()
     msfrs_time fullSince_ = 0;        ///< accounted up to here, while full
     double fullSinceTotal_ = 0;
     msfrs_time fullEver_ = 0;         ///< full up to fullSince_

@@ -107,6 +107,19 @@ TEST_F(WayDown, ItGrowsSoonerWhereNothingStands)
     EXPECT_EQ(rate.lastChange(), WindowChange::LinkNotFull);
 }
 
+TEST_F(WayDown, WindowsDoNotMakeUpForWhatPacketsBesideLeave)
+{
+    rate.elsewhere(4, 4);
+    pass(60, 0.98, 6, true, Path(40 * Ms));
+    EXPECT_EQ(rate.onTheWay(), 1) << "their pace is below C, and they come in bursts";
+    pass(3, 0.96, 6, true, Path(40 * Ms));
+    EXPECT_GT(rate.onTheWay(), 1) << "and for more than that";
+    rate.elsewhere(4);
+    const double before = rate.onTheWay();
+    pass(3, 0.98, 6, true, Path(40 * Ms));
+    EXPECT_GT(rate.onTheWay(), before) << "responses elsewhere have windows, too";
+}
+
 TEST_F(WayDown, BackToItsStartWhileTheLinkIsIdle)
 {
     window.limit = 90;

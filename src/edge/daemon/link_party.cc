@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/link_party.h"
 
+#include "edge/daemon/user_order.h"
 #include "ledger/quota_table.h"
 #include "ledger/shares.h"
 
@@ -21,6 +22,9 @@ constexpr msfrs_time Wanting = 500'000'000;     ///< ns for which it counts that
 constexpr msfrs_time Patience = 5'000'000;      ///< ns that a packet may wait without its user wanting more
 constexpr msfrs_time Kept = 1'000'000'000;      ///< ns without a packet after which a user is not followed any more
 constexpr double MostLoss = 0.2;                ///< part of what comes that is made room for
+constexpr double LongRoundTrip = 0.3;           ///< s
+constexpr double Rest = 0.25;                   ///< of a place that is left out
+constexpr double FewPlaces = 3;
 constexpr double Payload = 1448.0 / 1514;       ///< of a full segment's frame: what a proxy reads of it, and is charged
 constexpr double LeastRate = 8000;              ///< bit/s
 constexpr double FullPacket = 1514 * 8;         ///< bits
@@ -134,6 +138,13 @@ void LinkParty::passed(NamedFlow &flow, const int64_t bytes, const msfrs_time wa
         user->wanted = now;
 }
 
+int64_t LinkParty::mostOfABeginning(const NamedFlow &flow) const
+{
+    const auto user = find(flow);
+    const double part = user && seen_ > 0 ? std::min(1.0, user->weight / seen_) : 1;
+    return std::max(UserOrder::Early, static_cast<int64_t>(static_cast<double>(rate_) / 8 * part * LongRoundTrip));
+}
+
 /// A packet that finds one under way, and one of somebody else before it, has not waited for its own.
 msfrs_time LinkParty::patience() const
 {
@@ -222,7 +233,12 @@ uint32_t LinkParty::places()
         return 0;
     }
     const double rate = std::min({came_.rate, passed_.rate / (1 - MostLoss), window->rate});
-    part_ += window->limit * rate / window->rate;
+    const double wanted = window->limit * rate / window->rate;
+    if (window->limit >= FewPlaces) {
+        part_ = 0;
+        return static_cast<uint32_t>(std::max(0.0, std::ceil(wanted - Rest)));
+    }
+    part_ += wanted;
     const double whole = std::floor(part_);
     part_ -= whole;
     return static_cast<uint32_t>(whole);

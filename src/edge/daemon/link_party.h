@@ -16,8 +16,9 @@
 /// Beyond that it is no answer to the pace but a flood, for which the others here are not to pay.
 ///
 /// What comes over the link for it holds places of the window: W+ times its part of C, a flood not counted. So who
-/// computes places leaves room for it at once, and not only when the link's utilisation shows it. Places are whole, and
-/// on a slow link few: what is left of one is carried over to the next settlement.
+/// computes places leaves room for it at once, and not only when the link's utilisation shows it. Places are whole. Of
+/// one that comes and goes Squid takes it when it goes, and keeps it for a quantum; so more than a quarter of one counts
+/// as one. Where there are less than three in all, what is left of one is carried over to the next settlement.
 #ifndef MSFRS_EDGE_DAEMON_LINK_PARTY_H
 #define MSFRS_EDGE_DAEMON_LINK_PARTY_H
 
@@ -65,6 +66,10 @@ public:
     /// It goes on, after so long.
     void passed(NamedFlow &, int64_t bytes, msfrs_time waited, msfrs_time now);
 
+    /// Bytes of a connection of the flow that may wait when it begins: what its user has of the share in a long round
+    /// trip, and not less than goes before the rest (UserOrder).
+    int64_t mostOfABeginning(const NamedFlow &) const;
+
     /// Tells the ledger all that is to be told, and has users of this engine charged what they had elsewhere.
     /// \returns false if another process has taken the slot: then this is over
     bool settle(Engine &, msfrs_time now);
@@ -97,6 +102,7 @@ private:
 
     static uint32_t FreeSlot(const ledger::Segment &, msfrs_time now);
     User *find(const NamedFlow &f) { return f.party ? &users_[f.party - 1] : nullptr; }
+    const User *find(const NamedFlow &f) const { return f.party ? &users_[f.party - 1] : nullptr; }
     msfrs_time patience() const;
     void exchange(Engine &, msfrs_time now, double seconds);
     void lookAround(msfrs_time now, double seconds);

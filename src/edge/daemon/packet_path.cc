@@ -101,6 +101,12 @@ void PacketPath::lose(Held &h)
 /// Of its user some packet is to be lost.
 void PacketPath::loseTurn(Held &h, const bool newest) { lose(order_.lost(h, newest)); }
 
+/// Whether a mark can be set on its way out, and will be heeded.
+bool PacketPath::markable(const Held &h) const
+{
+    return schedule_->config().markShift && h.traits.ecn != NotCapable;
+}
+
 /// The AQM has marked it; nothing if it has done so before.
 void PacketPath::congested(Held &h)
 {
@@ -233,9 +239,7 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
     }
     const int64_t cost = onLink(h);
     // What cannot be marked on the way out is not to be marked, but dropped.
-    uint32_t flags = 0;
-    if (config.markShift && h.traits.ecn != NotCapable)
-        flags = MSFRS_ECN_CAPABLE;
+    const uint32_t flags = markable(h) ? MSFRS_ECN_CAPABLE : 0;
     auto &flow = schedule_->flowOf(h.traits, h.cls);
     if (party_)
         party_->came(flow, cost, now);
@@ -285,6 +289,14 @@ msfrs_item *PacketPath::pick(const msfrs_time now)
 void PacketPath::release(msfrs_item &item, const msfrs_time now)
 {
     auto &h = order_.next(*static_cast<Held *>(item.host));
+    if (party_ && order_.overshoots(h, party_->mostOfABeginning(static_cast<NamedFlow &>(*item.flow)))) {
+        if (!markable(h)) { // its user has the turn all the same: the link has carried it
+            lose(h);
+            schedule_->engine().done(item, now);
+            return;
+        }
+        congested(h);
+    }
     // The turn's mark is of no use on a packet that cannot carry it.
     if (schedule_->engine().isMarked(item) && h.traits.ecn != NotCapable)
         congested(h);

@@ -47,6 +47,7 @@ struct Held {
     msfrs_time since = 0;
     msfrs_item *item = nullptr; ///< whose host it is while it waits
     uint64_t connection = 0;    ///< UserOrder's
+    int64_t bytes = 0;          ///< on the link, likewise
 };
 
 /// What a packet's headers say. \param headers bytes of each of its segments that are not payload
@@ -121,6 +122,7 @@ private:
     Held &hold();
     void lose(Held &);
     void loseTurn(Held &, bool newest);
+    bool markable(const Held &) const;
     void congested(Held &);
     msfrs_item *pick(msfrs_time now);
     void release(msfrs_item &, msfrs_time now);

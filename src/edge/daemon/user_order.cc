@@ -13,6 +13,7 @@ void UserOrder::queued(msfrs_item &item, Held &h, const int64_t bytes)
 {
     h.item = &item;
     h.connection = 0;
+    h.bytes = bytes;
     if (h.traits.owner.user == 0)
         return;
     h.connection = std::hash<std::string_view>()(FlowRule().nameOf(h.traits.key).view());
@@ -20,6 +21,7 @@ void UserOrder::queued(msfrs_item &item, Held &h, const int64_t bytes)
     auto &connection = queue.connections[h.connection];
     (connection.bytes < Early ? queue.early : queue.rest).push_back(&h);
     connection.bytes += bytes;
+    connection.queued += bytes;
     ++connection.waiting;
 }
 
@@ -35,6 +37,17 @@ Held &UserOrder::lost(Held &host, const bool newest)
     return found == users_.end() ? host : leave(found, host, found->second.rest.empty(), newest);
 }
 
+bool UserOrder::overshoots(const Held &h, const int64_t most)
+{
+    const auto user = users_.find(h.traits.owner.user);
+    if (user == users_.end())
+        return false;
+    const auto found = user->second.connections.find(h.connection);
+    if (found == user->second.connections.end() || found->second.queued <= most)
+        return false;
+    return !std::exchange(found->second.told, true);
+}
+
 /// The first or last of a list takes the host's turn, and the host that one's.
 Held &UserOrder::leave(const Users::iterator found, Held &host, const bool early, const bool newest)
 {
@@ -46,6 +59,7 @@ Held &UserOrder::leave(const Users::iterator found, Held &host, const bool early
     else
         list.pop_front();
     const auto connection = queue.connections.find(h.connection);
+    connection->second.queued -= h.bytes;
     if (--connection->second.waiting == 0)
         queue.connections.erase(connection);
     if (queue.connections.empty())

@@ -22,7 +22,7 @@ constexpr double Rate = 12e6; ///< C: a packet of 1500 bytes takes a millisecond
 constexpr double Held = 0.985 * Rate;     ///< what all have while Squid waits for places
 constexpr double Payload = 1448.0 / 1514; ///< what Squid reads of a frame
 const std::string Downlink = "link rate=100Mbit\nqueue number=0\nscheduler msf\nlimit 60\ninside 198.19.0.0/16\n"
-                             "segment /no-such-memory\n";
+                             "segment /no-such-memory\nmark shift=24\n";
 
 TEST(EdgeRate, IsMaxMinByDemand)
 {
@@ -61,7 +61,7 @@ protected:
     /// What a worker says ten times a second.
     void settleSquid()
     {
-        squid->measured({8, Rate, 0.9}, {0, own, true});
+        squid->measured({limit, Rate, 0.9}, {0, own, true});
         for (auto &u : users)
             u.elsewhere += squid->exchange(u.number, u.bytes, 0, u.items);
         squid->look(edge.now);
@@ -116,7 +116,7 @@ protected:
     PathUnderTest edge;
     std::unique_ptr<SharedLedger> squid;
     std::list<SquidUser> users;
-    double own = 0;
+    double own = 0, limit = 8; ///< W+
     uint64_t waits = 0;
     std::function<void()> everyTenth = [] {};
     std::map<uint8_t, uint32_t> open;
@@ -191,14 +191,27 @@ TEST_F(LinkPartyTest, PlacesOfTheWindowAreHeldForWhatPasses)
     double held = 0;
     everyTenth = [&] { held += static_cast<double>(slot().places) / 10; };
     keepBusy({101}, Second);
-    EXPECT_NEAR(held, 0.985 * 8 / 2, 0.1) << "half of 98.5 % of W+, which is 8";
+    EXPECT_NEAR(held, 4, 1e-9) << "half of 98.5 % of W+, which is 8: more than a quarter of a place is one";
     everyTenth = [] {};
     EXPECT_EQ(squid->look(edge.now + 10 * Ms).places, slot().places);
+    EXPECT_EQ(squid->look(edge.now + 10 * Ms).paced, slot().places);
     EXPECT_EQ(squid->look(edge.now + 10 * Ms).waiting, 0u) << "nobody waits here for a place";
     EXPECT_TRUE(squid->turn(false));
     keepBusy({}, 3 * Second);
     EXPECT_EQ(slot().places, 0u);
     EXPECT_EQ(ledger::Real(slot().demand), 0);
+}
+
+TEST_F(LinkPartyTest, OfFewPlacesPartsAreHeldInTurn)
+{
+    waits = 5;
+    limit = 1.5;
+    atSquid("gold", "9", 1);
+    keepBusy({101}, 3 * Second);
+    double held = 0;
+    everyTenth = [&] { held += static_cast<double>(slot().places) / 40; };
+    keepBusy({101}, 4 * Second);
+    EXPECT_NEAR(held, 0.985 * 1.5 / 2, 0.05) << "or nobody else could have one";
 }
 
 TEST_F(LinkPartyTest, WhatIsLostHereHasUsedTheLink)
@@ -270,6 +283,50 @@ TEST_F(LinkPartyTest, WhatAConnectionBeginsWithDoesNotWaitBehindItsUsersDownload
     EXPECT_EQ(ofTheUser[0], opens);
     EXPECT_TRUE(std::is_sorted(ofTheUser.begin() + 1, ofTheUser.end())) << "those of a connection keep their order";
     EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
+}
+
+/// All of a first window is in the provider's queue before any of it is here.
+TEST_F(LinkPartyTest, AConnectionThatBeginsWithTooMuchHearsOfItAtOnce)
+{
+    waits = 5;
+    atSquid("bronze", "109", 99); // the share is a hundredth
+    keepBusy({101}, 2 * Second);
+    edge.run(edge.now + 20 * Second);
+    const auto begin = [this](const uint8_t ecn) {
+        const auto before = edge.verdicts.all.size();
+        const auto lost = edge.verdicts.dropped();
+        for (int n = 0; n < 32; ++n)
+            edge.arrive({1, 101, 443, 2000, 17, 0, ecn, 0x10});
+        settleSquid();
+        edge.run(edge.now + Second);
+        const auto &all = edge.verdicts.all;
+        const auto marked = std::count_if(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
+                                          [](const GivenVerdict &v) { return v.mark.has_value(); });
+        const auto early = std::find_if(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
+                                        [](const GivenVerdict &v) { return !v.pass || v.mark; });
+        EXPECT_LE(early - all.begin() - static_cast<std::ptrdiff_t>(before), 2) << "of the first";
+        for (int n = 0; n < 60; ++n) {
+            settleSquid();
+            edge.run(edge.now + Second);
+        }
+        return std::pair<size_t, size_t>(edge.verdicts.dropped() - lost, marked);
+    };
+    EXPECT_EQ(begin(0), (std::pair<size_t, size_t>(1, 0)));
+    EXPECT_EQ(begin(1), (std::pair<size_t, size_t>(0, 1))) << "with ECN it loses nothing";
+    EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
+}
+
+TEST_F(LinkPartyTest, AShortAnswerLosesNothing)
+{
+    waits = 5;
+    atSquid("bronze", "109", 99);
+    keepBusy({101}, 2 * Second);
+    edge.run(edge.now + 20 * Second);
+    const auto before = edge.verdicts.dropped();
+    for (int n = 0; n < 10; ++n)
+        edge.arrive({1, 101, 443, 2000});
+    edge.run(edge.now + 20 * Second);
+    EXPECT_EQ(edge.verdicts.dropped(), before);
 }
 
 TEST_F(LinkPartyTest, WithoutSquidTheConfigurationsRateHolds)

@@ -87,6 +87,29 @@ TEST_F(UserOrderTest, WhatIsLostIsOfTheRest)
     EXPECT_EQ(order.lost(only, false).id, 15u) << "where nothing else is there";
 }
 
+TEST_F(UserOrderTest, ABeginningOvershootsOnce)
+{
+    for (int n = 0; n < 14; ++n)
+        arrive(1);
+    arrive(2);
+    const auto overshoots = [this](const int64_t most) {
+        auto &first = host(*turns.front());
+        turns.pop_front();
+        return order.overshoots(order.next(first), most);
+    };
+    EXPECT_FALSE(overshoots(13 * 1500)) << "as much as may wait";
+    EXPECT_TRUE(overshoots(12 * 1500 - 1));
+    EXPECT_FALSE(overshoots(1500)) << "it was told";
+    goAll();
+    arrive(1);
+    arrive(1);
+    EXPECT_TRUE(overshoots(1499)) << "a beginning anew";
+    EXPECT_FALSE(overshoots(0)) << "none waits behind the last";
+    arrive(3, 0);
+    arrive(3, 0);
+    EXPECT_FALSE(overshoots(0)) << "for nobody inside";
+}
+
 TEST_F(UserOrderTest, UsersAreNotConcerned)
 {
     for (int n = 0; n < 12; ++n)
