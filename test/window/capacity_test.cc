@@ -542,6 +542,22 @@ TEST(Capacity, DoesNotGoWithWhatComesOnceItIsThePathOrTheServers)
     EXPECT_GT(slow.capacity.rate(), 0.9 * slow.rate);
 }
 
+TEST(Capacity, DoesNotGoWithWhatComesWhileAnotherLooksForItNorAfterAClockThatWentBack)
+{
+    Site led, back;
+    for (auto *const site : {&led, &back})
+        site->wander();
+    led.capacity.follow(5e6, led.now);
+    EXPECT_FALSE(led.capacity.wanders());
+    led.run(5);
+    EXPECT_EQ(led.capacity.rate(), 5e6);
+    back.now -= 20 * Second;
+    back.tell();
+    back.run(5);
+    EXPECT_FALSE(back.capacity.wanders());
+    EXPECT_NEAR(back.capacity.rate(), back.rate, 0.1 * back.rate);
+}
+
 TEST(Capacity, DoesNotGoWithWhatComesWhereSomebodyPaces)
 {
     Site site;
