@@ -216,8 +216,9 @@ void Capacity::watch(const bool known, const msfrs_time queue, const msfrs_time 
         swings_ = {};
         change(std::max(sideFrom_, report_.rate), side > 0 ? CapacityReason::LongerPath : CapacityReason::NoQueue, now);
     }
+    const bool begun = known && static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed);
     if (report_.limited)
-        swings_.seen(report_.rate, known && static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed), now);
+        swings_.seen(report_.rate, begun, now);
     wanders_ = bounding_ && swings_.wander(now);
 }
 

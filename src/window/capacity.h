@@ -22,8 +22,8 @@
 /// - Limited, D is less, and many packets come out of order: C is the most that came in 200 ms of the last second.
 /// - Not limited, q long: the window is to be made full, to know; see tight().
 /// - The link wanders (see Swings), and what is on its way goes by C: C is D of 200 ms to a second, by how long a
-///   quantum takes, and 7 % more, so that it finds what is beyond; q is too late to wait for. While it is not limited, C
-///   is no more than the most of the last second and a quarter. It is over when q is long on end for 5 s, or short and
+///   quantum takes, and 7 % more, so that it finds what is beyond; q is too late to wait for. While it is not limited,
+///   C is at most 1.25 times the most of the last second. It is over when q is long on end for 5 s, or short and
 ///   limited for 15: then it is the path, or the servers, and D went down with C. C is what it was before.
 /// Else C stays; so it does while nothing comes at all. It is never below `min` or above `max`.
 ///
@@ -88,8 +88,8 @@ public:
     static constexpr msfrs_time Recent = 500'000'000; ///< ns: of how long it wants to know the round trips
 
     /// C is `min` at first.
-    /// \param bounding what is on its way is bounded by C, as Squid does it: C may then go with D where the link wanders.
-    ///        Who paces packets sees no D that is more than the pace
+    /// \param bounding what is on its way is bounded by C, as Squid does it: C may then go with D where the link
+    ///        wanders. Who paces packets sees no D that is more than the pace
     Capacity(const CapacityParams &, msfrs_time now, bool bounding = false);
     /// Takes other bounds over; C stays if they allow.
     void configure(const CapacityParams &, msfrs_time now);

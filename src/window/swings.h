@@ -2,9 +2,9 @@
 /// \file
 /// Tells a link that wanders from one that stays, has taken a step or drifts, by what C does.
 ///
-/// A swing is a fall of C by 30 %, for a queue at the provider, after it had risen by as much or was at rest. Whose rate
-/// goes up and down by itself has several in a minute; a step, a cell's busy hour and a satellite's new place have one
-/// or none. Falls that a longer path made look like a queue are to be forgotten.
+/// A swing is a fall of C by 30 %, for a queue at the provider, after it had risen by as much or was at rest. A link
+/// whose rate goes up and down by itself has several in a minute; a step, a cell's busy hour and a satellite's new
+/// place have one or none. Falls that a longer path made look like a queue are to be forgotten.
 #ifndef MSFRS_WINDOW_SWINGS_H
 #define MSFRS_WINDOW_SWINGS_H
 
