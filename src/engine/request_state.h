@@ -168,6 +168,7 @@ struct RequestScheduler::Impl {
     bool lookAtPath(Request &, msfrs_time now);
     /// Asks what connections see and adapts C and W+ to it, when that is due.
     void findRate(msfrs_time now);
+    void boundPlaces(msfrs_time base);
     /// C is what was found, here or by another party.
     void adoptRate();
     std::string because() const;

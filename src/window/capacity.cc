@@ -21,6 +21,10 @@ constexpr double Slight = 0.96;               ///< at once, where q is not long:
 constexpr double Begun = 0.25;                ///< times the queue that may stand: it has begun to grow
 constexpr double Falls = 0.7, FallsOn = 0.8;  ///< D over C: the link carries less, at first, and after a cut
 constexpr double FallTimes = 12;              ///< times the queue that may stand, where a quantum is long
+constexpr double WanderTimes = 6;             ///< the same where the link wanders: the next fall is near
+constexpr double Beyond = 1.07;               ///< times D, there
+constexpr double Spare = 1.25;                ///< times the most of a second, while little is asked for there
+constexpr msfrs_time LongFor = 5 * Second, ShortFor = 15 * Second; ///< on end: it does not wander
 constexpr double LeastCut = 0.25;             ///< at once: right after an outage D is nearly nothing
 constexpr double Falling = 0.9, Steady = 1.15; ///< q over what it was
 constexpr int InVain = 3;
@@ -38,9 +42,9 @@ msfrs_time LongFrom(const CapacitySample &seen)
 }
 
 /// Of what time D tells a fall from the gaps between quanta, ns.
-msfrs_time FallTime(const CapacitySample &seen)
+msfrs_time FallTime(const CapacitySample &seen, const double times = FallTimes, const msfrs_time least = Brief)
 {
-    return std::clamp(static_cast<msfrs_time>(FallTimes * static_cast<double>(seen.allowed)), Brief, Second);
+    return std::clamp(static_cast<msfrs_time>(times * static_cast<double>(seen.allowed)), least, Second);
 }
 } // namespace
 
@@ -55,11 +59,12 @@ const char *CapacityReasonText(const CapacityReason why)
     case CapacityReason::LongerPath: return "the round trips are long whatever is sent: it is no queue";
     case CapacityReason::Bounds: return "min= or max= was changed";
     case CapacityReason::Followed: return "another worker looks for it, and changed it";
+    case CapacityReason::Wanders: return "the link goes up and down by itself: it is what came last";
     }
     return "";
 }
 
-Capacity::Capacity(const CapacityParams &params, const msfrs_time now)
+Capacity::Capacity(const CapacityParams &params, const msfrs_time now, const bool bounding): bounding_(bounding)
 {
     report_.params = params;
     report_.rate = params.min;
@@ -94,6 +99,8 @@ void Capacity::follow(const double rate, const msfrs_time now)
     led_ = true;
     cutFrom_ = 0; // of a C that was ours
     inVain_ = 0;
+    swings_ = {};
+    wanders_ = false;
     change(rate, CapacityReason::Followed, now);
 }
 
@@ -141,7 +148,8 @@ bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
         ticks_.clear(); // and what was seen before the first time is not known
     if (back) {
         provedAt_ = -1;
-        grownAt_ = lossAt_ = cutAt_ = 0;
+        grownAt_ = lossAt_ = cutAt_ = sideSince_ = 0;
+        swings_ = {};
     }
     if (ticks_.empty() || now > ticks_.back().at)
         ticks_.push_back({now, seen});
@@ -174,6 +182,11 @@ void Capacity::judge(const Span &brief, const msfrs_time now)
     const bool longQueue = known && queue > LongFrom(seen);
     tight_ = longQueue && brief.full < Limited && now - tightAt_ >= std::max(Brief, seen.base + queue);
     tightAt_ = tight_ ? now : tightAt_;
+    watch(known, queue, now);
+    if (wanders_) {
+        goWith(brief, now);
+        return;
+    }
     const bool shortQueue = known && queue * 4 < seen.allowed;
     if (brief.rate > Proof * report_.rate) {
         const bool goesOn = report_.limited && shortQueue && provedAt_ >= 0 && now - provedAt_ <= Second + seen.base;
@@ -187,6 +200,41 @@ void Capacity::judge(const Span &brief, const msfrs_time now)
         lossAt_ = now;
         change(std::min(greatest(), report_.rate), CapacityReason::Loss, now);
     }
+}
+
+/// Whether the link wanders. On one that does, a queue comes and goes.
+void Capacity::watch(const bool known, const msfrs_time queue, const msfrs_time now)
+{
+    const auto &seen = ticks_.back().seen;
+    const bool isShort = known && queue * 4 < seen.allowed && report_.limited;
+    const int side = known && queue > LongFrom(seen) ? 1 : isShort ? -1 : 0;
+    if (side != std::exchange(side_, side) || !wanders_) {
+        sideSince_ = now;
+        sideFrom_ = report_.rate;
+    }
+    if ((side > 0 && now - sideSince_ > LongFor) || (side < 0 && now - sideSince_ > ShortFor)) {
+        swings_ = {};
+        change(std::max(sideFrom_, report_.rate), side > 0 ? CapacityReason::LongerPath : CapacityReason::NoQueue, now);
+    }
+    const bool begun = known && static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed);
+    if (report_.limited)
+        swings_.seen(report_.rate, begun, now);
+    wanders_ = bounding_ && swings_.wander(now);
+}
+
+void Capacity::goWith(const Span &brief, const msfrs_time now)
+{
+    cutFrom_ = 0; // what was cut before tells nothing afterwards
+    inVain_ = 0;
+    const double came = over(FallTime(ticks_.back().seen, WanderTimes, Prompt)).rate;
+    if (came <= 0)
+        return; // down
+    if (brief.rate > Proof * report_.rate)
+        change(std::max(brief.rate, Beyond * came), CapacityReason::Carried, now);
+    else if (report_.limited)
+        change(std::max(Beyond * came, LeastCut * report_.rate), CapacityReason::Wanders, now);
+    else
+        change(std::min(Spare * greatest(), report_.rate), CapacityReason::Wanders, now);
 }
 
 /// Whether q is longer than it was a moment ago.
@@ -254,6 +302,7 @@ void Capacity::cut(const msfrs_time queue, const double carried, const CapacityR
     if (inVain_ >= InVain) {
         ignored_ += queue;
         change(std::exchange(cutFrom_, 0), CapacityReason::LongerPath, now);
+        swings_ = {};
         inVain_ = 0;
         return;
     }

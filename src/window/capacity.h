@@ -21,6 +21,10 @@
 ///   D falls at once; but it also has gaps, so that of a slow link D of up to a second is looked at.
 /// - Limited, D is less, and many packets come out of order: C is the most that came in 200 ms of the last second.
 /// - Not limited, q long: the window is to be made full, to know; see tight().
+/// - The link wanders (see Swings), and what is on its way goes by C: C is D of 200 ms to a second, by how long a
+///   quantum takes, and 7 % more, so that it finds what is beyond; q is too late to wait for. While it is not limited,
+///   C is at most 1.25 times the most of the last second. It is over when q is long on end for 5 s, or short and
+///   limited for 15: then it is the path, or the servers, and D went down with C. C is what it was before.
 /// Else C stays; so it does while nothing comes at all. It is never below `min` or above `max`.
 ///
 /// Greatest delivery as evidence is BBR's (Cardwell et al., CACM 60(2), 2017); the rest is of our own.
@@ -29,6 +33,7 @@
 
 #include "plugin/msfrs_plugin.h"
 #include "window/capacity_day.h"
+#include "window/swings.h"
 
 #include <cstdint>
 #include <deque>
@@ -54,7 +59,7 @@ struct CapacitySample {
 };
 
 /// Why C was changed.
-enum class CapacityReason { Carried, NoQueue, Queue, CarriesLess, Loss, LongerPath, Bounds, Followed };
+enum class CapacityReason { Carried, NoQueue, Queue, CarriesLess, Loss, LongerPath, Bounds, Followed, Wanders };
 const char *CapacityReasonText(CapacityReason);
 
 struct CapacityChange {
@@ -83,7 +88,9 @@ public:
     static constexpr msfrs_time Recent = 500'000'000; ///< ns: of how long it wants to know the round trips
 
     /// C is `min` at first.
-    Capacity(const CapacityParams &, msfrs_time now);
+    /// \param bounding what is on its way is bounded by C, as Squid does it: C may then go with D where the link
+    ///        wanders. Who paces packets sees no D that is more than the pace
+    Capacity(const CapacityParams &, msfrs_time now, bool bounding = false);
     /// Takes other bounds over; C stays if they allow.
     void configure(const CapacityParams &, msfrs_time now);
 
@@ -99,6 +106,7 @@ public:
 
     /// Whether a queue stands that cannot be judged before the window is full: at most once in a round trip.
     bool tight() const { return tight_; }
+    bool wanders() const { return wanders_; }    ///< the link does, and so does C
     double rate() const { return report_.rate; } ///< C, bit/s, from min to max
     CapacityReport report() const;
     /// The same without what is known of a day; cheaper.
@@ -118,6 +126,8 @@ private:
     Span over(msfrs_time) const;
     double greatest() const;
     bool grows() const;
+    void watch(bool known, msfrs_time queue, msfrs_time now);
+    void goWith(const Span &brief, msfrs_time now);
     void judge(const Span &brief, msfrs_time now);
     void judgeQueue(msfrs_time queue, const Span &brief, const Span &whole, msfrs_time now);
     void cut(msfrs_time queue, double carried, CapacityReason, msfrs_time now, double least);
@@ -137,6 +147,12 @@ private:
     bool led_ = false;            ///< see follow()
     msfrs_time tightAt_ = 0;
     int inVain_ = 0;              ///< cuts in a row that brought D down and not q
+    bool bounding_;               ///< see the constructor
+    Swings swings_;
+    bool wanders_ = false;
+    int side_ = 0;                ///< 1: q is long, -1: it is short and somebody waits; 0: neither
+    msfrs_time sideSince_ = 0;
+    double sideFrom_ = 0;         ///< C then, bit/s
 };
 
 } // namespace msfrs

@@ -134,6 +134,7 @@ public:
 
     /// Phi >= 1, the factor of the floor included: receive windows in service add up to phi C (R + q*).
     double onTheWay() const { return budget_.factor() * floor_.factor(); }
+    double floorGrowth() const { return floor_.factor(); } ///< >= 1: the part of it that is the floor's
     double utilisation() const { return utilisation_; } ///< of the whole last interval, share of C
     double fullShare() const { return fullShare_; }     ///< share of the last interval in which a request waited
     const WindowParams &params() const { return params_; }

@@ -181,5 +181,25 @@ TEST(AccessCapacity, WhatWandersIsUsedBetterAndWithLessOfAQueueThanByItsMean)
     }
 }
 
+TEST(AccessCapacity, OverWhatWandersTheQueueIsShortAndTheWeightsHold)
+{
+    for (const bool kernelTakesLeast : {false, true}) {
+        auto params = Found("lte", 5e6);
+        params.kernelTakesLeast = kernelTakesLeast;
+        params.seconds = 240;
+        params.warmup = 60; // it has to be known
+        double queue = 0, gold = 0, utilisation = 0;
+        for (params.seed = 1; params.seed <= 6; ++params.seed) {
+            const auto result = Simulate(params);
+            queue += result.queueP95 / 6;
+            gold += result.perUser[0] / result.perUser[2] / 6;
+            utilisation += result.utilisation / 6;
+        }
+        EXPECT_LT(queue, 0.65) << kernelTakesLeast;
+        EXPECT_NEAR(gold, 4, 0.2) << kernelTakesLeast;
+        EXPECT_GT(utilisation, 0.87) << kernelTakesLeast;
+    }
+}
+
 } // namespace
 } // namespace msfrs

@@ -104,6 +104,19 @@ struct Site {
         capacity.update(seen, now);
     }
 
+    /// The link goes up and down by itself, until that is known.
+    void wander(const bool bounding = true)
+    {
+        capacity = Capacity({Min, Max}, now, bounding);
+        run(10);
+        for (int n = 0; n < 4; ++n) {
+            rate = 3e6;
+            run(4);
+            rate = 10e6;
+            run(4);
+        }
+    }
+
     bool gave(const CapacityReason why) const
     {
         const auto changes = capacity.report().changes;
@@ -483,6 +496,70 @@ TEST(Capacity, AQueueThatNobodyWaitsBehindMakesTheWindowTightOnceInARoundTrip)
     site.limited = true;
     site.run(1);
     EXPECT_FALSE(site.capacity.tight());
+}
+
+TEST(Capacity, GoesWithWhatComesWhereTheLinkWanders)
+{
+    Site site;
+    site.wander();
+    ASSERT_TRUE(site.capacity.wanders());
+    for (int n = 0; n < 20; ++n) {
+        site.rate = n % 2 ? 10e6 : 2e6;
+        site.run(1.2);
+        EXPECT_NEAR(site.capacity.rate(), site.rate, 0.1 * site.rate) << n;
+        site.run(2);
+        EXPECT_GT(site.carried, 0.95 * site.rate) << n;
+        EXPECT_LT(site.worst, n % 2 ? 0.1 : 0.45) << n; // what was let go at 10 Mbit/s is 0.4 s at 2
+    }
+    EXPECT_TRUE(site.gave(CapacityReason::Wanders));
+    site.limited = false;
+    site.asked = 1e6;
+    site.run(5);
+    EXPECT_LT(site.capacity.rate(), 2e6) << "what came before is no evidence for long";
+    site.limited = true;
+    site.asked = 1e12;
+    site.run(70);
+    EXPECT_FALSE(site.capacity.wanders()) << "a link that stays again";
+    EXPECT_NEAR(site.capacity.rate(), site.rate, 0.05 * site.rate);
+}
+
+TEST(Capacity, DoesNotGoWithWhatComesOnceItIsThePathOrTheServers)
+{
+    Site longer, slow;
+    for (auto *const site : {&longer, &slow})
+        site->wander();
+    longer.longer = 400 * Ms;
+    longer.run(10);
+    EXPECT_FALSE(longer.capacity.wanders());
+    longer.run(60);
+    EXPECT_GT(longer.capacity.rate(), 0.9 * longer.rate);
+    slow.asked = 2e6;
+    slow.run(20);
+    EXPECT_FALSE(slow.capacity.wanders());
+    slow.asked = 1e12;
+    slow.run(10);
+    EXPECT_GT(slow.capacity.rate(), 0.9 * slow.rate);
+}
+
+TEST(Capacity, DoesNotGoWithWhatComesWhileAnotherLooksForItNorAfterAClockThatWentBack)
+{
+    Site led, back;
+    for (auto *const site : {&led, &back})
+        site->wander();
+    led.capacity.follow(5e6, led.now);
+    EXPECT_FALSE(led.capacity.wanders());
+    back.now -= 20 * Second;
+    back.tell();
+    back.run(5);
+    EXPECT_FALSE(back.capacity.wanders());
+    EXPECT_NEAR(back.capacity.rate(), back.rate, 0.1 * back.rate);
+}
+
+TEST(Capacity, DoesNotGoWithWhatComesWhereSomebodyPaces)
+{
+    Site site;
+    site.wander(false);
+    EXPECT_FALSE(site.capacity.wanders());
 }
 
 TEST(Capacity, TellsWhatItWasForMostOfTheTimeInWhichSomebodyWaited)

@@ -170,7 +170,8 @@ const std::pair<CapacityReason, const char *> CapacityReasons[] = {
     {CapacityReason::Carried, "carried"}, {CapacityReason::NoQueue, "no_queue"},
     {CapacityReason::Queue, "queue"}, {CapacityReason::CarriesLess, "carries_less"},
     {CapacityReason::Loss, "loss"}, {CapacityReason::LongerPath, "longer_path"},
-    {CapacityReason::Bounds, "bounds"}, {CapacityReason::Followed, "followed"}
+    {CapacityReason::Bounds, "bounds"}, {CapacityReason::Followed, "followed"},
+    {CapacityReason::Wanders, "wanders"}
 };
 
 /// how the rate of the link was found
