@@ -17,7 +17,9 @@ import pytest
 PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'squid-patches'
 LISTED, OLDER = '6.13-2+deb13u9', '6.13-2+deb13u8'
 POOL = 'pool/main/s/squid'
-APT_GET = '''case "$*" in *" source "* | source*) echo "E: Failed to fetch squid.dsc  404  Not Found"; exit 100 ;; esac'''
+APT_GET = '''case "$*" in
+*" source "* | source*) echo "E: Failed to fetch squid.dsc  404  Not Found"; exit 100 ;;
+esac'''
 APT_CACHE = f'echo "Version: {LISTED}"'
 
 

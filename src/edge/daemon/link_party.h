@@ -17,8 +17,8 @@
 ///
 /// What comes over the link for it holds places of the window: W+ times its part of C, a flood not counted. So who
 /// computes places leaves room for it at once, and not only when the link's utilisation shows it. Places are whole. Of
-/// one that comes and goes Squid takes it when it goes, and keeps it for a quantum; so more than a quarter of one counts
-/// as one. Where there are less than three in all, what is left of one is carried over to the next settlement.
+/// one that comes and goes Squid takes it when it goes, and keeps it for a quantum; so more than a quarter of one
+/// counts as one. Where there are less than three in all, what is left of one is carried over to the next settlement.
 #ifndef MSFRS_EDGE_DAEMON_LINK_PARTY_H
 #define MSFRS_EDGE_DAEMON_LINK_PARTY_H
 
