@@ -24,8 +24,11 @@ set_series() {
     patches=$here/$series
 }
 
-# The patches of the series, in order; comments and empty lines dropped.
-series_patches() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$patches/series"; }
+# The lines of FILE without comments, and without those that are then empty.
+uncommented() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1"; }
+
+# The patches of the series, in order.
+series_patches() { uncommented "$patches/series"; }
 
 # need COMMAND PURPOSE: refuses to go on without COMMAND.
 need() {

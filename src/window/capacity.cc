@@ -41,6 +41,14 @@ msfrs_time LongFrom(const CapacitySample &seen)
     return std::max(2 * seen.allowed, static_cast<msfrs_time>(LongPart * static_cast<double>(seen.base)));
 }
 
+bool IsShort(const msfrs_time queue, const CapacitySample &seen) { return queue * 4 < seen.allowed; }
+
+/// Whether it has begun to grow.
+bool HasBegun(const msfrs_time queue, const CapacitySample &seen)
+{
+    return static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed);
+}
+
 /// Of what time D tells a fall from the gaps between quanta, ns.
 msfrs_time FallTime(const CapacitySample &seen, const double times = FallTimes, const msfrs_time least = Brief)
 {
@@ -187,7 +195,7 @@ void Capacity::judge(const Span &brief, const msfrs_time now)
         goWith(brief, now);
         return;
     }
-    const bool shortQueue = known && queue * 4 < seen.allowed;
+    const bool shortQueue = known && IsShort(queue, seen);
     if (brief.rate > Proof * report_.rate) {
         const bool goesOn = report_.limited && shortQueue && provedAt_ >= 0 && now - provedAt_ <= Second + seen.base;
         provedAt_ = now;
@@ -206,7 +214,7 @@ void Capacity::judge(const Span &brief, const msfrs_time now)
 void Capacity::watch(const bool known, const msfrs_time queue, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
-    const bool isShort = known && queue * 4 < seen.allowed && report_.limited;
+    const bool isShort = known && IsShort(queue, seen) && report_.limited;
     const int side = known && queue > LongFrom(seen) ? 1 : isShort ? -1 : 0;
     if (side != std::exchange(side_, side) || !wanders_) {
         sideSince_ = now;
@@ -216,9 +224,8 @@ void Capacity::watch(const bool known, const msfrs_time queue, const msfrs_time 
         swings_ = {};
         change(std::max(sideFrom_, report_.rate), side > 0 ? CapacityReason::LongerPath : CapacityReason::NoQueue, now);
     }
-    const bool begun = known && static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed);
     if (report_.limited)
-        swings_.seen(report_.rate, begun, now);
+        swings_.seen(report_.rate, known && HasBegun(queue, seen), now);
     wanders_ = bounding_ && swings_.wander(now);
 }
 
@@ -253,8 +260,7 @@ void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span 
     const double fallen = over(FallTime(seen)).rate;
     if (queue > LongFrom(seen)) {
         cut(queue, over(Prompt).rate, CapacityReason::Queue, now, LeastCut);
-    } else if (fallen < Falls * report_.rate && grows() &&
-               static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed)) {
+    } else if (fallen < Falls * report_.rate && grows() && HasBegun(queue, seen)) {
         cut(queue, fallen, CapacityReason::CarriesLess, now, LeastCut);
     } else if (queue > seen.allowed) {
         if (whole.full >= Limited && settled < Follows * report_.rate)
@@ -263,7 +269,7 @@ void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span 
         cutFrom_ = 0;
         inVain_ = 0;
         const bool used = whole.full >= Limited && whole.rate >= Follows * report_.rate;
-        if (queue * 4 < seen.allowed && used && now - grownAt_ >= std::max(Brief, seen.base + queue)) {
+        if (IsShort(queue, seen) && used && now - grownAt_ >= std::max(Brief, seen.base + queue)) {
             grownAt_ = now;
             change(report_.rate * Step, CapacityReason::NoQueue, now);
         }
