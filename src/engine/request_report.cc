@@ -95,11 +95,16 @@ std::vector<HeldReport> RequestScheduler::held(const size_t most, const msfrs_ti
     return all;
 }
 
+constexpr double FullLink = 0.95; ///< share of C: what others take of it, somebody would have
+
 /// Why somebody waits, or nobody does.
 std::string RequestScheduler::Impl::because() const
 {
     const auto waits = engine->totals().queued.items;
     const auto w = rate.window().all();
+    uint32_t active = 0;
+    for (const auto &slot : slots)
+        active += slot.cls->users;
     char places[80], text[200];
     std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), rate.window().limit);
     if (waits > 0) {
@@ -110,6 +115,9 @@ std::string RequestScheduler::Impl::because() const
                       places);
     } else if (w == 0 && !resting.empty()) {
         std::snprintf(text, sizeof(text), "nobody needs a place, %zu are open and silent (%s)", resting.size(), places);
+    } else if (rate.utilisation() >= FullLink && active > 1) {
+        std::snprintf(text, sizeof(text), "weights not enforced yet, because every request still has a place: the "
+                      "link is full and nobody waits (%s)", places);
     } else {
         std::snprintf(text, sizeof(text), "nobody waits (%s)", places);
     }

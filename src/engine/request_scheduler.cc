@@ -352,14 +352,12 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now)
     // Who is alone in waiting for its next quantum goes on, unless there are more in service than there should be.
     self.look(now);
     if (self.engine->totals().queued.items == 0 && !self.wanted() && self.rate.within()) {
-        r.undisturbed += self.config.quantum;
         r.quantumLeft = self.config.quantum;
         ++r.quanta;
         ++r.stats->quanta;
         return true;
     }
     self.rate.returned();
-    r.undisturbed = 0;
     self.learn(r);
     if (r.askedMore) {
         self.renew(r, now);

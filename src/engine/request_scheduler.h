@@ -276,7 +276,8 @@ public:
     int receiveBufferShare(msfrs_time base = 0) const;
 
     /// The same for a response in service: receiveBufferShare(), by the weight of its class while some class has
-    /// responses in service and none that waits; and C R once it has had 64 KB while no request waited.
+    /// responses in service and none that waits; and at least its part of its user's share of C R, by weight among the
+    /// active users. So one response of a user reaches that user's share, and a response that is alone fills the link.
     int receiveBuffer(const Request &, msfrs_time base = 0) const;
 
     /// The least round trip to a server that connections have seen, ns; 0: not known.

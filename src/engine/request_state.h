@@ -20,7 +20,6 @@
 namespace msfrs {
 
 constexpr msfrs_time SilenceEvery = 25'000'000; ///< how often servers in service are asked whether they are silent
-constexpr int64_t Undisturbed = 65536; ///< bytes: who got so much while nobody waited seems to be alone on the link
 
 inline double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 
@@ -52,7 +51,6 @@ public:
     int64_t quantumLeft = 0, bytes = 0;
     int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
     int64_t stated = INT64_MAX;       ///< least that `bytes` and what was said to remain came to; -1: never believed again
-    int64_t undisturbed = 0;          ///< bytes of quanta that ended while nobody waited, since the last that did not
 
     // Last, since a release does without: what takes no cache line there makes a long queue cheaper.
     double wplus = 0;
@@ -156,6 +154,7 @@ struct RequestScheduler::Impl {
     double weightedPlaces() const;
     double product(msfrs_time base) const;
     double emphasis(const Request &) const;
+    double userShare(const Request &, msfrs_time base) const;
     int windowOf(msfrs_time base, double emphasis) const;
     int mostBuffer() const;
     double ownShare(msfrs_time now);
