@@ -9,7 +9,7 @@ from both_ends import both_ends_of
 from gateway import SOON
 from test_shares import MEASURED, WARM_UP
 
-TUNNELS, MUCH = 4, 8_000_000    #: of the user; bytes that each of its servers has to send: more than the link carries
+MUCH = 16_000_000               #: bytes that the user's servers have to send: more than the link carries meanwhile
 OF_TLS = 5 + 1 + 16             #: header, type and tag of a record
 SEGMENT = 1448                  #: bytes of one that is full: 1500 less the headers, with TCP's timestamps
 SETTLES = 8.0                   #: s after the flood; a debt of the class would last for a minute
@@ -39,27 +39,29 @@ def tunnel(link, user):
     return pair
 
 
-def flood(link, user, state, what):
+def flood(link, user, count, state, what):
     """Tunnels of a user, in a state, whose servers then send `what` again and again."""
-    pairs = [tunnel(link, user) for _ in range(TUNNELS)]
+    pairs = [tunnel(link, user) for _ in range(count)]
     if state != 'asked':
         for pair in pairs:
             pair.server.say(ANSWER)
             pair.client.wait_for(ANSWER)
     if state == 'over':
-        link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=TUNNELS)
+        link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=count)
     for pair in pairs:
-        pair.server.say(what * (MUCH // len(what)))
+        pair.server.say(what * (MUCH // count // len(what)))
     return pairs
 
 
-@pytest.mark.parametrize('state, what', (('over', SMALL), ('asked', SMALL), ('answered', SMALL),
-                                         ('answered', WHOLE)), ids=('over', 'asked', 'answered', 'whole'))
-def test_a_flood_of_records_has_its_share(link, state, what):
+@pytest.mark.parametrize('count, state, what', (
+    (4, 'over', SMALL), (4, 'asked', SMALL), (4, 'answered', SMALL), (4, 'answered', WHOLE), (40, 'over', SMALL)),
+                         ids=('over', 'asked', 'answered', 'whole', 'many'))
+def test_a_flood_of_records_has_its_share(link, count, state, what):
+    """many: what may pass unasked on all of them together is three times what is due to their user."""
     assert len(what) == SEGMENT
     greedy, honest = link.of('bronze')
     others = [user for user in link.world.users if user is not greedy]
-    pairs = flood(link, greedy, state, what)
+    pairs = flood(link, greedy, count, state, what)
     load = link.users.load(others)
 
     def shares(seconds, users):
