@@ -207,7 +207,9 @@ public:
 
     /// Whether the owner may read on. False: the quantum is over and another item goes first; granted() will be called.
     /// Only called while SERVED.
-    bool readMore(Request &, msfrs_time now);
+    /// \param complete the response may have ended, so that a turn for what follows would be for nothing: one more read
+    ///        of each quantum is granted beyond it
+    bool readMore(Request &, msfrs_time now, bool complete = false);
 
     /// `bytes` >= 0 of the response have crossed the link during its pause: they do not count against the quantum that
     /// has just begun. Only called while SERVED.
@@ -221,6 +223,11 @@ public:
     /// A new exchange of a request that is RESTING.
     /// \returns whether it may go on at once; if not, granted() will be called
     bool again(Request &, msfrs_time now);
+
+    /// Whether the user of a request that is RESTING or QUEUED owes a quantum or more: the server may say nothing
+    /// unasked then. What came without a turn while others waited is owed, and the user's next turns pay for it, so
+    /// that the other users of the class do not.
+    bool owes(const Request &) const;
 
     /// Whether a request waits for a turn.
     bool contended() const;

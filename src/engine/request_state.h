@@ -47,6 +47,7 @@ public:
     State state = State::Queued;
     bool first = true;                ///< Served for the first time, in this exchange
     bool askedMore = false;           ///< Served; its next turn is again a first one
+    bool beyond = false;              ///< Served; its quantum is used up, and one read was granted beyond it
     uint32_t quanta = 0, w = 0;
     int64_t quantumLeft = 0, bytes = 0;
     int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
@@ -151,6 +152,11 @@ struct RequestScheduler::Impl {
     void renew(Request &, msfrs_time now);
     void queueFresh(Request &, msfrs_flow &, msfrs_time now);
     bool goOn(Request &, msfrs_time now);
+    NamedFlow &flowOf(const Request &) const; ///< of one that is not Refused
+    /// Bytes came without a turn.
+    void owe(NamedFlow &, int64_t bytes, msfrs_time now);
+    /// A turn begins. \returns how much of its quantum goes to what its user owes
+    int64_t pay(const Request &, msfrs_time now);
     double weightedPlaces() const;
     double product(msfrs_time base) const;
     double emphasis(const Request &) const;
