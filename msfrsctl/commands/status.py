@@ -27,7 +27,7 @@ def _worker(report):
     if not report['scheduling']:
         return [f'holding    {text.safe(report.get("holding", "no"), 200)}']
     return [f'holding    {text.safe(report["holding"], 200)}', f'link       {link(report)}',
-            f'window     {window(report)}', '', *classes(report), *_refusals(report), *_quotas(report)]
+            f'window     {window(report)}', *_alone(report), '', *classes(report), *_refusals(report), *_quotas(report)]
 
 
 def link(report):
@@ -54,6 +54,11 @@ def window(report):
         line += f'; changed {text.seconds(said["changed"]["ago"])} ago, because ' \
                 f'{text.safe(said["changed"]["because"], 200)}'
     return line
+
+
+def _alone(report):
+    why = report.get('alone')
+    return [f'ledger     degraded: workers schedule alone, {text.safe(why, 300)}'] if why else []
 
 
 def classes(report):

@@ -43,6 +43,13 @@ def test_each_worker_has_a_part(gateway):
                                                                           'off\n')
 
 
+def test_workers_that_cannot_share_the_link(gateway):
+    assert 'ledger' not in gateway.run('status')[1]
+    gateway.machine.pages['msfrs'] = BUSY.replace('\nexcess:', '\nalone: "since nothing is left\\e"\nexcess:', 1)
+    assert ('ledger     degraded: workers schedule alone, since nothing is left\\x1b\n'
+            in gateway.run('status')[1])
+
+
 def test_names_cannot_control_the_terminal(gateway):
     gateway.machine.pages['msfrs'] = BUSY.replace('name: "silver"', r'name: "\u001b[2J\u202esilver"')
     said = gateway.run('status')[1]

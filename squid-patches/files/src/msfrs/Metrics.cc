@@ -343,6 +343,8 @@ PrintMetrics(std::ostream &os, const Picture &picture)
                      "Phi: bytes that may be on their way, of what link and round trips hold.",
                      Fixed(window.budget, 6));
         PrintHolding(writer, window, picture.now*1e-9);
+        writer.gauge("msfrs_ledger_degraded", nullptr, "1 while a worker that should share the link schedules alone.",
+                     picture.alone.empty() ? "0" : "1");
         PrintParties(writer, picture.parties);
         const auto &excess = picture.excess;
         writer.counter("msfrs_excess_lines", nullptr, "Lines that msfrs_excess took.", excess.lines);

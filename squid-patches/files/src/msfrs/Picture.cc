@@ -126,6 +126,8 @@ Picture::add(const Picture &other)
     held.resize(std::min<size_t>(held.size(), MostHeld));
     if (other.now >= now && !other.parties.empty())
         parties = other.parties;
+    if (alone.empty())
+        alone = other.alone;
     now = std::max(now, other.now);
 }
 
@@ -152,6 +154,7 @@ PictureOf(const Gateway * const gateway)
             picture.quotas.push_back(gateway->quotas.report(n, Picture::MostOfQuota));
     }
     picture.parties = PartiesOfLink(picture.now);
+    picture.alone = WhyLinkIsNotShared();
     return picture;
 }
 

@@ -152,8 +152,10 @@ Fields(Archive &archive, PartyPicture &p)
 static void
 Fields(Archive &archive, Picture &p)
 {
-    auto &[scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties] = p;
-    archive(scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties);
+    auto &[scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties,
+                       alone] = p;
+    archive(scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties,
+            alone);
 }
 
 std::string

@@ -396,6 +396,8 @@ PrintReport(std::ostream &os, const Picture &picture)
     os << "holding: " << (window.holding ? "yes" : "no") << ", because " << window.because << '\n';
     PrintLink(os, picture);
     PrintWindow(os, config, window, picture.now*1e-9);
+    os << "# why a worker that should share the link schedules alone, with its part of the rate; null: none does\n"
+       "alone: " << (picture.alone.empty() ? "null" : Quoted(picture.alone)) << '\n';
     PrintParties(os, picture.parties);
     PrintExcess(os, picture);
     os << "quantum: " << config.quantum << " # 0: none\n"
