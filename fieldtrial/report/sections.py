@@ -5,7 +5,7 @@ from typing import Callable, NamedTuple
 
 from markupsafe import Markup
 
-from ..analysis import verdict, wording, workloads
+from ..analysis import verdict, wording, work, workloads
 from ..analysis.measures import Measures
 from . import figures, table
 
@@ -68,8 +68,9 @@ def plots(groups):
 
 
 def cost(groups):
-    """Panels of drops, goodput, CPU and memory of all arms under all conditions."""
+    """Panels of unfinished work, drops, goodput, CPU and memory of all arms under all conditions."""
     drawn = (figures.dots(groups, *of) for of in (
+        ('Unfinished work', 'kB, mean over time', lambda m: work.unfinished_bytes(m) / 1e3),
         ('Packets dropped by the ISP', 'packets per MB', Measures.drops_per_mb),
         ('Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
         ("Squid's CPU time", 's per GB of bodies', Measures.cpu_per_gb),
