@@ -299,10 +299,10 @@ class Measures:
 
     def machine_busy(self):
         """Share of the time of the machine's processors in which they had something to do, whoever's it was."""
-        squid = self.cell.squid
-        if 'idle_s' not in squid:
+        host = self.cell.host
+        if host is None:
             raise StatsError('the run did not record it')
-        return 1 - stats.increase(squid['t'], squid['idle_s'], self.cell.start, self.cell.stop) / self.cell.seconds
+        return 1 - stats.increase(host['t'], host['idle_s'], self.cell.start, self.cell.stop) / self.cell.seconds
 
     def cpu_per_gb(self):
         """CPU seconds per gigabyte (10^9 bytes) of body received."""

@@ -12,6 +12,7 @@ class Workload:
     shared: bool = False        #: others than those whom Squid serves have some of the link
     latency: bool = False       #: whether the latencies of its requests are drawn
     queue: bool = False         #: whether the ISP's queue is drawn
+    processors: bool = False    #: the machine's processors are the limit, on purpose
     work: bool = False          #: whether unfinished work is known and judges an arm: open, pages, backlogged
 
 
@@ -25,7 +26,7 @@ WORKLOADS = {
     'bypass': Workload('Half bypass Squid', saturated=True, shared=True, queue=True),
     'quic-backlogged': Workload('Backlogged, HTTP/3 beside TCP', saturated=True, latency=True, queue=True, work=True),
     'quic-pages': Workload('Page loads, HTTP/3 beside TCP', queue=True, work=True),
-    'scale': Workload('Many users of a fast link', saturated=True, latency=True, queue=True),
+    'scale': Workload('Many users of a fast link', saturated=True, latency=True, queue=True, processors=True),
     'backlogged': Workload('Backlogged', saturated=True, latency=True, queue=True, work=True),
     'unequal': Workload('Unequal users', saturated=True, latency=True, work=True),
     'phases': Workload('Class phases', saturated=True),

@@ -113,8 +113,9 @@ def _saved(figure):
 def sentences(judged):
     """{outcome: sentences}; of what was not measured each one once, sorted."""
     found = {outcome: [row.sentence for row in judged.rows if row.outcome == outcome]
-             for outcome in (verdict.MISSED, verdict.FINDING, verdict.UNMEASURED)}
+             for outcome in (verdict.MISSED, verdict.FINDING, verdict.UNJUDGED, verdict.UNMEASURED)}
     found[verdict.FINDING] = [sentence for sentence in found[verdict.FINDING] if sentence]
+    found[verdict.UNJUDGED] = list(dict.fromkeys(found[verdict.UNJUDGED]))
     found[verdict.UNMEASURED] = sorted(set(found[verdict.UNMEASURED]))
     return found
 

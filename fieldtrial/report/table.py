@@ -4,12 +4,15 @@ import os
 import textwrap
 from itertools import zip_longest
 
-from ..analysis import recovery, verdict, wording, work
+from ..analysis import recovery, stalls, verdict, wording, work
 from ..analysis.wording import number, shown
 
 WIDTH = 100
-MARKS = {verdict.REACHED: ('ok', '32'), verdict.MISSED: ('MISSED', '31'), verdict.UNMEASURED: ('-', '2'),
-         verdict.FINDING: ('found', '36')}
+MARKS = {verdict.REACHED: ('ok', '32'), verdict.MISSED: ('MISSED', '31'), verdict.UNJUDGED: ('unjudged', '33'),
+         verdict.UNMEASURED: ('-', '2'), verdict.FINDING: ('found', '36')}
+
+TOO_BUSY = ('Not judged: the machine was too busy for these figures to say anything. Repeat them on a quiet machine, '
+            'or with fewer cells side by side (--lanes 1).')
 
 
 def _wrapped(text, width=WIDTH, first='', others=''):
@@ -102,6 +105,8 @@ def notes(group):
         ("ISP's queue, p95", lambda m: shown(lambda ms: f'{ms:.0f} ms', m.queue_p95_ms) if m.cell.trace else ''),
         ('what the link was taken for, of what it carried', lambda m: shown(wording.percent, m.found_share)
             if m.cell.found else ''),
+        ('not judged', stalls.why_not_judged),
+        ('machine', lambda m: shown(str, stalls.words, m) if m.cell.stalls is not None else ''),
         ("busy: the machine's processors, and Squid as a share of one", lambda m: _busy(m)
             if m.cell.workload == 'scale' else ''),
         ('unfinished work (asked for, not received), mean over time',
@@ -167,17 +172,20 @@ def verdicts_text(judged, colour):
     lines += ['', summary(judged)]
     if any(row.uncertain for row in judged.rows):
         lines.append('  ? the limit lies within the 95 % confidence interval: another run may well say otherwise')
-    for row in judged.rows:
-        if row.outcome in (verdict.MISSED, verdict.FINDING) and row.sentence:
-            lines += _wrapped(row.sentence, WIDTH, '  * ', '    ')
+    if judged.count(verdict.UNJUDGED):
+        lines += _wrapped(TOO_BUSY, WIDTH, '  ', '  ')
+    sentences = [row.sentence for row in judged.rows
+                 if row.outcome in (verdict.MISSED, verdict.FINDING, verdict.UNJUDGED) and row.sentence]
+    for sentence in dict.fromkeys(sentences):       # a cell that is not judged has several rows
+        lines += _wrapped(sentence, WIDTH, '  * ', '    ')
     return '\n'.join(lines).lstrip('\n')
 
 
 def summary(judged):
-    """'31 of 33 measured targets reached, 2 missed, 4 not measured'."""
-    reached, missed = judged.count(verdict.REACHED), judged.count(verdict.MISSED)
+    """'31 of 33 measured targets reached, 2 missed, 4 not measured'; behind what was missed, if any, '5 not judged'."""
+    reached, missed, unjudged = map(judged.count, (verdict.REACHED, verdict.MISSED, verdict.UNJUDGED))
     return (f'{reached} of {reached + missed} measured targets reached, {missed} missed, '
-            f'{judged.count(verdict.UNMEASURED)} not measured')
+            + (f'{unjudged} not judged, ' if unjudged else '') + f'{judged.count(verdict.UNMEASURED)} not measured')
 
 
 def colours_wanted(out):

@@ -85,8 +85,9 @@ def test_other_workloads_have_none(tmp_path, name):
 @pytest.mark.parametrize('workload', ('open', 'https-open'))
 @pytest.mark.parametrize('lasts, outcome', [(20.8, verdict.REACHED), (21.2, verdict.MISSED)])
 def test_it_is_judged_against_stock_in_open_cells(tmp_path, workload, lasts, outcome):
-    group = {arm.name: with_requests(tmp_path, arm, [(20, 20 + long, 60_000, 60_000, 'ok')], workload=workload, load=0.95)
-             for arm, long in ((synthetic.STOCK, 20), (synthetic.OURS, lasts))}
+    group = {arm.name: with_requests(tmp_path, arm, [(20, 20 + took, 60_000, 60_000, 'ok')], workload=workload,
+                                     load=0.95)
+             for arm, took in ((synthetic.STOCK, 20), (synthetic.OURS, lasts))}
     found, = (row for row in verdict.judge([group]).rows if row.name == 'unfinished work')
     assert (found.outcome, found.wanted) == (outcome, 'at most 105 %')
     assert found.measured == f'{lasts * 5:.1f} % ({lasts / 2:.1f} kB / 10.0 kB)'
