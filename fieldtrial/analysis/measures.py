@@ -178,14 +178,14 @@ class Measures:
         return any(len(phase['classes']) < len(self.cell.weights) for phase in self.cell.phases)
 
     def phases(self):
-        """[(label, start, stop, active classes)] of the load's phases, without their settling time. StatsError if a
-        phase is too short to have a measured part."""
+        """[(label, start, stop, active classes)] of the load's phases, without their settling time and the warm-up of
+        the cell. StatsError if a phase is too short to have a measured part."""
         found = []
         for phase in self.cell.phases:
-            begin = phase['t_start'] + settle_s(phase['t_end'] - phase['t_start'])
+            begin = max(phase['t_start'] + settle_s(phase['t_end'] - phase['t_start']), self.cell.start)
             if begin + 1 > phase['t_end']:
-                raise StatsError(f"phase '{phase.get('label')}' is shorter than its settling time of "
-                                 f"{settle_s(phase['t_end'] - phase['t_start']):g} s")
+                raise StatsError(f"phase '{phase.get('label')}' ends at {phase['t_end']:g} s, less than a second after "
+                                 f'its settling time and the warm-up, {begin:g} s')
             found.append((phase.get('label') or '', begin, phase['t_end'], list(phase['classes'])))
         if not found:
             raise StatsError('the load recorded no phases')
