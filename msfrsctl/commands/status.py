@@ -65,10 +65,11 @@ def classes(report):
     """Lines of a table."""
     rows = [(text.safe(row['name']) + (' (default)' if row['default'] else ''), f'{row["weight"]:g}', row['users'],
              row['queued'], row['paused'], row['in_flight'], row['silent'], row['requests'],
-             text.amount(row['bytes'] + row['excess']), text.seconds(row['wait_p50']), text.seconds(row['wait_p95']))
+             text.amount(row['bytes'] + row['excess']), text.seconds(row['held_p50']), text.seconds(row['held_p95']),
+             '-' if row['held_per_mb'] is None else text.seconds(row['held_per_mb']))
             for row in report['classes']]
     return text.table(('class', 'weight', 'users', 'queued', 'paused', 'served', 'silent', 'requests', 'bytes',
-                       'wait p50', 'p95'), rows)
+                       'held p50', 'p95', 'per MB'), rows)
 
 
 def _refusals(report):

@@ -6,14 +6,22 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <unordered_map>
 
 namespace msfrs {
 
-std::vector<ClassReport> RequestScheduler::classes() const
+std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
 {
     const auto &self = *impl_;
     std::vector<ClassReport> all;
-    const auto now = static_cast<msfrs_time>(self.history.empty() ? 0 : self.history.back().at * 1e9);
+    // Who is held now counts now, not when it is over.
+    std::unordered_map<const ClassStats *, WaitHistogram> held;
+    for (const auto &slot : self.slots)
+        held.emplace(slot.stats.get(), slot.stats->held);
+    for (const auto list : {&self.waiting, &self.paused, &self.served, &self.refused}) {
+        for (const auto *const r : *list)
+            r->tellHeld(held.at(r->stats.get()), now);
+    }
     for (const auto &slot : self.slots) {
         const auto &s = *slot.stats;
         ClassReport r;
@@ -37,11 +45,14 @@ std::vector<ClassReport> RequestScheduler::classes() const
         r.refusedAdmission = s.admission;
         r.expired = s.expired;
         r.service = *slot.cls->service;
-        r.waitP50 = s.waits.quantile(0.50, now);
-        r.waitP95 = s.waits.quantile(0.95, now);
-        r.waitP99 = s.waits.quantile(0.99, now);
-        r.waitCount = s.waits.count();
-        r.waitSum = s.waits.sum();
+        const auto &times = held.at(slot.stats.get());
+        r.heldP50 = times.quantile(0.50, now);
+        r.heldP95 = times.quantile(0.95, now);
+        r.heldP99 = times.quantile(0.99, now);
+        r.heldLately = times.lately(now).seconds;
+        r.bytesLately = times.lately(now).bytes;
+        r.heldCount = times.count();
+        r.heldSum = times.sum();
         all.push_back(std::move(r));
     }
     return all;
@@ -156,8 +167,7 @@ RequestScheduler::Trace RequestScheduler::trace(const Request &r, const msfrs_ti
     Trace t;
     t.className = r.stats->name;
     t.firstWait = r.firstWait;
-    const bool waits = r.state == Request::State::Queued || r.state == Request::State::Paused;
-    t.totalWait = r.totalWait + (waits ? std::max<msfrs_time>(now - r.waitingSince, 0) : 0);
+    t.totalWait = r.held(now);
     const bool again = r.state == Request::State::Queued && r.firstWait >= 0;
     t.exchangeWait = r.exchangeWait + (again ? std::max<msfrs_time>(now - r.waitingSince, 0) : 0);
     t.exchanges = r.exchanges;

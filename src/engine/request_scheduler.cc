@@ -106,8 +106,6 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     r.quantumLeft = config.quantum - pay(r, now);
     r.beyond = false;
     r.askedMore = false;
-    if (r.first)
-        r.stats->waits.add(wait, now);
     if (r.firstWait < 0) {
         r.firstWait = wait;
         r.w = rate.window().all();
@@ -204,6 +202,7 @@ void RequestScheduler::Impl::restSilent(const msfrs_time now)
         r.cls = flow.cls;
         r.user = flow.name();
         learn(r);
+        r.countHeld(now);
         engine->done(*r.item, now);
         r.item = nullptr;
         rate.returned();
@@ -348,6 +347,8 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
     assert(r.state == Request::State::Served);
     if (self.config.quantum == 0 || r.quantumLeft > 0)
         return true;
+    if (r.bytes - r.bytesBefore >= HeldPiece)
+        r.countHeld(now);
     if (complete && !std::exchange(r.beyond, true))
         return true;
     // Who is alone in waiting for its next quantum goes on, unless there are more in service than there should be.
@@ -389,6 +390,7 @@ void RequestScheduler::Impl::renew(Request &r, const msfrs_time now)
 {
     const auto old = r.item;
     const bool inService = r.state == Request::State::Served;
+    r.totalWait = r.held(now); // if it was paused: it waits anew from now on
     queueFresh(r, *old->flow, now);
     if (inService)
         engine->done(*old, now);
@@ -443,6 +445,8 @@ void RequestScheduler::done(Request *const r, const msfrs_time now)
         self.asking = nullptr;
         self.answered = false;
     }
+    if (r->state != Request::State::Resting)
+        r->tellHeld(r->stats->held, now);
     self.leave(*r);
     if (!r->item)
         return;

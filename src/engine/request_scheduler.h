@@ -130,9 +130,12 @@ struct ClassReport {
              expired = 0;
     uint64_t excess = 0;              ///< bytes that no request caused; not in `bytes`
     double service = 0;               ///< SC_i, bytes per weight and user
-    double waitP50 = 0, waitP95 = 0, waitP99 = 0; ///< of the last five to ten minutes; first grants of exchanges only
-    uint64_t waitCount = 0;           ///< waits in all
-    double waitSum = 0;               ///< their sum
+    /// Time held of the last five to ten minutes: of an exchange before its first turn and in all pauses between
+    /// quanta, so far if it goes on. Each megabyte of a larger one counts for itself.
+    double heldP50 = 0, heldP95 = 0, heldP99 = 0;
+    double heldLately = 0, bytesLately = 0; ///< their sum, and the bytes that were delivered meanwhile
+    uint64_t heldCount = 0;           ///< exchanges and megabytes in all, those that go on included
+    double heldSum = 0;               ///< time held in all
 };
 
 struct UserReport {
@@ -291,7 +294,7 @@ public:
     /// \param server a key of its address
     msfrs_time baseRoundTrip(uint64_t server) const;
 
-    std::vector<ClassReport> classes() const; ///< by index into RequestConfig::classes
+    std::vector<ClassReport> classes(msfrs_time now) const; ///< by index into RequestConfig::classes
     std::vector<UserReport> topUsers(size_t most) const; ///< at most `most`, those with most bytes first
     /// At most `most` of the requests that wait now, the longest wait first.
     std::vector<HeldReport> held(size_t most, msfrs_time now) const;

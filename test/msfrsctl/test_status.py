@@ -15,6 +15,7 @@ def test_says_why_requests_are_held(gateway):
     rows = {line.split()[0]: line.split() for line in said.splitlines() if line[:6].strip() in ('gold', 'silver',
                                                                                                'bronze')}
     assert rows['gold'][1:4] == ['4', '1', '1'] and rows['bronze'][1] == '(default)'
+    assert rows['gold'][-5:] == ['0', 'ms', '45', 'ms', '-'] and rows['bronze'][-5:] == ['45', 'ms', '45', 'ms', '-']
     assert 'refused    bronze: 1 per_user' in said
 
 

@@ -107,11 +107,11 @@ static void
 Fields(Archive &archive, ClassReport &c)
 {
     auto &[name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
-                 refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, waitP50, waitP95, waitP99,
-                 waitCount, waitSum] = c;
+                 refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, heldP50, heldP95, heldP99,
+                 heldLately, bytesLately, heldCount, heldSum] = c;
     archive(name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
-            refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, waitP50, waitP95, waitP99,
-            waitCount, waitSum);
+            refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, heldP50, heldP95, heldP99,
+            heldLately, bytesLately, heldCount, heldSum);
 }
 
 static void
