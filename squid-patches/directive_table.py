@@ -34,6 +34,10 @@ class Kind:
 
     def number(self, text):
         """A value as an administrator writes it, in the unit of RequestConfig."""
+        if self.form == 'Word':
+            if text not in self.units:
+                raise Mistake(f'{text} is no {self.name}; give {listed(self.units, "or")}')
+            return self.units[text]
         amount, _, period = text.partition('/')
         found = re.fullmatch(r'([0-9.]+) ?(\S*)', amount)
         if not found or found[2] not in (self.units or {'': 1}) or period not in (self.per or ('',)):
@@ -81,6 +85,8 @@ class Option:
         """The values that are allowed, as messages have it."""
         if not self.shown:
             return ''
+        if self.kind.form == 'Word':
+            return listed(self.kind.units, 'or')
         text = f'{self.instead} or {self.kind.called}' if self.instead else self.kind.called
         if len(self.kind.units) > 1:
             text += f' with the unit {listed(self.kind.units, "or")}'

@@ -117,10 +117,14 @@ std::string RequestScheduler::Impl::because() const
     for (const auto &slot : slots)
         active += slot.cls->users;
     char places[80], text[200];
-    std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), rate.window().limit);
+    if (byBytes())
+        std::snprintf(places, sizeof(places), "%.0f of %.0f KB may be in flight",
+                      static_cast<double>(credit.bytes()) / 1024, creditLimit() / 1024);
+    else
+        std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), rate.window().limit);
     if (waits > 0) {
         std::snprintf(text, sizeof(text), "%llu wait and %s (%s)", static_cast<unsigned long long>(waits),
-                      !rate.open() ? "the window is full"
+                      !open() ? "the window is full"
                       : blocked   ? "another worker goes first"
                                   : "the arbiter lets nobody go yet",
                       places);

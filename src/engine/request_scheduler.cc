@@ -105,6 +105,7 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     r.first = r.item->attained == 0;
     r.quantumLeft = config.quantum - pay(r, now);
     r.beyond = false;
+    book(r);
     r.askedMore = false;
     if (r.firstWait < 0) {
         r.firstWait = wait;
@@ -148,8 +149,8 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
     look(now);
     const Engine::Lost lost = [this, now](void *const r) { lose(*static_cast<Request *>(r), now); };
     while (engine->totals().queued.items > 0) {
-        const bool open = rate.open() && ledger->turn(false);
-        stuck = !open && !(rate.openForFresh() && ledger->turn(true));
+        const bool open = this->open() && ledger->turn(false);
+        stuck = !open && !(openForFresh() && ledger->turn(true));
         if (stuck)
             break;
         const auto item = engine->pick(now, open ? MSFRS_PICK_ANY : MSFRS_PICK_FRESH, wakeAt, lost);
@@ -292,6 +293,7 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     ++slot.stats->requests;
     ++slot.stats->quanta;
     self.enter(*r, Request::State::Served);
+    self.book(*r);
     self.touch(*r->item->flow);
     self.rate.released();
     self.tell(now);
@@ -309,8 +311,10 @@ void RequestScheduler::expect(Request &r, const int64_t remaining, const msfrs_t
     else if (known != MSFRS_UNKNOWN)
         r.stated = std::min(r.stated, all);
     r.remaining = r.stated < 0 ? MSFRS_UNKNOWN : known;
-    if (r.item)
-        impl_->engine->expect(*r.item, r.remaining, now);
+    if (!r.item)
+        return;
+    impl_->engine->expect(*r.item, r.remaining, now);
+    impl_->book(r);
 }
 
 void RequestScheduler::expectAtLeast(Request &r, const int64_t remaining, const msfrs_time now)
@@ -334,6 +338,9 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     if (r.state == Request::State::Served) {
         self.engine->charge(*r.item, 0, bytes, now);
         r.quantumLeft -= bytes;
+        self.book(r);
+        if (self.byBytes() && self.blocked && self.openForFresh())
+            self.pump(now);
     } else if (r.state == Request::State::Paused) {
         self.engine->chargeFlow(*r.item->flow, bytes, now);
     } else if (r.state != Request::State::Refused) {
@@ -353,9 +360,10 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
         return true;
     // Who is alone in waiting for its next quantum goes on, unless there are more in service than there should be.
     self.look(now);
-    if (self.engine->totals().queued.items == 0 && !self.wanted() && self.rate.within()) {
+    if (self.engine->totals().queued.items == 0 && !self.wanted() && self.within()) {
         r.quantumLeft = self.config.quantum;
         r.beyond = false;
+        self.book(r);
         ++r.quanta;
         ++r.stats->quanta;
         return true;
@@ -433,6 +441,7 @@ void RequestScheduler::allowMore(Request &r, const int64_t bytes)
 {
     assert(r.state == Request::State::Served && bytes >= 0);
     r.quantumLeft += bytes;
+    impl_->book(r);
 }
 
 bool RequestScheduler::contended() const { return impl_->engine->totals().queued.items > 0 || impl_->wanted(); }
@@ -485,7 +494,7 @@ void RequestScheduler::Impl::doubtRate()
     const auto &params = rate.params();
     const double times = rate.window().limit / params.initial;
     const bool busy = rate.fullShare() > 0.5 && rate.utilisation() > 0.8; // slow servers may need any number of places
-    if (capacity || ledger->follow() || doubted || config.quantum == 0)
+    if (capacity || ledger->follow() || doubted || config.quantum == 0 || byBytes())
         return;
     if (times < Doubtful || !busy || rate.utilisation() >= params.target)
         return;
@@ -514,6 +523,8 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     if (self.rate.due(now)) {
         const auto total = self.carried();
         const auto seen = self.pathSeen(now);
+        if (seen.base > 0)
+            self.usualBase = seen.base;
         PathState path = {{}, seen.base, self.ownShare(now), 0, self.weightedPlaces()};
         if (seen.enough())
             path.queue = seen.queue;

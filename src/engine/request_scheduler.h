@@ -288,7 +288,7 @@ public:
     /// The same for a response in service: receiveBufferShare(), by the weight of its class while some class has
     /// responses in service and none that waits; and at least its part of its user's share of C R, by weight among the
     /// active users. So one response of a user reaches that user's share, and a response that is alone fills the link.
-    int receiveBuffer(const Request &, msfrs_time base = 0) const;
+    int receiveBuffer(Request &, msfrs_time base = 0);
 
     /// The least round trip to a server that connections have seen, ns; 0: not known.
     /// \param server a key of its address

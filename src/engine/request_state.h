@@ -11,6 +11,7 @@
 #include "engine/request_party.h"
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
+#include "window/flight_credit.h"
 #include "window/queue_estimate.h"
 
 #include <algorithm>
@@ -57,6 +58,8 @@ public:
     int64_t quantumLeft = 0, bytes = 0;
     int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
     int64_t stated = INT64_MAX;       ///< least that `bytes` and what was said to remain came to; -1: never believed again
+    FlightCredit::Booking booking;    ///< what it may still bring in this turn; none unless Served
+    msfrs_time base = 0;              ///< ns: base RTT of its server; 0: not known
 
     // Last, since a release does without: what takes no cache line there makes a long queue cheaper.
     double wplus = 0;
@@ -90,7 +93,7 @@ public:
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config(Prepared(c)), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
+        config(Prepared(c, h.ledger != nullptr)), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
         meter(makeMeter(c)), engine(makeEngine(c)), rate(WindowOf(config), window, now, meter->total())
     {
         look(now);
@@ -147,6 +150,7 @@ struct RequestScheduler::Impl {
         count(r, 1);
         auto &to = listOf(r);
         to.splice(to.end(), from, r.place); // r.place stays valid
+        book(r);
     }
     /// counts a request among those of its state, or takes it out (by = -1)
     static void count(const Request &r, const int by)
@@ -159,6 +163,7 @@ struct RequestScheduler::Impl {
     void leave(Request &r)
     {
         count(r, -1);
+        credit.book(r.booking, 0, 0);
         listOf(r).erase(r.place);
     }
 
@@ -166,6 +171,13 @@ struct RequestScheduler::Impl {
     /// What a request is charged when it is granted, to be corrected when its turn is over. What comes of it comes a
     /// round trip later: without it whoever is behind would be granted again and again until then.
     Estimate estimate(bool fresh, int64_t remaining) const;
+    /// Books what a response may still bring in this turn.
+    void book(Request &);
+    bool byBytes() const { return config.window.law == WindowLaw::Bytes && config.quantum > 0; }
+    double creditLimit() const;
+    bool open() const { return byBytes() ? static_cast<double>(credit.bytes()) < creditLimit() : rate.open(); }
+    bool within() const { return byBytes() ? static_cast<double>(credit.bytes()) <= creditLimit() : rate.within(); }
+    bool openForFresh() const;
     /// A turn is over; nothing is changed yet.
     void learn(const Request &);
     void grant(Request &, msfrs_time now);
@@ -238,6 +250,8 @@ struct RequestScheduler::Impl {
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;
     RateController rate;
+    FlightCredit credit;
+    msfrs_time usualBase = 0;                     ///< ns: base RTT where a server's own is not known
     QueueEstimate path;
     std::optional<Capacity> capacity;             ///< only where C is to be found
     struct {

@@ -70,10 +70,43 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
     return here * product(base) * flow.cls->weight / (weights * std::max(flow.in_service, 1u));
 }
 
+/// What may be in flight without a longer queue than q*: C (R + q*), bytes.
+double RequestScheduler::Impl::creditLimit() const
+{
+    const auto queue = rate.params().queue;
+    const auto base = credit.base(usualBase > 0 ? usualBase : config.rtt);
+    return config.rate / 8 * Seconds(base + queue);
+}
+
+bool RequestScheduler::Impl::openForFresh() const
+{
+    if (!byBytes())
+        return rate.openForFresh();
+    return static_cast<double>(credit.bytes()) < (1 + rate.params().reserve) * creditLimit();
+}
+
+void RequestScheduler::Impl::book(Request &r)
+{
+    int64_t bytes = 0;
+    if (r.state == Request::State::Served && r.item) {
+        bytes = r.quantumLeft;
+        if (r.remaining != MSFRS_UNKNOWN)
+            bytes = std::min(bytes, r.remaining);
+        else if (r.first && static_cast<double>(r.item->attained) < firstQuantum)
+            bytes = std::min(bytes, static_cast<int64_t>(firstQuantum) - r.item->attained);
+        bytes = std::max<int64_t>(bytes, 0);
+    }
+    credit.book(r.booking, bytes, r.base);
+}
+
 int RequestScheduler::receiveBufferShare(const msfrs_time base) const { return impl_->windowOf(base, 1); }
 
-int RequestScheduler::receiveBuffer(const Request &r, const msfrs_time base) const
+int RequestScheduler::receiveBuffer(Request &r, const msfrs_time base)
 {
+    if (r.base != base) {
+        r.base = base;
+        impl_->book(r);
+    }
     const auto byUser = std::min(impl_->userShare(r, base), static_cast<double>(impl_->mostBuffer()));
     return std::max(impl_->windowOf(base, impl_->emphasis(r)), static_cast<int>(byUser));
 }

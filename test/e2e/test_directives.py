@@ -49,6 +49,8 @@ def wrong(option):
         return '../eth1', 'a:b', '..', 'abcdefghijklmnop'
     if option.kind.form == 'ClassName':
         return 'b:ulk', 33 * 'b'
+    if option.kind.form == 'Word':
+        return 'everything', '1'
     return beyond(option) if option.range else ()
 
 
@@ -270,7 +272,7 @@ int main()
     const msfrs::RequestConfig c;
     const auto &w = c.window;
     std::cout << "overhead " << c.overhead << "\npacket_overhead " << c.packetOverhead << "\nrtt " << c.rtt
-              << "\ntarget " << w.target << "\ninterval " << w.interval << "\ngrowth " << w.growth
+              << "\nlaw " << (w.law == msfrs::WindowLaw::Bytes) << "\ntarget " << w.target << "\ninterval " << w.interval << "\ngrowth " << w.growth
               << "\nreserve " << w.reserve << "\npatience " << c.patience << "\nfloor " << w.floor
               << "\nmax_wait " << c.maxWait << "\nmax_per_user " << c.maxPerUser << "\nmax_queued " << c.maxQueued
               << "\nmsfrs_quantum " << c.quantum << "\n";

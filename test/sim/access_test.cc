@@ -305,6 +305,21 @@ TEST(AccessRun, WhoIsLeftAloneGetsAWindowForTheWholeLink)
     EXPECT_LT(result.all.p99, 20) << "the link takes 14 s for all of them";
 }
 
+TEST(AccessRun, BytesInFlightFillTheLinkWithoutLearningAnything)
+{
+    for (const bool far : {false, true}) {
+        auto params = Defaults();
+        params.config.window.law = WindowLaw::Bytes;
+        if (far)
+            params.rtts = {200 * Ms};
+        const auto result = Simulate(params);
+        EXPECT_GT(result.utilisation, 0.993);
+        EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.15);
+        EXPECT_NEAR(result.perUser[1] / result.perUser[2], 2, 0.08);
+        EXPECT_LT(result.queueMean, 0.1) << "a quantum, 15 ms and a little";
+    }
+}
+
 /// The first experiment that anybody makes. Nobody has a turn to wait for while every request has a place, so receive
 /// windows are by weight from the start.
 TEST(AccessRun, OneDownloadOfEachOfThreeUsersIsByWeightFromTheFirstSecondsOn)

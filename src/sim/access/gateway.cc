@@ -107,7 +107,7 @@ void Gateway::keep(Connection &connection)
     idle_[connection.server()].push_back(&connection);
 }
 
-void Gateway::fitWindow(Connection &connection, const Request &request, int64_t &window)
+void Gateway::fitWindow(Connection &connection, Request &request, int64_t &window)
 {
     auto most = LeastWindow; // the scale was chosen for the first buffer
     while (most < connection.boundedBuffer * 4 / 5)

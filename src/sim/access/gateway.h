@@ -71,7 +71,7 @@ private:
     Connection *reuse(uint32_t server);
     Connection &connect(uint32_t server);
     void keep(Connection &);
-    void fitWindow(Connection &, const Request &, int64_t &window);
+    void fitWindow(Connection &, Request &, int64_t &window);
     void end(Transaction &);
 
     Clock &clock_;

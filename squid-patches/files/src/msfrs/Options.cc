@@ -36,6 +36,16 @@ ValidInterface(const std::string &name)
            name.find_first_of("/: \t") == std::string::npos;
 }
 
+/// the unit of that name, or nil
+const Unit *
+UnitOf(const Spec &spec, const std::string &name)
+{
+    auto unit = spec.units;
+    while (unit->name && strcasecmp(name.c_str(), unit->name) != 0)
+        ++unit;
+    return unit->name ? unit : nullptr;
+}
+
 /// the value in the unit in which it is kept; none if it is not allowed
 std::optional<double>
 Read(const Spec &spec, const std::string &value)
@@ -46,6 +56,11 @@ Read(const Spec &spec, const std::string &value)
         return ValidInterface(value) ? std::make_optional(0.0) : std::nullopt;
     if (spec.form == Spec::ClassName)
         return ValidClassName(value) ? std::make_optional(0.0) : std::nullopt;
+
+    if (spec.form == Spec::Word) {
+        const auto found = UnitOf(spec, value);
+        return found ? std::make_optional(found->factor) : std::nullopt;
+    }
 
     auto end = value.data() + value.size();
     if (spec.form == Spec::PerPeriod) {
@@ -64,10 +79,8 @@ Read(const Spec &spec, const std::string &value)
         ++rest;
     const std::string name(rest, end);
     const auto bareZero = spec.form == Spec::Percent && number == 0 && name.empty();
-    auto unit = spec.units;
-    while (unit->name && !bareZero && strcasecmp(name.c_str(), unit->name) != 0)
-        ++unit;
-    if (!unit->name)
+    const auto unit = bareZero ? spec.units : UnitOf(spec, name);
+    if (!unit)
         return std::nullopt;
     number = spec.form == Spec::Percent ? number / 100 : number * unit->factor;
     const auto rounding = 1e-12; // of a limit in another unit

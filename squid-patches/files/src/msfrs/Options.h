@@ -53,6 +53,7 @@ struct Spec {
         Count, ///< a whole number
         Interface, ///< the name of a network interface; has no range
         ClassName, ///< likewise
+        Word, ///< the name of a unit alone; kept as its factor
         PerPeriod, ///< of one of the units, in an hour, day, week or month: 5GB/day
         Flag ///< a word that stands alone
     };

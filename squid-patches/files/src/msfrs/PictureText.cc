@@ -67,8 +67,8 @@ Fields(Archive &archive, CapacityReport &c)
 static void
 Fields(Archive &archive, WindowParams &w)
 {
-    auto &[target, interval, growth, reserve, memory, early, initial, floor, queue] = w;
-    archive(target, interval, growth, reserve, memory, early, initial, floor, queue);
+    auto &[target, interval, growth, reserve, memory, early, initial, floor, queue, law] = w;
+    archive(target, interval, growth, reserve, memory, early, initial, floor, queue, law);
 }
 
 static void

@@ -264,6 +264,7 @@ PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &w
        "  budget: " << Fixed(window.budget, 3) << " # phi: what may be on the way, of what link and round trips hold\n"
        "  utilisation: " << Fixed(window.utilisation, 4) << " # U of the last interval, share of the rate\n"
        "  own: " << (window.own < 0 ? "null" : Fixed(window.own, 4)) << " # what responses had of that\n"
+       "  law: " << (config.window.law == WindowLaw::Bytes ? "bytes" : "places") << "\n"
        "  floor: " << Fixed(config.window.floor, 2) << "\n"
        "  target: " << Fixed(config.window.target, 4) << " # U+\n"
        "  interval: " << Fixed(config.window.interval*1e-9, 3) << "\n"
