@@ -2,7 +2,7 @@
 /// \file
 /// A segment in shared memory, by a name that all parties know.
 ///
-/// System V shared memory, not a file in /dev/shm, because a party must never get SIGBUS when it reads or writes a word:
+/// System V shared memory, not a file in /dev/shm, because a party must never get SIGBUS when it touches a word:
 ///   - The kernel accounts for all of a System V segment when it is made, as for any memory of a process, or refuses to
 ///     make it. A file of /dev/shm takes room when a page is touched first, and SIGBUS ends whoever touches it when
 ///     /dev/shm is full.

@@ -16,7 +16,7 @@ from fieldtrial.site.world import sockets_of
 from gateway import SOON
 from gateways import PROGRAM
 from installation import SQUID
-from test_shares import MEASURED, WARM_UP, assert_shares, by_class
+from test_shares import MEASURED, WARM_UP, assert_shares, by_class, near
 
 pytestmark = [pytest.mark.link(gateways=2),
               pytest.mark.skipif(not sockets_of(SQUID).is_dir(), reason='this Squid has been moved')]
@@ -163,6 +163,37 @@ def test_the_store_goes_under_load_and_comes_back(shared, how):
     shared.assert_right(got)
     whole(load.stop(abort=True))
     assert len(shared.said()) <= 2 * (AT_START + 5)
+
+
+@pytest.mark.link(gateways=2, users=(8, 4, 10), rate_bps=10e6)
+@pytest.mark.parametrize('how', (signal.SIGKILL, signal.SIGSTOP))
+def test_nobody_pays_for_an_outage(shared, how):
+    """Each class of each gateway has its weight soon after the store is back, whatever the static shares gave it. The
+    gateways have other users each; in the average over both this would not show."""
+    of = [{name: [user for users in gateway.world.groups.values() for user in users if user.cls == name]
+           for name in WEIGHTS} for gateway in shared.gateways]
+    busy = {(place, name): users[:most] for place, counts in enumerate(((1, 2, 5), (4, 2, 0)))
+            for (name, users), most in zip(of[place].items(), counts) if most}
+    load = shared.link.users.load([user for users in busy.values() for user in users])
+    sums = dict.fromkeys(busy, 0.0)
+    for _ in range(2):
+        time.sleep(2 * WARM_UP)
+        os.kill(shared.store.pid, how)
+        time.sleep(15.0)
+        assert shared.states() == ['static'] * 2
+        if how == signal.SIGKILL:
+            shared.store = sharing.start_store(shared.world)
+        else:
+            os.kill(shared.store.pid, signal.SIGCONT)
+        shared.wait_for('together')
+        time.sleep(3.0)
+        got, _ = shared.measure(load, 10.0)     # a user has but a few quanta of 16 KB in this time
+        for key, users in busy.items():
+            sums[key] += sum(got[user] for user in users) / len(users) / WEIGHTS[key[1]]
+    whole(load.stop(abort=True))
+    mean = sum(sums.values()) / len(sums)
+    print({key: round(had / mean, 2) for key, had in sums.items()})
+    assert all(near(had, mean, 0.35) for had in sums.values()), sums
 
 
 def test_msfrs_share_is_killed_again_and_again(shared):

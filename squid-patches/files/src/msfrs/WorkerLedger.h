@@ -30,7 +30,8 @@ struct PartyPicture;
 
 /// Makes the memory in which those who share the link tell each other what they have of it: several workers, and with
 /// msfrs_link shared others. To be called in the master process. It does not matter whether msfrs is on: workers may be
-/// told so later, the master not. Pages that nobody has written take no memory. Where it cannot be made, this is logged.
+/// told so later, the master not. Pages that nobody has written take no memory. Where it cannot be made, this is
+/// logged.
 void MakeWorkerLedger();
 
 /// Finds that memory, in a worker. Where it is not there, or of another version of this program, this is logged, and
