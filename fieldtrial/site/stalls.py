@@ -7,8 +7,8 @@ one was late.
 Runs until SIGTERM. FILE (stalls.csv) has a row for each wakeup: `t`, when it came, seconds since T0 on
 CLOCK_MONOTONIC; `late_s`. A wakeup that comes after the next ones were due stands for these too: one stall is one row.
 
-A process of its own, because a thread of the cell would also wait for that one's other threads. It sleeps nearly all the
-time, and schedulers favour such a process: Squid, which has more to do, is later than this, never less.
+A process of its own, because a thread of the cell would also wait for the cell's other threads. It sleeps nearly all
+the time, and schedulers favour such a process: Squid, which has more to do, waits at least as long on average.
 """
 import csv
 import math
@@ -65,6 +65,7 @@ def main(path, t0):
     with open(path, 'w', newline='', encoding='ascii') as file:
         rows = csv.writer(file, lineterminator='\n')
         rows.writerow(HEADER)
+        file.flush()    # so that it can be seen that it runs
         for came, late in wakeups(time.monotonic, time.sleep):
             rows.writerow((f'{came - float(t0):.4f}', f'{late:.6f}'))
 

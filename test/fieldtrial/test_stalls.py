@@ -62,7 +62,7 @@ def test_the_program_writes_each_wakeup(tmp_path, monkeypatch):
 def test_the_program_runs_as_long_as_its_block(tmp_path):
     path, end = tmp_path / 'stalls.csv', time.monotonic() + 60
     with meter.StallMeter(path, time.monotonic()) as running:
-        while not path.exists():
+        while not (path.exists() and path.read_text()):
             running.check()
             assert time.monotonic() < end
     assert path.read_text().startswith('t,late_s\n')
@@ -119,24 +119,37 @@ def measures_of(path, **options):
 
 def test_what_is_under_way_bridges_short_stalls(tmp_path):
     assert stalls.bridged_s(measures_of(tmp_path / 'a', stalls=())) == pytest.approx(BRIDGED / 1e3, rel=0.01)
-    assert stalls.why_not_judged(measures_of(tmp_path / 'b', stalls=often(0.15, 0.3))) == ''
+    assert stalls.why_not_judged(measures_of(tmp_path / 'b', stalls=often(0.15, 0.1))) == ''
+    assert stalls.why_not_judged(measures_of(tmp_path / 'c', stalls=often(0.15, 0.3))) != ''
 
 
-@pytest.mark.parametrize('share, judged', [(0.005, True), (0.04, False)])
-def test_long_stalls_count_from_one_per_cent_of_the_time_on(tmp_path, share, judged):
-    found = stalls.why_not_judged(measures_of(tmp_path / 'cell', stalls=often(0.25, share)))
-    assert (found == '') == judged
-    if not judged:
-        assert found == ('the host stalled for up to 250 ms, in 3.8 % of the time for longer than the 186 ms that '
-                         'round trips and queue bridge')
+def test_turns_of_other_tasks_are_no_stalls(tmp_path):
+    """A compiler beside makes nearly every wakeup some milliseconds late."""
+    assert stalls.why_not_judged(measures_of(tmp_path / 'cell', stalls=often(0.009, 0.45))) == ''
 
 
-def test_only_the_measured_interval_counts(tmp_path):
-    """From 10 to 70 s."""
-    assert stalls.why_not_judged(measures_of(tmp_path / 'a', stalls=[(9.0, 5.0)])) == ''
-    assert stalls.why_not_judged(measures_of(tmp_path / 'b', stalls=[(10.5, 5.0)])) == ''
-    assert 'stalled for up to 1000 ms' in stalls.why_not_judged(measures_of(tmp_path / 'c', stalls=[(11.0, 5.0)]))
-    assert 'stalled for up to 3000 ms' in stalls.why_not_judged(measures_of(tmp_path / 'd', stalls=[(72.0, 5.0)]))
+@pytest.mark.parametrize('ends, share', [((), 0), ((60.5,), 0), ((60.5, 63.5), 0), ((60.5, 90.5), 7),
+                                         ((60.5, 60.9), 0)])
+def test_a_second_with_long_stalls_disturbs_the_ten_after_it(tmp_path, ends, share):
+    """Of 300 s 11 are 4 %, and 22 are 7 %."""
+    found = stalls.why_not_judged(measures_of(tmp_path / 'cell', seconds=300.0, stalls=[(end, 0.25) for end in ends]))
+    said = (f'the host stalled for up to 250 ms in a second; {share} % of the time was in a second with more than the '
+            '186 ms that round trips and queue bridge, or within 10 s after one')
+    assert found == (said if share else '')
+
+
+def test_a_stall_counts_in_each_second_that_it_lasts(tmp_path):
+    times, stalled = stalls.by_second(measures_of(tmp_path / 'cell', stalls=[(30.2, 0.1), (33.5, 2.7)]))
+    found = {round(t): round(float(long), 3) for t, long in zip(times, stalled) if long}
+    assert found == {30: 0.3, 31: 1.0, 32: 1.0, 33: 0.5}
+    assert stalled.sum() == pytest.approx(2.8)
+
+
+def test_what_is_over_ten_seconds_before_the_measured_interval_does_not_count(tmp_path):
+    """It is from 30 to 90 s."""
+    for end, counts in ((15.5, False), (29.5, True), (89.5, False), (95.0, False), (80.5, True)):
+        found = stalls.why_not_judged(measures_of(tmp_path / f'{end}', warm_up=30.0, stalls=[(end, 0.4)]))
+        assert bool(found) == counts, end
 
 
 def test_where_the_processors_are_the_limit_they_may_be_busy(tmp_path):
@@ -180,7 +193,7 @@ def test_a_cell_that_the_machine_disturbed_is_neither_missed_nor_reached(tmp_pat
         'phases': synthetic.four_phases(70.0), 'stalls': BUSY}))
     found, = (row for row in judged.rows if row.name == 'ratio in every phase')
     assert found.outcome == verdict.UNJUDGED and found.measured.startswith(f'{shares[0]:.2f}:')
-    assert found.sentence.startswith('Not judged: the host stalled for up to 400 ms, in ')
+    assert found.sentence.startswith('Not judged: the host stalled for up to 400 ms in a second; 100 % of the time ')
     assert {row.outcome for row in judged.rows} <= {verdict.UNJUDGED, verdict.UNMEASURED}
     assert judged.exit_code == verdict.EXIT_UNJUDGED
     assert 'MISSED' not in text and '\n  ok ' not in text and '\n  unjudged ' in text
