@@ -118,7 +118,7 @@ TEST(WaitHistogram, SecondsAndBytesOfTheTimeThatTheQuantilesCover)
 TEST(WaitHistogram, ASumDoesNotDependOnTheOrder)
 {
     WaitHistogram h, back;
-    for (int n = 0; n < 100; ++n) {
+    for (msfrs_time n = 0; n < 100; ++n) {
         h.add(n * 100'000'001, 0, Start);
         back.add((99 - n) * 100'000'001, 0, Start);
     }
