@@ -166,9 +166,9 @@ def buffers(site):
     """Whether the kernel lets one connection have a window that fills the link."""
     line = site.conf.last('msfrs_link')
     said = line and (line.option('max') if line.option('rate') == 'auto' else line.option('rate'))
-    bits = rate_of(said) if said else None
-    if bits is None:
+    if not said:
         return
+    bits = rate_of(said)
     wanted = int(bits / 8 * FAR)
     said = site.system.read('/proc/sys/net/core/rmem_max')
     if said is None:

@@ -191,7 +191,7 @@ ip -n world route add 10.20.0.0/24 via 198.51.100.1
 systemd-run --unit world ip netns exec world python3 -m http.server --bind 203.0.113.1 --directory /srv/web 80
 '''
 LOG, OWN = '/var/log/squid/msfrs-access.log', '/etc/squid/conf.d/msfrsctl.conf'
-ANSWERS = 'rate = 20Mbit\nclass = staff=4=10.20.0.2/32\nclass = guests=1\n'
+ANSWERS = 'rate = 20 Mbit/s\nprobe = http://203.0.113.1/\nclass = staff=4=10.20.0.2/32\nclass = guests=1\n'
 URL = 'http://203.0.113.1/large'
 FILES = 'cd /etc/squid; find . -type f -exec md5sum {} + | sort'
 

@@ -37,7 +37,8 @@ class Machine(System):
         self.root = root
         self.programs, self.pages, self.ran, self.files = {}, {'msfrs': BUSY}, [], {}
         self.time, self.user, self.asked = NOW, 0, []
-        self.stats, self.users, self.keys, self.questions, self.answers = {}, {}, [], [], []
+        self.stats, self.users, self.keys, self.questions, self.answers, self.said = {}, {}, [], [], [], []
+        self.proxied = {}       # {URL: (status, fields, body) or OSError, or a function}
 
     def now(self):
         return self.time
@@ -96,6 +97,9 @@ class Machine(System):
         self.questions.append(question)
         return self.answers.pop(0) or default
 
+    def say(self, text):
+        self.said.append(text)
+
     def stat(self, path):
         return self.stats.get(str(path)) or (Stat(0o644, 0, 0) if str(path) in self.files else super().stat(path))
 
@@ -108,6 +112,14 @@ class Machine(System):
         if isinstance(answer, OSError):
             raise answer
         return (answer, '') if isinstance(answer, int) else (200, answer)
+
+    def request(self, host, port, target, name, timeout):
+        self.ran.append(f'GET {target}')
+        answer = self.proxied.get(target, ConnectionRefusedError(111, 'Connection refused'))
+        answer = answer() if callable(answer) else answer
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
 
 
 class Gateway:

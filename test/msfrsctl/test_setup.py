@@ -17,6 +17,9 @@ ADDRESSES = [{'ifname': 'lo', 'flags': ['LOOPBACK'], 'addr_info': [{'local': '12
                                               {'local': '2001:db8::1', 'prefixlen': 64, 'scope': 'global'},
                                               {'local': 'fe80::1', 'prefixlen': 64, 'scope': 'link'}]}]
 FORWARDING, SWITCHES = '/etc/sysctl.d/60-msfrs.conf', ('net/ipv4/ip_forward', 'net/ipv6/conf/all/forwarding')
+PAGE = 'http://deb.debian.org/'
+LISTENING = ''.join(f'LISTEN 0 256 {address}:{port} *:*\n' for address, port in
+                    (('*', 3128), ('0.0.0.0', 3129), ('[::]', 3130)))
 FLAGS = ('setup', '--yes', '--rate', '20Mbit', '--class', 'gold=4=10.20.1.0/24', '--class', 'bronze=1')
 
 
@@ -29,7 +32,8 @@ def fresh(gateway):
     gateway.machine.programs.update({
         'ip -j -4 route show default': json.dumps([{'dev': 'eth1'}]), 'ip -j addr show up': json.dumps(ADDRESSES),
         'openssl req': '-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n', k: '', f'{k} -k check': Done(1),
-        SCRIPT: 'msfrs-iptables: up\n', 'chgrp': '', 'sysctl': ''})
+        SCRIPT: 'msfrs-iptables: up\n', 'chgrp': '', 'sysctl': '', 'ss -Hltn': LISTENING})
+    gateway.machine.proxied[PAGE] = 200, {}, 'a page'
     gateway.machine.users['proxy'] = (13, {13})
     gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: ''})
     gateway.machine.files.update({f'/proc/sys/{name}': '1\n' for name in SWITCHES})
@@ -136,6 +140,94 @@ def test_asked_what_cannot_be_seen(fresh):
     assert 'ipv6 = no' in fresh.machine.files[IPTABLES]
 
 
+def test_a_wrong_answer_is_asked_again_at_once(fresh):
+    """With the reason, and nothing that was said before is lost."""
+    fresh.machine.answers = ['eth/1', 'eth1', 'eth1', 'eth0', '10.20.0.0/33', '10.20.0.0/16', '5MB/s', '5 Mbit/s',
+                             'gold', 'gold=4=10.20.1.0/24', 'gold=2=10.20.2.0/24', '', 'yes']
+    assert fresh.run('setup')[0] == 0
+    assert [said.partition(' ')[0] for said in fresh.machine.said] == ['interface', 'eth1', 'network', 'rate', 'class',
+                                                                      'class']
+    assert 'write 40Mbit if you mean megabytes' in fresh.machine.said[3]
+    said = fresh.own.read_text()
+    assert 'rate=5Mbit interface=eth1' in said and said.count('msfrs_class gold') == 1
+
+
+def test_auto_asks_between_what(fresh):
+    fresh.machine.files['/sys/class/net/eth1/speed'] = '1000\n'
+    fresh.machine.answers = ['', '', '', 'Auto', '2m', '1m', '', '']
+    assert fresh.run('setup')[0] == 0
+    assert fresh.machine.said == ['min 2Mbit is above max 1Mbit. Once more:']
+    assert 'msfrs_link rate=auto min=2Mbit max=1Gbit interface=eth1' in fresh.own.read_text()
+
+
+def test_what_was_given_is_checked_before_anything_is_asked(fresh):
+    assert fresh.run('setup', '--uplink', '5MB/s')[0] == 2
+    assert fresh.machine.questions == []
+
+
+def test_answers_outlive_a_failure(fresh, capsys):
+    fresh.machine.answers = ['', '', '10.20.0.0/16', '10 Mbps', 'gold=4=10.20.1.0/24', '']
+    fresh.machine.programs[f'{SCRIPT} up'] = Done(3, '', 'no interface')
+    assert fresh.run('setup')[0] == 4
+    again = capsys.readouterr().err.rpartition('the same answers again: msfrsctl ')[2].split()
+    del fresh.machine.programs[f'{SCRIPT} up']
+    assert fresh.run(*again)[0] == 0 and len(fresh.machine.questions) == 6
+    assert 'rate=10Mbit' in fresh.own.read_text()
+
+
+def starts(fresh):
+    """A Squid that listens once it was started."""
+    ports = []
+    fresh.machine.programs.update({f'{fresh.squid} -f {fresh.conf}': lambda words: ports.append(LISTENING) or '',
+                                   'ss -Hltn': lambda words: ''.join(ports),
+                                   f'{fresh.squid} -f {fresh.conf} -k check': Done(1)})
+
+
+def test_a_page_comes_through_squid_before_users_do(fresh):
+    """Whatever the server answers. Until then there is no file that would send users there at a start of Squid."""
+    starts(fresh)
+    there = []
+    fresh.machine.proxied[PAGE] = lambda: there.append(IPTABLES in fresh.machine.files) or (404, {}, 'of the server')
+    assert fresh.run(*FLAGS)[0] == 0
+    assert there == [False, True]
+    ran = [words for words in fresh.machine.ran if words.startswith(('GET', f'{SCRIPT} up'))]
+    assert ran == [f'GET {PAGE}', f'{SCRIPT} up --config {IPTABLES}', f'GET {PAGE}']
+
+
+@pytest.mark.parametrize('listening, answer, sentence', [
+    ('', (200, {}, ''), 'Squid does not listen on port 3128 and port 3129 and port 3130 after 30 s'),
+    (LISTENING.replace('3130', '3139'), (200, {}, ''), 'Squid does not listen on port 3130 after'),
+    (Done(127, '', 'ss: not found'), (200, {}, ''), 'which ports are open cannot be seen: ss: not found'),
+    (LISTENING, TimeoutError('no whole answer within 20 s'), 'does not come through Squid at 127.0.0.1 port 3128: no'),
+    (LISTENING, (503, {'x-squid-error': 'ERR_DNS_FAIL 0'}, ''), 'ERR_DNS_FAIL (the name cannot be resolved'),
+    (LISTENING, (403, {'x-squid-error': 'ERR_ACCESS_DENIED 0'}, ''), 'an http_access line of squid.conf denies it')])
+def test_nobody_is_sent_to_a_squid_that_brings_nothing(fresh, capsys, listening, answer, sentence):
+    before = state(fresh)
+    fresh.machine.programs['ss -Hltn'] = listening
+    fresh.machine.proxied[PAGE] = answer
+    assert fresh.run(*FLAGS)[0] == 4
+    said = capsys.readouterr().err
+    assert sentence in said and f'{IPTABLES}' not in said, said
+    assert not any(f'{SCRIPT} up' in words for words in fresh.machine.ran)
+    assert state(fresh) == before and fresh.machine.ran[-1] == f'{fresh.squid} -f {fresh.conf} -k shutdown'
+
+
+def test_users_are_let_go_if_squid_brings_nothing_afterwards(fresh):
+    before = state(fresh)
+    fresh.machine.proxied[PAGE] = lambda: ConnectionResetError(104, 'Connection reset by peer') \
+        if f'{SCRIPT} up --config {IPTABLES}' in fresh.machine.ran else (200, {}, '')
+    assert fresh.run(*FLAGS)[0] == 4
+    assert state(fresh) == before
+    assert fresh.machine.ran[-2:] == [f'{SCRIPT} down', f'{fresh.squid} -f {fresh.conf} -k shutdown']
+
+
+def test_the_page_may_be_another_or_none(fresh):
+    fresh.machine.proxied = {'http://intra.test:81/x': (200, {}, '')}
+    assert fresh.run(*FLAGS, '--probe', 'http://intra.test:81/x')[0] == 0
+    assert fresh.run(*FLAGS, '--probe', 'no')[0] == 0
+    assert fresh.machine.ran.count('GET http://intra.test:81/x') == 2
+
+
 def test_an_answer_file(fresh):
     file = fresh.root / 'answers'
     file.write_text('# a school\nrate = auto\nmin = 2Mbit\nmax = 50Mbit\nuplink = 2Mbit\n'
@@ -236,9 +328,11 @@ def test_msfrs_lines_of_others(fresh, capsys):
     (('--rate', 'fast'), "rate 'fast' must be"), (('--rate', 'auto'), 'needs min and max'),
     (('--outside', 'eth0'), 'both outside and inside'), (('--inside', 'a/b'), "interface 'a/b'"),
     (('--users', '10.0.0.0/33'), "network '10.0.0.0/33'"), (('--class', 'x=0'), "class 'x=0' must be"),
-    (('--class', 'silver=2'), 'one class must have no networks'), (('--mode', 'x'), 'redirect or tproxy'),
+    (('--class', 'silver=2'), 'another class is the default'), (('--mode', 'x'), 'redirect or tproxy'),
     (('--class', 'gold=2=10.0.0.0/8'), 'a name of its own'), (('--users', '10.0.0.0/8\nhttp_access'), 'network'),
-    (('--class', 'a\nb=1'), 'must be'), (('--uplink', 'x'), 'uplink')])
+    (('--class', 'a\nb=1'), 'must be'), (('--uplink', 'x'), 'uplink'),
+    (('--min', '1Mbit'), 'min is for rate auto alone'), (('--probe', 'https://a.test/'), 'by http, or no'),
+    (('--rate', 'auto', '--min', '3Mbit', '--max', '2Mbit'), 'min 3Mbit is above max 2Mbit')])
 def test_wrong_answers(fresh, capsys, words, sentence):
     before = state(fresh)
     assert fresh.run(*FLAGS, *words)[0] == 2
