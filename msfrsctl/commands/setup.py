@@ -197,7 +197,7 @@ def _probe(site, found, done):
         try:
             probe.page(site, found.probe)
         except CtlError as problem:
-            raise CtlError(f'{problem}. Another page: --probe URL; without this test: --probe no', problem.code) from None
+            raise CtlError(f'{problem}. For another page: --probe URL; for none: --probe no', problem.code) from None
     done.append('Squid listens' + (f', and brings {found.probe}' if found.probe != 'no' else ''))
 
 

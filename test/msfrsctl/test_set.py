@@ -36,7 +36,8 @@ def effective(gateway):
 
 @pytest.mark.parametrize('words, old, new', [
     (('rate', '18Mbit'), 'rate=20Mbit', 'rate=18Mbit'), (('rate', '17.5 Mbps'), 'rate=20Mbit', 'rate=17500kbit'),
-    (('weight', 'gold=8'), 'weight=4', 'weight=8'), (('weight', 'bronze=0.5'), 'weight=1 default', 'weight=0.5 default')])
+    (('weight', 'gold=8'), 'weight=4', 'weight=8'),
+    (('weight', 'bronze=0.5'), 'weight=1 default', 'weight=0.5 default')])
 def test_a_value_is_changed_for_an_hour(own, words, old, new):
     assert own.run('set', *words)[0] == 0
     assert '\n'.join(effective(own)) == '\n'.join(line.partition(' #')[0].rstrip() for line in
