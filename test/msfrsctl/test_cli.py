@@ -36,7 +36,7 @@ def test_what_is_installed_is_what_there_is():
 
 
 def test_words_for_completion():
-    assert cli.words_after([]) == cli.COMMANDS and cli.words_after(['nothing']) == cli.COMMANDS
+    assert cli.words_after([]) == cli.words_after(['nothing']) == (*cli.COMMANDS, '--version')
     assert {'rate', 'weight', 'boost', '--for', '--json'} <= set(cli.words_after(['set']))
     checks = cli.words_after(['doctor', '--only'])
     assert 'interception' in checks and '--json' not in checks
@@ -50,6 +50,16 @@ def test_the_completion_of_bash(tmp_path):
                            'COMPREPLY=(); _msfrsctl; echo "${COMPREPLY[@]}"'], capture_output=True, text=True,
                           check=False, env={'PATH': f'{tmp_path}:{os.environ["PATH"]}', 'PYTHONDONTWRITEBYTECODE': '1'})
     assert (done.stdout, done.stderr) == ('set setup\n', '')
+
+
+def test_the_version_is_that_of_configure():
+    """In the source tree, and installed."""
+    version = re.search(r'AC_INIT\(\[msfrs\], \[([^]]+)\]', (ROOT / 'configure.ac').read_text())[1]
+    done = subprocess.run([sys.executable, '-B', '-m', 'msfrsctl', '--version'], cwd=ROOT, capture_output=True,
+                          text=True, check=False)
+    assert (done.stdout, done.stderr) == (f'msfrsctl {version}\n', '')
+    rule = re.search(r'^bin/msfrsctl:.*\n(\t.*\n)+', (PACKAGE / 'msfrsctl.am').read_text(), re.MULTILINE)[0]
+    assert "-e 's|@version[@]|$(VERSION)|'" in rule and "version='@version@'" in (PACKAGE / 'msfrsctl.in').read_text()
 
 
 def test_an_error_is_json_too(gateway):
