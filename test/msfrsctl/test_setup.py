@@ -294,14 +294,49 @@ def test_with_systemd_units_are_started(fresh):
     assert f'{SCRIPT} up --config {IPTABLES}' not in fresh.machine.ran
 
 
-def test_a_file_that_was_changed_since_stays(fresh):
-    fresh.run(*FLAGS)
-    fresh.machine.files[IPTABLES] += 'exempt-client = 10.20.0.9\n'
+@pytest.mark.parametrize('conf_d', [False, True])
+def test_undo_leaves_nothing_that_squid_reads(fresh, conf_d):
+    """Whoever changed the file by hand finds that beside it, by a name that no include takes in."""
+    if conf_d:
+        (fresh.root / 'conf.d').mkdir()
+        fresh.conf.write_text(f'include {fresh.root}/conf.d/*.conf\n')
+    own = fresh.root / ('conf.d' if conf_d else '') / 'msfrsctl.conf'
+    assert fresh.run(*FLAGS)[0] == 0
+    changed = own.read_text().replace('gold weight=4', 'gold weight=6') + 'cache_mem 1 GB\n'
+    own.write_text(changed)
+    before = own.with_name(own.name + '.saved')
+    before.write_text('of an earlier time\n')
     data = fresh.data('setup', '--undo')
-    assert any(IPTABLES in note for note in data['notes'])
-    assert IPTABLES in fresh.machine.files and JOURNAL in fresh.machine.files
-    assert fresh.run('setup', '--undo', '--replace')[0] == 0
-    assert IPTABLES not in fresh.machine.files and JOURNAL not in fresh.machine.files
+    assert not own.exists() and before.read_text() == 'of an earlier time\n'
+    assert own.with_name(own.name + '.saved1').read_text() == changed
+    assert f'{own}.saved1 has {own} as you had changed it' in data['done'] and JOURNAL not in fresh.machine.files
+
+
+@pytest.mark.parametrize('change', [
+    lambda text: text + 'cache_mem 1 GB\n', lambda text: '# mine\n' + text,
+    lambda text: text.replace('http_port 3128\n', 'http_port 8080\n')])
+def test_undo_leaves_a_squid_conf_as_it_is_now(fresh, change):
+    """Without the line that takes in a file that is no longer there, at which Squid would not start."""
+    fresh.conf.write_text('http_port 3128\nacl old src 10.0.0.0/8\n')
+    wanted = change(fresh.conf.read_text())
+    assert fresh.run(*FLAGS)[0] == 0
+    fresh.conf.write_text(change(fresh.conf.read_text()))
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert fresh.conf.read_text() == wanted and not fresh.own.exists()
+    assert not list(fresh.root.glob('*.saved*'))
+
+
+def test_what_was_changed_since_is_kept_beside(fresh):
+    fresh.machine.files[IPTABLES] = '# the old one\n'
+    assert fresh.run(*FLAGS, '--replace')[0] == 0
+    fresh.machine.files[IPTABLES] += 'exempt-client = 10.20.0.9\n'
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert fresh.machine.files[IPTABLES] == '# the old one\n'
+    assert 'exempt-client = 10.20.0.9' in fresh.machine.files[f'{IPTABLES}.saved']
+    assert fresh.run(*FLAGS, '--replace')[0] == 0
+    fresh.machine.files[IPTABLES] += 'exempt-client = 10.20.0.9\n'
+    assert fresh.run('setup', '--undo', '--replace')[0] == 0, 'as before, and no copy'
+    assert f'{IPTABLES}.saved1' not in fresh.machine.files
 
 
 def test_print_changes_nothing(fresh):
