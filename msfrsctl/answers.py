@@ -32,6 +32,7 @@ class Answers:
     rate: str = ''              #: 20Mbit, or auto
     min: str = ''
     max: str = ''
+    edge: str = ''              #: yes: msfrs-edge holds what bypasses Squid to its share; or no
     uplink: str = ''            #: the rate of the uplink, if msfrs-edge is to schedule it
     mode: str = 'redirect'
     quic: str = 'reject'
@@ -61,6 +62,9 @@ class Answers:
         for name in ('min', 'max'):
             if getattr(self, name) and self.rate not in ('', 'auto'):
                 raise CtlError(f'{name} is for rate auto alone; leave it out with rate {self.rate}', WRONG)
+        if self.uplink and self.edge == 'yes':
+            raise CtlError('msfrs-edge can schedule the uplink, or hold what bypasses Squid to its share: leave uplink '
+                           'out, or say edge = no', WRONG)
         if self.min and self.max and rate_of(self.min) > rate_of(self.max):
             raise CtlError(f'min {self.min} is above max {self.max}', WRONG)
 
@@ -114,11 +118,13 @@ def network_of(text):
 
 #: Each makes of what was said what is written; a CtlError that says why not.
 CHECKS = {'outside': _interface, 'inside': _list(_interface), 'users': _list(network_of), 'rate': _rate_or_auto,
-          'min': _rate('min'), 'max': _rate('max'), 'uplink': _rate('uplink'), 'mode': _one_of('redirect', 'tproxy'),
+          'edge': _one_of('yes', 'no'), 'min': _rate('min'), 'max': _rate('max'), 'uplink': _rate('uplink'),
+          'mode': _one_of('redirect', 'tproxy'),
           'quic': _one_of('reject', 'allow'), 'probe': _page}
 #: What is asked for if neither flags nor a file have it; of min and max only with rate auto.
 ASKED = {'outside': 'Interface of the access link', 'inside': 'Interfaces of the users', 'users': "Users' networks",
          'rate': 'Rate of the downlink, a little less rather than more, such as 20Mbit; auto, if nobody knows it',
+         'edge': 'Hold what bypasses Squid (other ports, UDP, VPNs) to its share, too, by msfrs-edge (yes or no)',
          'min': 'The least that the downlink carries', 'max': 'The most that it may ever carry'}
 CLASS_ASKED = 'Class as NAME=WEIGHT=NETWORK,NETWORK; empty when there are no more'
 
@@ -132,9 +138,12 @@ def collect(system, given, unasked):
             found.take(name, given[name])
     for said in given.get('class') or ():
         found.add(said)
-    proposed = {**seen(system), 'min': '1Mbit'}
+    proposed = {**seen(system), 'min': '1Mbit', 'edge': 'yes'}
     for name, question in ASKED.items():
         if getattr(found, name) or name in ('min', 'max') and found.rate != 'auto':
+            continue
+        if name == 'edge' and found.uplink:
+            found.take(name, 'no')
             continue
         proposal = proposed.get(name, '')
         if unasked and (not proposal or name in ('min', 'max')):

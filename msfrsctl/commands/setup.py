@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl setup: asks what it cannot see, writes squid.conf's part, interception and uplink, checks, and starts."""
+"""msfrsctl setup: asks what it cannot see, writes squid.conf's part, interception and msfrs-edge, checks, starts."""
 import dataclasses
 import os
 import shlex
 
 from .. import answers as questions
-from .. import probe, text, written
+from .. import text, written
 from ..checks import ERROR, WARNING
 from ..errors import FAILED, WRONG, CtlError
 from ..journal import Journal
-from ..manager import port_of
 from ..own import OwnFile, included, why_refused
 from ..site import FORWARDING
 from ..squidconf import SquidConf
+from ..start import DROP_IN, EDGE, Start, not_forwarded, unit_of
 from .doctor import findings
 
 HELP = 'configure and start everything, or take it back'
-UNITS = ('msfrs-squid', 'squid')
 CERTIFICATE = 'msfrsctl-intercept.pem'
 #: What doctor says of these is told at the end.
 LOOKED_AT = ('interface', 'interception', 'ipv6', 'buffers', 'clock', 'rights')
@@ -28,7 +27,8 @@ def arguments(parser):
     for name, what in (('outside', 'interface of the access link'), ('inside', 'interfaces of the users'),
                        ('users', "the users' networks"), ('rate', 'of the downlink, or auto'),
                        ('min', 'with rate auto'), ('max', 'with rate auto'),
-                       ('uplink', 'its rate, if msfrs-edge is to schedule it'),
+                       ('edge', 'yes (default): msfrs-edge holds what bypasses Squid to its share, too; or no'),
+                       ('uplink', 'its rate, if msfrs-edge is to schedule it in place of what bypasses Squid'),
                        ('mode', 'redirect (default) or tproxy'), ('quic', 'reject (default) or allow'),
                        ('probe', 'page that must come through Squid before users are sent there, or no: none '
                                  f'({questions.Answers.probe})')):
@@ -51,6 +51,8 @@ def gather(options, site):
     if site.system.euid():
         raise CtlError('setup needs root: sudo msfrsctl setup')
     site.need_squid()
+    if found.edge == 'yes':
+        site.need_edge()
     journal, done, notes = Journal(site), [], []
 
     def write(paths):
@@ -67,12 +69,13 @@ def gather(options, site):
         if not parsed:
             raise CtlError(f'Squid refuses the configuration: {why_refused(parsed)}', FAILED)
         if not options.no_start:
-            _start_squid(site, journal, found, done)
-            _probe(site, found, done)
+            start = Start(site, journal, found, done, notes)
+            start.squid()
+            start.probe()
+            start.edge()
             write(late)
-            _intercept(site, journal, done, notes)
-            _probe(site, found, done)
-            _start_edge(site, journal, found, done, notes)
+            start.interception()
+            start.probe()
             notes += [f'{row["what"]}; {row["do"]}' for row in findings(site, LOOKED_AT)
                       if row['level'] in (ERROR, WARNING)]
     except (CtlError, KeyboardInterrupt) as problem:
@@ -119,18 +122,18 @@ def _files(found, site):
     files[own] = written.squid_part(found, others, f'{directory}/{CERTIFICATE}',
                                     f'{site.log_directory()}/msfrs-access.log')
     files[site.interception_conf] = written.iptables_conf(found)
-    if _not_forwarded(found, site) or site.system.exists(FORWARDING):
+    if not_forwarded(found, site) or site.system.exists(FORWARDING):
         files[FORWARDING] = written.forwarding(found)
-    if found.uplink:
-        files[site.edge_conf] = written.edge_conf(found)
-        files[site.edge_iptables_conf] = written.edge_iptables_conf(found)
+    if found.edge == 'yes':
+        files[site.edge_conf] = written.downlink_conf(found, site)
+        files[site.edge_iptables_conf] = written.downlink_iptables_conf(found)
+        if unit_of(site, EDGE):
+            files[DROP_IN] = written.drop_in(site.squid_group)
+    elif found.uplink:
+        files[site.edge_conf] = written.uplink_conf(found)
+        files[site.edge_iptables_conf] = written.uplink_iptables_conf(found)
     # squid.conf takes in the file: it comes last.
     return {path: files[path] for path in sorted(files, key=lambda path: path == site.conf_path)}
-
-
-def _not_forwarded(found, site):
-    """The switches of forwarding that are off and should be on."""
-    return [name for name in written.switches(found) if (site.system.read(f'/proc/sys/{name}') or '').strip() != '1']
 
 
 def _may_write(options, site, journal, files):
@@ -163,64 +166,6 @@ def _certificate(site, journal, done):
     done.append(f'made {path}')
 
 
-def _start_squid(site, journal, found, done):
-    # Before msfrs-iptables, which would set it for as long as it is up: users' other traffic is not Squid's.
-    if off := _not_forwarded(found, site):
-        _do(site, journal, done, ('sysctl', '-q', '-p', FORWARDING),
-            ('sysctl', '-q', '-w', *(f'{name}=0' for name in off)))
-    if unit := _unit(site, *UNITS):
-        _do(site, journal, done, ('systemctl', 'enable', unit), ())
-        _do(site, journal, done, ('systemctl', 'reload-or-restart', unit), ('systemctl', 'restart', unit), after=True)
-        if timer := _unit(site, 'msfrsctl-expire.timer'):
-            _do(site, journal, done, ('systemctl', 'enable', '--now', timer),
-                ('systemctl', 'disable', '--now', timer))
-    elif site.control('check'):
-        _do(site, journal, done, (site.squid, '-f', site.conf_path, '-k', 'reconfigure'),
-            (site.squid, '-f', site.conf_path, '-k', 'reconfigure'), after=True)
-    else:
-        _do(site, journal, done, (site.squid, '-f', site.conf_path),
-            (site.squid, '-f', site.conf_path, '-k', 'shutdown'))
-
-
-def _unit(site, *names):
-    """The first that systemd has, or None."""
-    return next((name for name in names if site.system.exists('/run/systemd/system') and
-                 site.system.run('systemctl', 'cat', name if '.' in name else f'{name}.service')), None)
-
-
-def _probe(site, found, done):
-    """Whether Squid listens and brings a page, so that nobody is sent to a Squid that has none for him."""
-    site.look_again()
-    _, http, https = written.PORTS[found.mode]
-    probe.listens(site, (port_of(site.conf)[1], http, https))
-    if found.probe != 'no':
-        try:
-            probe.page(site, found.probe)
-        except CtlError as problem:
-            raise CtlError(f'{problem}. For another page: --probe URL; for none: --probe no', problem.code) from None
-    done.append('Squid listens' + (f', and brings {found.probe}' if found.probe != 'no' else ''))
-
-
-def _intercept(site, journal, done, notes):
-    if _unit(site, *UNITS) and (unit := _unit(site, 'msfrs-iptables')):
-        _do(site, journal, done, ('systemctl', 'enable', '--now', unit), ('systemctl', 'disable', '--now', unit))
-    elif site.iptables_script:
-        _do(site, journal, done, (site.iptables_script, 'up', '--config', site.interception_conf),
-            (site.iptables_script, 'down'))
-    else:
-        notes.append('msfrs-iptables is not installed: browsers must be told to use the proxy')
-
-
-def _start_edge(site, journal, found, done, notes):
-    if not found.uplink:
-        return
-    if _unit(site, *UNITS) and _unit(site, 'msfrs-edge'):
-        _do(site, journal, done, ('systemctl', 'enable', '--now', 'msfrs-edge', 'msfrs-edge-iptables'),
-            ('systemctl', 'disable', '--now', 'msfrs-edge', 'msfrs-edge-iptables'))
-    else:
-        notes.append(f'start msfrs-edge {site.edge_conf} and msfrs-edge-iptables up: there is no unit of it')
-
-
 def _command(found):
     """The command line that has all these answers."""
     words = ['msfrsctl', 'setup']
@@ -230,15 +175,6 @@ def _command(found):
     for cls in found.classes:
         words += ['--class', '='.join((cls.name, cls.weight, ','.join(cls.networks))).rstrip('=')]
     return shlex.join(words)
-
-
-def _do(site, journal, done, command, undo, after=False):
-    ran = site.system.run(*command, timeout=120)
-    if not ran:
-        raise CtlError(f'{" ".join(command)}: {ran.err.strip()[-300:] or f"exit code {ran.code}"}', FAILED)
-    if undo:
-        journal.started(undo, after)
-    done.append(' '.join(command))
 
 
 def _undo(options, site):
