@@ -18,6 +18,10 @@ from .text import safe
 LARGEST = 16 << 20
 #: How text files are opened.
 AS_IT_IS = {'encoding': 'utf-8', 'errors': 'surrogateescape', 'newline': ''}
+#: Of a packet, as far as it is looked at: the longest IPv4 header and the ports.
+HEAD = 64
+#: ETH_P_ALL of the kernel.
+EVERY_PROTOCOL = 3
 #: Exit code of a program that is not there, as a shell has it.
 MISSING = 127
 
@@ -166,6 +170,26 @@ class System:
             yield
         finally:
             os.close(held)
+
+    def packets(self, interfaces, seconds, take):
+        """Calls take(head, length) for each IP packet that leaves by one of the interfaces. Takes that time; False if
+        they cannot be seen."""
+        until = self.monotonic() + seconds
+        head = bytearray(HEAD)
+        with contextlib.ExitStack() as stack:
+            try:
+                sockets = [stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM,
+                                                             socket.htons(EVERY_PROTOCOL))) for _ in interfaces]
+                for each, interface in zip(sockets, interfaces):
+                    each.bind((interface, EVERY_PROTOCOL))
+            except OSError:
+                sockets = []
+            while (left := until - self.monotonic()) > 0:
+                for each in select.select(sockets, [], [], left)[0]:
+                    length, address = each.recvfrom_into(head, HEAD, socket.MSG_TRUNC)
+                    if address[2] == socket.PACKET_OUTGOING:
+                        take(bytes(head[:min(length, HEAD)]), length)
+        return bool(sockets)
 
     def fetch(self, host, port, path, timeout=5.0):
         """(status, body) of an HTTP request. Raises OSError."""

@@ -4,8 +4,8 @@ import json
 import re
 
 from . import ERROR, NOTE, OK, WARNING, Finding
+from .. import bypass
 from ..units import rate_of
-
 
 #: Seconds of a round trip to a server that is far away; what msfrs_link assumes of those that it does not know.
 FAR = 0.3
@@ -130,6 +130,17 @@ def ipv6(site):
                       'sysctl -w net.ipv6.conf.all.forwarding=1')
     else:
         yield Finding(OK, 'IPv6 is forwarded' if default else 'no IPv6 default route')
+
+
+def bypassing(site):
+    """Whether much comes to users without Squid, where no weights hold."""
+    past = bypass.look(site)
+    if past is None:
+        yield Finding(OK, 'nothing to speak of bypasses Squid')
+    elif past.held:
+        yield Finding(NOTE, str(past))
+    else:
+        yield Finding(WARNING, str(past), bypass.DO)
 
 
 def rate(site):

@@ -38,6 +38,8 @@ class Machine(System):
         self.programs, self.pages, self.ran, self.files = {}, {'msfrs': BUSY}, [], {}
         self.time, self.user, self.asked = NOW, 0, []
         self.stats, self.users, self.keys, self.questions, self.answers, self.said = {}, {}, [], [], [], []
+        self.moving = {}        # {path: function that gives the text}
+        self.wire = []          # (head, length) of packets that leave for users; None: nobody may look
         self.proxied = {}       # {URL: (status, fields, body) or OSError, or a function}
 
     def now(self):
@@ -66,6 +68,8 @@ class Machine(System):
         return Done(MISSING, '', f'{argv[0]}: not found')
 
     def read(self, path):
+        if str(path) in self.moving:
+            return self.moving[str(path)]()
         return super().read(path) if self._ours(path) else self.files.get(str(path))
 
     def exists(self, path):
@@ -97,6 +101,12 @@ class Machine(System):
         self.questions.append(question)
         return self.answers.pop(0) or default
 
+    def packets(self, interfaces, seconds, take):
+        self.time += seconds
+        for head, length in self.wire or ():
+            take(head, length)
+        return self.wire is not None and bool(interfaces)
+
     def say(self, text):
         self.said.append(text)
 
@@ -109,6 +119,7 @@ class Machine(System):
     def fetch(self, host, port, path, timeout=5.0):
         self.asked.append((host, port, path))
         answer = self.pages.get(path.rpartition('/')[2], 404)
+        answer = answer() if callable(answer) else answer
         if isinstance(answer, OSError):
             raise answer
         return (answer, '') if isinstance(answer, int) else (200, answer)
