@@ -71,7 +71,9 @@ class Start:
     def interception(self):
         site = self._site
         if self._unit and (unit := unit_of(site, 'msfrs-iptables')):
-            self._do(('systemctl', 'enable', '--now', unit), ('systemctl', 'disable', '--now', unit))
+            self._do(('systemctl', 'enable', unit), ('systemctl', 'disable', '--now', unit))
+            # It may run with what an earlier setup wrote.
+            self._do(('systemctl', 'reload-or-restart', unit), ('systemctl', 'try-reload-or-restart', unit), after=True)
         elif site.iptables_script:
             self._do((site.iptables_script, 'up', '--config', site.interception_conf), (site.iptables_script, 'down'))
         else:
@@ -102,8 +104,8 @@ class Start:
             self._do(('systemctl', 'daemon-reload'), ('systemctl', 'daemon-reload'), after=True)
             self._do(('systemctl', 'enable', EDGE, EDGE_RULES), ('systemctl', 'disable', '--now', EDGE_RULES, EDGE))
             # Whatever they had for a configuration before; packets pass meanwhile.
-            self._do(('systemctl', 'restart', EDGE), ())
-            self._do(('systemctl', 'restart', EDGE_RULES), ())
+            self._do(('systemctl', 'restart', EDGE), ('systemctl', 'try-restart', EDGE), after=True)
+            self._do(('systemctl', 'restart', EDGE_RULES), ('systemctl', 'try-restart', EDGE_RULES), after=True)
             return
         daemon, pid = 'start-stop-daemon', f'{site.run}.pid'
         end = daemon, '--stop', '--oknodo', '--retry', '5', '--remove-pidfile', '--pidfile', pid, '--exec', \

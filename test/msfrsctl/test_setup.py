@@ -386,14 +386,20 @@ def test_with_systemd_units_are_started(fresh):
     fresh.machine.files['/run/systemd/system'] = ''
     fresh.machine.programs['systemctl'] = ''
     assert fresh.run(*FLAGS)[0] == 0
-    assert 'systemctl enable --now msfrs-iptables' in fresh.machine.ran
+    assert fresh.machine.ran.index('systemctl reload-or-restart msfrs-iptables') == \
+        fresh.machine.ran.index('systemctl enable msfrs-iptables') + 1
     assert fresh.machine.files[DROP_IN].endswith('[Service]\nSupplementaryGroups=proxy\n')
     ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
-    assert ran[-4:-1] == ['systemctl enable msfrs-edge msfrs-edge-iptables', 'systemctl restart msfrs-edge',
+    assert ran[-5:-2] == ['systemctl enable msfrs-edge msfrs-edge-iptables', 'systemctl restart msfrs-edge',
                           'systemctl restart msfrs-edge-iptables']
     assert 'systemctl reload-or-restart msfrs-squid' in ran
     assert fresh.run('setup', '--undo')[0] == 0 and DROP_IN not in fresh.machine.files
-    assert fresh.machine.ran[-2:] == ['systemctl restart msfrs-squid', 'systemctl daemon-reload']
+    ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
+    assert ran[-8:] == ['systemctl disable --now msfrs-iptables',
+                        'systemctl disable --now msfrs-edge-iptables msfrs-edge',
+                        'systemctl disable --now msfrsctl-expire.timer', 'systemctl restart msfrs-squid',
+                        'systemctl daemon-reload', 'systemctl try-restart msfrs-edge',
+                        'systemctl try-restart msfrs-edge-iptables', 'systemctl try-reload-or-restart msfrs-iptables']
     fresh.machine.files.pop(SEGMENT)
     assert fresh.run(*FLAGS)[0] == 4
     assert 'systemctl restart msfrs-squid' in fresh.machine.ran, 'it makes the memory when it starts'
