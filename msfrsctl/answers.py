@@ -89,10 +89,7 @@ def _rate(name):
 def _rate_or_auto(said):
     if said.strip().lower() == 'auto':
         return 'auto'
-    try:
-        return canonical(rate_of(said))
-    except CtlError as problem:
-        raise CtlError(f'{problem}, or auto', WRONG) from None
+    return canonical(rate_of(said))
 
 
 def _one_of(*allowed):
@@ -123,9 +120,9 @@ CHECKS = {'outside': _interface, 'inside': _list(_interface), 'users': _list(net
           'quic': _one_of('reject', 'allow'), 'probe': _page}
 #: What is asked for if neither flags nor a file have it; of min and max only with rate auto.
 ASKED = {'outside': 'Interface of the access link', 'inside': 'Interfaces of the users', 'users': "Users' networks",
-         'rate': 'Rate of the downlink, a little less rather than more, such as 20Mbit; auto, if nobody knows it',
+         'rate': 'Rate of the downlink, a little less rather than more, such as 20Mbit; or auto, if nobody knows it',
          'edge': 'Hold what bypasses Squid (other ports, UDP, VPNs) to its share, too, by msfrs-edge (yes or no)',
-         'min': 'The least that the downlink carries', 'max': 'The most that it may ever carry'}
+         'min': 'The least that the downlink carries', 'max': 'The most that the downlink can carry'}
 CLASS_ASKED = 'Class as NAME=WEIGHT=NETWORK,NETWORK; empty when there are no more'
 
 

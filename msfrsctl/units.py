@@ -32,7 +32,7 @@ def rate_of(text, name='rate'):
         raise CtlError(f"{name} '{text}' {said}: write {canonical(bytewise * UNITS[unit + 'bit'])} if you mean "
                        f"{PREFIXES[unit]}bytes a second, {number}{unit}bit if you mean {PREFIXES[unit]}bits", WRONG)
     if not unit and not match['bits']:
-        raise CtlError(f"{name} '{text}' has no unit: {number}Mbit, or {number}kbit?", WRONG)
+        raise CtlError(f"{name} '{text}' has no unit: write {number}Mbit or {number}kbit", WRONG)
     bits = float(number) * UNITS[f'{unit}bit']
     if not LEAST <= bits <= MOST:
         raise CtlError(f"{name} '{text}' must be from {canonical(LEAST)} to {canonical(MOST)}", WRONG)

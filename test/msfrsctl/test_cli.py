@@ -89,7 +89,7 @@ def test_rates_as_people_write_them(said, written):
     ('20MB', 'is in bytes: write 160Mbit if you mean megabytes a second, 20Mbit if you mean megabits'),
     ('5MB/s', 'is in bytes: write 40Mbit'), ('5 MBps', 'is in bytes'), ('5 megabytes/s', 'is in bytes'),
     ('5mb/s', 'may be in bits or in bytes: write 40Mbit'), ('300kb', 'may be in bits or in bytes'),
-    ('20', 'has no unit: 20Mbit, or 20kbit?'), ('7kbit', 'must be from 8kbit to 400Gbit'),
+    ('20', 'has no unit: write 20Mbit or 20kbit'), ('7kbit', 'must be from 8kbit to 400Gbit'),
     ('401Gbit', 'must be from 8kbit'), ('-1Mbit', 'must be a number and'), ('inf', 'must be a number and'),
     ('1e9bit', 'must be a number and'), ('5,5Mbit', 'must be a number and'), ('', 'must be a number and')])
 def test_rates_that_are_refused(said, why):
