@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl why: what holds a user, a host or a request now, and what held it during the last day."""
+import contextlib
 import threading
 import time
 
-from .. import accesslog, text
+from .. import accesslog, bypass, text
 from ..errors import DONE, FOUND, CtlError
 
 HELP = 'what held a user, a host or a request: now, and during the last day'
@@ -21,7 +22,7 @@ def arguments(parser):
 
 
 def gather(options, site):
-    data, wrong = {'name': options.name, 'live': None, 'log': None, 'notes': []}, {}
+    data, wrong = {'name': options.name, 'live': None, 'log': None, 'bypass': None, 'notes': []}, {}
 
     def answer(part, ask):
         try:
@@ -33,6 +34,9 @@ def gather(options, site):
     search.start()
     answer('live', live)
     search.join()
+    with contextlib.suppress(CtlError):     # if Squid does not answer, that is said already
+        past = bypass.look(site)
+        data['bypass'] = past and past._asdict()
     for problem in map(wrong.get, ('live', 'log')):
         if isinstance(problem, CtlError):
             data['notes'].append(str(problem))
@@ -108,7 +112,8 @@ def _by_class(records):
 
 
 def show(data):
-    lines = [f'note: {text.safe(note, 300)}' for note in data['notes']]
+    lines = [str(bypass.Bypass(**data['bypass']))] if data['bypass'] else []
+    lines += [f'note: {text.safe(note, 300)}' for note in data['notes']]
     if data['live'] is not None:
         lines += _show_live(data['name'], data['live'])
     if data['log'] is not None:
