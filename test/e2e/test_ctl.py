@@ -56,7 +56,7 @@ def held(slow_link, ctl):
 
 
 def test_status_and_top(held, ctl):
-    assert 'yes, because 2 wait and the window is full (W is 1 of W+ 1.00)' in ctl('status')
+    assert ctl('status').startswith('now        2 wait and the window is full (W is 1 of W+ 1.00)\n')
     (frame,) = [json.loads(line) for line in ctl('top', '--count', '1', '--json').splitlines()]
     assert [row['queued'] for row in frame['classes']] == [0, 0, 2]
     assert {row['user'] for row in frame['held']} == {held.of('bronze')[0].v4}
