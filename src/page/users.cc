@@ -22,6 +22,7 @@ void Users::update(std::vector<UserRow> rows, const double now)
         byName.emplace(row.user, users.size());
         users.push_back({std::move(row), rate});
     }
+    over_ = users_.empty() || now <= at_ ? 0 : now - at_;
     users_ = std::move(users);
     byName_ = std::move(byName);
     at_ = now;

@@ -11,6 +11,7 @@ from background import PATIENCE
 from fieldtrial.base.paths import ROOT
 from fieldtrial.site.world import WAN
 from gateway import LISTENING, NARROW, OFF
+from page_service import WHY
 
 FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::user %msfrs::wait '
           '%msfrs::total_wait %msfrs::quanta %msfrs::window/%msfrs::window_limit %msfrs::refusal %master_xaction')
@@ -24,8 +25,9 @@ class Ctl:
         self.own = link.gateway.directory / 'msfrsctl.conf'
 
     def __call__(self, *words, code=0):
-        argv = [sys.executable, '-m', 'msfrsctl', *words, '--squid-conf', str(self._gateway.directory / 'squid.conf'),
-                '--squid', str(self._gateway.installation.program), '--etc', str(self._gateway.directory / 'etc'),
+        engine = ['--engine', str(WHY), '--seconds', '0'] if words[0] == 'why' else []
+        argv = [sys.executable, '-m', 'msfrsctl', *words, *engine,
+                '--squid-conf', str(self._gateway.directory / 'squid.conf'), '--squid', str(self._gateway.installation.program), '--etc', str(self._gateway.directory / 'etc'),
                 '--state', str(self._gateway.directory / 'state')]
         done = subprocess.run(self._gateway.world.gateway.enter(argv), capture_output=True, text=True, cwd=ROOT,
                               timeout=PATIENCE, check=False)
@@ -65,11 +67,14 @@ def test_status_and_top(held, ctl):
 def test_why_now_and_afterwards(held, ctl):
     bronze, gold = held.of('bronze')[0].v4, held.of('gold')[0].v4
     live = ctl.data('why', bronze)['live']
-    assert [(row['class'], row['place'], row['of']) for row in live['requests']] == [('bronze', 1, 2), ('bronze', 2, 2)]
-    assert 'places of the window are taken, by 1 of gold' in ctl('why', bronze)
-    first, second = (row['id'] for row in live['requests'])
-    assert first < second
-    assert [row['place'] for row in ctl.data('why', str(second))['live']['requests']] == [2]
+    assert [(row['class'], row['place'], row['of']) for row in live['held']] == [('bronze', 1, 2), ('bronze', 2, 2)]
+    said = ctl('why', bronze)
+    assert re.search(r': 2 requests of this user wait for a slot, the longest for .*: 2 wait and the window is full',
+                     said)
+    assert '1 of 1.00 slots are taken, by 1 of gold' in said
+    first, second = (row['id'] for row in live['held'])
+    assert int(first) < int(second)
+    assert [row['place'] for row in ctl.data('why', second)['live']['held']] == [2]
     held.origin.open_gate('open')
     assert all(fetch.wait().good for fetch in held.waiting)
     held.gateway.rest()
@@ -78,7 +83,7 @@ def test_why_now_and_afterwards(held, ctl):
     rows = ctl.data('why', bronze)['log']['requests']
     assert len(rows) == 2 and all(row['wait'] > 0 and row['window_limit'] == 1 for row in rows)
     assert 'gold' in {row['class'] for row in ctl.data('why', bronze)['log']['behind']['classes']}
-    assert {row['id'] for row in rows} == {str(first), str(second)}, 'the same in access.log'
+    assert {row['id'] for row in rows} == {first, second}, 'the same in access.log'
     assert ctl.data('why', rows[0]['id'])['log']['requests'] == [rows[0]]
     assert ctl.data('why', gold)['log']['requests'][0]['cls'] == 'gold'
     assert len(ctl.data('why', held.world.servers[0].v4)['log']['requests']) == 3

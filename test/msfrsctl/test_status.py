@@ -60,6 +60,7 @@ def test_names_cannot_control_the_terminal(gateway):
 
 @pytest.mark.parametrize('answer, words', [
     (ConnectionRefusedError(111, 'Connection refused'), 'does not answer at 127.0.0.1 port 3128'),
+    (ConnectionRefusedError(111, 'Connection refused'), 'users have no web while their connections are sent to it'),
     (403, 'http_access allow manager localhost'), (404, 'is it the one with msfrs'), (500, 'status 500'),
     ('<html>', 'not as expected'), ('a: [', 'not as expected'), ('', 'not as expected')])
 def test_when_squid_does_not_tell(gateway, capsys, answer, words):

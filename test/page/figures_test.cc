@@ -49,9 +49,13 @@ TEST(Figures, AUser)
                  "top_users:\n  - {user: \"a\", class: \"gold\", bytes: 7, queued: 1, in_flight: 0}\n");
     f.takeTopUsers(50);
     EXPECT_TRUE(Has(f.userJson("a", ""),
-                    R"("held":[{"user":"a","class":"gold","host":"h","waited":1,"what":"request"}])"));
+                    R"("held":[{"user":"a","class":"gold","host":"h","waited":1,"what":"request","id":"","place":1,)"
+                    R"("of":1}])"));
     EXPECT_TRUE(Has(f.userJson("a", ""), R"("classes":[{"user":"a","class":"gold","rate":null,"bytes":7,)"));
-    EXPECT_TRUE(Has(f.userJson("b", "old"), R"("user":"b","trouble":"old","why":["Squid knows no user)"));
+    EXPECT_TRUE(Has(f.userJson("b", ""), R"("user":"b","trouble":"","age":null,"why":["Squid does not )"));
+    // It said "what is slow is the server", of figures from before Squid was gone.
+    EXPECT_TRUE(Has(f.userJson("a", "Squid is gone.", 35), R"("age":35,"why":["Squid is gone."],"waiting":1,)"));
+    EXPECT_EQ(f.age(85), 35);
     EXPECT_TRUE(Has(f.userJson("b", ""), R"("held":[])"));
 }
 
