@@ -23,7 +23,8 @@ from .load import generators, http3, quic, stream, workloads
 from .load.merge import write_csv
 from .load.spec import Spec
 from .site import arms, disturb, fabrics, link_trace, msfrs_edge, sharing, versions
-from .site.meters import FoundMeter, LinkMeter, PastMeter, SquidMeter, WindowMeter, tcp_counters
+from .site.meters import FoundMeter, HostMeter, LinkMeter, PastMeter, SquidMeter, WindowMeter, tcp_counters
+from .site.stalls import StallMeter
 from .site.world import World
 
 
@@ -98,12 +99,15 @@ def run(spec):
                 beside.append(stack.enter_context(link_trace.Follower(world.bottleneck, trace, t0)))
             for daemon in stream.daemons(world, workload.beside(spec.rate_bps, spec.duration_s), t0):
                 stack.enter_context(daemon)
+            stalls = stack.enter_context(StallMeter(directory / 'stalls.csv', t0))
             clients = [stack.enter_context(client) for client in quic.downloads(world, downloads)]
             stack.enter_context(loads.started(_load_spec(spec, world, t0)))
-            daemons = *names, *squids, *shares, *origins, *behind, *meters, *beside, *clients
+            host = stack.enter_context(HostMeter(directory / 'host.csv', t0, {
+                'squid': squids, 'servers': origins, 'load': loads.daemons}))
+            daemons = *names, *squids, *shares, *origins, *behind, *meters, host, stalls, *beside, *clients
             control = _watch(spec, world, loads, daemons, t0)
         loads.merge()
-        for meter in meters:
+        for meter in (*meters, host):
             meter.check()
         if arm.scheduled:
             (directory / 'manager.yaml').write_text(meters[-1].report)

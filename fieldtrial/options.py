@@ -25,7 +25,8 @@ Without --rates, --buffers, --workloads and --set the plan is the one the projec
 them it is every combination of what they say. `./trial --plan` shows what would be run, and for how long.
 
 exit codes: 0 every target that was measured is reached; 1 the trial could not be run, or a cell of it failed; 2 a wrong
-option; 3 some target is missed; 4 nothing could be judged; 128 + n stopped by signal n.
+option; 3 some target is missed; 4 nothing could be judged; 5 none is missed, but the machine was too busy to judge
+some; 128 + n stopped by signal n.
 '''
 
 

@@ -178,14 +178,14 @@ class Measures:
         return any(len(phase['classes']) < len(self.cell.weights) for phase in self.cell.phases)
 
     def phases(self):
-        """[(label, start, stop, active classes)] of the load's phases, without their settling time. StatsError if a
-        phase is too short to have a measured part."""
+        """[(label, start, stop, active classes)] of the load's phases, without their settling time and the warm-up of
+        the cell. StatsError if a phase is too short to have a measured part."""
         found = []
         for phase in self.cell.phases:
-            begin = phase['t_start'] + settle_s(phase['t_end'] - phase['t_start'])
+            begin = max(phase['t_start'] + settle_s(phase['t_end'] - phase['t_start']), self.cell.start)
             if begin + 1 > phase['t_end']:
-                raise StatsError(f"phase '{phase.get('label')}' is shorter than its settling time of "
-                                 f"{settle_s(phase['t_end'] - phase['t_start']):g} s")
+                raise StatsError(f"phase '{phase.get('label')}' ends at {phase['t_end']:g} s, less than a second after "
+                                 f'its settling time and the warm-up, {begin:g} s')
             found.append((phase.get('label') or '', begin, phase['t_end'], list(phase['classes'])))
         if not found:
             raise StatsError('the load recorded no phases')
@@ -299,10 +299,10 @@ class Measures:
 
     def machine_busy(self):
         """Share of the time of the machine's processors in which they had something to do, whoever's it was."""
-        squid = self.cell.squid
-        if 'idle_s' not in squid:
+        host = self.cell.host
+        if host is None:
             raise StatsError('the run did not record it')
-        return 1 - stats.increase(squid['t'], squid['idle_s'], self.cell.start, self.cell.stop) / self.cell.seconds
+        return 1 - stats.increase(host['t'], host['idle_s'], self.cell.start, self.cell.stop) / self.cell.seconds
 
     def cpu_per_gb(self):
         """CPU seconds per gigabyte (10^9 bytes) of body received."""

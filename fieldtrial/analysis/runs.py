@@ -23,6 +23,8 @@ MAY_BE_EMPTY = {'t_first_byte', 'delay_mean_ms', 'delay_max_ms'}
 COLUMNS = {
     'link.csv': ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'),
     'squid.csv': ('t', 'cpu_s', 'rss_kb'),
+    'host.csv': ('t', 'idle_s', 'steal_s'),
+    'stalls.csv': ('t', 'late_s'),
     'window.csv': ('t', 'w', 'wplus', 'u'),
     'requests.csv': ('t_start', 't_first_byte', 't_end', 'user', 'class', 'rtt_ms', 'size', 'bytes', 'outcome'),
     'pages.csv': ('t_start', 't_end', 'user', 'class', 'outcome'),
@@ -84,7 +86,7 @@ def read_table(path):
 def _check_order(path, table):
     """Samples must be in order of time, and cumulative counters must not fall."""
     rising = CUMULATIVE.get(path.name, ())
-    if path.name in ('bytes.csv', 'past.csv'):
+    if path.name in ('bytes.csv', 'past.csv', 'host.csv'):
         rising = [name for name in table if name != 't']
     for name in (*(('t',) if 't' in table else ()), *rising):
         falls = np.flatnonzero(np.diff(table[name]) < 0)
@@ -115,6 +117,8 @@ class Cell(Stat):
     beside: dict = None     # each second's bytes of a constant-rate stream
     past: dict = None       # bytes of frames that came for each user past Squid
     offered: dict = None    # what the link carried from each time on, where that is not rate_bps
+    host: dict = None       # what the machine's processors did
+    stalls: dict = None     # by how much each wakeup of a process that asks for them was late
     found: dict = None      # what it was taken for, where that was looked for
     repeated: bool = False  # whether the run has it with other seeds too
 
@@ -181,7 +185,7 @@ def read_cell(directory):
         squid=read_table(directory / 'squid.csv'), requests=_without(direct, read_table(directory / 'requests.csv')),
         received=read_table(directory / 'bytes.csv'), window=table('window.csv'), pages=table('pages.csv'),
         beside=table('cbr1-received.csv'), past=table('past.csv'),
-        offered=table('offered.csv'), found=table('found.csv'))
+        offered=table('offered.csv'), found=table('found.csv'), host=table('host.csv'), stalls=table('stalls.csv'))
 
 
 def read_run(directory):

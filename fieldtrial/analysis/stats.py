@@ -32,6 +32,14 @@ def increase(times, counts, start, stop):
     return counter_at(times, counts, stop) - counter_at(times, counts, start)
 
 
+def counter_mean(times, counts, start, stop):
+    """Mean of a cumulative counter over the time from `start` to `stop`, linear between samples."""
+    inside = (times > start) & (times < stop)
+    edges = np.concatenate(([start], times[inside], [stop]))
+    values = np.concatenate(([counter_at(times, counts, start)], counts[inside], [counter_at(times, counts, stop)]))
+    return float(np.sum((values[1:] + values[:-1]) / 2 * np.diff(edges)) / (stop - start))
+
+
 def utilisation(link_bytes, seconds, rate_bps):
     """Share of the capacity `rate_bps` that `link_bytes` (with headers) used in `seconds`."""
     return link_bytes * 8 / (seconds * rate_bps)

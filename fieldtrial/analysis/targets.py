@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from ..base.disturbance import ENDS, LABELS
-from . import paper, recovery, stats, wording
+from . import paper, recovery, stats, wording, work
 from .measures import SIZE_LABELS, Measures
 from .stats import StatsError
 from .wording import percent, seconds
@@ -347,6 +347,7 @@ def _cpu(value):
 
 
 QUEUE_OF_BOTH = of_both(Measures.queue_mean_ms, lambda ms: f'{wording.number(ms)} ms')
+WORK_OF_BOTH = of_both(work.unfinished_bytes, wording.kilobytes)
 DROPS_OF_BOTH = of_both(Measures.drops_per_mb, lambda count: f'{wording.number(count)}/MB')
 
 
@@ -499,6 +500,8 @@ TARGETS = (
     *_small_objects(),
     Target(OPEN, 'all objects, mean', ('open',), latency(_mean), AT_MOST, 1.00,
            'The mean latency of all objects', against=STOCK, settings=_LOADS),
+    Target(OPEN, 'unfinished work', ('https-open', 'open'), WORK_OF_BOTH, AT_MOST, 1.05,
+           'The unfinished work, on average over time,', against=STOCK, settings=_LOAD_95),
     Target(OPEN, "{first} against stock's mean of all", ('open',), latency(_mean, first_class, of_all=True), AT_MOST,
            0.65, 'The mean latency of {first}', against=STOCK, settings=_LOADS),
     Target(OPEN, 'better than HTB in every class', ('open',), worst_class(_mean), BELOW, 1.00,

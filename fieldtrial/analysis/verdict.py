@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The verdict on a run: every target of `targets` as a row, reached, missed or not measured.
+"""The verdict on a run: every target of `targets` as a row, reached, missed, not judged or not measured.
 
 A target compares arms of one run only, under one condition (everything but the arm is equal). Each condition that the
 run has gives one row; a setting that a target asks for and the run has not gives a row "not measured".
 
-Exit codes: EXIT_REACHED every measured target reached; EXIT_MISSED at least one missed; EXIT_NOTHING none was measured.
+Where the machine was too busy for the figures of a cell to say anything about its arm (`stalls`), its targets are not
+judged: neither reached nor missed.
+
+Exit codes: EXIT_MISSED at least one target missed; otherwise EXIT_UNJUDGED at least one not judged; otherwise
+EXIT_REACHED every measured target reached; EXIT_NOTHING none was measured.
 """
 from dataclasses import dataclass, replace
 
-from . import paper, recovery, wording
+from . import paper, recovery, stalls, wording
 from .measures import SIZE_LABELS
 from .stats import StatsError
 from .targets import CLAIM, COST, DISTURBED, OURS, PAPER_ARM, STOCK, TARGETS, TRUST, first_class, relative_mean
 from .wording import percent
 
-EXIT_REACHED, EXIT_MISSED, EXIT_NOTHING = 0, 3, 4
+EXIT_REACHED, EXIT_MISSED, EXIT_NOTHING, EXIT_UNJUDGED = 0, 3, 4, 5
 
-REACHED, MISSED, UNMEASURED, FINDING = 'reached', 'missed', 'not measured', 'finding'
+REACHED, MISSED, UNJUDGED, UNMEASURED, FINDING = 'reached', 'missed', 'not judged', 'not measured', 'finding'
 
 MOST_LOST = 0.01                # share of requests refused or failed above which the other figures cannot be trusted
 MOST_NS_PER_RELEASE = 1000
@@ -62,6 +66,8 @@ class Verdict:
         """One of the EXIT_ codes of this module."""
         if self.count(MISSED):
             return EXIT_MISSED
+        if self.count(UNJUDGED):
+            return EXIT_UNJUDGED
         return EXIT_REACHED if self.count(REACHED) else EXIT_NOTHING
 
 
@@ -94,10 +100,22 @@ def _row(target, group):
         figure = target.measure(ours, group[target.against]) if target.against else target.measure(ours)
     except StatsError as error:
         return row(wording.NONE, UNMEASURED, f'Not measured: {error}.')
+    why = unjudged(*(group[arm] for arm in (target.arm, target.against) if arm))
+    if why:
+        return row(figure.text, UNJUDGED, why)
     if target.reached(figure.value, limit):
         return row(figure.text, REACHED, '', figure.interval)
     missed = row(figure.text, MISSED, _short(target, cell, figure, wanted), figure.interval)
     return replace(missed, sentence=f'{missed.sentence} {UNCERTAIN}') if missed.uncertain else missed
+
+
+def unjudged(*measured):
+    """One sentence on why a figure of these Measures is not judged; '' if it is."""
+    for measures in measured:
+        why = stalls.why_not_judged(measures)
+        if why:
+            return f'Not judged: {why} ({wording.arm(measures.cell.arm)}, {wording.condition(measures.cell)}).'
+    return ''
 
 
 def _short(target, cell, figure, wanted):
@@ -148,17 +166,22 @@ def judge(groups, bench=None):
 def _recovered(measured):
     """Rows of how often shares were right again after a disturbance, over all seeds and cells of one rate: every time
     is wanted, of at least recovery.WANTED."""
-    found = {}
+    found, without = {}, {}
     for measures in measured:
         if measures.cell.arm == OURS:
             rate, alone = wording.rate(measures.cell.rate_bps), recovery.alone(measures.cell)
             for label, each in (wording.attempt(recovery.occurrences, measures)[0] or {}).items():
-                found.setdefault((label, alone, rate), []).extend(each)
+                key, why = (label, alone, rate), unjudged(measures)
+                found.setdefault(key, []).extend([] if why else each)
+                if why:
+                    without[key] = why
     wanted = f'each time of {recovery.WANTED} or more'
     for (label, alone, rate), every in found.items():
         fine = sum(each.fine for each in every)
         said = f'{fine} of {len(every)} times within {percent(recovery.LIMIT, 0)}'
-        if len(every) < recovery.WANTED:
+        if len(every) < recovery.WANTED and (label, alone, rate) in without:
+            outcome, sentence = UNJUDGED, without[label, alone, rate]
+        elif len(every) < recovery.WANTED:
             outcome = UNMEASURED
             sentence = f'Not measured: too few occurrences, see disturbed.repeat and --seed ({label}: {len(every)}).'
         else:
@@ -171,13 +194,16 @@ def _recovered(measured):
 
 def _lost(measured):
     """The row that no request was refused or failed: the worst of our cells."""
-    wanted, found = f'at most {percent(MOST_LOST, 0)}', []
+    wanted, found, why = f'at most {percent(MOST_LOST, 0)}', [], ''
     for measures in measured:
         if measures.cell.arm in (OURS, PAPER_ARM):
             share, reason = wording.attempt(measures.failed_share)
-            if reason is None:
+            why = unjudged(measures) or why
+            if reason is None and not unjudged(measures):
                 found.append((share, measures.cell))
     name = 'requests refused or failed'
+    if why and not found:
+        return Row(TRUST, name, 'all workloads', wording.arm(OURS), wording.NONE, wanted, UNJUDGED, why)
     if not found:
         return Row(TRUST, name, 'all workloads', wording.arm(OURS), wording.NONE, wanted, UNMEASURED,
                    'Not measured: no request began in a measured interval.')
@@ -210,7 +236,8 @@ def savings(groups):
     found = []
     for group in groups:
         for arm in (PAPER_ARM, OURS):
-            if STOCK in group and arm in group and not group[arm].cell.trace:
+            if STOCK in group and arm in group and not group[arm].cell.trace and \
+                    not unjudged(group[arm], group[STOCK]):
                 cell = group[arm].cell
                 subjects = {'all': {}}
                 subjects.update({name: {'name': name} for name in cell.weights})

@@ -93,6 +93,11 @@ def seconds(value):
     return f'{number(value * 1e3)} ms' if value < 0.1 else f'{number(value)} s'
 
 
+def kilobytes(value):
+    """123456 -> '123 kB' (10^3 bytes)."""
+    return f'{number(value / 1e3)} kB'
+
+
 def ratios(values):
     """{class: ratio} -> '4.02:2.01:1'; the last one is what the others are measured by, if it is 1."""
     *others, last = values.values()

@@ -12,24 +12,26 @@ class Workload:
     shared: bool = False        #: others than those whom Squid serves have some of the link
     latency: bool = False       #: whether the latencies of its requests are drawn
     queue: bool = False         #: whether the ISP's queue is drawn
+    processors: bool = False    #: the machine's processors are the limit, on purpose
+    work: bool = False          #: whether unfinished work is known and judges an arm: open, pages, backlogged
 
 
 #: In the order in which they are shown.
 WORKLOADS = {
-    'https-backlogged': Workload('Backlogged over kept tunnels', saturated=True, latency=True, queue=True),
-    'https-pages': Workload('Page loads over kept tunnels', queue=True),
-    'https-open': Workload('Open arrivals over kept tunnels', latency=True, queue=True),
+    'https-backlogged': Workload('Backlogged over kept tunnels', saturated=True, latency=True, queue=True, work=True),
+    'https-pages': Workload('Page loads over kept tunnels', queue=True, work=True),
+    'https-open': Workload('Open arrivals over kept tunnels', latency=True, queue=True, work=True),
     'disturbed': Workload('Disturbed', saturated=True, shared=True),
     'few': Workload('Few users', saturated=True, queue=True),
     'bypass': Workload('Half bypass Squid', saturated=True, shared=True, queue=True),
-    'quic-backlogged': Workload('Backlogged, HTTP/3 beside TCP', saturated=True, latency=True, queue=True),
-    'quic-pages': Workload('Page loads, HTTP/3 beside TCP', queue=True),
-    'scale': Workload('Many users of a fast link', saturated=True, latency=True, queue=True),
-    'backlogged': Workload('Backlogged', saturated=True, latency=True, queue=True),
-    'unequal': Workload('Unequal users', saturated=True, latency=True),
+    'quic-backlogged': Workload('Backlogged, HTTP/3 beside TCP', saturated=True, latency=True, queue=True, work=True),
+    'quic-pages': Workload('Page loads, HTTP/3 beside TCP', queue=True, work=True),
+    'scale': Workload('Many users of a fast link', saturated=True, latency=True, queue=True, processors=True),
+    'backlogged': Workload('Backlogged', saturated=True, latency=True, queue=True, work=True),
+    'unequal': Workload('Unequal users', saturated=True, latency=True, work=True),
     'phases': Workload('Class phases', saturated=True),
-    'pages': Workload('Page loads', queue=True),
-    'open': Workload('Open arrivals', latency=True, queue=True),
+    'pages': Workload('Page loads', queue=True, work=True),
+    'open': Workload('Open arrivals', latency=True, queue=True, work=True),
     'cbr': Workload('On/off CBR beside', saturated=True, shared=True),
     'excess': Workload('One user served beside Squid', saturated=True, shared=True),
     'url-list': Workload('URL list', latency=True),

@@ -24,7 +24,7 @@ class Generators:
         self._world, self._directory = world, directory
         alone = len(world.groups) == 1
         self._labels = {host: '' if alone else f'-{host.role}' for host in world.groups}
-        self._daemons = []
+        self.daemons = []       #: those that run
         self.lead_s = LEAD_S + LEAD_EACH_S * (len(world.groups) - 1)
 
     @contextlib.contextmanager
@@ -33,7 +33,7 @@ class Generators:
         one has written is kept as it is."""
         try:
             with contextlib.ExitStack() as stack:
-                self._daemons = [stack.enter_context(self._start(spec, host, users))
+                self.daemons = [stack.enter_context(self._start(spec, host, users))
                                  for host, users in self._world.groups.items()]
                 yield
         except BaseException:
@@ -59,15 +59,15 @@ class Generators:
     def wait(self, timeout):
         """Whether all have ended, after at most `timeout` seconds. Raises TrialError if one has failed."""
         end = time.monotonic() + timeout
-        running = [daemon for daemon in self._daemons if daemon.wait(max(0.0, end - time.monotonic())) is None]
-        for daemon in self._daemons:
+        running = [daemon for daemon in self.daemons if daemon.wait(max(0.0, end - time.monotonic())) is None]
+        for daemon in self.daemons:
             if daemon.poll():
                 daemon.check()
         return not running
 
     def last_words(self):
         """The ends of their logs, for messages."""
-        return '\n'.join(daemon.last_words() for daemon in self._daemons)
+        return '\n'.join(daemon.last_words() for daemon in self.daemons)
 
     def merge(self):
         """Their records as those of one, into the cell's directory."""

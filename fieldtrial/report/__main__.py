@@ -8,7 +8,8 @@ from ..base.errors import TrialError
 from . import write_report
 
 EPILOG = (f'exit codes: {verdict.EXIT_REACHED} every measured target reached, {verdict.EXIT_MISSED} at least one '
-          f'missed, {verdict.EXIT_NOTHING} none could be measured, 1 the directory cannot be read, 2 wrong usage')
+          f'missed, {verdict.EXIT_UNJUDGED} the machine was too busy to judge some, {verdict.EXIT_NOTHING} none could '
+          'be measured, 1 the directory cannot be read, 2 wrong usage')
 
 
 def main(arguments=None):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jinja2
 
-from ..analysis import measures, paper, recovery, runs, verdict, wording
+from ..analysis import measures, paper, recovery, runs, stalls, verdict, wording
 from . import beside, sections, svg, table
 
 REPORT = 'report.html'
@@ -30,7 +30,7 @@ def _environment():
     made.filters.update(units=_units, headings=HEADING.findall, arm=wording.arm,
                         groups_by=lambda rows, name: itertools.groupby(rows, operator.attrgetter(name)))
     made.globals.update(beside=beside, measures=measures, notes=table.notes, paper=paper, recovery=recovery,
-                        sections=sections, svg=svg, verdict=verdict, wording=wording)
+                        sections=sections, stalls=stalls, svg=svg, table_text=table, verdict=verdict, wording=wording)
     return made
 
 

@@ -5,7 +5,7 @@ from typing import Callable, NamedTuple
 
 from markupsafe import Markup
 
-from ..analysis import verdict, wording, workloads
+from ..analysis import verdict, wording, work, workloads
 from ..analysis.measures import Measures
 from . import figures, table
 
@@ -68,8 +68,9 @@ def plots(groups):
 
 
 def cost(groups):
-    """Panels of drops, goodput, CPU and memory of all arms under all conditions."""
+    """Panels of unfinished work, drops, goodput, CPU and memory of all arms under all conditions."""
     drawn = (figures.dots(groups, *of) for of in (
+        ('Unfinished work', 'kB, mean over time', lambda m: work.unfinished_bytes(m) / 1e3),
         ('Packets dropped by the ISP', 'packets per MB', Measures.drops_per_mb),
         ('Goodput', '% of the bytes on the link', lambda m: m.goodput_share() * 100),
         ("Squid's CPU time", 's per GB of bodies', Measures.cpu_per_gb),
@@ -112,8 +113,9 @@ def _saved(figure):
 def sentences(judged):
     """{outcome: sentences}; of what was not measured each one once, sorted."""
     found = {outcome: [row.sentence for row in judged.rows if row.outcome == outcome]
-             for outcome in (verdict.MISSED, verdict.FINDING, verdict.UNMEASURED)}
+             for outcome in (verdict.MISSED, verdict.FINDING, verdict.UNJUDGED, verdict.UNMEASURED)}
     found[verdict.FINDING] = [sentence for sentence in found[verdict.FINDING] if sentence]
+    found[verdict.UNJUDGED] = list(dict.fromkeys(found[verdict.UNJUDGED]))
     found[verdict.UNMEASURED] = sorted(set(found[verdict.UNMEASURED]))
     return found
 

@@ -4,12 +4,15 @@ import os
 import textwrap
 from itertools import zip_longest
 
-from ..analysis import recovery, verdict, wording
+from ..analysis import recovery, stalls, verdict, wording, work
 from ..analysis.wording import number, shown
 
 WIDTH = 100
-MARKS = {verdict.REACHED: ('ok', '32'), verdict.MISSED: ('MISSED', '31'), verdict.UNMEASURED: ('-', '2'),
-         verdict.FINDING: ('found', '36')}
+MARKS = {verdict.REACHED: ('ok', '32'), verdict.MISSED: ('MISSED', '31'), verdict.UNJUDGED: ('unjudged', '33'),
+         verdict.UNMEASURED: ('-', '2'), verdict.FINDING: ('found', '36')}
+
+TOO_BUSY = ('Not judged: the machine was too busy for these figures to say anything. Repeat them on a quiet machine, '
+            'or with fewer cells side by side (--lanes 1).')
 
 
 def _wrapped(text, width=WIDTH, first='', others=''):
@@ -62,6 +65,11 @@ def _share(measure, least, digits):
     return wording.percent(share, digits) if share and share >= least else ''
 
 
+def _known(form, measure, measures):
+    value, _ = wording.attempt(measure, measures)
+    return '' if value is None else form(value)
+
+
 def _ten_seconds(measures):
     error = wording.attempt(recovery.undisturbed, measures)[0] if measures.cell.window is not None else None
     return '' if error is None else f'{wording.percent(error)} ({recovery.alone(measures.cell)})'
@@ -97,8 +105,14 @@ def notes(group):
         ("ISP's queue, p95", lambda m: shown(lambda ms: f'{ms:.0f} ms', m.queue_p95_ms) if m.cell.trace else ''),
         ('what the link was taken for, of what it carried', lambda m: shown(wording.percent, m.found_share)
             if m.cell.found else ''),
+        ('not judged', stalls.why_not_judged),
+        ('machine', lambda m: shown(str, stalls.words, m) if m.cell.stalls is not None else ''),
         ("busy: the machine's processors, and Squid as a share of one", lambda m: _busy(m)
             if m.cell.workload == 'scale' else ''),
+        ('unfinished work (asked for, not received), mean over time',
+         lambda m: _known(wording.kilobytes, work.unfinished_bytes, m)),
+        ('of C, carried while a request was under way',
+         lambda m: _known(wording.percent, work.used_while_waiting, m)),
         ('off the weights in ten seconds, on average', _ten_seconds),
         ('per user in each phase', lambda m: shown(lambda found: ' | '.join(
             wording.ratios(ratios) for _, ratios, _ in found), m.phase_ratios) if m.paused_classes() else ''),
@@ -158,17 +172,20 @@ def verdicts_text(judged, colour):
     lines += ['', summary(judged)]
     if any(row.uncertain for row in judged.rows):
         lines.append('  ? the limit lies within the 95 % confidence interval: another run may well say otherwise')
-    for row in judged.rows:
-        if row.outcome in (verdict.MISSED, verdict.FINDING) and row.sentence:
-            lines += _wrapped(row.sentence, WIDTH, '  * ', '    ')
+    if judged.count(verdict.UNJUDGED):
+        lines += _wrapped(TOO_BUSY, WIDTH, '  ', '  ')
+    sentences = [row.sentence for row in judged.rows
+                 if row.outcome in (verdict.MISSED, verdict.FINDING, verdict.UNJUDGED) and row.sentence]
+    for sentence in dict.fromkeys(sentences):       # a cell that is not judged has several rows
+        lines += _wrapped(sentence, WIDTH, '  * ', '    ')
     return '\n'.join(lines).lstrip('\n')
 
 
 def summary(judged):
-    """'31 of 33 measured targets reached, 2 missed, 4 not measured'."""
-    reached, missed = judged.count(verdict.REACHED), judged.count(verdict.MISSED)
+    """'31 of 33 measured targets reached, 2 missed, 4 not measured'; behind what was missed, if any, '5 not judged'."""
+    reached, missed, unjudged = map(judged.count, (verdict.REACHED, verdict.MISSED, verdict.UNJUDGED))
     return (f'{reached} of {reached + missed} measured targets reached, {missed} missed, '
-            f'{judged.count(verdict.UNMEASURED)} not measured')
+            + (f'{unjudged} not judged, ' if unjudged else '') + f'{judged.count(verdict.UNMEASURED)} not measured')
 
 
 def colours_wanted(out):

@@ -122,10 +122,9 @@ def past_bytes(listings):
 
 
 class SquidMeter(Meter):
-    """cpu_s: user and kernel time of all Squids since their start. rss_kb: their resident memory. idle_s: for how long
-    the machine's processors had nothing to do since it was started, on average."""
+    """cpu_s: user and kernel time of all Squids since their start. rss_kb: their resident memory."""
 
-    header = ('t', 'cpu_s', 'rss_kb', 'idle_s')
+    header = ('t', 'cpu_s', 'rss_kb')
 
     def __init__(self, path, t0, squids):
         self._squids = squids
@@ -135,13 +134,42 @@ class SquidMeter(Meter):
         usages = [squid.usage() for squid in self._squids]
         if all(usages):
             cpu_s, rss_kb = map(sum, zip(*usages))
-            self.row(f'{cpu_s:.2f}', rss_kb, f'{idle_seconds():.2f}')
+            self.row(f'{cpu_s:.2f}', rss_kb)
 
 
-def idle_seconds():
-    """See SquidMeter."""
+class HostMeter(Meter):
+    """What the machine's processors did since they were started, s, on average over them: idle_s, nothing; steal_s, the
+    work of other machines on the same host. pressure_s: for how long somebody waited for one. And for how long those of
+    the cell who are on the way of every byte waited for one: Squid, servers, load generators. What the kernel does not
+    say has no column."""
+
+    def __init__(self, path, t0, daemons):
+        """daemons: {what they are: [Daemon]}."""
+        self._daemons = daemons if os.path.exists('/proc/self/schedstat') else {}
+        self._pressure = [] if pressure_seconds() is None else [pressure_seconds]
+        self.header = ('t', 'idle_s', 'steal_s', *('pressure_s' for _ in self._pressure),
+                       *(f'{name}_wait_s' for name in self._daemons))
+        super().__init__(path, t0)
+
+    def sample(self):
+        waited = (sum(each.waited() for each in daemons) for daemons in self._daemons.values())
+        self.row(*(f'{each:.3f}' for each in (*processor_seconds(), *(ask() for ask in self._pressure), *waited)))
+
+
+def processor_seconds():
+    """(idle_s, steal_s), see HostMeter."""
     with open('/proc/stat', encoding='ascii') as file:
-        return sum(map(int, file.readline().split()[4:6])) / TICKS / os.cpu_count()
+        ticks = list(map(int, file.readline().split()[1:]))
+    return tuple(each / TICKS / os.cpu_count() for each in (sum(ticks[3:5]), ticks[7]))
+
+
+def pressure_seconds():
+    """See HostMeter; None where the kernel does not say so."""
+    try:
+        with open('/proc/pressure/cpu', encoding='ascii') as file:
+            return int(file.readline().rpartition('=')[2]) / 1e6
+    except OSError:     # no such file, or switched off
+        return None
 
 
 class WindowMeter(Meter):

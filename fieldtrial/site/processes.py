@@ -30,6 +30,7 @@ class Daemon:
             self._process = host.popen(argv, stdout=how.pop('stdout', file), stderr=file, **how)
         self.pid = self._process.pid
         self.stdout = self._process.stdout
+        self._waited = {}   # s, by pid
 
     def __enter__(self):
         return self
@@ -96,6 +97,15 @@ class Daemon:
                 fields.append(_stat(self._host, child))
         ticks = sum(sum(map(int, each[11:15])) for each in fields)      # with those of children that have ended
         return ticks / TICKS, sum(int(each[21]) for each in fields) * PAGE // 1024
+
+    def waited(self):
+        """For how many seconds it and its children, those that have ended too, had something to do and waited for a
+        processor. 0 where the kernel does not say."""
+        with contextlib.suppress(OSError):
+            for pid in (self.pid, *_text(self._host, f'/proc/{self.pid}/task/{self.pid}/children').split()):
+                # Documentation/scheduler/sched-stats.rst: ns on a processor, ns waited for one, times on one.
+                self._waited[pid] = int(_text(self._host, f'/proc/{pid}/schedstat').split()[1]) / 1e9
+        return sum(self._waited.values())
 
 
 def _stat(host, pid):

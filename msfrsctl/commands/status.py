@@ -27,7 +27,7 @@ def _worker(report):
     if not report['scheduling']:
         return [f'now        {text.because(report)}']
     return [f'now        {text.because(report)}', f'link       {link(report)}',
-            f'window     {window(report)}', '', *classes(report), *_refusals(report), *_quotas(report)]
+            f'window     {window(report)}', *_alone(report), '', *classes(report), *_refusals(report), *_quotas(report)]
 
 
 def link(report):
@@ -56,14 +56,20 @@ def window(report):
     return line
 
 
+def _alone(report):
+    why = report.get('alone')
+    return [f'ledger     degraded: workers schedule alone, {text.safe(why, 300)}'] if why else []
+
+
 def classes(report):
     """Lines of a table."""
     rows = [(text.safe(row['name']) + (' (default)' if row['default'] else ''), f'{row["weight"]:g}', row['users'],
              row['queued'], row['paused'], row['in_flight'], row['silent'], row['requests'],
-             text.amount(row['bytes'] + row['excess']), text.seconds(row['wait_p50']), text.seconds(row['wait_p95']))
+             text.amount(row['bytes'] + row['excess']), text.seconds(row['held_p50']), text.seconds(row['held_p95']),
+             '-' if row['held_per_mb'] is None else text.seconds(row['held_per_mb']))
             for row in report['classes']]
     return text.table(('class', 'weight', 'users', 'queued', 'paused', 'served', 'silent', 'requests', 'bytes',
-                       'wait p50', 'p95'), rows)
+                       'held p50', 'p95', 'per MB'), rows)
 
 
 def _refusals(report):

@@ -43,10 +43,12 @@ def _frame(reports, before, now):
     for report in on:
         for row in report['classes']:
             kept = classes.setdefault(row['name'], {'name': row['name'], 'weight': row['weight'], 'users': 0,
-                                                    'queued': 0, 'paused': 0, 'in_flight': 0, 'bytes': 0})
+                                                    'queued': 0, 'paused': 0, 'in_flight': 0, 'bytes': 0,
+                                                    'held_p95': 0.0})
             for key in ('users', 'queued', 'paused', 'in_flight'):
                 kept[key] += row[key]
             kept['bytes'] += row['bytes'] + row['excess']
+            kept['held_p95'] = max(kept['held_p95'], row['held_p95'])
         for row in report['top_users']:
             kept = users.setdefault(row['user'], {**row, 'bytes': 0, 'queued': 0, 'in_flight': 0})
             for key in ('bytes', 'queued', 'in_flight'):
@@ -75,9 +77,11 @@ def show(frame):
         return '\n'.join(lines)
     lines += [f'link     {said}' for said in frame['link']] + [f'window   {said}' for said in frame['window']]
     total = sum(row['rate'] or 0 for row in frame['classes'])
-    lines += ['', *text.table(('class', 'weight', 'users', 'queued', 'paused', 'served', 'rate', 'has', 'share'), [
+    titles = ('class', 'weight', 'users', 'queued', 'paused', 'served', 'rate', 'has', 'share', 'held p95')
+    lines += ['', *text.table(titles, [
         (text.safe(row['name']), f'{row["weight"]:g}', row['users'], row['queued'], row['paused'], row['in_flight'],
-         _said(row['rate']), f'{(row["rate"] or 0) / total:.0%}' if total else '-', f'{row["share"]:.0%}')
+         _said(row['rate']), f'{(row["rate"] or 0) / total:.0%}' if total else '-', f'{row["share"]:.0%}',
+         text.seconds(row['held_p95']))
         for row in frame['classes']])]
     lines += ['', *text.table(('user', 'class', 'rate', 'bytes', 'queued', 'served'), [
         (text.safe(row['user']), text.safe(row['class']), _said(row['rate']), text.amount(row['bytes']), row['queued'],

@@ -8,7 +8,6 @@
 
 #include <memory>
 #include <string>
-#include <sys/types.h>
 
 namespace msfrs {
 
@@ -30,16 +29,8 @@ public:
     const std::string &why() const { return why_; }
 
 private:
-    struct Id {
-        dev_t device = 0;
-        ino_t number = 0;
-        friend bool operator==(const Id &a, const Id &b) { return a.device == b.device && a.number == b.number; }
-    };
-    bool find(Id &) const;
-
     std::string name_, why_ = "was not looked for yet";
     std::unique_ptr<ledger::Mapping> now_, next_;
-    Id id_;
 };
 
 } // namespace msfrs

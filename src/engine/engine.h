@@ -56,6 +56,7 @@ struct NamedFlow : msfrs_flow {
     msfrs_time idleSince = 0;     ///< when its last item ended
     FlowAccount *account = nullptr;
     uint32_t party = 0;           ///< its host's; 0 at first
+    int64_t owed = 0;             ///< likewise; goes on in another engine
     struct {
         double length = 0;
         uint32_t place = 0;

@@ -199,6 +199,7 @@ void Migration::takeOver(const msfrs_flow &before, msfrs_flow &after) const
     auto &next = static_cast<NamedFlow &>(after);
     next.account->bytes = old.account->bytes;
     next.idleSince = old.idleSince;
+    next.owed = old.owed;
 }
 
 void Migration::restore(const Kept &kept, const msfrs_owner &whose) const

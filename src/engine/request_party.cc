@@ -15,6 +15,7 @@ namespace {
 constexpr double Global = 0.95; ///< see chargeClasses()
 constexpr const char *Elsewhere = "(elsewhere)"; ///< a user whom a class is charged for, but for its own users
 constexpr double AllOthers = 1e12; ///< its weight: as a user it never counts
+constexpr int64_t WholeResponse = 65536; ///< bytes: what a place is worth without quanta
 constexpr msfrs_time FollowFor = 10'000'000'000; ///< who has been here so lately may come back: what it had counts
 
 uint32_t Items(const NamedFlow &f) { return f.backlog + f.in_service; }
@@ -76,7 +77,7 @@ void RequestScheduler::Impl::look(const msfrs_time now)
 void RequestScheduler::Impl::tell(const msfrs_time now)
 {
     const auto queued = engine->totals().queued.items;
-    const auto quantum = config.quantum > 0 ? config.quantum : Undisturbed;
+    const auto quantum = config.quantum > 0 ? config.quantum : WholeResponse;
     ledger->say({rate.window().outstanding, blocked ? queued : 0, waiting.size(), chargedBytes, quantum}, now);
 }
 

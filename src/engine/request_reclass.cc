@@ -17,6 +17,8 @@ void RequestScheduler::reclass(Request &r, const uint32_t cls, const msfrs_time 
         self.touch(flow); // another account for the ledger
         r.item = self.engine->move(*r.item, flow, now);
     }
+    if (r.state != Request::State::Resting)
+        r.countHeld(now);
     Impl::count(r, -1);
     r.stats = slot.stats;
     Impl::count(r, 1);

@@ -6,14 +6,22 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <unordered_map>
 
 namespace msfrs {
 
-std::vector<ClassReport> RequestScheduler::classes() const
+std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
 {
     const auto &self = *impl_;
     std::vector<ClassReport> all;
-    const auto now = static_cast<msfrs_time>(self.history.empty() ? 0 : self.history.back().at * 1e9);
+    // Who is held now counts now, not when it is over.
+    std::unordered_map<const ClassStats *, WaitHistogram> held;
+    for (const auto &slot : self.slots)
+        held.emplace(slot.stats.get(), slot.stats->held);
+    for (const auto list : {&self.waiting, &self.paused, &self.served, &self.refused}) {
+        for (const auto *const r : *list)
+            r->tellHeld(held.at(r->stats.get()), now);
+    }
     for (const auto &slot : self.slots) {
         const auto &s = *slot.stats;
         ClassReport r;
@@ -37,11 +45,14 @@ std::vector<ClassReport> RequestScheduler::classes() const
         r.refusedAdmission = s.admission;
         r.expired = s.expired;
         r.service = *slot.cls->service;
-        r.waitP50 = s.waits.quantile(0.50, now);
-        r.waitP95 = s.waits.quantile(0.95, now);
-        r.waitP99 = s.waits.quantile(0.99, now);
-        r.waitCount = s.waits.count();
-        r.waitSum = s.waits.sum();
+        const auto &times = held.at(slot.stats.get());
+        r.heldP50 = times.quantile(0.50, now);
+        r.heldP95 = times.quantile(0.95, now);
+        r.heldP99 = times.quantile(0.99, now);
+        r.heldLately = times.lately(now).seconds;
+        r.bytesLately = times.lately(now).bytes;
+        r.heldCount = times.count();
+        r.heldSum = times.sum();
         all.push_back(std::move(r));
     }
     return all;
@@ -95,11 +106,16 @@ std::vector<HeldReport> RequestScheduler::held(const size_t most, const msfrs_ti
     return all;
 }
 
+constexpr double FullLink = 0.95; ///< share of C: what others take of it, somebody would have
+
 /// Why somebody waits, or nobody does.
 std::string RequestScheduler::Impl::because() const
 {
     const auto waits = engine->totals().queued.items;
     const auto w = rate.window().all();
+    uint32_t active = 0;
+    for (const auto &slot : slots)
+        active += slot.cls->users;
     char places[80], text[200];
     std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), rate.window().limit);
     if (waits > 0) {
@@ -110,6 +126,9 @@ std::string RequestScheduler::Impl::because() const
                       places);
     } else if (w == 0 && !resting.empty()) {
         std::snprintf(text, sizeof(text), "nobody needs a place, %zu are open and silent (%s)", resting.size(), places);
+    } else if (rate.utilisation() >= FullLink && active > 1) {
+        std::snprintf(text, sizeof(text), "weights not enforced yet, because every request still has a place: the "
+                      "link is full and nobody waits (%s)", places);
     } else {
         std::snprintf(text, sizeof(text), "nobody waits (%s)", places);
     }
@@ -150,8 +169,7 @@ RequestScheduler::Trace RequestScheduler::trace(const Request &r, const msfrs_ti
     Trace t;
     t.className = r.stats->name;
     t.firstWait = r.firstWait;
-    const bool waits = r.state == Request::State::Queued || r.state == Request::State::Paused;
-    t.totalWait = r.totalWait + (waits ? std::max<msfrs_time>(now - r.waitingSince, 0) : 0);
+    t.totalWait = r.held(now);
     const bool again = r.state == Request::State::Queued && r.firstWait >= 0;
     t.exchangeWait = r.exchangeWait + (again ? std::max<msfrs_time>(now - r.waitingSince, 0) : 0);
     t.exchanges = r.exchanges;

@@ -100,13 +100,12 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     change(r, Request::State::Served);
     rate.released();
     r.totalWait += wait;
-    r.quantumLeft = config.quantum;
     ++r.quanta;
     ++r.stats->quanta;
     r.first = r.item->attained == 0;
+    r.quantumLeft = config.quantum - pay(r, now);
+    r.beyond = false;
     r.askedMore = false;
-    if (r.first)
-        r.stats->waits.add(wait, now);
     if (r.firstWait < 0) {
         r.firstWait = wait;
         r.w = rate.window().all();
@@ -203,6 +202,7 @@ void RequestScheduler::Impl::restSilent(const msfrs_time now)
         r.cls = flow.cls;
         r.user = flow.name();
         learn(r);
+        r.countHeld(now);
         engine->done(*r.item, now);
         r.item = nullptr;
         rate.returned();
@@ -334,32 +334,33 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     if (r.state == Request::State::Served) {
         self.engine->charge(*r.item, 0, bytes, now);
         r.quantumLeft -= bytes;
-    } else if (r.item) {
+    } else if (r.state == Request::State::Paused) {
         self.engine->chargeFlow(*r.item->flow, bytes, now);
-    } else if (r.state == Request::State::Resting) {
-        auto &flow = self.engine->flow(*r.cls, r.user);
-        self.touch(flow); // before, as in chargeExcess()
-        self.engine->chargeFlow(flow, bytes, now);
+    } else if (r.state != Request::State::Refused) {
+        self.owe(self.flowOf(r), bytes, now);
     }
 }
 
-bool RequestScheduler::readMore(Request &r, const msfrs_time now)
+bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool complete)
 {
     auto &self = *impl_;
     assert(r.state == Request::State::Served);
     if (self.config.quantum == 0 || r.quantumLeft > 0)
         return true;
+    if (r.bytes - r.bytesBefore >= HeldPiece)
+        r.countHeld(now);
+    if (complete && !std::exchange(r.beyond, true))
+        return true;
     // Who is alone in waiting for its next quantum goes on, unless there are more in service than there should be.
     self.look(now);
     if (self.engine->totals().queued.items == 0 && !self.wanted() && self.rate.within()) {
-        r.undisturbed += self.config.quantum;
         r.quantumLeft = self.config.quantum;
+        r.beyond = false;
         ++r.quanta;
         ++r.stats->quanta;
         return true;
     }
     self.rate.returned();
-    r.undisturbed = 0;
     self.learn(r);
     if (r.askedMore) {
         self.renew(r, now);
@@ -389,6 +390,7 @@ void RequestScheduler::Impl::renew(Request &r, const msfrs_time now)
 {
     const auto old = r.item;
     const bool inService = r.state == Request::State::Served;
+    r.totalWait = r.held(now); // if it was paused: it waits anew from now on
     queueFresh(r, *old->flow, now);
     if (inService)
         engine->done(*old, now);
@@ -423,7 +425,7 @@ bool RequestScheduler::again(Request &r, const msfrs_time now)
     assert(r.state == Request::State::Resting);
     ++r.exchanges;
     ++r.stats->exchanges;
-    self.queueFresh(r, self.engine->flow(*r.cls, r.user), now);
+    self.queueFresh(r, self.flowOf(r), now);
     return self.goOn(r, now);
 }
 
@@ -443,6 +445,8 @@ void RequestScheduler::done(Request *const r, const msfrs_time now)
         self.asking = nullptr;
         self.answered = false;
     }
+    if (r->state != Request::State::Resting)
+        r->tellHeld(r->stats->held, now);
     self.leave(*r);
     if (!r->item)
         return;

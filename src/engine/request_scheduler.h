@@ -130,9 +130,12 @@ struct ClassReport {
              expired = 0;
     uint64_t excess = 0;              ///< bytes that no request caused; not in `bytes`
     double service = 0;               ///< SC_i, bytes per weight and user
-    double waitP50 = 0, waitP95 = 0, waitP99 = 0; ///< of the last five to ten minutes; first grants of exchanges only
-    uint64_t waitCount = 0;           ///< waits in all
-    double waitSum = 0;               ///< their sum
+    /// Time held of the last five to ten minutes: of an exchange before its first turn and in all pauses between
+    /// quanta, so far if it goes on. Each megabyte of a larger one counts for itself.
+    double heldP50 = 0, heldP95 = 0, heldP99 = 0;
+    double heldLately = 0, bytesLately = 0; ///< their sum, and the bytes that were delivered meanwhile
+    uint64_t heldCount = 0;           ///< exchanges and megabytes in all, those that go on included
+    double heldSum = 0;               ///< time held in all
 };
 
 struct UserReport {
@@ -208,7 +211,9 @@ public:
 
     /// Whether the owner may read on. False: the quantum is over and another item goes first; granted() will be called.
     /// Only called while SERVED.
-    bool readMore(Request &, msfrs_time now);
+    /// \param complete the response may have ended, so that a turn for what follows would be for nothing: one more read
+    ///        of each quantum is granted beyond it
+    bool readMore(Request &, msfrs_time now, bool complete = false);
 
     /// `bytes` >= 0 of the response have crossed the link during its pause: they do not count against the quantum that
     /// has just begun. Only called while SERVED.
@@ -222,6 +227,11 @@ public:
     /// A new exchange of a request that is RESTING.
     /// \returns whether it may go on at once; if not, granted() will be called
     bool again(Request &, msfrs_time now);
+
+    /// Whether the user of a request that is RESTING or QUEUED owes a quantum or more: the server may say nothing
+    /// unasked then. What came without a turn while others waited is owed, and the user's next turns pay for it, so
+    /// that the other users of the class do not.
+    bool owes(const Request &) const;
 
     /// Whether a request waits for a turn.
     bool contended() const;
@@ -277,14 +287,15 @@ public:
     int receiveBufferShare(msfrs_time base = 0) const;
 
     /// The same for a response in service: receiveBufferShare(), by the weight of its class while some class has
-    /// responses in service and none that waits; and C R once it has had 64 KB while no request waited.
+    /// responses in service and none that waits; and at least its part of its user's share of C R, by weight among the
+    /// active users. So one response of a user reaches that user's share, and a response that is alone fills the link.
     int receiveBuffer(const Request &, msfrs_time base = 0) const;
 
     /// The least round trip to a server that connections have seen, ns; 0: not known.
     /// \param server a key of its address
     msfrs_time baseRoundTrip(uint64_t server) const;
 
-    std::vector<ClassReport> classes() const; ///< by index into RequestConfig::classes
+    std::vector<ClassReport> classes(msfrs_time now) const; ///< by index into RequestConfig::classes
     std::vector<UserReport> topUsers(size_t most) const; ///< at most `most`, those with most bytes first
     /// At most `most` of the requests that wait now, the longest wait first.
     std::vector<HeldReport> held(size_t most, msfrs_time now) const;

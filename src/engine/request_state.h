@@ -13,6 +13,7 @@
 #include "engine/wait_histogram.h"
 #include "window/queue_estimate.h"
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <list>
@@ -20,7 +21,10 @@
 namespace msfrs {
 
 constexpr msfrs_time SilenceEvery = 25'000'000; ///< how often servers in service are asked whether they are silent
-constexpr int64_t Undisturbed = 65536; ///< bytes: who got so much while nobody waited seems to be alone on the link
+/// Bytes of an exchange after which its time held is a sample: about a page. A download is held most of its time by
+/// design; as one sample it would hide in an hour what pages are held. With half as many bytes a page is two samples of
+/// half its time each; with twice as many the samples of downloads are twice as long as those of pages.
+constexpr int64_t HeldPiece = 1'000'000;
 
 inline double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 
@@ -30,7 +34,7 @@ struct ClassStats {
     std::string name;
     uint64_t requests = 0, exchanges = 0, bytes = 0, excess = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
     uint32_t paused = 0, resting = 0;
-    WaitHistogram waits;
+    WaitHistogram held; ///< of exchanges that are over, and of each HeldPiece of others
 };
 
 class Request {
@@ -48,19 +52,40 @@ public:
     State state = State::Queued;
     bool first = true;                ///< Served for the first time, in this exchange
     bool askedMore = false;           ///< Served; its next turn is again a first one
+    bool beyond = false;              ///< Served; its quantum is used up, and one read was granted beyond it
     uint32_t quanta = 0, w = 0;
     int64_t quantumLeft = 0, bytes = 0;
     int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
     int64_t stated = INT64_MAX;       ///< least that `bytes` and what was said to remain came to; -1: never believed again
-    int64_t undisturbed = 0;          ///< bytes of quanta that ended while nobody waited, since the last that did not
 
     // Last, since a release does without: what takes no cache line there makes a long queue cheaper.
     double wplus = 0;
     uint32_t exchanges = 1;
     msfrs_time exchangeWait = 0;
+    msfrs_time heldBefore = 0;        ///< part of held() that is in ClassStats::held
+    int64_t bytesBefore = 0;          ///< part of `bytes` that is
     msfrs_class *cls = nullptr;       ///< valid while Resting
     std::string user;                 ///< likewise: its flow may be forgotten meanwhile
     uint64_t packets = 0, outOfOrder = 0; ///< that its connection had received when it was asked last
+
+    /// ns that it was held since hold(), the wait that still lasts included
+    msfrs_time held(const msfrs_time now) const
+    {
+        const bool waits = state == State::Queued || state == State::Paused;
+        return totalWait + (waits ? std::max<msfrs_time>(now - waitingSince, 0) : 0);
+    }
+    /// Adds to the figures what they do not have yet.
+    void tellHeld(WaitHistogram &figures, const msfrs_time now) const
+    {
+        figures.add(held(now) - heldBefore, bytes - bytesBefore, now);
+    }
+    /// An exchange or a HeldPiece of it is over, or goes on in another class. Not while Resting: there is none.
+    void countHeld(const msfrs_time now)
+    {
+        tellHeld(stats->held, now);
+        heldBefore = held(now);
+        bytesBefore = bytes;
+    }
 };
 
 struct RequestScheduler::Impl {
@@ -153,9 +178,15 @@ struct RequestScheduler::Impl {
     void renew(Request &, msfrs_time now);
     void queueFresh(Request &, msfrs_flow &, msfrs_time now);
     bool goOn(Request &, msfrs_time now);
+    NamedFlow &flowOf(const Request &) const; ///< of one that is not Refused
+    /// Bytes came without a turn.
+    void owe(NamedFlow &, int64_t bytes, msfrs_time now);
+    /// A turn begins. \returns how much of its quantum goes to what its user owes
+    int64_t pay(const Request &, msfrs_time now);
     double weightedPlaces() const;
     double product(msfrs_time base) const;
     double emphasis(const Request &) const;
+    double userShare(const Request &, msfrs_time base) const;
     int windowOf(msfrs_time base, double emphasis) const;
     int mostBuffer() const;
     double ownShare(msfrs_time now);

@@ -55,14 +55,27 @@ int RequestScheduler::Impl::windowOf(const msfrs_time base, const double emphasi
     return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
 }
 
+/// A user's share of C (R + q*) by weight among the active users, divided among its responses in service. Turns do not
+/// give a user with one response its share: while that one's bytes are in flight, the user has no other to release.
+double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base) const
+{
+    if (!r.item)
+        return 0;
+    double weights = 0;
+    for (const auto &slot : slots)
+        weights += slot.cls->weight * slot.cls->users;
+    const auto &flow = *r.item->flow;
+    const auto &places = rate.window();
+    const double here = static_cast<double>(places.outstanding) / std::max(places.all(), 1u); // of all parties'
+    return here * product(base) * flow.cls->weight / (weights * std::max(flow.in_service, 1u));
+}
+
 int RequestScheduler::receiveBufferShare(const msfrs_time base) const { return impl_->windowOf(base, 1); }
 
 int RequestScheduler::receiveBuffer(const Request &r, const msfrs_time base) const
 {
-    const auto share = impl_->windowOf(base, impl_->emphasis(r));
-    if (share == 0 || r.undisturbed < Undisturbed)
-        return share;
-    return std::max(share, static_cast<int>(std::min(impl_->product(base), static_cast<double>(receiveBuffer()))));
+    const auto byUser = std::min(impl_->userShare(r, base), static_cast<double>(impl_->mostBuffer()));
+    return std::max(impl_->windowOf(base, impl_->emphasis(r)), static_cast<int>(byUser));
 }
 
 msfrs_time RequestScheduler::baseRoundTrip(const uint64_t server) const { return impl_->path.base(server); }

@@ -19,25 +19,27 @@ double WaitHistogram::UpperEnd(const size_t bucket)
     return bucket ? std::exp2(static_cast<double>(bucket) / 8) * 1e-3 : 0.0;
 }
 
-void WaitHistogram::add(const msfrs_time wait, const msfrs_time now)
+void WaitHistogram::add(const msfrs_time wait, const int64_t bytes, const msfrs_time now)
 {
     if (now - begin_[young_] >= Half) {
         young_ ^= 1;
         halves_[young_].fill(0);
+        sums_[young_] = {};
         begin_[young_] = now;
     }
-    ++halves_[young_][BucketOf(std::max<msfrs_time>(wait, 0))];
+    const auto held = std::max<msfrs_time>(wait, 0);
+    ++halves_[young_][BucketOf(held)];
     ++count_;
-    sum_ += static_cast<double>(std::max<msfrs_time>(wait, 0)) * 1e-9;
+    sum_ += static_cast<uint64_t>(held / 1000);
+    sums_[young_].seconds += static_cast<double>(held) * 1e-9;
+    sums_[young_].bytes += static_cast<double>(bytes);
 }
 
 double WaitHistogram::quantile(const double q, const msfrs_time now) const
 {
     uint64_t total = 0;
-    std::array<bool, 2> counts{};
     for (size_t h = 0; h < 2; ++h) {
-        counts[h] = begin_[h] >= 0 && now - begin_[h] < 2 * Half;
-        if (counts[h]) {
+        if (counts(h, now)) {
             for (const auto n : halves_[h])
                 total += n;
         }
@@ -46,11 +48,23 @@ double WaitHistogram::quantile(const double q, const msfrs_time now) const
     uint64_t seen = 0;
     for (size_t b = 0; b < Buckets && total; ++b) {
         for (size_t h = 0; h < 2; ++h)
-            seen += counts[h] ? halves_[h][b] : 0;
+            seen += counts(h, now) ? halves_[h][b] : 0;
         if (seen >= wanted)
             return UpperEnd(b);
     }
     return 0;
+}
+
+WaitHistogram::Lately WaitHistogram::lately(const msfrs_time now) const
+{
+    Lately all;
+    for (size_t h = 0; h < 2; ++h) {
+        if (counts(h, now)) {
+            all.seconds += sums_[h].seconds;
+            all.bytes += sums_[h].bytes;
+        }
+    }
+    return all;
 }
 
 } // namespace msfrs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Quantiles of waiting times over the last five to ten minutes, in fixed memory.
+/// Quantiles of times held over the last five to ten minutes, and the bytes that went with them, in fixed memory.
 #ifndef MSFRS_ENGINE_WAIT_HISTOGRAM_H
 #define MSFRS_ENGINE_WAIT_HISTOGRAM_H
 
@@ -15,25 +15,33 @@ namespace msfrs {
 /// Two halves of five minutes each; the older is emptied when the younger is full.
 class WaitHistogram {
 public:
-    /// \param wait ns, >= 0
-    void add(msfrs_time wait, msfrs_time now);
+    /// \param wait ns, >= 0 \param bytes >= 0, delivered to the one that waited
+    void add(msfrs_time wait, int64_t bytes, msfrs_time now);
     /// \param q 0 < q <= 1
     /// \returns seconds, the upper end of the quantile's bucket (0: below 1 ms, or no waits)
     double quantile(double q, msfrs_time now) const;
     uint64_t count() const { return count_; }  ///< of all times
-    double sum() const { return sum_; }        ///< of all times, seconds
+    double sum() const { return static_cast<double>(sum_) * 1e-6; } ///< of all times, seconds
+
+    struct Lately { double seconds = 0, bytes = 0; };
+    Lately lately(msfrs_time now) const;       ///< sums over the time that quantile() covers
 
 private:
     static constexpr size_t Buckets = 8 * 24 + 1; ///< up to 2^24 ms, 4.7 hours
     static constexpr msfrs_time Half = 300'000'000'000;
     static size_t BucketOf(msfrs_time wait);
     static double UpperEnd(size_t bucket);
+    bool counts(const size_t half, const msfrs_time now) const
+    {
+        return begin_[half] >= 0 && now - begin_[half] < 2 * Half;
+    }
 
     std::array<std::array<uint32_t, Buckets>, 2> halves_{};
+    std::array<Lately, 2> sums_;               ///< of the halves
     std::array<msfrs_time, 2> begin_{{0, -1}}; ///< -1: empty
     size_t young_ = 0;
     uint64_t count_ = 0;
-    double sum_ = 0;
+    uint64_t sum_ = 0; ///< us: what is added in another order must not come to less
 };
 
 } // namespace msfrs

@@ -26,6 +26,11 @@ constexpr msfrs_time UploadPause = 500 * Ms;  ///< after which an upload is over
 /// So much may be said unasked each second, and at once: a line of a chat, a notification, TLS session tickets.
 constexpr int64_t Allowance = 1500;
 
+/// Bytes of an upload for each one that its server may send beside the allowance. Servers acknowledge an upload with
+/// WINDOW_UPDATEs; Go's send 70 bytes for each 4 KB. With half of it those would need turns, so that uploads would
+/// wait for the downlink.
+constexpr int64_t Acknowledged = 32;
+
 } // namespace
 
 void Exchange::begin(const msfrs_time now)
@@ -57,6 +62,8 @@ bool Exchange::clientSays(const char *const data, const size_t size, const msfrs
     unanswered_ += static_cast<int64_t>(size);
     since_ = now;
     state_ = unanswered_ > Upload ? State::Uploading : State::Asked;
+    if (state_ == State::Uploading)
+        unasked_ = std::max<int64_t>(unasked_ - static_cast<int64_t>(size) / Acknowledged, 0);
     return true;
 }
 
@@ -79,7 +86,7 @@ void Exchange::serverSays(const char *const data, const size_t size, const msfrs
         state_ = State::Answered;
         since_ = now;
         unanswered_ = 0;
-    } else if (state_ != State::Asked && content != TlsRecords::Content::Housekeeping) {
+    } else if (state_ != State::Asked) { // housekeeping, too: only its size tells what it is
         unasked_ = Allowance - allowance(now) + static_cast<int64_t>(size);
         unaskedAt_ = now;
     }

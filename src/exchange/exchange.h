@@ -14,7 +14,7 @@
 ///
 /// Bytes of the client while the exchange is OVER wait for a turn, unless they are housekeeping (TlsRecords). An upload
 /// needs the other direction of the link: it holds no place and does not wait, until it pauses. Bytes that the server
-/// sends unasked pass up to an allowance; beyond it they need a turn.
+/// sends unasked pass up to an allowance, whatever they are; beyond it they need a turn.
 /// Sizes and ends of records are visible only in TLS. HTTP/1 responses and opaque tunnels have no ends. Housekeeping of
 /// the server is not an answer. Neither is its greeting, what it sends by itself after the handshake (TlsRecords), if
 /// the client has already asked for something: the state stays ASKED.

@@ -2,99 +2,123 @@
 #include "ledger/mapping.h"
 
 #include <cerrno>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <cstdio>
+#include <sys/shm.h>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 
 namespace msfrs::ledger {
 
 namespace {
 
+std::string KeyText(const std::string &name)
+{
+    char text[16];
+    std::snprintf(text, sizeof(text), "0x%08x", static_cast<unsigned>(KeyOf(name)));
+    return text;
+}
+
 [[noreturn]] void Fail(const std::string &name, const std::string &what)
 {
     throw MappingError("shared memory " + name + ": " + what);
 }
 
+std::string Hint(const std::string &name, const int error)
+{
+    switch (error) {
+    case ENOENT: return "; who makes it does not run";
+    case EACCES: return "; this user is not allowed to, and its group should be";
+    case EEXIST: return "; another program has it, or left it behind: see ipcs -m; ipcrm -M " + KeyText(name) +
+                        " removes it";
+    case EINVAL:
+    case ENOSPC: return "; kernel.shmmax, shmall or shmmni (sysctl) allow no more: raise them, or remove what "
+                        "ipcs -m lists and nobody uses";
+    case ENOMEM: return "; wanted are " + std::to_string(sizeof(Segment)) + " bytes";
+    default: return "";
+    }
+}
+
 [[noreturn]] void FailBy(const std::string &name, const std::string &what, const int error)
 {
-    const auto hint = error == ENOENT   ? "; who makes it does not run"
-                      : error == EACCES ? "; this user is not allowed to, and its group should be"
-                      : error == EEXIST ? "; another makes it, or one that ended badly has left it behind"
-                                        : "";
-    Fail(name, what + ": " + std::generic_category().message(error) + hint);
+    Fail(name, what + ": " + std::generic_category().message(error) + Hint(name, error));
 }
 
-struct File {
-    explicit File(const int n): fd(n) {}
-    ~File() { close(fd); }
-    File(const File &) = delete;
-    File &operator=(const File &) = delete;
-    int fd;
-};
-
-void *Map(const std::string &name, const int fd)
-{
-    const auto memory = mmap(nullptr, sizeof(Segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED)
-        FailBy(name, "cannot be mapped", errno);
-    return memory;
-}
+const void *const NotAttached = reinterpret_cast<void *>(-1); // of shmat()
 
 } // namespace
 
+key_t KeyOf(const std::string &name)
+{
+    return static_cast<key_t>(ClassKey(name) | 1); // never IPC_PRIVATE, which is 0
+}
+
+int Mapping::Find(const std::string &name) { return shmget(KeyOf(name), 0, 0); }
+
+void Mapping::attach(const std::string &name)
+{
+    const auto memory = shmat(id_, nullptr, 0);
+    if (memory == NotAttached)
+        FailBy(name, "cannot be mapped", errno);
+    segment_ = static_cast<Segment *>(memory);
+}
+
 Mapping Mapping::Open(const std::string &name)
 {
-    const int fd = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
-    if (fd < 0)
+    const int id = Find(name);
+    if (id < 0)
         FailBy(name, "cannot be opened", errno);
-    const File file(fd);
-    struct stat found;
-    if (fstat(fd, &found) != 0)
+    shmid_ds found;
+    if (shmctl(id, IPC_STAT, &found) != 0)
         FailBy(name, "cannot be looked at", errno);
-    // Beyond its end memory would not be there.
-    if (static_cast<uint64_t>(found.st_size) < sizeof(Segment))
-        Fail(name, "it has " + std::to_string(found.st_size) + " bytes; wanted are " + std::to_string(sizeof(Segment)));
-    Mapping made;
-    const auto memory = Map(name, fd);
-    std::string why;
-    made.segment_ = OpenSegment(memory, sizeof(Segment), why);
-    if (!made.segment_) {
-        munmap(memory, sizeof(Segment));
-        Fail(name, why);
+    if (found.shm_segsz < sizeof(Segment)) {
+        Fail(name,
+             "it has " + std::to_string(found.shm_segsz) + " bytes; wanted are " + std::to_string(sizeof(Segment)));
     }
+    Mapping made(id);
+    made.attach(name);
+    std::string why;
+    if (!OpenSegment(made.segment_, sizeof(Segment), why))
+        Fail(name, why);
     return made;
 }
 
 Mapping Mapping::Create(const std::string &name, const unsigned mode)
 {
-    const int fd = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-    if (fd < 0)
+    const int id = shmget(KeyOf(name), sizeof(Segment), IPC_CREAT | IPC_EXCL | static_cast<int>(mode));
+    if (id < 0)
         FailBy(name, "cannot be made", errno);
-    const File file(fd);
-    Mapping made;
-    made.remove_ = name;
-    // The umask takes from the mode.
-    if (fchmod(fd, mode) != 0 || ftruncate(fd, sizeof(Segment)) != 0)
-        FailBy(name, "cannot be made", errno);
-    made.segment_ = static_cast<Segment *>(Map(name, fd));
+    Mapping made(id);
+    made.made_ = true;
+    made.attach(name);
     FormatSegment(made.segment_);
     return made;
 }
 
+void Mapping::Remove(const std::string &name)
+{
+    const int id = Find(name);
+    shmid_ds found;
+    if (id < 0 || shmctl(id, IPC_STAT, &found) != 0 || found.shm_segsz < sizeof(Header))
+        return;
+    const auto memory = shmat(id, nullptr, SHM_RDONLY);
+    if (memory == NotAttached)
+        return;
+    if (static_cast<const Header *>(memory)->magic.load() == Magic)
+        shmctl(id, IPC_RMID, nullptr);
+    shmdt(memory);
+}
+
 Mapping::Mapping(Mapping &&other) noexcept:
-    segment_(std::exchange(other.segment_, nullptr)), remove_(std::exchange(other.remove_, std::string()))
+    segment_(std::exchange(other.segment_, nullptr)), id_(other.id_), made_(std::exchange(other.made_, false))
 {
 }
 
 Mapping::~Mapping()
 {
     if (segment_)
-        munmap(segment_, sizeof(Segment));
-    if (!remove_.empty())
-        shm_unlink(remove_.c_str());
+        shmdt(segment_);
+    if (made_)
+        shmctl(id_, IPC_RMID, nullptr);
 }
 
 } // namespace msfrs::ledger

@@ -26,8 +26,8 @@ void WriteClass(Json &json, const GatewayState &g, const ClassState &c, const Cl
     json.key("asked").number(c.asked).key("silent").number(c.silent);
     json.key("rate").number(flow.rate).key("excess").number(flow.excess).key("responses").number(flow.responses);
     json.key("share").number(g.fairShare(c)); // of one user, by weight
-    json.key("size").number(flow.meanSize).key("wait").number(flow.meanWait);
-    json.key("wait_p50").number(c.waitP50).key("wait_p95").number(c.waitP95).key("wait_p99").number(c.waitP99);
+    json.key("size").number(flow.meanSize).key("held_per_mb").number(flow.heldPerMegabyte);
+    json.key("held_p50").number(c.heldP50).key("held_p95").number(c.heldP95).key("held_p99").number(c.heldP99);
     json.key("refused").object();
     for (size_t n = 0; n < Refusals.size(); ++n)
         json.key(Refusals[n]).number(c.refused[n]);
@@ -104,7 +104,7 @@ void Figures::remember(const int64_t wall)
         const auto &f = flow.classes[n];
         values.emplace_back("rate/" + name, f.rate);
         values.emplace_back("waiting/" + name, g.classes[n].waiting());
-        values.emplace_back("wait/" + name, f.meanWait.value_or(NAN));
+        values.emplace_back("held/" + name, g.classes[n].heldP95);
         excess += f.excess;
         refused += f.refused;
     }

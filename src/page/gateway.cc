@@ -67,12 +67,11 @@ const std::map<std::string_view, ClassMetric> ClassMetrics = {
     {"msfrs_class_exchanges_total", {&ClassState::exchanges, Join::Sum}},
     {"msfrs_class_received_bytes_total", {&ClassState::bytes, Join::Sum}},
     {"msfrs_class_excess_bytes_total", {&ClassState::excess, Join::Sum}},
-    {"msfrs_class_wait_seconds_sum", {&ClassState::waitSum, Join::Sum}},
-    {"msfrs_class_wait_seconds_count", {&ClassState::waitCount, Join::Sum}},
+    {"msfrs_class_held_seconds_sum", {&ClassState::heldSum, Join::Sum}},
 };
 
 const std::map<std::string_view, double ClassState::*> Quantiles = {
-    {"0.5", &ClassState::waitP50}, {"0.95", &ClassState::waitP95}, {"0.99", &ClassState::waitP99}};
+    {"0.5", &ClassState::heldP50}, {"0.95", &ClassState::heldP95}, {"0.99", &ClassState::heldP99}};
 
 /// What a metric of a class goes into; null: into none that is shown.
 double *Place(ClassState &c, const Sample &s, Join &join)
@@ -82,7 +81,7 @@ double *Place(ClassState &c, const Sample &s, Join &join)
         const auto reason = std::find(Refusals.begin(), Refusals.end(), s.label("reason"));
         return reason == Refusals.end() ? nullptr : &c.refused[static_cast<size_t>(reason - Refusals.begin())];
     }
-    if (s.name == "msfrs_class_wait_seconds") {
+    if (s.name == "msfrs_class_held_seconds") {
         join = Join::Most;
         const auto quantile = Quantiles.find(s.label("quantile"));
         return quantile == Quantiles.end() ? nullptr : &(c.*quantile->second);
@@ -179,7 +178,7 @@ Flow FlowBetween(const GatewayState &before, const GatewayState &after, const do
         f.responses = perSecond(was->responses(), c.responses());
         f.refused = perSecond(was->refusals(), c.refusals());
         f.meanSize = mean(Grown(was->bytes, c.bytes), Grown(was->responses(), c.responses()));
-        f.meanWait = mean(Grown(was->waitSum, c.waitSum), Grown(was->waitCount, c.waitCount));
+        f.heldPerMegabyte = mean(Grown(was->heldSum, c.heldSum), Grown(was->bytes, c.bytes) / 1e6);
     }
     return flow;
 }

@@ -13,8 +13,8 @@ namespace msfrs::page {
 
 constexpr std::array<const char *, 4> Refusals = {"per_user", "total", "admission", "max_wait"};
 
-/// A class. Counts are since Squid's scheduler started; with several workers they are sums, and weight and waits the
-/// largest.
+/// A class. Counts are since Squid's scheduler started; with several workers they are sums, and weight and times held
+/// the largest.
 struct ClassState {
     std::string name;
     double weight = 0;
@@ -23,8 +23,8 @@ struct ClassState {
     double requests = 0, exchanges = 0;
     double bytes = 0, excess = 0;        ///< of responses; that no request caused
     std::array<double, Refusals.size()> refused{};
-    double waitP50 = 0, waitP95 = 0, waitP99 = 0; ///< s, over the last five to ten minutes
-    double waitCount = 0, waitSum = 0;   ///< of all waits: how many, and s together
+    double heldP50 = 0, heldP95 = 0, heldP99 = 0; ///< s, of an exchange, over the last five to ten minutes
+    double heldSum = 0;                  ///< s, of all exchanges
 
     double waiting() const { return queued + paused; }
     /// Responses: of requests, and of the later exchanges of kept connections.
@@ -69,7 +69,7 @@ struct ClassFlow {
     double responses = 0;            ///< a second
     double refused = 0;              ///< requests a second
     std::optional<double> meanSize;  ///< bytes of a response; nothing: there was none
-    std::optional<double> meanWait;  ///< s of a wait that ended; nothing: none did
+    std::optional<double> heldPerMegabyte; ///< s for a million bytes; nothing: there was none
 };
 
 struct Flow {

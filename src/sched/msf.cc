@@ -38,9 +38,10 @@
 ///                bursts pass as if there were no classes. A backlog earns nothing, and shares are exact once these
 ///                bytes are used up. (0: strict minimum service, the paper's.)
 ///   ahead=inf    the least left of all goes first, of any user: a baseline that shows the price of fairness.
+/// What a class is ahead or behind scales with its users: those who come later divide it among them (Spread()).
 /// Where several schedulers share the link, who waits at the others waits, too: msfrs_host::elsewhere.
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It returns an item without service, of a class
-/// that is not ahead of the least served class by more than `ahead`, in bytes of a user of weight 1, and of a user
+/// that is not ahead of the least served class by more than `ahead`, in bytes of a class of weight 1, and of a user
 /// that is not ahead of the least served user of the class by more than `user_ahead` bytes; none while that user had
 /// no service for lead_time. Under backlog all classes come to be ahead by the same amount, so their shares do not
 /// change. Where several schedulers take turns (msfrs_host::sharers), both are twice as much, and no class is too far
@@ -199,6 +200,16 @@ double Waking(const Instance &self, const FlowState &f)
 void Wake(const Instance &self, ClassState &c) { *c.cls->service = std::max(c.service(), Waking(self, c)); }
 void Wake(const Instance &self, FlowState &f) { f.service = std::max(f.service, Waking(self, f)); }
 
+/// A class is ahead of V, or behind, in bytes of the users that it had then; those who come later have no part in it.
+/// What they find is divided among all, once: users who come and go again gain no more than by staying.
+void Spread(const Instance &self, ClassState &c)
+{
+    const double share = c.share(), v = *self.virtualTime;
+    if (c.earnedBy > 0 && share > c.earnedBy)
+        *c.cls->service = v + (c.service() - v) * (c.earnedBy / share);
+    c.earnedBy = std::max(c.earnedBy, share);
+}
+
 /// Whoever would wake like a newcomer.
 int FlowForgettable(void *const inst, const msfrs_flow *const f)
 {
@@ -235,6 +246,7 @@ void Enqueued(void *const inst, msfrs_item *const i, const msfrs_time now)
     if (self.wake == Virtual) {
         if (classQueueWasEmpty)
             Wake(self, cls);
+        Spread(self, cls);
     } else if (classWasIdle) {
         WakeAsInPaper(self, cls);
     }
@@ -269,7 +281,7 @@ msfrs_item *Pick(void *const inst, const msfrs_time now, const msfrs_pick mode, 
 
     // A class with nothing queued but something served counts as if it queued now: max(SC, V).
     const double least = std::min(self.queued.keyAt(0), std::max(self.active.keyAt(0), *self.virtualTime));
-    const size_t place = FreshClass(self, 0, least + MostAhead(self));
+    const size_t place = FreshClass(self, 0, least, MostAhead(self));
     return place == Nowhere ? nullptr : Next(*FreshUser(self, *self.queued.at(place)));
 }
 
@@ -283,6 +295,8 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
     *self.virtualTime = std::max(*self.virtualTime, self.queued.keyAt(0)); // one that lags does not take it back
     if (self.users == Fair)
         cls.userTime = std::max(cls.userTime, cls.leastKey());
+    if (cls.service() <= *self.virtualTime)
+        cls.earnedBy = cls.share();
     StateOf(i->flow).servedAt = now;
     const bool ofFavour = StateOf(i).ofFavour = self.favour.left(now) > 0 && cls.service() > self.queued.keyAt(0);
     Erase(*i);
@@ -321,7 +335,8 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *const i, const u
         Wake(self, flow);
     // Nothing holds these bytes back, so nothing but this bound keeps the counters from running away.
     const auto debt = static_cast<double>(self.debt);
-    Spend(self, *f, amount, false, *self.virtualTime + static_cast<double>(self.ahead) + debt,
+    const double users = std::max(f->cls->users, 1u); // who have no part in the debt of this one
+    Spend(self, *f, amount, false, *self.virtualTime + (self.ahead + debt) / users,
           cls.userTime + (static_cast<double>(self.userAhead) + debt * f->cls->weight) / f->weight);
 }
 
@@ -342,8 +357,8 @@ const msfrs_param Params[] = {
     {"wake", MSFRS_CHOICE, "", "virtual", 0, 0, "virtual|paper", "service counter of a class that wakes"},
     {"order", MSFRS_CHOICE, "", "remaining", 0, 0, "remaining|attained",
      "with users=fair: of a user, and of users within the lead, who has least left goes first, or who had least"},
-    {"ahead", MSFRS_REAL, "bytes", "16384", 0, NoBound, nullptr,
-     "how far ahead a class may be, by a user of weight 1, and still use the reserve; inf: no share counts at all"},
+    {"ahead", MSFRS_REAL, "bytes", "65536", 0, NoBound, nullptr,
+     "how far ahead a class of weight 1 may be and still use the reserve; inf: no share counts at all"},
     {"user_ahead", MSFRS_INT, "bytes", "262144", 0, 1e9, nullptr, "how far ahead a user of a class may be for that"},
     {"lead", MSFRS_INT, "bytes", "2097152", 0, 1e9, nullptr,
      "how far ahead of the others of the class a user may be who has less left, while they have not waited"},

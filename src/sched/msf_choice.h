@@ -71,15 +71,17 @@ inline FlowState *FreshUser(const Instance &self, const ClassState &c)
 }
 
 /// Place in the heap, at n or below it, of the best class that may use the reserve; Nowhere if there is none. Visits
-/// only the part of the heap whose keys are at most `most`.
-inline size_t FreshClass(const Instance &self, const size_t n, const double most)
+/// only the part of the heap whose keys are at most `least + ahead`.
+/// \param ahead of `least`, in bytes of a class of weight 1: its users share it
+inline size_t FreshClass(const Instance &self, const size_t n, const double least, const double ahead)
 {
-    if (n >= self.queued.size() || self.queued.keyAt(n) > most)
+    if (n >= self.queued.size() || self.queued.keyAt(n) > least + ahead)
         return Nowhere;
-    if (FreshUser(self, *self.queued.at(n)))
+    const auto &c = *self.queued.at(n);
+    if (self.queued.keyAt(n) <= least + ahead / std::max(c.cls->users, 1u) && FreshUser(self, c))
         return n;
-    const size_t left = FreshClass(self, 2 * n + 1, most);
-    const size_t right = FreshClass(self, 2 * n + 2, most);
+    const size_t left = FreshClass(self, 2 * n + 1, least, ahead);
+    const size_t right = FreshClass(self, 2 * n + 2, least, ahead);
     if (left == Nowhere || right == Nowhere)
         return left == Nowhere ? right : left;
     return self.queued.before(right, left) ? right : left;

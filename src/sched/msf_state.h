@@ -140,6 +140,7 @@ struct FlowTraits {
 
 struct ClassState : Presence {
     msfrs_class *cls;
+    double earnedBy;     ///< most w_i * UC_i since the class was last not ahead of V
     double userTime;     ///< V among the users of this class
     uint32_t place[2];   ///< in Instance::queued and ::active
     bool sorted;         ///< users with a backlog are in `users`, else in `queued`
@@ -215,8 +216,8 @@ private:
 struct Instance {
     int64_t users, wake;
     bool sorted;                                    ///< sizes count
-    double ahead;                                   ///< bytes of a user of weight 1
-    int64_t lag;                                    ///< likewise
+    double ahead;                                   ///< bytes of a class of weight 1
+    int64_t lag;                                    ///< bytes of a user of weight 1
     int64_t userAhead;                              ///< bytes of any user
     double lead, leadFloor;                         ///< bytes of any user
     double leadTime;                                ///< ns

@@ -12,6 +12,9 @@ namespace {
 
 constexpr double Second = 1e9;
 constexpr int64_t Overdue = 3; ///< intervals after which news should have come
+/// Messages after which a gateway is known that was not. The first may have been on its way to the store for as long as
+/// the store was away: what it grows by until the next one is older than that.
+constexpr unsigned Known = 2;
 /// No link carries so much between two messages: counts that grow by more begin anew.
 constexpr uint64_t MostGrowth = uint64_t{1} << 40;
 
@@ -153,7 +156,7 @@ void Sharing::heard(Other &other, const std::string &message, const int64_t now)
     if (other.last && other.last->life == sums->life) {
         if (sums->number <= other.last->number)
             return; // nothing new
-        if (other.follow) {
+        if (other.news >= Known) {
             const auto growth = static_cast<double>(Growth(other.last->received, sums->received));
             const double took = Seconds(now - other.heard);
             if (took > 0)
@@ -167,7 +170,7 @@ void Sharing::heard(Other &other, const std::string &message, const int64_t now)
     } else {
         other.speed = other.ahead = 0;
     }
-    other.follow = true;
+    ++other.news;
     other.last = std::move(sums);
     other.heard = now;
 }
@@ -216,8 +219,14 @@ void Sharing::showAll(const int64_t now)
     // Stopped for a while, we do not know what went by.
     const double passed = now - lastShown_ < TimeToLive ? Seconds(std::max<int64_t>(now - lastShown_, 0)) : 0;
     bool fresh = state_ == StoreState::Together;
-    for (auto &other : others_) {
-        other.counts = other.last && state_ != StoreState::Static && here(other, now);
+    for (size_t n = 0; n < others_.size(); ++n) {
+        auto &other = others_[n];
+        const bool counted = other.counts;
+        other.counts = other.news >= Known && state_ != StoreState::Static && here(other, now);
+        if (other.counts && !counted && other.shownNow)
+            board_.hide(n); // what was shown is no origin of its counts: see showRest()
+        if (counted && !other.counts)
+            other.news = 0;
         fresh &= !other.counts || !overdue(other, now);
     }
     // Without news of the others' bytes, ours alone say nothing of who is ahead: what was served is counted with them.
@@ -255,7 +264,7 @@ void Sharing::showAll(const int64_t now)
         } else if (gone(other, now)) {
             if (other.shownNow)
                 board_.hide(n);
-            other.shownNow = other.follow = false;
+            other.shownNow = false;
             other.ahead = 0;
             other.places = 0;
             if (state_ == StoreState::Together && !other.refused)
@@ -285,6 +294,10 @@ void Sharing::guess(Other &other, const double bytes)
     other.own += static_cast<uint64_t>(bytes);
 }
 
+/// While a gateway is not known, the others divide the link without it. What it was charged meanwhile cannot be made up
+/// for later: charged at once, it puts those classes and users ahead that had most of it, and they have nothing here for
+/// longer than the outage took. So once the gateway is known again it is shown as a new party, whose counts have no
+/// origin.
 void Sharing::showRest(const size_t n, const Sums &ours, const double passed, const int64_t now)
 {
     auto &other = others_[n];
@@ -295,7 +308,6 @@ void Sharing::showRest(const size_t n, const Sums &ours, const double passed, co
     rest.utilisation = ours.utilisation;
     rest.demand = std::min(ours.demand * part / params_.share, MostDemand);
     guess(other, ours.rate / 8 * part * passed);
-    other.follow = false; // what it had meanwhile is not known
     other.ahead = 0;
     show(n, rest, ours.limit * part, false, now);
 }

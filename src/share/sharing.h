@@ -93,7 +93,7 @@ private:
         bool refused = false;        ///< what is in its place now is no message
         uint64_t refusals = 0;
         bool shownNow = false;       ///< the local parties see it
-        bool follow = false;         ///< `last` is what `received` has been counted up to
+        unsigned news = 0;           ///< messages since it was not known last; see Known
         uint64_t received = 0, own = 0; ///< as shown
         double ahead = 0;            ///< bytes shown that were guessed, and did not come yet
         double speed = 0;            ///< bytes/s, of late

@@ -35,7 +35,7 @@ def metrics(polls, classes):
     for name, figures in classes.items():
         label = name.replace('\\', '\\\\').replace('"', '\\"')
         text += ''.join(f'msfrs_class_{metric}{{class="{label}"}} {value}\n' for metric, value in figures.items())
-        text += f'msfrs_class_wait_seconds{{class="{label}",quantile="0.95"}} 1.25\n'
+        text += f'msfrs_class_held_seconds{{class="{label}",quantile="0.95"}} 1.25\n'
         text += f'msfrs_class_refused_requests_total{{class="{label}",reason="max_wait"}} {polls // 5}\n'
     return text + '# EOF\n'
 
@@ -79,8 +79,8 @@ class Manager:
             figures = {name: {'weight': WEIGHTS.get(name, 1), 'users': 3, 'queued_requests': 2, 'paused_responses': 1,
                               'in_flight_requests': 2, 'requests_total': 10 * self.polls,
                               'received_bytes_total': 20_000 * WEIGHTS.get(name, 1) * self.polls,
-                              'excess_bytes_total': 3000 * self.polls, 'wait_seconds_sum': 2.5 * self.polls,
-                              'wait_seconds_count': 10 * self.polls} for name in self.names}
+                              'excess_bytes_total': 3000 * self.polls, 'held_seconds_sum': 2.5 * self.polls}
+                       for name in self.names}
             return metrics(self.polls, figures)
         if action == 'msfrs-users':
             return 'users:\n' + rows((user, cls, count * self.polls) for user, cls, count in self.users)

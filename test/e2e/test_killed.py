@@ -156,18 +156,12 @@ def test_a_worker_that_stands_still(two):  # noqa: F811 (a fixture)
     at_rest(two, 2)
 
 
-def spoil_file(memory):
-    memory.path.unlink()
-    memory.path.touch()
-    memory.path.chmod(0o666)
-
-
 @TWO
 @pytest.mark.parametrize('spoil, why', (
     (lambda memory: memory.words.__setitem__(1, 9), f'it has version 9, and this program knows version {VERSION}'),
     (lambda memory: memory.words.__setitem__(2, 100), 'it says that it has 100 bytes and has '),
     (lambda memory: memory.words.__setitem__(0, 1), 'it is no ledger of msfrs'),
-    (spoil_file, f'it has 0 bytes; wanted are {SIZE}')), ids=('version', 'size', 'magic', 'empty'))
+    (lambda memory: memory.make(4096), f'it has 4096 bytes; wanted are {SIZE}')), ids=('version', 'size', 'magic', 'short'))
 def test_a_worker_that_finds_what_it_cannot_use_schedules_alone(two, spoil, why):  # noqa: F811 (a fixture)
     memory = Memory(two.gateway.ledger).map()
     refused = ('each worker schedules alone with its part of the rate, since what they share cannot be used: '

@@ -59,7 +59,7 @@ def test_the_figures(page):
     assert (gold['name'], gold['weight'], gold['users']) == ('gold', 4, 3)
     assert gold['rate'] == pytest.approx(4 * bronze['rate'], rel=0.01), 'as the counters grow'
     assert gold['share'] == pytest.approx(2e6 * 4 / (3 * 7), rel=0.01)
-    assert gold['size'] == 8000 and gold['wait'] == 0.25
+    assert gold['size'] == 8000 and gold['held_per_mb'] == 31.25
     assert data['user_count'] == 2 and data['users'][0]['user'] == '10.0.0.1'
     assert data['held'] == [{'user': '10.0.0.2', 'class': 'bronze', 'host': 'slow.example', 'waited': 3.5,
                              'what': 'request'}]
@@ -341,7 +341,7 @@ def full(gateway, directory, manager):
     for index, name in enumerate(manager.names):
         columns[f'rate/{name}'] = lambda n, index=index: 8e5 / 2**index * (0.5 + 0.25 * wave(n, 30 + index))
         columns[f'waiting/{name}'] = lambda n, index=index: round(3 * index * wave(n, 20))
-        columns[f'wait/{name}'] = lambda n, index=index: 0.4 * (index + 1) * wave(n, 35)
+        columns[f'held/{name}'] = lambda n, index=index: 0.4 * (index + 1) * wave(n, 35)
     write_history(made.state / 'history', columns)
     with made:
         made.wait_for(lambda data: data['user_count'] == 40 and data['users'][0]['rate'], 'the users')

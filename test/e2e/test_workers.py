@@ -37,14 +37,22 @@ TWO = pytest.mark.link(workers=2)
 
 
 class Workers(Squid):
-    """Two of them."""
+    """Two of them. number: or so many; within: what stands before the command, as a shell does in namespaces."""
+
+    def __init__(self, host, directory, number=2, within=()):
+        super().__init__(host, directory)
+        self.name = f'workers{os.getpid()}'     # Squids of one name share their memory
+        self._number, self._within = number, within
 
     def start(self, *lines):
-        self.write('workers 2', *lines)
-        name = f'workers{os.getpid()}'      # Squids of one name share their memory
-        self._process = self.host.popen([*private_sockets(SQUID), str(SQUID), '--foreground', '-n', name,
-                                         '-f', str(self.conf)])
+        self.write(f'workers {self._number}', *lines)
+        self._process = self.host.popen([*private_sockets(SQUID), *self._within, str(SQUID), '--foreground', '-n',
+                                         self.name, '-f', str(self.conf)])
         self.wait_until(lambda: 200 == self.ask('msfrs')[0], 'workers that answer')
+
+    def pid(self):
+        """That of the master."""
+        return self._process.pid
 
     def ask(self, action):
         """(status, Content-Type, text) of a cache manager report; status 0: nobody is there."""
@@ -52,12 +60,12 @@ class Workers(Squid):
             connection = http.client.HTTPConnection('127.0.0.1', PORT, timeout=PATIENCE)
             with contextlib.suppress(ConnectionError):
                 connection.connect()
-        if not connection.sock:
-            return 0, '', ''
-        with contextlib.closing(connection):
-            connection.request('GET', f'/squid-internal-mgr/{action}')
-            answer = connection.getresponse()
-            return answer.status, answer.getheader('Content-Type'), answer.read().decode()
+        with contextlib.closing(connection), contextlib.suppress(ConnectionError):
+            if connection.sock:
+                connection.request('GET', f'/squid-internal-mgr/{action}')
+                answer = connection.getresponse()
+                return answer.status, answer.getheader('Content-Type'), answer.read().decode()
+        return 0, '', ''
 
     def parties(self):
         return yaml.safe_load(self.ask('msfrs')[2]).get('parties', [])

@@ -299,8 +299,9 @@ def run_cell(tmp_path, arm, workload='backlogged', *, trace=None, **parameters):
         squid=str(PATCHED), stock_squid=str(STOCK if STOCK.exists() else SQUID), six_every=3, trace=trace)
     cell.run(spec)
     tables, made = {}, arms.get(arm)
-    for name in ('requests', 'pages', 'bytes', 'link', 'squid', *(['window'] if made.scheduled else []),
-                 *(['found'] if made.finds else []), *(['offered'] if trace else [])):
+    for name in ('requests', 'pages', 'bytes', 'link', 'squid', 'host', 'stalls',
+                 *(['window'] if made.scheduled else []), *(['found'] if made.finds else []),
+                 *(['offered'] if trace else [])):
         with open(tmp_path / f'{name}.csv', newline='', encoding='utf-8') as file:
             tables[name] = list(csv.DictReader(file))
     return json.loads((tmp_path / 'stat.json').read_text()), tables
@@ -341,6 +342,7 @@ def test_a_cell_of_each_arm_leaves_whole_records(tmp_path, arm):
     assert set(stat['congestion_control']['gw']) == {'cubic'}
     assert any(row['outcome'] == 'ok' for row in tables['requests'])
     assert not [row for row in tables['requests'] if row['outcome'] == 'error']
+    assert float(tables['stalls'][-1]['t']) > 7 and float(tables['host'][-1]['t']) > 7
     link, last = tables['link'], tables['link'][-1]
     assert 75 <= len(link) <= 95
     assert [float(row['rx_bytes']) for row in link] == sorted(float(row['rx_bytes']) for row in link)

@@ -152,6 +152,118 @@ TEST_F(ExchangesTest, WithoutQuantaAPlaceIsHeldToTheEnd)
     EXPECT_TRUE(a.served) << "as in the paper";
 }
 
+/// What a server sends without a turn, while others wait.
+class UnaskedTest : public ExchangesTest {
+protected:
+    /// Two users of gold, one of whom has a connection that rests, and one of bronze, who has the place.
+    void begin()
+    {
+        start(1);
+        pusher = &hold(0, "u", "pusher");
+        rest(*pusher);
+        bronze = &hold(1, "w", "bronze");
+        gold = &hold(0, "v", "gold");
+        granted();
+    }
+    /// Bytes that each of two who have much to read gets out of so many.
+    struct Shares { int64_t gold, bronze; };
+    Shares share(const int64_t bytes)
+    {
+        Shares got{0, 0};
+        for (int64_t all = 0; all < bytes; all += 500) {
+            auto &served = gold->served ? *gold : *bronze;
+            (gold->served ? got.gold : got.bronze) += 500;
+            read(served, 500);
+            clock.advance(Second / 1000);
+        }
+        return got;
+    }
+    TestOwner *pusher = nullptr, *gold = nullptr, *bronze = nullptr;
+};
+
+TEST_F(UnaskedTest, IsNoDebtOfTheOtherUsersOfTheClass)
+{
+    begin();
+    charge(*pusher, 1'000'000);
+    const auto got = share(60'000);
+    EXPECT_NEAR(static_cast<double>(got.gold), 40'000, 2000) << "gold has twice what bronze has, as if nothing was";
+    EXPECT_EQ(s->topUsers(1).at(0).name, "v");
+}
+
+TEST_F(UnaskedTest, IsPaidByTheTurnsOfWhoeverHadIt)
+{
+    begin();
+    charge(*pusher, 10'500);
+    EXPECT_TRUE(s->owes(*pusher->request)) << "a quantum is 1000 bytes";
+    EXPECT_FALSE(s->owes(*gold->request)) << "nobody else does";
+    EXPECT_FALSE(again(*pusher));
+    int64_t goldHad = 0, pusherHad = 0, turns = 0;
+    while (pusherHad == 0 && turns < 1000) {
+        auto &served = pusher->served ? *pusher : gold->served ? *gold : *bronze;
+        if (pusher->served && !read(*pusher, 0)) {
+            ++turns; // which was all paid away
+            continue;
+        }
+        const bool own = pusher->served;
+        read(served, 500);
+        (own ? pusherHad : &served == gold ? goldHad : turns) += own || &served == gold ? 500 : 0;
+        clock.advance(Second / 1000);
+    }
+    EXPECT_EQ(turns, 10);
+    EXPECT_FALSE(s->owes(*pusher->request));
+    EXPECT_NEAR(static_cast<double>(goldHad), 10'000, 2000) << "the other user of the class had as much meanwhile";
+    EXPECT_EQ(s->topUsers(9).size(), 3u);
+}
+
+TEST_F(UnaskedTest, CostsNothingWhileNobodyWaits)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    rest(a);
+    charge(a, 1'000'000);
+    EXPECT_FALSE(s->owes(*a.request));
+    EXPECT_EQ(s->topUsers(1).at(0).bytes, 1'000'000u);
+    auto &other = hold(1, "v", "other");
+    EXPECT_FALSE(again(a));
+    done(other);
+    EXPECT_EQ(granted(), "a other a");
+    EXPECT_TRUE(read(a, 999)) << "it has a whole quantum";
+}
+
+TEST_F(UnaskedTest, IsStillOwedAfterAReconfiguration)
+{
+    begin();
+    charge(*pusher, 5000);
+    config.arbiter.settings.push_back({"lead", "0"});
+    s->reconfigure(config, clock.now());
+    EXPECT_TRUE(s->owes(*pusher->request));
+}
+
+TEST_F(ExchangesTest, AResponseThatMayBeCompleteGoesBeyondItsQuantumOnce)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    auto &b = hold(0, "v", "b");
+    const auto goesOn = [this](TestOwner &o, const int64_t bytes) {
+        charge(o, bytes);
+        o.inReadMore = true;
+        o.served = s->readMore(*o.request, clock.now(), true);
+        o.inReadMore = false;
+        return o.served;
+    };
+    EXPECT_TRUE(goesOn(a, 500));
+    EXPECT_TRUE(goesOn(a, 5000)) << "a turn might be for nothing";
+    EXPECT_FALSE(goesOn(a, 1)) << "there was more: records that end where segments do";
+    EXPECT_EQ(granted(), "a b");
+    EXPECT_TRUE(goesOn(b, 1000));
+    EXPECT_FALSE(goesOn(b, 10'000));
+    EXPECT_EQ(granted(), "a");
+    EXPECT_TRUE(goesOn(a, 1000)) << "once in each quantum";
+    done(b);
+    EXPECT_TRUE(goesOn(a, 1000)) << "and nobody else waits";
+    EXPECT_TRUE(goesOn(a, 1000));
+}
+
 /// Of two users of a class the second has had less of his response.
 class AskedMoreTest : public ExchangesTest {
 protected:

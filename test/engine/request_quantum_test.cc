@@ -119,11 +119,13 @@ TEST_F(QuantumTest, WhatCrossedTheLinkDuringAPauseDoesNotUseUpTheNextQuantum)
 TEST_F(QuantumTest, BytesOfAQueuedRequestAreCharged)
 {
     start(1);
-    hold(0, "u", "a");
+    auto &a = hold(0, "u", "a");
     auto &b = hold(1, "v", "b");
     s->charge(*b.request, 300, clock.now());
     EXPECT_EQ(report("bronze").bytes, 300u);
-    EXPECT_DOUBLE_EQ(report("bronze").service, 300);
+    EXPECT_DOUBLE_EQ(report("bronze").service, 0) << "its user owes it";
+    done(a);
+    EXPECT_DOUBLE_EQ(report("bronze").service, 300) << "and has begun its turn";
 }
 
 /// Owners that go on from inside granted(): what a host does that reads as long as it may.

@@ -97,7 +97,7 @@ TEST_F(ReconfigureTest, APluginWhoseFileIsGoneStays)
     config.defaultClass = 0;
     config.arbiter.settings = {{"ahead", "100"}};
     reconfigure();
-    EXPECT_EQ(s->classes().size(), 1u);
+    EXPECT_EQ(s->classes(clock.now()).size(), 1u);
     config.arbiter.name = "drr";
     config.arbiter.settings.clear();
     EXPECT_NE(refusal(config).find("no scheduler 'drr'"), std::string::npos);

@@ -4,6 +4,7 @@
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
+#include <random>
 
 namespace msfrs {
 namespace {
@@ -94,6 +95,153 @@ TEST_F(ReportTest, AnExchangeThatEndsWhileItWaitsHasWaited)
     const auto trace = s->trace(*a.request, clock.now());
     EXPECT_EQ(trace.exchangeWait, 2 * Second);
     EXPECT_EQ(trace.totalWait, trace.firstWait + trace.exchangeWait);
+}
+
+TEST_F(ReportTest, APauseBetweenQuantaIsTimeHeld)
+{
+    start(1);
+    auto &tunnel = hold(0, "u", "tunnel");
+    auto &other = hold(1, "v", "other");
+    EXPECT_FALSE(read(tunnel, 1000));
+    for (int second = 1; second <= 8; ++second) {
+        clock.advance(Second);
+        EXPECT_NEAR(report("gold").heldP95, second, 0.0906 * second) << "at once, not when it is over";
+        EXPECT_DOUBLE_EQ(report("gold").heldSum, second);
+    }
+    EXPECT_FALSE(read(other, 20'000));
+    EXPECT_EQ(granted(), "tunnel other tunnel");
+    EXPECT_EQ(s->trace(*tunnel.request, clock.now()).firstWait, 0);
+    for (int n = 0; n < 2; ++n) {
+        const auto gold = report("gold");
+        EXPECT_NEAR(gold.heldP95, 8, 0.72);
+        EXPECT_DOUBLE_EQ(gold.heldSum, 8);
+        EXPECT_DOUBLE_EQ(gold.heldLately / gold.bytesLately, 8.0 / 1000);
+        EXPECT_EQ(gold.heldCount, 1u);
+        rest(tunnel); // and the same again after it
+    }
+}
+
+TEST_F(ReportTest, ANewExchangeIsHeldAnew)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    rest(a);
+    auto &b = hold(1, "v", "b");
+    EXPECT_FALSE(again(a));
+    clock.advance(3 * Second);
+    rest(b);
+    rest(a);
+    const auto gold = report("gold");
+    EXPECT_EQ(gold.heldCount, 2u);
+    EXPECT_EQ(gold.heldP50, 0);
+    EXPECT_NEAR(gold.heldP95, 3, 0.28);
+}
+
+TEST_F(ReportTest, EachMegabyteOfADownloadCountsForItself)
+{
+    config.quantum = 100'000;
+    start(1);
+    auto &a = hold(0, "u", "a");
+    auto &b = hold(0, "v", "b");
+    for (int n = 0; n < 1000; ++n) { // 100 MB, half of them of each
+        clock.advance(Second / 10);
+        EXPECT_FALSE(read(a.served ? a : b, 100'000));
+    }
+    const auto gold = report("gold");
+    EXPECT_NEAR(gold.heldP99, 1, 0.19) << "not the 50 s that each was held in all";
+    EXPECT_NEAR(gold.heldLately / gold.bytesLately * 1e6, 1, 0.01);
+    EXPECT_EQ(gold.heldCount, 102u) << "and what each has had since its last megabyte";
+}
+
+TEST_F(ReportTest, WhoGivesUpOrIsRefusedWasHeld)
+{
+    start(1);
+    hold(0, "u", "a");
+    auto &leaves = hold(1, "v", "leaves");
+    hold(1, "v", "refused");
+    clock.advance(5 * Second);
+    done(leaves);
+    EXPECT_NEAR(report("bronze").heldP50, 5, 0.46);
+    pass(config.maxWait);
+    EXPECT_EQ(owners[2].expiries, 1);
+    EXPECT_DOUBLE_EQ(report("bronze").heldSum, 65);
+    EXPECT_EQ(report("bronze").heldCount, 2u);
+}
+
+TEST_F(ReportTest, WhatItWasHeldStaysInTheClassWhereItWas)
+{
+    start(1);
+    hold(1, "v", "blocker");
+    auto &a = hold(0, "u", "a");
+    clock.advance(2 * Second);
+    s->reclass(*a.request, 1, clock.now());
+    EXPECT_DOUBLE_EQ(report("gold").heldSum, 2);
+    EXPECT_DOUBLE_EQ(report("bronze").heldSum, 0);
+    clock.advance(3 * Second);
+    done(owners[0]);
+    EXPECT_EQ(granted(), "blocker a");
+    done(a);
+    EXPECT_DOUBLE_EQ(report("gold").heldSum, 2);
+    EXPECT_DOUBLE_EQ(report("bronze").heldSum, 3);
+}
+
+TEST_F(ReportTest, WhoAsksForMoreWhileItIsHeldGoesOnBeingHeld)
+{
+    start(1);
+    auto &a = hold(0, "u", "a");
+    auto &b = hold(1, "v", "b");
+    EXPECT_FALSE(read(a, 1000));
+    clock.advance(3 * Second);
+    askedMore(a);
+    clock.advance(2 * Second);
+    EXPECT_EQ(s->trace(*a.request, clock.now()).totalWait, 5 * Second);
+    EXPECT_NEAR(report("gold").heldP95, 5, 0.46);
+    EXPECT_FALSE(read(b, 1000));
+    EXPECT_EQ(s->trace(*a.request, clock.now()).totalWait, 5 * Second);
+    EXPECT_DOUBLE_EQ(report("gold").heldSum, 5);
+}
+
+TEST_F(ReportTest, SumsOfTimesHeldNeverFall)
+{
+    start(3);
+    config.quantum = 1000;
+    std::mt19937_64 engine(5);
+    const auto random = [&](const uint64_t below) { return engine() % below; };
+    std::vector<TestOwner *> open;
+    double sum[2] = {};
+    uint64_t count[2] = {};
+    for (int n = 0; n < 5000; ++n) {
+        clock.advance(static_cast<msfrs_time>(random(500'000'000)));
+        if (open.size() < 12)
+            open.push_back(&hold(static_cast<uint32_t>(random(2)), "u" + std::to_string(random(4)), "r"));
+        const auto at = random(open.size());
+        auto &owner = *open[at];
+        const auto what = random(8);
+        if (what == 0) {
+            done(owner);
+            open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
+        } else if (what == 1) {
+            s->reclass(*owner.request, static_cast<uint32_t>(random(2)), clock.now());
+        } else if (owner.resting) {
+            again(owner);
+        } else if (what == 2) {
+            askedMore(owner);
+        } else if (what == 3 && owner.served) {
+            rest(owner);
+        } else if (owner.served) {
+            read(owner, static_cast<int64_t>(random(400'000)));
+        }
+        for (const size_t c : {0, 1}) {
+            const auto cls = report(config.classes[c].name);
+            ASSERT_GE(cls.heldSum, sum[c]) << n;
+            ASSERT_GE(cls.heldCount, count[c]) << n;
+            sum[c] = cls.heldSum;
+            count[c] = cls.heldCount;
+        }
+    }
+    EXPECT_GT(sum[0], 100);
+    for (const auto owner : open)
+        done(*owner);
 }
 
 TEST_F(ReportTest, TheWindowBeginsAnewWithoutLosingAnybody)

@@ -28,8 +28,8 @@ TEST(WaitHistogram, Empty)
 TEST(WaitHistogram, BelowAMillisecondIsNoWait)
 {
     WaitHistogram h;
-    h.add(0, Start);
-    h.add(999 * Us, Start);
+    h.add(0, 0, Start);
+    h.add(999 * Us, 0, Start);
     EXPECT_EQ(h.quantile(1, Start), 0);
     EXPECT_EQ(h.count(), 2u);
     EXPECT_NEAR(h.sum(), 0.000999, 1e-12);
@@ -39,7 +39,7 @@ TEST(WaitHistogram, AQuantileIsNeverTooLowAndAtMostNinePercentTooHigh)
 {
     for (msfrs_time wait = Ms; wait < 4 * 3600 * Second; wait = wait * 21 / 20) {
         WaitHistogram h;
-        h.add(wait, Start);
+        h.add(wait, 0, Start);
         const double seconds = static_cast<double>(wait) * 1e-9, q = h.quantile(0.5, Start);
         ASSERT_GE(q, seconds * (1 - 1e-12));
         ASSERT_LE(q, seconds * 1.0906);
@@ -49,7 +49,7 @@ TEST(WaitHistogram, AQuantileIsNeverTooLowAndAtMostNinePercentTooHigh)
 TEST(WaitHistogram, TheLongestWaitHasABucket)
 {
     WaitHistogram h;
-    h.add(Second * 86400 * 365, Start);
+    h.add(Second * 86400 * 365, 0, Start);
     EXPECT_GT(h.quantile(1, Start), 4 * 3600.0);
 }
 
@@ -60,7 +60,7 @@ TEST(WaitHistogram, QuantilesOfManyAreThoseOfTheSortedList)
     std::vector<double> all;
     for (int n = 0; n < 10'000; ++n) {
         const auto wait = random.between(Ms, 20 * Second);
-        h.add(wait, Start);
+        h.add(wait, 0, Start);
         all.push_back(static_cast<double>(wait) * 1e-9);
     }
     std::sort(all.begin(), all.end());
@@ -77,14 +77,14 @@ TEST(WaitHistogram, QuantilesOfManyAreThoseOfTheSortedList)
 TEST(WaitHistogram, ForgetsWhatIsOlderThanTenMinutesAndKeepsWhatIsYoungerThanFive)
 {
     WaitHistogram h;
-    h.add(10 * Second, Start);
+    h.add(10 * Second, 0, Start);
     EXPECT_GT(h.quantile(1, Start + 5 * Minute), 9);
-    h.add(1 * Second, Start + 5 * Minute);
+    h.add(1 * Second, 0, Start + 5 * Minute);
     EXPECT_GT(h.quantile(1, Start + 9 * Minute), 9) << "the older half still counts";
     EXPECT_LT(h.quantile(1, Start + 10 * Minute), 2);
     EXPECT_GT(h.quantile(1, Start + 10 * Minute), 0.9);
     EXPECT_EQ(h.quantile(1, Start + 16 * Minute), 0) << "nothing came in the last ten minutes";
-    h.add(2 * Second, Start + 60 * Minute);
+    h.add(2 * Second, 0, Start + 60 * Minute);
     EXPECT_NEAR(h.quantile(1, Start + 60 * Minute), 2, 0.19) << "an old half came back";
     EXPECT_EQ(h.count(), 3u) << "count and sum are of all times";
     EXPECT_NEAR(h.sum(), 13, 1e-9);
@@ -93,12 +93,36 @@ TEST(WaitHistogram, ForgetsWhatIsOlderThanTenMinutesAndKeepsWhatIsYoungerThanFiv
 TEST(WaitHistogram, AClockThatGoesBackBreaksNothing)
 {
     WaitHistogram h;
-    h.add(Second, Start);
-    h.add(Second, Start - 10 * Minute);
-    h.add(-5 * Second, Start);
+    h.add(Second, 0, Start);
+    h.add(Second, 0, Start - 10 * Minute);
+    h.add(-5 * Second, 0, Start);
     EXPECT_EQ(h.count(), 3u);
     EXPECT_NEAR(h.sum(), 2, 1e-9) << "a negative wait is none";
     EXPECT_NEAR(h.quantile(1, Start), 1, 0.1);
+}
+
+TEST(WaitHistogram, SecondsAndBytesOfTheTimeThatTheQuantilesCover)
+{
+    WaitHistogram h;
+    h.add(10 * Second, 1'000'000, Start);
+    h.add(2 * Second, 3'000'000, Start + 5 * Minute);
+    EXPECT_DOUBLE_EQ(h.lately(Start + 9 * Minute).seconds, 12);
+    EXPECT_DOUBLE_EQ(h.lately(Start + 9 * Minute).bytes, 4e6);
+    EXPECT_DOUBLE_EQ(h.lately(Start + 10 * Minute).seconds, 2);
+    EXPECT_DOUBLE_EQ(h.lately(Start + 10 * Minute).bytes, 3e6);
+    h.add(Second, 7, Start + 20 * Minute);
+    EXPECT_DOUBLE_EQ(h.lately(Start + 20 * Minute).bytes, 7);
+    EXPECT_DOUBLE_EQ(h.lately(Start + 40 * Minute).seconds, 0);
+}
+
+TEST(WaitHistogram, ASumDoesNotDependOnTheOrder)
+{
+    WaitHistogram h, back;
+    for (int n = 0; n < 100; ++n) {
+        h.add(n * 100'000'001, 0, Start);
+        back.add((99 - n) * 100'000'001, 0, Start);
+    }
+    EXPECT_EQ(h.sum(), back.sum());
 }
 
 } // namespace

@@ -185,6 +185,50 @@ TEST_F(ExchangeTest, WhatTheServerSaysUnaskedPassesUpToAnAllowance)
     EXPECT_FALSE(exchange.mayGoOnUnasked(now + 5000 * Ms)) << "what came too much is made up for first";
 }
 
+TEST_F(ExchangeTest, HousekeepingThatTheServerSaysUnaskedCountsToo)
+{
+    serve();
+    for (const size_t frame : {9, 13, 17, 26, 2}) {
+        exchange.end();
+        int records = 0;
+        while (exchange.mayGoOnUnasked(now) && records < 1000) {
+            server(Record(frame));
+            ++records;
+        }
+        EXPECT_LE(records, 1500 / static_cast<int>(Record(frame).size()) + 1) << "records of frames of " << frame;
+        exchange.end();
+        for (int n = 0; n < 30; ++n, now += 1000 * Ms) // a PING every 30 ms would be 1500 bytes a second
+            server(Record(frame));
+        EXPECT_TRUE(exchange.mayGoOnUnasked(now)) << frame;
+    }
+}
+
+TEST_F(ExchangeTest, AlertsAreNoWayAroundTheAllowance)
+{
+    serve();
+    server(Record(16000, 21, 0));
+    EXPECT_FALSE(exchange.mayGoOnUnasked(now));
+}
+
+TEST_F(ExchangeTest, AnUploadMayBeAcknowledgedAsFastAsItIs)
+{
+    exchange.begin(now);
+    client(Record(16000));
+    client(Record(16000));
+    exchange.end();
+    for (int n = 0; n < 1000; ++n) { // 40 MB/s, acknowledged as Go's servers do it
+        now += Ms / 10;
+        client(Record(4096 - 22));
+        server(Record(13) + Record(13));
+    }
+    EXPECT_TRUE(exchange.mayGoOnUnasked(now));
+    for (int n = 0; n < 100; ++n) {
+        client(Record(4096 - 22));
+        server(Record(1000));
+    }
+    EXPECT_FALSE(exchange.mayGoOnUnasked(now)) << "a server cannot answer an upload with a download";
+}
+
 /// Connections of TLS 1.3 as they were recorded, by the sizes of their records.
 class GreetingTest : public ExchangeTest {
 protected:

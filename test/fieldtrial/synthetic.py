@@ -50,12 +50,14 @@ def _steps(stop, step):
 
 def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds=60.0, warm_up=10.0, counts=(4, 4, 4),
               seed=1, pages=False, phases=None, beside_bps=None, less_bps=0.0, direct=(), served=None,
-              http3=(), more=1.0, longer=1.0, past=None, gateways=1, **parameters):
+              http3=(), more=1.0, longer=1.0, past=None, gateways=1, stalls=None,
+              **parameters):
     """Writes one cell: `warm_up` s that are not measured and `seconds` that are. beside_bps: of a
     stream to the first user; less_bps: so much less it gets by requests. direct: users who bypass
     Squid; served: share of C that the others have. http3: users who speak it, have so many times as
     much as others, and wait so many times as long for a page. past: {user: share of C that came past
-    Squid}; with it, who speaks HTTP/3 has no bodies."""
+    Squid}; with it, who speaks HTTP/3 has no bodies. stalls: (when it ends, length) of each stall of
+    the host, s; None: not recorded."""
     directory.mkdir(parents=True)
     stop, users = warm_up + seconds, users_of(counts)
     chance = random.Random(f'{seed} {arm.name} {workload}')
@@ -77,6 +79,8 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
     if past is not None:
         write_csv(directory / 'past.csv', ('t', *users),
                   [(t, *(round(past.get(user, 0) * rate_bps / 8 * t) for user in users)) for t in _steps(stop, 1.0)])
+    if stalls is not None:
+        _write_host(directory, stop, stalls)
     if beside_bps is not None:
         write_csv(directory / 'cbr1-received.csv', ('t', 'packets', 'bytes', 'lost', 'delay_mean_ms'),
                   [(t, 1, beside_bps / 8, 0, '') for t in _steps(stop - 1, 1)])
@@ -95,6 +99,18 @@ def write_stat(directory, arm, workload, *, rate_bps, buffer_bdp, users, seed, i
         'gateways': gateways, 't_start': interval[0], 't_stop': interval[1],
         'versions': {'squid': '6.13', 'kernel': '6.1'},
         'squid_conf': 'msfrs on\n' if arm.window else 'http_port 3128\n'}))
+
+
+def _write_host(directory, stop, stalls):
+    """A wakeup every 10 ms that is 0.1 ms late, but for those that come when a stall ends."""
+    late = {round(t * 0.01, 2): 0.0001 for t in range(round(stop * 100) + 1)}
+    for end, length in stalls:
+        for t in [t for t in late if end - length < t <= end]:
+            del late[t]
+        late[end] = length
+    write_csv(directory / 'stalls.csv', ('t', 'late_s'), sorted(late.items()))
+    write_csv(directory / 'host.csv', ('t', 'idle_s', 'steal_s', 'squid_wait_s', 'load_wait_s'),
+              [(t, t * 0.25, t * 0.02, t * 0.1, t * 0.3) for t in _steps(stop, 1.0)])
 
 
 def _write_link(directory, arm, rate_bps, stop):

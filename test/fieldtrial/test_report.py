@@ -163,10 +163,11 @@ def test_ten_seconds_are_shown_beside_the_whole(cell):
                for note in table.notes({'msfrs': measures_of(cell)}))
 
 
-def test_phases_leave_out_their_start(tmp_path):
+def test_phases_leave_out_their_start_and_the_warm_up(tmp_path):
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'phases', phases=synthetic.four_phases(70.0))
     measures = measures_of(tmp_path / 'cell')
-    assert [(start, stop) for _, start, stop, _ in measures.phases()] == [(5, 17.5), (22.5, 35), (40, 52.5), (57.5, 70)]
+    assert [(start, stop) for _, start, stop, _ in measures.phases()] == [
+        (10, 17.5), (22.5, 35), (40, 52.5), (57.5, 70)]
     assert [label for label, _, _ in measures.phase_ratios()] == ['all', 'without gold', 'all again']
 
 
@@ -176,7 +177,7 @@ def test_settling_time_has_bounds():
 
 def test_a_phase_that_is_too_short_is_not_measured(tmp_path):
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'phases', seconds=10.0, phases=synthetic.four_phases(20.0))
-    with pytest.raises(StatsError, match="phase 'all' is shorter than its settling time of 5 s"):
+    with pytest.raises(StatsError, match="phase 'all' ends at 5 s, .* the warm-up, 10 s$"):
         measures_of(tmp_path / 'cell').phases()
 
 

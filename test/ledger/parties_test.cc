@@ -185,7 +185,7 @@ TEST_P(PartiesTest, LimitsOfTheQueueHoldOverAll)
     sim.run(30 * Second);
     for (uint32_t n = 0; n < count(); ++n) {
         uint32_t queued = 0;
-        for (const auto &cls : sim.scheduler(n).classes()) {
+        for (const auto &cls : sim.scheduler(n).classes(sim.now)) {
             queued += cls.queued;
             refused += cls.refusedPerUser;
         }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The shared segment: its header, slots, users and report, and POSIX shared memory.
+/// The shared segment: its header, slots, users and report, and System V shared memory.
 #include "ledger/mapping.h"
 #include "ledger/report.h"
 #include "ledger/users.h"
 #include "support/host.h"
 
-#include <fcntl.h>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
 #include <memory>
-#include <sys/mman.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace msfrs::ledger {
@@ -294,13 +298,106 @@ TEST(Mapping, IsTheSameMemoryForWhoOpensIt)
         made.segment().header.version = 1;
         EXPECT_EQ(OpenRefusal(name),
                   "shared memory " + name + ": it has version 1, and this program knows version 3");
-        const int fd = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
-        ASSERT_EQ(ftruncate(fd, 4096), 0);
-        close(fd);
-        EXPECT_EQ(OpenRefusal(name), "shared memory " + name + ": it has 4096 bytes; wanted are " +
-                                         std::to_string(sizeof(Segment)));
     }
     EXPECT_NE(OpenRefusal(name), "accepted") << "it goes with who made it";
+}
+
+/// \returns how a process ends that does this; 0: it has
+template <class Work>
+int InAnotherProcess(const Work &work)
+{
+    const auto child = fork();
+    if (child == 0) {
+        for (const auto signal : {SIGBUS, SIGSEGV})
+            std::signal(signal, SIG_DFL); // a sanitizer's would tell of it
+        try {
+            work();
+        } catch (const std::exception &e) {
+            std::fprintf(stderr, "%s\n", e.what());
+            _exit(2);
+        }
+        _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+void TouchAll(Segment &segment)
+{
+    constexpr size_t Page = 4096;
+    const auto words = reinterpret_cast<Word *>(&segment);
+    for (size_t n = Page / sizeof(Word); n < sizeof(Segment) / sizeof(Word); n += Page / sizeof(Word))
+        words[n].fetch_add(1);
+}
+
+/// A segment that was made is all there, however full /dev/shm is.
+TEST(Mapping, AFullFileSystemEndsNobody)
+{
+    const auto name = "/msfrs-test-full-" + std::to_string(getpid());
+    const auto status = InAnotherProcess([&] {
+        if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            mount("msfrs", "/dev/shm", "tmpfs", 0, "size=64k") != 0)
+            _exit(3);
+        const auto made = Mapping::Create(name, 0600);
+        TouchAll(made.segment());
+        TouchAll(Mapping::Open(name).segment());
+    });
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3)
+        GTEST_SKIP() << "needs the right to mount";
+    EXPECT_EQ(status, 0);
+}
+
+/// Who may write to it cannot make it shorter, whatever it is named.
+TEST(Mapping, CannotBeTruncated)
+{
+    const auto name = "/msfrs-test-cut-" + std::to_string(getpid());
+    EXPECT_EQ(InAnotherProcess([&] {
+        const auto made = Mapping::Create(name, 0600);
+        if (truncate(("/dev/shm" + name).c_str(), 0) == 0)
+            std::fprintf(stderr, "it is a file\n");
+        TouchAll(made.segment());
+    }), 0);
+}
+
+TEST(Mapping, SaysWhatToDoWhereTheKernelAllowsNoMore)
+{
+    const auto status = InAnotherProcess([] {
+        if (unshare(CLONE_NEWIPC) != 0)
+            _exit(3);
+        std::ofstream("/proc/sys/kernel/shmmni") << 0;
+        try {
+            Mapping::Create("/msfrs-test", 0600);
+            _exit(4);
+        } catch (const MappingError &e) {
+            EXPECT_EQ(std::string(e.what()), "shared memory /msfrs-test: cannot be made: No space left on device; "
+                                             "kernel.shmmax, shmall or shmmni (sysctl) allow no more: raise them, or "
+                                             "remove what ipcs -m lists and nobody uses");
+            _exit(testing::Test::HasFailure() ? 5 : 0);
+        }
+    });
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3)
+        GTEST_SKIP() << "needs the right to have an IPC namespace";
+    EXPECT_EQ(status, 0);
+}
+
+TEST(Mapping, RemovesWhatWasLeftAndNothingElse)
+{
+    const auto name = "/msfrs-test-left-" + std::to_string(getpid());
+    EXPECT_EQ(InAnotherProcess([&] {
+        Mapping::Create(name, 0600).segment();
+        new Mapping(Mapping::Create(name, 0600)); // as if it was killed
+    }), 0);
+    const auto left = Mapping::Open(name);
+    EXPECT_THROW(Mapping::Create(name, 0600), MappingError);
+    left.segment().header.magic = 1;
+    Mapping::Remove(name);
+    EXPECT_EQ(Mapping::Find(name), left.id()) << "no ledger";
+    left.segment().header.magic = Magic;
+    Mapping::Remove(name);
+    EXPECT_EQ(Mapping::Find(name), -1);
+    const auto made = Mapping::Create(name, 0600);
+    EXPECT_NE(made.id(), left.id());
 }
 
 } // namespace

@@ -15,6 +15,7 @@ def test_says_why_requests_are_held(gateway):
     rows = {line.split()[0]: line.split() for line in said.splitlines() if line[:6].strip() in ('gold', 'silver',
                                                                                                'bronze')}
     assert rows['gold'][1:4] == ['4', '1', '1'] and rows['bronze'][1] == '(default)'
+    assert rows['gold'][-5:] == ['0', 'ms', '45', 'ms', '-'] and rows['bronze'][-5:] == ['45', 'ms', '45', 'ms', '-']
     assert 'refused    bronze: 1 per_user' in said
 
 
@@ -48,6 +49,13 @@ def test_each_worker_has_a_part(gateway):
     gateway.machine.pages['msfrs'] = f'---\nkid: 1\n{BUSY}---\nkid: 2\n{OFF}'
     said = gateway.run('status')[1]
     assert said.startswith('worker 1\nnow        3 wait') and said.endswith('worker 2\nnow        msfrs is off\n')
+
+
+def test_workers_that_cannot_share_the_link(gateway):
+    assert 'ledger' not in gateway.run('status')[1]
+    gateway.machine.pages['msfrs'] = BUSY.replace('\nexcess:', '\nalone: "since nothing is left\\e"\nexcess:', 1)
+    assert ('ledger     degraded: workers schedule alone, since nothing is left\\x1b\n'
+            in gateway.run('status')[1])
 
 
 def test_names_cannot_control_the_terminal(gateway):

@@ -37,7 +37,7 @@ def test_rates_and_shares(growing):
 def test_what_is_shown(growing):
     said = growing.run('top', '--count', '2')[1]
     assert said.count('now      3 wait') == 2
-    assert '400 kbit/s' in said and '100%' in said and '80%' in said
+    assert '400 kbit/s' in said and '100%' in said and '80%' in said and '45 ms' in said
     assert '\x1b' not in said, 'not a terminal'
 
 
@@ -50,6 +50,7 @@ def test_workers_are_added_up(gateway):
     gateway.machine.pages['msfrs'] = f'---\nkid: 1\n{BUSY}---\nkid: 2\n{BUSY}'
     (frame,) = looks(gateway, '--count', '1')
     assert [row['queued'] for row in frame['classes']] == [2, 0, 4]
+    assert [row['held_p95'] for row in frame['classes']] == [0.0453, 0, 0.0453], 'the longest of all'
     assert len(frame['held']) == 6 and frame['users'][0]['queued'] in (2, 4)
 
 

@@ -20,7 +20,7 @@ constexpr const char *OneWorker = "msfrs_scheduling 1\nmsfrs_link_capacity_bytes
                                   "msfrs_class_users{class=\"gold\"} 1\nmsfrs_class_users{class=\"bronze\"} 4\n"
                                   "msfrs_class_queued_requests{class=\"gold\"} 2\n"
                                   "msfrs_class_paused_responses{class=\"bronze\"} 3\n"
-                                  "msfrs_class_wait_seconds{class=\"gold\",quantile=\"0.95\"} 1.5\n"
+                                  "msfrs_class_held_seconds{class=\"gold\",quantile=\"0.95\"} 1.5\n"
                                   "msfrs_class_refused_requests_total{class=\"gold\",reason=\"max_wait\"} 7\n"
                                   "msfrs_something_new{class=\"gold\"} 9\nmsfrs_another 9\n";
 
@@ -35,7 +35,7 @@ TEST(Gateway, OneWorker)
     EXPECT_FALSE(g.base);
     EXPECT_EQ(g.change, "link_full");
     ASSERT_EQ(g.classes.size(), 2u);
-    EXPECT_EQ(g.classes[0].waitP95, 1.5);
+    EXPECT_EQ(g.classes[0].heldP95, 1.5);
     EXPECT_EQ(g.classes[0].refused[3], 7);
     EXPECT_EQ(g.waiting(), 5);
     // 4 * 1 + 1 * 4 are the weights of those who want something.
@@ -59,7 +59,7 @@ TEST(Gateway, WorkersAreJoined)
         text += "msfrs_scheduling{" + w + "} 1\nmsfrs_link_capacity_bytes_per_second{" + w + "} 1000\n";
         text += "msfrs_window_outstanding_responses{" + w + "} " + worker + "\nmsfrs_link_own_ratio{" + w + "} 0.25\n";
         text += "msfrs_class_weight{" + w + ",class=\"gold\"} 4\nmsfrs_class_users{" + w + ",class=\"gold\"} 2\n";
-        text += "msfrs_class_wait_seconds{" + w + ",class=\"gold\",quantile=\"0.5\"} " + worker + "\n";
+        text += "msfrs_class_held_seconds{" + w + ",class=\"gold\",quantile=\"0.5\"} " + worker + "\n";
     }
     const auto g = Read(text);
     EXPECT_EQ(g.workers, 2);
@@ -69,7 +69,7 @@ TEST(Gateway, WorkersAreJoined)
     ASSERT_EQ(g.classes.size(), 1u);
     EXPECT_EQ(g.classes[0].weight, 4);
     EXPECT_EQ(g.classes[0].users, 4);
-    EXPECT_EQ(g.classes[0].waitP50, 2);
+    EXPECT_EQ(g.classes[0].heldP50, 2);
 }
 
 TEST(Gateway, ClassesAreBounded)
@@ -80,15 +80,14 @@ TEST(Gateway, ClassesAreBounded)
     EXPECT_THROW(Read(text), PageError);
 }
 
-GatewayState Counted(const double bytes, const double requests, const double waits)
+GatewayState Counted(const double bytes, const double requests, const double held)
 {
     GatewayState g;
     ClassState c;
     c.name = "gold";
     c.bytes = bytes;
     c.requests = requests;
-    c.waitCount = requests;
-    c.waitSum = waits;
+    c.heldSum = held;
     c.excess = bytes / 2;
     g.noClassBytes = bytes;
     g.classes = {c};
@@ -104,14 +103,18 @@ TEST(Gateway, WhatFlowed)
     EXPECT_EQ(flow.noClass, 8000);
     EXPECT_EQ(flow.classes[0].responses, 2);
     EXPECT_EQ(flow.classes[0].meanSize, 500);
-    EXPECT_EQ(flow.classes[0].meanWait, 0.5);
+    EXPECT_EQ(flow.classes[0].heldPerMegabyte, 1000) << "2 s for 2000 bytes";
 }
 
 TEST(Gateway, NoResponseHasNoSize)
 {
     const auto flow = FlowBetween(Counted(1000, 10, 3), Counted(1500, 10, 3), 1);
     EXPECT_FALSE(flow.classes[0].meanSize);
-    EXPECT_FALSE(flow.classes[0].meanWait);
+}
+
+TEST(Gateway, WithoutABytePerMegabyteThereIsNothing)
+{
+    EXPECT_FALSE(FlowBetween(Counted(1000, 10, 3), Counted(1000, 11, 5), 1).classes[0].heldPerMegabyte);
 }
 
 TEST(Gateway, CountersThatBeginAnew)

@@ -140,7 +140,7 @@ TEST_P(Shares, LoseNoByte)
         }
     }
     uint64_t requests = 0, users = 0;
-    for (const auto &c : sim.scheduler().classes()) {
+    for (const auto &c : sim.scheduler().classes(sim.now())) {
         byClass += static_cast<int64_t>(c.bytes);
         requests += c.requests;
         EXPECT_EQ(c.queued + c.paused + c.inFlight + c.users, 0u);

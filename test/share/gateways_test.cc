@@ -7,6 +7,7 @@
 #include "share/segment_board.h"
 
 #include <gtest/gtest.h>
+#include <numeric>
 
 namespace msfrs::test {
 namespace {
@@ -138,6 +139,56 @@ TEST_P(ShareGatewaysOnALink, WithoutTheStore)
     EXPECT_EQ(sim.state(0), StoreState::Together);
     EXPECT_EQ(sim.state(1), StoreState::Together);
     ExpectShares(sim.measure(100 * Second), 0.03);
+}
+
+/// Bytes of a user by gateway and class, each for a weight of 1: these are equal when shares are right.
+std::vector<double> PerWeight(const GatewaySim &sim)
+{
+    std::vector<double> had(6), count(6);
+    for (const auto &u : sim.users) {
+        const auto row = u.parties[0] * 3 + u.cls;
+        had[row] += static_cast<double>(u.bytes) / sim.config.classes[u.cls].weight;
+        ++count[row];
+    }
+    for (size_t n = 0; n < had.size(); ++n)
+        had[n] /= count[n];
+    return had;
+}
+
+/// Where the static shares give users of one gateway more than those of the other, nobody pays for it when the store is
+/// back: what a gateway did while none knew of the others is not held against anybody's class or user. On average over
+/// gateways the shares look right all the time.
+TEST_P(ShareGatewaysOnALink, NobodyPaysForAnOutage)
+{
+    const uint32_t counts[2][3] = {{1, 2, 5}, {4, 2, 1}};
+    for (uint32_t gateway = 0; gateway < 2; ++gateway) {
+        for (uint32_t cls = 0; cls < 3; ++cls) {
+            for (uint32_t n = 0; n < counts[gateway][cls]; ++n)
+                sim.user(cls, "u" + std::to_string(gateway * 100 + cls * 10 + n), {gateway});
+        }
+    }
+    sim.run(60 * Second);
+    std::vector<double> all(6);
+    for (const int outage : {12, 15, 18, 19}) {
+        auto &server = sim.server;
+        (outage % 2 ? server.refuses : server.there) = outage % 2; // ended, or stopped with what is on its way
+        sim.run(outage * Second);
+        EXPECT_EQ(sim.state(0), StoreState::Static);
+        server.there = true;
+        server.refuses = false;
+        sim.run(3 * Second);
+        EXPECT_EQ(sim.state(0), StoreState::Together);
+        sim.measure(5 * Second);
+        const auto had = PerWeight(sim);
+        for (size_t n = 0; n < had.size(); ++n) {
+            EXPECT_GT(had[n], 0) << "gateway " << n / 3 << ", class " << n % 3;
+            all[n] += had[n];
+        }
+        sim.run(20 * Second);
+    }
+    const double mean = std::accumulate(all.begin(), all.end(), 0.0) / 6;
+    for (size_t n = 0; n < all.size(); ++n)
+        EXPECT_NEAR(all[n] / mean, 1, 0.15) << "gateway " << n / 3 << ", class " << n % 3;
 }
 
 } // namespace

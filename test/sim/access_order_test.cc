@@ -17,6 +17,7 @@ using namespace sim::access;
 
 using Settings = std::vector<Setting>;
 const Settings Default;
+const Settings NoFavour = {{"favour", "0"}};
 const Settings NoShares = {{"ahead", "inf"}};
 /// Who has less left stays ahead, however long the others wait.
 const Settings NoDecay = {{"lead", "1000000000"}, {"lead_time", "1000000"}};
@@ -222,6 +223,34 @@ TEST_P(AccessOrder, ALargeResponseOfTheLastClassIsNeverWithoutServiceForLong)
     EXPECT_LT(longest(Default, 8), 30) << "among more, whom the reserve could serve for longer";
     EXPECT_GT(longest(NoShares, 4), 30);
     EXPECT_GT(longest(NoDecay, 4), 30);
+}
+
+/// A lesson begins: what one user of a class had before is not paid for by all who come then.
+TEST_P(AccessOrder, ACrowdHasItsShareAtOnceWhateverOneOfItsClassHadBefore)
+{
+    Scene scene(NoFavour, GetParam()); // that lets short bursts pass whatever the weights
+    scene.keepAsking({2, "early", 2, Endless, Endless});
+    scene.keepAsking({0, "teacher", 1, 500, 100'000});
+    scene.run(4);
+    constexpr int Pupils = 80, Teachers = 40;
+    const auto crowd = [&](const uint32_t cls, const int users) {
+        for (int user = 0; user < users; ++user)
+            scene.keepAsking({cls, std::to_string(cls) + "-" + std::to_string(user), 2, 5'000, 60'000});
+    };
+    const auto had = [&](const uint32_t cls, const int users) {
+        double sum = cls == 2 ? scene.had("early") : scene.had("teacher");
+        for (int user = 0; user < users; ++user)
+            sum += scene.had(std::to_string(cls) + "-" + std::to_string(user));
+        return sum;
+    };
+    crowd(2, Pupils);
+    crowd(0, Teachers);
+    scene.run(2);
+    const double pupils = had(2, Pupils), teachers = had(0, Teachers);
+    scene.run(10);
+    const double pupilsHad = had(2, Pupils) - pupils, teachersHad = had(0, Teachers) - teachers;
+    const double due = (Pupils + 1.0) / (Pupils + 1 + 4 * (Teachers + 1));
+    EXPECT_NEAR(pupilsHad / (pupilsHad + teachersHad), due, 0.1 * due);
 }
 
 /// What one user of the last class gets beyond what another with two endless downloads gets, a share of that: the most

@@ -305,6 +305,27 @@ TEST(AccessRun, WhoIsLeftAloneGetsAWindowForTheWholeLink)
     EXPECT_LT(result.all.p99, 20) << "the link takes 14 s for all of them";
 }
 
+/// The first experiment that anybody makes. Nobody has a turn to wait for while every request has a place, so receive
+/// windows are by weight from the start.
+TEST(AccessRun, OneDownloadOfEachOfThreeUsersIsByWeightFromTheFirstSecondsOn)
+{
+    for (const double seconds : {10.0, 60.0}) {
+        auto params = Defaults();
+        params.rate = 5e6;
+        params.buffer = 40'000 / (params.rate / 8 * Seconds(params.bufferRtt));
+        params.rtts = {20 * Ms, 40 * Ms, 60 * Ms};
+        params.workload.users = {1, 1, 1};
+        params.workload.inFlight = 1;
+        params.workload.fixedSize = 1'000'000'000;
+        params.warmup = 5;
+        params.seconds = seconds;
+        const auto result = Simulate(params);
+        EXPECT_GT(result.utilisation, 0.98);
+        EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.6) << "gold, 5 to " << seconds << " s";
+        EXPECT_NEAR(result.perUser[1] / result.perUser[2], 2, 0.3) << "silver, 5 to " << seconds << " s";
+    }
+}
+
 TEST(AccessRun, StockSharesEquallyThroughAFullQueue)
 {
     auto params = Defaults();

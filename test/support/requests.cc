@@ -148,7 +148,7 @@ void RequestTest::pass(const msfrs_time time)
 
 ClassReport RequestTest::report(const std::string &cls)
 {
-    const auto all = s->classes();
+    const auto all = s->classes(clock.now());
     return all.at(s->classIndex(cls));
 }
 
@@ -166,7 +166,7 @@ void RequestTest::check()
         waiting += o.request && !o.ended && !o.served && !o.resting && o.expiries == 0;
     }
     size_t inFlight = 0, queued = 0;
-    for (const auto &c : s->classes()) {
+    for (const auto &c : s->classes(clock.now())) {
         inFlight += c.inFlight;
         queued += c.queued + c.paused;
     }

@@ -36,9 +36,10 @@ function showClasses({ classes, held }) {
         shown.rate(cls.users ? cls.rate / cls.users : null), shown.rate(cls.share),
         shown.number(waitingOf(held, cls.queued + cls.paused, (row) => row.class === cls.name)),
         shown.number(cls.in_flight), shown.number(cls.silent)] })), 'No class.');
-    fillTable('waits', classes.map((cls) => ({ key: cls.name, cells: [
-        cls.name, shown.seconds(cls.wait_p50), shown.seconds(cls.wait_p95), shown.seconds(cls.wait_p99),
-        shown.seconds(cls.wait), `${shown.number(cls.responses, 1)} a second`, shown.size(cls.size)] })), 'No class.');
+    fillTable('times', classes.map((cls) => ({ key: cls.name, cells: [
+        cls.name, shown.seconds(cls.held_p50), shown.seconds(cls.held_p95), shown.seconds(cls.held_p99),
+        shown.seconds(cls.held_per_mb), `${shown.number(cls.responses, 1)} a second`,
+        shown.size(cls.size)] })), 'No class.');
     fillTable('refused', classes.map(({ name, refused, refusals }) => ({ key: name, cells: [
         name, `${shown.number(refusals, 1)} a second`, shown.number(refused.per_user), shown.number(refused.total),
         shown.number(refused.admission), shown.number(refused.max_wait)] })), 'No class.');

@@ -10,7 +10,7 @@ const PLOTS = [
                                                                    ['outstanding', 'W: are under way']] },
     { id: 'rates', title: 'Received by class, Mbit/s', scale: 1e-6, digits: 2, prefix: 'rate/', stacked: true },
     { id: 'waiting', title: 'Waiting by class', digits: 0, prefix: 'waiting/' },
-    { id: 'wait', title: 'Mean wait by class, s', digits: 2, prefix: 'wait/' },
+    { id: 'held', title: '95 % are held less than, s', digits: 2, prefix: 'held/' },
     { id: 'queue', title: 'Queue at the provider, ms', scale: 1000, digits: 0, columns: [['queue', 'queue']] },
     { id: 'refused', title: 'Refused requests a second', digits: 2, columns: [['refused', 'refused']] },
     { id: 'beside', title: 'Received beside Squid, Mbit/s', scale: 1e-6, digits: 2, columns: [['excess', 'reported']] },

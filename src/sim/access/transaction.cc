@@ -100,9 +100,12 @@ bool Transaction::mayRead()
         return true;
     const auto now = gateway_.clock_.now();
     if (state_ == State::Silent || state_ == State::Asking) {
-        if (exchange_.mayGoOnUnasked(now))
-            return true;
         bool go = false;
+        gateway_.with([&](auto &scheduler) {
+            go = exchange_.mayGoOnUnasked(now) && !scheduler.owes(*scheduled_);
+        });
+        if (go)
+            return true;
         if (state_ == State::Silent) {
             state_ = State::Asking;
             paused_ = true;

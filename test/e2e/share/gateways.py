@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What gateways of one link are made of: a segment as src/ledger/segment.h describes it, with a worker that lives in
 it; msfrs-share; a store; and a slow way to the store."""
+import ctypes
 import itertools
-import mmap
 import os
 import pathlib
 import shutil
@@ -81,20 +81,51 @@ class Slot:
         return self.kind and self.heartbeat > time.monotonic_ns() - 1e9
 
 
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.shmat.restype = ctypes.c_void_p
+_libc.shmat.argtypes = ctypes.c_int, ctypes.c_void_p, ctypes.c_int
+IPC_CREAT, IPC_EXCL, IPC_RMID = 0o1000, 0o2000, 0
+
+
+def key_of(name):
+    """That of System V's shared memory, as src/ledger/mapping.h has it."""
+    found = 0xcbf29ce484222325
+    for byte in name.encode():
+        found = (found ^ byte) * 0x100000001b3 % 2**64
+    found = (found ^ found >> 32) * 0x9e3779b97f4a7c15 % 2**64
+    return ctypes.c_int32((found ^ found >> 29) | 1).value
+
+
+def checked(answer):
+    if answer in (-1, 2**64 - 1):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return answer
+
+
 class Memory:
     """A segment in shared memory that another makes."""
 
     def __init__(self, name):
         self.name = name
-        self.path = pathlib.Path('/dev/shm' + name)
         self.words = None
 
     def map(self):
-        """Itself, once its words are those of the file that is there now."""
-        with open(self.path, 'r+b') as file:
-            self._map = mmap.mmap(file.fileno(), SIZE)
-        self.words = memoryview(self._map).cast('Q')
+        """Itself, once its words are those of the segment that is there now."""
+        address = checked(_libc.shmat(checked(_libc.shmget(key_of(self.name), 0, 0)), None, 0))
+        self.words = memoryview((ctypes.c_uint64 * (SIZE // 8)).from_address(address)).cast('B').cast('Q')
         return self
+
+    def remove(self):
+        """Its name goes; who has it mapped keeps it."""
+        identifier = _libc.shmget(key_of(self.name), 0, 0)
+        if identifier >= 0:
+            checked(_libc.shmctl(identifier, IPC_RMID, None))
+
+    def make(self, size):
+        """An empty one, in place of any before."""
+        self.remove()
+        checked(_libc.shmget(key_of(self.name), size, IPC_CREAT | IPC_EXCL | 0o666))
 
     def slot(self, number):
         return Slot(self.words, number)
@@ -119,12 +150,8 @@ class Segment(Memory):
         self._running = False
         self.make()
 
-    def make(self):
-        """A new one, in place of any before."""
-        self.path.unlink(missing_ok=True)
-        with open(self.path, 'w+b') as file:
-            file.truncate(SIZE)
-        self.path.chmod(0o666)
+    def make(self, size=SIZE):
+        super().make(size)
         self.map()
         self.words[1], self.words[2], self.words[0] = VERSION, SIZE, MAGIC
         self.worker = self.slot(0)
@@ -145,7 +172,7 @@ class Segment(Memory):
     def __exit__(self, *_):
         self._running = False
         self._thread.join()
-        self.path.unlink(missing_ok=True)
+        self.remove()
 
     def users(self):
         """{key: (bit set of the parties where it has work, columns)}"""

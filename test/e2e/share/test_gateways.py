@@ -220,7 +220,7 @@ def test_another_server_than_a_store(host, make, stack):
 def test_a_segment_that_comes_later_and_goes(host, store, make):
     a, b = make('a', 'b'), make('b', 'a')
     b.segment.worker.set(places=5)
-    a.segment.path.unlink()
+    a.segment.remove()
     a.start()
     b.start()
     a.says(f'segment {a.segment.name}: is not mapped: shared memory {a.segment.name}: cannot be opened: No such file '

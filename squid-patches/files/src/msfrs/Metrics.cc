@@ -241,19 +241,19 @@ PrintRefusals(Writer &writer, const Reports &classes)
 }
 
 void
-PrintWaits(Writer &writer, const Reports &classes)
+PrintHeldTimes(Writer &writer, const Reports &classes)
 {
-    writer.family("msfrs_class_wait_seconds", "summary", "seconds",
-                  "From the arrival of a request, or of a later exchange, to its first release; quantiles over the "
-                  "last five to ten minutes.");
+    writer.family("msfrs_class_held_seconds", "summary", "seconds",
+                  "How long an exchange was held before its first release and between its quanta, so far if it goes "
+                  "on; each megabyte of a large response for itself. Quantiles over the last five to ten minutes.");
     for (const auto &c: classes) {
         const std::pair<const char *, double> quantiles[] = {
-            {"0.5", c.waitP50}, {"0.95", c.waitP95}, {"0.99", c.waitP99}
+            {"0.5", c.heldP50}, {"0.95", c.heldP95}, {"0.99", c.heldP99}
         };
         for (const auto &[quantile, value]: quantiles)
             writer.sample("", ClassLabel(c) + ",quantile=\"" + quantile + "\"", Fixed(value, 6));
-        writer.sample("_sum", ClassLabel(c), Fixed(c.waitSum, 6));
-        writer.sample("_count", ClassLabel(c), std::to_string(c.waitCount));
+        writer.sample("_sum", ClassLabel(c), Fixed(c.heldSum, 6));
+        writer.sample("_count", ClassLabel(c), std::to_string(c.heldCount));
     }
 }
 
@@ -343,6 +343,8 @@ PrintMetrics(std::ostream &os, const Picture &picture)
                      "Phi: bytes that may be on their way, of what link and round trips hold.",
                      Fixed(window.budget, 6));
         PrintHolding(writer, window, picture.now*1e-9);
+        writer.gauge("msfrs_ledger_degraded", nullptr, "1 while a worker that should share the link schedules alone.",
+                     picture.alone.empty() ? "0" : "1");
         PrintParties(writer, picture.parties);
         const auto &excess = picture.excess;
         writer.counter("msfrs_excess_lines", nullptr, "Lines that msfrs_excess took.", excess.lines);
@@ -351,7 +353,7 @@ PrintMetrics(std::ostream &os, const Picture &picture)
                        excess.noClass);
         PrintClasses(writer, classes);
         PrintRefusals(writer, classes);
-        PrintWaits(writer, classes);
+        PrintHeldTimes(writer, classes);
         PrintQuotas(writer, classes, picture.quotas);
     }
     os << "# EOF\n";

@@ -19,8 +19,8 @@ void
 AddClass(ClassReport &to, const ClassReport &c)
 {
     const auto [name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
-                      refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, waitP50, waitP95,
-                      waitP99, waitCount, waitSum] = c;
+                      refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, heldP50, heldP95,
+                      heldP99, heldLately, bytesLately, heldCount, heldSum] = c;
     to.users += users;
     to.queued += queued;
     to.paused += paused;
@@ -37,11 +37,13 @@ AddClass(ClassReport &to, const ClassReport &c)
     to.expired += expired;
     to.excess += excess;
     to.service = std::max(to.service, service);
-    to.waitP50 = std::max(to.waitP50, waitP50);
-    to.waitP95 = std::max(to.waitP95, waitP95);
-    to.waitP99 = std::max(to.waitP99, waitP99);
-    to.waitCount += waitCount;
-    to.waitSum += waitSum;
+    to.heldP50 = std::max(to.heldP50, heldP50);
+    to.heldP95 = std::max(to.heldP95, heldP95);
+    to.heldP99 = std::max(to.heldP99, heldP99);
+    to.heldLately += heldLately;
+    to.bytesLately += bytesLately;
+    to.heldCount += heldCount;
+    to.heldSum += heldSum;
 }
 
 /// adds a row to that of the same kind, or as a row of its own
@@ -126,6 +128,8 @@ Picture::add(const Picture &other)
     held.resize(std::min<size_t>(held.size(), MostHeld));
     if (other.now >= now && !other.parties.empty())
         parties = other.parties;
+    if (alone.empty())
+        alone = other.alone;
     now = std::max(now, other.now);
 }
 
@@ -144,7 +148,7 @@ PictureOf(const Gateway * const gateway)
     picture.excess = TheExcessCounts();
     if (const auto port = TheExcessPort())
         picture.excessSocket = port->path();
-    picture.classes = scheduler->classes();
+    picture.classes = scheduler->classes(picture.now);
     picture.held = scheduler->held(Picture::MostHeld, picture.now);
     picture.users = scheduler->topUsers(Picture::MostUsers);
     if (gateway->quotas.any()) {
@@ -152,6 +156,7 @@ PictureOf(const Gateway * const gateway)
             picture.quotas.push_back(gateway->quotas.report(n, Picture::MostOfQuota));
     }
     picture.parties = PartiesOfLink(picture.now);
+    picture.alone = WhyLinkIsNotShared();
     return picture;
 }
 

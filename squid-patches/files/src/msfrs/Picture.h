@@ -47,11 +47,12 @@ struct Picture {
     std::vector<UserReport> users; ///< most bytes first; at most MostUsers of each process
     std::vector<QuotaReport> quotas; ///< as classes; none without quotas
     std::vector<PartyPicture> parties; ///< by slot; none while this process schedules alone
+    std::string alone; ///< WhyLinkIsNotShared()
 
     /// Adds that of another worker. Counts add up: a user whose requests are at two workers counts at both. Quantiles
-    /// of waits, and service counters, are the largest of all. The window is that of who leads; workers that do not
-    /// share the link have one each, for a part of the rate, and their rates, W and W+ add up. Quotas are the same for
-    /// all who share the link, and taken from the first.
+    /// of times held, and service counters, are the largest of all. The window is that of who leads; workers that do
+    /// not share the link have one each, for a part of the rate, and their rates, W and W+ add up. Quotas are the same
+    /// for all who share the link, and taken from the first.
     void add(const Picture &);
 
     /// as text for Read()

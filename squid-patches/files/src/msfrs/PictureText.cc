@@ -107,11 +107,11 @@ static void
 Fields(Archive &archive, ClassReport &c)
 {
     auto &[name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
-                 refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, waitP50, waitP95, waitP99,
-                 waitCount, waitSum] = c;
+                 refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, heldP50, heldP95, heldP99,
+                 heldLately, bytesLately, heldCount, heldSum] = c;
     archive(name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
-            refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, waitP50, waitP95, waitP99,
-            waitCount, waitSum);
+            refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, heldP50, heldP95, heldP99,
+            heldLately, bytesLately, heldCount, heldSum);
 }
 
 static void
@@ -152,8 +152,10 @@ Fields(Archive &archive, PartyPicture &p)
 static void
 Fields(Archive &archive, Picture &p)
 {
-    auto &[scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties] = p;
-    archive(scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties);
+    auto &[scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties,
+                       alone] = p;
+    archive(scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties,
+            alone);
 }
 
 std::string

@@ -347,10 +347,10 @@ PrintClass(std::ostream &os, const ClassReport &c, const bool isDefault)
        "    excess: " << c.excess << "\n"
        "    quanta: " << c.quanta << "\n"
        "    service: " << Fixed(c.service, 0) << "\n"
-       "    waits: " << c.waitCount << "\n"
-       "    wait_p50: " << Fixed(c.waitP50, 4) << "\n"
-       "    wait_p95: " << Fixed(c.waitP95, 4) << "\n"
-       "    wait_p99: " << Fixed(c.waitP99, 4) << "\n"
+       "    held_p50: " << Fixed(c.heldP50, 4) << "\n"
+       "    held_p95: " << Fixed(c.heldP95, 4) << "\n"
+       "    held_p99: " << Fixed(c.heldP99, 4) << "\n"
+       "    held_per_mb: " << (c.bytesLately > 0 ? Fixed(1e6*c.heldLately/c.bytesLately, 4) : "null") << "\n"
        "    refused: {per_user: " << c.refusedPerUser << ", total: " << c.refusedTotal <<
        ", admission: " << c.refusedAdmission << ", max_wait: " << c.expired << "}\n";
 }
@@ -398,6 +398,8 @@ PrintReport(std::ostream &os, const Picture &picture)
     os << "holding: " << (window.holding ? "yes" : "no") << ", because " << window.because << '\n';
     PrintLink(os, picture);
     PrintWindow(os, config, window, picture.now*1e-9);
+    os << "# why a worker that should share the link schedules alone, with its part of the rate; null: none does\n"
+       "alone: " << (picture.alone.empty() ? "null" : Quoted(picture.alone)) << '\n';
     PrintParties(os, picture.parties);
     PrintExcess(os, picture);
     os << "quantum: " << config.quantum << " # 0: none\n"
@@ -411,8 +413,9 @@ PrintReport(std::ostream &os, const Picture &picture)
        "# is counted in requests.\n"
        "# service: the service counter, bytes by weight and user.\n"
        "# excess: bytes that no request caused, in addition to bytes.\n"
-       "# wait_*: from the arrival of a request, or of a later exchange, to its first release, over the last five to\n"
-       "# ten minutes.\n"
+       "# held_p*: how long an exchange was held, before its first release and between its quanta, over the last five\n"
+       "# to ten minutes. What is held now counts with the time so far, and each megabyte of a large response for\n"
+       "# itself. held_per_mb: the sum of these times for a million bytes delivered meanwhile; null: there were none.\n"
        "# quota: what each user may have of the class in a period, from all traffic; users: who had any; users_over:\n"
        "# who had all, and go on in the class over; passed: how often that came about. quota_users: who had most.\n"
        "classes:\n";

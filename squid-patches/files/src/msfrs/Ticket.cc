@@ -244,22 +244,25 @@ Ticket::expectAtLeast(const int64_t bytes)
 bool
 Ticket::goOn(const int64_t rest)
 {
+    const auto gateway = TheGateway();
     if (state_ == State::silent || state_ == State::asking) {
-        if (exchange_.mayGoOnUnasked(Gateway::Now()))
+        auto owes = false;
+        gateway->attempt("owes", [&](auto &scheduler, msfrs_time) {
+            owes = scheduler.owes(*scheduled_);
+        });
+        if (!scheduled_)
+            return true; // the scheduler has failed and let us go
+        if (!owes && exchange_.mayGoOnUnasked(Gateway::Now()))
             return true;
         return state_ == State::silent && ask();
     }
     if (state_ != State::served)
         return false;
 
-    // probably the end, which takes no time on the link
-    if (exchange_.mayBeComplete() && reading_.nothingWaits())
-        return true;
-
     auto more = true;
-    const auto gateway = TheGateway();
     gateway->attempt("readMore", [&](auto &scheduler, const auto now) {
-        more = reading_.mayGoOn(gateway->readings, scheduler, *scheduled_, rest, now);
+        const auto complete = exchange_.mayBeComplete() && reading_.nothingWaits();
+        more = reading_.mayGoOn(gateway->readings, scheduler, *scheduled_, rest, complete, now);
     });
     if (more || state_ != State::served) // the latter: released by a scheduler that failed
         return true;

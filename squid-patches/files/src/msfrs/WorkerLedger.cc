@@ -4,7 +4,6 @@
 
 #include "squid.h"
 #include "debug/Stream.h"
-#include "fatal.h"
 #include "globals.h"
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
@@ -30,6 +29,7 @@ namespace
 ledger::Mapping *Made = nullptr; ///< by the master
 ledger::Mapping *Opened = nullptr; ///< by a worker
 ledger::Segment *ThisLedger = nullptr; ///< in Opened
+std::string WhyAlone; ///< empty: this worker shares the link, or is not to
 
 /// The name that msfrs-share and msfrs-edge are told. With that of the service several Squids do not meet. Not
 /// Ipc::Mem::Segment's: from Squid 7 on that has a hash in it, which nobody could write into a configuration.
@@ -51,6 +51,14 @@ Wanted()
 {
     const auto link = Config.msfrs.link;
     return Workers() > 1 || (link && link->options.has(Table::Link::Shared));
+}
+
+/// \param why in one clause, with what to do
+void
+ScheduleAlone(const std::string &why)
+{
+    WhyAlone = why;
+    debugs(97, DBG_CRITICAL, "ERROR: msfrs: each worker schedules alone with its part of the rate, " << why);
 }
 
 const char *
@@ -94,11 +102,13 @@ MakeWorkerLedger()
     if (!Wanted())
         return;
     const auto name = Name();
-    shm_unlink(name.c_str()); // what a Squid that was killed has left
+    ledger::Mapping::Remove(name); // what a Squid that was killed has left
     try {
         Made = new ledger::Mapping(ledger::Mapping::Create(name, 0660)); // for our group, too: others who spend the link
     } catch (const ledger::MappingError &error) {
-        fatalf("msfrs: what workers share: %s\n", error.what());
+        // Scheduling alone is worse than sharing the link, and better than no web.
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: what workers share cannot be made: " << error.what() << "; until Squid "
+               "is started again, each worker schedules alone with its part of the rate");
     }
 }
 
@@ -108,16 +118,16 @@ OpenWorkerLedger()
     if (!Wanted() || !IamWorkerProcess())
         return;
     if (Workers() > static_cast<int>(ledger::Slots)) {
-        debugs(97, DBG_CRITICAL, "ERROR: msfrs: each of " << Workers() << " workers schedules alone with its part "
-               "of the rate: at most " << ledger::Slots << " can share the link");
+        ScheduleAlone("since at most " + std::to_string(ledger::Slots) + " of " + std::to_string(Workers()) +
+                      " workers can share the link");
         return;
     }
     try {
         Opened = new ledger::Mapping(ledger::Mapping::Open(Name()));
         ThisLedger = &Opened->segment();
     } catch (const ledger::MappingError &error) {
-        debugs(97, DBG_CRITICAL, "ERROR: msfrs: each worker schedules alone with its part of the rate, since what they "
-               "share cannot be used: " << error.what() << "; start Squid again, its master included");
+        ScheduleAlone(std::string("since what they share cannot be used: ") + error.what() +
+                      "; start Squid again, its master included");
         return;
     }
     if (Config.shmLocking && mlock(ThisLedger, sizeof(*ThisLedger)) != 0) {
@@ -143,6 +153,12 @@ SharesLink()
     return ThisLedger != nullptr;
 }
 
+const std::string &
+WhyLinkIsNotShared()
+{
+    return WhyAlone;
+}
+
 ledger::Directory *
 DirectoryOfLink()
 {
@@ -163,10 +179,11 @@ JoinWorkerLedger(const RequestConfig &config, const msfrs_time now)
     const uint32_t number = KidIdentifier > 0 ? KidIdentifier - 1 : 0; // workers are the first kids
     const auto slot = ledger::OwnSlot::OfWorker(*ThisLedger, number, now);
     if (!slot) {
-        debugs(97, DBG_CRITICAL, "ERROR: msfrs: this worker schedules alone, since " << ledger::Slots <<
-               " parties share the link already");
+        WhyAlone = "since " + std::to_string(ledger::Slots) + " parties share the link already";
+        debugs(97, DBG_CRITICAL, "ERROR: msfrs: this worker schedules alone, " << WhyAlone);
         return nullptr;
     }
+    WhyAlone.clear();
     PartyParams params;
     params.slot = *slot;
     params.config = NumberOf(config);

@@ -8,6 +8,7 @@
 #include "plugin/msfrs_plugin.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace msfrs
@@ -29,7 +30,7 @@ struct PartyPicture;
 
 /// Makes the memory in which those who share the link tell each other what they have of it: several workers, and with
 /// msfrs_link shared others. To be called in the master process. It does not matter whether msfrs is on: workers may be
-/// told so later, the master not. Pages that nobody has written take no memory.
+/// told so later, the master not. Pages that nobody has written take no memory. Where it cannot be made, this is logged.
 void MakeWorkerLedger();
 
 /// Finds that memory, in a worker. Where it is not there, or of another version of this program, this is logged, and
@@ -41,6 +42,9 @@ void CloseWorkerLedger();
 
 /// whether this process is a worker that shares the link by that memory
 bool SharesLink();
+
+/// In one clause, why this process is a worker that should share the link and does not; empty: it does, or should not.
+const std::string &WhyLinkIsNotShared();
 
 /// What those are told who share the link by that memory; nil if this process does not.
 ledger::Directory *DirectoryOfLink();

@@ -23,6 +23,10 @@ namespace msfrs::squid
 namespace
 {
 
+/// Least window in segments of the server. Into a window of less than one a server sends only as its persist timer
+/// allows, which backs off to two minutes while we pause. With one, the window is shut until all of it was read.
+constexpr int64_t LeastSegments = 2;
+
 constexpr uint32_t SampleFirst = 64, SampleEvery = 16; ///< quanta; a sample takes two system calls
 
 uint64_t
@@ -75,9 +79,12 @@ ReceiveBuffers::fit(Comm::Connection &conn, RequestScheduler &scheduler, Request
     while (most < conn.rcvbuf)
         most *= 2;
     const auto base = scheduler.baseRoundTrip(KeyOf(conn.remote));
-    const auto wanted = std::min<int64_t>(scheduler.receiveBuffer(request, base), most);
+    auto wanted = std::min<int64_t>(scheduler.receiveBuffer(request, base), most);
     if (wanted <= window / 4 * 5 && wanted >= window / 4 * 3)
         return; // not worth the system calls
+    wanted = std::max(wanted, std::min(LeastSegments * Path(conn).segment, most));
+    if (wanted == window)
+        return;
     window = wanted;
     const auto size = option(wanted);
     if (size > conn.rcvbuf) { // a smaller one might drop what is under way

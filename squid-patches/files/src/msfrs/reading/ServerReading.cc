@@ -31,12 +31,12 @@ ServerReading::NearBy(const Comm::Connection &conn)
 
 bool
 ServerReading::mayGoOn(ServerReadings &all, RequestScheduler &scheduler, Request &request,
-                       const int64_t rest, const msfrs_time now)
+                       const int64_t rest, const bool complete, const msfrs_time now)
 {
     if (afterPause_) // what came during the pause has had its time on the link
         scheduler.allowMore(request, ArrivalWatch::Arrived(*server_));
     afterPause_ = false;
-    if (!scheduler.readMore(request, now))
+    if (!scheduler.readMore(request, now, complete))
         return false;
     // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be
     if (untilFitting_ <= 0) {

@@ -49,7 +49,8 @@ public:
     /// While it is our turn: whether the server may be read on. If so, its connection is prepared for that; otherwise
     /// the scheduler has given our place to another.
     /// \param rest bytes that are still to be read, negative: unknown
-    bool mayGoOn(ServerReadings &, RequestScheduler &, Request &, int64_t rest, msfrs_time now);
+    /// \param complete see RequestScheduler::readMore()
+    bool mayGoOn(ServerReadings &, RequestScheduler &, Request &, int64_t rest, bool complete, msfrs_time now);
 
     /// bytes were read
     void came(int64_t bytes);

@@ -65,6 +65,10 @@ Path(const Comm::Connection &conn)
     constexpr int64_t Us = 1000; // ns
     constexpr uint32_t StaleMs = 1000;
     path.window = info.tcpi_rcv_ssthresh;
+    // Not tcpi_rcv_mss, which is what was seen of late: less until a full segment has come, and no more than a window
+    // that is too small. A server sends no more than the MSS that we have announced, nor than what its own interface
+    // carries, which it has announced. Of the latter we use (tcpi_snd_mss) half of its largest window at most.
+    path.segment = std::min<int64_t>(info.tcpi_advmss, int64_t(2) * info.tcpi_snd_mss);
     path.srtt = info.tcpi_rtt * Us;
     // What we sent long ago tells nothing about now: in a download that is its request.
     const auto stale = info.tcpi_last_data_sent > StaleMs;

@@ -25,6 +25,7 @@ int ReceiveBuffer(const Comm::Connection &);
 /// What the kernel knows of a connection; zeros where it does not say.
 struct PathInfo {
     int64_t window = 0; ///< how much of its receive buffer the kernel would offer as a window by now, bytes
+    int64_t segment = 0; ///< the most that a segment of the server may have, bytes
     int64_t srtt = 0; ///< smoothed round trip of what we sent, ns
     int64_t latest = 0; ///< the round trip as of late, ns: of what was received, or of what we sent if that is less
     int64_t least = 0; ///< the least of some minutes, ns

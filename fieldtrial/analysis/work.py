@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What users have asked for and do not have yet, from the records of the load, so that it is the same figure for every
+arm: unfinished work, and what the link carried while there was any.
+
+Unfinished work at a time is  the sizes of all requests made by then  less  the body bytes that users have received by
+then  less  what was left of those that have ended without the whole body.  The first and the last term are exact: a
+request is written down with its size, when it was wanted, when it ended and how many bytes it had brought. The second
+is exact twice a second (bytes.csv), and taken to be linear in between. Retransmissions and headers do not count. A
+request that failed counts until it ended: `Measures.failed_share` says how many there were.
+"""
+import numpy as np
+
+from . import stats, workloads
+from .stats import StatsError
+
+
+def _recorded(cell):
+    if not workloads.of(cell).work:
+        raise StatsError('what is under way is not recorded, or does not depend on the arm, in this workload')
+    return cell.requests
+
+
+def unfinished_bytes(measures):
+    """Unfinished work of all users whom Squid serves, mean over the measured interval, bytes."""
+    cell, requests = measures.cell, _recorded(measures.cell)
+
+    def time_since(when):
+        """For how much of the interval each of `when` was past, s."""
+        return cell.stop - np.clip(when, cell.start, cell.stop)
+    asked = float(np.sum(requests['size'] * time_since(requests['t_start'])))
+    given_up = float(np.sum((requests['size'] - requests['bytes']) * time_since(requests['t_end'])))
+    times = cell.received['t']
+    received = sum((cell.received[user] for user in cell.users if user in cell.received), np.zeros(len(times)))
+    left = (asked - given_up) / cell.seconds - stats.counter_mean(times, received, cell.start, cell.stop)
+    if left < 0:
+        raise StatsError('the records contradict each other: users received more than they had asked for')
+    return left
+
+
+def waiting(measures):
+    """[(from, to)] of the measured interval in which some request was under way, in order, s."""
+    cell, requests = measures.cell, _recorded(measures.cell)
+    starts, ends = (np.clip(requests[name], cell.start, cell.stop) for name in ('t_start', 't_end'))
+    order = np.argsort(starts, kind='stable')
+    starts, latest = starts[order], np.maximum.accumulate(ends[order])
+    first = np.flatnonzero(np.concatenate(([True], starts[1:] > latest[:-1])))
+    last = np.concatenate((first[1:] - 1, [len(starts) - 1]))
+    return [(begin, end) for begin, end in zip(starts[first], latest[last]) if end > begin]
+
+
+def used_while_waiting(measures):
+    """Share of C that the link carried in the time in which some request was under way. Less than 1 for any arm where
+    users come one after the other: nothing arrives in the first round trip of a request that is alone."""
+    times = waiting(measures)
+    offered = sum(measures.offered_bps(begin, end) * (end - begin) for begin, end in times)
+    if offered <= 0:
+        raise StatsError('nothing was under way')
+    return sum(measures.link_bytes(begin, end) for begin, end in times) * 8 / offered
