@@ -5,6 +5,7 @@ import time
 
 from .. import accesslog, text
 from ..errors import DONE, FOUND, CtlError
+from ..users import user_of
 
 HELP = 'what held a user, a host or a request: now, and during the last day'
 DAY = 86400.0
@@ -49,7 +50,7 @@ def code(data):
 
 def live(options, site):
     """What Squid says of it now."""
-    name, lower = options.name, options.name.lower()
+    lower, names = options.name.lower(), {options.name, user_of(options.name, site.conf)}
     reports = [report for report in site.manager.reports() if report['scheduling']]
     answer = {'scheduling': bool(reports), 'holding': [report['holding'] for report in reports], 'requests': [],
               'classes': [], 'users': [], 'quotas': []}
@@ -57,7 +58,7 @@ def live(options, site):
         rows = {row['name']: row for row in report['classes']}
         for place, entry in enumerate(report['held'], 1):
             host = str(entry['host']).lower()
-            if name not in (str(entry['user']), str(entry.get('id'))) and host != lower and \
+            if names.isdisjoint({str(entry['user']), str(entry.get('id'))}) and host != lower and \
                     not host.endswith('.' + lower):
                 continue
             ahead = report['held'][:place - 1]
@@ -66,10 +67,10 @@ def live(options, site):
                 'longer_of_class': sum(other['class'] == entry['class'] for other in ahead),
                 'longer_of_user': sum(other['user'] == entry['user'] for other in ahead),
                 'window': report['window']['outstanding'], 'window_limit': report['window']['limit']})
-        answer['users'] += [user for user in report['top_users'] if str(user['user']) == name]
+        answer['users'] += [user for user in report['top_users'] if str(user['user']) in names]
         answer['quotas'] += [{**row['quota'], 'class': row['name'], 'had': user['bytes']}
                              for row in report['classes'] if row.get('quota')
-                             for user in row['quota_users'] if str(user['user']) == name]
+                             for user in row['quota_users'] if str(user['user']) in names]
         if not answer['classes']:
             answer['classes'] = [{key: row[key] for key in ('name', 'weight', 'in_flight', 'queued', 'paused',
                                                             'users', 'service')} for row in report['classes']]
@@ -82,7 +83,8 @@ def logged(options, site):
     clock, now = site.system.monotonic, site.system.now()
     until = float('inf') if options.all else clock() + BUDGET
     try:
-        found = accesslog.search(log, options.name, now - DAY, max(options.last, 1), clock, until)
+        found = accesslog.search(log, options.name, now - DAY, max(options.last, 1), clock, until,
+                                 user_of(options.name, site.conf))
         behind = None
         if found.hits and found.hits[0][0].wait and clock() < until:
             others, whole = accesslog.served_while(log, *found.hits[0])

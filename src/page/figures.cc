@@ -139,8 +139,9 @@ std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std:
     return json.key("newest").raw(history_.newestJson()).end('}').take();
 }
 
-std::string Figures::userJson(const std::string &name, const std::string &trouble) const
+std::string Figures::userJson(const std::string &asked, const std::string &trouble) const
 {
+    const auto name = situation_.users.nameOf(asked);
     Json json;
     json.object().key("user").string(name).key("trouble").string(trouble).key("why");
     WriteTexts(json, WhySlow(situation_, name));

@@ -38,6 +38,15 @@ def test_a_host_has_those_of_all_users(gateway):
     assert gateway.data('why', 'ample.com')['live']['requests'] == []
 
 
+def test_any_address_of_a_user_that_is_a_network(gateway):
+    user = '2001:db8:0:7::/64'
+    gateway.machine.pages['msfrs'] = BUSY.replace('user: "198.18.16.1"', f'user: "{user}"')
+    gateway.log.write_text(line(100, user=user) + line(50, user='2001:db8:0:8::/64'))
+    data = gateway.data('why', '2001:DB8:0:7::5')
+    assert [row['user'] for row in data['live']['requests']] == [user]
+    assert [row['user'] for row in data['log']['requests']] == [user]
+
+
 def test_what_held_it_lately(gateway):
     gateway.machine.pages['msfrs'] = OFF
     gateway.log.write_text(line(500, wait=10, total=10) + line(100) + line(50, user='10.20.1.8'))

@@ -111,7 +111,7 @@ MacKey(const HttpRequest &request)
 unsigned
 PrefixOfUsers()
 {
-    return Config.msfrs.user ? Config.msfrs.user->prefix6 : 128;
+    return Config.msfrs.user ? Config.msfrs.user->prefix6 : UserKey::NetworkBits;
 }
 
 SBuf
