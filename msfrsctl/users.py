@@ -13,11 +13,13 @@ def user_of(name, conf):
         address = ipaddress.ip_address(name)
     except ValueError:
         return name
-    bits = _bits(conf.value('msfrs_user', 'src'))
+    bits = network_bits(conf)
     return str(address if address.version == 4 or bits == 128 else ipaddress.ip_network((address, bits), strict=False))
 
 
-def _bits(rule):
+def network_bits(conf):
+    """How many bits of an IPv6 address make a user."""
+    rule = conf.value('msfrs_user', 'src')
     if rule == 'mac':
         return 128
     return int(rule[5:]) if rule.startswith('src6/') and rule[5:].isdecimal() else NETWORK_BITS
