@@ -6,6 +6,7 @@ import time
 import pytest
 
 from gateway import LISTENING, NARROW, OFF, SOON
+from test_classification import helper
 from test_shares import WARM_UP, assert_shares, by_class, measure
 
 pytestmark = pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 20.0), users=(2, 2, 2))
@@ -129,6 +130,31 @@ def test_requests_of_a_class_that_is_gone_are_charged_to_the_default(slow_link):
     assert gateway.classes()['bronze']['bytes'] > 1000
     assert any(row['class'] == 'bronze' and row['client'] == slow_link.of('silver')[0].v4
                for row in gateway.access_log(2))
+
+
+def test_open_downloads_are_where_msfrs_access_puts_them(slow_link):
+    """A class that needs a helper's answer is kept where there is none yet; one that does not is found at once."""
+    gateway, user = slow_link.gateway, slow_link.of('bronze')[0]
+    program = helper(slow_link, 'paid', 'OK')
+    gateway.early = (f'external_acl_type paid %SRC {program}', 'acl paid external paid', f'acl boosted src {user.v4}',
+                     'http_access deny !paid !manager')
+
+    def where(*access):
+        """The class in which the download is with these lines before the others."""
+        gateway.reconfigure(WINDOW, access=access)
+        before = gateway.classes()
+        gateway.wait_until(lambda: sum(row['bytes'] - before[name]['bytes'] for name, row in gateway.classes().items())
+                           > 50_000, 'it goes on')
+        return [name for name, row in gateway.classes().items() if row['users']]
+    gateway.start(WINDOW, access=('msfrs_access gold allow paid',))
+    fetch = slow_link.users.get(user, size=30_000_000, via='connect')
+    gateway.wait_until(lambda: fetch.received > 20_000, 'it has begun')
+    assert where('msfrs_access gold allow paid') == ['gold']
+    assert where('msfrs_access silver allow boosted', 'msfrs_access gold allow paid') == ['silver']
+    assert where() == ['bronze']
+    assert not fetch.finished
+    fetch.abort()
+    gateway.rest()
 
 
 def listens_at(gateway, port):
