@@ -69,8 +69,8 @@ def test_a_user_has_a_boost(own):
 
 
 @pytest.mark.parametrize('user, acl', [
-    ('2001:db8::/64', 'src 2001:db8::/64'), ('2001:DB8:0:7::5', 'src 2001:db8:0:7::/64'), ('10.0.0.9/24', 'src 10.0.0.0/24'), ('00:16:3e:01:02:03',
-                                                                                  'arp 00:16:3e:01:02:03'),
+    ('2001:db8::/64', 'src 2001:db8::/64'), ('2001:DB8:0:7::5', 'src 2001:db8:0:7::/64'),
+    ('10.0.0.9/24', 'src 10.0.0.0/24'), ('00:16:3e:01:02:03', 'arp 00:16:3e:01:02:03'),
     ('alice@example.org', 'proxy_auth alice@example.org')])
 def test_users_by_what_they_are(own, user, acl):
     own.configure('auth_param basic children 1', f'include {own.own}')
