@@ -10,6 +10,7 @@ import time
 from .. import accesslog, text
 from ..errors import DONE, FAILED, FOUND, WRONG, CtlError
 from ..manager import SilentError
+from ..users import user_of
 
 HELP = 'what held a user, a host or a request: now, and during the last day'
 DAY = 86400.0
@@ -63,7 +64,7 @@ def code(data):
 
 def live(options, site):
     """What msfrs-why makes of what Squid says now: as /user.json of msfrs-page."""
-    sections = []
+    user, sections = user_of(options.name, site.conf), []
 
     def look():
         for kind, action in PAGES.items():
@@ -71,7 +72,7 @@ def live(options, site):
     try:
         look()
         # The rate of somebody whom Squid does not know need not be waited for.
-        if options.seconds and options.name in sections[-1][2]:
+        if options.seconds and any(name in sections[-1][2] for name in (options.name, user)):
             site.system.sleep(options.seconds)
             look()
     except SilentError:
@@ -91,7 +92,8 @@ def logged(options, site):
     clock, now = site.system.monotonic, site.system.now()
     until = float('inf') if options.all else clock() + BUDGET
     try:
-        found = accesslog.search(log, options.name, now - DAY, max(options.last, 1), clock, until)
+        found = accesslog.search(log, options.name, now - DAY, max(options.last, 1), clock, until,
+                                 user_of(options.name, site.conf))
         behind = None
         if found.hits and found.hits[0][0].wait and clock() < until:
             others, whole = accesslog.served_while(log, *found.hits[0])

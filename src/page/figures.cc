@@ -145,9 +145,10 @@ std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std:
     return json.key("newest").raw(history_.newestJson()).end('}').take();
 }
 
-std::string Figures::userJson(const std::string &name, const std::string &trouble,
+std::string Figures::userJson(const std::string &asked, const std::string &trouble,
                               const std::optional<double> age) const
 {
+    const auto name = situation_.users.nameOf(asked);
     const auto answer = WhySlow(situation_, name);
     const auto &listed = situation_.report.held;
     Json json;

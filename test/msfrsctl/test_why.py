@@ -87,6 +87,17 @@ def test_a_host_has_those_of_all_users(gateway):
     assert gateway.data('why', 'ample.com')['live']['held'] == []
 
 
+def test_any_address_of_a_user_that_is_a_network(gateway):
+    user = '2001:db8:0:7::/64'
+    for page, text in (('msfrs', BUSY), ('msfrs-users', USERS)):
+        gateway.machine.pages[page] = text.replace('user: "198.18.16.1"', f'user: "{user}"')
+    gateway.log.write_text(line(100, user=user) + line(50, user='2001:db8:0:8::/64'))
+    data = gateway.data('why', '2001:DB8:0:7::5')
+    assert [row['user'] for row in data['live']['held']] == [user]
+    assert data['live']['classes'][0]['rate'] == 0, 'measured'
+    assert [row['user'] for row in data['log']['requests']] == [user]
+
+
 def test_what_held_it_lately(gateway):
     gateway.machine.pages = {'msfrs': OFF, 'msfrs-metrics': 'msfrs_scheduling 0\n# EOF\n',
                              'msfrs-users': 'users: []\n'}

@@ -91,6 +91,19 @@ TEST(Figures, NothingIsScheduled)
     EXPECT_EQ(f.history().columns(), 0u);
 }
 
+TEST(Figures, AnAddressOfAUserThatIsANetwork)
+{
+    Figures f;
+    std::string text = "users:\n";
+    for (const auto *const user : {"2001:db8:0:7::/64", "2001:db8:0:70::/60", "login=a/64", "2001:db8::9"})
+        text += std::string("  - {user: \"") + user + "\", class: \"gold\", bytes: 7, queued: 0, in_flight: 1}\n";
+    f.takeUsers(text, 50);
+    EXPECT_TRUE(Has(f.userJson("2001:DB8:0:7::1:2", ""), R"({"user":"2001:db8:0:7::/64",)"));
+    EXPECT_TRUE(Has(f.userJson("2001:db8:0:7f::1", ""), R"({"user":"2001:db8:0:70::/60",)"));
+    for (const auto *const itself : {"2001:db8::9", "2001:db8:0:80::1", "login=a", "198.18.0.1", "::/64"})
+        EXPECT_TRUE(Has(f.userJson(itself, ""), std::string(R"({"user":")") + itself + '"')) << itself;
+}
+
 TEST(Figures, AsManyUsersAsThereMayBe)
 {
     Figures f;
