@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Takes addresses and names out of texts, the same one always by the same stand-in.
 
-Addresses keep their prefixes in common: two that agreed in n bits do so afterwards, so networks and their members can
-still be told. Each bit is flipped by a keyed hash of the bits before it (Xu et al., "Prefix-preserving IP address
-anonymization", 2002); the key is random and forgotten. Names keep how many labels they have in common.
+Addresses become addresses of nobody (`standins`); networks and their members can still be told. Names keep how many
+labels they have in common.
 """
 import hashlib
 import hmac
@@ -11,6 +10,8 @@ import ipaddress
 import itertools
 import re
 import secrets
+
+from .standins import StandIns
 
 #: In this order; what comes first takes the text.
 TOKENS = re.compile(r'''
@@ -50,12 +51,14 @@ def distinctive(name):
 
 class Anonymiser:
     """words: further names to be replaced wherever they stand alone (logins, this machine's name), if they are
-    distinctive()."""
+    distinctive(). texts: all that is to be made anonymous, so that the networks in it are known from the beginning."""
 
-    def __init__(self, words=(), key=None):
+    def __init__(self, words=(), key=None, texts=()):
         self._key = key or secrets.token_bytes(32)
         self._labels, self._users, self._mails, self._addresses = {}, {}, {}, {}
         self._numbers, self._words = itertools.count(1), None
+        self._stand_ins = StandIns((match['v6'] or match['v4'] or (match['host'] or '').strip('[]')
+                                    for text in texts for match in TOKENS.finditer(text)), self._key)
         self._known = set(filter(distinctive, words))
         if self._known:
             longest_first = sorted(self._known, key=len, reverse=True)
@@ -119,22 +122,10 @@ class Anonymiser:
 
     def address(self, text):
         """The stand-in of an address or network; what is no address, and the loopback, stay."""
-        try:
-            network = ipaddress.ip_interface(text)
-        except ValueError:
-            return text
-        if network.ip.is_loopback or network.ip.is_unspecified:
-            return text
-        if text not in self._addresses:
-            size, value, said = network.max_prefixlen, int(network.ip), 0
-            length = network.network.prefixlen if '/' in text else size
-            for bit in range(length):
-                prefix = value >> (size - bit)
-                flip = self._hash(b'%d %d %d' % (size, bit, prefix))[0] & 1
-                said = said << 1 | (value >> (size - 1 - bit) & 1) ^ flip
-            made = ipaddress.ip_address((said << size - length).to_bytes(size // 8, 'big'))
-            self._addresses[text] = f'{made}/{length}' if '/' in text else str(made)
-        return self._addresses[text]
+        said = self._stand_ins.of(text)
+        if said is not None:
+            self._addresses[text] = said
+        return said or text
 
     def _user(self, name):
         if name not in self._users:

@@ -7,10 +7,12 @@ import re
 from dataclasses import dataclass, field
 
 from .errors import WRONG, CtlError
-from .units import NUMBER, rate_of
+from .units import NUMBER, canonical, rate_of
 
 CLASS = re.compile(rf'([A-Za-z0-9_.-]{{1,32}})={NUMBER}(?:=(\S+))?')
 INTERFACE = re.compile(r'[^\s/:]{1,15}')
+#: Of a server that everybody may ask, by the protocol that Squid itself speaks.
+PAGE = re.compile(r'http://[^\s/:@]+(:\d{1,5})?/\S*')
 
 
 @dataclass
@@ -23,43 +25,85 @@ class Class:
 
 @dataclass
 class Answers:
-    """Names as the flags and the lines of an answer file."""
+    """Names as the flags and the lines of an answer file. Empty: not known yet."""
     outside: str = ''           #: the interface of the access link
     inside: str = ''            #: those of the users, with blanks
     users: str = ''             #: their networks, with blanks
     rate: str = ''              #: 20Mbit, or auto
     min: str = ''
     max: str = ''
+    edge: str = ''              #: yes: msfrs-edge holds what bypasses Squid to its share; or no
     uplink: str = ''            #: the rate of the uplink, if msfrs-edge is to schedule it
     mode: str = 'redirect'
     quic: str = 'reject'
+    probe: str = 'http://deb.debian.org/'   #: what is fetched through Squid before users are sent there, or no
     classes: list[Class] = field(default_factory=list)
 
-    def check(self):
-        """A CtlError for the first that is wrong."""
-        for name in (self.outside, *self.inside.split()):
-            if not INTERFACE.fullmatch(name):
-                raise CtlError(f"interface '{name}' is not the name of one", WRONG)
-        if self.outside in self.inside.split():
+    def take(self, name, value):
+        """Sets one, checked by itself and beside what is known; a CtlError if it is wrong."""
+        tried = dataclasses.replace(self, **{name: CHECKS[name](value)})
+        tried.agree()
+        setattr(self, name, getattr(tried, name))
+
+    def add(self, said):
+        """Likewise a class, as class_of() has it."""
+        cls = class_of(said)
+        if cls.name in (other.name for other in self.classes):
+            raise CtlError(f"class '{cls.name}' is there already: each class has a name of its own", WRONG)
+        if not cls.networks and not all(other.networks for other in self.classes):
+            raise CtlError(f"class '{cls.name}' has no networks, and another class is the default of all other users "
+                           f'already', WRONG)
+        self.classes.append(cls)
+
+    def agree(self):
+        """A CtlError if what is known does not go together."""
+        if self.outside and self.outside in self.inside.split():
             raise CtlError(f'{self.outside} cannot be both outside and inside', WRONG)
-        for network in self.users.split():
-            network_of(network)
-        if self.rate == 'auto':
-            if rate_of(self.min) is None or rate_of(self.max) is None:
-                raise CtlError('rate auto needs min and max, between which it is looked for, such as 2Mbit and 80Mbit',
-                               WRONG)
-        elif rate_of(self.rate) is None:
-            raise CtlError(f"rate '{self.rate}' must be a number and kbit, Mbit or Gbit, such as 20Mbit, or auto",
-                           WRONG)
-        if self.uplink and rate_of(self.uplink) is None:
-            raise CtlError(f"uplink '{self.uplink}' must be a rate, such as 2Mbit", WRONG)
-        for value, allowed in ((self.mode, ('redirect', 'tproxy')), (self.quic, ('reject', 'allow'))):
-            if value not in allowed:
-                raise CtlError(f"'{value}' must be {' or '.join(allowed)}", WRONG)
-        if sum(not cls.networks for cls in self.classes) != 1:
-            raise CtlError('one class must have no networks: the default of all other users', WRONG)
-        if len({cls.name for cls in self.classes}) < len(self.classes):
-            raise CtlError('each class has a name of its own', WRONG)
+        for name in ('min', 'max'):
+            if getattr(self, name) and self.rate not in ('', 'auto'):
+                raise CtlError(f'{name} is for rate auto alone; leave it out with rate {self.rate}', WRONG)
+        if self.uplink and self.edge == 'yes':
+            raise CtlError('msfrs-edge can schedule the uplink, or hold what bypasses Squid to its share: leave uplink '
+                           'out, or say edge = no', WRONG)
+        if self.min and self.max and rate_of(self.min) > rate_of(self.max):
+            raise CtlError(f'min {self.min} is above max {self.max}', WRONG)
+
+
+def _interface(said):
+    if not INTERFACE.fullmatch(said):
+        raise CtlError(f"interface '{said}' is not the name of one", WRONG)
+    return said
+
+
+def _list(check):
+    """Of one or more, with blanks or commas."""
+    def checked(said):
+        return ' '.join(check(word) for word in said.replace(',', ' ').split()) or check(said)
+    return checked
+
+
+def _rate(name):
+    return lambda said: canonical(rate_of(said, name))
+
+
+def _rate_or_auto(said):
+    if said.strip().lower() == 'auto':
+        return 'auto'
+    return canonical(rate_of(said))
+
+
+def _one_of(*allowed):
+    def checked(said):
+        if said.strip() not in allowed:
+            raise CtlError(f"'{said}' must be {' or '.join(allowed)}", WRONG)
+        return said.strip()
+    return checked
+
+
+def _page(said):
+    if said.strip() != 'no' and not PAGE.fullmatch(said.strip()):
+        raise CtlError(f"probe '{said}' must be a page such as http://deb.debian.org/, by http, or no", WRONG)
+    return said.strip()
 
 
 def network_of(text):
@@ -67,6 +111,71 @@ def network_of(text):
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:
         raise CtlError(f"network '{text}' is not an address or network, such as 10.20.0.0/16", WRONG) from None
+
+
+#: Each makes of what was said what is written; a CtlError that says why not.
+CHECKS = {'outside': _interface, 'inside': _list(_interface), 'users': _list(network_of), 'rate': _rate_or_auto,
+          'edge': _one_of('yes', 'no'), 'min': _rate('min'), 'max': _rate('max'), 'uplink': _rate('uplink'),
+          'mode': _one_of('redirect', 'tproxy'),
+          'quic': _one_of('reject', 'allow'), 'probe': _page}
+#: What is asked for if neither flags nor a file have it; of min and max only with rate auto.
+ASKED = {'outside': 'Interface of the access link', 'inside': 'Interfaces of the users', 'users': "Users' networks",
+         'rate': 'Rate of the downlink, a little less rather than more, such as 20Mbit; or auto, if nobody knows it',
+         'edge': 'Hold what bypasses Squid (other ports, UDP, VPNs) to its share, too, by msfrs-edge (yes or no)',
+         'min': 'The least that the downlink carries', 'max': 'The most that the downlink can carry'}
+CLASS_ASKED = 'Class as NAME=WEIGHT=NETWORK,NETWORK; empty when there are no more'
+
+
+def collect(system, given, unasked):
+    """All Answers, each checked as soon as it is there. given: {name: value}, `class` a list; unasked: take what the
+    machine shows, and ask nothing. What was given is checked before the first question."""
+    found = Answers()
+    for name in CHECKS:
+        if given.get(name) is not None:
+            found.take(name, given[name])
+    for said in given.get('class') or ():
+        found.add(said)
+    proposed = {**seen(system), 'min': '1Mbit', 'edge': 'yes'}
+    for name, question in ASKED.items():
+        if getattr(found, name) or name in ('min', 'max') and found.rate != 'auto':
+            continue
+        if name == 'edge' and found.uplink:
+            found.take(name, 'no')
+            continue
+        proposal = proposed.get(name, '')
+        if unasked and (not proposal or name in ('min', 'max')):
+            raise CtlError(f'{name} is not known: give --{name}'
+                           + (', since rate auto needs min and max, between which it is looked for'
+                              if name in ('min', 'max') else ''), WRONG)
+        if name == 'max':
+            proposal = _proposed_max(system, found.outside)
+        if unasked:
+            found.take(name, proposal)
+        else:
+            _ask(system, question, proposal, lambda said, name=name: found.take(name, said))
+    if not found.classes and not unasked:
+        while _ask(system, CLASS_ASKED, '', lambda said: said and found.add(said)):
+            pass
+    if all(cls.networks for cls in found.classes):
+        found.add('users=1' if all(cls.name != 'users' for cls in found.classes) else 'others=1')
+    return found
+
+
+def _ask(system, question, proposal, take):
+    """Asks until the answer is taken, and returns it."""
+    while True:
+        said = system.ask(question, proposal)
+        try:
+            take(said)
+            return said
+        except CtlError as problem:
+            system.say(f'{problem}. Once more:')
+
+
+def _proposed_max(system, interface):
+    """What the interface itself carries, if it tells."""
+    said = (system.read(f'/sys/class/net/{interface}/speed') or '').strip()
+    return f'{said}Mbit' if said.isdigit() and int(said) else '100Mbit'
 
 
 def class_of(text):

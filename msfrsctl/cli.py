@@ -20,6 +20,7 @@ def parser_of(names=COMMANDS):
     parser = argparse.ArgumentParser(prog='msfrsctl', description='Looks at a gateway with msfrs, and changes it while '
                                      'it runs.', epilog='Exit codes: 0 done; 1 found something amiss, or nothing of '
                                      'what was asked for; 2 wrong use or configuration; 3 refused; 4 a step failed.')
+    parser.add_argument('--version', action='store_true', help='print the version')
     subparsers = parser.add_subparsers(dest='command', metavar='COMMAND', required=True)
     for name in names:
         module = module_of(name)
@@ -38,7 +39,7 @@ def parser_of(names=COMMANDS):
 def words_after(words):
     """What may follow these words of a command line: for completion."""
     if not words or words[0] not in COMMANDS:
-        return COMMANDS
+        return (*COMMANDS, '--version')
     sub = next(action for action in parser_of(words[:1])._actions if action.dest == 'command').choices[words[0]]
     options = [option for action in sub._actions for option in action.option_strings if option.startswith('--')]
     chosen = [choice for action in sub._actions for choice in action.choices or ()
@@ -50,11 +51,14 @@ def module_of(name):
     return importlib.import_module(f'.commands.{name}', __package__)
 
 
-def main(argv, prefix=PREFIX, system=None, out=None):
+def main(argv, prefix=PREFIX, system=None, out=None, version='of the source'):
     """Runs a command line; returns the exit code."""
     out = out or sys.stdout
     if argv[:1] == ['--words']:
         print(*words_after(argv[1:]), sep='\n', file=out)
+        return DONE
+    if argv == ['--version']:
+        print('msfrsctl', version, file=out)
         return DONE
     # Importing all of them would take as long as the search of access.log.
     named = [word for word in argv[:1] if word in COMMANDS] or COMMANDS

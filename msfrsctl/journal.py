@@ -2,6 +2,7 @@
 """What `msfrsctl setup` has changed, so that it can be taken back: each file with what was there before."""
 import copy
 import hashlib
+import itertools
 import json
 import os
 
@@ -40,8 +41,10 @@ class Journal:
         before = self._system.read(path)
         earlier = next((entry for entry in self._kept['files'] if entry['path'] == path), None)
         if earlier is None:
-            earlier = {'path': path, 'before': before, 'digest': ''}
+            earlier = {'path': path, 'before': before, 'digest': '', 'put': ''}
             self._kept['files'].append(earlier)
+            if before is not None and text.endswith(before):
+                earlier['put'] = text[:len(text) - len(before)]     # all that we did is to put this before it
         earlier['digest'] = digest(text)
         self._replaced.append((path, before))
         self._save()
@@ -56,20 +59,23 @@ class Journal:
             self._save()
 
     def undo(self, force):
-        """Takes everything back, the latest first; [(what, whether it was done)]. A file that was changed since stays,
-        unless `force`."""
+        """Takes everything back, the latest first; [(what, whether it was done)]. Of a file that somebody has changed
+        since, a copy is kept beside it, unless `force`; where we only put lines into it, these go, and it stays."""
         commands, self._kept['commands'] = self._kept['commands'], []
         done = self._run(entry['words'] for entry in reversed(commands) if not entry['after'])
-        kept = []
-        for entry in reversed(self._kept['files']):
-            text = self._system.read(entry['path'])
-            if text is not None and digest(text) != entry['digest'] and not force:
-                kept.insert(0, entry)
-                done.append((f'{entry["path"]}, which was changed since', False))
+        while self._kept['files']:
+            entry = self._kept['files'][-1]
+            path, text, put = entry['path'], self._system.read(entry['path']), entry.get('put')
+            changed = text is not None and digest(text) != entry['digest'] and not force
+            if changed and put:
+                done.append(self._put(path, text.replace(put, '', 1), 'as you had changed it, without the lines of '
+                                      'setup'))
             else:
-                done.append(self._put(entry['path'], entry['before']))
-        self._kept['files'] = kept
-        self._save()
+                if changed:
+                    done.append((f'{self._save_copy(path, text)} has {path} as you had changed it', True))
+                done.append(self._put(path, entry['before']))
+            self._kept['files'].pop()
+            self._save()
         return done + self._run(entry['words'] for entry in commands if entry['after'])
 
     def roll_back(self):
@@ -81,12 +87,19 @@ class Journal:
         self._save()
         return done + self._run(entry['words'] for entry in commands if entry['after'])
 
-    def _put(self, path, before):
+    def _put(self, path, before, how='as before'):
         if before is None:
             self._system.remove(path)
             return f'{path} removed', True
         self._system.write(path, before)
-        return f'{path} as before', True
+        return f'{path} {how}', True
+
+    def _save_copy(self, path, text):
+        """A name that no `include` of *.conf takes in."""
+        copy = next(name for number in itertools.count() if not self._system.exists(
+            name := f'{path}.saved{number or ""}'))
+        self._system.write(copy, text, 0o600)
+        return copy
 
     def _run(self, commands):
         return [(' '.join(words), bool(self._system.run(*words))) for words in commands]

@@ -12,10 +12,13 @@ from .squidconf import SquidConf
 
 #: Debian's places, after those below the prefix.
 DEBIAN_CONF, DEBIAN_SQUID, DEBIAN_SHARE = '/etc/squid/squid.conf', '/usr/sbin/squid', '/usr/share/msfrs'
+DEBIAN_EDGE = '/usr/sbin/msfrs-edge'
 #: What judges for `msfrsctl why` (docs/page.md), below the prefix, and where Debian has it.
 WHY, DEBIAN_WHY = 'libexec/msfrs/msfrs-why', '/usr/libexec/msfrs/msfrs-why'
 #: Where our other programs look for their configuration, and where msfrsctl keeps what it has to remember.
 ETC, STATE = '/etc/msfrs', '/var/lib/msfrs'
+#: Where msfrs-edge is asked how it does; --state moves that as well.
+RUN = '/run/msfrs-edge'
 #: What the machine forwards from its start on, whether or not Squid runs.
 FORWARDING = '/etc/sysctl.d/60-msfrs.conf'
 
@@ -32,6 +35,8 @@ class Site:
         self.edge_conf = f'{etc}/edge.conf'
         self.edge_iptables_conf = f'{etc}/edge-iptables.conf'
         self.journal_path = f'{options.state or STATE}/setup.json'
+
+        self.run = options.state or RUN
 
     @functools.cached_property
     def conf_path(self):
@@ -71,10 +76,35 @@ class Site:
         path = f'{self.share}/iptables/msfrs-iptables'
         return path if self.system.exists(path) else None
 
+    @property
+    def edge_script(self):
+        return f'{self.share}/iptables/msfrs-edge-iptables'
+
+    @functools.cached_property
+    def edge(self):
+        """The program msfrs-edge."""
+        return self._first(f'{self.prefix}/sbin/msfrs-edge', DEBIAN_EDGE)
+
+    def need_edge(self):
+        for path in (self.edge, self.edge_script):
+            if not self.system.exists(path):
+                raise CtlError(f'no program {path}, and without it whatever is not TCP to port 80 or 443 escapes the '
+                               f'weights: install the package msfrs-edge, or leave it out with --edge no')
+
+    @functools.cached_property
+    def segment(self):
+        """The memory in which the parties of Squid's link tell each other of it, in /dev/shm."""
+        said = re.search(r'^Service Name: (\S+)', self.system.run(self.squid, '-v').out, re.MULTILINE)
+        return f'{said[1] if said else "squid"}-msfrs_ledger.shm'
 
     @property
     def squid_user(self):
         return self.conf.value('cache_effective_user', 'proxy') if self.system.exists(self.conf_path) else 'proxy'
+
+    @property
+    def squid_group(self):
+        return self.conf.value('cache_effective_group', self.squid_user) if self.system.exists(self.conf_path) else \
+            self.squid_user
 
     def log_directory(self):
         """Where a log of ours goes: beside those that are there, so that they are rotated together."""

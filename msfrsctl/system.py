@@ -12,11 +12,16 @@ import time
 from collections import namedtuple
 
 from .errors import WRONG, CtlError
+from .text import safe
 
 #: Bytes of the largest answer that is read; a report of ten thousand users has less than one million.
 LARGEST = 16 << 20
 #: How text files are opened.
 AS_IT_IS = {'encoding': 'utf-8', 'errors': 'surrogateescape', 'newline': ''}
+#: Of a packet, as far as it is looked at: the longest IPv4 header and the ports.
+HEAD = 64
+#: ETH_P_ALL of the kernel.
+EVERY_PROTOCOL = 3
 #: Exit code of a program that is not there, as a shell has it.
 MISSING = 127
 
@@ -145,6 +150,10 @@ class System:
             raise CtlError('nobody answers; give all with flags, and --yes', WRONG)
         return said.strip() or default
 
+    def say(self, text):
+        """To whoever answers questions."""
+        print(safe(text, 400), file=sys.stderr)
+
     def remove(self, path):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -162,11 +171,37 @@ class System:
         finally:
             os.close(held)
 
+    def packets(self, interfaces, seconds, take):
+        """Calls take(head, length) for each IP packet that leaves by one of the interfaces. Takes that time; False if
+        they cannot be seen."""
+        until = self.monotonic() + seconds
+        head = bytearray(HEAD)
+        with contextlib.ExitStack() as stack:
+            try:
+                sockets = [stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM,
+                                                             socket.htons(EVERY_PROTOCOL))) for _ in interfaces]
+                for each, interface in zip(sockets, interfaces):
+                    each.bind((interface, EVERY_PROTOCOL))
+            except OSError:
+                sockets = []
+            while (left := until - self.monotonic()) > 0:
+                for each in select.select(sockets, [], [], left)[0]:
+                    length, address = each.recvfrom_into(head, HEAD, socket.MSG_TRUNC)
+                    if address[2] == socket.PACKET_OUTGOING:
+                        take(bytes(head[:min(length, HEAD)]), length)
+        return bool(sockets)
+
     def fetch(self, host, port, path, timeout=5.0):
-        """(status, body) of an HTTP request. Raises OSError. (http.client alone would take as long to import.)"""
+        """(status, body) of an HTTP request. Raises OSError."""
+        status, _, body = self.request(host, port, path, f'{host}:{port}', timeout)
+        return status, body
+
+    def request(self, host, port, target, name, timeout):
+        """(status, {field: value}, body) of an HTTP request for a path of a server or a URL of a proxy; name: as the
+        field Host has it. Raises OSError. (http.client alone would take as long to import.)"""
         until = self.monotonic() + timeout
         with socket.create_connection((host, port), timeout) as connection:
-            connection.sendall(f'GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n'.encode())
+            connection.sendall(f'GET {target} HTTP/1.0\r\nHost: {name}\r\nConnection: close\r\n\r\n'.encode())
             answer = bytearray()
             while len(answer) < LARGEST:
                 left = until - self.monotonic()
@@ -181,4 +216,5 @@ class System:
         words = head.split(None, 2)
         if len(words) < 2 or not words[0].startswith(b'HTTP/') or not words[1].isdigit():
             raise OSError('what answers there does not speak HTTP')
-        return int(words[1]), body.decode(errors='replace')
+        lines = (line.partition(':') for line in head.decode(errors='replace').splitlines()[1:])
+        return int(words[1]), {name.lower(): value.strip() for name, _, value in lines}, body.decode(errors='replace')

@@ -1,18 +1,49 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Values as squid.conf and the command line have them."""
+"""Values as people and squid.conf write them."""
 import re
 
 from .errors import WRONG, CtlError
 
-RATES = {'bit': 1, 'kbit': 1e3, 'mbit': 1e6, 'gbit': 1e9}
+#: bit/s of the units of squid.conf, the largest first.
+UNITS = {'Gbit': 10**9, 'Mbit': 10**6, 'kbit': 10**3, 'bit': 1}
+PREFIXES = {'G': 'giga', 'M': 'mega', 'k': 'kilo', '': ''}
+#: Of msfrs_link, bit/s: squid-patches/directives.toml.
+LEAST, MOST = 8_000, 400_000_000_000
 TIMES = {'s': 1, 'min': 60, 'h': 3600, 'd': 86400}
 NUMBER = r'(\d{1,12}(?:\.\d{1,6})?)'
+#: A number, a prefix, what is counted, and that it is each second: `20Mbit`, `5 Mbit/s`, `5Mbps`, `5M`, `5 megabits per
+#: second`. bytes: `B`, by which all but careless people mean bytes; unsure: `mb`, by which people mean either.
+RATE = re.compile(NUMBER + r'''\s*
+    (?P<prefix>(?i:kilo|mega|giga)(?=[\s-]?(?i:bit|byte))|[kKmMgG]?)
+    (?:(?P<bits>[\s-]?(?i:bits?)|bps|BPS(?!\S)|(?<=[MG])b(?!\w))|(?P<bytes>[\s-]?(?i:bytes?)|B(?:ps)?)|(?P<unsure>b))?
+    (?P<each>(?<=[a-zA-Z])\s*(?i:/\s*s(?:ec(?:ond)?)?|p/?s|\s*per\s+sec(?:ond)?))?''', re.VERBOSE)
 
 
-def rate_of(text):
-    """bit/s of `20Mbit`, or None."""
-    match = re.fullmatch(NUMBER + r'([kMG]?bit)', text, re.IGNORECASE)
-    return float(match[1]) * RATES[match[2].lower()] if match else None
+def rate_of(text, name='rate'):
+    """bit/s of a rate as people write it. A CtlError that says what is wrong with it, and what would be right. name: of
+    what it is the rate."""
+    match = RATE.fullmatch(text.strip())
+    if not match:
+        raise CtlError(f"{name} '{text}' must be a number and kbit, Mbit or Gbit, such as 20Mbit", WRONG)
+    number, unit = match[1], (match['prefix'] or '')[:1]
+    unit = 'k' if unit in 'kK' and unit else unit.upper()
+    if match['bytes'] or match['unsure']:
+        said, bytewise = 'is in bytes' if match['bytes'] else 'may be in bits or in bytes', float(number) * 8
+        raise CtlError(f"{name} '{text}' {said}: write {canonical(bytewise * UNITS[unit + 'bit'])} if you mean "
+                       f"{PREFIXES[unit]}bytes a second, {number}{unit}bit if you mean {PREFIXES[unit]}bits", WRONG)
+    if not unit and not match['bits']:
+        raise CtlError(f"{name} '{text}' has no unit: write {number}Mbit or {number}kbit", WRONG)
+    bits = float(number) * UNITS[f'{unit}bit']
+    if not LEAST <= bits <= MOST:
+        raise CtlError(f"{name} '{text}' must be from {canonical(LEAST)} to {canonical(MOST)}", WRONG)
+    return bits
+
+
+def canonical(bits):
+    """A rate as Squid and the daemons read it, whole numbers: `20Mbit`, `5500kbit`."""
+    whole = round(bits)
+    return next(f'{whole // size}{unit}' for unit, size in UNITS.items() if whole % size == 0 and whole >= size or
+                size == 1)
 
 
 def time_of(text):

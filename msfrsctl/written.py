@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `msfrsctl setup` writes: its part of squid.conf, and the files of msfrs-iptables and msfrs-edge."""
-from .own import HEAD
+import math
 
+from .own import HEAD
+from .units import rate_of
+
+#: What may stand at msfrs-edge in a user's queue: so many full packets, ...
+FULL_PACKETS = 20
+#: ... where so many users are active at a time and share the link; but not less than so many ms, as on 20 Mbit/s.
+ACTIVE, TARGET = 5, 60
+#: Of the kernel, to msfrs-edge. The uplink's is 0.
+QUEUE = 1
 PORTS = {'redirect': ('intercept', 3129, 3130), 'tproxy': ('tproxy', 3131, 3132)}
 LOG_FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::user '
               '%msfrs::wait %msfrs::total_wait %msfrs::exchanges %msfrs::exchange_wait %msfrs::bytes %msfrs::quanta '
@@ -45,9 +54,9 @@ def squid_part(answers, others, certificate, log):
 
 def link(answers):
     """The msfrs_link line."""
-    if answers.rate == 'auto':
-        return f'msfrs_link rate=auto min={answers.min} max={answers.max} interface={answers.outside}'
-    return f'msfrs_link rate={answers.rate} interface={answers.outside}'
+    bounds = f' min={answers.min} max={answers.max}' if answers.rate == 'auto' else ''
+    return f'msfrs_link rate={answers.rate}{bounds} interface={answers.outside}' \
+        + (' shared' if answers.edge == 'yes' else '')
 
 
 def switches(answers):
@@ -68,11 +77,30 @@ def iptables_conf(answers):
             f'ipv6 = {"yes" if _ipv6(answers) else "no"}\nset-sysctl = yes\n')
 
 
-def edge_conf(answers):
+def downlink_conf(answers, site):
+    """As conf/edge/downlink.conf: what bypasses Squid has its share of the link, by the classes of squid.conf."""
+    target = max(TARGET, math.ceil(ACTIVE * FULL_PACKETS * 1514 * 8 / rate_of(answers.rate) * 1000)) \
+        if answers.rate != 'auto' else TARGET
+    return (f'{BY}link rate=none overhead=14B\nqueue number={QUEUE} gso=off\nsegment /{site.segment}\n'
+            f'inside {answers.users}\nflow dst\nscheduler msf\naqm codel target={target} interval={4 * target}\n'
+            f'limit 2000\nmark shift=24\ncontrol {site.run}/downlink.socket\nuser {site.squid_user}\n')
+
+
+def downlink_iptables_conf(answers):
+    return (f'{BY}link = {" ".join(f"{name}={QUEUE}" for name in answers.inside.split())}\nfrom = {answers.outside}\n'
+            f'own = no\nipv6 = {"yes" if _ipv6(answers) else "no"}\n')
+
+
+def drop_in(group):
+    """For the unit of msfrs-edge: the memory of Squid's parties is for that group alone."""
+    return f'{BY}[Service]\nSupplementaryGroups={group}\n'
+
+
+def uplink_conf(answers):
     """As conf/edge/uplink.conf: each host the same share of the uplink."""
     return (f'{BY}link rate={answers.uplink} overhead=14B\nqueue number=0\ninside {answers.users}\n'
             'flow host ipv6-prefix=64\nscheduler drr\nlimit 200\ncontrol /run/msfrs-edge/control.socket\nuser nobody\n')
 
 
-def edge_iptables_conf(answers):
+def uplink_iptables_conf(answers):
     return f'{BY}link = {answers.outside}=0\nmark-shift = none\n'

@@ -4,9 +4,9 @@ import json
 import re
 
 from . import ERROR, NOTE, OK, WARNING, Finding
+from .. import bypass
 from ..units import rate_of
 from ..users import network_bits
-
 
 #: Seconds of a round trip to a server that is far away; what msfrs_link assumes of those that it does not know.
 FAR = 0.3
@@ -151,6 +151,17 @@ def _inside(site):
     return site.interception.get('inside', '').replace(',', ' ').split()
 
 
+def bypassing(site):
+    """Whether much comes to users without Squid, where no weights hold."""
+    past = bypass.look(site)
+    if past is None:
+        yield Finding(OK, 'nothing to speak of bypasses Squid')
+    elif past.held:
+        yield Finding(NOTE, str(past))
+    else:
+        yield Finding(WARNING, str(past), bypass.DO)
+
+
 def rate(site):
     """The configured rate beside what the link carried while requests waited."""
     for report in site.reports:
@@ -185,9 +196,9 @@ def buffers(site):
     """Whether the kernel lets one connection have a window that fills the link."""
     line = site.conf.last('msfrs_link')
     said = line and (line.option('max') if line.option('rate') == 'auto' else line.option('rate'))
-    bits = rate_of(said) if said else None
-    if bits is None:
+    if not said:
         return
+    bits = rate_of(said)
     wanted = int(bits / 8 * FAR)
     said = site.system.read('/proc/sys/net/core/rmem_max')
     if said is None:

@@ -23,8 +23,9 @@ ANYTHING = {'>h', '<h', '>ha', '<ha', 'ea', 'et', 'note', 'credentials', 'ssl::>
 #: Formats of Squid's own that fit any line.
 LOOSE = {'referrer', 'useragent'}
 README = '''A report of msfrsctl. Addresses, names, logins, paths of URLs and secrets were replaced or left out, the
-same one always by the same stand-in; which addresses share a network can still be seen. Names of classes and of ACLs
-stay. Look at it before you send it.
+same one always by the same stand-in. Addresses became such as belong to nobody (192.0.2.0/24, 198.51.100.0/24,
+203.0.113.0/24, 240.0.0.0/4 if those are too few, 2001:db8::/32); which of them share a network can still be seen, but
+not what prefix it had. Names of classes and of ACLs stay. Look at it before you send it.
 '''
 
 
@@ -37,18 +38,19 @@ def gather(options, site):
     site.probe_name = options.probe_name
     raw, missing = _raw(site)
     readers = _readers(site) if 'access.log' in raw else []
-    hidden = Anonymiser(_names(site, raw, readers))
+    hidden = Anonymiser(_names(site, raw, readers), texts=(*raw.values(), *missing))
     if readers:
         raw['access.log'], others = _without_logins(raw['access.log'], readers, hidden)
         if others:
             missing.append(f'{text.count(others, "line")} of access.log, of no logformat of squid.conf')
     files = {name: (hidden.squid_conf if name.endswith('squid.conf') else hidden.text)(body)
              for name, body in raw.items()}
-    files['README'] = README + ''.join(f'Not there: {hidden.text(line)}\n' for line in missing)
+    files['README'] = ''.join(f'Not there: {hidden.text(line)}\n' for line in missing)
     for name, body in files.items():
         if left := hidden.leaks(body):
             raise CtlError(f'{len(left)} names or addresses would still be in {name}, so no archive was written; this '
                            f'is a fault of msfrsctl', FAILED)
+    files['README'] = README + files['README']
     path = options.output or time.strftime('msfrs-report-%Y%m%d-%H%M%S.tar.gz', time.gmtime(site.system.now()))
     _write(path, files, site.system.now())
     return {'file': os.path.abspath(path), 'contents': sorted(files),

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from .. import text
 from ..errors import WRONG, CtlError
 from ..own import Change, OwnFile, path_of
-from ..units import NUMBER, rate_of, time_of
+from ..units import NUMBER, canonical, rate_of, time_of
 from ..users import user_of
 
 HELP = 'change rate, weight or one user\'s class for a time, while Squid runs'
@@ -83,12 +83,11 @@ def _make(options, site, own, now):
 
 
 def _rate(options, site, own, change):
-    if rate_of(options.value) is None or rate_of(options.value) < 1000:
-        raise CtlError(f"rate '{options.value}' must be a number and bit, kbit, Mbit or Gbit, such as 18Mbit", WRONG)
+    change.now = canonical(rate_of(options.value))
     line = site.conf.last('msfrs_link')
     if line and line.option('rate') == 'auto':
         raise CtlError(f'{line.where}: with rate=auto the rate is found; change min= and max= there')
-    own.set_option('msfrs_link', None, 'rate', options.value, change)
+    own.set_option('msfrs_link', None, 'rate', change.now, change)
 
 
 def _weight(options, site, own, change):

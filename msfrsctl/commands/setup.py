@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl setup: asks what it cannot see, writes squid.conf's part, interception and uplink, checks, and starts."""
+"""msfrsctl setup: asks what it cannot see, writes squid.conf's part, interception and msfrs-edge, checks, starts."""
 import dataclasses
 import os
+import shlex
 
 from .. import answers as questions
 from .. import text, written
-from ..answers import Answers, Class
 from ..checks import ERROR, WARNING
 from ..errors import FAILED, WRONG, CtlError
 from ..journal import Journal
 from ..own import OwnFile, included, why_refused
 from ..site import FORWARDING
 from ..squidconf import SquidConf
+from ..start import DROP_IN, EDGE, Start, not_forwarded, unit_of
 from .doctor import findings
 
 HELP = 'configure and start everything, or take it back'
-ASKED = {'outside': 'Interface of the access link', 'inside': 'Interfaces of the users', 'users': "Users' networks",
-         'rate': 'Rate of the downlink, a little less rather than more (such as 20Mbit, or auto)'}
-UNITS = ('msfrs-squid', 'squid')
 CERTIFICATE = 'msfrsctl-intercept.pem'
 #: What doctor says of these is told at the end.
 LOOKED_AT = ('interface', 'interception', 'ipv6', 'buffers', 'clock', 'rights')
@@ -29,8 +27,11 @@ def arguments(parser):
     for name, what in (('outside', 'interface of the access link'), ('inside', 'interfaces of the users'),
                        ('users', "the users' networks"), ('rate', 'of the downlink, or auto'),
                        ('min', 'with rate auto'), ('max', 'with rate auto'),
-                       ('uplink', 'its rate, if msfrs-edge is to schedule it'),
-                       ('mode', 'redirect (default) or tproxy'), ('quic', 'reject (default) or allow')):
+                       ('edge', 'yes (default): msfrs-edge holds what bypasses Squid to its share, too; or no'),
+                       ('uplink', 'its rate, if msfrs-edge is to schedule it in place of what bypasses Squid'),
+                       ('mode', 'redirect (default) or tproxy'), ('quic', 'reject (default) or allow'),
+                       ('probe', 'page that must come through Squid before users are sent there, or no: none '
+                                 f'({questions.Answers.probe})')):
         parser.add_argument(f'--{name}', help=what)
     parser.add_argument('--class', dest='cls', action='append', metavar='NAME=WEIGHT[=NETWORK,...]',
                         help='again for each class; the one without networks is the default')
@@ -50,59 +51,54 @@ def gather(options, site):
     if site.system.euid():
         raise CtlError('setup needs root: sudo msfrsctl setup')
     site.need_squid()
-    journal = Journal(site)
-    _may_write(options, site, journal, files)
-    done, notes = [], []
-    try:
-        _certificate(site, journal, done)
-        for path, body in files.items():
-            journal.write(path, body)
+    if found.edge == 'yes':
+        site.need_edge()
+    journal, done, notes = Journal(site), [], []
+
+    def write(paths):
+        for path in paths:
+            journal.write(path, files[path])
             done.append(f'wrote {path}')
+    # Where it is there, a start of Squid may send users there as well.
+    late = [] if options.no_start else [site.interception_conf]
+    try:
+        _may_write(options, site, journal, files)
+        _certificate(site, journal, done)
+        write(path for path in files if path not in late)
         parsed = site.control('parse')
         if not parsed:
             raise CtlError(f'Squid refuses the configuration: {why_refused(parsed)}', FAILED)
         if not options.no_start:
-            _start(site, journal, found, done, notes)
-            site.look_again()
+            start = Start(site, journal, found, done, notes)
+            start.squid()
+            start.probe()
+            start.edge()
+            write(late)
+            start.interception()
+            start.probe()
             notes += [f'{row["what"]}; {row["do"]}' for row in findings(site, LOOKED_AT)
                       if row['level'] in (ERROR, WARNING)]
-    except CtlError as problem:
-        back = journal.roll_back()
-        raise CtlError(f'{problem}; taken back: {", ".join(what for what, was in back if was)}', problem.code) from None
+    except (CtlError, KeyboardInterrupt) as problem:
+        said = [str(problem) or 'interrupted']
+        if back := [what for what, was in journal.roll_back() if was]:
+            said.append(f'taken back: {", ".join(back)}')
+        if not options.yes:
+            said.append(f'the same answers again: {_command(found)}')
+        raise CtlError('; '.join(said), getattr(problem, 'code', FAILED)) from None
     return {'answers': dataclasses.asdict(found), 'done': done, 'notes': notes, 'journal': journal.path}
 
 
 def _answers(options, site):
-    """All Answers, checked: flags before the file, before what is seen; the rest is asked for."""
+    """All Answers: flags before the file, before what is seen; the rest is asked for."""
     given = {}
     if options.answers:
         body = site.system.read(options.answers)
         if body is None:
             raise CtlError(f'cannot read {options.answers}', WRONG)
         given = questions.read_file(options.answers, body)
-    seen = questions.seen(site.system)
-    values = {}
-    for field in dataclasses.fields(Answers):
-        if field.name == 'classes':
-            continue
-        value = getattr(options, field.name) or given.get(field.name)
-        if value is None and field.name in ASKED:
-            value = seen.get(field.name, '')
-            if not options.yes:
-                value = site.system.ask(ASKED[field.name], value)
-            if not value:
-                raise CtlError(f'{field.name} is not known: give --{field.name}', WRONG)
-        if value is not None:
-            values[field.name] = ' '.join(value.replace(',', ' ').split())
-    classes = [questions.class_of(said) for said in options.cls or given.get('class') or ()]
-    if not classes and not options.yes:
-        while said := site.system.ask('Class as NAME=WEIGHT=NETWORK,NETWORK; empty when there are no more', ''):
-            classes.append(questions.class_of(said))
-    if all(cls.networks for cls in classes):
-        classes.append(Class('users', '1', []))
-    found = Answers(**values, classes=classes)
-    found.check()
-    return found
+    flags = {name: getattr(options, name) for name in questions.CHECKS} | {'class': options.cls}
+    return questions.collect(site.system, given | {name: said for name, said in flags.items() if said is not None},
+                             options.yes)
 
 
 def _files(found, site):
@@ -126,18 +122,18 @@ def _files(found, site):
     files[own] = written.squid_part(found, others, f'{directory}/{CERTIFICATE}',
                                     f'{site.log_directory()}/msfrs-access.log')
     files[site.interception_conf] = written.iptables_conf(found)
-    if _not_forwarded(found, site) or site.system.exists(FORWARDING):
+    if not_forwarded(found, site) or site.system.exists(FORWARDING):
         files[FORWARDING] = written.forwarding(found)
-    if found.uplink:
-        files[site.edge_conf] = written.edge_conf(found)
-        files[site.edge_iptables_conf] = written.edge_iptables_conf(found)
+    if found.edge == 'yes':
+        files[site.edge_conf] = written.downlink_conf(found, site)
+        files[site.edge_iptables_conf] = written.downlink_iptables_conf(found)
+        if unit_of(site, EDGE):
+            files[DROP_IN] = written.drop_in(site.squid_group)
+    elif found.uplink:
+        files[site.edge_conf] = written.uplink_conf(found)
+        files[site.edge_iptables_conf] = written.uplink_iptables_conf(found)
     # squid.conf takes in the file: it comes last.
     return {path: files[path] for path in sorted(files, key=lambda path: path == site.conf_path)}
-
-
-def _not_forwarded(found, site):
-    """The switches of forwarding that are off and should be on."""
-    return [name for name in written.switches(found) if (site.system.read(f'/proc/sys/{name}') or '').strip() != '1']
 
 
 def _may_write(options, site, journal, files):
@@ -170,49 +166,15 @@ def _certificate(site, journal, done):
     done.append(f'made {path}')
 
 
-def _start(site, journal, found, done, notes):
-    # Before msfrs-iptables, which would set it for as long as it is up: users' other traffic is not Squid's.
-    if off := _not_forwarded(found, site):
-        _do(site, journal, done, ('sysctl', '-q', '-p', FORWARDING),
-            ('sysctl', '-q', '-w', *(f'{name}=0' for name in off)))
-    systemd = site.system.exists('/run/systemd/system')
-    unit = next((name for name in UNITS if systemd and site.system.run('systemctl', 'cat', f'{name}.service')), None)
-    if unit:
-        _do(site, journal, done, ('systemctl', 'enable', unit), ())
-        _do(site, journal, done, ('systemctl', 'reload-or-restart', unit), ('systemctl', 'restart', unit), after=True)
-        timer = 'msfrsctl-expire.timer'
-        if site.system.run('systemctl', 'cat', timer):
-            _do(site, journal, done, ('systemctl', 'enable', '--now', timer),
-                ('systemctl', 'disable', '--now', timer))
-    elif site.control('check'):
-        _do(site, journal, done, (site.squid, '-f', site.conf_path, '-k', 'reconfigure'),
-            (site.squid, '-f', site.conf_path, '-k', 'reconfigure'), after=True)
-    else:
-        _do(site, journal, done, (site.squid, '-f', site.conf_path),
-            (site.squid, '-f', site.conf_path, '-k', 'shutdown'))
-    if unit and site.system.run('systemctl', 'cat', 'msfrs-iptables.service'):
-        _do(site, journal, done, ('systemctl', 'enable', '--now', 'msfrs-iptables'),
-            ('systemctl', 'disable', '--now', 'msfrs-iptables'))
-    elif site.iptables_script:
-        _do(site, journal, done, (site.iptables_script, 'up', '--config', site.interception_conf),
-            (site.iptables_script, 'down'))
-    else:
-        notes.append('msfrs-iptables is not installed: browsers must be told to use the proxy')
-    if found.uplink:
-        if unit and site.system.run('systemctl', 'cat', 'msfrs-edge.service'):
-            _do(site, journal, done, ('systemctl', 'enable', '--now', 'msfrs-edge', 'msfrs-edge-iptables'),
-                ('systemctl', 'disable', '--now', 'msfrs-edge', 'msfrs-edge-iptables'))
-        else:
-            notes.append(f'start msfrs-edge {site.edge_conf} and msfrs-edge-iptables up: there is no unit of it')
-
-
-def _do(site, journal, done, command, undo, after=False):
-    ran = site.system.run(*command, timeout=120)
-    if not ran:
-        raise CtlError(f'{" ".join(command)}: {ran.err.strip()[-300:] or f"exit code {ran.code}"}', FAILED)
-    if undo:
-        journal.started(undo, after)
-    done.append(' '.join(command))
+def _command(found):
+    """The command line that has all these answers."""
+    words = ['msfrsctl', 'setup']
+    for name in questions.CHECKS:
+        if getattr(found, name) != getattr(questions.Answers, name):
+            words += [f'--{name}', getattr(found, name)]
+    for cls in found.classes:
+        words += ['--class', '='.join((cls.name, cls.weight, ','.join(cls.networks))).rstrip('=')]
+    return shlex.join(words)
 
 
 def _undo(options, site):

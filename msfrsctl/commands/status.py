@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl status: whether requests are held and why, the link, the window, the classes."""
-from .. import text
+from .. import bypass, text
 
 HELP = 'whether requests are held and why, the link, the window, the classes'
 
@@ -11,11 +11,12 @@ def arguments(parser):
 
 def gather(options, site):
     del options
-    return {'workers': site.manager.reports()}
+    past = bypass.look(site)
+    return {'bypass': past and past._asdict(), 'workers': site.reports}
 
 
 def show(data):
-    lines = []
+    lines = [f'beside     {bypass.Bypass(**data["bypass"])}'] if data['bypass'] else []
     for report in data['workers']:
         if 'kid' in report:
             lines.append(f'worker {report["kid"]}')

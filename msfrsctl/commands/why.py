@@ -3,11 +3,12 @@
 
 What it means is judged by msfrs-why, of the same sources as the page of msfrs-page: both say the same sentences.
 """
+import contextlib
 import json
 import threading
 import time
 
-from .. import accesslog, text
+from .. import accesslog, bypass, text
 from ..errors import DONE, FAILED, FOUND, WRONG, CtlError
 from ..manager import SilentError
 from ..users import user_of
@@ -35,7 +36,7 @@ def arguments(parser):
 def gather(options, site):
     if not 0 <= options.seconds <= 60:
         raise CtlError(f'--seconds {options.seconds:g} must be from 0 to 60', WRONG)
-    data, wrong = {'name': options.name, 'live': None, 'log': None, 'notes': []}, {}
+    data, wrong = {'name': options.name, 'live': None, 'log': None, 'bypass': None, 'notes': []}, {}
 
     def answer(part, ask):
         try:
@@ -47,6 +48,9 @@ def gather(options, site):
     search.start()
     answer('live', live)
     search.join()
+    with contextlib.suppress(CtlError):     # if Squid does not answer, that is said already
+        past = bypass.look(site)
+        data['bypass'] = past and past._asdict()
     for problem in map(wrong.get, ('live', 'log')):
         if isinstance(problem, CtlError):
             data['notes'].append(str(problem))
@@ -119,7 +123,8 @@ def _by_class(records):
 
 
 def show(data):
-    lines = [f'note: {text.safe(note, 300)}' for note in data['notes']]
+    lines = [str(bypass.Bypass(**data['bypass']))] if data['bypass'] else []
+    lines += [f'note: {text.safe(note, 300)}' for note in data['notes']]
     if data['live'] is not None:
         lines += _show_live(data['name'], data['live'])
     if data['log'] is not None:

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "config.h"
+
 #include "daemon/command_line.h"
 
 #include "daemon/program.h"
 
+#include <cstdio>
 #include <getopt.h>
 
 namespace msfrs {
@@ -10,10 +13,11 @@ namespace msfrs {
 CommandLine ParseCommandLine(const int argc, char **const argv, const std::string &program,
                              const std::vector<FurtherOption> &further)
 {
-    enum { Check = 1, AskIt, Help, Further };
+    enum { Check = 1, AskIt, Help, Version, Further };
     std::vector<option> known{{"check", no_argument, nullptr, Check},
                               {"ask", required_argument, nullptr, AskIt},
-                              {"help", no_argument, nullptr, Help}};
+                              {"help", no_argument, nullptr, Help},
+                              {"version", no_argument, nullptr, Version}};
     for (size_t n = 0; n < further.size(); ++n)
         known.push_back({further[n].name, optional_argument, nullptr, Further + static_cast<int>(n)});
     known.push_back({});
@@ -27,6 +31,8 @@ CommandLine ParseCommandLine(const int argc, char **const argv, const std::strin
             line.ask = optarg;
         else if (found == Help)
             line.help = true;
+        else if (found == Version)
+            line.version = true;
         else if (found == '?')
             throw UsageError("see " + program + " --help");
         else {
@@ -35,12 +41,23 @@ CommandLine ParseCommandLine(const int argc, char **const argv, const std::strin
             other = true;
         }
     }
-    const bool wanted = !line.help && (!other || line.check || !line.ask.empty());
+    const bool wanted = !line.help && !line.version && (!other || line.check || !line.ask.empty());
     if (argc - optind > 1 || (wanted && optind == argc))
         throw UsageError("one configuration file is wanted; see " + program + " --help");
     if (optind < argc)
         line.file = argv[optind];
     return line;
+}
+
+std::string VersionLine(const std::string &program) { return program + " " PACKAGE_VERSION "\n"; }
+
+bool Answered(const CommandLine &line, const std::string &program, const char *const usage)
+{
+    if (line.help)
+        std::fputs(usage, stdout);
+    else if (line.version)
+        std::fputs(VersionLine(program).c_str(), stdout);
+    return line.help || line.version;
 }
 
 } // namespace msfrs

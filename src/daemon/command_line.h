@@ -10,10 +10,10 @@
 
 namespace msfrs {
 
-/// FILE, --check FILE, --ask COMMAND FILE, or --help.
+/// FILE, --check FILE, --ask COMMAND FILE, --help, or --version.
 struct CommandLine {
     std::string file, ask;
-    bool check = false, help = false;
+    bool check = false, help = false, version = false;
 };
 
 /// An option of one program alone, with a value or without: `--name`, `--name VALUE`, `--name=VALUE`. Where it is all
@@ -27,6 +27,12 @@ struct FurtherOption {
 /// \throws UsageError, which refers to --help
 CommandLine ParseCommandLine(int argc, char **argv, const std::string &program,
                              const std::vector<FurtherOption> &further = {});
+
+/// "PROGRAM VERSION\n", the version that configure.ac has.
+std::string VersionLine(const std::string &program);
+
+/// Prints on standard output what --help or --version wants, if one of them was given; whether it was.
+bool Answered(const CommandLine &line, const std::string &program, const char *usage);
 
 } // namespace msfrs
 

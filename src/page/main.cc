@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// msfrs-page: a live page of what the scheduler does.
+#include "daemon/command_line.h"
 #include "daemon/machine.h"
 #include "daemon/notify.h"
 #include "daemon/program.h"
@@ -18,8 +19,9 @@ constexpr const char *Usage =
     R"(Usage: msfrs-page [--check] FILE
 Shows in a browser what the scheduler of Squid does, as the configuration FILE says (docs/page.md).
 
-  --check   only say what is wrong with FILE, if anything
-  --help    this text
+  --check    only say what is wrong with FILE, if anything
+  --help     this text
+  --version  which version this is
 
 "ready" is printed on standard output once the page can be asked for, and said to systemd. SIGTERM and SIGINT end the
 program.
@@ -28,10 +30,11 @@ program.
 int Run(const int argc, char **const argv)
 {
     const bool check = argc > 1 && std::strcmp(argv[1], "--check") == 0;
-    if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
-        std::fputs(Usage, stdout);
+    CommandLine line;
+    line.help = argc == 2 && std::strcmp(argv[1], "--help") == 0;
+    line.version = argc == 2 && std::strcmp(argv[1], "--version") == 0;
+    if (Answered(line, "msfrs-page", Usage))
         return 0;
-    }
     if (argc != (check ? 3 : 2) || argv[argc - 1][0] == '-')
         throw UsageError("one configuration file is wanted; see msfrs-page --help");
     const auto log = [](const std::string &text) {

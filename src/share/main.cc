@@ -24,6 +24,7 @@ Tells the gateways of one link of each other by way of Valkey or Redis, as the c
   --ask COMMAND   what a running msfrs-share says on its control socket: figures for people (status) or as OpenMetrics
                   (metrics)
   --help          this text
+  --version       which version this is
 
 "ready" is printed on standard output once it runs, and said to systemd, whether or not the store answers. SIGTERM and
 SIGINT end the program.
@@ -61,10 +62,8 @@ int main(int argc, char **argv)
     using namespace msfrs::share;
     return msfrs::ExitCodeOf<msfrs::edge::RuleError>(Program, [&] {
         const auto options = msfrs::ParseCommandLine(argc, argv, Program);
-        if (options.help) {
-            std::fputs(Usage, stdout);
+        if (msfrs::Answered(options, Program, Usage))
             return 0;
-        }
         return Run(options);
     });
 }

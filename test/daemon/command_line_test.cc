@@ -23,6 +23,7 @@ std::string Parsed(std::vector<std::string> words)
         const auto take = [&said](const char *const value) { said += std::string("plugins:") + (value ? value : "-"); };
         const auto line = ParseCommandLine(static_cast<int>(words.size()), argv.data(), "program", {{"plugins", take}});
         return said + (line.check ? " check" : "") + (line.help ? " help" : "") +
+               (line.version ? " version" : "") +
                (line.ask.empty() ? "" : " ask:" + line.ask) + (line.file.empty() ? "" : " file:" + line.file);
     } catch (const UsageError &error) {
         return error.what();
@@ -35,6 +36,23 @@ TEST(CommandLine, SaysWhatIsWanted)
     EXPECT_EQ(Parsed({"--check", "a"}), " check file:a");
     EXPECT_EQ(Parsed({"a", "--ask", "status"}), " ask:status file:a");
     EXPECT_EQ(Parsed({"--help"}), " help");
+    EXPECT_EQ(Parsed({"--version"}), " version");
+}
+
+TEST(CommandLine, SaysWhatWasAskedInPlaceOfRunning)
+{
+    const auto said = [](const CommandLine &line) {
+        ::testing::internal::CaptureStdout();
+        const bool answered = Answered(line, "program", "usage\n");
+        return ::testing::internal::GetCapturedStdout() + (answered ? "" : "nothing");
+    };
+    CommandLine line;
+    EXPECT_EQ(said(line), "nothing");
+    line.version = true;
+    EXPECT_EQ(said(line), VersionLine("program"));
+    EXPECT_EQ(VersionLine("program").find_first_of("0123456789"), sizeof("program"));
+    line.help = true;
+    EXPECT_EQ(said(line), "usage\n");
 }
 
 TEST(CommandLine, AnOptionOfOneProgramHasAValueOrNot)

@@ -191,7 +191,7 @@ ip -n world route add 10.20.0.0/24 via 198.51.100.1
 systemd-run --unit world ip netns exec world python3 -m http.server --bind 203.0.113.1 --directory /srv/web 80
 '''
 LOG, OWN = '/var/log/squid/msfrs-access.log', '/etc/squid/conf.d/msfrsctl.conf'
-ANSWERS = 'rate = 20Mbit\nclass = staff=4=10.20.0.2/32\nclass = guests=1\n'
+ANSWERS = 'rate = 20 Mbit/s\nprobe = http://203.0.113.1/\nclass = staff=4=10.20.0.2/32\nclass = guests=1\n'
 URL = 'http://203.0.113.1/large'
 FILES = 'cd /etc/squid; find . -type f -exec md5sum {} + | sort'
 
@@ -227,12 +227,19 @@ def test_setup_makes_a_gateway_of_it_and_takes_that_back(gateway):
     assert 'rate=20Mbit' in gateway.sh(f'cat {OWN}')
     assert json.loads(gateway.sh('msfrsctl doctor --only interception --json'))['error'] == 0
 
+    # So is what bypasses Squid: msfrs-edge shares the link with it.
+    assert gateway.show('msfrs-edge')['ActiveState'] == gateway.show('msfrs-edge-iptables')['ActiveState'] == 'active'
+    assert 'MSFRS_EDGE -i wan -o lan' in gateway.sh('iptables-save')
+    wait_for(lambda: 'shared' in gateway.sh('msfrs-edge --ask status /etc/msfrs/edge.conf'), gateway.said)
+
     gateway.sh('msfrsctl setup --undo')
+    gateway.sh('test ! -e /etc/msfrs/edge.conf -a ! -e /etc/systemd/system/msfrs-edge.service.d/msfrsctl.conf')
+    assert gateway.show('msfrs-edge')['ActiveState'] == 'inactive'
     assert 'MSFRS' not in gateway.sh('iptables-save; ip6tables-save')
     assert gateway.sh(FILES) == gateway.before
     apt(gateway, 'install', 'squid')
     works(gateway)
-    apt(gateway, 'purge', 'squid-msfrs', 'msfrs-tools')
+    apt(gateway, 'purge', 'squid-msfrs', 'msfrs-tools', 'msfrs-edge')
     gateway.sh('test ! -e /var/lib/msfrs -a ! -e /usr/share/msfrs')
 
 
@@ -261,7 +268,7 @@ USER = ("while ! test -e /tmp/enough; do\n"
 
 def versions(machine):
     """{package: version} of ours."""
-    said = machine.sh(r"dpkg-query -W -f '${Package} ${Version}\n' squid-msfrs msfrs-plugins msfrs-tools")
+    said = machine.sh(r"dpkg-query -W -f '${Package} ${Version}\n' squid-msfrs msfrs-plugins msfrs-tools msfrs-edge libmsfrs")
     return dict(line.split() for line in said.splitlines())
 
 

@@ -14,7 +14,7 @@ from background import PATIENCE, content, wait_until
 from fieldtrial.site import addresses
 from fieldtrial.site.host import Host
 from fieldtrial.site.world import FORWARD_PORT
-from scripted_origin import url_path
+from scripted_origin import BESIDE, url_path
 
 RESET = struct.pack('ii', 1, 0)
 #: What can become of a connection.
@@ -80,7 +80,7 @@ class Road:
     home: Host                      #: where the user is
     name: str | None = None
     #: 'proxy', 'connect' (a CONNECT tunnel and TLS in it), 'intercept' (straight to the server's port 80), 'tls' (to
-    #: its port 443), or 'ftp' (ftp:// of the proxy)
+    #: its port 443), 'beside' (to a port that nobody intercepts), or 'ftp' (ftp:// of the proxy)
     via: str = 'proxy'
     port: int = 443                 #: of a CONNECT
     through: int = FORWARD_PORT     #: the gateway's port for 'proxy', 'connect' and 'ftp'
@@ -168,7 +168,7 @@ class Users:
         made.setblocking(False)
         if road.stall_after is not None:    # so that the kernel does not read on for a client that has stopped
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        direct = {'intercept': 80, 'tls': 443}.get(road.via)
+        direct = {'intercept': 80, 'tls': 443, 'beside': BESIDE}.get(road.via)
         try:
             await asyncio.get_running_loop().sock_connect(
                 made, (road.server, direct) if direct else (road.proxy, road.through))

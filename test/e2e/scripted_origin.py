@@ -29,6 +29,8 @@ from background import content
 from site_in_namespaces import ANY, AF
 
 PIECE = 16384
+#: A port that nobody intercepts; HTTP without TLS.
+BESIDE = 9000
 #: s in which what was written before the end of TLS must have been taken; then asyncio drops it. Its own are 30 s.
 PATIENT_S = 3600.0
 RESET = struct.pack('ii', 1, 0)                 # SO_LINGER, no time: close() sends a reset
@@ -59,7 +61,8 @@ class Seen:
 
 
 class ScriptedOrigin:
-    """On every address of a host, IPv4 and IPv6, ports 80 and 443. `certificate`: a file with key and certificate."""
+    """On every address of a host, IPv4 and IPv6, ports 80, 443 and BESIDE. `certificate`: a file with key and
+    certificate."""
 
     def __init__(self, loop, host, certificate):
         self._loop, self._host, self._certificate = loop, host, str(certificate)
@@ -91,7 +94,7 @@ class ScriptedOrigin:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self._certificate)
         for family in (4, 6):
-            for port, tls in ((80, None), (443, context)):
+            for port, tls in ((80, None), (443, context), (BESIDE, None)):
                 with self._host.inside():
                     # asyncio switches Nagle's algorithm off only where the protocol is named.
                     made = socket.socket(AF[family], socket.SOCK_STREAM, socket.IPPROTO_TCP)

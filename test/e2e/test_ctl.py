@@ -192,7 +192,8 @@ def test_setup_and_back(slow_link, ctl):
     before = conf.read_text()
     said = slow_link.gateway.told(ctl, 'setup', '--yes', '--rate', '2Mbit', '--outside', WAN, '--inside', 'lan0',
                                   '--users', '198.18.0.0/16', '--class', 'gold=4=198.18.16.0/20',
-                                  '--class', 'bronze=1')
+                                  '--class', 'bronze=1', '--edge', 'no', '--probe',
+                                  f'http://{slow_link.world.servers[0].v4}/')
     assert f'wrote {ctl.own}' in said
     assert weights(slow_link) == {'gold': 4, 'bronze': 1}
     assert slow_link.users.get(slow_link.of('gold')[0]).wait().good

@@ -77,6 +77,24 @@ def test_what_the_router_sends_by_itself_can_be_left_alone(site, family, tool):
     assert packets(site.gateway, tool, 'NFQUEUE') == 3
 
 
+@pytest.mark.parametrize('family, tool', ((4, 'iptables'), (6, 'ip6tables')))
+def test_only_what_has_come_over_the_link_is_taken(site, family, tool):
+    """What leaves for the users, but has come from elsewhere, is not of the downlink."""
+    inward = ('--own', 'no', '--link', 'in0=3', '--from')
+    edge_up(site.gateway, *inward, 'out0', said='in0 to queue 3, IPv4 and IPv6')
+    datagrams_arrive(site, site.client, family, 3)
+    assert packets(site.gateway, tool, 'NFQUEUE') == 3      # the answers
+    site.gateway.run('ip', 'link', 'add', 'lan2', 'type', 'veth', 'peer', 'name', 'far2')
+    edge_up(site.gateway, *inward, 'lan2', said='in0 to queue 3, IPv4 and IPv6')
+    datagrams_arrive(site, site.client, family, 3)
+    assert packets(site.gateway, tool, 'NFQUEUE') == 0
+    edge_up(site.gateway, '--own', 'no', '--link', 'in0=3 lan2=3', '--from', 'out0', '--seen', 'out0=3',
+            said='in0 to queue 3, lan2 to queue 3, out0 to queue 3, IPv4 and IPv6')
+    datagrams_arrive(site, site.client, family, 3)
+    assert packets(site.gateway, tool, 'NFQUEUE') == 6      # and what goes up is seen
+    edge_down(site.gateway)
+
+
 def test_finding_the_neighbours_does_not_wait_in_the_queue(site):
     edge_up(site.gateway)
     datagrams_arrive(site, site.gateway, 6, 1)
@@ -296,7 +314,8 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier)
     (WRONG, "--link: queues '3-1' of link 'out0' must be a number from 0 to 65535, or two of which the second is not "
             'the lower one', ('--link', 'out0=3-1')),
     (WRONG, "interface 'out0' is in link twice", ('--link', 'out0=1 out0=2')),
-    (WRONG, 'queue 2 is in link twice; the packets of two links cannot wait in one queue',
+    (WRONG, 'queue 2 is in link twice; the packets of two links cannot wait in one queue (--from: they have come over '
+            'one)',
      ('--link', 'out0=1-2 in0=2-3')),
     (WRONG, "--seen: seen 'out0' is not INTERFACE=QUEUE or INTERFACE=FIRST-LAST, for example eth0=0",
      ('--link', 'in0=1', '--seen', 'out0')),
@@ -305,7 +324,16 @@ def test_a_step_that_fails_halfway_puts_everything_back(busy, tmp_path, earlier)
      ('--link', 'in0=1', '--own', 'no', '--seen', 'out0=2')),
     (WRONG, 'seen goes with --own no: what the router sends by itself would be taken for what comes down',
      ('--link', 'in0=1', '--seen', 'out0=1')),
-    (WRONG, "--mode: unknown option 'mode'; known: link seen own mark-shift reset-marks ipv6 backend", ('--mode', 'redirect')),
+    (WRONG, 'from goes with --own no: what the router sends by itself has come in by no interface',
+     ('--link', 'in0=1', '--from', 'out0')),
+    (WRONG, "interface 'in0' is in link and from: what comes in by it leaves by others",
+     ('--link', 'in0=1', '--own', 'no', '--from', 'out0 in0')),
+    (WRONG, "--from: 'out0=1' is not an interface name: 1 to 15 of A-Z a-z 0-9 _ . -",
+     ('--link', 'in0=1', '--own', 'no', '--from', 'out0=1')),
+    (REFUSED, "no interface 'ppp0' here; there are: in0 out0 port0 br0",
+     ('--link', 'in0=1', '--own', 'no', '--from', 'ppp0')),
+    (WRONG, "--mode: unknown option 'mode'; known: link from seen own mark-shift reset-marks ipv6 backend",
+     ('--mode', 'redirect')),
     (WRONG, "--own: own 'maybe' is not one of: yes no", ('--link', 'out0=1', '--own', 'maybe')),
     (WRONG, "--reset-marks: reset-marks '46' is not one of: yes no", ('--link', 'out0=1', '--reset-marks', '46')),
     (WRONG, "--mark-shift: mark-shift '25' must be a number from 0 to 24, or none",
@@ -328,6 +356,6 @@ def test_the_example_file(gateway):
     assert sh(gateway, str(EDGE_SCRIPT), 'print', '--config', str(example)).stdout == \
         edge(gateway, 'print', '--link', 'eth0=0').stdout
     options = re.findall(r'(?m)^#?([a-z0-9-]+) =', example.read_text())
-    assert options == ['link', 'seen', 'own', 'mark-shift', 'reset-marks', 'ipv6', 'backend']
+    assert options == ['link', 'from', 'seen', 'own', 'mark-shift', 'reset-marks', 'ipv6', 'backend']
     said = edge(gateway, '--help').stdout
     assert [name for name in options if f'  --{name} ' not in said] == []

@@ -45,7 +45,10 @@ class Machine(System):
         self.programs, self.ran, self.files = {}, [], {}
         self.pages = {'msfrs': BUSY, 'msfrs-metrics': METRICS, 'msfrs-users': USERS}
         self.time, self.user, self.asked = NOW, 0, []
-        self.stats, self.users, self.keys, self.questions, self.answers = {}, {}, [], [], []
+        self.stats, self.users, self.keys, self.questions, self.answers, self.said = {}, {}, [], [], [], []
+        self.moving = {}        # {path: function that gives the text}
+        self.wire = []          # (head, length) of packets that leave for users; None: nobody may look
+        self.proxied = {}       # {URL: (status, fields, body) or OSError, or a function}
 
     def now(self):
         return self.time
@@ -75,6 +78,8 @@ class Machine(System):
         return Done(MISSING, '', f'{argv[0]}: not found')
 
     def read(self, path):
+        if str(path) in self.moving:
+            return self.moving[str(path)]()
         return super().read(path) if self._ours(path) else self.files.get(str(path))
 
     def exists(self, path):
@@ -106,6 +111,15 @@ class Machine(System):
         self.questions.append(question)
         return self.answers.pop(0) or default
 
+    def packets(self, interfaces, seconds, take):
+        self.time += seconds
+        for head, length in self.wire or ():
+            take(head, length)
+        return self.wire is not None and bool(interfaces)
+
+    def say(self, text):
+        self.said.append(text)
+
     def stat(self, path):
         return self.stats.get(str(path)) or (Stat(0o644, 0, 0) if str(path) in self.files else super().stat(path))
 
@@ -115,9 +129,18 @@ class Machine(System):
     def fetch(self, host, port, path, timeout=5.0):
         self.asked.append((host, port, path))
         answer = self.pages.get(path.rpartition('/')[2], 404)
+        answer = answer() if callable(answer) else answer
         if isinstance(answer, OSError):
             raise answer
         return (answer, '') if isinstance(answer, int) else (200, answer)
+
+    def request(self, host, port, target, name, timeout):
+        self.ran.append(f'GET {target}')
+        answer = self.proxied.get(target, ConnectionRefusedError(111, 'Connection refused'))
+        answer = answer() if callable(answer) else answer
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
 
 
 class Gateway:

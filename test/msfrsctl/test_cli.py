@@ -12,7 +12,7 @@ from conftest import ROOT
 
 from msfrsctl import cli
 from msfrsctl.errors import CtlError
-from msfrsctl.units import rate_of, time_of
+from msfrsctl.units import canonical, rate_of, time_of
 
 PACKAGE = ROOT / 'msfrsctl'
 
@@ -36,7 +36,7 @@ def test_what_is_installed_is_what_there_is():
 
 
 def test_words_for_completion():
-    assert cli.words_after([]) == cli.COMMANDS and cli.words_after(['nothing']) == cli.COMMANDS
+    assert cli.words_after([]) == cli.words_after(['nothing']) == (*cli.COMMANDS, '--version')
     assert {'rate', 'weight', 'boost', '--for', '--json'} <= set(cli.words_after(['set']))
     checks = cli.words_after(['doctor', '--only'])
     assert 'interception' in checks and '--json' not in checks
@@ -52,6 +52,16 @@ def test_the_completion_of_bash(tmp_path):
     assert (done.stdout, done.stderr) == ('set setup\n', '')
 
 
+def test_the_version_is_that_of_configure():
+    """In the source tree, and installed."""
+    version = re.search(r'AC_INIT\(\[msfrs\], \[([^]]+)\]', (ROOT / 'configure.ac').read_text())[1]
+    done = subprocess.run([sys.executable, '-B', '-m', 'msfrsctl', '--version'], cwd=ROOT, capture_output=True,
+                          text=True, check=False)
+    assert (done.stdout, done.stderr) == (f'msfrsctl {version}\n', '')
+    rule = re.search(r'^bin/msfrsctl:.*\n(\t.*\n)+', (PACKAGE / 'msfrsctl.am').read_text(), re.MULTILINE)[0]
+    assert "-e 's|@version[@]|$(VERSION)|'" in rule and "version='@version@'" in (PACKAGE / 'msfrsctl.in').read_text()
+
+
 def test_an_error_is_json_too(gateway):
     gateway.conf.unlink()
     for command in (('status',), ('why', 'x'), ('set',), ('top',)):
@@ -65,10 +75,26 @@ def test_a_reader_that_leaves(gateway):
         assert cli.main(['status', '--squid-conf', str(gateway.conf)], system=gateway.machine, out=out) == 0
 
 
-@pytest.mark.parametrize('said, bits', [('20Mbit', 2e7), ('1.5gbit', 1.5e9), ('64kbit', 64e3), ('20MB', None),
-                                        ('-1Mbit', None), ('inf', None), ('1e9bit', None), ('', None)])
-def test_rates(said, bits):
-    assert rate_of(said) == bits
+@pytest.mark.parametrize('said, written', [
+    ('20Mbit', '20Mbit'), ('1.5gbit', '1500Mbit'), ('64kbit', '64kbit'), ('5M', '5Mbit'), ('5m', '5Mbit'),
+    ('5Mbps', '5Mbit'), ('5mbps', '5Mbit'), ('5 Mbit/s', '5Mbit'), ('5Mbit/s', '5Mbit'), ('5000k', '5Mbit'),
+    ('5 mbit', '5Mbit'), ('5Mb', '5Mbit'), ('5 Mb/s', '5Mbit'), ('5.5 MBit/s', '5500kbit'), ('5 MBPS', '5Mbit'),
+    ('5 megabits per second', '5Mbit'), ('1 Gbps', '1Gbit'), (' 9600 bit/s ', '9600bit'), ('10000bps', '10kbit')])
+def test_rates_as_people_write_them(said, written):
+    """What is written is what Squid and the daemons read."""
+    assert canonical(rate_of(said)) == written and rate_of(written) == rate_of(said)
+
+
+@pytest.mark.parametrize('said, why', [
+    ('20MB', 'is in bytes: write 160Mbit if you mean megabytes a second, 20Mbit if you mean megabits'),
+    ('5MB/s', 'is in bytes: write 40Mbit'), ('5 MBps', 'is in bytes'), ('5 megabytes/s', 'is in bytes'),
+    ('5mb/s', 'may be in bits or in bytes: write 40Mbit'), ('300kb', 'may be in bits or in bytes'),
+    ('20', 'has no unit: write 20Mbit or 20kbit'), ('7kbit', 'must be from 8kbit to 400Gbit'),
+    ('401Gbit', 'must be from 8kbit'), ('-1Mbit', 'must be a number and'), ('inf', 'must be a number and'),
+    ('1e9bit', 'must be a number and'), ('5,5Mbit', 'must be a number and'), ('', 'must be a number and')])
+def test_rates_that_are_refused(said, why):
+    with pytest.raises(CtlError, match=re.escape(f"max '{said}' {why}")):
+        rate_of(said, 'max')
 
 
 def test_times():

@@ -67,7 +67,8 @@ def test_what_matters_is_kept(known):
             assert line in files['mgr-msfrs.txt']
     # the user of the log is in the network of the ACL, before and after
     network = ipaddress.ip_network(re.search(r'acl managers src (\S+)', files['squid.conf'])[1])
-    assert network.prefixlen == 24 and ipaddress.ip_address(first.split()[2]) in network
+    assert ipaddress.ip_address(first.split()[2]) in network
+    assert ipaddress.ip_interface(re.search(r'inet (\S+)', files['addresses.txt'])[1]).network == network
 
 
 def archived(known, **files):
@@ -129,19 +130,85 @@ def test_without_squid_and_logs(known):
     assert any(line.startswith('access.log') for line in data['missing'])
 
 
-@pytest.mark.parametrize('one, other, bits', [
-    ('10.1.2.3', '10.1.2.4', 29), ('10.1.2.3', '11.1.2.3', 7), ('2001:db8::1', '2001:db8::2', 126),
-    ('2001:db8:0:1::1', '2001:db8:0:2::1', 62)])
-def test_addresses_keep_their_common_prefix(one, other, bits):
-    hidden = Anonymiser()
+#: What belongs to nobody: documentation (RFC 5737, RFC 3849).
+NOBODYS = [ipaddress.ip_network(said) for said in ('192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24',
+                                                   '2001:db8::/32')]
 
-    def common(a, b):
-        a, b = ipaddress.ip_address(a), ipaddress.ip_address(b)
-        return a.max_prefixlen - (int(a) ^ int(b)).bit_length()
-    assert common(one, other) == bits
-    assert common(hidden.address(one), hidden.address(other)) == bits
-    assert hidden.address(one) == hidden.address(one)
-    assert Anonymiser(key=b'a').address(one) != Anonymiser(key=b'b').address(one)
+
+def addresses(text):
+    """All addresses in a text, however they stand there."""
+    for word in re.findall(r'(?<![\w:])[0-9a-fA-F.:]{3,}(?![\w:])', text):
+        try:
+            found = ipaddress.ip_address(word)
+        except ValueError:
+            continue
+        if not found.is_loopback and not found.is_unspecified:
+            yield found
+
+
+def nobodys(address):
+    return any(address in network for network in NOBODYS if network.version == address.version)
+
+
+def test_no_address_of_the_report_belongs_to_anybody(known):
+    out = known.root / 'r.tar.gz'
+    known.run('report', '--output', str(out))
+    files = contents(out)
+    found = {name: [str(address) for address in addresses(body) if not nobodys(address)]
+             for name, body in files.items() if name != 'README'}
+    assert sum(len(list(addresses(body))) for body in files.values()) >= 15
+    assert not any(found.values()), found
+
+
+def test_a_gateway_with_addresses_of_documentation(known):
+    """The README names the networks of the stand-ins; that is no leak."""
+    known.machine.programs['ip route'] = 'default via 203.0.113.1\n192.0.2.0/24 dev eth1\n198.51.100.0/24 dev eth2\n'
+    assert '240.0.0.0/4' in archived(known)['README']
+
+
+def hosts(count, network):
+    return [str(ipaddress.ip_network(network)[number]) for number in range(1, count + 1)]
+
+
+@pytest.mark.parametrize('known_', [
+    hosts(200, '10.20.1.0/24'), hosts(100, '10.1.0.0/16') + hosts(100, '81.2.3.0/24') + hosts(9, '2a00:1::/64'),
+    [f'{10 + number}.{number}.3.4' for number in range(100)] * 2, ['10.0.0.0/8', '10.1.0.0/16', '10.1.2.3/24', '::/0'],
+    ['2a00:1::/32', '2a00:1:2::/48', '2a00:1:2:3::4/64', 'fe80::216:3eff:fe01:203', 'ff02::1'],
+    hosts(300, '10.0.0.0/16') + hosts(300, '10.1.0.0/16')])
+def test_different_addresses_stay_different_and_nobodys(known_):
+    hidden = Anonymiser(texts=known_)
+    made = {said: hidden.address(said) for said in known_}
+    assert len(set(made.values())) == len(made)
+    assert all(said == '::/0' or nobodys(ipaddress.ip_interface(stand_in).ip) for said, stand_in in made.items())
+    again = (Anonymiser(key=b'a', texts=known_) for _ in range(2))
+    assert len({hidden.address(known_[0]) for hidden in again}) == 1
+
+
+def test_more_users_than_documentation_has_addresses_for():
+    """They are told apart all the same, by addresses that are reserved and routed nowhere."""
+    known_ = [f'{first}.{second}.{third}.9' for first in (11, 12) for second in range(8) for third in range(60)]
+    hidden = Anonymiser(texts=known_)
+    made = {ipaddress.ip_address(hidden.address(said)) for said in known_}
+    assert len(made) == 960 and sum(map(nobodys, made)) >= 760
+    assert all(nobodys(address) or address in ipaddress.ip_network('240.0.0.0/4') for address in made)
+
+
+@pytest.mark.parametrize('network, member', [
+    ('10.0.0.0/8', '10.20.1.7'), ('10.20.1.0/25', '10.20.1.7'), ('10.20.1.9/24', '10.20.1.7'),
+    ('2a00:1::/48', '2a00:1::7'), ('2a00:1::/64', '2a00:1::7')])
+def test_members_of_networks_stay_members(network, member):
+    others = ['10.20.0.0/16', '10.20.1.200', '172.16.0.0/12', '2a00:1::/32', '11.1.1.1', '2a00:2::1', '10.20.1.1/24']
+    hidden = Anonymiser(texts=[member, network, *others])
+    around = ipaddress.ip_interface(hidden.address(network)).network
+    assert ipaddress.ip_address(hidden.address(member)) in around
+    for outside in ('11.1.1.1', '2a00:2::1', '11.1.1.2'):
+        assert ipaddress.ip_address(hidden.address(outside)) not in around
+
+
+def test_neighbours_share_a_network_that_nobody_named():
+    hidden = Anonymiser(key=b'k', texts=['10.1.1.1', '10.1.1.2', '81.1.1.1', '10.1.2.1', '10.1.1.3'])
+    made = [int(ipaddress.ip_address(hidden.address(f'10.1.1.{number}'))) // 4 for number in (1, 2, 3)]
+    assert len(set(made)) == 1 and int(ipaddress.ip_address(hidden.address('81.1.1.1'))) // 4 != made[0]
 
 
 @pytest.mark.parametrize('said', [
@@ -157,9 +224,9 @@ def test_what_is_no_address_and_no_name_stays(said):
     '::ffff:192.0.2.7', '"192.0.2.7"', 'AA-BB-CC-00-11-22', 'example.sh', 'xn--bcher-kva.example', 'user=192.0.2.7,',
     '192.0.2.7.'])
 def test_addresses_and_names_go(said):
-    made = Anonymiser(key=b'k').text(f'a {said} b')
+    made = Anonymiser(key=b'k', texts=[said]).text(f'a {said} b')
     assert made.startswith('a ') and made.endswith(' b')
-    for part in re.findall(r'192\.0\.2\.7|2001:db8|example|\bhost\b|u:p|path|bcher|AA-BB', said):
+    for part in re.findall(r'192\.0\.2\.7|2001:db8::7|example|\bhost\b|u:p|path|bcher|AA-BB', said):
         assert part not in made, made
     assert made != f'a {said} b'
 

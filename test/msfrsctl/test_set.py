@@ -35,7 +35,8 @@ def effective(gateway):
 
 
 @pytest.mark.parametrize('words, old, new', [
-    (('rate', '18Mbit'), 'rate=20Mbit', 'rate=18Mbit'), (('weight', 'gold=8'), 'weight=4', 'weight=8'),
+    (('rate', '18Mbit'), 'rate=20Mbit', 'rate=18Mbit'), (('rate', '17.5 Mbps'), 'rate=20Mbit', 'rate=17500kbit'),
+    (('weight', 'gold=8'), 'weight=4', 'weight=8'),
     (('weight', 'bronze=0.5'), 'weight=1 default', 'weight=0.5 default')])
 def test_a_value_is_changed_for_an_hour(own, words, old, new):
     assert own.run('set', *words)[0] == 0
@@ -142,7 +143,7 @@ def test_lines_of_others_are_kept_and_not_overwritten(own, capsys):
 
 
 REFUSED = [
-    (('rate', 'fast'), 2, "rate 'fast' must be a number and bit"), (('rate', '20MB'), 2, 'must be a number'),
+    (('rate', 'fast'), 2, "rate 'fast' must be a number and kbit"), (('rate', '20MB'), 2, 'is in bytes: write 160Mbit'),
     (('rate',), 2, 'needs a value'), (('weight', 'gold'), 2, 'must be CLASS=N'), (('weight', 'gold=0'), 2, 'must be'),
     (('weight', 'gold=99999'), 2, 'must be'), (('weight', 'lead=2'), 3, 'there are: gold, bronze'),
     (('weight', 'gold=2', '--for', '10'), 2, "time '10' must be"), (('rate', '1Mbit', '--for', '5s'), 2, 'from 1min'),

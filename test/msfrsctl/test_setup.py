@@ -4,19 +4,30 @@ import json
 
 import pytest
 
+from conftest import BUSY
+
 from msfrsctl import answers
 from msfrsctl.errors import CtlError
 from msfrsctl.squidconf import SquidConf
+from msfrsctl.start import DROP_IN
 from msfrsctl.system import Done
 
 IPTABLES, JOURNAL, EDGE = '/etc/msfrs/iptables.conf', '/var/lib/msfrs/setup.json', '/etc/msfrs/edge.conf'
 SCRIPT = '/opt/msfrs/share/msfrs/iptables/msfrs-iptables'
+PROGRAM, EDGE_SCRIPT = '/opt/msfrs/sbin/msfrs-edge', '/opt/msfrs/share/msfrs/iptables/msfrs-edge-iptables'
+RULES, SEGMENT = '/etc/msfrs/edge-iptables.conf', '/dev/shm/squid-msfrs_ledger.shm'
+PARTY = 'parties:\n  - {slot: 0, kind: worker, live: true}\n  - {slot: 1, kind: edge, live: true}\n'
 ADDRESSES = [{'ifname': 'lo', 'flags': ['LOOPBACK'], 'addr_info': [{'local': '127.0.0.1', 'prefixlen': 8}]},
              {'ifname': 'eth1', 'addr_info': [{'local': '192.0.2.2', 'prefixlen': 24, 'scope': 'global'}]},
              {'ifname': 'eth0', 'addr_info': [{'local': '10.20.0.1', 'prefixlen': 16, 'scope': 'global'},
                                               {'local': '2001:db8::1', 'prefixlen': 64, 'scope': 'global'},
                                               {'local': 'fe80::1', 'prefixlen': 64, 'scope': 'link'}]}]
 FORWARDING, SWITCHES = '/etc/sysctl.d/60-msfrs.conf', ('net/ipv4/ip_forward', 'net/ipv6/conf/all/forwarding')
+PAGE = 'http://deb.debian.org/'
+LISTENING = ''.join(f'LISTEN 0 256 {address}:{port} *:*\n' for address, port in
+                    (('*', 3128), ('0.0.0.0', 3129), ('[::]', 3130)))
+EDGE_STOP = ('start-stop-daemon --stop --oknodo --retry 5 --remove-pidfile --pidfile /run/msfrs-edge.pid --exec '
+             f'{PROGRAM}')
 FLAGS = ('setup', '--yes', '--rate', '20Mbit', '--class', 'gold=4=10.20.1.0/24', '--class', 'bronze=1')
 
 
@@ -29,9 +40,12 @@ def fresh(gateway):
     gateway.machine.programs.update({
         'ip -j -4 route show default': json.dumps([{'dev': 'eth1'}]), 'ip -j addr show up': json.dumps(ADDRESSES),
         'openssl req': '-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n', k: '', f'{k} -k check': Done(1),
-        SCRIPT: 'msfrs-iptables: up\n', 'chgrp': '', 'sysctl': ''})
+        SCRIPT: 'msfrs-iptables: up\n', 'chgrp': '', 'sysctl': '', 'ss -Hltn': LISTENING, EDGE_SCRIPT: '',
+        'start-stop-daemon': '', f'{PROGRAM} --ask status': 'up'})
+    gateway.machine.pages['msfrs'] = BUSY + PARTY
+    gateway.machine.proxied[PAGE] = 200, {}, 'a page'
     gateway.machine.users['proxy'] = (13, {13})
-    gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: ''})
+    gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: '', EDGE_SCRIPT: '', PROGRAM: '', SEGMENT: ''})
     gateway.machine.files.update({f'/proc/sys/{name}': '1\n' for name in SWITCHES})
     return gateway
 
@@ -46,7 +60,7 @@ def test_from_nothing_and_back(fresh):
     code, said = fresh.run(*FLAGS)
     assert code == 0, said
     conf = SquidConf(fresh.machine, fresh.conf)
-    assert [line.text for line in conf.all('msfrs_link')] == ['msfrs_link rate=20Mbit interface=eth1']
+    assert [line.text for line in conf.all('msfrs_link')] == ['msfrs_link rate=20Mbit interface=eth1 shared']
     assert [line.text for line in conf.all('msfrs_class')] == ['msfrs_class gold weight=4',
                                                                'msfrs_class bronze weight=1 default']
     assert [line.text for line in conf.all('msfrs_access')] == ['msfrs_access gold allow msfrs_class_gold']
@@ -54,15 +68,100 @@ def test_from_nothing_and_back(fresh):
     assert next(line for line in conf.all('acl') if line.words[0] == 'msfrs_users').words[2:] == ('10.20.0.0/16',
                                                                                              '2001:db8::/64')
     assert fresh.machine.files[IPTABLES].splitlines()[1:3] == ['inside = eth0', 'mode = redirect']
-    assert 'ipv6 = yes' in fresh.machine.files[IPTABLES] and EDGE not in fresh.machine.files
+    assert 'ipv6 = yes' in fresh.machine.files[IPTABLES]
     assert f'{fresh.squid} -f {fresh.conf}' in fresh.machine.ran
     assert f'{SCRIPT} up --config {IPTABLES}' in fresh.machine.ran
     assert fresh.machine.questions == []
     assert fresh.run('set')[0] == 0, 'the file is included'
     assert fresh.run('setup', '--undo')[0] == 0
     assert state(fresh) == before
-    assert fresh.machine.ran[-2:] == [f'{SCRIPT} down', f'{fresh.squid} -f {fresh.conf} -k shutdown']
+    assert fresh.machine.ran[-4:] == [f'{SCRIPT} down', f'{EDGE_SCRIPT} down', EDGE_STOP,
+                                      f'{fresh.squid} -f {fresh.conf} -k shutdown']
     assert fresh.run('setup', '--undo')[0] == 3, 'there is nothing left'
+
+
+def test_what_bypasses_squid_is_held_to_its_share(fresh):
+    """By default, by msfrs-edge as a party of Squid's link, before users are sent to Squid."""
+    assert fresh.run(*FLAGS, '--inside', 'eth0, wlan0')[0] == 0
+    said = fresh.machine.files[EDGE].splitlines()
+    assert {'segment /squid-msfrs_ledger.shm', 'inside 10.20.0.0/16 2001:db8::/64', 'user proxy', 'scheduler msf',
+            'aqm codel target=61 interval=244', 'queue number=1 gso=off'} < set(said)
+    assert fresh.machine.files[RULES].splitlines()[1:] == ['link = eth0=1 wlan0=1', 'from = eth1', 'own = no',
+                                                           'ipv6 = yes']
+    starts = f'start-stop-daemon --start --background --make-pidfile --pidfile /run/msfrs-edge.pid --output'
+    ran = fresh.machine.ran
+    began = next(number for number, words in enumerate(ran) if words.startswith(starts))
+    assert ran[began].endswith(f'--exec {PROGRAM} -- {EDGE}') and ran[began + 2] == f'{EDGE_SCRIPT} up --config {RULES}'
+    assert began < ran.index(f'{SCRIPT} up --config {IPTABLES}')
+
+
+@pytest.mark.parametrize('rate, target', [('100Mbit', 60), ('20Mbit', 61), ('2Mbit', 606), ('auto', 60)])
+def test_the_queue_at_the_edge_goes_by_the_rate(fresh, rate, target):
+    bounds = ('--min', '1Mbit', '--max', '50Mbit') if rate == 'auto' else ()
+    assert fresh.run(*FLAGS, '--rate', rate, *bounds)[0] == 0
+    assert f'aqm codel target={target} interval={4 * target}\n' in fresh.machine.files[EDGE]
+    assert ' interface=eth1 shared' in fresh.own.read_text()
+
+
+@pytest.mark.parametrize('words, note', [
+    (('--edge', 'no'), 'without msfrs-edge nothing holds what bypasses Squid'),
+    (('--uplink', '2 Mbit/s'), 'msfrs-edge schedules the uplink, so nothing holds')])
+def test_without_the_edge_it_is_said(fresh, words, note):
+    assert any(note in said for said in fresh.data(*FLAGS, *words)['notes'])
+    assert 'shared' not in fresh.own.read_text() and 'segment' not in fresh.machine.files.get(EDGE, '')
+
+
+def test_an_edge_that_is_not_installed(fresh, capsys):
+    before = {name: text for name, text in state(fresh).items() if name != PROGRAM}
+    del fresh.machine.files[PROGRAM]
+    assert fresh.run(*FLAGS)[0] == 3
+    assert 'install the package msfrs-edge, or leave it out with --edge no' in capsys.readouterr().err
+    assert state(fresh) == before
+    assert fresh.run(*FLAGS, '--edge', 'no')[0] == 0
+
+
+@pytest.mark.parametrize('breaks, sentence', [
+    (lambda machine: machine.programs.update({f'{EDGE_SCRIPT} up': Done(4, '', 'no NFQUEUE')}), 'no NFQUEUE'),
+    (lambda machine: machine.programs.update({'start-stop-daemon --start': Done(1, '', 'no')}), '-- /etc/msfrs/edge'),
+    (lambda machine: machine.programs.update({f'{PROGRAM} --ask status': Done(1)}), 'msfrs-edge does not answer: see '),
+    (lambda machine: machine.files.pop(SEGMENT), f'Squid has made no {SEGMENT}'),
+    (lambda machine: machine.pages.update(msfrs=BUSY), 'Squid does not see it share the link')])
+def test_an_edge_that_does_not_start_is_taken_back(fresh, capsys, breaks, sentence):
+    breaks(fresh.machine)
+    before = state(fresh)
+    assert fresh.run(*FLAGS)[0] == 4
+    said = capsys.readouterr().err
+    assert sentence in said and '; --edge no leaves msfrs-edge out; taken back: ' in said
+    assert state(fresh) == before
+    assert not any(f'{SCRIPT} up' in words for words in fresh.machine.ran)
+
+
+def test_a_running_squid_is_started_anew_for_its_memory(fresh):
+    """It makes that when it starts. Where it is there already, Squid only reads its configuration again."""
+    k = f'{fresh.squid} -f {fresh.conf} -k'
+    running = [True]
+    fresh.conf.write_text('http_port 3128\n')
+    fresh.machine.files.pop(SEGMENT)
+
+    def shutdown(words):
+        running.clear()
+        return ''
+
+    def start(words):
+        running.append(True)
+        fresh.machine.files[SEGMENT] = ''
+        return ''
+    fresh.machine.programs.update({f'{k} check': lambda words: Done(0 if running else 1), f'{k} shutdown': shutdown,
+                                   f'{k} parse': '', f'{k} reconfigure': '', f'{fresh.squid} -f {fresh.conf}': start})
+    assert fresh.run(*FLAGS)[0] == 0
+    ran = [words for words in fresh.machine.ran if words.startswith(str(fresh.squid)) and 'check' not in words]
+    assert ran[-2:] == [f'{k} shutdown', f'{fresh.squid} -f {fresh.conf}']
+    assert fresh.run(*FLAGS)[0] == 0
+    assert [words for words in fresh.machine.ran if words.startswith(k)][-1] == f'{k} reconfigure'
+    assert fresh.machine.ran.count(EDGE_STOP) == 0
+    fresh.machine.files['/run/msfrs-edge.pid'] = '7\n'
+    assert fresh.run(*FLAGS)[0] == 0
+    assert fresh.machine.ran.count(EDGE_STOP) == 1, 'the one of the time before'
 
 
 def test_a_squid_conf_that_is_there_is_kept(fresh):
@@ -128,12 +227,101 @@ def test_a_machine_that_forwards_is_left_alone(fresh):
 
 def test_asked_what_cannot_be_seen(fresh):
     fresh.machine.files[IPTABLES] = '# mine\n'
-    fresh.machine.answers = ['', '', '10.20.0.0/16', '10Mbit', 'gold=4=10.20.1.0/24', '', 'yes']
+    fresh.machine.answers = ['', '', '10.20.0.0/16', '10Mbit', 'no', 'gold=4=10.20.1.0/24', '', 'yes']
     assert fresh.run('setup')[0] == 0
     assert fresh.machine.questions[-1] == f'May setup replace {IPTABLES}? (yes or no)'
     said = fresh.own.read_text()
     assert 'interface=eth1' in said and 'rate=10Mbit' in said and 'msfrs_class users weight=1 default' in said
     assert 'ipv6 = no' in fresh.machine.files[IPTABLES]
+
+
+def test_a_wrong_answer_is_asked_again_at_once(fresh):
+    """With the reason, and nothing that was said before is lost."""
+    fresh.machine.answers = ['eth/1', 'eth1', 'eth1', 'eth0', '10.20.0.0/33', '10.20.0.0/16', '5MB/s', '5 Mbit/s',
+                             'y', 'yes', 'gold', 'gold=4=10.20.1.0/24', 'gold=2=10.20.2.0/24', '', 'yes']
+    assert fresh.run('setup')[0] == 0
+    assert [said.partition(' ')[0] for said in fresh.machine.said] == ['interface', 'eth1', 'network', 'rate', "'y'",
+                                                                      'class', 'class']
+    assert 'write 40Mbit if you mean megabytes' in fresh.machine.said[3]
+    said = fresh.own.read_text()
+    assert 'rate=5Mbit interface=eth1' in said and said.count('msfrs_class gold') == 1
+
+
+def test_auto_asks_between_what(fresh):
+    fresh.machine.files['/sys/class/net/eth1/speed'] = '1000\n'
+    fresh.machine.answers = ['', '', '', 'Auto', '', '2m', '1m', '', '']
+    assert fresh.run('setup')[0] == 0
+    assert fresh.machine.said == ['min 2Mbit is above max 1Mbit. Once more:']
+    assert 'msfrs_link rate=auto min=2Mbit max=1Gbit interface=eth1' in fresh.own.read_text()
+
+
+def test_what_was_given_is_checked_before_anything_is_asked(fresh):
+    assert fresh.run('setup', '--uplink', '5MB/s')[0] == 2
+    assert fresh.machine.questions == []
+
+
+def test_answers_outlive_a_failure(fresh, capsys):
+    fresh.machine.answers = ['', '', '10.20.0.0/16', '10 Mbps', '', 'gold=4=10.20.1.0/24', '']
+    fresh.machine.programs[f'{SCRIPT} up'] = Done(3, '', 'no interface')
+    assert fresh.run('setup')[0] == 4
+    again = capsys.readouterr().err.rpartition('the same answers again: msfrsctl ')[2].split()
+    del fresh.machine.programs[f'{SCRIPT} up']
+    assert fresh.run(*again)[0] == 0 and len(fresh.machine.questions) == 7
+    assert 'rate=10Mbit' in fresh.own.read_text()
+
+
+def starts(fresh):
+    """A Squid that listens once it was started."""
+    ports = []
+    fresh.machine.programs.update({f'{fresh.squid} -f {fresh.conf}': lambda words: ports.append(LISTENING) or '',
+                                   'ss -Hltn': lambda words: ''.join(ports),
+                                   f'{fresh.squid} -f {fresh.conf} -k check': Done(1)})
+
+
+def test_a_page_comes_through_squid_before_users_do(fresh):
+    """Whatever the server answers. Until then there is no file that would send users there at a start of Squid."""
+    starts(fresh)
+    there = []
+    fresh.machine.proxied[PAGE] = lambda: there.append(IPTABLES in fresh.machine.files) or (404, {}, 'of the server')
+    assert fresh.run(*FLAGS)[0] == 0
+    assert there == [False, True]
+    ran = [words for words in fresh.machine.ran if words.startswith(('GET', f'{SCRIPT} up'))]
+    assert ran == [f'GET {PAGE}', f'{SCRIPT} up --config {IPTABLES}', f'GET {PAGE}']
+
+
+@pytest.mark.parametrize('listening, answer, sentence', [
+    ('', (200, {}, ''), 'Squid does not listen on port 3128 and port 3129 and port 3130 after 30 s'),
+    (LISTENING.replace('3130', '3139'), (200, {}, ''), 'Squid does not listen on port 3130 after'),
+    (Done(127, '', 'ss: not found'), (200, {}, ''), 'which ports are open cannot be seen: ss: not found'),
+    (LISTENING, TimeoutError('no whole answer within 20 s'), 'does not come through Squid at 127.0.0.1 port 3128: no'),
+    (LISTENING, (503, {'x-squid-error': 'ERR_DNS_FAIL 0'}, ''), 'ERR_DNS_FAIL (the name cannot be resolved'),
+    (LISTENING, (403, {'x-squid-error': 'ERR_ACCESS_DENIED 0'}, ''), 'an http_access line of squid.conf denies it')])
+def test_nobody_is_sent_to_a_squid_that_brings_nothing(fresh, capsys, listening, answer, sentence):
+    before = state(fresh)
+    fresh.machine.programs['ss -Hltn'] = listening
+    fresh.machine.proxied[PAGE] = answer
+    assert fresh.run(*FLAGS)[0] == 4
+    said = capsys.readouterr().err
+    assert sentence in said and f'{IPTABLES}' not in said, said
+    assert not any(f'{SCRIPT} up' in words for words in fresh.machine.ran)
+    assert state(fresh) == before and fresh.machine.ran[-1] == f'{fresh.squid} -f {fresh.conf} -k shutdown'
+
+
+def test_users_are_let_go_if_squid_brings_nothing_afterwards(fresh):
+    before = state(fresh)
+    fresh.machine.proxied[PAGE] = lambda: ConnectionResetError(104, 'Connection reset by peer') \
+        if f'{SCRIPT} up --config {IPTABLES}' in fresh.machine.ran else (200, {}, '')
+    assert fresh.run(*FLAGS)[0] == 4
+    assert state(fresh) == before
+    assert fresh.machine.ran[-4:] == [f'{SCRIPT} down', f'{EDGE_SCRIPT} down', EDGE_STOP,
+                                      f'{fresh.squid} -f {fresh.conf} -k shutdown']
+
+
+def test_the_page_may_be_another_or_none(fresh):
+    fresh.machine.proxied = {'http://intra.test:81/x': (200, {}, '')}
+    assert fresh.run(*FLAGS, '--probe', 'http://intra.test:81/x')[0] == 0
+    assert fresh.run(*FLAGS, '--probe', 'no')[0] == 0
+    assert fresh.machine.ran.count('GET http://intra.test:81/x') == 2
 
 
 def test_an_answer_file(fresh):
@@ -198,18 +386,69 @@ def test_with_systemd_units_are_started(fresh):
     fresh.machine.files['/run/systemd/system'] = ''
     fresh.machine.programs['systemctl'] = ''
     assert fresh.run(*FLAGS)[0] == 0
-    assert 'systemctl enable --now msfrs-iptables' in fresh.machine.ran
+    assert fresh.machine.ran.index('systemctl reload-or-restart msfrs-iptables') == \
+        fresh.machine.ran.index('systemctl enable msfrs-iptables') + 1
+    assert fresh.machine.files[DROP_IN].endswith('[Service]\nSupplementaryGroups=proxy\n')
+    ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
+    assert ran[-5:-2] == ['systemctl enable msfrs-edge msfrs-edge-iptables', 'systemctl restart msfrs-edge',
+                          'systemctl restart msfrs-edge-iptables']
+    assert 'systemctl reload-or-restart msfrs-squid' in ran
+    assert fresh.run('setup', '--undo')[0] == 0 and DROP_IN not in fresh.machine.files
+    ran = [words for words in fresh.machine.ran if words.startswith('systemctl') and 'cat' not in words]
+    assert ran[-8:] == ['systemctl disable --now msfrs-iptables',
+                        'systemctl disable --now msfrs-edge-iptables msfrs-edge',
+                        'systemctl disable --now msfrsctl-expire.timer', 'systemctl restart msfrs-squid',
+                        'systemctl daemon-reload', 'systemctl try-restart msfrs-edge',
+                        'systemctl try-restart msfrs-edge-iptables', 'systemctl try-reload-or-restart msfrs-iptables']
+    fresh.machine.files.pop(SEGMENT)
+    assert fresh.run(*FLAGS)[0] == 4
+    assert 'systemctl restart msfrs-squid' in fresh.machine.ran, 'it makes the memory when it starts'
     assert f'{SCRIPT} up --config {IPTABLES}' not in fresh.machine.ran
 
 
-def test_a_file_that_was_changed_since_stays(fresh):
-    fresh.run(*FLAGS)
-    fresh.machine.files[IPTABLES] += 'exempt-client = 10.20.0.9\n'
+@pytest.mark.parametrize('conf_d', [False, True])
+def test_undo_leaves_nothing_that_squid_reads(fresh, conf_d):
+    """Whoever changed the file by hand finds that beside it, by a name that no include takes in."""
+    if conf_d:
+        (fresh.root / 'conf.d').mkdir()
+        fresh.conf.write_text(f'include {fresh.root}/conf.d/*.conf\n')
+    own = fresh.root / ('conf.d' if conf_d else '') / 'msfrsctl.conf'
+    assert fresh.run(*FLAGS)[0] == 0
+    changed = own.read_text().replace('gold weight=4', 'gold weight=6') + 'cache_mem 1 GB\n'
+    own.write_text(changed)
+    before = own.with_name(own.name + '.saved')
+    before.write_text('of an earlier time\n')
     data = fresh.data('setup', '--undo')
-    assert any(IPTABLES in note for note in data['notes'])
-    assert IPTABLES in fresh.machine.files and JOURNAL in fresh.machine.files
-    assert fresh.run('setup', '--undo', '--replace')[0] == 0
-    assert IPTABLES not in fresh.machine.files and JOURNAL not in fresh.machine.files
+    assert not own.exists() and before.read_text() == 'of an earlier time\n'
+    assert own.with_name(own.name + '.saved1').read_text() == changed
+    assert f'{own}.saved1 has {own} as you had changed it' in data['done'] and JOURNAL not in fresh.machine.files
+
+
+@pytest.mark.parametrize('change', [
+    lambda text: text + 'cache_mem 1 GB\n', lambda text: '# mine\n' + text,
+    lambda text: text.replace('http_port 3128\n', 'http_port 8080\n')])
+def test_undo_leaves_a_squid_conf_as_it_is_now(fresh, change):
+    """Without the line that takes in a file that is no longer there, at which Squid would not start."""
+    fresh.conf.write_text('http_port 3128\nacl old src 10.0.0.0/8\n')
+    wanted = change(fresh.conf.read_text())
+    assert fresh.run(*FLAGS)[0] == 0
+    fresh.conf.write_text(change(fresh.conf.read_text()))
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert fresh.conf.read_text() == wanted and not fresh.own.exists()
+    assert not list(fresh.root.glob('*.saved*'))
+
+
+def test_what_was_changed_since_is_kept_beside(fresh):
+    fresh.machine.files[IPTABLES] = '# the old one\n'
+    assert fresh.run(*FLAGS, '--replace')[0] == 0
+    fresh.machine.files[IPTABLES] += 'exempt-client = 10.20.0.9\n'
+    assert fresh.run('setup', '--undo')[0] == 0
+    assert fresh.machine.files[IPTABLES] == '# the old one\n'
+    assert 'exempt-client = 10.20.0.9' in fresh.machine.files[f'{IPTABLES}.saved']
+    assert fresh.run(*FLAGS, '--replace')[0] == 0
+    fresh.machine.files[IPTABLES] += 'exempt-client = 10.20.0.9\n'
+    assert fresh.run('setup', '--undo', '--replace')[0] == 0, 'as before, and no copy'
+    assert f'{IPTABLES}.saved1' not in fresh.machine.files
 
 
 def test_print_changes_nothing(fresh):
@@ -236,9 +475,12 @@ def test_msfrs_lines_of_others(fresh, capsys):
     (('--rate', 'fast'), "rate 'fast' must be"), (('--rate', 'auto'), 'needs min and max'),
     (('--outside', 'eth0'), 'both outside and inside'), (('--inside', 'a/b'), "interface 'a/b'"),
     (('--users', '10.0.0.0/33'), "network '10.0.0.0/33'"), (('--class', 'x=0'), "class 'x=0' must be"),
-    (('--class', 'silver=2'), 'one class must have no networks'), (('--mode', 'x'), 'redirect or tproxy'),
+    (('--class', 'silver=2'), 'another class is the default'), (('--mode', 'x'), 'redirect or tproxy'),
     (('--class', 'gold=2=10.0.0.0/8'), 'a name of its own'), (('--users', '10.0.0.0/8\nhttp_access'), 'network'),
-    (('--class', 'a\nb=1'), 'must be'), (('--uplink', 'x'), 'uplink')])
+    (('--class', 'a\nb=1'), 'must be'), (('--uplink', 'x'), 'uplink'),
+    (('--edge', 'downlink'), 'must be yes or no'), (('--edge', 'yes', '--uplink', '2Mbit'), 'leave uplink out, or'),
+    (('--min', '1Mbit'), 'min is for rate auto alone'), (('--probe', 'https://a.test/'), 'by http, or no'),
+    (('--rate', 'auto', '--min', '3Mbit', '--max', '2Mbit'), 'min 3Mbit is above max 2Mbit')])
 def test_wrong_answers(fresh, capsys, words, sentence):
     before = state(fresh)
     assert fresh.run(*FLAGS, *words)[0] == 2

@@ -28,6 +28,7 @@ Schedules packets that rules of iptables send to NFQUEUE, as the configuration F
   --plugins DIR   where schedulers and AQMs are, if not where they were installed; without FILE, say which there are,
                   and their parameters with defaults, what is allowed, and units
   --help          this text
+  --version       which version this is
 
 "ready" is printed on standard output once packets can come, and said to systemd. SIGHUP has FILE read again, SIGTERM and
 SIGINT let go what waits, and end the program.
@@ -84,10 +85,8 @@ int main(int argc, char **argv)
     using namespace msfrs::edge;
     return msfrs::ExitCodeOf<RuleError>(Program, [&] {
         const auto options = ParseOptions(argc, argv);
-        if (options.help) {
-            std::fputs(Usage, stdout);
+        if (msfrs::Answered(options, Program, Usage))
             return 0;
-        }
         return Run(options);
     });
 }

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What comes over the link without a request of Squid's, and to whom: for status, doctor and why.
+
+How much: what the interface received less what Squid's requests had. To whom: the heads of the packets that leave for
+the users, whether or not msfrs-edge or anybody else counts them; root alone can see them.
+"""
+import socket
+from collections import namedtuple
+
+#: Part of the link's rate from which on it is said. What responses are on the link is an estimate (overhead= of
+#: msfrs_link), and acknowledgements of uploads come without a request, too: both stay below a tenth.
+MUCH = 0.1
+#: Seconds of the look: some hundred quanta of a narrow link. In half of it a burst makes 29 % of 19; twice as long is
+#: long to wait for.
+LOOK = 4.0
+#: Source ports of what msfrs-iptables sends through Squid, by TCP.
+WEB = {80, 443}
+TCP = 6
+
+
+class Bypass(namedtuple('Bypass', 'share user part own held')):
+    """share: of the link's rate; user: the address that has most of it, None: nobody could look; part: of what
+    bypasses, that user's; own: most of it is for this machine; held: msfrs-edge holds it to its share."""
+    __slots__ = ()
+
+    def __str__(self):
+        to = ', most of it to this machine itself' if self.own else \
+            ' (root sees who has most of it)' if self.user is None else \
+            f', most of it to {self.user}' if self.part >= 0.5 else \
+            f', {self.part:.0%} of that to {self.user}, more than to anybody else'
+        return f'{self.share:.0%} of the link bypasses Squid{to}' \
+            + ('; msfrs-edge holds it to its share' if self.held else '; no weight holds for it')
+
+
+#: What to do about it where it is not held.
+DO = 'msfrsctl setup, which configures msfrs-edge to hold it to its share'
+
+
+def look(site):
+    """A Bypass, or None: not worth a sentence, or not known. Takes LOOK seconds where Squid's own figures, those of its
+    last interval, are suspicious; otherwise no time."""
+    reports = [report for report in site.reports if report['scheduling']]
+    if not any(map(_suspicious, reports)):
+        return None
+    interface, rate = reports[0]['link']['interface'], reports[0]['link']['rate']
+    before = _counts(site, interface)
+    to = _Receivers(site)
+    seen = site.system.packets(to.interfaces, LOOK, to.take)
+    after = _counts(site, interface)
+    if None in (before, after):
+        return None
+    took, received, squids = (now - then for now, then in zip(after, before))
+    past = received - squids
+    if past * 8 / took < MUCH * rate:
+        return None
+    most = max(to.bytes, key=to.bytes.get, default=None)
+    forwarded = sum(to.bytes.values())
+    return Bypass(past * 8 / took / rate, most if seen else None, to.bytes[most] / forwarded if most else 0.0,
+                  bool(seen) and forwarded < past / 2, any(map(_edges, reports)))
+
+
+def _edges(report):
+    """Rows of msfrs-edge as a party of the link."""
+    return [row for row in report.get('parties', ()) if row['kind'] == 'edge' and row['live']]
+
+
+def _suspicious(report):
+    window = report['window']
+    others = window['utilisation'] - window['own'] if window.get('own') is not None else 0.0
+    # What passes msfrs-edge is not of the others, for the window: it has a share by its users.
+    return bool(report['link']['interface']) and (others > MUCH or any(row['share'] > MUCH for row in _edges(report)))
+
+
+def _counts(site, interface):
+    """(when, bytes that the interface has received, those of Squid's requests with their headers on the link), or
+    None."""
+    squids = sum(row['bytes'] * (1 + report['link']['overhead']) for report in site.manager.reports()
+                 if report['scheduling'] for row in report['classes'])
+    received = site.system.read(f'/sys/class/net/{interface}/statistics/rx_bytes')
+    return received and (site.system.monotonic(), int(received), squids)
+
+
+class _Receivers:
+    """Sums of bytes by receiver, of packets that leave for the users and are not Squid's."""
+
+    def __init__(self, site):
+        self.bytes = {}
+        self.interfaces = site.interception.get('inside', '').replace(',', ' ').split()
+        ports = [line.words[0].rpartition(':')[2] for name in ('http_port', 'https_port')
+                 for line in site.conf.all(name) if line.words]
+        self._squids = WEB | {int(port) for port in ports if port.isdigit()}
+
+    def take(self, head, length):
+        """head: the beginning of an IP packet; length: of all of it."""
+        if head[:1] and head[0] >> 4 == 4 and len(head) >= 20:
+            family, protocol, to, ports = socket.AF_INET, head[9], head[16:20], (head[0] & 15) * 4
+        elif head[:1] and head[0] >> 4 == 6 and len(head) >= 40:
+            family, protocol, to, ports = socket.AF_INET6, head[6], head[24:40], 40
+        else:
+            return
+        if protocol == TCP and int.from_bytes(head[ports:ports + 2], 'big') in self._squids:
+            return
+        to = socket.inet_ntop(family, to)
+        self.bytes[to] = self.bytes.get(to, 0) + length

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How `msfrsctl setup` starts what it has written, each step with what takes it back."""
+from . import probe, written
+from .errors import FAILED, CtlError
+from .manager import port_of
+from .site import FORWARDING
+
+SQUIDS, EDGE, EDGE_RULES = ('msfrs-squid', 'squid'), 'msfrs-edge', 'msfrs-edge-iptables'
+#: What the unit of msfrs-edge needs beside Squid.
+DROP_IN = '/etc/systemd/system/msfrs-edge.service.d/msfrsctl.conf'
+#: Seconds that Squid may take to end: shutdown_lifetime is 30 by default.
+END = 60.0
+#: What is said where msfrs-edge cannot do it.
+WITHOUT = '; --edge no leaves msfrs-edge out'
+
+
+def unit_of(site, *names):
+    """The first that systemd has, or None."""
+    return next((name for name in names if site.system.exists('/run/systemd/system') and
+                 site.system.run('systemctl', 'cat', name if '.' in name else f'{name}.service')), None)
+
+
+def not_forwarded(found, site):
+    """The switches of forwarding that are off and should be on."""
+    return [name for name in written.switches(found) if (site.system.read(f'/proc/sys/{name}') or '').strip() != '1']
+
+
+class Start:
+    """found: the Answers; done: what was done, notes: what the user should know, both added to."""
+
+    def __init__(self, site, journal, found, done, notes):
+        self._site, self._journal, self._found, self._done, self._notes = site, journal, found, done, notes
+        self._unit = unit_of(site, *SQUIDS)
+
+    def squid(self):
+        site = self._site
+        # Before msfrs-iptables, which would set it for as long as it is up: users' other traffic is not Squid's.
+        if off := not_forwarded(self._found, site):
+            self._do(('sysctl', '-q', '-p', FORWARDING), ('sysctl', '-q', '-w', *(f'{name}=0' for name in off)))
+        # It makes the memory that is shared when it starts, and not when it reads its configuration again.
+        anew = self._found.edge == 'yes' and not self._segment()
+        squid = site.squid, '-f', site.conf_path
+        if self._unit:
+            self._do(('systemctl', 'enable', self._unit), ())
+            self._do(('systemctl', 'restart' if anew else 'reload-or-restart', self._unit),
+                     ('systemctl', 'restart', self._unit), after=True)
+            if timer := unit_of(site, 'msfrsctl-expire.timer'):
+                self._do(('systemctl', 'enable', '--now', timer), ('systemctl', 'disable', '--now', timer))
+        elif not site.control('check'):
+            self._do(squid, (*squid, '-k', 'shutdown'))
+        elif anew:
+            self._do((*squid, '-k', 'shutdown'), ('sh', '-c', '"$@" -k reconfigure || "$@"', 'sh', *squid), after=True)
+            self._until(lambda: not site.control('check'), END, f'Squid has not ended after {END:g} s')
+            self._do(squid, ())
+        else:
+            self._do((*squid, '-k', 'reconfigure'), (*squid, '-k', 'reconfigure'), after=True)
+
+    def probe(self):
+        """Whether Squid listens and brings a page, so that nobody is sent to a Squid that has none for him."""
+        site, url = self._site, self._found.probe
+        site.look_again()
+        _, http, https = written.PORTS[self._found.mode]
+        probe.listens(site, (port_of(site.conf)[1], http, https))
+        if url != 'no':
+            try:
+                probe.page(site, url)
+            except CtlError as problem:
+                raise CtlError(f'{problem}. Another page: --probe URL; none: --probe no', problem.code) from None
+        self._done.append('Squid listens' + (f', and brings {url}' if url != 'no' else ''))
+
+    def interception(self):
+        site = self._site
+        if self._unit and (unit := unit_of(site, 'msfrs-iptables')):
+            self._do(('systemctl', 'enable', unit), ('systemctl', 'disable', '--now', unit))
+            # It may run with what an earlier setup wrote.
+            self._do(('systemctl', 'reload-or-restart', unit), ('systemctl', 'try-reload-or-restart', unit), after=True)
+        elif site.iptables_script:
+            self._do((site.iptables_script, 'up', '--config', site.interception_conf), (site.iptables_script, 'down'))
+        else:
+            self._notes.append('msfrs-iptables is not installed: browsers must be told to use the proxy')
+
+    def edge(self):
+        site = self._site
+        if self._found.edge == 'yes':
+            if not self._segment():
+                raise CtlError(f'Squid has made no /dev/shm/{site.segment}, by which msfrs-edge could share the link: '
+                               f'see cache.log{WITHOUT}', FAILED)
+            try:
+                self._start_edge()
+                self._until(self._is_party, probe.START, 'msfrs-edge runs, but Squid does not see it share the link')
+            except CtlError as problem:
+                raise CtlError(f'{problem}{WITHOUT}', problem.code) from None
+        elif self._found.uplink:
+            self._start_edge()
+            self._notes.append('msfrs-edge schedules the uplink, so nothing holds what bypasses Squid (whatever is not '
+                               'TCP to port 80 or 443) to its share of the downlink')
+        else:
+            self._notes.append('without msfrs-edge nothing holds what bypasses Squid (whatever is not TCP to port 80 '
+                               'or 443) to its share: msfrsctl status says how much that is')
+
+    def _start_edge(self):
+        site = self._site
+        if self._unit and unit_of(site, EDGE):
+            self._do(('systemctl', 'daemon-reload'), ('systemctl', 'daemon-reload'), after=True)
+            self._do(('systemctl', 'enable', EDGE, EDGE_RULES), ('systemctl', 'disable', '--now', EDGE_RULES, EDGE))
+            # Whatever they had for a configuration before; packets pass meanwhile.
+            self._do(('systemctl', 'restart', EDGE), ('systemctl', 'try-restart', EDGE), after=True)
+            self._do(('systemctl', 'restart', EDGE_RULES), ('systemctl', 'try-restart', EDGE_RULES), after=True)
+            return
+        daemon, pid = 'start-stop-daemon', f'{site.run}.pid'
+        end = daemon, '--stop', '--oknodo', '--retry', '5', '--remove-pidfile', '--pidfile', pid, '--exec', \
+            site.edge
+        if site.system.exists(pid):
+            self._do(end, ())
+        log = f'{site.log_directory()}/msfrs-edge.log'
+        self._do((daemon, '--start', '--background', '--make-pidfile', '--pidfile', pid, '--output', log, '--exec',
+                  site.edge, '--', site.edge_conf), end)
+        self._until(lambda: site.system.run(site.edge, '--ask', 'status', site.edge_conf), probe.START,
+                    f'msfrs-edge does not answer: see {log}')
+        self._do((site.edge_script, 'up', '--config', site.edge_iptables_conf), (site.edge_script, 'down'))
+        self._notes.append(f'there is no systemd that would start msfrs-edge with the machine: start {site.edge} '
+                           f'{site.edge_conf}, then {site.edge_script} up')
+
+    def _segment(self):
+        return self._site.system.exists(f'/dev/shm/{self._site.segment}')
+
+    def _is_party(self):
+        return any(row['kind'] == 'edge' and row['live'] for report in self._site.manager.reports()
+                   for row in report.get('parties', ()))
+
+    def _until(self, condition, seconds, sentence):
+        until = self._site.system.monotonic() + seconds
+        while not condition():
+            if self._site.system.monotonic() >= until:
+                raise CtlError(sentence, FAILED)
+            self._site.system.sleep(probe.STEP)
+
+    def _do(self, command, undo, after=False):
+        """after: what takes it back comes after the files are as they were, also if the command fails."""
+        if undo and after:
+            self._journal.started(undo, after)
+        ran = self._site.system.run(*command, timeout=120)
+        if not ran:
+            raise CtlError(f'{" ".join(command)}: {ran.err.strip()[-300:] or f"exit code {ran.code}"}', FAILED)
+        if undo and not after:
+            self._journal.started(undo, after)
+        self._done.append(' '.join(command))

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A gateway as `msfrsctl setup` makes it, without systemd: everything that it starts, with traffic."""
+import contextlib
+import json
+import socket
+import subprocess
+import time
+
+import pytest
+
+from background import PATIENCE, wait_until
+from fieldtrial.base.paths import PROGRAMS
+from fieldtrial.site import squidconf
+from fieldtrial.site.addresses import LAN4, class_prefixes
+from fieldtrial.site.world import FORWARD_PORT, LAN, WAN
+from scripted_origin import url_path
+from test_shares import near
+
+#: Seconds: until weights hold from the start, and over which they are measured.
+WARM_UP, MEASURED = 25.0, 30.0
+
+
+class Setup:
+    """The installed msfrsctl on the gateway of a link; all that it writes is in a directory of the test."""
+
+    def __init__(self, link):
+        self.link, self.world = link, link.world
+        self.directory = link.gateway.directory
+        self.conf = self.directory / 'squid.conf'
+        # As an administrator has it, before.
+        self.conf.write_text(squidconf.files(self.directory) + '\n'.join((
+            *link.gateway.installation.lines, 'visible_hostname gateway.test', 'cache deny all',
+            f'dns_nameservers {self.world.nameserver}')) + '\n')
+        # Squids of one service name would share their memory.
+        self.squid = self.directory / 'squid'
+        self.squid.write_text(f'#!/bin/sh\nexec {link.gateway.installation.program} -n {self.world.service} "$@"\n')
+        self.squid.chmod(0o755)
+
+    def run(self, command, *words, code=0):
+        argv = [str(PROGRAMS / 'msfrsctl'), command, *words, '--squid-conf', str(self.conf), '--squid', str(self.squid),
+                '--etc', str(self.directory / 'etc'), '--state', str(self.directory / 'state')]
+        done = subprocess.run(self.world.gateway.enter(argv), capture_output=True, text=True, timeout=3 * PATIENCE,
+                              check=False)
+        assert done.returncode == code, done.stderr or done.stdout
+        return done.stdout if code == 0 else done.stderr
+
+    def status(self):
+        return json.loads(self.run('status', '--json'))
+
+    def __call__(self, *words, code=0):
+        """Gold and, for all others, bronze."""
+        return self.run('setup', '--yes', '--rate', f'{self.world.rate_bps / 1e6:g} Mbit/s', '--outside', WAN,
+                        '--inside', LAN, '--users', LAN4, '--class', f'gold=4={class_prefixes(1)[0]}', '--class',
+                        'bronze=1', '--probe', f'http://{self.world.servers[0].v4}{url_path("probe", size=100)}',
+                        *words, code=code)
+
+    def rules(self):
+        """Those of ours."""
+        return [line for line in self.world.gateway.run('iptables-save').splitlines() if 'MSFRS' in line]
+
+    def reaches_a_server(self, user):
+        return self.link.users.get(user, via='intercept', size=1000).wait(PATIENCE).good
+
+
+@pytest.fixture
+def setup(slow_link):
+    made = Setup(slow_link)
+    yield made
+    with contextlib.suppress(AssertionError):      # where nothing is set up
+        made.run('setup', '--undo')
+
+
+@pytest.mark.link(rate_bps=6e6, rtts_ms=(40.0,), buffer_bdp=3)
+@pytest.mark.parametrize('edge', ['yes', 'no'])
+def test_the_weights_hold_for_what_bypasses_squid(setup, edge):
+    """A user of gold has four downloads through Squid, a guest six from port 9000, which nobody intercepts."""
+    link, gold, guest = setup.link, setup.link.of('gold')[0], setup.link.of('bronze')[0]
+    setup('--edge', edge)
+    loads = (link.users.load([gold], via='intercept', size=2_000_000),
+             link.users.load([guest], via='beside', size=2_000_000, inflight=6))
+    time.sleep(WARM_UP)
+    before = {**loads[0].bytes(), **loads[1].bytes()}
+    time.sleep(MEASURED)
+    got = {**loads[0].since(before), **loads[1].since(before)}
+    status, said = setup.status(), setup.run('status')
+    for load in loads:
+        load.stop(abort=True)
+    part = got[guest] / sum(got.values())
+    past = status['bypass']
+    assert past['user'] == guest.v4 and past['held'] == (edge == 'yes') and past['part'] > 0.9, past
+    if edge == 'yes':
+        assert near(part, 0.2), (got, said)
+        assert 0.1 <= past['share'] < 0.35, past
+        assert near((sum(got.values())) * 8 / MEASURED, 0.9 * setup.world.rate_bps), got
+    else:
+        assert part > 0.5, 'what is mended by msfrs-edge'
+        assert near(past['share'], part, 0.25), (past, part)
+        assert f'most of it to {guest.v4}; no weight holds for it' in said.splitlines()[0]
+
+
+def test_undo_leaves_nothing_that_runs(setup):
+    gold, before = setup.link.of('gold')[0], setup.conf.read_text()
+    setup()
+    assert setup.rules() and setup.reaches_a_server(gold)
+    assert any(row['kind'] == 'edge' and row['live'] for row in setup.status()['workers'][0]['parties'])
+    setup()     # once more, while all runs
+    assert setup.reaches_a_server(gold)
+    setup.run('setup', '--undo')
+    assert setup.rules() == [] and setup.conf.read_text() == before
+    assert not (setup.directory / 'msfrsctl.conf').exists() and not list((setup.directory / 'etc').iterdir())
+    wait_until(lambda: not running(setup), 'nothing runs')
+    assert setup.reaches_a_server(gold)
+
+
+def running(setup):
+    """Squid and msfrs-edge, as far as they are in the gateway's network."""
+    said = setup.world.gateway.run('ss', '-Hltnup')
+    said += setup.world.gateway.run('cat', '/proc/net/netfilter/nfnetlink_queue')
+    return [line for line in said.splitlines() if 'squid' in line or 'msfrs' in line or line.split()[:1] == ['1']]
+
+
+def test_users_stay_as_they_were_where_squid_cannot_listen(setup):
+    """Another program has the port."""
+    with setup.world.gateway.inside():
+        other = socket.socket()
+    with other:
+        other.bind(('', FORWARD_PORT))
+        other.listen()
+        said = setup(code=4)
+    assert 'Squid' in said and '; taken back: ' in said
+    assert setup.rules() == [] and setup.reaches_a_server(setup.link.of('gold')[0])
+
+
+def test_users_stay_as_they_were_where_squid_brings_no_page(setup):
+    """Of a server where nobody listens at that port."""
+    page = f'http://{setup.world.servers[0].v4}:9001/'
+    said = setup('--probe', page, code=4)
+    assert f'{page} does not come through Squid: status 503, ERR_CONNECT_FAIL (this machine cannot reach' in said
+    assert setup.rules() == [] and setup.reaches_a_server(setup.link.of('gold')[0])
+    wait_until(lambda: not running(setup), 'nothing runs')

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What bypasses Squid: how much, to whom, where it is said, and that it costs nothing where there is none."""
+import ipaddress
+import socket
+
+import pytest
+import yaml
+from conftest import BUSY
+
+from msfrsctl import bypass
+from msfrsctl.system import System
+
+TCP, UDP, GRE = 6, 17, 47
+#: Bytes in a look at the link, which has 2 Mbit/s.
+WHOLE = int(bypass.LOOK * 250_000)
+COUNTER = '/sys/class/net/wan0/statistics/rx_bytes'
+
+
+def packet(to, length, protocol=TCP, port=9000):
+    """The head of one, as far as anybody looks at it."""
+    to = ipaddress.ip_address(to)
+    ports = port.to_bytes(2, 'big') + bytes(18)
+    if to.version == 6:
+        return bytes([0x60, *bytes(5), protocol, 63]) + bytes(16) + to.packed + ports, length
+    return bytes([0x45, *bytes(8), protocol, *bytes(6)]) + to.packed + ports, length
+
+
+@pytest.fixture
+def link(gateway):
+    """A link that carries what `received` says in a look, `squids` of it through Squid."""
+    gateway.configure('msfrs on', 'msfrs_link rate=2Mbit interface=wan0', 'http_port 8080')
+    machine = gateway.machine
+    machine.files['/etc/msfrs/iptables.conf'] = 'inside = lan0, wlan0\n'
+    gateway.received, gateway.squids, gateway.parties = WHOLE, 0, None
+    gateway.window = {'utilisation': 0.99, 'own': 0.2}
+
+    def report():
+        said = yaml.safe_load(BUSY)
+        passed = (machine.time - began) / bypass.LOOK
+        said['window'].update(gateway.window)
+        said['classes'][0]['bytes'] = int(gateway.squids / 1.06 * passed)
+        if gateway.parties is not None:
+            said['parties'] = gateway.parties
+        return yaml.safe_dump(said)
+
+    def counter():
+        return f'{7_000_000 + int(gateway.received * (machine.time - began) / bypass.LOOK)}\n'
+    began = machine.time
+    machine.pages['msfrs'] = report
+    machine.moving[COUNTER] = counter
+    machine.wire = [packet('10.20.0.9', 700_000), packet('10.20.0.8', 80_000, UDP, 443),
+                    packet('10.20.0.7', 90_000, port=443), packet('10.20.0.7', 10_000, port=3128)]
+    gateway.squids = WHOLE // 5
+    return gateway
+
+
+def test_it_leads(link):
+    """Of status and why; doctor names it first, and says what to do."""
+    said = '80% of the link bypasses Squid, most of it to 10.20.0.9; no weight holds for it'
+    assert link.run('status')[1].startswith(f'beside     {said}\n')
+    assert link.run('why', '10.20.1.7')[1].startswith(f'{said}\n')
+    first = link.data('doctor', '--only', 'bypass')['findings'][0]
+    assert first == {'check': 'bypass', 'level': 'warning', 'what': said, 'do': bypass.DO}
+    assert 'msfrsctl setup' in bypass.DO
+    assert link.data('status')['bypass'] == {'share': pytest.approx(0.8, abs=0.001), 'user': '10.20.0.9', 'own': False,
+                                             'part': pytest.approx(35 / 39), 'held': False}
+
+
+def test_where_msfrs_edge_holds_it_there_is_nothing_to_do(link):
+    """For the window it is no other traffic then; that it has a share tells that there is some."""
+    link.window = {'utilisation': 0.99, 'own': 0.98}
+    link.parties = [{'slot': 0, 'kind': 'worker', 'live': True, 'share': 0.8},
+                    {'slot': 1, 'kind': 'edge', 'live': True, 'share': 0.2}]
+    assert 'most of it to 10.20.0.9; msfrs-edge holds it to its share' in link.run('status')[1]
+    assert link.data('doctor', '--only', 'bypass')['findings'][0]['level'] == 'note'
+
+
+@pytest.mark.parametrize('window, parties', [
+    ({'utilisation': 0.99, 'own': 0.9}, None), ({'utilisation': 0.05, 'own': 0.0}, None), ({'own': None}, None),
+    ({'utilisation': 0.99, 'own': 0.98}, [{'kind': 'edge', 'live': True, 'share': 0.1}]),
+    ({'utilisation': 0.99, 'own': 0.98}, [{'kind': 'edge', 'live': False, 'share': 0.5}])])
+def test_where_squids_figures_are_not_suspicious_nobody_waits(link, window, parties):
+    link.window, link.parties = window, parties
+    began = link.machine.time
+    assert 'bypasses' not in link.run('status')[1] and link.machine.time == began
+    assert link.data('doctor', '--only', 'bypass')['findings'][0]['level'] == 'ok'
+
+
+def test_a_moment_is_not_enough(link):
+    """What was suspicious in one interval was not so for the four seconds after it."""
+    link.squids = 0.92 * WHOLE
+    assert link.data('status')['bypass'] is None
+
+
+def wire(*packets):
+    return lambda link: setattr(link.machine, 'wire', packets)
+
+
+@pytest.mark.parametrize('change, sentence', [
+    (lambda link: setattr(link.machine, 'wire', None), 'bypasses Squid (root sees who has most of it);'),
+    (lambda link: link.machine.wire.clear(), 'bypasses Squid, most of it to this machine itself;'),
+    (lambda link: link.machine.files.clear(), 'bypasses Squid (root sees'),
+    (wire(packet('2001:db8::7', 600_000, UDP), packet('10.20.0.9', 180_000, GRE)), 'most of it to 2001:db8::7;'),
+    (wire(*(packet(f'10.20.0.{n}', 200_000 + n) for n in range(4))),
+     '25% of that to 10.20.0.3, more than to anybody else;')])
+def test_who_has_it(link, change, sentence):
+    change(link)
+    assert sentence in link.run('status')[1]
+
+
+def test_what_is_not_known_is_not_said(link):
+    link.machine.moving[COUNTER] = lambda: None
+    assert link.data('status')['bypass'] is None
+
+
+@pytest.mark.parametrize('head', [b'', b'\x45', bytes(20), b'\x45' + bytes(18), b'\x60' + bytes(38), b'\xff' * 64])
+def test_packets_that_are_none(link, head):
+    link.machine.wire = [(head, 400_000)]
+    assert link.data('status')['bypass']['own']
+
+
+def test_packets_that_leave_are_seen():
+    """By an interface that everybody has: of what is sent here, each is seen once, with its length."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.bind(('127.0.0.1', 0))
+        port = sender.getsockname()[1]
+
+        class Once(System):
+            def __init__(self):
+                self.looks = 0
+
+            def monotonic(self):
+                self.looks += 1
+                if self.looks == 2:     # the sockets are there
+                    sender.sendto(bytes(1000), ('127.0.0.1', port))
+                return 10.0 if any(head[20:22] == port.to_bytes(2, 'big') for head, _ in found) else 0.0
+        if not Once().packets(['lo'], 5, lambda head, length: found.append((head, length))):
+            pytest.skip('needs root')
+    mine = [(head, length) for head, length in found if head[20:22] == port.to_bytes(2, 'big')]
+    assert [length for _, length in mine] == [1028] and len(mine[0][0]) == 64
