@@ -140,6 +140,12 @@ class Record(namedtuple('Record', 'ended took client user login method url host 
         """When the request arrived, or None."""
         return None if self.ended is None or self.took is None else self.ended - self.took
 
+    @property
+    def without_server(self):
+        """Whether no request of it was for a server: a cache hit; the line in which Squid logs how an intercepted TLS
+        connection began, beside that of its tunnel."""
+        return self.cls is None and self.refusal is None and not (self.result or '').startswith('TCP_DENIED')
+
     def about(self, name):
         """Whether a user, host (or the domain it is in), URL or transaction has this name."""
         if name in (self.user, self.client, self.login, self.id):
@@ -211,11 +217,12 @@ class Found:
         self.hits, self.reached, self.whole = [], None, True
 
 
-def search(log, name, since, most, clock, until):
+def search(log, name, since, most, clock, until, user=None):
     """The newest `most` records about a name that ended after `since`, from the file and the one it was rotated to;
-    stops when clock() is past `until`. Raises OSError if the log cannot be read."""
+    stops when clock() is past `until`. user: what msfrs calls the user of that name, if not so. Raises OSError if the
+    log cannot be read."""
     reader, found = Reader(log.format), Found()
-    needles = {needle.encode() for needle in (name, name.lower(), quoted(name))}
+    needles = {needle.encode() for needle in (name, name.lower(), quoted(name), user or name)}
     for suffix in OLDER:
         path = log.path + suffix
         if suffix and not os.path.exists(path):
@@ -224,7 +231,8 @@ def search(log, name, since, most, clock, until):
             for at in sorted(_lines_with(data, needles), reverse=True):
                 end = data.find(b'\n', at)
                 record = reader(data[at:end if end >= 0 else len(data)])
-                if record and record.about(name) and (record.ended or since) >= since:
+                if record and (record.about(name) or record.user == user) and (record.ended or since) >= since and \
+                        not (log.explains and record.without_server and record.id != name):
                     found.hits.append((record, path, offset + at))
                     if len(found.hits) == most:
                         found.reached, found.whole = record.ended, False

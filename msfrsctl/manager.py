@@ -25,6 +25,10 @@ def port_of(conf):
                    f'asked; add a line such as http_port 127.0.0.1:3128')
 
 
+class SilentError(CtlError):
+    """Squid does not answer at all."""
+
+
 class Manager:
     """Asks at (host, port)."""
 
@@ -38,8 +42,9 @@ class Manager:
         try:
             status, body = self._system.fetch(host, port, f'/squid-internal-mgr/{action}')
         except OSError as problem:
-            raise CtlError(f'Squid does not answer at {host} port {port} ({problem.strerror or problem}); is it '
-                           f'running? msfrsctl doctor looks further') from None
+            raise SilentError(f'Squid does not answer at {host} port {port} ({problem.strerror or problem}): users '
+                              f'have no web while their connections are sent to it; msfrsctl doctor looks further'
+                              ) from None
         if status in (401, 403):
             raise CtlError(f'Squid refuses its cache manager to this machine (status {status}); put into squid.conf, '
                            f'before the other http_access lines: {ALLOW}')

@@ -13,6 +13,8 @@ from .squidconf import SquidConf
 #: Debian's places, after those below the prefix.
 DEBIAN_CONF, DEBIAN_SQUID, DEBIAN_SHARE = '/etc/squid/squid.conf', '/usr/sbin/squid', '/usr/share/msfrs'
 DEBIAN_EDGE = '/usr/sbin/msfrs-edge'
+#: What judges for `msfrsctl why` (docs/page.md), below the prefix, and where Debian has it.
+WHY, DEBIAN_WHY = 'libexec/msfrs/msfrs-why', '/usr/libexec/msfrs/msfrs-why'
 #: Where our other programs look for their configuration, and where msfrsctl keeps what it has to remember.
 ETC, STATE = '/etc/msfrs', '/var/lib/msfrs'
 #: Where msfrs-edge is asked how it does; --state moves that as well.
@@ -58,6 +60,11 @@ class Site:
     def reports(self):
         """mgr:msfrs, asked for once."""
         return self.manager.reports()
+
+    @property
+    def why(self):
+        """The program msfrs-why."""
+        return self._first(f'{self.prefix}/{WHY}', DEBIAN_WHY)
 
     @functools.cached_property
     def share(self):

@@ -70,6 +70,12 @@ def count(number, noun):
     return f'{number} {noun}' + ('' if number == 1 else 'es' if noun.endswith('s') else 's')
 
 
+def because(report):
+    """What mgr:msfrs says of why requests are held, or none is, without the yes or no before it."""
+    holding = str(report.get('holding', 'no'))
+    return safe(holding.partition(', because ')[2] or holding, 300)
+
+
 def quota(row):
     """`1.0 GB a day`, of a quota as mgr:msfrs has it."""
     return f'{amount(row["bytes"])} a {safe(row["period"])}'

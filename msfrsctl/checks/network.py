@@ -6,6 +6,7 @@ import re
 from . import ERROR, NOTE, OK, WARNING, Finding
 from .. import bypass
 from ..units import rate_of
+from ..users import network_bits
 
 #: Seconds of a round trip to a server that is far away; what msfrs_link assumes of those that it does not know.
 FAR = 0.3
@@ -48,7 +49,7 @@ def interface(site):
                       'interface= must be the one at which the downlink arrives')
     elif not devices:
         yield Finding(ERROR, 'there is no default route', 'set one; see ip route')
-    inside = site.interception.get('inside', '').replace(',', ' ').split()
+    inside = _inside(site)
     if name in inside:
         yield Finding(ERROR, f'{name} is both the interface of the downlink and where the users are',
                       f'correct msfrs_link, or inside in {site.interception_conf}')
@@ -130,6 +131,24 @@ def ipv6(site):
                       'sysctl -w net.ipv6.conf.all.forwarding=1')
     else:
         yield Finding(OK, 'IPv6 is forwarded' if default else 'no IPv6 default route')
+    yield from _shared(site)
+
+
+def _shared(site):
+    """IPv6 networks of which msfrs_user makes one user, and that several hosts are in."""
+    bits = network_bits(site.conf)
+    for name in _inside(site):
+        for route in _ip(site, '-6', 'route', 'show', 'dev', name, 'proto', 'kernel'):
+            length = route['dst'].partition('/')[2]
+            if length and bits <= int(length) < 128 and not route['dst'].startswith('fe80:'):
+                yield Finding(NOTE, f'all users of {route["dst"]} at {name} are one user in IPv6',
+                              'msfrs_user mac with eui_lookup on, or msfrs_user src6/128, unless only routers are '
+                              'there')
+
+
+def _inside(site):
+    """Names of the users' interfaces."""
+    return site.interception.get('inside', '').replace(',', ' ').split()
 
 
 def bypassing(site):

@@ -5,7 +5,7 @@ import re
 
 from . import ERROR, NOTE, OK, WARNING, Finding
 from .advisories import ADVISORIES
-from .. import accesslog
+from .. import accesslog, text
 
 #: Bytes of the end of cache.log that are read.
 TAIL = 1 << 18
@@ -33,10 +33,10 @@ def running(site):
     """Whether Squid runs and schedules."""
     for report in site.reports:
         if not report['scheduling']:
-            yield Finding(ERROR, f'the running Squid schedules nothing: {report.get("holding", "")}',
+            yield Finding(ERROR, f'the running Squid schedules nothing: {text.because(report)}',
                           'squid -k reconfigure, if squid.conf has msfrs on')
         else:
-            yield Finding(OK, f'Squid runs and schedules; holding: {report["holding"]}')
+            yield Finding(OK, f'Squid runs and schedules: {text.because(report)}')
             if report['link']['interface'] and not report['link']['metered']:
                 yield Finding(WARNING, 'the counter of the interface is not used', 'see the findings about interface')
 
@@ -54,10 +54,10 @@ def access_log(site):
 def cache_log(site):
     """The latest warnings of msfrs."""
     path = site.conf.value('cache_log', None)
-    text = site.system.tail(path, TAIL) if path else None
-    if text is None:
+    log = site.system.tail(path, TAIL) if path else None
+    if log is None:
         return
-    said = re.findall(r'\| ((?:WARNING|ERROR): msfrs.*)', text)
+    said = re.findall(r'\| ((?:WARNING|ERROR): msfrs.*)', log)
     for line in list(dict.fromkeys(reversed(said)))[:MOST]:
         yield Finding(NOTE if line.startswith('WARNING') else WARNING, f'{os.path.basename(path)}: {line}')
     if not said:

@@ -9,6 +9,7 @@ from .. import text
 from ..errors import WRONG, CtlError
 from ..own import Change, OwnFile, path_of
 from ..units import NUMBER, canonical, rate_of, time_of
+from ..users import user_of
 
 HELP = 'change rate, weight or one user\'s class for a time, while Squid runs'
 MAC = re.compile(r'[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}')
@@ -103,7 +104,7 @@ def _is_weight(text_):
 
 
 def _boost(options, site, own, change):
-    user, acl = options.value, f'msfrsctl_boost_{change.id}'
+    user, acl = user_of(options.value, site.conf), f'msfrsctl_boost_{change.id}'
     lines = [f'acl {acl} {acl_of(user, site.conf)}']
     own_lines = [line for line in site.conf.lines if line.name == 'msfrs_access']
     include = site.conf.lines.index(site.conf.covers(own.path))

@@ -26,8 +26,8 @@ def show(data):
 
 def _worker(report):
     if not report['scheduling']:
-        return [f'holding    {text.safe(report.get("holding", "no"), 200)}']
-    return [f'holding    {text.safe(report["holding"], 200)}', f'link       {link(report)}',
+        return [f'now        {text.because(report)}']
+    return [f'now        {text.because(report)}', f'link       {link(report)}',
             f'window     {window(report)}', *_alone(report), '', *classes(report), *_refusals(report), *_quotas(report)]
 
 

@@ -72,7 +72,7 @@ def _rate(now, before, seconds):
 
 
 def show(frame):
-    lines = [f'holding  {text.safe(said, 200)}' for said in frame['holding']]
+    lines = [f'now      {text.because({"holding": said})}' for said in frame['holding']]
     if not frame['scheduling']:
         return '\n'.join(lines)
     lines += [f'link     {said}' for said in frame['link']] + [f'window   {said}' for said in frame['window']]

@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl why: what holds a user, a host or a request now, and what held it during the last day."""
+"""msfrsctl why: what holds a user, a host or a request now, and what held it during the last day.
+
+What it means is judged by msfrs-why, of the same sources as the page of msfrs-page: both say the same sentences.
+"""
 import contextlib
+import json
 import threading
 import time
 
 from .. import accesslog, bypass, text
-from ..errors import DONE, FOUND, CtlError
+from ..errors import DONE, FAILED, FOUND, WRONG, CtlError
+from ..manager import SilentError
+from ..users import user_of
 
 HELP = 'what held a user, a host or a request: now, and during the last day'
 DAY = 86400.0
 #: Seconds that the search of access.log may take; the whole answer then takes less than 0.2 s.
 BUDGET = 0.12
+#: What msfrs-why calls the pages that it is given.
+PAGES = {'metrics': 'msfrs-metrics', 'report': 'msfrs', 'users': 'msfrs-users'}
 
 
 def arguments(parser):
@@ -19,9 +27,15 @@ def arguments(parser):
                              '(%%master_xaction in the logformat)')
     parser.add_argument('--last', type=int, default=5, metavar='N', help='requests of access.log that are shown (5)')
     parser.add_argument('--all', action='store_true', help='search the whole day, however long it takes')
+    parser.add_argument('--seconds', type=float, default=5.0, metavar='S',
+                        help='over which the rate of a user whom Squid knows is measured, 0 to 60 (5); 0: answer at '
+                             'once, without that rate')
+    parser.add_argument('--engine', metavar='PROGRAM', help='where msfrs-why is')
 
 
 def gather(options, site):
+    if not 0 <= options.seconds <= 60:
+        raise CtlError(f'--seconds {options.seconds:g} must be from 0 to 60', WRONG)
     data, wrong = {'name': options.name, 'live': None, 'log': None, 'bypass': None, 'notes': []}, {}
 
     def answer(part, ask):
@@ -48,36 +62,32 @@ def gather(options, site):
 
 
 def code(data):
-    return DONE if data['live'] and data['live']['requests'] or data['log'] and data['log']['requests'] else FOUND
+    now = data['live'] or {}
+    return DONE if now.get('held') or now.get('classes') or data['log'] and data['log']['requests'] else FOUND
 
 
 def live(options, site):
-    """What Squid says of it now."""
-    name, lower = options.name, options.name.lower()
-    reports = [report for report in site.manager.reports() if report['scheduling']]
-    answer = {'scheduling': bool(reports), 'holding': [report['holding'] for report in reports], 'requests': [],
-              'classes': [], 'users': [], 'quotas': []}
-    for report in reports:
-        rows = {row['name']: row for row in report['classes']}
-        for place, entry in enumerate(report['held'], 1):
-            host = str(entry['host']).lower()
-            if name not in (str(entry['user']), str(entry.get('id'))) and host != lower and \
-                    not host.endswith('.' + lower):
-                continue
-            ahead = report['held'][:place - 1]
-            answer['requests'].append({
-                **entry, 'place': place, 'of': len(report['held']), 'weight': rows[entry['class']]['weight'],
-                'longer_of_class': sum(other['class'] == entry['class'] for other in ahead),
-                'longer_of_user': sum(other['user'] == entry['user'] for other in ahead),
-                'window': report['window']['outstanding'], 'window_limit': report['window']['limit']})
-        answer['users'] += [user for user in report['top_users'] if str(user['user']) == name]
-        answer['quotas'] += [{**row['quota'], 'class': row['name'], 'had': user['bytes']}
-                             for row in report['classes'] if row.get('quota')
-                             for user in row['quota_users'] if str(user['user']) == name]
-        if not answer['classes']:
-            answer['classes'] = [{key: row[key] for key in ('name', 'weight', 'in_flight', 'queued', 'paused',
-                                                            'users', 'service')} for row in report['classes']]
-    return answer
+    """What msfrs-why makes of what Squid says now: as /user.json of msfrs-page."""
+    user, sections = user_of(options.name, site.conf), []
+
+    def look():
+        for kind, action in PAGES.items():
+            sections.append((kind, site.system.monotonic(), site.manager.page(action)))
+    try:
+        look()
+        # The rate of somebody whom Squid does not know need not be waited for.
+        if options.seconds and any(name in sections[-1][2] for name in (options.name, user)):
+            site.system.sleep(options.seconds)
+            look()
+    except SilentError:
+        host, port = site.manager.address
+        sections = [('silent', 0, f'[{host}]:{port}' if ':' in host else f'{host}:{port}')]
+    given = ''.join(f'{kind} {at:.6f} {len(page.encode())}\n{page}' for kind, at, page in sections)
+    done = site.system.run(options.engine or site.why, options.name, input=given)
+    if not done:
+        raise CtlError(f'msfrs-why cannot say what that means: {done.err.strip() or done.code}; is it of the same '
+                       f'version as msfrsctl and Squid?', FAILED)
+    return json.loads(done.out)
 
 
 def logged(options, site):
@@ -86,7 +96,8 @@ def logged(options, site):
     clock, now = site.system.monotonic, site.system.now()
     until = float('inf') if options.all else clock() + BUDGET
     try:
-        found = accesslog.search(log, options.name, now - DAY, max(options.last, 1), clock, until)
+        found = accesslog.search(log, options.name, now - DAY, max(options.last, 1), clock, until,
+                                 user_of(options.name, site.conf))
         behind = None
         if found.hits and found.hits[0][0].wait and clock() < until:
             others, whole = accesslog.served_while(log, *found.hits[0])
@@ -121,33 +132,15 @@ def show(data):
     return '\n'.join(lines)
 
 
-def _show_live(name, live_):
-    if not live_['scheduling']:
-        return ['now: msfrs is off, nothing is held']
-    quotas = [f'  {text.safe(name)} has had {text.amount(row["had"])} of the {text.quota(row)} of class '
-              f'{text.safe(row["class"])}'
-              + (f', and goes on in {text.safe(row["over"])} for another {text.duration(row["ends_in"])}'
-                 if row['had'] >= row['bytes'] else '') for row in live_['quotas']]
-    if not live_['requests']:
-        held = '; '.join(text.safe(said, 200) for said in live_['holding'])
-        return [f'now: nothing of {text.safe(name)} is held ({held})', *quotas]
-    first = live_['requests'][0]
-    lines = [f'now: {text.count(len(live_["requests"]), "request")} of {text.safe(name)} held; '
-             f'{first["window"]:g} of {first["window_limit"]:.2f} places of the window are taken, by '
-             + (', '.join(f'{row["in_flight"]} of {text.safe(row["name"])}' for row in live_['classes']
-                          if row['in_flight']) or 'nobody')]
-    for row in live_['requests']:
+def _show_live(name, now):
+    verdict, *more = (text.safe(said, 400) for said in now['why'])
+    lines = [f'{text.safe(name)}: {verdict}', *(f'  {said}' for said in more)]
+    for row in now['held']:
         what = {'request': 'waits to go out', 'exchange': 'waits for its next turn',
                 'response': 'is paused between two quanta'}.get(row['what'], text.safe(row['what']))
-        lines.append(f'  {text.safe(row["host"])} of {text.safe(row["user"])}, class {text.safe(row["class"])} (weight '
-                     f'{row["weight"]:g}), {what} for {text.seconds(row["waited"])}: place {row["place"]} of '
-                     f'{row["of"]} by waiting time; {row["longer_of_class"]} of its class and {row["longer_of_user"]} '
-                     f'of its user have waited longer')
-    turn = sorted((row for row in live_['classes'] if row['queued'] or row['paused']), key=lambda row: row['service'])
-    if turn:
-        lines.append('  the class with the least service goes first: '
-                     + ', '.join(f'{text.safe(row["name"])} ({row["queued"] + row["paused"]} wait)' for row in turn))
-    return lines + quotas
+        lines.append(f'  {text.safe(row["host"])} of {text.safe(row["user"])}, class {text.safe(row["class"])}, {what} '
+                     f'for {text.seconds(row["waited"])}: {row["place"]} of {row["of"]} by waiting time')
+    return lines
 
 
 def _show_log(name, log):
@@ -180,7 +173,7 @@ def _request(row, explains):
         return f'{line}{text.safe(row["result"] or "-")}, ' \
                f'{text.seconds(row["took"]) if row["took"] is not None else "-"}'
     if row['cls'] is None:
-        return f'{line}not scheduled ({text.safe(row["result"] or "no class")})'
+        return f'{line}answered by Squid itself ({text.safe(row["result"] or "no result")})'
     if row['refusal']:
         return f'{line}class {text.safe(row["cls"])}, refused: {text.safe(row["refusal"])}, after ' \
                f'{text.seconds(row["total_wait"] or 0)}'
@@ -199,7 +192,11 @@ def _request(row, explains):
         line += f', its later exchanges waited {text.seconds(row["exchange_wait"])}'
     if row['quanta'] is not None:
         line += f', {text.amount(row["bytes"] or 0)} in {row["quanta"]} quanta'
-    return line + (f', {text.seconds(row["took"])} in all' if row['took'] is not None else '')
+    if row['took'] is None:
+        return line
+    # A tunnel is open while nobody asks for anything, too.
+    server = max(0.0, row['took'] - max(row['total_wait'] or 0, row['wait']))
+    return f'{line}; of {text.seconds(row["took"])} in all, {text.seconds(server)} were server, transfer and idle'
 
 
 def _clock(stamp):

@@ -110,6 +110,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     self.touchAll();
     self.tellClasses();
     self.doubted = false;
+    self.configuredAt = Seconds(now);
     self.pump(now);
 }
 

@@ -162,7 +162,9 @@ WindowReport RequestScheduler::window() const
     r.metered = self.meter->metered();
     if (self.capacity)
         r.capacity = self.capacity->report();
-    r.history.assign(self.history.begin(), self.history.end());
+    // U of another rate or interface says nothing of the link as it is configured now.
+    std::copy_if(self.history.begin(), self.history.end(), std::back_inserter(r.history),
+                 [&](const WindowReport::Sample &sample) { return sample.at > self.configuredAt; });
     return r;
 }
 

@@ -533,7 +533,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         if (self.rate.update(now, total, self.rated(), path)) {
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.all()), window.limit,
-                                    self.rate.utilisation(), self.rate.fullShare()});
+                                    self.rate.utilisation(), self.rate.fullShare(), self.own});
             if (self.history.size() > HistoryLength)
                 self.history.pop_front();
             self.doubtRate();

@@ -169,8 +169,9 @@ struct WindowReport {
     double budget = 1;                ///< phi: receive windows in service add up to phi C R
     bool metered = false;             ///< whether U comes from the interface counter
     std::optional<CapacityReport> capacity; ///< what is believed of C, where it is found
-    struct Sample { double at, w, wplus, u, full; }; ///< s of the host's clock; W; W+; U; share of time full
-    std::vector<Sample> history;      ///< latest last, at most 120
+    /// Of an interval: its end, s of the host's clock; W; W+; U; share of time full; what responses had of C, as `own`.
+    struct Sample { double at, w, wplus, u, full, own; };
+    std::vector<Sample> history;      ///< since the last reconfiguration; latest last, at most 120
 };
 
 class RequestScheduler {

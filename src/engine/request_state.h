@@ -268,6 +268,7 @@ struct RequestScheduler::Impl {
     std::vector<Slot> slots;                      ///< by index into config.classes
     std::list<Request *> waiting, paused, served, resting, refused; ///< each in the order in which they entered
     std::deque<WindowReport::Sample> history;
+    double configuredAt = -1;                     ///< s, as Sample::at: what was measured before is not reported
     msfrs_time nextForget = 0;
     msfrs_time nextSilence = 0;                   ///< when restSilent() looks again, while anybody is served
     msfrs_time wakeAt = 0;                        ///< when the arbiter wants to be asked again; 0: no wish

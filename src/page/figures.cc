@@ -41,10 +41,11 @@ void WriteUser(Json &json, const User &u)
     json.key("in_flight").number(u.row.inFlight).end('}');
 }
 
+/// Leaves the object open.
 void WriteHeld(Json &json, const HeldRow &h)
 {
     json.object().key("user").string(h.user).key("class").string(h.cls).key("host").string(h.host);
-    json.key("waited").number(h.waited).key("what").string(h.what).end('}');
+    json.key("waited").number(h.waited).key("what").string(h.what);
 }
 
 void WriteQuota(Json &json, const QuotaRow &q)
@@ -112,13 +113,15 @@ void Figures::remember(const int64_t wall)
     history_.add(wall, values);
 }
 
-std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std::string &trouble) const
+std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std::string &trouble,
+                              const std::optional<double> age) const
 {
     const auto &[g, flow, report, users] = situation_;
     Json json;
     json.object().key("time").whole(wall).key("pace").whole(pace).key("trouble").string(trouble);
-    json.key("scheduling").boolean(g.scheduling).key("workers").number(g.workers).key("holding");
-    WriteTexts(json, report.holding);
+    json.key("age").number(age);
+    json.key("scheduling").boolean(g.scheduling).key("workers").number(g.workers).key("because");
+    WriteTexts(json, report.because);
     json.key("changed");
     WriteTexts(json, report.changed);
     WriteLink(json, g);
@@ -129,28 +132,36 @@ std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std:
     for (const auto *const user : users.top(MostUsersShown))
         WriteUser(json, *user);
     json.end(']').key("held").array();
-    for (const auto &row : report.held)
+    for (const auto &row : report.held) {
         WriteHeld(json, row);
+        json.end('}');
+    }
     json.end(']').key("quotas").array();
     for (const auto &quota : report.quotas)
         WriteQuota(json, quota);
     json.end(']').key("beside").object().key("no_class").number(flow.noClass);
+    json.key("share").number(PastSquid(situation_));
     json.key("lines").number(g.excessLines).key("refused_lines").number(g.excessRefused).end('}');
     return json.key("newest").raw(history_.newestJson()).end('}').take();
 }
 
-std::string Figures::userJson(const std::string &name, const std::string &trouble) const
+std::string Figures::userJson(const std::string &asked, const std::string &trouble,
+                              const std::optional<double> age) const
 {
+    const auto name = situation_.users.nameOf(asked);
+    const auto answer = WhySlow(situation_, name);
+    const auto &listed = situation_.report.held;
     Json json;
-    json.object().key("user").string(name).key("trouble").string(trouble).key("why");
-    WriteTexts(json, WhySlow(situation_, name));
-    json.key("classes").array();
-    for (const auto *const user : situation_.users.find(name))
+    json.object().key("user").string(name).key("trouble").string(trouble).key("age").number(age).key("why");
+    WriteTexts(json, trouble.empty() ? answer.why : std::vector<std::string>{trouble});
+    json.key("waiting").number(answer.waiting).key("classes").array();
+    for (const auto *const user : answer.users)
         WriteUser(json, *user);
     json.end(']').key("held").array();
-    for (const auto &row : situation_.report.held) {
-        if (row.user == name)
-            WriteHeld(json, row);
+    for (const auto *const row : answer.held) {
+        WriteHeld(json, *row);
+        json.key("id").string(row->id).key("place").whole(row - listed.data() + 1);
+        json.key("of").whole(static_cast<int64_t>(listed.size())).end('}');
     }
     return json.end(']').end('}').take();
 }

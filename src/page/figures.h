@@ -24,10 +24,13 @@ public:
     void takeTopUsers(double now) { situation_.users.update(situation_.report.users, now); }
     History &history() { return history_; }
 
-    /// \param trouble why the figures are not new; empty: they are
-    std::string dataJson(int64_t wall, int64_t pace, const std::string &trouble) const;
-    /// A user, and why it is slow.
-    std::string userJson(const std::string &name, const std::string &trouble) const;
+    /// How old the figures are, s; nothing: there are none yet. \param now as above
+    std::optional<double> age(const double now) const { return known_ ? std::optional(now - at_) : std::nullopt; }
+
+    /// \param trouble why the figures are not new; empty: they are \param age as above
+    std::string dataJson(int64_t wall, int64_t pace, const std::string &trouble, std::optional<double> age = {}) const;
+    /// A user, host or transaction, and why it is slow.
+    std::string userJson(const std::string &name, const std::string &trouble, std::optional<double> age = {}) const;
 
 private:
     void remember(int64_t wall);

@@ -2,6 +2,7 @@
 #include "page/manager_client.h"
 
 #include "daemon/descriptor.h"
+#include "page/why.h"
 
 #include <event2/buffer.h>
 #include <event2/http.h>
@@ -35,7 +36,7 @@ void ManagerClient::ask(const std::string &action, Done done)
             page.text.resize(evbuffer_get_length(body));
             evbuffer_remove(body, page.text.data(), page.text.size());
         } else if (page.status == 0) {
-            page.why = "Squid at " + self->squid + " does not answer.";
+            page.why = SilentText(self->squid);
         } else {
             page.why = "Squid at " + self->squid + " answers mgr:" + self->action + " with status " +
                 std::to_string(page.status) +

@@ -67,25 +67,45 @@ Fields ReadFields(Scanner &in)
     return fields;
 }
 
-/// The text of a field that must be there.
-std::string &Text(Scanner &in, Fields &fields, const std::string_view name)
+/// The text of a field, or null.
+std::string *Find(Fields &fields, const std::string_view name)
 {
     for (auto &[key, value] : fields) {
         if (key == name)
-            return value;
+            return &value;
     }
+    return nullptr;
+}
+
+/// The text of a field that must be there.
+std::string &Text(Scanner &in, Fields &fields, const std::string_view name)
+{
+    if (auto *const found = Find(fields, name))
+        return *found;
     in.refuse("there is no " + std::string(name));
 }
 
-double Amount(Scanner &in, Fields &fields, const std::string_view name)
+double Number(const Scanner &in, const std::string_view text, const std::string_view name)
 {
-    const auto &text = Text(in, fields, name);
     double value = 0;
     const auto end = text.data() + text.size();
     const auto read = std::from_chars(text.data(), end, value, std::chars_format::fixed);
     if (read.ec != std::errc() || read.ptr != end || !(value >= 0 && value < 1e18))
         in.refuse(std::string(name) + ": wanted is a number from 0 on");
     return value;
+}
+
+double Amount(Scanner &in, Fields &fields, const std::string_view name)
+{
+    return Number(in, Text(in, fields, name), name);
+}
+
+/// Why requests are held or not, without the yes or no before it.
+std::string Because(const std::string_view holding)
+{
+    constexpr std::string_view Word = ", because ";
+    const auto at = holding.find(Word);
+    return std::string(at == holding.npos ? holding : holding.substr(at + Word.size()));
 }
 
 class Reader {
@@ -97,10 +117,10 @@ public:
             topLine(in);
         else if (section_ == Section::Classes)
             ofClass(in);
+        else if (section_ == Section::Window)
+            ofWindow(in);
         else if (in.rest().substr(0, 5) == "  - {" && section_ != Section::Other)
             row(in);
-        else if (in.rest().substr(0, 12) == "  changed: {")
-            changed(in);
     }
 
     ManagerReport finish()
@@ -111,12 +131,13 @@ public:
     }
 
 private:
-    enum class Section { Other, Classes, Held, Users };
+    enum class Section { Other, Window, Classes, Held, Users };
 
     void topLine(Scanner &in)
     {
         const auto key = in.word("_");
         section_ = key == "held"                   ? Section::Held
+            : key == "window"                      ? Section::Window
             : key == "classes"                     ? Section::Classes
             : key == "top_users" || key == "users" ? Section::Users
                                                    : Section::Other;
@@ -124,27 +145,46 @@ private:
             return;
         in.need(':');
         in.need(' ');
-        report_.holding.emplace_back(in.rest());
-        limit(in, report_.holding.size());
+        report_.because.push_back(Because(in.rest()));
+        limit(in, report_.because.size());
     }
 
-    void changed(Scanner &in)
+    static bool Begins(const Scanner &in, const std::string_view with)
     {
-        in.untilAny("{");
-        auto fields = ReadFields(in);
-        report_.changed.push_back(std::move(Text(in, fields, "because")));
-        limit(in, report_.changed.size());
+        return in.rest().substr(0, with.size()) == with;
+    }
+
+    /// Of the window: why W+ changed, and its intervals. Those of a second worker are of the same link.
+    void ofWindow(Scanner &in)
+    {
+        const bool first = report_.because.size() <= 1;
+        if (Begins(in, "  changed: {")) {
+            in.untilAny("{");
+            auto fields = ReadFields(in);
+            report_.changed.push_back(std::move(Text(in, fields, "because")));
+            limit(in, report_.changed.size());
+        } else if (first && Begins(in, "  interval: ")) {
+            in.until(':');
+            report_.interval = Number(in, in.rest().substr(2), "interval");
+        } else if (first && Begins(in, "    - {ago: ")) {
+            in.until('{');
+            auto fields = ReadFields(in);
+            const auto *const own = Find(fields, "own");
+            report_.intervals.push_back({Amount(in, fields, "ago"), Amount(in, fields, "utilisation"),
+                                         own && *own != "null" ? std::optional(Number(in, *own, "own"))
+                                                               : std::nullopt});
+            limit(in, report_.intervals.size());
+        }
     }
 
     /// Of a class: its name, and what there is of a quota.
     void ofClass(Scanner &in)
     {
-        const auto begins = [&](const std::string_view with) { return in.rest().substr(0, with.size()) == with; };
-        if (begins("  - name: \"")) {
+        if (Begins(in, "  - name: \"")) {
             in.until('"');
             in.need('"');
             class_ = Quoted(in);
-        } else if (begins("    quota: {")) {
+        } else if (Begins(in, "    quota: {")) {
             in.until('{');
             auto fields = ReadFields(in);
             report_.quotas.push_back({class_, std::move(Text(in, fields, "over")),
@@ -152,7 +192,7 @@ private:
                                       Amount(in, fields, "ends_in"), Amount(in, fields, "users"),
                                       Amount(in, fields, "users_over"), {}});
             limit(in, report_.quotas.size());
-        } else if (begins("      - {") && !report_.quotas.empty()) {
+        } else if (Begins(in, "      - {") && !report_.quotas.empty()) {
             in.until('{');
             auto fields = ReadFields(in);
             auto &most = report_.quotas.back().most;
@@ -167,8 +207,10 @@ private:
         auto fields = ReadFields(in);
         auto user = std::move(Text(in, fields, "user")), cls = std::move(Text(in, fields, "class"));
         if (section_ == Section::Held) {
+            const auto *const id = Find(fields, "id");
             report_.held.push_back({std::move(user), std::move(cls), std::move(Text(in, fields, "host")),
-                                    std::move(Text(in, fields, "what")), Amount(in, fields, "waited")});
+                                    std::move(Text(in, fields, "what")), Amount(in, fields, "waited"),
+                                    id ? *id : ""});
             limit(in, report_.held.size());
             return;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What only the manager's YAML tells: why requests are held, who waits, and who the users are. Of YAML this is what
+/// What only the manager's YAML tells: why requests are held, who waits, who the users are, and how the link was used
+/// from interval to interval. Of YAML this is what
 /// Report.cc writes: one row a line, strings in double quotes.
 #ifndef MSFRS_PAGE_MANAGER_REPORT_H
 #define MSFRS_PAGE_MANAGER_REPORT_H
@@ -8,6 +9,7 @@
 #include "page/scanner.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace msfrs::page {
@@ -19,6 +21,7 @@ struct HeldRow {
     std::string user, cls, host;
     std::string what;  ///< request, exchange or response
     double waited = 0; ///< s
+    std::string id;    ///< of the transaction, as %master_xaction of logformat
 };
 
 struct UserRow {
@@ -41,12 +44,21 @@ struct QuotaRow {
     std::vector<User> most;           ///< the most first
 };
 
+/// An interval of the window.
+struct IntervalRow {
+    double ago = 0;            ///< s since its end
+    double utilisation = 0;    ///< share of the link
+    std::optional<double> own; ///< of that, what responses had
+};
+
 struct ManagerReport {
-    std::vector<std::string> holding; ///< of each worker: whether requests are held, and why
+    std::vector<std::string> because; ///< of each worker: why requests are held, or none is
     std::vector<std::string> changed; ///< of each worker whose W+ has changed: why it did last
     std::vector<HeldRow> held;        ///< the longest first
     std::vector<UserRow> users;       ///< a user of several workers is one
     std::vector<QuotaRow> quotas;     ///< of the classes that have one
+    std::vector<IntervalRow> intervals; ///< since the last configuration, the latest last
+    double interval = 0;              ///< s, how long each is; 0: not said
 };
 
 /// Reads mgr:msfrs or mgr:msfrs-users. Lines that it does not know are passed over, so that Squid may be newer.

@@ -77,7 +77,9 @@ Service::Service(const Config &config, Log log):
             [this](const std::string_view got) { return site_.answer(got, prepared_); })
 {
     DropPrivileges(config_.user);
-    prepared_.user = [this](const std::string &name) { return figures_.userJson(name, prepared_.trouble); };
+    prepared_.user = [this](const std::string &name) {
+        return figures_.userJson(name, prepared_.trouble, figures_.age(MonotonicSeconds()));
+    };
     load();
     prepared_.trouble = "Squid has not been asked yet.";
     prepared_.data = figures_.dataJson(WallSeconds(), config_.pace, prepared_.trouble);
@@ -156,7 +158,7 @@ void Service::polled(const std::string &why)
     const auto wall = WallSeconds();
     if (!why.empty())
         figures_.history().advance(wall);
-    prepared_.data = figures_.dataJson(wall, config_.pace, why);
+    prepared_.data = figures_.dataJson(wall, config_.pace, why, figures_.age(MonotonicSeconds()));
     if (const auto slot = figures_.history().newest(); slot != slot_) {
         slot_ = slot;
         prepared_.history = figures_.history().json();

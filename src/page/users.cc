@@ -5,7 +5,31 @@
 
 #include <algorithm>
 
+#include <arpa/inet.h>
+#include <charconv>
+
 namespace msfrs::page {
+
+namespace {
+
+/// of IPv6; users of IPv4 are single addresses
+std::optional<in6_addr> AddressOf(const std::string &text)
+{
+    in6_addr address{};
+    return inet_pton(AF_INET6, text.c_str(), &address) == 1 ? std::make_optional(address) : std::nullopt;
+}
+
+/// Whether the first bits are the same.
+bool Agree(const in6_addr &a, const in6_addr &b, const unsigned bits)
+{
+    for (unsigned n = 0; n < std::min(bits, 128u); ++n) {
+        if ((a.s6_addr[n / 8] ^ b.s6_addr[n / 8]) >> (7 - n % 8) & 1)
+            return false;
+    }
+    return bits <= 128;
+}
+
+} // namespace
 
 void Users::update(std::vector<UserRow> rows, const double now)
 {
@@ -22,6 +46,7 @@ void Users::update(std::vector<UserRow> rows, const double now)
         byName.emplace(row.user, users.size());
         users.push_back({std::move(row), rate});
     }
+    over_ = users_.empty() || now <= at_ ? 0 : now - at_;
     users_ = std::move(users);
     byName_ = std::move(byName);
     at_ = now;
@@ -48,6 +73,25 @@ std::vector<const User *> Users::find(const std::string &name) const
     for (auto at = first; at != last; ++at)
         found.push_back(&users_[at->second]);
     return found;
+}
+
+std::string Users::nameOf(const std::string &asked) const
+{
+    const auto address = AddressOf(asked);
+    if (!address || byName_.count(asked))
+        return asked;
+    for (const auto &user : users_) {
+        const auto slash = user.row.user.find('/');
+        if (slash == std::string::npos)
+            continue;
+        const auto network = AddressOf(user.row.user.substr(0, slash));
+        unsigned bits = 0;
+        const auto *const end = user.row.user.data() + user.row.user.size();
+        if (network && std::from_chars(user.row.user.data() + slash + 1, end, bits).ptr == end &&
+            Agree(*address, *network, bits))
+            return user.row.user;
+    }
+    return asked;
 }
 
 } // namespace msfrs::page

@@ -25,12 +25,17 @@ public:
     std::vector<const User *> top(size_t most) const;
     /// A user's rows, one for each class.
     std::vector<const User *> find(const std::string &name) const;
+    /// The user that an address belongs to, if that is a network (ADDRESS/BITS); any other name as it is.
+    std::string nameOf(const std::string &asked) const;
     size_t size() const { return users_.size(); }
+    /// s over which the rates are means; 0: none is known yet.
+    double over() const { return over_; }
 
 private:
     std::vector<User> users_;
     std::unordered_multimap<std::string, size_t> byName_;
     double at_ = 0; ///< of the last update
+    double over_ = 0;
 };
 
 } // namespace msfrs::page

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How long `msfrsctl why` takes from its start to its end, by the clock on the wall: what Squid says now, with as many
-users as there may be, and a day of access.log, which was just written and so is in memory.
+users as there may be, and a day of access.log, which was just written and so is in memory. The rate of the user, which
+is measured for some seconds, is left out.
 
     sudo python3 test/bench/why_times.py --squid build/install/sbin/squid --msfrsctl build/install/sbin/msfrsctl
 """
@@ -64,7 +65,7 @@ def spent_by_children():
 
 def ask(host, options, conf, name):
     """(s, s of processor time, what it found) of one run."""
-    command = [options.msfrsctl, 'why', name, '--json', '--squid-conf', str(conf)]
+    command = [options.msfrsctl, 'why', name, '--seconds', '0', '--json', '--squid-conf', str(conf)]
     with host.inside():
         before, began = spent_by_children(), time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The patched Squid on a slow link: its configuration, its reports and logs, and a check that it came to no harm."""
 import contextlib
-import math
 import os
 import pathlib
 import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 import yaml
@@ -64,7 +62,6 @@ class Gateway:
         self._daemon = None
         self.early = ()             #: lines of the configuration before all others; workers may have a port each
         self.expected = ()          #: words of harm that the test does on purpose, see check
-        self._closed = []           # of each reconfiguration, the times between which Squid closed its ports
 
     # What it is told.
 
@@ -135,15 +132,19 @@ class Gateway:
     def reconfigure(self, *lines, **how):
         """`squid -k reconfigure` with configuration(...), to its end."""
         self.write(*lines, **how)
+        def tell():
+            done = self.command('-k', 'reconfigure')
+            assert done.returncode == 0, done.stderr
+        self.told(tell)
+
+    def told(self, do, *arguments):
+        """do(*arguments), which has Squid reconfigured, to the end of that; what it returns."""
         before = self.cache_log().count(LISTENING)
-        closed = [time.monotonic(), math.inf]
-        self._closed.append(closed)
-        done = self.command('-k', 'reconfigure')
-        assert done.returncode == 0, done.stderr
+        said = do(*arguments)
         # Of all workers: one that is told again before its ports are open takes the answer for a failure, and ends.
         ports = self._ports_of_a_worker * self.world.workers
         self.wait_until(lambda: self.cache_log().count(LISTENING) >= before + ports, 'listening again on all ports')
-        closed[1] = time.monotonic()
+        return said
 
     def kill_worker(self, memory, number):
         """kill -9 of a worker (from 0) whose slot is in `memory`, a gateways.Memory; returns once another accepts
@@ -160,18 +161,6 @@ class Gateway:
     @property
     def _ports_of_a_worker(self):
         return PORTS + any(line.startswith('http_port') for line in self.early)
-
-    def came_while_closed(self, fetch):
-        """Whether a Fetch may have come to closed ports. Squid as it comes closes them first when it is reconfigured,
-        with the connections that it has not accepted yet, and opens them when it has read all."""
-        return (isinstance(fetch.error, ConnectionError) and not fetch.status
-                and any(fetch.t_start <= end and begun <= fetch.t_end for begun, end in list(self._closed)))
-
-    def was_closed(self, fetch):
-        """Whether it did: access.log does not know it."""
-        return self.came_while_closed(fetch) and (
-            isinstance(fetch.error, ConnectionRefusedError)
-            or not any(row['port'] == str(fetch.port) for row in self.access_log()))
 
     @property
     def ledger(self):

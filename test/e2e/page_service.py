@@ -16,6 +16,8 @@ from our_daemon import OurDaemon
 
 BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
 PROGRAM = BUILD / 'msfrs-page'
+#: What judges for msfrsctl why.
+WHY = BUILD / 'msfrs-why'
 CHART = pathlib.Path('/usr/share/javascript/chart.js/chart.min.js')
 PORT = 3880
 

@@ -2,6 +2,7 @@
 """Who is a request's class and user, as access.log has them."""
 import base64
 import http.client
+import ipaddress
 
 import pytest
 
@@ -26,6 +27,11 @@ def party(link, *args, **how):
     return row['class'], row['user']
 
 
+def network_of(user):
+    """What msfrs calls a user of IPv6, unless it is told otherwise."""
+    return str(ipaddress.ip_network((user.v6, 64), strict=False))
+
+
 def start(link, *lines):
     """Squid with CLASSES and these directives; the users' ports 80 and 443 go to it."""
     link.gateway.start(*CLASSES, *lines, on=False).intercept_tls()
@@ -36,7 +42,7 @@ def start(link, *lines):
 def test_a_user_is_an_address(slow_link, via, family):
     one, two, *_ = start(slow_link, 'msfrs_access first allow gold')
     for user in (one, two):
-        assert party(slow_link, user, via=via, family=family) == ('first', user.v4 if family == 4 else user.v6)
+        assert party(slow_link, user, via=via, family=family) == ('first', user.v4 if family == 4 else network_of(user))
 
 
 def test_a_user_is_a_network(slow_link):
@@ -44,6 +50,11 @@ def test_a_user_is_a_network(slow_link):
     for user in (one, two):
         assert party(slow_link, user, family=6) == ('rest', '2001:2:0:1000::/52')
         assert party(slow_link, user, family=4) == ('rest', user.v4)
+
+
+def test_a_user_is_a_single_address_of_ipv6(slow_link):
+    one, *_ = start(slow_link, 'msfrs_user src6/128')
+    assert party(slow_link, one, family=6) == ('rest', one.v6)
 
 
 def test_the_first_line_that_matches_decides(slow_link):

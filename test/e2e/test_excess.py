@@ -16,6 +16,7 @@ from fieldtrial.site import msfrs_edge
 from fieldtrial.site.arms import EDGE
 from fieldtrial.site.world import LAN
 from gateway import SOON
+from test_classification import network_of
 from test_reports import samples, scrape
 from test_shares import MEASURED, WARM_UP, assert_shares, near
 
@@ -86,7 +87,8 @@ def test_bytes_are_charged_to_class_and_user_of_the_address(link, reporter):
     reporter.tell(f'{gold.v4} 1000\n{silver.v6} 200\n{UNKNOWN} 30\n- 4', lines=4)
     reporter.tell(f'{gold.v4} 9000\n- 5\n{gold.v4} 0\n', lines=3)
     assert excess(link.gateway) == {'gold': 10_000, 'silver': 200, 'bronze': 30}
-    assert top(link.gateway) == {gold.v4: ('gold', 10_000), silver.v6: ('silver', 200), UNKNOWN: ('bronze', 30)}
+    assert top(link.gateway) == {gold.v4: ('gold', 10_000), network_of(silver): ('silver', 200),
+                                 UNKNOWN: ('bronze', 30)}
     assert reporter.counts() == {'socket': str(reporter.path), 'lines': 7, 'bytes': 10_230, 'no_class_bytes': 9,
                                  'refused_lines': 0}
     assert link.gateway.total('bytes') == 0, 'no response brought them'

@@ -5,8 +5,10 @@ import json
 import math
 import os
 import pathlib
+import re
 import socket
 import subprocess
+import sys
 import time
 from urllib.parse import quote
 
@@ -14,9 +16,10 @@ import pytest
 
 import browser as browsers
 from background import PATIENCE, wait_until
+from fieldtrial.base.paths import ROOT
 from fieldtrial.site.netns import temporary_directory
 from fieldtrial.site.world import FORWARD_PORT
-from page_service import CHART, PORT, PROGRAM, Manager, Page
+from page_service import CHART, PORT, PROGRAM, WHY, Manager, Page
 
 STEP, SLOTS = 5, 720        #: of the history: seconds, and how many
 TOKEN = '0123456789abcdef'
@@ -60,12 +63,12 @@ def test_the_figures(page):
     assert data['user_count'] == 2 and data['users'][0]['user'] == '10.0.0.1'
     assert data['held'] == [{'user': '10.0.0.2', 'class': 'bronze', 'host': 'slow.example', 'waited': 3.5,
                              'what': 'request'}]
-    assert data['holding'] == ['yes, because 9 wait and the window is full (W is 4 of W+ 4.00)']
+    assert data['because'] == ['9 wait and the window is full (W is 4 of W+ 4.00)']
     assert data['trouble'] == '' and data['scheduling'] is True
     assert data['newest']['values']['rate/gold'] > 0
     user = page.json('/user.json?name=10.0.0.2')
-    assert user['why'][0] == ('1 request of this user waits for a turn on the link, the longest for 3.5 s '
-                              '(slow.example).')
+    assert user['why'][0] == ('1 request of this user waits for a slot, for 3.5 s (slow.example): 9 wait and the '
+                              'window is full (W is 4 of W+ 4.00).')
     assert user['classes'][0]['class'] == 'bronze' and len(user['held']) == 1
     assert page.get('/healthz')[::2] == (200, 'ok\n')
 
@@ -100,8 +103,8 @@ def test_who_has_had_a_quota(page, manager):
     (quota,) = page.wait_for(lambda data: data['quotas'], 'a quota')['quotas']
     assert (quota['class'], quota['over'], quota['users_over'], quota['ends_in']) == ('gold', 'bronze', 2, 12000)
     assert quota['most'] == [{'user': '10.0.0.2', 'bytes': 3e6}, {'user': '10.0.0.1', 'bytes': 1000}]
-    assert ('This user has had 2.9 MB, and a user of class gold may have 1.0 MB in a day: it goes on in class bronze '
-            'for another 3 h 20 min.') in page.json('/user.json?name=10.0.0.2')['why']
+    assert ('Quota: 2.9 MB of the 1.0 MB a day of class gold are used, so class bronze serves this user for another '
+            '3 h 20 min.') in page.json('/user.json?name=10.0.0.2')['why']
 
 
 def test_what_squid_says_stays_text(page, manager):
@@ -225,6 +228,66 @@ def test_squid_goes_and_comes_back(page, manager):
     assert len([line for line in said if '403' in line]) == 1, 'once, however often it is asked'
 
 
+def test_squid_is_down(page, manager):
+    """/user said "what is slow is the server" then, of figures that were old."""
+    manager.close()
+    data = page.wait_for(lambda data: data['trouble'] and data['age'] > 2, 'Squid is missed')
+    assert data['trouble'].startswith('Squid at 127.0.0.1:3128 does not answer: users have no web while their '
+                                      'connections are sent to it. Start Squid')
+    user = page.json('/user.json?name=10.0.0.1')
+    assert user['why'] == [data['trouble']] and user['age'] > 2
+
+
+#: What the manager says, by its page: as it was recorded while three waited, and what that would be otherwise.
+BUSY = {action: (ROOT / 'test/msfrsctl' / f'busy.{end}').read_text()
+        for action, end in (('msfrs', 'yaml'), ('msfrs-metrics', 'metrics'))}
+BUSY['msfrs-users'] = BUSY['msfrs'].partition('\ntop_')[2]
+IDLE = {**BUSY, 'msfrs': re.sub(r'(?s)\nheld:.*', '\nheld: []\n', BUSY['msfrs'].replace(
+    'holding: yes, because 3 wait and the window is full', 'holding: no, because nobody waits'))}
+SITUATIONS = {
+    'it waits': BUSY, 'nothing waits': IDLE,
+    'weights are not enforced': {
+        **IDLE, 'msfrs': IDLE['msfrs'].replace('nobody waits', 'weights not enforced yet, because each has a slot'),
+        'msfrs-metrics': IDLE['msfrs-metrics'].replace('utilisation_ratio 0\n', 'utilisation_ratio 0.99\n')},
+    'much bypasses Squid': {**BUSY, 'msfrs': BUSY['msfrs'].replace('interval: 60.000', 'interval: 1.000').replace(
+        'history: []', 'history:\n' + ''.join(
+            f'    - {{ago: {ago}.0, outstanding: 1, limit: 1.00, utilisation: 0.9600, full: true, own: 0.6000}}\n'
+            for ago in range(19, -1, -1)).rstrip())},
+    'msfrs is off': {'msfrs': 'scheduling: false\nholding: no, because msfrs is off\n',
+                     'msfrs-metrics': 'msfrs_scheduling 0\n# EOF\n', 'msfrs-users': 'users: []\n'}}
+
+
+def said_by_msfrsctl(gateway, directory, name):
+    """The sentences of msfrsctl why, with the rate over as long as the page has it."""
+    conf = directory / 'squid.conf'
+    conf.write_text('http_port 3128\n')
+    done = subprocess.run(gateway.enter([sys.executable, '-m', 'msfrsctl', 'why', name, '--json', '--squid-conf',
+                                         str(conf), '--engine', str(WHY)]),
+                          capture_output=True, text=True, cwd=ROOT, timeout=PATIENCE, check=False)
+    return without_seconds(json.loads(done.stdout)['live']['why'])
+
+
+def without_seconds(sentences):
+    """How long a poll takes is that of the machine."""
+    return [re.sub(r'in the last \d+ s', 'of late', sentence) for sentence in sentences]
+
+
+def test_the_command_line_says_the_same(page, gateway, directory, manager):
+    names = '198.18.16.1', '10.99.99.99'
+    verdicts = []
+    for situation, pages in SITUATIONS.items():
+        manager.text = pages.__getitem__
+        for name in names:
+            said = said_by_msfrsctl(gateway, directory, name)
+            wait_until(lambda: without_seconds(page.json(f'/user.json?name={name}')['why']) == said,
+                       f'{situation}: {name}: {said}')
+            verdicts.append(said[0])
+    manager.close()
+    said = said_by_msfrsctl(gateway, directory, names[0])
+    wait_until(lambda: page.json(f'/user.json?name={names[0]}')['why'] == said, said)
+    assert len({*verdicts, said[0]}) == 6, 'of each situation, that nobody knows the name, and that Squid is down'
+
+
 def test_no_page_of_the_manager_ends_it(page, manager):
     text = manager.text
     for wrong in ('', '<html>', '\0' * 1000, 'a{b="' * 1000, 'msfrs_scheduling 1\n', 'held:\n  - {user: "'):
@@ -306,6 +369,45 @@ def test_a_browser(full, browser, directory, name, width, dark):
     assert browser.complaints == []
     paint = browser.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime')
     print(f'first paint after {paint:.0f} ms')
+
+
+def test_a_browser_while_squid_is_down(full, browser, directory, manager):
+    """What is old is grey, and says how old it is."""
+    def opacity(part):
+        return float(browser.evaluate(f'getComputedStyle(byId("{part}")).opacity'))
+    browser.shape(1200, 800)
+    browser.open(URL)
+    browser.wait_until(READY)
+    assert opacity('main') == 1
+    assert browser.evaluate('byId("now").innerText') == '9 wait and the window is full (W is 4 of W+ 4.00).'
+    picture(browser, directory, 'now')
+    manager.close()
+    browser.wait_until('byId("main").classList.contains("old")')
+    assert opacity('main') < 1
+    said = browser.evaluate('byId("status").innerText')
+    assert 'users have no web' in said and ' old.' in said
+    picture(browser, directory, 'down')
+    browser.open(f'{URL}/user?name=10.20.0.3')
+    browser.wait_until(f'location.pathname === "/user" && {READY}')
+    assert 'users have no web' in browser.evaluate('byId("verdict").innerText')
+    assert opacity('figures') < 1 == opacity('main')
+    assert 'the server' not in browser.evaluate('document.body.innerText')
+    picture(browser, directory, 'user-down')
+
+
+def test_a_browser_shows_one_count_of_who_waits(full, browser, manager):
+    """The rows of users say 1 for each; it showed that beside "Nothing waits"."""
+    manager.held = []
+    full.wait_for(lambda data: data['held'] == [], 'nobody waits')
+    browser.shape(1200, 800)
+    for path, what in (('/', 'Nobody waits.'), ('/user?name=10.20.0.3', 'Nothing waits.')):
+        browser.open(URL + path)
+        browser.wait_until(f'location.pathname === {json.dumps(path.partition("?")[0])} && {READY}')
+        assert browser.evaluate('byId("held").innerText').endswith(what)
+        waiting = browser.evaluate('''[...document.querySelectorAll("table")].flatMap((table) => {
+            const at = [...table.tHead.rows[0].cells].findIndex((cell) => cell.innerText === "Waiting");
+            return at < 0 ? [] : [...table.tBodies[0].rows].map((row) => row.cells[at].innerText); })''')
+        assert set(waiting) <= {'0'}
 
 
 def test_it_can_be_read_without_seeing_it(full, browser):

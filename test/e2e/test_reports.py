@@ -177,7 +177,7 @@ def test_the_windows_history(slow_link):
     gateway = slow_link.gateway.start('msfrs_window interval=100ms')
     history = gateway.wait_until(lambda: len(gateway.report()['window']['history']) >= 3 and
                                  gateway.report()['window']['history'], 'three intervals')
-    assert all(set(entry) == {'ago', 'outstanding', 'limit', 'utilisation', 'full'} for entry in history)
+    assert all(set(entry) == {'ago', 'outstanding', 'limit', 'utilisation', 'full', 'own'} for entry in history)
     assert [entry['ago'] for entry in history] == sorted((entry['ago'] for entry in history), reverse=True)
     assert not any(entry['full'] for entry in history), 'nobody had to wait'
     assert gateway.wait_until(lambda: len(gateway.report()['window']['history']) == 120, 'as many as are kept')

@@ -4,10 +4,13 @@
 Ratios of bytes that users have received, with bounds of 15 %; the measured time is in seconds of link time, so that the
 machine's speed does not matter as long as it can fill 2 Mbit/s.
 """
+import ipaddress
 import time
+from dataclasses import replace
 
 import pytest
 
+from fieldtrial.site.lan import HOME
 from gateway import SOON
 
 WARM_UP, MEASURED = 6.0, 18.0
@@ -68,6 +71,27 @@ def test_ipv6_users_are_users_like_others(link):
     for load in loads:
         load.stop(abort=True)
     assert_shares(got, {user: link.world.weights[user.cls] for user in link.world.users})
+
+
+@pytest.mark.link(rtts_ms=(10.0,))
+def test_eight_addresses_of_a_network_are_one_user(link):
+    """One user of bronze has eight IPv6 addresses, the other has one; and the first may be asked for by any."""
+    many, one = link.of('bronze')
+    home = link.world.host_of(many)
+    network = ipaddress.ip_network((many.v6, 64), strict=False)
+    addresses = [replace(many, v6=str(network[0x100 + number])) for number in range(8)]
+    home.batch([f'addr add {each.v6}/128 dev {HOME} nodad' for each in addresses], 'ip', '-6')
+    link.world.groups[home] = [*link.world.groups[home], *addresses]
+    loads = link.users.load(addresses, family=6, inflight=1), link.users.load([one], family=6, inflight=8)
+    time.sleep(WARM_UP)
+    before = [load.bytes() for load in loads]
+    time.sleep(MEASURED)
+    eight, single = (sum(load.since(was).values()) for load, was in zip(loads, before, strict=True))
+    rows = {row['user']: row['class'] for row in link.gateway.report()['top_users']}
+    for load in loads:
+        load.stop(abort=True)
+    assert_shares({'many': eight, 'one': single}, {'many': 1, 'one': 1})
+    assert rows == {str(network): 'bronze', str(ipaddress.ip_network((one.v6, 64), strict=False)): 'bronze'}
 
 
 @pytest.mark.link(users=(8, 1, 2), rtts_ms=(10.0,))

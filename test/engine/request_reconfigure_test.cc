@@ -106,6 +106,26 @@ TEST_F(ReconfigureTest, APluginWhoseFileIsGoneStays)
     finish();
 }
 
+/// msfrsctl doctor compares these with the rate: it advised "set rate 6.01Mbit" on a link of 5 Mbit/s by what had been
+/// counted at the wrong interface, for minutes after that was put right.
+TEST_F(ReconfigureTest, WhatWasMeasuredBeforeIsNotReported)
+{
+    fill();
+    config = s->config();
+    const auto interval = [&] {
+        clock.advance(config.window.interval);
+        s->tick(clock.now());
+        return s->window().history.size();
+    };
+    EXPECT_EQ(interval(), 1u);
+    EXPECT_EQ(interval(), 2u);
+    config.rate *= 2;
+    reconfigure();
+    EXPECT_EQ(s->window().history.size(), 0u);
+    EXPECT_EQ(interval(), 1u);
+    finish();
+}
+
 TEST_F(ReconfigureTest, AClassIsRemovedWithRequestsInEveryState)
 {
     fill();

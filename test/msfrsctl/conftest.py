@@ -2,6 +2,7 @@
 """A gateway that is not there: files in a directory, and answers of programs and of Squid as the test wants them."""
 import io
 import json
+import os
 import pathlib
 import sys
 
@@ -14,10 +15,16 @@ sys.path.insert(0, str(ROOT))
 from msfrsctl.cli import main  # noqa: E402 (needs the path above)
 from msfrsctl.system import Done, MISSING, Stat, System  # noqa: E402
 
+BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
 #: What mgr:msfrs said while gold's first user was served and two others waited behind it.
 BUSY = (HERE / 'busy.yaml').read_text()
+#: What mgr:msfrs-metrics and mgr:msfrs-users said then.
+METRICS = (HERE / 'busy.metrics').read_text()
+USERS = BUSY.partition('\ntop_')[2]
+#: The program of the build that judges.
+WHY = str(BUILD / 'msfrs-why')
 #: Of bronze's quota, which goes on in a class that is named nastily.
-QUOTA = r'''    quota: {bytes: 5368709120, period: day, over: "bulk\e", ends_in: 12000, users: 3, users_over: 1, passed: 1}
+QUOTA = r'''    quota: {bytes: 5368709120, period: day, over: "bulk\u001b", ends_in: 12000, users: 3, users_over: 1, passed: 1}
     quota_users:
       - {user: "10.20.1.7", bytes: 6442450944}
       - {user: "198.18.16.1", bytes: 1048576}
@@ -35,7 +42,8 @@ class Machine(System):
 
     def __init__(self, root):
         self.root = root
-        self.programs, self.pages, self.ran, self.files = {}, {'msfrs': BUSY}, [], {}
+        self.programs, self.ran, self.files = {}, [], {}
+        self.pages = {'msfrs': BUSY, 'msfrs-metrics': METRICS, 'msfrs-users': USERS}
         self.time, self.user, self.asked = NOW, 0, []
         self.stats, self.users, self.keys, self.questions, self.answers, self.said = {}, {}, [], [], [], []
         self.moving = {}        # {path: function that gives the text}
@@ -60,6 +68,8 @@ class Machine(System):
 
     def run(self, *argv, timeout=30, input=None):
         words = ' '.join(str(word) for word in argv)
+        if argv[0] == WHY:      # as it is
+            return super().run(*argv, timeout=timeout, input=input)
         self.ran.append(words)
         for begin, answer in sorted(self.programs.items(), key=lambda pair: -len(pair[0])):
             if words.startswith(begin):
@@ -153,7 +163,9 @@ class Gateway:
     def run(self, *argv):
         """(exit code, stdout)."""
         out = io.StringIO()
-        code = main([*argv, '--squid-conf', str(self.conf), '--squid', str(self.squid)], system=self.machine, out=out)
+        engine = ['--engine', WHY] if argv[0] == 'why' else []
+        code = main([*argv, *engine, '--squid-conf', str(self.conf), '--squid', str(self.squid)], system=self.machine,
+                    out=out)
         return code, out.getvalue()
 
     def data(self, *argv):

@@ -131,6 +131,9 @@ CASES = [
      'redirect-ports'),
     ('interception', file(INTERCEPTION, 'mode = tproxy\n'), 'no http_port 3131 tproxy', 'tproxy-ports'),
     ('ipv6', file('/proc/sys/net/ipv6/conf/all/forwarding', '0\n'), 'IPv6 is not forwarded', 'sysctl -w'),
+    ('ipv6', program('ip -j -6 route show dev eth0 proto kernel', json.dumps(
+        [{'dst': '2001:db8:20::/64'}, {'dst': 'fe80::/64'}, {'dst': '2001:db8:30::/60'}])),
+     'all users of 2001:db8:20::/64 at eth0 are one user in IPv6', 'msfrs_user mac'),
     ('offloads', program('ethtool -k eth1', 'large-receive-offload: on\n'), 'large receive offload is on', 'lro off'),
     ('offloads', program('ethtool -k eth1', Done(127, '', 'ethtool: not found')), 'not known', 'apt install ethtool'),
     ('buffers', conf('rate=2Mbit', 'rate=100Mbit'), 'net.core.rmem_max is 212992', 'net.core.rmem_max=3750000'),

@@ -70,13 +70,23 @@ def test_a_user_has_a_boost(own):
 
 
 @pytest.mark.parametrize('user, acl', [
-    ('2001:db8::/64', 'src 2001:db8::/64'), ('10.0.0.9/24', 'src 10.0.0.0/24'), ('00:16:3e:01:02:03',
-                                                                                  'arp 00:16:3e:01:02:03'),
+    ('2001:db8::/64', 'src 2001:db8::/64'), ('2001:DB8:0:7::5', 'src 2001:db8:0:7::/64'),
+    ('10.0.0.9/24', 'src 10.0.0.0/24'), ('00:16:3e:01:02:03', 'arp 00:16:3e:01:02:03'),
     ('alice@example.org', 'proxy_auth alice@example.org')])
 def test_users_by_what_they_are(own, user, acl):
     own.configure('auth_param basic children 1', f'include {own.own}')
     assert own.run('set', 'boost', user)[0] == 0
     assert effective(own)[0] == f'acl msfrsctl_boost_1 {acl}'
+
+
+@pytest.mark.parametrize('rule, network', [('src', '2001:db8:0:7::/64'), ('src6/56', '2001:db8::/56'),
+                                           ('src6/128', '2001:db8:0:7::5/128'), ('mac', '2001:db8:0:7::5/128')])
+def test_an_address_stands_for_its_user(own, rule, network, capsys):
+    own.configure(f'msfrs_user {rule}', f'include {own.own}')
+    assert own.run('set', 'boost', '2001:db8:0:7::5')[0] == 0
+    assert effective(own)[0] == f'acl msfrsctl_boost_1 src {network}'
+    assert own.run('set', 'boost', '2001:db8:0:7:0::5')[0] == 3
+    assert f'{network.removesuffix("/128")} has a boost already' in capsys.readouterr().err
 
 
 def test_a_change_again_goes_back_to_what_was_first(own):

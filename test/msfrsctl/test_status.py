@@ -10,7 +10,7 @@ from msfrsctl.errors import CtlError
 def test_says_why_requests_are_held(gateway):
     code, said = gateway.run('status')
     assert code == 0
-    assert 'yes, because 3 wait and the window is full (W is 1 of W+ 1.00)' in said
+    assert said.startswith('now        3 wait and the window is full (W is 1 of W+ 1.00)\n')
     assert '2 Mbit/s at wan0' in said and '1 of 1.00 places taken' in said
     rows = {line.split()[0]: line.split() for line in said.splitlines() if line[:6].strip() in ('gold', 'silver',
                                                                                                'bronze')}
@@ -32,16 +32,23 @@ def test_json_is_the_report(gateway):
     assert [row['name'] for row in worker['classes']] == ['gold', 'silver', 'bronze']
 
 
+def test_says_what_squid_says_and_not_that_nothing_is_held(gateway):
+    sentence = 'weights not enforced yet, because each response has a slot (W is 3 of W+ 2.45)'
+    gateway.machine.pages['msfrs'] = BUSY.replace(BUSY.splitlines()[2], f'holding: no, because {sentence}')
+    for said in (gateway.run('status')[1], gateway.run('top', '--count', '1')[1]):
+        assert f'{sentence}\n' in said.splitlines(keepends=True)[0]
+        assert 'holding' not in said
+
+
 def test_nothing_is_scheduled(gateway):
     gateway.machine.pages['msfrs'] = OFF
-    assert gateway.run('status') == (0, 'holding    no, because msfrs is off\n')
+    assert gateway.run('status') == (0, 'now        msfrs is off\n')
 
 
 def test_each_worker_has_a_part(gateway):
     gateway.machine.pages['msfrs'] = f'---\nkid: 1\n{BUSY}---\nkid: 2\n{OFF}'
     said = gateway.run('status')[1]
-    assert said.startswith('worker 1\nholding    yes') and said.endswith('worker 2\nholding    no, because msfrs is '
-                                                                          'off\n')
+    assert said.startswith('worker 1\nnow        3 wait') and said.endswith('worker 2\nnow        msfrs is off\n')
 
 
 def test_workers_that_cannot_share_the_link(gateway):
@@ -61,6 +68,7 @@ def test_names_cannot_control_the_terminal(gateway):
 
 @pytest.mark.parametrize('answer, words', [
     (ConnectionRefusedError(111, 'Connection refused'), 'does not answer at 127.0.0.1 port 3128'),
+    (ConnectionRefusedError(111, 'Connection refused'), 'users have no web while their connections are sent to it'),
     (403, 'http_access allow manager localhost'), (404, 'is it the one with msfrs'), (500, 'status 500'),
     ('<html>', 'not as expected'), ('a: [', 'not as expected'), ('', 'not as expected')])
 def test_when_squid_does_not_tell(gateway, capsys, answer, words):

@@ -36,7 +36,7 @@ def test_rates_and_shares(growing):
 
 def test_what_is_shown(growing):
     said = growing.run('top', '--count', '2')[1]
-    assert said.count('holding  yes, because 3 wait') == 2
+    assert said.count('now      3 wait') == 2
     assert '400 kbit/s' in said and '100%' in said and '80%' in said and '45 ms' in said
     assert '\x1b' not in said, 'not a terminal'
 
@@ -56,7 +56,7 @@ def test_workers_are_added_up(gateway):
 
 def test_nothing_is_scheduled(gateway):
     gateway.machine.pages['msfrs'] = OFF
-    assert gateway.run('top', '--count', '1')[1] == 'holding  no, because msfrs is off\n\n'
+    assert gateway.run('top', '--count', '1')[1] == 'now      msfrs is off\n\n'
 
 
 def test_a_squid_that_is_started_again(gateway):

@@ -6,7 +6,7 @@ import threading
 from urllib.parse import quote
 
 import pytest
-from conftest import BUSY, NOW, OFF, QUOTA, ROOT
+from conftest import BUSY, METRICS, NOW, OFF, QUOTA, ROOT, USERS
 
 from msfrsctl import accesslog
 from msfrsctl.squidconf import SquidConf
@@ -23,30 +23,91 @@ def line(ago, user='10.20.1.7', host='www.example.com', cls='bronze', wait=1204,
 def test_who_is_held_now(gateway):
     code, said = gateway.run('why', '198.18.16.1')
     assert code == 0
-    assert 'now: 1 request of 198.18.16.1 held; 1 of 1.00 places of the window are taken, by 1 of gold' in said
-    assert ('class gold (weight 4), waits to go out for 44 ms: place 3 of 3 by waiting time; 0 of its class and 0 of '
-            'its user have waited longer') in said
-    assert 'note: cannot read' in said
-    (entry,) = gateway.data('why', '198.18.16.1')['live']['requests']
-    assert (entry['place'], entry['of'], entry['window_limit']) == (3, 3, 1.0)
+    note, verdict, *more = said.splitlines()
+    assert note.startswith('note: cannot read')
+    assert verdict == ('198.18.16.1: 1 request of this user waits for a slot, for 44 ms (198.19.1.1): 3 wait and the '
+                       'window is full (W is 1 of W+ 1.00).')
+    assert more == [
+        '  Share: by weight 80 % of the link is due (class gold, weight 4), and 0 % was had in the last 5 s.',
+        '  Rate: this user receives 0 bit/s, 1.6 Mbit/s is due; the link carries 0 % of its 2.0 Mbit/s.',
+        '  Who else: 2 users want something now (1 of gold, 1 of bronze); 3 wait; 1 of 1.00 slots are taken, by 1 of '
+        'gold.',
+        '  What to do: the link is not full, and still something waits; if that lasts longer than some seconds, see '
+        'msfrsctl doctor.',
+        '  198.19.1.1 of 198.18.16.1, class gold, waits to go out for 44 ms: 3 of 3 by waiting time']
+    (entry,) = gateway.data('why', '198.18.16.1')['live']['held']
+    assert (entry['place'], entry['of']) == (3, 3)
+
+
+def test_the_rate_is_measured(gateway, monkeypatch):
+    """Over what --seconds says, and only of a user that Squid knows."""
+    count = 0
+
+    def fetch(_, __, path, timeout=5.0):
+        nonlocal count
+        count += path.endswith('msfrs-users')
+        page = gateway.machine.pages[path.rpartition('/')[2]]
+        return 200, page.replace('bytes: 0, queued: 1', f'bytes: {500_000 * max(count - 1, 0)}, queued: 1')
+    monkeypatch.setattr(gateway.machine, 'fetch', fetch)
+    said = gateway.run('why', '198.18.16.1')[1]
+    assert '80 % of the link is due (class gold, weight 4), and 40 % was had in the last 5 s.' in said
+    assert 'this user receives 800 kbit/s, 1.6 Mbit/s is due' in said
+    began, count = gateway.machine.time, 0
+    assert 'and what was had is not measured yet' in gateway.run('why', '198.18.16.1', '--seconds', '0')[1]
+    gateway.run('why', '10.99.99.99')
+    assert gateway.machine.time == began
+    assert gateway.run('why', '198.18.16.1', '--seconds', '61')[0] == 2
+
+
+def test_squid_is_down(gateway):
+    """It said "nothing is held", or nothing."""
+    gateway.machine.pages = {action: ConnectionRefusedError(111, 'Connection refused')
+                             for action in gateway.machine.pages}
+    code, said = gateway.run('why', '198.18.16.1')
+    assert code == 1
+    assert '198.18.16.1: Squid at 127.0.0.1:3128 does not answer: users have no web while their connections are sent ' \
+           'to it. Start Squid' in said
+    assert 'nothing is held' not in said.lower() and 'server' not in said
+
+
+def test_weights_are_not_enforced(gateway):
+    sentence = 'weights not enforced yet, because each response has a slot (W is 3 of W+ 2.45)'
+    report = BUSY.replace(BUSY.splitlines()[2], f'holding: no, because {sentence}').partition('held:\n')[0]
+    gateway.machine.pages['msfrs'] = f'{report}held: []\n'
+    gateway.machine.pages['msfrs-metrics'] = METRICS.replace('utilisation_ratio 0\n', 'utilisation_ratio 0.99\n')
+    gateway.machine.pages['msfrs-users'] = USERS
+    assert f'198.18.16.1: No request of this user waits for a slot, but the link is full: {sentence}.\n' in \
+        gateway.run('why', '198.18.16.1')[1]
 
 
 def test_a_host_has_those_of_all_users(gateway):
-    assert len(gateway.data('why', '198.19.1.1')['live']['requests']) == 3
+    assert len(gateway.data('why', '198.19.1.1')['live']['held']) == 3
     gateway.machine.pages['msfrs'] = BUSY.replace('host: "198.19.1.1"', 'host: "cdn.example.com"')
-    assert len(gateway.data('why', 'Example.COM')['live']['requests']) == 3
-    assert gateway.data('why', 'ample.com')['live']['requests'] == []
+    assert len(gateway.data('why', 'Example.COM')['live']['held']) == 3
+    assert gateway.data('why', 'ample.com')['live']['held'] == []
+
+
+def test_any_address_of_a_user_that_is_a_network(gateway):
+    user = '2001:db8:0:7::/64'
+    for page, text in (('msfrs', BUSY), ('msfrs-users', USERS)):
+        gateway.machine.pages[page] = text.replace('user: "198.18.16.1"', f'user: "{user}"')
+    gateway.log.write_text(line(100, user=user) + line(50, user='2001:db8:0:8::/64'))
+    data = gateway.data('why', '2001:DB8:0:7::5')
+    assert [row['user'] for row in data['live']['held']] == [user]
+    assert data['live']['classes'][0]['rate'] == 0, 'measured'
+    assert [row['user'] for row in data['log']['requests']] == [user]
 
 
 def test_what_held_it_lately(gateway):
-    gateway.machine.pages['msfrs'] = OFF
+    gateway.machine.pages = {'msfrs': OFF, 'msfrs-metrics': 'msfrs_scheduling 0\n# EOF\n',
+                             'msfrs-users': 'users: []\n'}
     gateway.log.write_text(line(500, wait=10, total=10) + line(100) + line(50, user='10.20.1.8'))
     code, said = gateway.run('why', '10.20.1.7')
     assert code == 0
-    assert 'now: msfrs is off' in said
+    assert said.startswith('10.20.1.7: Nothing is held here: msfrs is off.\n')
     assert 'access.log: the last 2 requests of 10.20.1.7' in said
     assert 'class bronze, waited 1.2 s (window 12 of 11.62 when it went out), paused 196 ms in all, 4.9 KB in 3 ' \
-           'quanta, 3.0 s in all' in said
+           'quanta; of 3.0 s in all, 1.6 s were server, transfer and idle' in said
     assert [row['wait'] for row in gateway.data('why', '10.20.1.7')['log']['requests']] == [1.204, 0.01]
 
 
@@ -54,13 +115,10 @@ def test_a_quota_that_is_used_up(gateway):
     gateway.machine.pages['msfrs'] = BUSY.replace('\n# who waits', f'\n{QUOTA}# who waits', 1)
     gateway.log.write_text(line(100, cls='bulk', over='bronze'))
     said = gateway.run('why', '10.20.1.7')[1]
-    assert ('10.20.1.7 has had 6.0 GB of the 5.0 GB a day of class bronze, and goes on in bulk\\x1b for another 3 h 20 min'
-            in said)
+    assert ('Quota: 6.0 GB of the 5.0 GB a day of class bronze are used, so class bulk\\x1b serves this user for '
+            'another 3 h 20 min.') in said
     assert 'class bulk (the quota of bronze is used up), waited 1.2 s' in said
-    assert gateway.run('why', '198.18.16.1')[1].endswith('has had 1.0 MB of the 5.0 GB a day of class bronze\n'
-                                                         'access.log: nothing of 198.18.16.1 in the last day\n')
-    (quota,) = gateway.data('why', '10.20.1.7')['live']['quotas']
-    assert (quota['class'], quota['had'], quota['bytes'], quota['ends_in']) == ('bronze', 6 << 30, 5 << 30, 12000)
+    assert 'Quota: 1.0 MB of the 5.0 GB a day of class bronze are used.\n' in gateway.run('why', '198.18.16.1')[1]
     assert gateway.data('why', '10.20.1.7')['log']['requests'][0]['over_quota'] == 'bronze'
 
 
@@ -107,17 +165,22 @@ def test_nothing_is_known(gateway):
     gateway.log.write_text(line(100))
     code, said = gateway.run('why', 'www.example.org')
     assert code == 1
-    assert 'now: nothing of www.example.org is held (yes, because 3 wait' in said
+    assert said.startswith('www.example.org: Squid does not know this name now: ')
     assert 'access.log: nothing of www.example.org in the last day' in said
 
 
-def test_refused_and_unscheduled(gateway):
-    gateway.log.write_text(line(9).replace('1204 1400 3 12/11.62 -', '- 20 0 -/- MSFRS_QUEUE_FULL')
-                           + line(8).replace('TCP_MISS', 'TCP_HIT').replace('bronze 1204 1400 3 12/11.62',
-                                                                              '- - - - -/-'))
+@pytest.mark.parametrize('result', ['TCP_HIT', 'NONE_NONE', 'TCP_MEM_HIT'])
+def test_what_needs_no_server_is_left_out(gateway, result):
+    """Cache hits, and the second line that Squid logs of an intercepted TLS connection. They were "not scheduled"."""
+    without = line(8).replace('TCP_MISS', result).replace('bronze 1204 1400 3 12/11.62', '- - - - -/-')
+    gateway.log.write_text(line(9).replace('1204 1400 3 12/11.62 -', '- 20 0 -/- MSFRS_QUEUE_FULL') + without * 9
+                           + line(7).replace('TCP_MISS', 'TCP_DENIED').replace('bronze 1204 1400 3 12/11.62',
+                                                                               '- - - - -/-'))
     said = gateway.run('why', '10.20.1.7')[1]
+    assert 'access.log: the last 2 requests of 10.20.1.7' in said
     assert 'class bronze, refused: MSFRS_QUEUE_FULL, after 20 ms' in said
-    assert 'not scheduled (TCP_HIT)' in said
+    assert 'answered by Squid itself (TCP_DENIED)' in said
+    assert result not in said and 'not scheduled' not in said
 
 
 def test_behind_whom(gateway):

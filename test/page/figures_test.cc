@@ -49,9 +49,13 @@ TEST(Figures, AUser)
                  "top_users:\n  - {user: \"a\", class: \"gold\", bytes: 7, queued: 1, in_flight: 0}\n");
     f.takeTopUsers(50);
     EXPECT_TRUE(Has(f.userJson("a", ""),
-                    R"("held":[{"user":"a","class":"gold","host":"h","waited":1,"what":"request"}])"));
+                    R"("held":[{"user":"a","class":"gold","host":"h","waited":1,"what":"request","id":"","place":1,)"
+                    R"("of":1}])"));
     EXPECT_TRUE(Has(f.userJson("a", ""), R"("classes":[{"user":"a","class":"gold","rate":null,"bytes":7,)"));
-    EXPECT_TRUE(Has(f.userJson("b", "old"), R"("user":"b","trouble":"old","why":["Squid knows no user)"));
+    EXPECT_TRUE(Has(f.userJson("b", ""), R"("user":"b","trouble":"","age":null,"why":["Squid does not )"));
+    // It said "what is slow is the server", of figures from before Squid was gone.
+    EXPECT_TRUE(Has(f.userJson("a", "Squid is gone.", 35), R"("age":35,"why":["Squid is gone."],"waiting":1,)"));
+    EXPECT_EQ(f.age(85), 35);
     EXPECT_TRUE(Has(f.userJson("b", ""), R"("held":[])"));
 }
 
@@ -85,6 +89,19 @@ TEST(Figures, NothingIsScheduled)
     f.takeMetrics("msfrs_scheduling 0\n# EOF\n", 51, 5001);
     EXPECT_TRUE(Has(f.dataJson(5001, 1, ""), "\"scheduling\":false"));
     EXPECT_EQ(f.history().columns(), 0u);
+}
+
+TEST(Figures, AnAddressOfAUserThatIsANetwork)
+{
+    Figures f;
+    std::string text = "users:\n";
+    for (const auto *const user : {"2001:db8:0:7::/64", "2001:db8:0:70::/60", "login=a/64", "2001:db8::9"})
+        text += std::string("  - {user: \"") + user + "\", class: \"gold\", bytes: 7, queued: 0, in_flight: 1}\n";
+    f.takeUsers(text, 50);
+    EXPECT_TRUE(Has(f.userJson("2001:DB8:0:7::1:2", ""), R"({"user":"2001:db8:0:7::/64",)"));
+    EXPECT_TRUE(Has(f.userJson("2001:db8:0:7f::1", ""), R"({"user":"2001:db8:0:70::/60",)"));
+    for (const auto *const itself : {"2001:db8::9", "2001:db8:0:80::1", "login=a", "198.18.0.1", "::/64"})
+        EXPECT_TRUE(Has(f.userJson(itself, ""), std::string(R"({"user":")") + itself + '"')) << itself;
 }
 
 TEST(Figures, AsManyUsersAsThereMayBe)

@@ -15,9 +15,12 @@ scheduling: true
 holding: yes, because 2 wait and the window is full (W is 1 of W+ 1.00)
 window:
   outstanding: 1 # W, responses under way
+  interval: 1.500
   changed: {ago: 1.5, because: "the link is full, and a \"queue\" stands"} # when W+ was, and why
   history:
-    - {ago: 1.0, outstanding: 1, limit: 2.00, utilisation: 0.9000, full: true}
+    - {ago: 2.0, outstanding: 1, limit: 2.00, utilisation: 0.9000, full: true}
+    - {ago: 1.0, outstanding: 1, limit: 2.00, utilisation: 0.8000, full: true, own: null}
+    - {ago: 0.0, outstanding: 1, limit: 2.00, utilisation: 0.7000, full: true, own: 0.6000}
 classes:
   - name: "gold"
     users: 1
@@ -29,7 +32,7 @@ classes:
     quota: null
 # who waits for a turn now
 held:
-  - {user: "10.0.0.1", class: "gold", host: "a.example", waited: 0.250, what: request}
+  - {user: "10.0.0.1", class: "gold", host: "a.example", waited: 0.250, what: request, id: 17}
   - {user: "x\\ \u202E<b>\uFFFD", class: "bronze", host: "", waited: 2.000, what: response}
 # by bytes
 top_users:
@@ -39,14 +42,21 @@ top_users:
 TEST(ManagerReport, WhatReportWrites)
 {
     const auto report = ReadManagerReport(Report);
-    EXPECT_EQ(report.holding, std::vector<std::string>{
-                                  "yes, because 2 wait and the window is full (W is 1 of W+ 1.00)"});
+    EXPECT_EQ(report.because, std::vector<std::string>{"2 wait and the window is full (W is 1 of W+ 1.00)"});
     EXPECT_EQ(report.changed, std::vector<std::string>{"the link is full, and a \"queue\" stands"});
     ASSERT_EQ(report.held.size(), 2u);
     EXPECT_EQ(report.held[0].user, "x\\ \xE2\x80\xAE<b>\xEF\xBF\xBD") << "the longest first";
     EXPECT_EQ(report.held[0].what, "response");
     EXPECT_EQ(report.held[1].host, "a.example");
     EXPECT_EQ(report.held[1].waited, 0.25);
+    EXPECT_EQ(report.held[1].id, "17");
+    EXPECT_EQ(report.held[0].id, "");
+    EXPECT_EQ(report.interval, 1.5);
+    ASSERT_EQ(report.intervals.size(), 3u);
+    EXPECT_FALSE(report.intervals[0].own) << "Squid is older";
+    EXPECT_FALSE(report.intervals[1].own);
+    EXPECT_EQ(report.intervals[2].own.value_or(0), 0.6);
+    EXPECT_EQ(report.intervals[2].utilisation, 0.7);
     ASSERT_EQ(report.quotas.size(), 1u);
     const auto &quota = report.quotas[0];
     EXPECT_EQ(quota.cls + ", " + quota.over + ", " + quota.period, "gold, bulk \"b\", day");
@@ -62,12 +72,12 @@ TEST(ManagerReport, WhatReportWrites)
 
 TEST(ManagerReport, WorkersAreJoined)
 {
-    const auto report = ReadManagerReport("---\nkid: 1\nholding: no\nusers:\n"
+    const auto report = ReadManagerReport("---\nkid: 1\nholding: no, because weights not yet, because x\nusers:\n"
                                           "  - {user: \"a\", class: \"c\", bytes: 1, queued: 1, in_flight: 0}\n"
                                           "---\nkid: 2\nholding: yes\nusers:\n"
                                           "  - {user: \"a\", class: \"c\", bytes: 2, queued: 0, in_flight: 3}\n"
                                           "  - {user: \"a\", class: \"d\", bytes: 5, queued: 0, in_flight: 0}\n");
-    EXPECT_EQ(report.holding.size(), 2u);
+    EXPECT_EQ(report.because, (std::vector<std::string>{"weights not yet, because x", "yes"}));
     ASSERT_EQ(report.users.size(), 2u);
     EXPECT_EQ(report.users[0].bytes, 3);
     EXPECT_EQ(report.users[0].queued, 1);
@@ -78,10 +88,10 @@ TEST(ManagerReport, WorkersAreJoined)
 TEST(ManagerReport, NothingIsScheduled)
 {
     const auto report = ReadManagerReport("scheduling: false\nholding: no, because msfrs is off\n");
-    EXPECT_EQ(report.holding.at(0), "no, because msfrs is off");
+    EXPECT_EQ(report.because.at(0), "msfrs is off");
     EXPECT_TRUE(report.held.empty());
     EXPECT_TRUE(ReadManagerReport("users: []\n").users.empty());
-    EXPECT_TRUE(ReadManagerReport("").holding.empty());
+    EXPECT_TRUE(ReadManagerReport("").because.empty());
 }
 
 class ManagerReportRefused : public testing::TestWithParam<const char *> {};

@@ -40,7 +40,7 @@ REMEMBERED_S = 600.0
 UNSAID_S = 0.5
 #: s in which a worker that lives has logged a visit that a user saw end.
 NOTICED_S = 60.0
-CUT, CLOSED = 'cut with a killed worker', 'came to closed ports during a reconfiguration'
+CUT = 'cut with a killed worker'
 #: Lines in the log of a daemon for each time that anything happened to anyone: more would be a flood.
 LINES = 12
 
@@ -165,8 +165,6 @@ class _Soaking:
         self._excess.update({name: counts[name] for name in ('lines', 'bytes', 'no_class_bytes', 'refused_lines')})
 
     def _excuse(self, fetch):
-        if self._gateway.came_while_closed(fetch):
-            return CLOSED
         # Whether it was that worker's is asked in the end: then no log has it.
         broken = isinstance(fetch.error, (OSError, EOFError)) and fetch.path != visits.BESIDE
         return CUT if broken and self._killings.during('worker', fetch.t_start, fetch.t_end) else ''
@@ -205,7 +203,7 @@ class _Soaking:
                 crowd.blame(visit, f'a worker that lived had it: {visit.wrong()}, {row}')
         found.figures |= {
             'visits': crowd.ended.total(), 'by kind': dict(crowd.ended),
-            **{why: len(crowd.excused[why]) for why in (CUT, CLOSED)}, 'turned away': crowd.turned_away,
+            CUT: len(crowd.excused[CUT]), 'turned away': crowd.turned_away,
             'wrong': crowd.wrong}
         found.expect(not crowd.wrong, f'{crowd.wrong} visits went wrong:\n' + '\n'.join(crowd.words))
         found.expect(not self._left, f'{len(self._left)} visits did not end within {PATIENCE:g} s after the last had '

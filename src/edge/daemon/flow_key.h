@@ -42,7 +42,9 @@ struct FlowRule {
     };
 
     FlowBy by = FlowBy::Connection;
-    unsigned prefix6 = 128;       ///< bits of an IPv6 address that count, unless by Connection: hosts have many
+    /// Bits of an IPv6 address that count, unless by Connection: an IPv6 link has 64 (RFC 4291), and a host may take as
+    /// many addresses of them as it likes. Squid's msfrs_user has the same default.
+    unsigned prefix6 = 64;
     std::vector<Network> inside;
 
     FlowName nameOf(const FlowKey &) const;

@@ -102,9 +102,11 @@ ledger::Owner LinkParty::ownerOf(const Traits &t, const Config &config, const ms
     if (const auto told = ledger::OwnerOf(segment_.directory, BitsOf(t.key.destination, t.key.family), now))
         return ledger::ServedAs(segment_.quotas, *told);
     // As Squid calls users whom it knows by their address alone.
-    FlowName name;
-    name.add(t.key.destination, t.key.family);
-    const auto user = ledger::UserKey(config.classes[config.defaultClass].name, FlowText(name.view()));
+    const auto bits = config.flow.prefix6;
+    auto name = FlowText(FlowRule{FlowBy::Destination, bits, {}}.nameOf(t.key).view());
+    if (t.key.family == Family::V6 && bits < 128)
+        name += "/" + std::to_string(bits);
+    const auto user = ledger::UserKey(config.classes[config.defaultClass].name, name);
     return ledger::ServedAs(segment_.quotas, {0, user});
 }
 

@@ -34,6 +34,7 @@ const shown = {
             return `${Math.floor(hours / 24)} days`;
         return hours ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
     },
+    age(value) { return value < 60 ? `${Math.round(value)} s` : shown.duration(value); },
     what(value) {
         const words = { exchange: 'request on a kept connection', response: 'response, between turns' };
         return words[value] || value;
@@ -106,6 +107,14 @@ function fillList(id, texts) {
 
 const userLink = (name) => ({ text: name, href: `/user?name=${encodeURIComponent(name)}` });
 
+// What is wrong, and how old the figures are; empty if nothing is.
+function withAge({ trouble, age }) {
+    return trouble && age !== null ? `${trouble} These figures are ${shown.age(age)} old.` : trouble;
+}
+
+// Texts of Squid, as sentences.
+const sentences = (texts) => texts.map((text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`).join(' ');
+
 function showStatus(text, trouble) {
     const status = byId('status');
     setText(status, text);
@@ -129,11 +138,14 @@ function repeat(step, seconds, paused = () => false) {
             return;
         running = true;
         if (!document.hidden && !paused()) {
+            let answered = true;
             try {
                 await step();
             } catch (error) {
-                showStatus('The service of this page does not answer.', true);
+                answered = false;
+                showStatus('The service of this page does not answer: what is below is old.', true);
             }
+            document.body.classList.toggle('unanswered', !answered);
         }
         running = false;
         timer = setTimeout(run, 1000 * seconds());

@@ -15,21 +15,27 @@ function draw() {
     drawn = past.newest;
 }
 
-function showLink({ link, window: places, classes }) {
+// Who waits is told twice: row by row, at most 50, and as counts, which were asked for some time before. What is shown
+// goes by the rows as long as these are all.
+const MOST_HELD = 50;
+const waitingOf = (held, count, fits) => held.length < MOST_HELD ? held.filter(fits).length : count;
+
+function showLink({ link, window: places, classes, held }) {
     setText(byId('used'), `${shown.percent(link.utilisation)} of ${shown.rate(link.rate)}`);
     setText(byId('own'), shown.percent(link.own));
     setText(byId('places'), `${shown.number(places.outstanding)} of ${shown.number(places.limit, 1)}`);
     const waiting = classes.reduce((sum, cls) => sum + cls.queued + cls.paused, 0);
-    setText(byId('waiting'), shown.number(waiting));
+    setText(byId('waiting'), shown.number(waitingOf(held, waiting, () => true)));
     setText(byId('queue'), shown.seconds(link.queue));
     setText(byId('base'), shown.seconds(link.base));
 }
 
-function showClasses(classes) {
+function showClasses({ classes, held }) {
     fillTable('classes', classes.map((cls) => ({ key: cls.name, cells: [
         cls.name, String(cls.weight), shown.number(cls.users), shown.rate(cls.rate),
         shown.rate(cls.users ? cls.rate / cls.users : null), shown.rate(cls.share),
-        shown.number(cls.queued + cls.paused), shown.number(cls.in_flight), shown.number(cls.silent)] })), 'No class.');
+        shown.number(waitingOf(held, cls.queued + cls.paused, (row) => row.class === cls.name)),
+        shown.number(cls.in_flight), shown.number(cls.silent)] })), 'No class.');
     fillTable('times', classes.map((cls) => ({ key: cls.name, cells: [
         cls.name, shown.seconds(cls.held_p50), shown.seconds(cls.held_p95), shown.seconds(cls.held_p99),
         shown.seconds(cls.held_per_mb), `${shown.number(cls.responses, 1)} a second`,
@@ -39,17 +45,17 @@ function showClasses(classes) {
         shown.number(refused.admission), shown.number(refused.max_wait)] })), 'No class.');
 }
 
-function showUsers({ users, user_count: count }) {
+function showUsers({ users, user_count: count, held }) {
     setText(byId('user-count'), users.length < count ? `The ${users.length} who receive most, of ${count}.`
         : `${count} ${count === 1 ? 'user is' : 'users are'} known now.`);
     fillTable('users', users.map((user) => ({ key: `${user.user}\n${user.class}`, cells: [
-        userLink(user.user), user.class, shown.rate(user.rate), shown.size(user.bytes), shown.number(user.queued),
+        userLink(user.user), user.class, shown.rate(user.rate), shown.size(user.bytes),
+        shown.number(waitingOf(held, user.queued, (row) => row.user === user.user && row.class === user.class)),
         shown.number(user.in_flight)] })), 'Nobody asks for anything.');
 }
 
-function showHeld({ holding, changed, held }) {
-    fillList('holding', [...holding.map((text) => `Held: ${text}.`),
-                         ...changed.map((text) => `W+ changed last because ${text}.`)]);
+function showHeld({ changed, held }) {
+    fillList('changed', changed.map((text) => `W+ changed last because ${text}.`));
     const seen = new Map(); // rows of a user to a host are told apart by their number
     fillTable('held', held.map((row) => {
         const name = `${row.user}\n${row.host}\n${row.what}`;
@@ -71,8 +77,9 @@ function showQuotas(quotas) {
 }
 
 function showBeside({ beside, link, classes }) {
-    const other = link.own === null ? '' : `Of the link, ${shown.percent(Math.max(0, link.utilisation - link.own))} ` +
-        'is used by traffic that does not pass through Squid. ';
+    const other = link.own === null ? '' : beside.share === null
+        ? 'In the last 30 s nothing that is certainly above 10 % of the link bypassed Squid. '
+        : `${shown.percent(beside.share)} of the link bypassed Squid in the last 30 s. `;
     setText(byId('beside'), other + (beside.lines
         ? `Reported by msfrs-edge, of no class: ${shown.rate(beside.no_class)}.`
         : 'Nobody reports it to msfrs_excess, so it is charged to nobody.'));
@@ -88,9 +95,11 @@ async function step() {
         drawn = null;
     }
     const off = data.scheduling ? '' : 'Requests are not scheduled now: msfrs is off, or has failed; see cache.log.';
-    showStatus(data.trouble || off || 'These figures are live.', data.trouble || off);
+    showStatus(withAge(data) || off || 'These figures are live.', data.trouble || off);
+    setText(byId('now'), data.trouble || off ? '' : sentences(data.because));
+    byId('main').classList.toggle('old', Boolean(data.trouble));
     showLink(data);
-    showClasses(data.classes);
+    showClasses(data);
     showUsers(data);
     showHeld(data);
     showQuotas(data.quotas);

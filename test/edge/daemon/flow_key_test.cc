@@ -58,6 +58,9 @@ TEST(FlowRule, APrefixOfIpv6)
 {
     FlowRule rule;
     rule.by = FlowBy::Source;
+    EXPECT_EQ(Text(rule, Key6(5)), "2001:db8:0:1::") << "unless said, a host has all addresses of its network";
+    EXPECT_EQ(Text(rule, Key6(5)), Text(rule, Key6(6)));
+    rule.prefix6 = 128;
     EXPECT_NE(Text(rule, Key6(5)), Text(rule, Key6(6)));
     for (const unsigned bits : {1u, 63u, 64u, 65u, 127u}) {
         rule.prefix6 = bits;

@@ -142,6 +142,26 @@ TEST_F(LinkPartyTest, ClassesAndUsersAreSquids)
     EXPECT_GT(ledger::ColumnBytes(segment->users[entry].columns[edge.path.party()->slot()]), 1'000'000u);
 }
 
+TEST_F(LinkPartyTest, AUserWhomSquidHasNotNamedYetIsCalledAsSquidWill)
+{
+    Config config = *withClasses();
+    config.flow.inside = {{Family::V6, {{0x20010db8ull << 32, 0}, {0x20010db8ffffffffull, ~0ull}}},
+                          {Family::V4, {{0, 0xc6130000}, {0, 0xc613ffff}}}};
+    LinkParty party(*segment, [](int, const std::string &) {}, edge.now);
+    const auto userOf = [&](const Family family, const Address &destination) {
+        Traits t;
+        t.readable = true;
+        t.key.family = family;
+        t.key.destination = destination;
+        return party.ownerOf(t, config, edge.now).user;
+    };
+    EXPECT_EQ(userOf(Family::V4, {0, 0xc6130005}), UserKey("bronze", "198.19.0.5"));
+    EXPECT_EQ(userOf(Family::V6, {0x20010db800000007, 5}), UserKey("bronze", "2001:db8:0:7::/64"));
+    EXPECT_EQ(userOf(Family::V6, {0x20010db800000007, 6}), UserKey("bronze", "2001:db8:0:7::/64"));
+    config.flow.prefix6 = 128;
+    EXPECT_EQ(userOf(Family::V6, {0x20010db800000007, 7}), UserKey("bronze", "2001:db8:0:7::7"));
+}
+
 TEST_F(LinkPartyTest, BothHaveTheirShareWhileBothWant)
 {
     waits = 5;

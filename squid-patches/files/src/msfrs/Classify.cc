@@ -111,7 +111,7 @@ MacKey(const HttpRequest &request)
 unsigned
 PrefixOfUsers()
 {
-    return Config.msfrs.user ? Config.msfrs.user->prefix6 : 128;
+    return Config.msfrs.user ? Config.msfrs.user->prefix6 : UserKey::NetworkBits;
 }
 
 SBuf
@@ -139,11 +139,18 @@ DefaultClass()
     return 0; // not reached: Configuration::check() wants a default
 }
 
-uint32_t
+/// what msfrs_access says of a transaction
+struct Decision {
+    uint32_t cls;
+    bool sure; ///< no line before the one that decided had an ACL that could not tell
+};
+
+Decision
 ClassOf(ACLFilledChecklist &ch)
 {
+    auto sure = true;
     if (!Config.msfrs.access)
-        return DefaultClass();
+        return {DefaultClass(), sure};
 
     // A class that is not for this request. Lists are short: a set would cost more than it saves.
     std::vector<uint32_t> denied;
@@ -152,13 +159,27 @@ ClassOf(ACLFilledChecklist &ch)
             continue;
         if (line->needsRequest() && !ch.hasRequest()) // which Squid would complain of, for every address
             continue;
-        if (!ch.fastCheck(line->acls).allowed())
+        const auto answer = ch.fastCheck(line->acls);
+        sure = sure && !answer.conflicted();
+        if (!answer.allowed())
             continue;
         if (line->allow)
-            return line->cls;
+            return {line->cls, sure};
         denied.push_back(line->cls);
     }
-    return DefaultClass();
+    return {DefaultClass(), sure};
+}
+
+/// what a request tells ACLs
+void
+Fill(ACLFilledChecklist &ch, HttpRequest * const request, const AccessLogEntryPointer &al)
+{
+#if __has_include("acl/Node.h") // Squid 7
+    ch.updateAle(al);
+#else
+    ch.al = al;
+#endif
+    ch.syncAle(request, nullptr);
 }
 
 Flow
@@ -191,7 +212,7 @@ Classify(const Ip::Address &address)
 {
     ACLFilledChecklist ch(nullptr, nullptr);
     ch.src_addr = address;
-    return Logged({ClassOf(ch), SourceKey(address, PrefixOfUsers())});
+    return Logged({ClassOf(ch).cls, SourceKey(address, PrefixOfUsers())});
 }
 
 Flow
@@ -199,13 +220,19 @@ Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
 {
     assert(request);
     ACLFilledChecklist ch(nullptr, request);
-#if __has_include("acl/Node.h") // Squid 7
-    ch.updateAle(al);
-#else
-    ch.al = al;
-#endif
-    ch.syncAle(request, nullptr);
-    return Logged({ClassOf(ch), User(*request)}); // in this order: an ACL may tell who the user is
+    Fill(ch, request, al);
+    const auto cls = ClassOf(ch).cls; // first: an ACL may tell who the user is
+    return Logged({cls, User(*request)});
+}
+
+std::optional<uint32_t>
+ClassifyAgain(HttpRequest * const request, const AccessLogEntryPointer &al)
+{
+    assert(request);
+    ACLFilledChecklist ch(nullptr, request);
+    Fill(ch, request, al);
+    const auto decision = ClassOf(ch);
+    return decision.sure ? std::make_optional(decision.cls) : std::nullopt;
 }
 
 } // namespace msfrs::squid

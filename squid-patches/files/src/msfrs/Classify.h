@@ -9,6 +9,7 @@
 #include "sbuf/SBuf.h"
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 class HttpRequest;
@@ -46,6 +47,10 @@ Flow Classify(HttpRequest *, const AccessLogEntryPointer &);
 
 /// The same for what comes to an address without a request. A line with an ACL that needs one does not match.
 Flow Classify(const Ip::Address &);
+
+/// The class alone, after msfrs_access has changed; index into Config.msfrs.classes.
+/// \returns nothing if an ACL that decides cannot tell now, as it would have to ask a helper
+std::optional<uint32_t> ClassifyAgain(HttpRequest *, const AccessLogEntryPointer &);
 
 } // namespace msfrs::squid
 

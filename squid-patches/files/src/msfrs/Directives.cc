@@ -195,6 +195,7 @@ UserKey::UserKey(ConfigParser &)
     if (written_ == "mac") {
 #if USE_SQUID_EUI
         kind = Mac;
+        prefix6 = 128; // those whose hardware address is not known are most likely on one Ethernet, with one network
         return;
 #else
         place.refuse("mac is not possible because this Squid was built with --disable-eui; give src or login");

@@ -155,8 +155,12 @@ public:
     explicit UserKey(ConfigParser &);
     void print(std::ostream &) const override;
 
+    /// How many leading bits of an IPv6 address make a user unless src6/NN says so. An IPv6 link has 64 (RFC 4291), and
+    /// a machine takes as many addresses of them as it likes (RFC 8981): with more bits each would have a user's share.
+    static constexpr unsigned NetworkBits = 64;
+
     Kind kind = Source;
-    unsigned prefix6 = 128; ///< how many leading bits of an IPv6 address make a user, 1..128
+    unsigned prefix6 = NetworkBits; ///< 1..128
 
 private:
     std::string written_;

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace msfrs::squid
 {
@@ -168,7 +169,7 @@ Gateway::change(const RequestConfig &config)
         }
     }
     quotas.configure();
-    moveByQuota();
+    accessChanged_ = true; // looked at when Squid has all of its new configuration in force
     arm(0);
 }
 
@@ -183,6 +184,14 @@ Gateway::renumber(const RequestConfig &config)
     }
     for (const auto ticket: tickets_)
         ticket->renumber(numbers);
+}
+
+/// lets msfrs_access decide again where tickets belong
+void
+Gateway::classifyAgain()
+{
+    for (const auto ticket: tickets_)
+        ticket->classifyAgain();
 }
 
 void
@@ -239,7 +248,10 @@ Gateway::tick()
         next = scheduler.tick(now);
         AnswerAboutAddresses(scheduler.config(), now);
     });
-    if (quotas.tick())
+    const auto accessChanged = std::exchange(accessChanged_, false);
+    if (accessChanged)
+        classifyAgain();
+    if (quotas.tick() || accessChanged)
         moveByQuota();
     if (quotas.any())
         next = std::min(next, Now() + Second);

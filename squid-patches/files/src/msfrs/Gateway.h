@@ -89,6 +89,7 @@ public:
 private:
     void change(const RequestConfig &);
     void renumber(const RequestConfig &);
+    void classifyAgain();
     void start();
     void failed(const char *what, const char *why) noexcept;
     void releaseAll();
@@ -102,6 +103,7 @@ private:
     std::shared_ptr<SharedLedger> ledger_; ///< of scheduler_; nil if this process has the link to itself
     std::unique_ptr<RequestScheduler> scheduler_;
     Tickets tickets_; ///< those that scheduler_ knows
+    bool accessChanged_ = false; ///< tickets may belong to other classes
     msfrs_time nextTick_ = 0;
 };
 

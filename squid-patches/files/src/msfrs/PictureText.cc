@@ -83,8 +83,8 @@ Fields(Archive &archive, RequestConfig &c)
 static void
 Fields(Archive &archive, WindowReport::Sample &s)
 {
-    auto &[at, w, wplus, u, full] = s;
-    archive(at, w, wplus, u, full);
+    auto &[at, w, wplus, u, full, own] = s;
+    archive(at, w, wplus, u, full, own);
 }
 
 static void

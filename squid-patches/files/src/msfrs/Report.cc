@@ -271,12 +271,14 @@ PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &w
        "  growth: " << Fixed(config.window.growth, 2) << "\n"
        "  reserve: " << Fixed(config.window.reserve, 2) << "\n"
        "  patience: " << Fixed(static_cast<double>(config.patience) * 1e-9, 3) << "\n"
-       "  # one entry per interval, the latest last; full: somebody had to wait for the window\n"
+       "  # one entry per interval since the last configuration, the latest last; full: somebody had to wait for the\n"
+       "  # window; own: as above\n"
        "  history:" << (window.history.empty() ? " []\n" : "\n");
     for (const auto &sample: window.history) {
         os << "    - {ago: " << Fixed(now - sample.at, 1) << ", outstanding: " << Fixed(sample.w, 0) <<
            ", limit: " << Fixed(sample.wplus, 2) << ", utilisation: " << Fixed(sample.u, 4) <<
-           ", full: " << (sample.full ? "true" : "false") << "}\n";
+           ", full: " << (sample.full ? "true" : "false") << ", own: " <<
+           (sample.own < 0 ? "null" : Fixed(sample.own, 4)) << "}\n";
     }
 }
 

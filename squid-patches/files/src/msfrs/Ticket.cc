@@ -361,6 +361,18 @@ Ticket::reclass()
     report();
 }
 
+void
+Ticket::classifyAgain() noexcept
+{
+    try {
+        if (const auto cls = ClassifyAgain(request_.getRaw(), al_))
+            flow_.cls = *cls < TheGateway()->config().classes.size() ? *cls : flow_.cls;
+    } catch (...) {
+        debugs(97, DBG_IMPORTANT, "ERROR: msfrs cannot classify a request again; it stays in its class: " <<
+               CurrentException);
+    }
+}
+
 /// \returns what LogTrace wants
 SBuf
 Ticket::overQuota(const RequestConfig &config) const

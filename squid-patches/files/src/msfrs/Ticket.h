@@ -101,6 +101,10 @@ public:
     /// Goes on in the class where the quotas have its user now.
     void reclass();
 
+    /// msfrs_access may put us into another class now; reclass() is to follow. Not while Squid is being reconfigured:
+    /// ACLs may have no helpers then.
+    void classifyAgain() noexcept;
+
     /// The scheduler has gone; the transaction goes on without it.
     void release();
 
