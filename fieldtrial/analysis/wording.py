@@ -23,6 +23,7 @@ ARMS = {
     'msfrs-auto': 'MSF-RS, rate=auto',
     'msfrs-edge': 'MSF-RS told by msfrs-edge',
     'msfrs-edge-party': 'MSF-RS and edge',
+    'msfrs-bytes': 'MSF-RS, bytes in flight',
     'sjf': 'least left first',
     'fifo': 'FIFO on requests',
     'drr': 'DRR on requests',

@@ -105,6 +105,11 @@ def msfrs_shared(world):
     return msfrs(world, link=' shared')
 
 
+def msfrs_bytes(world):
+    """The same, with bytes in flight deciding when the next response is released."""
+    return msfrs(world, extra=('msfrs_window law=bytes',))
+
+
 def shortest_first(world):
     """Windows and quanta as with the defaults, without fairness: who has least left goes first, of all. What that does
     for the mean, and to the shares, is the price of fairness."""

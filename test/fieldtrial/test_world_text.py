@@ -138,7 +138,8 @@ def test_what_is_told_of_a_rate_that_wanders(world):
         assert arms.get(arm).configuration(world) == squidconf.msfrs(world).replace('rate=2000kbit', f'rate={rate}')
 
 
-def test_the_unfair_arm_is_msfrs_but_for_its_order(world):
+def test_arms_that_are_msfrs_but_for_a_directive(world):
+    assert arms.get('msfrs-bytes').configuration(world) == squidconf.msfrs(world) + 'msfrs_window law=bytes\n'
     assert arms.get('sjf').configuration(world) == (
         squidconf.msfrs(world) + 'msfrs_arbiter msf order=remaining ahead=inf\n')
 
