@@ -143,18 +143,23 @@ TEST(AccessCapacity, OnALinkThatStaysFindingCostsNothingAndDoesNotSwing)
 TEST(AccessCapacity, StepsByFourAreFollowed)
 {
     auto params = Found("steps", 8e6);
+    constexpr int Seeds = 4;
     for (const bool kernelTakesLeast : {false, true}) {
         params.kernelTakesLeast = kernelTakesLeast;
-        const auto result = Simulate(params);
-        EXPECT_GT(result.utilisation, 0.95);
-        EXPECT_LT(result.queueP95, 0.45);
-        EXPECT_NEAR(result.found, 1, 0.1);
-        for (size_t second = 25; second < result.rates.size(); ++second) {
-            if (second % 20 > 4) { // three seconds and what a mean over the second before adds
-                EXPECT_NEAR(result.rates[second].believed / result.rates[second].carries, 1, 0.15) << second;
+        double queue = 0; // of single seeds it is 0.2 to 0.7 s
+        for (params.seed = 1; params.seed <= Seeds; ++params.seed) {
+            const auto result = Simulate(params);
+            queue += result.queueP95 / Seeds;
+            EXPECT_GT(result.utilisation, 0.95);
+            EXPECT_NEAR(result.found, 1, 0.1);
+            for (size_t second = 25; second < result.rates.size(); ++second) {
+                if (second % 20 > 4) { // three seconds and what a mean over the second before adds
+                    EXPECT_NEAR(result.rates[second].believed / result.rates[second].carries, 1, 0.15) << second;
+                }
             }
+            EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.3);
         }
-        EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.3);
+        EXPECT_LT(queue, 0.45);
     }
 }
 

@@ -96,12 +96,17 @@ TEST_P(AccessWorkers, FindARateThatChangesAsOneDoes)
     params.config.bounds = {0.5e6, 100e6};
     for (const auto split : {RunParams::Split::Random, RunParams::Split::User}) {
         params.split = split;
-        const auto result = Simulate(params), one = alone();
-        EXPECT_GT(result.utilisation, one.utilisation - 0.02);
-        EXPECT_LT(result.queueMean, 1.6 * one.queueMean); // each sees fewer round trips
-        EXPECT_NEAR(result.found, 1, 0.1);
-        expectWeights(result.perUser, 0.1);
-        EXPECT_EQ(result.log, "");
+        constexpr int Seeds = 4;
+        double less = 0; // of a single seed U is off by a percent
+        for (params.seed = 1; params.seed <= Seeds; ++params.seed) {
+            const auto result = Simulate(params), one = alone();
+            less += (one.utilisation - result.utilisation) / Seeds;
+            EXPECT_LT(result.queueMean, 1.6 * one.queueMean); // each sees fewer round trips
+            EXPECT_NEAR(result.found, 1, 0.1);
+            expectWeights(result.perUser, 0.1);
+            EXPECT_EQ(result.log, "");
+        }
+        EXPECT_LT(less, 0.02);
     }
 }
 
