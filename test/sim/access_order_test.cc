@@ -131,7 +131,7 @@ TEST(AccessOpen, WhatClassesHaveOutOfTurnIsGainedByAll)
 class Scene {
 public:
     Scene(const Settings &settings, const uint64_t seed):
-        link_(clock_, params_.rate, 57'750), gateway_(clock_, link_, params_.rtts, config(settings), seed),
+        link_(clock_, params_.rate, 57'750), gateway_(clock_, link_, params_.paths, config(settings), seed),
         draws_(seed, "scene")
     {
     }
@@ -180,7 +180,7 @@ private:
     }
     void ask(const Asking &asking)
     {
-        const auto server = draws_.below(static_cast<uint32_t>(params_.rtts.size()));
+        const auto server = draws_.below(static_cast<uint32_t>(params_.paths.size()));
         const auto range = static_cast<double>(asking.most - asking.least);
         const auto size = asking.least + std::llround(draws_.uniform() * range);
         Watcher watcher;

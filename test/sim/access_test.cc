@@ -283,7 +283,7 @@ TEST(AccessRun, KeepsTheWeightsNearItsServers)
 {
     auto params = Defaults();
     params.rate = 10e6;
-    params.rtts = {2 * Ms, 3 * Ms, 4 * Ms};
+    params.paths = {2 * Ms, 3 * Ms, 4 * Ms};
     params.workload.users = {12, 12, 12};
     const auto result = Simulate(params);
     EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.12);
@@ -294,7 +294,7 @@ TEST(AccessRun, KeepsTheWeightsNearItsServers)
 TEST(AccessRun, WhoIsLeftAloneGetsAWindowForTheWholeLink)
 {
     auto params = Defaults();
-    params.rtts = {200 * Ms};
+    params.paths = {200 * Ms};
     params.workload.kind = WorkloadParams::Kind::Recorded;
     for (uint32_t n = 0; n < 20; ++n) // the last one's connection is opened with a small buffer
         params.workload.recorded.push_back({0.001 * n, n % 12, 0, n < 19 ? 20'000 : 3'000'000});
@@ -410,7 +410,7 @@ TEST(AccessRun, WithoutOthersTheFloorChangesNothing)
     for (const auto rtt : {0 * Ms, 200 * Ms}) {
         auto params = Defaults();
         if (rtt > 0)
-            params.rtts = {rtt};
+            params.paths = {rtt};
         params.config.window.floor = 0.6;
         const auto with = Simulate(params);
         params.config.window.floor = 0;

@@ -5,10 +5,10 @@
 
 namespace msfrs::sim::access {
 
-Connection::Connection(Clock &clock, Link &link, const uint32_t server, const msfrs_time rtt, const int64_t buffer):
-    boundedBuffer(buffer), clock_(clock), link_(link), server_(server), rtt_(rtt),
+Connection::Connection(Clock &clock, Link &link, const uint32_t server, const ServerPath &path, const int64_t buffer):
+    boundedBuffer(buffer), clock_(clock), link_(link), server_(server), path_(path),
     receiver_(clock,
-              [this](const Ack &ack) { clock_.after(rtt_ / 2, [this, ack] { sender_->acknowledged(ack); }); },
+              [this](const Ack &ack) { clock_.after(path_.rtt / 2, [this, ack] { sender_->acknowledged(ack); }); },
               [this] {
                   if (onReadable)
                       onReadable();
@@ -21,7 +21,7 @@ Connection::Connection(Clock &clock, Link &link, const uint32_t server, const ms
 void Connection::open()
 {
     opened_ = clock_.now();
-    clock_.after(rtt_ / 2, [this] { answerHandshake(); });
+    clock_.after(path_.rtt / 2, [this] { answerHandshake(); });
 }
 
 void Connection::answerHandshake()
@@ -30,7 +30,7 @@ void Connection::answerHandshake()
         return;
     again_.set(clock_.now() + (Second << std::min(tries_++, 6)));
     synAcked_ = clock_.now();
-    clock_.after(rtt_ - rtt_ / 2, [this] {
+    comeDown([this] {
         link_.send(HandshakeFrame, [this] {
             if (established_)
                 return;
@@ -46,7 +46,7 @@ void Connection::answerHandshake()
 void Connection::request(const int64_t body)
 {
     asked_ = lastAsked_ = clock_.now();
-    clock_.after(rtt_ / 2, [this, body, asked = asked_] {
+    clock_.after(path_.rtt / 2, [this, body, asked = asked_] {
         if (!sender_)
             sender_.emplace(clock_, [this](const Segment &s) { carry(s); }, receiver_.edge(),
                             clock_.now() - synAcked_);
@@ -54,9 +54,16 @@ void Connection::request(const int64_t body)
     });
 }
 
+/// Something that the server sends comes to the provider's queue. Nothing overtakes what was sent before.
+void Connection::comeDown(Clock::Event event)
+{
+    comes_ = std::max(comes_, clock_.now() + path_.down(clock_.now()));
+    clock_.at(comes_, std::move(event));
+}
+
 void Connection::carry(const Segment &segment)
 {
-    clock_.after(rtt_ - rtt_ / 2, [this, segment] {
+    comeDown([this, segment] {
         link_.send(segment.bytes.end - segment.bytes.begin + Headers, [this, segment] {
             if (asked_ >= 0 && segment.echo >= asked_) { // the first of an answer; what came twice is of the one before
                 sample(clock_.now() - asked_);

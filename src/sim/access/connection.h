@@ -15,11 +15,21 @@ namespace msfrs::sim::access {
 
 constexpr int64_t ResponseHeader = 272; ///< bytes, as in the field trial
 
+/// The way to a server and back, without the link's queue.
+struct ServerPath {
+    ServerPath(const msfrs_time r): rtt(r) {}
+
+    msfrs_time rtt;       ///< base RTT, ns > 0
+    msfrs_time jump = 0;  ///< ns >= 0: by so much the way from the server is longer in every other `every`
+    msfrs_time every = 0; ///< ns; 0: it stays
+    /// What the way from the server takes at some time, ns.
+    msfrs_time down(const msfrs_time now) const { return rtt - rtt / 2 + (every > 0 && now / every % 2 ? jump : 0); }
+};
+
 class Connection {
 public:
-    /// \param rtt to the server without the link's queue, ns > 0
     /// \param buffer receive buffer in bytes, 0: the kernel's own
-    Connection(Clock &, Link &, uint32_t server, msfrs_time rtt, int64_t buffer);
+    Connection(Clock &, Link &, uint32_t server, const ServerPath &, int64_t buffer);
 
     /// Called when it may be written to, and when there is something to read.
     std::function<void()> onOpen, onReadable;
@@ -44,13 +54,15 @@ public:
 
 private:
     void answerHandshake();
+    void comeDown(Clock::Event);
     void carry(const Segment &);
     void sample(msfrs_time rtt);
 
     Clock &clock_;
     Link &link_;
     uint32_t server_;
-    msfrs_time rtt_, opened_ = 0, asked_ = -1, lastAsked_ = 0, synAcked_ = 0;
+    const ServerPath path_;
+    msfrs_time opened_ = 0, comes_ = 0, asked_ = -1, lastAsked_ = 0, synAcked_ = 0;
     Receiver receiver_;
     std::optional<Sender> sender_;
     Timer again_;

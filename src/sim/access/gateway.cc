@@ -28,9 +28,9 @@ private:
 
 } // namespace
 
-Gateway::Gateway(Clock &clock, Link &link, std::vector<msfrs_time> rtts, const std::optional<RequestConfig> &config,
+Gateway::Gateway(Clock &clock, Link &link, std::vector<ServerPath> paths, const std::optional<RequestConfig> &config,
                  const uint64_t seed, std::shared_ptr<Ledger> ledger):
-    clock_(clock), link_(link), rtts_(std::move(rtts)), random_(seed), idle_(rtts_.size()),
+    clock_(clock), link_(link), paths_(std::move(paths)), random_(seed), idle_(paths_.size()),
     timer_(clock, [this] { tick(); }),
     batches_(clock, [this] {
         for (const auto &transaction : transactions_)
@@ -95,7 +95,7 @@ Connection *Gateway::reuse(const uint32_t server)
 Connection &Gateway::connect(const uint32_t server)
 {
     const int64_t buffer = scheduler_ ? scheduler_->receiveBufferShare(scheduler_->baseRoundTrip(server)) : 0;
-    connections_.push_back(std::make_unique<Connection>(clock_, link_, server, rtts_[server], buffer));
+    connections_.push_back(std::make_unique<Connection>(clock_, link_, server, paths_[server], buffer));
     connections_.back()->receiver().takeLeast(kernelTakesLeast);
     return *connections_.back();
 }

@@ -36,11 +36,11 @@ struct Watcher {
 
 class Gateway {
 public:
-    /// \param rtts of the servers, ns
+    /// \param paths to the servers
     /// \param config none: nothing is scheduled. Its interface, if named, counts what the link carries.
     /// \param ledger of all who share the link; null: the gateway has it to itself
     /// \throws ConfigError
-    Gateway(Clock &, Link &, std::vector<msfrs_time> rtts, const std::optional<RequestConfig> &config, uint64_t seed,
+    Gateway(Clock &, Link &, std::vector<ServerPath> paths, const std::optional<RequestConfig> &config, uint64_t seed,
             std::shared_ptr<Ledger> ledger = {});
     ~Gateway();
     Gateway(const Gateway &) = delete;
@@ -76,7 +76,7 @@ private:
 
     Clock &clock_;
     Link &link_;
-    std::vector<msfrs_time> rtts_;
+    std::vector<ServerPath> paths_;
     std::mt19937_64 random_;
     std::string log_;                                    ///< what the scheduler said
     std::list<std::unique_ptr<Connection>> connections_; ///< all there ever were

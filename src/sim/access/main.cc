@@ -33,6 +33,8 @@ struct Wanted {
     std::vector<std::string> arms = {"msfrs"};
     uint32_t seeds = 1;
     bool course = false, traceAlone = false;
+    double jumping = 0;
+    msfrs_time jump = 0, jumpEvery = 2 * Second;
     std::string recorded;
     std::vector<std::string> classes = {"gold", "silver", "bronze"};
     std::vector<double> users = {4, 4, 4}, weights = {4, 2, 1};
@@ -127,9 +129,9 @@ void SetWorkload(Wanted &w, const std::string &name, const std::string &text)
 
 void SetRtts(Wanted &w, const std::string &name, const std::string &text)
 {
-    w.run.rtts.clear();
+    w.run.paths.clear();
     for (const double rtt : Values(name, text, 0.1, 5000))
-        w.run.rtts.push_back(static_cast<msfrs_time>(rtt * 1e6));
+        w.run.paths.push_back(static_cast<msfrs_time>(rtt * 1e6));
 }
 
 void SetArms(Wanted &w, const std::string &name, const std::string &text)
@@ -159,6 +161,15 @@ const std::vector<Option> &Options()
         Numeric("buffer", "of the provider, in rate x buffer_rtt; 1.5", Plain, 0, 1000, run(&RunParams::buffer)),
         Numeric("buffer_rtt", "154ms", Durations, 1e5, 5e9, run(&RunParams::bufferRtt)),
         {"rtts", "of the servers in ms, separated by commas; 12 from 12 to 296", SetRtts},
+        Numeric("jumping", "of the servers, spread among them: whose way is longer in every other jump_every; 0", Plain,
+                0, 1e4, [](Wanted &w) -> auto & { return w.jumping; }),
+        Numeric("jump", "by how much it is; 0ms", Durations, 0, 5e9, [](Wanted &w) -> auto & { return w.jump; }),
+        Numeric("jump_every", "2s", Durations, 1e7, Hour * 1e9, [](Wanted &w) -> auto & { return w.jumpEvery; }),
+        {"servers", "any, own: backlogged: which a user asks, own is that of the same number; any",
+         [](Wanted &w, const auto &n, const auto &t) {
+             if (t != "any" && t != "own")
+                 throw ConfigError(n + "=" + t + " is not allowed: wanted is any or own");
+             w.run.workload.ownServers = t == "own"; }},
         {"users", "in each class; 4,4,4",
          [](Wanted &w, const auto &n, const auto &t) { w.users = Values(n, t, 0, 1e4); }},
         {"weights", "of the classes; 4,2,1",
@@ -263,6 +274,10 @@ Wanted Parse(const int argc, char **const argv)
         throw ConfigError("show=trace wants trace=");
     if (run.warmup >= run.seconds)
         throw ConfigError("warmup= has to be less than seconds=");
+    if (wanted.jumping > static_cast<double>(run.paths.size()))
+        throw ConfigError("jumping=" + Number(wanted.jumping) + " is not allowed: there are " +
+                          std::to_string(run.paths.size()) + " servers");
+    LetJump(run.paths, static_cast<size_t>(wanted.jumping), wanted.jump, wanted.jumpEvery);
     run.workload.users.assign(wanted.users.begin(), wanted.users.end());
     run.config.classes.clear();
     for (size_t n = 0; n < wanted.classes.size(); ++n)
@@ -270,7 +285,7 @@ Wanted Parse(const int argc, char **const argv)
     run.config.defaultClass = static_cast<uint32_t>(run.config.classes.size()) - 1;
     if (!wanted.recorded.empty()) {
         run.workload.kind = WorkloadParams::Kind::Recorded;
-        const auto servers = static_cast<uint32_t>(run.rtts.size());
+        const auto servers = static_cast<uint32_t>(run.paths.size());
         run.workload.recorded = ReadRecorded(wanted.recorded, wanted.classes, run.workload.users, servers);
     }
     return wanted;

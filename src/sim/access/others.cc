@@ -8,12 +8,12 @@ constexpr int64_t Endless = int64_t(1) << 50;
 constexpr msfrs_time Apart = 100 * Ms; ///< between the beginnings of two downloads
 } // namespace
 
-Others::Others(Clock &clock, Link &link, const OthersParams &params, const std::vector<msfrs_time> &rtts):
+Others::Others(Clock &clock, Link &link, const OthersParams &params, const std::vector<ServerPath> &paths):
     clock_(clock), link_(link), params_(params)
 {
     for (uint32_t n = 0; n < params.downloads; ++n) {
-        const auto server = static_cast<uint32_t>(n * rtts.size() / params.downloads);
-        connections_.push_back(std::make_unique<Connection>(clock, link, server, rtts[server], 0));
+        const auto server = static_cast<uint32_t>(n * paths.size() / params.downloads);
+        connections_.push_back(std::make_unique<Connection>(clock, link, server, paths[server], 0));
     }
     if (!connections_.empty())
         clock.at(params.from, [this] { beginDownloads(); });

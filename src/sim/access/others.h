@@ -20,8 +20,8 @@ struct OthersParams {
 
 class Others {
 public:
-    /// \param rtts of the servers, ns, over which the downloads are spread
-    Others(Clock &, Link &, const OthersParams &, const std::vector<msfrs_time> &rtts);
+    /// \param paths to the servers, over which the downloads are spread
+    Others(Clock &, Link &, const OthersParams &, const std::vector<ServerPath> &paths);
 
     /// Bytes of frames that have come, those of connections as if all were full.
     int64_t carried() const { return stream_ + received_ * FullFrame / Mss; }

@@ -93,7 +93,8 @@ public:
             if (memory_)
                 shared = std::make_shared<SharedLedger>(*memory_, PartyParams{ledger::Kind::Worker, n, 0}, log,
                                                         clock.now());
-            all_.push_back(std::make_unique<Gateway>(clock, link, params.rtts, config, params.seed + n * 7919, shared));
+            all_.push_back(std::make_unique<Gateway>(clock, link, params.paths, config, params.seed + n * 7919,
+                                                     shared));
             all_.back()->kernelTakesLeast = params.kernelTakesLeast;
         }
     }
@@ -131,10 +132,20 @@ private:
 RunParams::RunParams()
 {
     for (int n = 0; n < 12; ++n)
-        rtts.push_back(12 * Ms + 284 * Ms * n / 11);
+        paths.push_back(12 * Ms + 284 * Ms * n / 11);
     workload.users = {4, 4, 4};
     config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};
     config.defaultClass = 2;
+}
+
+void LetJump(std::vector<ServerPath> &paths, const size_t count, const msfrs_time jump, const msfrs_time every)
+{
+    for (size_t n = 0; n < paths.size(); ++n) {
+        if ((n + 1) * count / paths.size() > n * count / paths.size()) {
+            paths[n].jump = jump;
+            paths[n].every = every;
+        }
+    }
 }
 
 RunResult Simulate(const RunParams &params)
@@ -155,9 +166,9 @@ RunResult Simulate(const RunParams &params)
     for (size_t n = params.trace.empty() ? 1 : 0; n < trace.size(); ++n)
         clock.at(trace[n].at, [&link, rate = trace[n].rate] { link.setRate(rate); });
     const auto fetch = [&workers](const Wish &wish, Watcher watcher) { workers.fetch(wish, std::move(watcher)); };
-    Workload workload(clock, fetch, params.workload, static_cast<uint32_t>(params.rtts.size()), offered,
+    Workload workload(clock, fetch, params.workload, static_cast<uint32_t>(params.paths.size()), offered,
                       params.seconds, params.seed);
-    Others others(clock, link, params.others, params.rtts);
+    Others others(clock, link, params.others, params.paths);
 
     RunResult result;
     const auto &users = params.workload.users;

@@ -16,7 +16,7 @@ struct RunParams {
     std::string trace;              ///< what C does, see MakeTrace(); empty: it stays
     double buffer = 1.5;            ///< of the provider's queue in C times bufferRtt
     msfrs_time bufferRtt = 154 * Ms; ///< ns
-    std::vector<msfrs_time> rtts;   ///< of the servers, ns
+    std::vector<ServerPath> paths;  ///< to the servers
     WorkloadParams workload;
     OthersParams others;            ///< beside the gateway
     double slice = 10;              ///< s, > 0: shares are looked at in pieces of so much
@@ -61,6 +61,9 @@ struct RunResult {
     int64_t carried = 0, received = 0;        ///< bytes in all: by the link, and of responses by the users
     std::string log;                ///< what the scheduler said
 };
+
+/// So many of the paths, evenly spread, are longer by `jump` in every other `every`, ns.
+void LetJump(std::vector<ServerPath> &, size_t count, msfrs_time jump, msfrs_time every);
 
 /// \throws ConfigError
 RunResult Simulate(const RunParams &);

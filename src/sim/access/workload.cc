@@ -139,7 +139,7 @@ void Workload::keepAsking(User &user)
         clock_.at(next, [this, &user] { keepAsking(user); });
         return;
     }
-    const auto server = user.draws.below(servers_);
+    const auto server = params_.ownServers ? user.number % servers_ : user.draws.below(servers_);
     fetch(user, server, size(user.draws), [this, &user](const bool refused) {
         clock_.after(refused ? PauseAfterRefusal : 0, [this, &user] { keepAsking(user); });
     });

@@ -49,6 +49,7 @@ struct WorkloadParams {
     uint32_t objects = 12, connections = 6; ///< Pages: of a page, >= 1; of them at a time, >= 1
     double think = 5;               ///< Pages: mean pause, s
     std::vector<Arrival> recorded;  ///< Recorded: all that are wanted
+    bool ownServers = false;        ///< Backlogged: user n always asks server n, and not any of them
     int64_t fixedSize = 0;          ///< bytes of every answer; 0: lognormal
     std::vector<uint32_t> users;    ///< in each class
     /// Backlogged: in which of so many equal parts of the run a class asks: bit n for part n. Empty: always.
