@@ -10,7 +10,7 @@
 namespace msfrs::msf {
 
 /// Another number when any of the figures below means something else.
-constexpr uint32_t Keeps = 1;
+constexpr uint32_t Keeps = 2;
 
 /// How long ago something was, in ns; -1: never.
 inline double Age(const msfrs_time then, const msfrs_time now)
@@ -38,7 +38,7 @@ inline void Save(void *const inst, const msfrs_move *const move, const msfrs_tim
     for (uint32_t n = 0; n < move->n_classes; ++n) {
         const auto &c = StateOf(move->classes[n]);
         Put(*move, {c.cls, nullptr, nullptr},
-            std::array{c.service(), c.userTime, IdleAge(c, now), Age(c.busySince, now)});
+            std::array{c.service(), c.userTime, IdleAge(c, now), Age(c.busySince, now), c.earnedBy});
     }
     for (uint32_t n = 0; n < move->n_flows; ++n) {
         const auto &f = StateOf(move->flows[n]);
@@ -56,7 +56,7 @@ inline int Restore(void *const inst, const msfrs_owner *const whose, const doubl
 {
     auto &self = Self(inst);
     self.now = now;
-    if (n != (whose->item ? 1 : whose->cls || whose->flow ? 4 : 2) || figures[0] < 0)
+    if (n != (whose->item ? 1 : whose->flow ? 4 : whose->cls ? 5 : 2) || figures[0] < 0)
         return -1;
     if (whose->item) {
         StateOf(whose->item).ofFavour = true;
@@ -70,6 +70,7 @@ inline int Restore(void *const inst, const msfrs_owner *const whose, const doubl
         *c.cls->service = figures[0];
         c.userTime = figures[1];
         RestorePresence(c, figures[2], figures[3], now);
+        c.earnedBy = figures[4];
     } else {
         *self.virtualTime = figures[0];
         self.favour.restore(figures[1], now);

@@ -58,7 +58,7 @@ void QueueEstimate::seen(const uint64_t server, const msfrs_time rtt, const msfr
 }
 
 QueueSeen QueueEstimate::seen(const msfrs_time now, const msfrs_time lately, const double share,
-                              const bool byServer) const
+                              const By by) const
 {
     struct Vote {
         msfrs_time at, queue;
@@ -80,11 +80,11 @@ QueueSeen QueueEstimate::seen(const msfrs_time now, const msfrs_time lately, con
     std::vector<msfrs_time> queues;
     for (const auto &each : voters)
         queues.push_back(each.second.queue);
-    if (!byServer || voters.size() == 1) {
+    if (by == By::Samples || voters.size() == 1) {
         queues.clear();
         for (const auto &sample : samples_) {
             const bool counts = now - sample.at <= lately && sample.at <= now;
-            if (counts && (!byServer || voters.count(sample.server) > 0))
+            if (counts && (by == By::Samples || voters.count(sample.server) > 0))
                 queues.push_back(sample.queue);
         }
     }

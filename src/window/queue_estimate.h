@@ -47,8 +47,9 @@ public:
     /// meanBase().
     /// \param lately for how long a round trip counts, ns, from 0 to SampleLasts
     /// \param share which quantile, from 0 (the least) to below 1
-    /// \param byServer false: over samples, whoever they are of (msfrs-edge, which sees each round trip and no means)
-    QueueSeen seen(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25, bool byServer = true) const;
+    /// \param by Samples: whichever server they are of (msfrs-edge, which sees each round trip and no means)
+    enum class By { Servers, Samples };
+    QueueSeen seen(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25, By by = By::Servers) const;
     /// The same, ns. Nothing while too little was seen.
     std::optional<msfrs_time> queue(msfrs_time now) const;
 

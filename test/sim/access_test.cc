@@ -311,7 +311,7 @@ TEST(AccessRun, BytesInFlightFillTheLinkWithoutLearningAnything)
         auto params = Defaults();
         params.config.window.law = WindowLaw::Bytes;
         if (far)
-            params.rtts = {200 * Ms};
+            params.paths = {200 * Ms};
         const auto result = Simulate(params);
         EXPECT_GT(result.utilisation, 0.993);
         EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.15);
@@ -328,7 +328,7 @@ TEST(AccessRun, OneDownloadOfEachOfThreeUsersIsByWeightFromTheFirstSecondsOn)
         auto params = Defaults();
         params.rate = 5e6;
         params.buffer = 40'000 / (params.rate / 8 * Seconds(params.bufferRtt));
-        params.rtts = {20 * Ms, 40 * Ms, 60 * Ms};
+        params.paths = {20 * Ms, 40 * Ms, 60 * Ms};
         params.workload.users = {1, 1, 1};
         params.workload.inFlight = 1;
         params.workload.fixedSize = 1'000'000'000;

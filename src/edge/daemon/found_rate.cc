@@ -49,9 +49,9 @@ void FoundRate::settle(const msfrs_time now)
 {
     waits(waiting_, now);
     allowed_ = Allowed + static_cast<msfrs_time>(FewPackets * 1e9 / capacity_.rate());
-    auto way = path_.seen(now, Lately, Shorter, false);
+    auto way = path_.seen(now, Lately, Shorter, QueueEstimate::By::Samples);
     if (way.trips < Many)
-        way = path_.seen(now, Longer, Shortest, false);
+        way = path_.seen(now, Longer, Shortest, QueueEstimate::By::Samples);
     CapacitySample seen;
     seen.total = came_;
     seen.full = full_;
