@@ -40,12 +40,11 @@ double RequestScheduler::Impl::carried()
     return capacity ? sums.total : total;
 }
 
-/// Where C is found the queue is that of the last moment, and of the server that shows the least: what is not at all of
-/// them is not at the provider. Kernels tell a mean of round trips that moves by an eighth with each, and a quantum has
-/// few, so that what was long before a pause is told for long.
+/// Where C is found the queue is that of the last moment, and of the shortest tenth: kernels tell a mean of round trips
+/// that moves by an eighth with each, and a quantum has few, so that what was long before a pause is told for long.
 QueueSeen RequestScheduler::Impl::pathHere(const msfrs_time now) const
 {
-    return capacity ? path.seen(now, Capacity::Recent, 0) : path.seen(now);
+    return capacity ? path.seen(now, Capacity::Recent, 0.1) : path.seen(now);
 }
 
 /// Where C is found, with what the connections of other parties see.

@@ -10,7 +10,6 @@ namespace {
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time BaseLasts = 60 * Second; ///< and as long again
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
-constexpr msfrs_time Latest = 100'000'000; ///< ns of a server's samples: its connections are not asked all at once
 } // namespace
 
 QueueSeen Together(const std::vector<QueueSeen> &parts)
@@ -35,62 +34,39 @@ QueueEstimate::Base &QueueEstimate::baseOf(const uint64_t server, const msfrs_ti
     if (known != bases_.end()) {
         auto &base = known->second;
         if (now - base.since >= 2 * BaseLasts || now < base.since)
-            base = {Never, Never, now, now};
+            base = {Never, Never, now};
         else if (now - base.since >= BaseLasts)
-            base = {Never, base.now, base.since + BaseLasts, base.met};
+            base = {Never, base.now, base.since + BaseLasts};
         return base;
     }
     if (bases_.size() >= MostServers) { // whoever was not seen for longest goes
         const auto older = [](const auto &a, const auto &b) { return a.second.since < b.second.since; };
         bases_.erase(std::min_element(bases_.begin(), bases_.end(), older));
     }
-    return bases_.emplace(server, Base{Never, Never, now, now}).first->second;
+    return bases_.emplace(server, Base{Never, Never, now}).first->second;
 }
 
 void QueueEstimate::seen(const uint64_t server, const msfrs_time rtt, const msfrs_time least, const msfrs_time now)
 {
     auto &base = baseOf(server, now);
     base.now = std::min({base.now, rtt, least});
-    samples_.push_back({now, base.least(), std::max<msfrs_time>(rtt - base.least(), 0), server,
-                        now - base.met >= Acquainted});
+    samples_.push_back({now, base.least(), std::max<msfrs_time>(rtt - base.least(), 0)});
     if (samples_.size() > MostSamples)
         samples_.pop_front();
 }
 
-QueueSeen QueueEstimate::seen(const msfrs_time now, const msfrs_time lately, const double share,
-                              const By by) const
+QueueSeen QueueEstimate::seen(const msfrs_time now, const msfrs_time lately, const double share) const
 {
-    struct Vote {
-        msfrs_time at, queue;
-    };
-    std::unordered_map<uint64_t, Vote> votes, strangers;
-    uint64_t trips = 0;
-    for (auto sample = samples_.rbegin(); sample != samples_.rend(); ++sample) {
-        if (now - sample->at > lately || sample->at > now)
-            continue;
-        ++trips;
-        auto &among = sample->acquainted ? votes : strangers;
-        auto &vote = among.emplace(sample->server, Vote{sample->at, sample->queue}).first->second;
-        if (vote.at - sample->at <= Latest)
-            vote.queue = std::min(vote.queue, sample->queue);
-    }
-    if (trips == 0)
-        return {0, 0, meanBase(now)};
-    const auto &voters = votes.empty() ? strangers : votes;
     std::vector<msfrs_time> queues;
-    for (const auto &each : voters)
-        queues.push_back(each.second.queue);
-    if (by == By::Samples || voters.size() == 1) {
-        queues.clear();
-        for (const auto &sample : samples_) {
-            const bool counts = now - sample.at <= lately && sample.at <= now;
-            if (counts && (by == By::Samples || voters.count(sample.server) > 0))
-                queues.push_back(sample.queue);
-        }
+    for (const auto &sample : samples_) {
+        if (now - sample.at <= lately && sample.at <= now)
+            queues.push_back(sample.queue);
     }
+    if (queues.empty())
+        return {0, 0, meanBase(now)};
     const auto wanted = queues.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(queues.size()));
     std::nth_element(queues.begin(), wanted, queues.end());
-    return {trips, *wanted, meanBase(now)};
+    return {queues.size(), *wanted, meanBase(now)};
 }
 
 std::optional<msfrs_time> QueueEstimate::queue(const msfrs_time now) const

@@ -2,11 +2,6 @@
 /// \file
 /// An estimate of the queue at the provider: the round-trip times of connections to servers, less the least one that
 /// was seen to the same server. Passive: it sends nothing. Not in the paper.
-///
-/// That queue is common to all servers: what one of them adds on its own way shows at that one only. So each server has
-/// one vote, however many of the samples are its own, and a low quantile of the votes counts. A vote is the
-/// least of its latest 100 ms: one from before the queue grew or went says nothing of it now. One server alone has
-/// nobody to agree with, and the quantile is over its samples.
 #ifndef MSFRS_WINDOW_QUEUE_ESTIMATE_H
 #define MSFRS_WINDOW_QUEUE_ESTIMATE_H
 
@@ -41,15 +36,11 @@ public:
     /// \param least ns > 0, least of this connection
     void seen(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
 
-    /// What the queue adds to a round trip: a low quantile over the servers of what was seen lately, since a server
-    /// that thinks or a client that is slow makes round trips longer, and nothing makes them shorter. Servers met less than
-    /// Acquainted ago count only where there are no others: their least may have had the queue in it. `base` is
-    /// meanBase().
+    /// What the queue adds to a round trip: a low quantile of what was seen lately, since a server that thinks or a
+    /// client that is slow makes round trips longer, and nothing makes them shorter. `base` is meanBase().
     /// \param lately for how long a round trip counts, ns, from 0 to SampleLasts
-    /// \param share which quantile, from 0 (the least) to below 1
-    /// \param by Samples: whichever server they are of (msfrs-edge, which sees each round trip and no means)
-    enum class By { Servers, Samples };
-    QueueSeen seen(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25, By by = By::Servers) const;
+    /// \param share which quantile, from 0 to below 1
+    QueueSeen seen(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25) const;
     /// The same, ns. Nothing while too little was seen.
     std::optional<msfrs_time> queue(msfrs_time now) const;
 
@@ -61,19 +52,16 @@ public:
 
     static constexpr size_t MostServers = 1024, MostSamples = 256;
     static constexpr msfrs_time SampleLasts = 2'000'000'000; ///< ns
-    static constexpr msfrs_time Acquainted = 2'000'000'000;  ///< ns
 
 private:
     /// The least round trip of this minute and of the one before, ns. Older ones expire, since a route may become
     /// longer.
     struct Base {
-        msfrs_time now, before, since, met;
+        msfrs_time now, before, since;
         msfrs_time least() const { return now < before ? now : before; }
     };
     struct Sample {
         msfrs_time at, base, queue;
-        uint64_t server;
-        bool acquainted;
     };
     Base &baseOf(uint64_t server, msfrs_time now);
 

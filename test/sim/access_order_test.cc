@@ -111,7 +111,7 @@ TEST_P(AccessOrder, WhatClassesHadOutOfTurnIsGoneSoonAfterAPause)
 TEST(AccessOpen, WhatClassesHaveOutOfTurnIsGainedByAll)
 {
     std::map<std::string, double> all, last;
-    for (uint64_t seed = 1; seed <= 10; ++seed) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
         for (const char *const favour : {"0", "1048576"}) {
             RunParams params;
             params.config.pluginDir = test::PluginDir();

@@ -118,9 +118,9 @@ TEST_P(AccessWorkers, AreAsSoonWithSmallObjects)
         params.workload.kind = kind;
         const auto times = [](const RunResult &r) { return std::vector<double>{r.smallMean, r.all.mean}; };
         params.workers = GetParam();
-        const auto several = together(times, 8);
+        const auto several = together(times, 16);
         params.workers = 1;
-        const auto one = together(times, 8);
+        const auto one = together(times, 16);
         EXPECT_LT(several[0], 1.1 * one[0]);
         EXPECT_LT(several[1], (kind == WorkloadParams::Kind::Open ? 1.1 : 1.3) * one[1]);
     }

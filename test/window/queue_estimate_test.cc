@@ -104,69 +104,6 @@ TEST_F(QueueEstimateTest, AskedForLessTimeAndALowerQuantileItTellsOfThatAlone)
     EXPECT_EQ(estimate.seen(now, Second / 2, 0.1).queue, 80 * Ms);
 }
 
-TEST_F(QueueEstimateTest, OfSeveralServersTheQuantileIsOverThem)
-{
-    for (uint64_t server = 1; server <= 20; ++server)
-        seen(server, 10 * Ms);
-    now += 3 * Second;
-    for (uint64_t server = 1; server <= 4; ++server)
-        seen(server, 20 * Ms);
-    now += Second;
-    for (uint64_t server = 5; server <= 20; ++server)
-        seen(server, (server < 7 ? 30 : 90) * Ms);
-    EXPECT_EQ(estimate.seen(now, 2 * Second, 0).queue, 10 * Ms);
-    EXPECT_EQ(estimate.queue(now), 20 * Ms);
-    EXPECT_EQ(estimate.seen(now, Second / 2, 0).queue, 20 * Ms);
-    EXPECT_EQ(estimate.seen(now, Second / 2).queue, 80 * Ms);
-    EXPECT_EQ(estimate.seen(now, Second / 2).trips, 16u);
-}
-
-TEST_F(QueueEstimateTest, AServersOwnPathDoesNotDecideHoweverManySamplesAreItsOwn)
-{
-    for (uint64_t server = 1; server <= 8; ++server)
-        seen(server, 20 * Ms);
-    now += 3 * Second;
-    for (int n = 0; n < 20; ++n, now += 20 * Ms) {
-        for (uint64_t server = 1; server <= 5; ++server)
-            seen(server, 310 * Ms);
-    }
-    for (uint64_t server = 6; server <= 8; ++server)
-        seen(server, 25 * Ms);
-    EXPECT_EQ(estimate.seen(now, 400 * Ms, 0).queue, 5 * Ms);
-    EXPECT_EQ(estimate.queue(now), 5 * Ms);
-}
-
-TEST_F(QueueEstimateTest, AServerTellsByWhatWasSeenOfItLatest)
-{
-    seen(1, 20 * Ms);
-    seen(2, 20 * Ms);
-    now += 3 * Second;
-    seen(1, 21 * Ms, 4);
-    now += 200 * Ms;
-    seen(2, 220 * Ms);
-    seen(1, 120 * Ms);
-    seen(1, 90 * Ms); // another connection, asked at the same time
-    EXPECT_EQ(estimate.seen(now, 400 * Ms, 0).queue, 70 * Ms) << "it has grown";
-    now += 150 * Ms;
-    seen(1, 22 * Ms);
-    EXPECT_EQ(estimate.seen(now, 400 * Ms, 0).queue, 2 * Ms) << "it has gone";
-}
-
-TEST_F(QueueEstimateTest, AServerJustMetCountsWhereThereIsNoOther)
-{
-    seen(1, 20 * Ms);
-    now += QueueEstimate::Acquainted;
-    for (uint64_t stranger = 10; stranger < 14; ++stranger)
-        seen(stranger, 150 * Ms); // with the queue in it
-    EXPECT_EQ(estimate.seen(now, 400 * Ms, 0).queue, 0);
-    seen(1, 120 * Ms);
-    EXPECT_EQ(estimate.seen(now, 400 * Ms, 0).queue, 100 * Ms);
-    now += QueueEstimate::Acquainted;
-    seen(10, 160 * Ms);
-    seen(1, 120 * Ms);
-    EXPECT_EQ(estimate.seen(now, 400 * Ms, 0).queue, 10 * Ms) << "by now it is known";
-}
-
 TEST_F(QueueEstimateTest, WhatIsOldIsForgotten)
 {
     seen(1, 20 * Ms, 10);

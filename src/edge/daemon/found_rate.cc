@@ -12,8 +12,7 @@ constexpr double FewPackets = 2 * 1514 * 8;  ///< bits: a queue, too, on a slow 
 constexpr msfrs_time Lately = 200'000'000;   ///< ns; where there are Many round trips in it,
 constexpr double Shorter = 0.25;             ///< the lower quartile tells: they are no means, as those of kernels are
 constexpr uint64_t Many = 8;
-constexpr double Shortest = 0.1;             ///< else, of
-constexpr msfrs_time Longer = 500'000'000;   ///< ns
+constexpr double Shortest = 0.1;             ///< else, of Capacity::Recent, as with Squid
 constexpr msfrs_time Follows = 200'000'000;  ///< ns after a round trip for which D is not yet what the pace makes it
 constexpr double Crowded = 0.7;              ///< D over C
 constexpr double More = 1.05, Less = 0.95, MuchLess = 0.7, Half = 0.5; ///< pace over C, or over D
@@ -49,9 +48,9 @@ void FoundRate::settle(const msfrs_time now)
 {
     waits(waiting_, now);
     allowed_ = Allowed + static_cast<msfrs_time>(FewPackets * 1e9 / capacity_.rate());
-    auto way = path_.seen(now, Lately, Shorter, QueueEstimate::By::Samples);
+    auto way = path_.seen(now, Lately, Shorter);
     if (way.trips < Many)
-        way = path_.seen(now, Longer, Shortest, QueueEstimate::By::Samples);
+        way = path_.seen(now, Capacity::Recent, Shortest);
     CapacitySample seen;
     seen.total = came_;
     seen.full = full_;
