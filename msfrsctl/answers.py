@@ -36,7 +36,7 @@ class Answers:
     uplink: str = ''            #: the rate of the uplink, if msfrs-edge is to schedule it
     mode: str = 'redirect'
     quic: str = 'reject'
-    probe: str = 'http://deb.debian.org/'   #: what is fetched through Squid before users are sent there, or no
+    probe: str = 'http://example.com/'   #: what is fetched through Squid before users are sent there, or no
     classes: list[Class] = field(default_factory=list)
 
     def take(self, name, value):
@@ -102,7 +102,7 @@ def _one_of(*allowed):
 
 def _page(said):
     if said.strip() != 'no' and not PAGE.fullmatch(said.strip()):
-        raise CtlError(f"probe '{said}' must be a page such as http://deb.debian.org/, by http, or no", WRONG)
+        raise CtlError(f"probe '{said}' must be a page such as http://example.com/, by http, or no", WRONG)
     return said.strip()
 
 

@@ -23,7 +23,7 @@ ADDRESSES = [{'ifname': 'lo', 'flags': ['LOOPBACK'], 'addr_info': [{'local': '12
                                               {'local': '2001:db8::1', 'prefixlen': 64, 'scope': 'global'},
                                               {'local': 'fe80::1', 'prefixlen': 64, 'scope': 'link'}]}]
 FORWARDING, SWITCHES = '/etc/sysctl.d/60-msfrs.conf', ('net/ipv4/ip_forward', 'net/ipv6/conf/all/forwarding')
-PAGE = 'http://deb.debian.org/'
+PAGE = 'http://example.com/'
 LISTENING = ''.join(f'LISTEN 0 256 {address}:{port} *:*\n' for address, port in
                     (('*', 3128), ('0.0.0.0', 3129), ('[::]', 3130)))
 EDGE_STOP = ('start-stop-daemon --stop --oknodo --retry 5 --remove-pidfile --pidfile /run/msfrs-edge.pid --exec '
