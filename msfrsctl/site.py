@@ -93,7 +93,7 @@ class Site:
 
     @functools.cached_property
     def segment(self):
-        """The memory in which the parties of Squid's link tell each other of it, in /dev/shm."""
+        """The name of the shared memory in which the parties of Squid's link tell each other of it."""
         said = re.search(r'^Service Name: (\S+)', self.system.run(self.squid, '-v').out, re.MULTILINE)
         return f'{said[1] if said else "squid"}-msfrs_ledger.shm'
 

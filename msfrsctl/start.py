@@ -38,7 +38,7 @@ class Start:
         if off := not_forwarded(self._found, site):
             self._do(('sysctl', '-q', '-p', FORWARDING), ('sysctl', '-q', '-w', *(f'{name}=0' for name in off)))
         # It makes the memory that is shared when it starts, and not when it reads its configuration again.
-        anew = self._found.edge == 'yes' and not self._segment()
+        anew = self._found.edge == 'yes' and not self._parties()
         squid = site.squid, '-f', site.conf_path
         if self._unit:
             self._do(('systemctl', 'enable', self._unit), ())
@@ -82,9 +82,9 @@ class Start:
     def edge(self):
         site = self._site
         if self._found.edge == 'yes':
-            if not self._segment():
-                raise CtlError(f'Squid has made no /dev/shm/{site.segment}, by which msfrs-edge could share the link: '
-                               f'see cache.log{WITHOUT}', FAILED)
+            if not self._parties():
+                raise CtlError(f'Squid has made no shared memory {site.segment}, by which msfrs-edge could share the '
+                               f'link: see cache.log{WITHOUT}', FAILED)
             try:
                 self._start_edge()
                 self._until(self._is_party, probe.START, 'msfrs-edge runs, but Squid does not see it share the link')
@@ -121,12 +121,15 @@ class Start:
         self._notes.append(f'there is no systemd that would start msfrs-edge with the machine: start {site.edge} '
                            f'{site.edge_conf}, then {site.edge_script} up')
 
-    def _segment(self):
-        return self._site.system.exists(f'/dev/shm/{self._site.segment}')
+    def _parties(self):
+        """Who shares Squid's link, Squid's workers among them; nobody where it has no memory for that."""
+        try:
+            return [row for report in self._site.manager.reports() for row in report.get('parties') or ()]
+        except CtlError:
+            return []  # Squid does not run, or lets nobody ask
 
     def _is_party(self):
-        return any(row['kind'] == 'edge' and row['live'] for report in self._site.manager.reports()
-                   for row in report.get('parties', ()))
+        return any(row['kind'] == 'edge' and row['live'] for row in self._parties())
 
     def _until(self, condition, seconds, sentence):
         until = self._site.system.monotonic() + seconds

@@ -15,8 +15,9 @@ from msfrsctl.system import Done
 IPTABLES, JOURNAL, EDGE = '/etc/msfrs/iptables.conf', '/var/lib/msfrs/setup.json', '/etc/msfrs/edge.conf'
 SCRIPT = '/opt/msfrs/share/msfrs/iptables/msfrs-iptables'
 PROGRAM, EDGE_SCRIPT = '/opt/msfrs/sbin/msfrs-edge', '/opt/msfrs/share/msfrs/iptables/msfrs-edge-iptables'
-RULES, SEGMENT = '/etc/msfrs/edge-iptables.conf', '/dev/shm/squid-msfrs_ledger.shm'
-PARTY = 'parties:\n  - {slot: 0, kind: worker, live: true}\n  - {slot: 1, kind: edge, live: true}\n'
+RULES, SEGMENT = '/etc/msfrs/edge-iptables.conf', 'squid-msfrs_ledger.shm'
+WORKER = 'parties:\n  - {slot: 0, kind: worker, live: true}\n'
+PARTY = WORKER + '  - {slot: 1, kind: edge, live: true}\n'
 ADDRESSES = [{'ifname': 'lo', 'flags': ['LOOPBACK'], 'addr_info': [{'local': '127.0.0.1', 'prefixlen': 8}]},
              {'ifname': 'eth1', 'addr_info': [{'local': '192.0.2.2', 'prefixlen': 24, 'scope': 'global'}]},
              {'ifname': 'eth0', 'addr_info': [{'local': '10.20.0.1', 'prefixlen': 16, 'scope': 'global'},
@@ -45,7 +46,7 @@ def fresh(gateway):
     gateway.machine.pages['msfrs'] = BUSY + PARTY
     gateway.machine.proxied[PAGE] = 200, {}, 'a page'
     gateway.machine.users['proxy'] = (13, {13})
-    gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: '', EDGE_SCRIPT: '', PROGRAM: '', SEGMENT: ''})
+    gateway.machine.files.update({'/opt/msfrs/share/msfrs': '', SCRIPT: '', EDGE_SCRIPT: '', PROGRAM: ''})
     gateway.machine.files.update({f'/proc/sys/{name}': '1\n' for name in SWITCHES})
     return gateway
 
@@ -124,8 +125,8 @@ def test_an_edge_that_is_not_installed(fresh, capsys):
     (lambda machine: machine.programs.update({f'{EDGE_SCRIPT} up': Done(4, '', 'no NFQUEUE')}), 'no NFQUEUE'),
     (lambda machine: machine.programs.update({'start-stop-daemon --start': Done(1, '', 'no')}), '-- /etc/msfrs/edge'),
     (lambda machine: machine.programs.update({f'{PROGRAM} --ask status': Done(1)}), 'msfrs-edge does not answer: see '),
-    (lambda machine: machine.files.pop(SEGMENT), f'Squid has made no {SEGMENT}'),
-    (lambda machine: machine.pages.update(msfrs=BUSY), 'Squid does not see it share the link')])
+    (lambda machine: machine.pages.update(msfrs=BUSY), f'Squid has made no shared memory {SEGMENT}'),
+    (lambda machine: machine.pages.update(msfrs=BUSY + WORKER), 'Squid does not see it share the link')])
 def test_an_edge_that_does_not_start_is_taken_back(fresh, capsys, breaks, sentence):
     breaks(fresh.machine)
     before = state(fresh)
@@ -141,7 +142,7 @@ def test_a_running_squid_is_started_anew_for_its_memory(fresh):
     k = f'{fresh.squid} -f {fresh.conf} -k'
     running = [True]
     fresh.conf.write_text('http_port 3128\n')
-    fresh.machine.files.pop(SEGMENT)
+    fresh.machine.pages['msfrs'] = BUSY
 
     def shutdown(words):
         running.clear()
@@ -149,7 +150,7 @@ def test_a_running_squid_is_started_anew_for_its_memory(fresh):
 
     def start(words):
         running.append(True)
-        fresh.machine.files[SEGMENT] = ''
+        fresh.machine.pages['msfrs'] = BUSY + PARTY
         return ''
     fresh.machine.programs.update({f'{k} check': lambda words: Done(0 if running else 1), f'{k} shutdown': shutdown,
                                    f'{k} parse': '', f'{k} reconfigure': '', f'{fresh.squid} -f {fresh.conf}': start})
@@ -400,7 +401,7 @@ def test_with_systemd_units_are_started(fresh):
                         'systemctl disable --now msfrsctl-expire.timer', 'systemctl restart msfrs-squid',
                         'systemctl daemon-reload', 'systemctl try-restart msfrs-edge',
                         'systemctl try-restart msfrs-edge-iptables', 'systemctl try-reload-or-restart msfrs-iptables']
-    fresh.machine.files.pop(SEGMENT)
+    fresh.machine.pages['msfrs'] = BUSY
     assert fresh.run(*FLAGS)[0] == 4
     assert 'systemctl restart msfrs-squid' in fresh.machine.ran, 'it makes the memory when it starts'
     assert f'{SCRIPT} up --config {IPTABLES}' not in fresh.machine.ran
