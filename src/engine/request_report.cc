@@ -131,8 +131,8 @@ std::string RequestScheduler::Impl::because() const
     } else if (w == 0 && !resting.empty()) {
         std::snprintf(text, sizeof(text), "nobody needs a place, %zu are open and silent (%s)", resting.size(), places);
     } else if (rate.utilisation() >= FullLink && active > 1) {
-        std::snprintf(text, sizeof(text), "weights not enforced yet, because every request still has a place: the "
-                      "link is full and nobody waits (%s)", places);
+        std::snprintf(text, sizeof(text), "weights not enforced yet, because every request has a place while the "
+                      "link is full (%s)", places);
     } else {
         std::snprintf(text, sizeof(text), "nobody waits (%s)", places);
     }

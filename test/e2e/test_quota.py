@@ -207,6 +207,10 @@ def test_what_comes_beside_squid_counts(link):
     assert party(link, size=10) == ('bulk', 'gold')
 
 
+#: What `why` says, on the page as in a terminal.
+GOES_ON = 'of the 1.0 MB a day of class gold are used, so class bulk serves this user for another '
+
+
 def test_it_is_seen(link):
     """On the page, by msfrsctl and in access.log."""
     gateway, user = link.start(), link.gold.v4
@@ -215,9 +219,9 @@ def test_it_is_seen(link):
         (shown,) = page.wait_for(lambda data: data['quotas'], 'the quota')['quotas']
         assert (shown['class'], shown['over'], shown['users_over']) == ('gold', 'bulk', 1)
         assert shown['most'][0]['user'] == user
-        assert [said for said in page.json(f'/user.json?name={user}')['why'] if 'it goes on in class bulk' in said]
+        assert [said for said in page.json(f'/user.json?name={user}')['why'] if GOES_ON in said]
     ctl = Ctl(link)
     assert 'gold: 1.0 MB a day for each user; 1 of 1 user had it and go on in bulk' in ctl('status')
     said = ctl('why', user)
-    assert 'of the 1.0 MB a day of class gold, and goes on in bulk' in said
+    assert GOES_ON in said
     assert 'class bulk (the quota of gold is used up), waited' in said

@@ -14,7 +14,7 @@ CONF = '''
 link rate=8Mbit overhead=14B
 queue number=0
 limit 1000
-flow src
+flow src ipv6-prefix=128
 class gold weight=3
 class bronze weight=1 default=on
 classify gold from=198.19.1.1-198.19.1.2
