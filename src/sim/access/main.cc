@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-sim-access: the field trial's HTTP/1 cells in seconds. A row for each run, then the means over the seeds. With
+/// msfrs-sim-access: the field trial's cells in seconds. A row for each run, then the means over the seeds. With
 /// show=trace what C does, for the trial's own link.
 #include "plugin/number.h"
 #include "sim/access/recorded.h"
@@ -155,6 +155,15 @@ const std::vector<Option> &Options()
     static const std::vector<Option> all = {
         {"arms", "msfrs, paper, stock: which gateways, separated by commas; msfrs", SetArms},
         {"workload", "backlogged, phases, open, pages; backlogged", SetWorkload},
+        {"traffic", "http1, tunnels, new-tunnels: the latter HTTP/2, a tunnel for each user and server or each request; http1",
+         [](Wanted &w, const auto &n, const auto &t) {
+             using Traffic = RunParams::Traffic;
+             if (t != "http1" && t != "tunnels" && t != "new-tunnels")
+                 throw ConfigError(n + "=" + t + " is not allowed: wanted is http1, tunnels or new-tunnels");
+             w.run.traffic = t == "http1"     ? Traffic::Http1
+                             : t == "tunnels" ? Traffic::Tunnels
+                                              : Traffic::NewTunnels; }},
+        Numeric("idle", "tunnels of each user in which nothing is asked for; 0", Plain, 0, 1000, run(&RunParams::idle)),
         Numeric("rate", "of the link; 2Mbit", Rates, 1e4, 1e10, run(&RunParams::rate)),
         {"trace", "what C does: steps, wave, lte or leo around rate=, or a file of Mahimahi's",
          [](Wanted &w, const auto &, const auto &t) { w.run.trace = t; }},
@@ -313,7 +322,8 @@ std::vector<double> Figures(const RunResult &r)
         row.push_back(bytes / r.perUser.back());
     row.push_back(100 * *std::max_element(r.userError.begin(), r.userError.end()));
     row.insert(row.end(), {100 * r.sliceError, 100 * r.found, 100 * r.utilisation, 100 * (r.utilisation - r.others),
-                           1e3 * r.queueMean, 1e3 * r.queueP95, 100 * r.dropped, r.all.mean, r.all.p99, r.smallMean});
+                           1e3 * r.queueMean, 1e3 * r.queueP95, 100 * r.dropped, r.unfinished / 1e3,
+                           100 * r.whileAsked, r.all.mean, r.all.p99, r.smallMean});
     for (const auto &cls : r.classes)
         row.push_back(cls.mean);
     row.insert(row.end(), {static_cast<double>(r.all.count), static_cast<double>(r.all.unfinished), r.inService,
@@ -326,8 +336,9 @@ void PrintHeader(const size_t classes)
     std::printf("%-8s %4s", "arm", "seed");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  user-%zu", n);
-    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s",
-                "user-%", "slice-%", "C-%", "U-%", "own-%", "q-ms", "q95-ms", "drop-%", "mean-s", "p99-s", "16KB-s");
+    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s",
+                "user-%", "slice-%", "C-%", "U-%", "own-%", "q-ms", "q95-ms", "drop-%", "work-KB", "Uwork-%", "mean-s",
+                "p99-s", "16KB-s");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  mean-%zu", n);
     std::printf(" %7s %7s %7s %7s\n", "n", "open", "W", "W+end");

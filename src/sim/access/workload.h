@@ -33,6 +33,9 @@ private:
 /// Bytes of frames that an answer takes on the link.
 int64_t WireBytes(int64_t body);
 
+/// Of a user by class and number in it, both from 0.
+std::string UserName(uint32_t cls, uint32_t n);
+
 /// A request to come.
 struct Arrival {
     double t;                       ///< s
@@ -76,8 +79,10 @@ public:
     ~Workload();
 
     const std::vector<Record> &records() const { return records_; }
-    /// Called with user and bytes of responses as they arrive.
+    /// Called with user and bytes of bodies as they arrive.
     std::function<void(uint32_t cls, uint32_t user, int64_t bytes)> received;
+    /// Called with the bytes of a request that is made, and with what has not come of one that has ended.
+    std::function<void(int64_t bytes)> asked, ended;
 
 private:
     struct User {
