@@ -138,6 +138,35 @@ TEST(AccessTunnels, AreKeptFromOneExchangeToTheNext)
     }
 }
 
+TEST(AccessTunnels, HoldWhatIsAskedInThemUntilItsTurn)
+{
+    constexpr uint32_t Count = 40;
+    Scene scene(true, true, 2e6);
+    const auto askAll = [&](const int64_t size) {
+        for (uint32_t n = 0; n < Count; ++n)
+            scene.clients.fetch({0, "user-" + std::to_string(n), 0, size}, {[](int64_t) {}, [](bool) {}});
+    };
+    askAll(1000);
+    scene.clock.run(10 * Second);
+    std::vector<int64_t> before;
+    for (const auto &connection : scene.gateway.connections())
+        before.push_back(connection->sender()->written());
+    ASSERT_EQ(before.size(), Count);
+    const auto answering = [&] {
+        uint32_t found = 0, n = 0;
+        for (const auto &connection : scene.gateway.connections())
+            found += connection->sender()->written() > before[n++];
+        return found;
+    };
+    askAll(20'000);
+    scene.clock.run(scene.clock.now() + 200 * Ms); // to the server it is 50 ms
+    const auto queued = scene.gateway.scheduler()->classes(scene.clock.now()).front().queued;
+    EXPECT_GT(queued, Count / 2);
+    EXPECT_EQ(answering(), Count - queued);
+    scene.clock.run(scene.clock.now() + 30 * Second);
+    EXPECT_EQ(answering(), Count);
+}
+
 TEST(AccessTunnels, ThatNobodyUsesStayIdle)
 {
     Scene scene(true);
@@ -151,6 +180,43 @@ TEST(AccessTunnels, ThatNobodyUsesStayIdle)
     EXPECT_LT(carried, 20 * 3000);
     scene.clock.run(100 * Second);
     EXPECT_EQ(scene.link.counts().carried, carried);
+}
+
+RunParams Crowd(const Traffic traffic, const bool scheduled = true)
+{
+    auto params = Defaults(traffic, scheduled);
+    params.workload.kind = WorkloadParams::Kind::Burst;
+    params.workload.fixedSize = 30'000;
+    params.rate = 5e6;
+    params.warmup = 0;
+    return params;
+}
+
+TEST(AccessTunnels, AThousandThatAreOpenedAtOnceDoNotOverflowTheQueue)
+{
+    for (const auto law : {WindowLaw::Places, WindowLaw::Bytes}) {
+        auto params = Crowd(Traffic::NewTunnels);
+        params.config.window.law = law;
+        EXPECT_LT(Simulate(params).dropped, 0.01);
+    }
+    EXPECT_GT(Simulate(Crowd(Traffic::NewTunnels, false)).dropped, 0.3);
+}
+
+/// Every request finds the tunnel that another has opened.
+TEST(AccessTunnels, ACrowdMayFindItsTunnelsOpen)
+{
+    auto params = Crowd(Traffic::Tunnels, false);
+    params.workload.burst = 100;
+    params.workload.burstAt = 20;
+    params.workload.opened = true;
+    params.rate = 1e9;
+    params.paths.assign(9, 100 * Ms);
+    params.workload.fixedSize = 1000;
+    params.warmup = 19;
+    params.seconds = 25;
+    const auto result = Simulate(params);
+    EXPECT_EQ(result.all.count, 100u);
+    EXPECT_NEAR(result.all.mean, 0.1, 0.001) << "one round trip";
 }
 
 /// The large response was asked for first and has filled the socket. From then on each has its turn.

@@ -77,9 +77,11 @@ Workload::Workload(Clock &clock, Fetch fetching, const WorkloadParams &params, c
             users_.push_back(std::make_unique<User>(User{cls, number, name, Draws(seed, name)}));
         }
     }
-    const bool open = params.kind == WorkloadParams::Kind::Open;
-    if (open || params.kind == WorkloadParams::Kind::Recorded) {
-        for (const auto &arrival : open ? drawArrivals(seed) : params.recorded) {
+    using Kind = WorkloadParams::Kind;
+    if (params.kind == Kind::Open || params.kind == Kind::Burst || params.kind == Kind::Recorded) {
+        for (const auto &arrival : params.kind == Kind::Open    ? drawArrivals(seed)
+                                   : params.kind == Kind::Burst ? drawBurst(seed)
+                                                                : params.recorded) {
             clock_.at(Time(arrival.t), [this, arrival] {
                 fetch(*users_.at(arrival.user), arrival.server, arrival.size, {});
             });
@@ -88,7 +90,7 @@ Workload::Workload(Clock &clock, Fetch fetching, const WorkloadParams &params, c
     }
     for (const auto &each : users_) {
         auto &user = *each;
-        if (params.kind == WorkloadParams::Kind::Pages) {
+        if (params.kind == Kind::Pages) {
             clock_.after(Time(params_.think * user.draws.uniform()), [this, &user] { browse(user); });
             continue;
         }
@@ -171,6 +173,23 @@ std::vector<Arrival> Workload::drawArrivals(const uint64_t seed)
     const double scale = seconds_ / (arrivals.back().t + gaps.exponential());
     for (auto &arrival : arrivals)
         arrival.t *= scale;
+    return arrivals;
+}
+
+std::vector<Arrival> Workload::drawBurst(const uint64_t seed)
+{
+    constexpr double Calm = 0.9;        // share of the time before it in which tunnels are opened
+    constexpr int64_t SmallSize = 500;
+    std::vector<Arrival> arrivals;
+    Draws gaps(seed, "gaps");
+    for (uint32_t n = 0; n < params_.burst; ++n) {
+        const auto count = static_cast<uint32_t>(users_.size());
+        auto &user = *users_[n % count];
+        const auto server = n / count % servers_;
+        if (params_.opened)
+            arrivals.push_back({params_.burstAt * Calm * gaps.uniform(), user.number, server, SmallSize});
+        arrivals.push_back({params_.burstAt, user.number, server, size(user.draws)});
+    }
     return arrivals;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the users ask for: the field trial's backlogged, open and pages workloads, alike in distribution. Each user
+/// What the users ask for: the field trial's backlogged, open and pages workloads, alike in distribution, and a crowd
+/// that comes at once. Each user
 /// draws from a generator of its own, so that every variant of a run is asked for the same.
 #ifndef MSFRS_SIM_ACCESS_WORKLOAD_H
 #define MSFRS_SIM_ACCESS_WORKLOAD_H
@@ -45,11 +46,14 @@ struct Arrival {
 };
 
 struct WorkloadParams {
-    enum class Kind { Backlogged, Open, Pages, Recorded };
+    enum class Kind { Backlogged, Open, Pages, Burst, Recorded };
     Kind kind = Kind::Backlogged;
     uint32_t inFlight = 4;          ///< Backlogged: requests of every user at a time, >= 1
     double load = 0.95;             ///< Open: share of C, > 0
     uint32_t objects = 12, connections = 6; ///< Pages: of a page, >= 1; of them at a time, >= 1
+    uint32_t burst = 1000;          ///< Burst: requests made at once, of each user to the servers in turn
+    double burstAt = 1;             ///< Burst: when, s >= 0
+    bool opened = false;            ///< Burst: each was preceded by a small one, so that there is a tunnel
     double think = 5;               ///< Pages: mean pause, s
     std::vector<Arrival> recorded;  ///< Recorded: all that are wanted
     bool ownServers = false;        ///< Backlogged: user n always asks server n, and not any of them
@@ -95,6 +99,7 @@ private:
     void fetch(User &, uint32_t server, int64_t size, std::function<void(bool refused)> then);
     void keepAsking(User &);
     std::vector<Arrival> drawArrivals(uint64_t seed);
+    std::vector<Arrival> drawBurst(uint64_t seed);
     void browse(User &);
     void object(User &, const std::shared_ptr<Page> &);
     int64_t size(Draws &) const;
