@@ -43,14 +43,15 @@ void Connection::answerHandshake()
     });
 }
 
-void Connection::request(const int64_t body)
+void Connection::say(std::function<void(Sender &)> heard)
 {
     asked_ = lastAsked_ = clock_.now();
-    clock_.after(path_.rtt / 2, [this, body, asked = asked_] {
+    clock_.after(path_.rtt / 2, [this, heard = std::move(heard), asked = asked_] {
         if (!sender_)
             sender_.emplace(clock_, [this](const Segment &s) { carry(s); }, receiver_.edge(),
                             clock_.now() - synAcked_);
-        sender_->write(ResponseHeader + body, asked);
+        sender_->heard(asked);
+        heard(*sender_);
     });
 }
 

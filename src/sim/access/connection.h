@@ -35,8 +35,10 @@ public:
     std::function<void()> onOpen, onReadable;
 
     void open();
+    /// The gateway says something, which the server hears later.
+    void say(std::function<void(Sender &)> heard);
     /// The server answers with header and body.
-    void request(int64_t body);
+    void request(const int64_t body) { say([body](auto &sender) { sender.write(ResponseHeader + body); }); }
 
     uint32_t server() const { return server_; }
     Receiver &receiver() { return receiver_; }

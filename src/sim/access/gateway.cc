@@ -2,6 +2,7 @@
 #include "sim/access/gateway.h"
 
 #include "sim/access/transaction.h"
+#include "sim/access/tunnel.h"
 
 #include <algorithm>
 
@@ -33,8 +34,8 @@ Gateway::Gateway(Clock &clock, Link &link, std::vector<ServerPath> paths, const 
     clock_(clock), link_(link), paths_(std::move(paths)), random_(seed), idle_(paths_.size()),
     timer_(clock, [this] { tick(); }),
     batches_(clock, [this] {
-        for (const auto &transaction : transactions_)
-            transaction->checkBatch();
+        for (const auto &ticket : tickets_)
+            ticket->checkBatch();
         batches_.set(clock_.now() + CheckBatchesEvery);
     })
 {
@@ -57,17 +58,27 @@ Gateway::~Gateway() = default;
 
 void Gateway::fetch(const Wish &wish, Watcher watcher)
 {
-    transactions_.push_back(std::make_shared<Transaction>(*this, wish, std::move(watcher)));
-    auto &made = *transactions_.back();
-    made.place = std::prev(transactions_.end());
-    made.start();
+    begin(std::make_shared<Transaction>(*this, wish, std::move(watcher)));
 }
 
-void Gateway::end(Transaction &transaction)
+void Gateway::tunnel(const uint32_t cls, const std::string &user, const uint32_t server,
+                     std::shared_ptr<Session> session)
+{
+    begin(std::make_shared<Tunnel>(*this, cls, user, server, std::move(session)));
+}
+
+void Gateway::begin(std::shared_ptr<Ticket> ticket)
+{
+    auto &begun = *ticket;
+    begun.place = tickets_.insert(tickets_.end(), std::move(ticket));
+    begun.start();
+}
+
+void Gateway::end(Ticket &ticket)
 {
     // Somebody is inside it, and what it has asked the clock for comes before this.
-    clock_.after(0, [last = *transaction.place] {});
-    transactions_.erase(transaction.place);
+    clock_.after(0, [last = *ticket.place] {});
+    tickets_.erase(ticket.place);
 }
 
 void Gateway::tick()

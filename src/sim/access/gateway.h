@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The gateway: Squid as the patch makes it, driving the real RequestScheduler. What squid::Gateway does is here, what
-/// squid::Ticket does for one request is in Transaction; who changes one should look at the other. Without a
+/// squid::Ticket does for one request is in Ticket; who changes one should look at the other. Without a
 /// configuration it is Squid as it comes.
 #ifndef MSFRS_SIM_ACCESS_GATEWAY_H
 #define MSFRS_SIM_ACCESS_GATEWAY_H
@@ -16,7 +16,8 @@
 
 namespace msfrs::sim::access {
 
-class Transaction;
+class Session;
+class Ticket;
 
 /// What a client wants.
 struct Wish {
@@ -30,7 +31,7 @@ struct Wish {
 
 /// Told about a request's course.
 struct Watcher {
-    std::function<void(int64_t bytes)> received; ///< bytes of the response, its header included
+    std::function<void(int64_t bytes)> received; ///< bytes of the body
     std::function<void(bool refused)> ended;
 };
 
@@ -47,16 +48,20 @@ public:
     Gateway &operator=(const Gateway &) = delete;
 
     void fetch(const Wish &, Watcher);
+    /// A client wants a tunnel to a server, in which it has its session.
+    void tunnel(uint32_t cls, const std::string &user, uint32_t server, std::shared_ptr<Session>);
 
     bool kernelTakesLeast = false; ///< see Receiver::takeLeast()
 
     const RequestScheduler *scheduler() const { return scheduler_.get(); }
-    size_t open() const { return transactions_.size(); } ///< requests that have not ended
+    size_t open() const { return tickets_.size(); } ///< requests and tunnels that have not ended
     const std::list<std::unique_ptr<Connection>> &connections() const { return connections_; }
     const std::string &log() const { return log_; }
 
 private:
+    friend class Ticket;
     friend class Transaction;
+    friend class Tunnel;
 
     /// job(scheduler), after which its timer is right.
     template <class Job>
@@ -72,7 +77,8 @@ private:
     Connection &connect(uint32_t server);
     void keep(Connection &);
     void fitWindow(Connection &, Request &, int64_t &window);
-    void end(Transaction &);
+    void begin(std::shared_ptr<Ticket>);
+    void end(Ticket &);
 
     Clock &clock_;
     Link &link_;
@@ -82,7 +88,7 @@ private:
     std::list<std::unique_ptr<Connection>> connections_; ///< all there ever were
     std::vector<std::vector<Connection *>> idle_;        ///< by server, the latest last
     std::unique_ptr<RequestScheduler> scheduler_;
-    std::list<std::shared_ptr<Transaction>> transactions_;
+    std::list<std::shared_ptr<Ticket>> tickets_;
     Timer timer_, batches_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-sim-access: the field trial's HTTP/1 cells in seconds. A row for each run, then the means over the seeds. With
+/// msfrs-sim-access: the field trial's cells in seconds. A row for each run, then the means over the seeds. With
 /// show=trace what C does, for the trial's own link.
 #include "plugin/number.h"
 #include "sim/access/recorded.h"
@@ -106,6 +106,13 @@ Option Numeric(const char *const name, const char *const help, const Units &unit
             }};
 }
 
+bool YesOrNo(const std::string &name, const std::string &text)
+{
+    if (text != "yes" && text != "no")
+        throw ConfigError(name + "=" + text + " is not allowed: wanted is yes or no");
+    return text == "yes";
+}
+
 void SetWorkload(Wanted &w, const std::string &name, const std::string &text)
 {
     using Kind = WorkloadParams::Kind;
@@ -122,14 +129,25 @@ void SetWorkload(Wanted &w, const std::string &name, const std::string &text)
         load.kind = Kind::Open;
     } else if (text == "pages") {
         load.kind = Kind::Pages;
+    } else if (text == "burst") {
+        load.kind = Kind::Burst;
     } else {
-        throw ConfigError(name + "=" + text + " is not allowed: wanted is backlogged, phases, open or pages");
+        throw ConfigError(name + "=" + text + " is not allowed: wanted is backlogged, phases, open, pages or burst");
     }
 }
 
 void SetRtts(Wanted &w, const std::string &name, const std::string &text)
 {
     w.run.paths.clear();
+    const auto dots = text.find(".."), slash = text.find('/');
+    if (dots != std::string::npos && slash != std::string::npos) {
+        const double low = Value(name, text.substr(0, dots), Plain, 0.1, 5000);
+        const double high = Value(name, text.substr(dots + 2, slash - dots - 2), Plain, 0.1, 5000);
+        const double most = Value(name, text.substr(slash + 1), Plain, 2, 1e4) - 1;
+        for (double n = 0; n <= most; ++n)
+            w.run.paths.push_back(static_cast<msfrs_time>((low + (high - low) * n / most) * 1e6));
+        return;
+    }
     for (const double rtt : Values(name, text, 0.1, 5000))
         w.run.paths.push_back(static_cast<msfrs_time>(rtt * 1e6));
 }
@@ -154,13 +172,23 @@ const std::vector<Option> &Options()
     const auto window = [](auto member) { return [=](Wanted &w) -> auto & { return w.run.config.window.*member; }; };
     static const std::vector<Option> all = {
         {"arms", "msfrs, paper, stock: which gateways, separated by commas; msfrs", SetArms},
-        {"workload", "backlogged, phases, open, pages; backlogged", SetWorkload},
+        {"workload", "backlogged, phases, open, pages, burst; backlogged", SetWorkload},
+        {"traffic", "http1, tunnels, new-tunnels: the latter HTTP/2, in a tunnel for each user and server, or for each "
+                    "request; http1",
+         [](Wanted &w, const auto &n, const auto &t) {
+             using Traffic = RunParams::Traffic;
+             if (t != "http1" && t != "tunnels" && t != "new-tunnels")
+                 throw ConfigError(n + "=" + t + " is not allowed: wanted is http1, tunnels or new-tunnels");
+             w.run.traffic = t == "http1"     ? Traffic::Http1
+                             : t == "tunnels" ? Traffic::Tunnels
+                                              : Traffic::NewTunnels; }},
+        Numeric("idle", "tunnels of each user in which nothing is asked for; 0", Plain, 0, 1000, run(&RunParams::idle)),
         Numeric("rate", "of the link; 2Mbit", Rates, 1e4, 1e10, run(&RunParams::rate)),
         {"trace", "what C does: steps, wave, lte or leo around rate=, or a file of Mahimahi's",
          [](Wanted &w, const auto &, const auto &t) { w.run.trace = t; }},
         Numeric("buffer", "of the provider, in rate x buffer_rtt; 1.5", Plain, 0, 1000, run(&RunParams::buffer)),
         Numeric("buffer_rtt", "154ms", Durations, 1e5, 5e9, run(&RunParams::bufferRtt)),
-        {"rtts", "of the servers in ms, separated by commas; 12 from 12 to 296", SetRtts},
+        {"rtts", "of the servers in ms, separated by commas, or least..most/count; 12..296/12", SetRtts},
         Numeric("jumping", "of the servers, spread among them: whose way is longer in every other jump_every; 0", Plain,
                 0, 1e4, [](Wanted &w) -> auto & { return w.jumping; }),
         Numeric("jump", "by how much it is; 0ms", Durations, 0, 5e9, [](Wanted &w) -> auto & { return w.jump; }),
@@ -177,6 +205,11 @@ const std::vector<Option> &Options()
         Numeric("inflight", "backlogged: requests of a user at a time; 4", Plain, 1, 256,
                 load(&WorkloadParams::inFlight)),
         Numeric("load", "open: share of the link; 95%", Shares, 0.01, 2, load(&WorkloadParams::load)),
+        Numeric("burst", "requests made at once; 1000", Plain, 1, 1e5, load(&WorkloadParams::burst)),
+        {"burst_at", "burst: when; 1s", [](Wanted &w, const auto &n, const auto &t) {
+             w.run.workload.burstAt = Value(n, t, Durations, 0, Hour * 1e9) * 1e-9; }},
+        {"opened", "yes: burst: a small request before each opens its tunnel; no",
+         [](Wanted &w, const auto &n, const auto &t) { w.run.workload.opened = YesOrNo(n, t); }},
         Numeric("objects", "pages: of a page; 12", Plain, 1, 1000, load(&WorkloadParams::objects)),
         Numeric("connections", "pages: of its objects at a time; 6", Plain, 1, 64, load(&WorkloadParams::connections)),
         {"recorded", "requests.csv of a field trial, made again instead of a workload",
@@ -240,10 +273,8 @@ const std::vector<Option> &Options()
              if (t != "old" && t != "new")
                  throw ConfigError(n + "=" + t + " is not allowed: wanted is old or new");
              w.run.kernelTakesLeast = t == "new"; }},
-        {"course", "yes: print W, W+, U and C second by second; no", [](Wanted &w, const auto &n, const auto &t) {
-             if (t != "yes" && t != "no")
-                 throw ConfigError(n + "=" + t + " is not allowed: wanted is yes or no");
-             w.course = t == "yes"; }},
+        {"course", "yes: print W, W+, U and C second by second; no",
+         [](Wanted &w, const auto &n, const auto &t) { w.course = YesOrNo(n, t); }},
     };
     return all;
 }
@@ -313,7 +344,8 @@ std::vector<double> Figures(const RunResult &r)
         row.push_back(bytes / r.perUser.back());
     row.push_back(100 * *std::max_element(r.userError.begin(), r.userError.end()));
     row.insert(row.end(), {100 * r.sliceError, 100 * r.found, 100 * r.utilisation, 100 * (r.utilisation - r.others),
-                           1e3 * r.queueMean, 1e3 * r.queueP95, 100 * r.dropped, r.all.mean, r.all.p99, r.smallMean});
+                           1e3 * r.queueMean, 1e3 * r.queueP95, 100 * r.dropped, r.unfinished / 1e3,
+                           100 * r.whileAsked, r.all.mean, r.all.p99, r.smallMean});
     for (const auto &cls : r.classes)
         row.push_back(cls.mean);
     row.insert(row.end(), {static_cast<double>(r.all.count), static_cast<double>(r.all.unfinished), r.inService,
@@ -326,8 +358,9 @@ void PrintHeader(const size_t classes)
     std::printf("%-8s %4s", "arm", "seed");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  user-%zu", n);
-    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s",
-                "user-%", "slice-%", "C-%", "U-%", "own-%", "q-ms", "q95-ms", "drop-%", "mean-s", "p99-s", "16KB-s");
+    std::printf(" %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s %7s",
+                "user-%", "slice-%", "C-%", "U-%", "own-%", "q-ms", "q95-ms", "drop-%", "work-KB", "Uwork-%", "mean-s",
+                "p99-s", "16KB-s");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  mean-%zu", n);
     std::printf(" %7s %7s %7s %7s\n", "n", "open", "W", "W+end");

@@ -2,6 +2,7 @@
 #include "sim/access/run.h"
 
 #include "ledger/shared.h"
+#include "sim/access/session.h"
 
 #include <algorithm>
 #include <cmath>
@@ -99,14 +100,15 @@ public:
         }
     }
 
-    void fetch(const Wish &wish, Watcher watcher)
+    /// The one to which a request, or a tunnel, comes.
+    Gateway &one(const Wish &wish)
     {
         auto n = draws_.below(static_cast<uint32_t>(all_.size()));
         if (split_ == RunParams::Split::Class)
             n = wish.cls;
         else if (split_ == RunParams::Split::User)
             n = users_.emplace(wish.user, static_cast<uint32_t>(users_.size())).first->second;
-        all_[n % all_.size()]->fetch(wish, std::move(watcher));
+        return *all_[n % all_.size()];
     }
 
     const std::vector<std::unique_ptr<Gateway>> &all() const { return all_; }
@@ -148,6 +150,26 @@ void LetJump(std::vector<ServerPath> &paths, const size_t count, const msfrs_tim
     }
 }
 
+namespace {
+
+/// Each user opens its idle tunnels one after the other, to the servers in turn.
+void OpenIdle(Clock &clock, Clients &clients, const RunParams &params)
+{
+    constexpr double Opening = 3; // s, as the trial
+    const auto &users = params.workload.users;
+    for (uint32_t cls = 0; cls < users.size(); ++cls) {
+        for (uint32_t user = 0; user < users[cls]; ++user) {
+            for (uint32_t n = 0; n < params.idle; ++n) {
+                const auto server = n % static_cast<uint32_t>(params.paths.size());
+                clock.at(static_cast<msfrs_time>(Opening * 1e9 * n / params.idle),
+                         [&clients, wish = Wish{cls, UserName(cls, user), server, 0}] { clients.idle(wish); });
+            }
+        }
+    }
+}
+
+} // namespace
+
 RunResult Simulate(const RunParams &params)
 {
     Clock clock;
@@ -165,10 +187,24 @@ RunResult Simulate(const RunParams &params)
     const double offered = MeanRate(trace, params.warmup, params.seconds);
     for (size_t n = params.trace.empty() ? 1 : 0; n < trace.size(); ++n)
         clock.at(trace[n].at, [&link, rate = trace[n].rate] { link.setRate(rate); });
-    const auto fetch = [&workers](const Wish &wish, Watcher watcher) { workers.fetch(wish, std::move(watcher)); };
+    const auto open = [&workers](const Wish &wish, std::shared_ptr<Session> session) {
+        workers.one(wish).tunnel(wish.cls, wish.user, wish.server, std::move(session));
+    };
+    Clients clients(clock, open, params.traffic == RunParams::Traffic::Tunnels);
+    OpenIdle(clock, clients, params);
+    const auto fetch = [&](const Wish &wish, Watcher watcher) {
+        if (params.traffic == RunParams::Traffic::Http1)
+            workers.one(wish).fetch(wish, std::move(watcher));
+        else
+            clients.fetch(wish, std::move(watcher));
+    };
     Workload workload(clock, fetch, params.workload, static_cast<uint32_t>(params.paths.size()), offered,
                       params.seconds, params.seed);
     Others others(clock, link, params.others, params.paths);
+
+    Work work(clock, link, trace);
+    workload.asked = [&work](const int64_t bytes) { work.asked(bytes); };
+    workload.ended = [&work](const int64_t rest) { work.ended(rest); };
 
     RunResult result;
     const auto &users = params.workload.users;
@@ -185,6 +221,7 @@ RunResult Simulate(const RunParams &params)
     workload.received = [&](const uint32_t cls, const uint32_t user, const int64_t bytes) {
         const double now = Seconds(clock.now());
         result.received += bytes;
+        work.received(bytes);
         if (now >= params.seconds)
             return;
         if (now >= params.warmup) {
@@ -202,6 +239,7 @@ RunResult Simulate(const RunParams &params)
     int64_t othersBefore = 0;
     clock.at(at(params.warmup), [&] {
         link.measureQueue();
+        work.measure();
         before = link.counts();
         othersBefore = others.carried();
     });
@@ -231,6 +269,8 @@ RunResult Simulate(const RunParams &params)
     result.sliceError = SliceError(slices);
     const auto frames = static_cast<double>(counts.offeredFrames - before.offeredFrames);
     result.dropped = frames > 0 ? static_cast<double>(counts.droppedFrames - before.droppedFrames) / frames : 0;
+    result.unfinished = work.unfinished();
+    result.whileAsked = work.utilisation();
     result.queueMean = link.meanQueue();
     result.queueP95 = link.queueQuantile(0.95);
     result.found = samples > 0 ? found / samples : 0;

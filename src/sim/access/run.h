@@ -6,6 +6,7 @@
 
 #include "sim/access/others.h"
 #include "sim/access/trace.h"
+#include "sim/access/work.h"
 #include "sim/access/workload.h"
 
 namespace msfrs::sim::access {
@@ -26,6 +27,10 @@ struct RunParams {
     uint32_t workers = 1;           ///< of the gateway, 1..Columns: each has a scheduler, and all share a ledger
     /// Which of them a request comes to: any, as connections do; that of its class; that of its user.
     enum class Split { Random, Class, User } split = Split::Random;
+    /// How users ask: by HTTP/1 on connections that the gateway shares; by HTTP/2 in tunnels, one for each user and
+    /// server that is kept, or one for each request.
+    enum class Traffic { Http1, Tunnels, NewTunnels } traffic = Traffic::Http1;
+    uint32_t idle = 0;              ///< tunnels of each user beside those, in which nothing is asked for
     bool kernelTakesLeast = false;  ///< the gateway's is Linux 6.16 or later: see Receiver::takeLeast()
     RequestConfig config;           ///< its interface is the link, and its rate, if 0, `rate`
 
@@ -51,6 +56,7 @@ struct RunResult {
     double dropped = 0;             ///< share of the frames, in the measured time
     Latency all;
     std::vector<Latency> classes;
+    double unfinished = 0, whileAsked = 0; ///< see Work, bytes and a share of C
     double smallMean = 0;           ///< s: requests of up to 16 KB
     struct Rates { double believed, carries; };
     std::vector<Rates> rates;       ///< what the gateway takes for C, and C in the second before, bit/s, one a second

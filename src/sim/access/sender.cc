@@ -21,9 +21,15 @@ Sender::Sender(Clock &clock, std::function<void(const Segment &)> send, const in
     lastSent_ = clock.now();
 }
 
-void Sender::write(const int64_t bytes, const msfrs_time asked)
+/// tcp_sndbuf_expand(): two of the largest congestion window so far, in the memory that full segments take.
+int64_t Sender::room() const
 {
-    echo_ = std::max(echo_, asked);
+    constexpr double Windows = 2, SegmentMemory = 4352, Most = 4 << 20; // bytes; the last: net.ipv4.tcp_wmem
+    return std::lround(std::min(Windows * widest_ * SegmentMemory, Most));
+}
+
+void Sender::write(const int64_t bytes)
+{
     const auto idle = clock_.now() - lastSent_;
     if (sent_.empty() && idle > timeout()) // RFC 2861
         cubic_.restart(static_cast<int>(std::min<msfrs_time>(idle / timeout(), 30)));
@@ -174,6 +180,9 @@ void Sender::acknowledged(const Ack &ack)
         cubic_.acknowledged(arrived, newest > 0 ? newest : 0, round, now);
     detectLoss();
     pump();
+    widest_ = std::max(widest_, cubic_.window());
+    if (onAcknowledged)
+        onAcknowledged();
 }
 
 /// RACK: what was sent before something that has arrived is lost, as packets do not overtake each other.

@@ -37,9 +37,16 @@ public:
     /// \param rtt of the handshake, ns > 0
     Sender(Clock &, std::function<void(const Segment &)> send, int64_t edge, msfrs_time rtt);
 
-    /// The server has `bytes` > 0 more to say. \param asked when the request was sent
-    void write(int64_t bytes, msfrs_time asked);
+    /// What the gateway sent at `when` has come.
+    void heard(const msfrs_time when) { echo_ = std::max(echo_, when); }
+    /// The server has `bytes` > 0 more to say, however much of it the socket holds.
+    void write(int64_t bytes);
     void acknowledged(const Ack &);
+    /// Called after each acknowledgement: there may be room in the socket.
+    std::function<void()> onAcknowledged;
+
+    int64_t held() const { return written_ - acked_; } ///< bytes in the socket
+    int64_t room() const;                              ///< SO_SNDBUF as the kernel tunes it, bytes
 
     const Cubic &congestion() const { return cubic_; }
     int64_t written() const { return written_; }
@@ -83,6 +90,7 @@ private:
     bool limited_ = false;        ///< the window, and not the application or the receiver, is what limited the sender
     int mostInFlight_ = 0, mostBefore_ = 0; ///< in this round and in the one before
     int backoff_ = 0;
+    double widest_ = Cubic::Initial; ///< the largest congestion window so far
     bool probing_ = false;        ///< the timer is a tail loss probe's
     Timer timer_, reorder_;
     uint64_t retransmitted_ = 0, timeouts_ = 0;

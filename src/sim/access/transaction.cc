@@ -5,54 +5,9 @@
 
 namespace msfrs::sim::access {
 
-namespace {
-constexpr int64_t BatchBytes = 4096;
-constexpr int64_t MostRead = 65536;          ///< bytes that Squid reads at once
-constexpr msfrs_time UnreadFor = Second;
-} // namespace
-
 Transaction::Transaction(Gateway &gateway, const Wish &wish, Watcher watcher):
-    gateway_(gateway), wish_(wish), watcher_(std::move(watcher)), rest_(ResponseHeader + wish.size)
+    Ticket(gateway, wish.cls, wish.user), wish_(wish), watcher_(std::move(watcher)), rest_(ResponseHeader + wish.size)
 {
-}
-
-void Transaction::start()
-{
-    if (!gateway_.scheduler_) {
-        forward();
-        return;
-    }
-    state_ = State::Waiting;
-    holding_ = true;
-    auto why = Refusal::None;
-    gateway_.with([&](auto &scheduler) {
-        scheduled_ = scheduler.hold(*this, wish_.cls, wish_.user, gateway_.clock_.now(), why);
-    });
-    holding_ = false;
-    if (!scheduled_)
-        finish(true);
-    else if (state_ == State::Served)
-        forward();
-}
-
-void Transaction::granted()
-{
-    const auto now = gateway_.clock_.now();
-    const bool first = state_ == State::Waiting;
-    if (state_ == State::Paused || state_ == State::Arrived)
-        exchange_.resume(now);
-    else
-        exchange_.begin(now);
-    if (state_ != State::Arrived)
-        state_ = State::Served;
-    untilFitting_ = 1;
-    if (first && !holding_)
-        gateway_.clock_.after(0, [this] { forward(); });
-    afterPause_ = paused_;
-    if (!paused_)
-        return;
-    paused_ = false;
-    gateway_.clock_.after(0, [this] { goOn(); });
 }
 
 void Transaction::forward()
@@ -74,199 +29,32 @@ void Transaction::request()
     goOn();
 }
 
-/// Squid would read on.
-void Transaction::goOn()
+const char *Transaction::took(const int64_t bytes)
 {
-    if (!connection_)
-        return;
-    if (watching_) {
-        watching_ = false;
-        connection_->receiver().setLowWater(1);
-    }
-    reading_ = mayRead();
-    readSoon();
-}
-
-/// What is there already is read when whoever called us has returned.
-void Transaction::readSoon()
-{
-    if (connection_ && connection_->receiver().readable())
-        gateway_.clock_.after(0, [this] { read(); });
-}
-
-bool Transaction::mayRead()
-{
-    if (!scheduled_ || state_ == State::Arrived)
-        return true;
-    const auto now = gateway_.clock_.now();
-    if (state_ == State::Silent || state_ == State::Asking) {
-        bool go = false;
-        gateway_.with([&](auto &scheduler) {
-            go = exchange_.mayGoOnUnasked(now) && !scheduler.owes(*scheduled_);
-        });
-        if (go)
-            return true;
-        if (state_ == State::Silent) {
-            state_ = State::Asking;
-            paused_ = true;
-            gateway_.with([&](auto &scheduler) { go = scheduler.again(*scheduled_, now); });
-            if (go) {
-                paused_ = false;
-                exchange_.begin(now);
-                state_ = State::Served;
-                untilFitting_ = 1;
-            }
-        }
-        return go;
-    }
-    bool more = true, contended = false;
-    paused_ = true; // granted() may come before readMore() has answered
-    state_ = State::Served;
-    gateway_.with([&](auto &scheduler) {
-        if (afterPause_)
-            scheduler.allowMore(*scheduled_, connection_->receiver().unread());
-        afterPause_ = false;
-        if (headed_)
-            scheduler.expect(*scheduled_, wish_.says ? wish_.says(rest()) : rest(), now);
-        more = scheduler.readMore(*scheduled_, now);
-        contended = scheduler.contended();
-        if (more && untilFitting_ <= 0) {
-            untilFitting_ = std::max<int64_t>(scheduler.config().quantum, 1);
-            scheduler.lookAtPath(*scheduled_, now);
-            gateway_.fitWindow(*connection_, *scheduled_, window_);
-        }
-    });
-    if (more) {
-        paused_ = false;
-        prepareBatch(contended);
-        return true;
-    }
-    if (paused_)
-        state_ = State::Paused;
-    setBatch(1);
-    batchSilent_ = false;
-    const auto left = rest();
-    if (left > 0 && left <= connection_->receiver().buffer() * 4 / 5) {
-        watching_ = connection_->receiver().setLowWater(left) >= left;
-        if (!watching_)
-            connection_->receiver().setLowWater(1);
-    }
-    return false;
-}
-
-void Transaction::read()
-{
-    if (connection_ && watching_ && paused_ && connection_->receiver().unread() >= rest_) {
-        watching_ = paused_ = false;
-        state_ = State::Arrived;
-        reading_ = true;
-        connection_->receiver().setLowWater(1);
-    }
-    if (!connection_ || !reading_ || !connection_->receiver().readable())
-        return;
-    reading_ = false;
-    const auto bytes = connection_->receiver().read(MostRead);
     rest_ -= bytes;
     headed_ = true;
-    if (scheduled_) {
-        const auto now = gateway_.clock_.now();
-        exchange_.serverSays(nullptr, static_cast<size_t>(bytes), now);
-        untilFitting_ -= bytes;
-        batchRead_ = true;
-        if (rest_ <= 0)
-            setBatch(1);
-        gateway_.with([&](auto &scheduler) { scheduler.charge(*scheduled_, bytes, now); });
-    }
-    watcher_.received(bytes);
+    return nullptr;
+}
+
+void Transaction::deliver(const int64_t bytes)
+{
+    const auto body = std::min(bytes, wish_.size - rest_); // that of `bytes` which is not the header's
+    if (body > 0)
+        watcher_.received(body);
     if (rest_ <= 0)
         finish(false);
-    else
-        goOn();
 }
 
 void Transaction::finish(const bool refused)
 {
+    leave();
     if (connection_) {
-        setBatch(1);
         gateway_.keep(*connection_);
         connection_ = nullptr;
     }
-    if (const auto scheduled = scheduled_) {
-        scheduled_ = nullptr;
-        gateway_.with([&](auto &scheduler) { scheduler.done(scheduled, gateway_.clock_.now()); });
-    }
-    state_ = State::Reading;
-    reading_ = paused_ = watching_ = false;
     const auto ended = std::move(watcher_.ended);
     gateway_.end(*this);
     ended(refused);
-}
-
-bool Transaction::silent(const msfrs_time now)
-{
-    const auto patience = gateway_.scheduler_->config().patience;
-    if (state_ != State::Served || exchange_.silentAt(srtt_, patience) > now)
-        return false;
-    if (connection_) {
-        srtt_ = connection_->smoothed();
-        const auto since = exchange_.silentAt(srtt_, patience);
-        if (since > now || (connection_->receiver().unread() > 0 && now - since < UnreadFor))
-            return false;
-    }
-    setBatch(1);
-    batchSilent_ = false;
-    readSoon();
-    exchange_.end();
-    state_ = State::Silent;
-    return true;
-}
-
-PathSample Transaction::path(const msfrs_time now)
-{
-    PathSample seen;
-    if (!connection_)
-        return seen;
-    const auto &receiver = connection_->receiver();
-    seen.server = connection_->server();
-    seen.rtt = connection_->latest();
-    seen.age = now - receiver.arrivedAt();
-    seen.least = std::min(connection_->least(), connection_->smoothed());
-    seen.packets = receiver.packets();
-    seen.outOfOrder = receiver.outOfOrder();
-    return seen;
-}
-
-// ReadBatch
-
-void Transaction::prepareBatch(const bool contended)
-{
-    int64_t bytes = 1;
-    if (contended && !batchSilent_ && rest() >= BatchBytes)
-        bytes = BatchBytes;
-    else if (batched_ && rest() > 0)
-        bytes = std::min(lowWater_, rest());
-    setBatch(bytes);
-}
-
-void Transaction::setBatch(const int64_t bytes)
-{
-    if (connection_ && bytes != lowWater_)
-        connection_->receiver().setLowWater(bytes);
-    lowWater_ = bytes;
-    if (bytes > 1 && !batched_)
-        batchRead_ = true;
-    batched_ = bytes > 1;
-}
-
-void Transaction::checkBatch()
-{
-    if (!batched_)
-        return;
-    batchSilent_ = !batchRead_;
-    batchRead_ = false;
-    if (batchSilent_)
-        setBatch(1);
-    readSoon();
 }
 
 } // namespace msfrs::sim::access

@@ -55,6 +55,11 @@ int64_t WireBytes(const int64_t body)
     return stream + Headers * ((stream + Mss - 1) / Mss);
 }
 
+std::string UserName(const uint32_t cls, const uint32_t n)
+{
+    return "u" + std::to_string(cls + 1) + "-" + std::to_string(n + 1);
+}
+
 struct Workload::Page {
     size_t record;
     uint32_t server, asked, ended = 0;
@@ -68,13 +73,15 @@ Workload::Workload(Clock &clock, Fetch fetching, const WorkloadParams &params, c
     for (uint32_t cls = 0; cls < params.users.size(); ++cls) {
         for (uint32_t n = 0; n < params.users[cls]; ++n) {
             const auto number = static_cast<uint32_t>(users_.size());
-            const auto name = "u" + std::to_string(cls + 1) + "-" + std::to_string(n + 1);
+            const auto name = UserName(cls, n);
             users_.push_back(std::make_unique<User>(User{cls, number, name, Draws(seed, name)}));
         }
     }
-    const bool open = params.kind == WorkloadParams::Kind::Open;
-    if (open || params.kind == WorkloadParams::Kind::Recorded) {
-        for (const auto &arrival : open ? drawArrivals(seed) : params.recorded) {
+    using Kind = WorkloadParams::Kind;
+    if (params.kind == Kind::Open || params.kind == Kind::Burst || params.kind == Kind::Recorded) {
+        for (const auto &arrival : params.kind == Kind::Open    ? drawArrivals(seed)
+                                   : params.kind == Kind::Burst ? drawBurst(seed)
+                                                                : params.recorded) {
             clock_.at(Time(arrival.t), [this, arrival] {
                 fetch(*users_.at(arrival.user), arrival.server, arrival.size, {});
             });
@@ -83,7 +90,7 @@ Workload::Workload(Clock &clock, Fetch fetching, const WorkloadParams &params, c
     }
     for (const auto &each : users_) {
         auto &user = *each;
-        if (params.kind == WorkloadParams::Kind::Pages) {
+        if (params.kind == Kind::Pages) {
             clock_.after(Time(params_.think * user.draws.uniform()), [this, &user] { browse(user); });
             continue;
         }
@@ -104,15 +111,18 @@ void Workload::fetch(User &user, const uint32_t server, const int64_t size, std:
 {
     const auto record = records_.size();
     records_.push_back({user.cls, user.number, size, Seconds(clock_.now())});
-    auto header = std::make_shared<int64_t>(ResponseHeader);
+    if (asked)
+        asked(size);
     Watcher watcher;
-    watcher.received = [this, &user, header](const int64_t bytes) {
-        const auto ofHeader = std::min(bytes, *header); // bodies count, as in the trial
-        *header -= ofHeader;
+    const auto rest = std::make_shared<int64_t>(size);
+    watcher.received = [this, &user, rest](const int64_t bytes) {
+        *rest -= bytes;
         if (received)
-            received(user.cls, user.number, bytes - ofHeader);
+            received(user.cls, user.number, bytes);
     };
-    watcher.ended = [this, record, then = std::move(then)](const bool refused) {
+    watcher.ended = [this, record, rest, then = std::move(then)](const bool refused) {
+        if (ended)
+            ended(*rest);
         records_[record].ended = Seconds(clock_.now());
         records_[record].refused = refused;
         if (then)
@@ -163,6 +173,23 @@ std::vector<Arrival> Workload::drawArrivals(const uint64_t seed)
     const double scale = seconds_ / (arrivals.back().t + gaps.exponential());
     for (auto &arrival : arrivals)
         arrival.t *= scale;
+    return arrivals;
+}
+
+std::vector<Arrival> Workload::drawBurst(const uint64_t seed)
+{
+    constexpr double Calm = 0.9;        // share of the time before it in which tunnels are opened
+    constexpr int64_t SmallSize = 500;
+    std::vector<Arrival> arrivals;
+    Draws gaps(seed, "gaps");
+    for (uint32_t n = 0; n < params_.burst; ++n) {
+        const auto count = static_cast<uint32_t>(users_.size());
+        auto &user = *users_[n % count];
+        const auto server = n / count % servers_;
+        if (params_.opened)
+            arrivals.push_back({params_.burstAt * Calm * gaps.uniform(), user.number, server, SmallSize});
+        arrivals.push_back({params_.burstAt, user.number, server, size(user.draws)});
+    }
     return arrivals;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the users ask for: the field trial's backlogged, open and pages workloads, alike in distribution. Each user
+/// What the users ask for: the field trial's backlogged, open and pages workloads, alike in distribution, and a crowd
+/// that comes at once. Each user
 /// draws from a generator of its own, so that every variant of a run is asked for the same.
 #ifndef MSFRS_SIM_ACCESS_WORKLOAD_H
 #define MSFRS_SIM_ACCESS_WORKLOAD_H
@@ -33,6 +34,9 @@ private:
 /// Bytes of frames that an answer takes on the link.
 int64_t WireBytes(int64_t body);
 
+/// Of a user by class and number in it, both from 0.
+std::string UserName(uint32_t cls, uint32_t n);
+
 /// A request to come.
 struct Arrival {
     double t;                       ///< s
@@ -42,11 +46,14 @@ struct Arrival {
 };
 
 struct WorkloadParams {
-    enum class Kind { Backlogged, Open, Pages, Recorded };
+    enum class Kind { Backlogged, Open, Pages, Burst, Recorded };
     Kind kind = Kind::Backlogged;
     uint32_t inFlight = 4;          ///< Backlogged: requests of every user at a time, >= 1
     double load = 0.95;             ///< Open: share of C, > 0
     uint32_t objects = 12, connections = 6; ///< Pages: of a page, >= 1; of them at a time, >= 1
+    uint32_t burst = 1000;          ///< Burst: requests made at once, of each user to the servers in turn
+    double burstAt = 1;             ///< Burst: when, s >= 0
+    bool opened = false;            ///< Burst: each was preceded by a small one, so that there is a tunnel
     double think = 5;               ///< Pages: mean pause, s
     std::vector<Arrival> recorded;  ///< Recorded: all that are wanted
     bool ownServers = false;        ///< Backlogged: user n always asks server n, and not any of them
@@ -76,8 +83,10 @@ public:
     ~Workload();
 
     const std::vector<Record> &records() const { return records_; }
-    /// Called with user and bytes of responses as they arrive.
+    /// Called with user and bytes of bodies as they arrive.
     std::function<void(uint32_t cls, uint32_t user, int64_t bytes)> received;
+    /// Called with the bytes of a request that is made, and with what has not come of one that has ended.
+    std::function<void(int64_t bytes)> asked, ended;
 
 private:
     struct User {
@@ -90,6 +99,7 @@ private:
     void fetch(User &, uint32_t server, int64_t size, std::function<void(bool refused)> then);
     void keepAsking(User &);
     std::vector<Arrival> drawArrivals(uint64_t seed);
+    std::vector<Arrival> drawBurst(uint64_t seed);
     void browse(User &);
     void object(User &, const std::shared_ptr<Page> &);
     int64_t size(Draws &) const;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "sim/access/tunnel.h"
+
+#include <utility>
+
+namespace msfrs::sim::access {
+
+Tunnel::Tunnel(Gateway &gateway, const uint32_t cls, const std::string &user, const uint32_t server,
+               std::shared_ptr<Session> session):
+    Ticket(gateway, cls, user), server_(server), session_(std::move(session))
+{
+}
+
+void Tunnel::forward()
+{
+    connection_ = &gateway_.connect(server_);
+    session_->onLeave = [this] { gateway_.clock_.after(0, [this] { finish(false); }); };
+    connection_->onOpen = [this] {
+        connection_->onReadable = [this] { read(); };
+        session_->onWords = [this] { readClient(); };
+        session_->begin();
+        goOn();
+    };
+    connection_->open();
+}
+
+void Tunnel::readClient()
+{
+    if (held_)
+        return;
+    words_ = session_->take();
+    if (words_.bytes.empty())
+        return;
+    held_ = true;
+    if (maySend(words_.bytes))
+        send();
+}
+
+void Tunnel::send()
+{
+    if (!connection_)
+        return;
+    connection_->say([session = session_, words = std::exchange(words_, {})](Sender &sender) {
+        session->heard(sender, words);
+    });
+    held_ = false;
+    readClient();
+}
+
+void Tunnel::finish(bool)
+{
+    leave();
+    if (connection_)
+        connection_->onReadable = nullptr;
+    connection_ = nullptr;
+    session_->onWords = session_->onLeave = nullptr;
+    gateway_.end(*this);
+    session_->close();
+}
+
+} // namespace msfrs::sim::access

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// One tunnel at the simulated gateway: what Squid's tunnel.cc with our patch does.
+#ifndef MSFRS_SIM_ACCESS_TUNNEL_H
+#define MSFRS_SIM_ACCESS_TUNNEL_H
+
+#include "sim/access/session.h"
+#include "sim/access/ticket.h"
+
+namespace msfrs::sim::access {
+
+class Tunnel final : public Ticket {
+public:
+    Tunnel(Gateway &, uint32_t cls, const std::string &user, uint32_t server, std::shared_ptr<Session>);
+
+private:
+    void forward() override;
+    void finish(bool refused) override;
+    const char *took(const int64_t bytes) override { return session_->pass(bytes); }
+    void deliver(int64_t) override { session_->deliver(); }
+    void send() override;
+    void readClient();
+
+    const uint32_t server_;
+    const std::shared_ptr<Session> session_;
+    Session::Words words_;         ///< of the client, that are being sent on
+    bool held_ = false;            ///< these wait, and the client is not read
+};
+
+} // namespace msfrs::sim::access
+
+#endif
