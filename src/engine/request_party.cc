@@ -102,12 +102,16 @@ double RequestScheduler::Impl::weight(const msfrs_class &cls) const
     return found == slots.end() ? cls.weight : config.classes[static_cast<size_t>(found - slots.begin())].weight;
 }
 
-/// With what a class has elsewhere its counter here comes to
-///     SC_i += Global L / D_i for each L bytes anywhere, and (1 - Global) L / D_i,here for those here,
+/// With what a class has at other parties of this gateway its counter here comes to
+///     SC_i += Global L / D_i for each L bytes at any of them, and (1 - Global) L / D_i,here for those here,
 /// D_i being the weight of its active users: each counts at every party for the part of its requests that is there. The
 /// first term alone gives classes their weights but lets users of a class drift apart who are at different parties; the
 /// second alone does not make up for what the split got wrong. Where all parties had as much for their demand, either
 /// gives the same.
+///
+/// Other gateways do not count: each has its share by demand, and msfrs-share corrects that by the bytes (Dues). With
+/// the first term over all of them a class that is ahead at one gateway is charged nearly as much as its share by what
+/// it gets at another, and waits 1 / (1 - Global) times as long as its lead is worth.
 void RequestScheduler::Impl::chargeClasses(const msfrs_time now)
 {
     for (uint32_t n = 0; n < slots.size(); ++n) {

@@ -43,7 +43,7 @@ struct OtherParties {
     uint64_t packets = 0, outOfOrder = 0; ///< as PathSeen has them; grow
 };
 
-/// A class as all parties have it, as of the last settle().
+/// A class as all parties of this gateway have it, as of the last settle().
 struct ClassElsewhere {
     double bytes = 0;       ///< charged to it by others since the settle() before
     double demand = 0;      ///< of all, this party included: sum of the weights of its active users

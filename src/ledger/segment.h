@@ -54,7 +54,7 @@ constexpr uint8_t Kinds = 4;
 /// Whose W+ all go by: the live slot with the least rank, and of these the one with the lowest number.
 enum Rank : uint64_t { LeadsUs = 0, Ours = 1, FollowsUs = 2, Never = 3 };
 
-/// What a party had and wants of one class.
+/// What a party had and wants of one class. A gateway shows none: see chargeClasses().
 struct SlotClass {
     Word key;     ///< ClassKey(); 0: none. The last of SlotClasses has all further classes, with OtherClasses
     Word served;  ///< bytes charged, grows

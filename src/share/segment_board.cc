@@ -206,13 +206,6 @@ void SegmentBoard::show(const size_t n, const Sums &sums, const bool leads, cons
     SetReal(slot->utilisation, sums.utilisation);
     Set(slot->config, sums.config);
     Set(slot->rank, leads ? ledger::LeadsUs : ledger::FollowsUs);
-    for (size_t c = 0; c < ledger::SlotClasses; ++c) {
-        const bool there = c < sums.classes.size();
-        auto &cls = slot->classes[c];
-        Set(cls.key, there ? sums.classes[c].key : 0);
-        Set(cls.served, there ? sums.classes[c].served : 0);
-        SetReal(cls.demand, there ? sums.classes[c].demand : 0);
-    }
     showUsers(other, sums.users, now);
 }
 

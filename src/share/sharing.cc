@@ -295,9 +295,8 @@ void Sharing::guess(Other &other, const double bytes)
 }
 
 /// While a gateway is not known, the others divide the link without it. What it was charged meanwhile cannot be made up
-/// for later: charged at once, it puts those classes and users ahead that had most of it, and they have nothing here
-/// for longer than the outage took. So once the gateway is known again it is shown as a new party, whose counts have no
-/// origin.
+/// for later: charged at once, it puts those users ahead that had most of it, and they have nothing here for longer
+/// than the outage took. So once the gateway is known again it is shown as a new party, whose counts have no origin.
 void Sharing::showRest(const size_t n, const Sums &ours, const double passed, const int64_t now)
 {
     auto &other = others_[n];
