@@ -126,7 +126,10 @@ private:
             sender(edge.clock, [this](const access::Segment &s) { down(s); }, receiver.edge(), 2 * way)
         {
             up({0, receiver.edge(), edge.clock.now(), {}}); // the end of the handshake
-            edge.clock.after(way, [this, asked = edge.clock.now()] { sender.write(int64_t{1} << 50, asked); });
+            edge.clock.after(way, [this, asked = edge.clock.now()] {
+                sender.heard(asked);
+                sender.write(int64_t{1} << 50);
+            });
         }
 
         void up(const access::Ack &ack)
