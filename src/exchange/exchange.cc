@@ -14,7 +14,8 @@ constexpr msfrs_time Ms = 1'000'000;
 /// after a record did equally well, so little hangs on finding where records end.
 constexpr msfrs_time AfterRecord = 50 * Ms;
 constexpr msfrs_time Within = 200 * Ms;       ///< or two round trips
-constexpr msfrs_time Connecting = 1100 * Ms;  ///< a SYN that is lost comes again after a second
+constexpr msfrs_time Again = 1100 * Ms;       ///< what is lost may come again after a second only (RFC 6298): a SYN, or
+                                              ///< the rest of a record
 
 /// After the client's Finished the greeting takes as long as the first answer did, or longer if a queue has grown
 /// since; and a server may take this long to make it. What comes later answers something.
@@ -73,7 +74,7 @@ void Exchange::expectGreeting(const msfrs_time now)
     if (!client_.finished() || greetingUntil_ != 0)
         return;
     server_.otherFinished();
-    greetingUntil_ = now + (firstAnswer_ ? 2 * (firstAnswer_ - firstWord_) + Greeting : Connecting);
+    greetingUntil_ = now + (firstAnswer_ ? 2 * (firstAnswer_ - firstWord_) + Greeting : Again);
 }
 
 void Exchange::serverSays(const char *const data, const size_t size, const msfrs_time now)
@@ -118,9 +119,12 @@ msfrs_time Exchange::silentAt(const msfrs_time srtt, const msfrs_time patience) 
     case State::Uploading:
         break;
     case State::Asked:
-        return since_ + std::max(patience, srtt > 0 ? 3 * srtt : Connecting);
+        return since_ + std::max(patience, srtt > 0 ? 3 * srtt : Again);
     case State::Answered:
-        return since_ + (mayBeComplete() ? AfterRecord : std::max(Within, 2 * srtt));
+        if (mayBeComplete())
+            return since_ + AfterRecord;
+        // In the middle of a record there is more to come: a full queue or a loss must not make the server look silent.
+        return since_ + std::max(followed_ && !server_.opaque() ? Again : Within, 2 * srtt);
     }
     return 0;
 }

@@ -110,8 +110,8 @@ TEST_F(ExchangeTest, ASilentServerIsWaitedForByWhatItHasSaidAndHowFarItIs)
     EXPECT_EQ(patience(40 * Ms), 600 * Ms);
     EXPECT_EQ(patience(300 * Ms), 900 * Ms);
     server(Record(1000).substr(0, 500));
-    EXPECT_EQ(patience(40 * Ms), 200 * Ms) << "in the middle of a record";
-    EXPECT_EQ(patience(300 * Ms), 600 * Ms);
+    EXPECT_EQ(patience(40 * Ms), 1100 * Ms) << "in the middle of a record";
+    EXPECT_EQ(patience(600 * Ms), 1200 * Ms);
     server(Record(1000).substr(500));
     EXPECT_TRUE(exchange.mayBeComplete());
     EXPECT_EQ(patience(300 * Ms), 50 * Ms);
