@@ -106,6 +106,8 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     self.findBetween(next.bounds, now);
     if (anew)
         self.rate.rebase(now, self.carried());
+    if (const auto params = WindowOf(next); params.queue != self.rate.params().queue)
+        self.queueTarget = QueueTarget(params.queue);
     self.rate.configure(WindowOf(next));
     self.touchAll();
     self.tellClasses();

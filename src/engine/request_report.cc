@@ -118,8 +118,8 @@ std::string RequestScheduler::Impl::because() const
         active += slot.cls->users;
     char places[80], text[200];
     if (byBytes())
-        std::snprintf(places, sizeof(places), "%.0f of %.0f KB may be in flight",
-                      static_cast<double>(credit.bytes()) / 1024, creditLimit() / 1024);
+        std::snprintf(places, sizeof(places), "%.0f KB may be in flight, %.0f %% of what fits",
+                      static_cast<double>(credit.bytes()) / 1024, 100 * taken());
     else
         std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), rate.window().limit);
     if (waits > 0) {

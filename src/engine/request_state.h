@@ -12,6 +12,7 @@
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
 #include "window/flight_credit.h"
+#include "window/queue_target.h"
 #include "window/queue_estimate.h"
 
 #include <algorithm>
@@ -94,7 +95,8 @@ public:
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
         config(Prepared(c, h.ledger != nullptr)), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
-        meter(makeMeter(c)), engine(makeEngine(c)), rate(WindowOf(config), window, now, meter->total())
+        meter(makeMeter(c)), engine(makeEngine(c)), rate(WindowOf(config), window, now, meter->total()),
+        queueTarget(rate.params().queue)
     {
         look(now);
         findBetween(c.bounds, now);
@@ -163,7 +165,7 @@ struct RequestScheduler::Impl {
     void leave(Request &r)
     {
         count(r, -1);
-        credit.book(r.booking, 0, 0);
+        credit.book(r.booking, 0, 1);
         listOf(r).erase(r.place);
     }
 
@@ -174,9 +176,11 @@ struct RequestScheduler::Impl {
     /// Books what a response may still bring in this turn.
     void book(Request &);
     bool byBytes() const { return config.window.law == WindowLaw::Bytes && config.quantum > 0; }
-    double creditLimit() const;
-    bool open() const { return byBytes() ? static_cast<double>(credit.bytes()) < creditLimit() : rate.open(); }
-    bool within() const { return byBytes() ? static_cast<double>(credit.bytes()) <= creditLimit() : rate.within(); }
+    double roundTrip(msfrs_time base) const;
+    double taken() const;
+    void updateQueueTarget();
+    bool open() const { return byBytes() ? taken() < 1 : rate.open(); }
+    bool within() const { return byBytes() ? taken() <= 1 : rate.within(); }
     bool openForFresh() const;
     /// A turn is over; nothing is changed yet.
     void learn(const Request &);
@@ -198,6 +202,11 @@ struct RequestScheduler::Impl {
     double weightedPlaces() const;
     double product(msfrs_time base) const;
     double emphasis(const Request &) const;
+    struct Receivers {
+        double weights = 0;     ///< of users
+        uint32_t responses = 0; ///< in service, of one user, of which bytes have come
+    };
+    Receivers receivers(const msfrs_flow &) const;
     double userShare(const Request &, msfrs_time base) const;
     int windowOf(msfrs_time base, double emphasis) const;
     int mostBuffer() const;
@@ -251,6 +260,7 @@ struct RequestScheduler::Impl {
     std::unique_ptr<Engine> engine;
     RateController rate;
     FlightCredit credit;
+    QueueTarget queueTarget;
     msfrs_time usualBase = 0;                     ///< ns: base RTT where a server's own is not known
     QueueEstimate path;
     std::optional<Capacity> capacity;             ///< only where C is to be found

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace msfrs {
 
@@ -55,34 +56,77 @@ int RequestScheduler::Impl::windowOf(const msfrs_time base, const double emphasi
     return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
 }
 
+/// Users who wait, or of whose responses bytes have come: a user whose servers have not answered yet leaves its share of
+/// the windows to others.
+RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_flow &of) const
+{
+    Receivers found;
+    for (const auto &slot : slots)
+        found.weights += slot.cls->weight * slot.cls->users;
+    std::vector<const msfrs_flow *> receiving, unanswered;
+    for (const auto r : served) {
+        const auto *const flow = r->item->flow;
+        if (r->item->attained > 0) {
+            receiving.push_back(flow);
+            found.responses += flow == &of;
+        } else if (flow->backlog == 0 && flow != &of) {
+            unanswered.push_back(flow);
+        }
+    }
+    std::sort(receiving.begin(), receiving.end());
+    std::sort(unanswered.begin(), unanswered.end());
+    unanswered.erase(std::unique(unanswered.begin(), unanswered.end()), unanswered.end());
+    for (const auto flow : unanswered) {
+        if (!std::binary_search(receiving.begin(), receiving.end(), flow))
+            found.weights -= flow->cls->weight;
+    }
+    return found;
+}
+
 /// A user's share of C (R + q*) by weight among the active users, divided among its responses in service. Turns do not
 /// give a user with one response its share: while that one's bytes are in flight, the user has no other to release.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base) const
 {
     if (!r.item)
         return 0;
+    const auto &flow = *r.item->flow;
+    if (byBytes()) {
+        const auto active = receivers(flow);
+        return config.rate / 8 * roundTrip(base) * rate.floorGrowth() * flow.cls->weight /
+               (active.weights * std::max(active.responses, 1u));
+    }
     double weights = 0;
     for (const auto &slot : slots)
         weights += slot.cls->weight * slot.cls->users;
-    const auto &flow = *r.item->flow;
     const auto &places = rate.window();
     const double here = static_cast<double>(places.outstanding) / std::max(places.all(), 1u); // of all parties'
     return here * product(base) * flow.cls->weight / (weights * std::max(flow.in_service, 1u));
 }
 
-/// What may be in flight without a longer queue than q*: C (R + q*), bytes.
-double RequestScheduler::Impl::creditLimit() const
+/// R + q*, s.
+double RequestScheduler::Impl::roundTrip(const msfrs_time base) const
 {
-    const auto queue = rate.params().queue;
-    const auto base = credit.base(usualBase > 0 ? usualBase : config.rtt);
-    return config.rate / 8 * Seconds(base + queue);
+    return Seconds((base > 0 ? base : usualBase > 0 ? usualBase : config.rtt) + queueTarget.get());
+}
+
+/// At what rate responses may come, of what the link carries.
+double RequestScheduler::Impl::taken() const
+{
+    return credit.rate() / (config.rate / 8 * rate.floorGrowth());
+}
+
+/// An interval of the window is over.
+void RequestScheduler::Impl::updateQueueTarget()
+{
+    const auto &params = rate.params();
+    const auto waited = static_cast<msfrs_time>(rate.fullShare() * static_cast<double>(params.interval));
+    queueTarget.update(waited, 1 - rate.utilisation(), (1 - params.target) / 2,
+                       std::max(config.rtt, params.queue));
 }
 
 bool RequestScheduler::Impl::openForFresh() const
 {
-    if (!byBytes())
-        return rate.openForFresh();
-    return static_cast<double>(credit.bytes()) < (1 + rate.params().reserve) * creditLimit();
+    return byBytes() ? taken() < 1 + rate.params().reserve : rate.openForFresh();
 }
 
 void RequestScheduler::Impl::book(Request &r)
@@ -96,7 +140,7 @@ void RequestScheduler::Impl::book(Request &r)
             bytes = std::min(bytes, static_cast<int64_t>(firstQuantum) - r.item->attained);
         bytes = std::max<int64_t>(bytes, 0);
     }
-    credit.book(r.booking, bytes, r.base);
+    credit.book(r.booking, bytes, roundTrip(r.base));
 }
 
 int RequestScheduler::receiveBufferShare(const msfrs_time base) const { return impl_->windowOf(base, 1); }
@@ -107,8 +151,10 @@ int RequestScheduler::receiveBuffer(Request &r, const msfrs_time base)
         r.base = base;
         impl_->book(r);
     }
-    const auto byUser = std::min(impl_->userShare(r, base), static_cast<double>(impl_->mostBuffer()));
-    return std::max(impl_->windowOf(base, impl_->emphasis(r)), static_cast<int>(byUser));
+    const auto byUser = static_cast<int>(std::min(impl_->userShare(r, base), static_cast<double>(impl_->mostBuffer())));
+    if (impl_->byBytes())
+        return std::max(byUser, static_cast<int>(std::min(impl_->config.quantum, LeastWindow)));
+    return std::max(impl_->windowOf(base, impl_->emphasis(r)), byUser);
 }
 
 msfrs_time RequestScheduler::baseRoundTrip(const uint64_t server) const { return impl_->path.base(server); }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Admission in bytes: what released responses may still bring in their turns, against what the link holds.
+/// Admission in bytes: the rate at which released responses may come, against what the link carries.
 ///
-/// A response is released while G < C (R + q*). G is the sum of the bytes that responses in service may still have in
-/// their turns; R is the mean of their servers' base RTTs, weighted by these bytes; q* is the queueing delay that the
-/// bottleneck is meant to have. G bytes in flight fill a pipe of C R and leave C q* in the queue, whoever they belong
-/// to: the law has no feedback and nothing to learn. Not in the paper, which counts responses (RateController).
+/// A response of which b bytes may still come in its turn, from a server of base RTT R, takes b / (R + q*) of the link:
+/// Little's law, for a queue of q* at the bottleneck. A response is released while
+///
+///     sum of b / (R + q*)  <  C
+///
+/// so that bytes in flight fill the link and leave q* in its queue, whoever they belong to and however far their
+/// servers are. What is unanswered counts like the rest. Not in the paper, which counts responses (RateController).
 #ifndef MSFRS_WINDOW_FLIGHT_CREDIT_H
 #define MSFRS_WINDOW_FLIGHT_CREDIT_H
-
-#include "plugin/msfrs_plugin.h"
 
 #include <cstdint>
 
@@ -19,39 +20,28 @@ class FlightCredit {
 public:
     /// What one response may still bring; a part of the sums of at most one FlightCredit.
     struct Booking {
-        int64_t bytes = 0;   ///< >= 0
-        msfrs_time base = 0; ///< ns: base RTT of its server; 0: not known
+        int64_t bytes = 0; ///< b >= 0
+        double rate = 0;   ///< bytes/s
     };
 
     /// Replaces a booking.
-    void book(Booking &booking, int64_t bytes, msfrs_time base)
+    /// \param bytes b >= 0
+    /// \param seconds R + q*, > 0
+    void book(Booking &booking, const int64_t bytes, const double seconds)
     {
-        add(booking, -1);
-        booking = {bytes, base};
-        add(booking, 1);
+        bytes_ -= booking.bytes;
+        rate_ -= booking.rate;
+        booking = {bytes, static_cast<double>(bytes) / seconds};
+        bytes_ += bytes;
+        rate_ = bytes_ > 0 ? rate_ + booking.rate : 0; // rounding does not add up
     }
 
-    int64_t bytes() const { return bytes_; } ///< G
-
-    /// R, ns. \param otherwise where no server's base RTT is known
-    msfrs_time base(const msfrs_time otherwise) const
-    {
-        return known_ > 0 ? static_cast<msfrs_time>(byteTime_ / static_cast<double>(known_)) : otherwise;
-    }
+    int64_t bytes() const { return bytes_; }
+    double rate() const { return rate_; } ///< bytes/s
 
 private:
-    void add(const Booking &booking, const int sign)
-    {
-        bytes_ += sign * booking.bytes;
-        if (booking.base <= 0)
-            return;
-        known_ += sign * booking.bytes;
-        byteTime_ += sign * static_cast<double>(booking.bytes) * static_cast<double>(booking.base);
-    }
-
     int64_t bytes_ = 0;
-    int64_t known_ = 0;   ///< of these: bytes of servers with a known base RTT
-    double byteTime_ = 0; ///< sum of bytes times base RTT over these
+    double rate_ = 0;
 };
 
 } // namespace msfrs

@@ -10,7 +10,7 @@ namespace {
 
 using namespace test;
 
-/// C is 1 MB/s and R 9 ms; q* is the 16 ms of a quantum and 15 ms: C (R + q*) is 40,000 bytes.
+/// C is 1 MB/s and R 9 ms; q* is the 16 ms of a quantum and 15 ms: a quantum takes 0.4 of the link.
 class RequestBytes : public RequestTest {
 protected:
     RequestBytes()
@@ -29,9 +29,9 @@ TEST_F(RequestBytes, ReleasesWhileFewerMayComeThanTheLinkHolds)
     hold(0, "c", "c");
     hold(0, "d", "d");
     EXPECT_EQ(granted(), "a b c");
-    EXPECT_EQ(s->window().because, "1 wait and the window is full (47 of 39 KB may be in flight)");
+    EXPECT_EQ(s->window().because, "1 wait and the window is full (47 KB may be in flight, 120 % of what fits)");
     charge(a, 8'000);
-    EXPECT_EQ(granted(), "") << "40,000 bytes";
+    EXPECT_EQ(granted(), "") << "all of the link";
     charge(b, 1);
     EXPECT_EQ(granted(), "d") << "as soon as bytes have come, and not only when a turn is over";
 }
@@ -47,7 +47,7 @@ TEST_F(RequestBytes, AResponseWithLittleLeftCountsAsThat)
     s->expect(*a.request, 500, clock.now());
     s->expect(*b.request, 500, clock.now());
     pass(2 * Second);
-    EXPECT_EQ(granted(), "1 2") << "17,000 bytes were left, then 33,000";
+    EXPECT_EQ(granted(), "1 2") << "0.425 of the link was taken, then 0.825";
 }
 
 TEST_F(RequestBytes, WhoIsGoneOrSilentHoldsNothing)
@@ -66,11 +66,27 @@ TEST_F(RequestBytes, WhoIsGoneOrSilentHoldsNothing)
 
 TEST_F(RequestBytes, FarServersMayHaveMoreInFlight)
 {
+    std::vector<Request *> held;
+    for (const auto name : {"1", "2", "3", "4", "5", "6"})
+        held.push_back(hold(1, name, name).request);
+    EXPECT_EQ(granted(), "1 2 3");
+    for (size_t n = 0; n < 3; ++n)
+        s->receiveBuffer(*held[n], 129 * Ms); // which is when the scheduler hears of the base RTT
+    pass(2 * Second);
+    EXPECT_EQ(granted(), "4 5") << "three quanta in 160 ms take 0.3 of the link, then each 0.4";
+}
+
+TEST_F(RequestBytes, AUserWhoseServerHasNotAnsweredLeavesItsWindowToOthers)
+{
     auto &a = hold(0, "a", "a");
-    s->receiveBuffer(*a.request, 109 * Ms); // which is when the scheduler hears of the base RTT
-    for (const auto name : {"1", "2", "3", "4", "5", "6", "7", "8", "9"})
-        hold(1, name, name);
-    EXPECT_EQ(granted(), "a 1 2 3 4 5 6 7 8") << "C (R + q*) is 140,000 bytes";
+    auto &b = hold(0, "b", "b");
+    auto &c = hold(0, "c", "c");
+    EXPECT_EQ(granted(), "a b c");
+    charge(a, 1'000);
+    EXPECT_EQ(s->receiveBuffer(*a.request, 9 * Ms), 16'000) << "all of C (R + q*) but for the most";
+    charge(b, 1'000);
+    charge(c, 1'000);
+    EXPECT_EQ(s->receiveBuffer(*a.request, 9 * Ms), 13'333) << "a third";
 }
 
 TEST_F(RequestBytes, SeveralSchedulersOnALinkGoByPlaces)

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// q*, the queueing delay at the bottleneck that responses are released for (FlightCredit).
+///
+/// A queue of q* makes up for bytes that come late or not at all: with too short a one the link is idle while requests
+/// wait, with too long a one they wait at the provider. So q* follows what the link carries while requests wait,
+///
+///     dq*/dt = Gain (unused share of C - tolerated share),  0 <= q* <= longest
+///
+/// and stays as it is while nobody waits.
+#ifndef MSFRS_WINDOW_QUEUE_TARGET_H
+#define MSFRS_WINDOW_QUEUE_TARGET_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <algorithm>
+
+namespace msfrs {
+
+class QueueTarget {
+public:
+    /// Seconds of q* per second in which all of C is unused: a link that carries 4 % less than it should has 20 ms more
+    /// after a second. docs/results.md has less and more.
+    static constexpr double Gain = 0.5;
+
+    /// \param first ns >= 0, where q* starts
+    explicit QueueTarget(const msfrs_time first): target_(first) {}
+
+    msfrs_time get() const { return target_; } ///< q*, ns
+
+    /// An interval has ended.
+    /// \param waited ns of it in which requests waited
+    /// \param unused share of C that the link did not carry, at most 1
+    /// \param tolerated share of C
+    /// \param longest ns
+    void update(const msfrs_time waited, const double unused, const double tolerated, const msfrs_time longest)
+    {
+        const double step = Gain * static_cast<double>(waited) * (unused - tolerated);
+        target_ = std::clamp<msfrs_time>(target_ + static_cast<msfrs_time>(step), 0, longest);
+    }
+
+private:
+    msfrs_time target_;
+};
+
+} // namespace msfrs
+
+#endif
