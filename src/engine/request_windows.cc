@@ -119,8 +119,7 @@ double RequestScheduler::Impl::taken() const
 void RequestScheduler::Impl::updateQueueTarget()
 {
     const auto &params = rate.params();
-    const auto waited = static_cast<msfrs_time>(rate.fullShare() * static_cast<double>(params.interval));
-    queueTarget.update(waited, 1 - rate.utilisation(), (1 - params.target) / 2,
+    queueTarget.update(params.interval, rate.fullShare(), 1 - rate.utilisation(), (1 - params.target) / 2,
                        std::max(config.rtt, params.queue));
 }
 

@@ -3,11 +3,11 @@
 /// q*, the queueing delay at the bottleneck that responses are released for (FlightCredit).
 ///
 /// A queue of q* makes up for bytes that come late or not at all: with too short a one the link is idle while requests
-/// wait, with too long a one they wait at the provider. So q* follows what the link carries while requests wait,
+/// wait, with too long a one they wait at the provider. So q* follows what the link carries,
 ///
 ///     dq*/dt = Gain (unused share of C - tolerated share),  0 <= q* <= longest
 ///
-/// and stays as it is while nobody waits.
+/// and grows only while requests wait: what nobody wants may stay unused.
 #ifndef MSFRS_WINDOW_QUEUE_TARGET_H
 #define MSFRS_WINDOW_QUEUE_TARGET_H
 
@@ -29,13 +29,16 @@ public:
     msfrs_time get() const { return target_; } ///< q*, ns
 
     /// An interval has ended.
-    /// \param waited ns of it in which requests waited
+    /// \param interval ns
+    /// \param waiting share of it in which requests waited
     /// \param unused share of C that the link did not carry, at most 1
     /// \param tolerated share of C
     /// \param longest ns
-    void update(const msfrs_time waited, const double unused, const double tolerated, const msfrs_time longest)
+    void update(const msfrs_time interval, const double waiting, const double unused, const double tolerated,
+                const msfrs_time longest)
     {
-        const double step = Gain * static_cast<double>(waited) * (unused - tolerated);
+        const double missing = unused - tolerated;
+        const double step = Gain * static_cast<double>(interval) * missing * (missing > 0 ? waiting : 1);
         target_ = std::clamp<msfrs_time>(target_ + static_cast<msfrs_time>(step), 0, longest);
     }
 

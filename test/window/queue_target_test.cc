@@ -13,33 +13,35 @@ using namespace test;
 TEST(QueueTarget, IsLongerWhileTheLinkIsIdleAndRequestsWait)
 {
     QueueTarget target(30 * Ms);
-    target.update(Second, 0.045, 0.005, 300 * Ms);
+    target.update(Second, 1, 0.045, 0.005, 300 * Ms);
     EXPECT_EQ(target.get(), 50 * Ms);
-    target.update(Second / 2, 0.045, 0.005, 300 * Ms);
+    target.update(Second, 0.5, 0.045, 0.005, 300 * Ms);
     EXPECT_EQ(target.get(), 60 * Ms) << "for as long as they waited";
 }
 
 TEST(QueueTarget, IsShorterWhileTheLinkIsFullerThanItHasToBe)
 {
     QueueTarget target(30 * Ms);
-    target.update(Second, 0, 0.01, 300 * Ms);
+    target.update(Second, 1, 0, 0.01, 300 * Ms);
     EXPECT_EQ(target.get(), 25 * Ms);
+    target.update(Second, 0, 0, 0.01, 300 * Ms);
+    EXPECT_EQ(target.get(), 20 * Ms) << "whether anybody waits or not";
 }
 
-TEST(QueueTarget, StaysWhileNobodyWaits)
+TEST(QueueTarget, StaysWhileTheLinkIsIdleAndNobodyWaits)
 {
     QueueTarget target(30 * Ms);
-    target.update(0, 1, 0.005, 300 * Ms);
+    target.update(Second, 0, 1, 0.005, 300 * Ms);
     EXPECT_EQ(target.get(), 30 * Ms);
 }
 
 TEST(QueueTarget, StaysWithinBounds)
 {
     QueueTarget target(30 * Ms);
-    target.update(Second, 1, 0.005, 300 * Ms);
+    target.update(Second, 1, 1, 0.005, 300 * Ms);
     EXPECT_EQ(target.get(), 300 * Ms);
     for (int n = 0; n < 70; ++n)
-        target.update(Second, -0.005, 0.005, 300 * Ms);
+        target.update(Second, 1, -0.005, 0.005, 300 * Ms);
     EXPECT_EQ(target.get(), 0);
 }
 
