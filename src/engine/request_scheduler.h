@@ -289,6 +289,7 @@ public:
     /// The same for a response in service: receiveBufferShare(), by the weight of its class while some class has
     /// responses in service and none that waits; and at least its part of its user's share of C R, by weight among the
     /// active users. So one response of a user reaches that user's share, and a response that is alone fills the link.
+    /// With WindowLaw::Bytes that part is all of it, but for the least; active are users who wait or receive.
     int receiveBuffer(Request &, msfrs_time base = 0);
 
     /// The least round trip to a server that connections have seen, ns; 0: not known.
