@@ -106,9 +106,10 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     self.findBetween(next.bounds, now);
     if (anew)
         self.rate.rebase(now, self.carried());
-    if (const auto params = WindowOf(next); params.queue != self.rate.params().queue)
+    const auto params = WindowOf(next);
+    if (params.queue != self.rate.params().queue)
         self.queueTarget = QueueTarget(params.queue);
-    self.rate.configure(WindowOf(next));
+    self.rate.configure(params);
     self.touchAll();
     self.tellClasses();
     self.doubted = false;

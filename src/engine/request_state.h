@@ -12,8 +12,8 @@
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
 #include "window/flight_credit.h"
-#include "window/queue_target.h"
 #include "window/queue_estimate.h"
+#include "window/queue_target.h"
 
 #include <algorithm>
 #include <array>
@@ -202,6 +202,7 @@ struct RequestScheduler::Impl {
     double weightedPlaces() const;
     double product(msfrs_time base) const;
     double emphasis(const Request &) const;
+    double activeWeights() const;
     struct Receivers {
         double weights = 0;     ///< of users
         uint32_t responses = 0; ///< in service, of one user, of which bytes have come

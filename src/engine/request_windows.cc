@@ -56,13 +56,20 @@ int RequestScheduler::Impl::windowOf(const msfrs_time base, const double emphasi
     return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
 }
 
+/// Of all users who have a request, waiting or in service.
+double RequestScheduler::Impl::activeWeights() const
+{
+    double weights = 0;
+    for (const auto &slot : slots)
+        weights += slot.cls->weight * slot.cls->users;
+    return weights;
+}
+
 /// Users who wait, or of whose responses bytes have come: a user whose servers have not answered yet leaves its share of
 /// the windows to others.
 RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_flow &of) const
 {
-    Receivers found;
-    for (const auto &slot : slots)
-        found.weights += slot.cls->weight * slot.cls->users;
+    Receivers found = {activeWeights(), 0};
     std::vector<const msfrs_flow *> receiving, unanswered;
     for (const auto r : served) {
         const auto *const flow = r->item->flow;
@@ -95,12 +102,9 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
         return config.rate / 8 * roundTrip(base) * rate.floorGrowth() * flow.cls->weight /
                (active.weights * std::max(active.responses, 1u));
     }
-    double weights = 0;
-    for (const auto &slot : slots)
-        weights += slot.cls->weight * slot.cls->users;
     const auto &places = rate.window();
     const double here = static_cast<double>(places.outstanding) / std::max(places.all(), 1u); // of all parties'
-    return here * product(base) * flow.cls->weight / (weights * std::max(flow.in_service, 1u));
+    return here * product(base) * flow.cls->weight / (activeWeights() * std::max(flow.in_service, 1u));
 }
 
 /// R + q*, s.
@@ -109,7 +113,7 @@ double RequestScheduler::Impl::roundTrip(const msfrs_time base) const
     return Seconds((base > 0 ? base : usualBase > 0 ? usualBase : config.rtt) + queueTarget.get());
 }
 
-/// At what rate responses may come, of what the link carries.
+/// The rate at which responses may come, as a share of C.
 double RequestScheduler::Impl::taken() const
 {
     return credit.rate() / (config.rate / 8 * rate.floorGrowth());

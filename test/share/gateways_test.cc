@@ -191,7 +191,7 @@ TEST_F(ShareOfAClassAtAGateway, HoldsAfterAnOutage)
         begin(counts);
         for (const int outage : {12, 15, 18, 19}) {
             auto &server = sim->server;
-            (outage % 2 ? server.refuses : server.there) = outage % 2; // ended, or stopped with what is on its way
+            (outage % 2 ? server.refuses : server.there) = outage % 2; // the process has ended, or is stopped
             sim->run(outage * Second);
             EXPECT_EQ(sim->state(0), StoreState::Static);
             server.there = true;

@@ -54,30 +54,6 @@ struct Scene {
     Clients clients;
 };
 
-TEST(AccessTunnels, ConserveBytes)
-{
-    for (const auto traffic : {Traffic::Tunnels, Traffic::NewTunnels}) {
-        for (const bool scheduled : {true, false}) {
-            auto params = Defaults(traffic, scheduled);
-            params.workload.kind = WorkloadParams::Kind::Recorded;
-            int64_t bodies = 0;
-            for (uint32_t n = 0; n < 500; ++n) {
-                params.workload.recorded.push_back({n * 0.06, n % 12, n % 7, 1000 + 97 * static_cast<int64_t>(n)});
-                bodies += params.workload.recorded.back().size;
-            }
-            params.seconds = 30;
-            params.warmup = 0;
-            params.drain = 300;
-            const auto result = Simulate(params);
-            EXPECT_EQ(result.all.count, 500u);
-            EXPECT_EQ(result.all.unfinished, 0u);
-            EXPECT_EQ(result.received, bodies);
-            EXPECT_GT(result.carried, bodies);
-            EXPECT_LT(static_cast<double>(result.carried), 1.3 * static_cast<double>(bodies));
-        }
-    }
-}
-
 TEST(AccessTunnels, KeepTheWeightsWhileTheLinkIsSaturated)
 {
     for (const auto law : {WindowLaw::Places, WindowLaw::Bytes}) {

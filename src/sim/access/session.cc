@@ -44,7 +44,7 @@ void Session::leave()
         onLeave();
 }
 
-/// The gateway reads it when whoever called us has returned.
+/// The gateway reads it after the current call has returned.
 void Session::say(const std::string &bytes, Clock::Event heard)
 {
     words_.bytes += bytes;

@@ -35,7 +35,7 @@ public:
     /// It wants the tunnel no more.
     void leave();
 
-    // The gateway, which is told when the client has said something, and when it has left.
+    // The gateway: called when the client has sent something, and when it has closed the tunnel.
     std::function<void()> onWords, onLeave;
     /// A tunnel is there, and both may speak.
     void begin();

@@ -73,7 +73,7 @@ void Ticket::goOn()
     readSoon();
 }
 
-/// What is there already is read when whoever called us has returned.
+/// Unread bytes are read after the current call has returned.
 void Ticket::readSoon()
 {
     if (connection_ && connection_->receiver().readable())

@@ -52,7 +52,7 @@ protected:
     Connection *connection_ = nullptr;
 
 private:
-    /// As in Ticket.h of Squid; Reading stands for FREE, of who is not scheduled.
+    /// As in Squid's Ticket.h; Reading, for a transaction that is not scheduled, is FREE there.
     enum class State { Waiting, Served, Paused, Arrived, Silent, Asking, Reading };
 
     bool mayRead();

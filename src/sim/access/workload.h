@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// What the users ask for: the field trial's backlogged, open and pages workloads, alike in distribution, and a crowd
-/// that comes at once. Each user
-/// draws from a generator of its own, so that every variant of a run is asked for the same.
+/// that comes at once. Each user draws from a generator of its own, so that every variant of a run is asked for the same.
 #ifndef MSFRS_SIM_ACCESS_WORKLOAD_H
 #define MSFRS_SIM_ACCESS_WORKLOAD_H
 
