@@ -409,7 +409,7 @@ void Engine::beginService(ItemRecord &item)
     ++item.flow->in_service;
     for (auto c = item.flow->cls; c; c = c->parent)
         ++c->in_service;
-    if (cost_ == Cost::Measured)
+    if (cost_ == Cost::Measured && !(item.is(ItemRecord::Requeued) && costsOf(item).used[0] < 0))
         std::fill_n(costsOf(item).used, resources_, 0);
     Count(totals_.inService, offeredCost(item));
 }
@@ -489,12 +489,18 @@ void Engine::settle(ItemRecord &item, const msfrs_time now)
     }
 }
 
-void Engine::requeue(msfrs_item &item, const int64_t *const est, msfrs_time now)
+void Engine::requeue(msfrs_item &item, const int64_t *const est, msfrs_time now, const int64_t coming)
 {
     auto &record = static_cast<ItemRecord &>(item);
-    assert(!record.is(ItemRecord::Queued));
+    assert(!record.is(ItemRecord::Queued) && coming >= 0 && (coming == 0 || cost_ == Cost::Measured));
     now = at(now);
+    if (coming > 0)
+        use(item, 0, coming, now);
     settle(record, now);
+    if (cost_ == Cost::Measured) {
+        std::fill_n(costsOf(record).used, resources_, 0);
+        costsOf(record).used[0] = -coming;
+    }
     leaveService(item); // enterQueue() counts the user again
     Uncount(totals_.inService, offeredCost(record));
     if (!record.is(ItemRecord::Requeued)) {
@@ -526,19 +532,34 @@ void Engine::expect(msfrs_item &item, const int64_t remaining, msfrs_time now)
 
 void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amount, msfrs_time now)
 {
-    auto &record = static_cast<ItemRecord &>(item);
-    assert(!record.is(ItemRecord::Queued) && amount >= 0 && resource < resources_ && cost_ == Cost::Measured);
-    now = at(now);
-    auto &used = costsOf(record).used[resource];
+    assert(!isQueued(item) && amount >= 0 && resource < resources_ && cost_ == Cost::Measured);
+    use(item, resource, amount, at(now));
+    if (resource == 0)
+        static_cast<NamedFlow &>(*item.flow).account->bytes += static_cast<uint64_t>(amount);
+}
+
+/// The scheduler is told of what goes beyond the estimate.
+void Engine::use(msfrs_item &item, const uint32_t resource, const int64_t amount, const msfrs_time now)
+{
+    auto &used = costsOf(static_cast<ItemRecord &>(item)).used[resource];
     const auto covered = std::max<int64_t>(item.est[resource] - used, 0);
     used += amount;
-    if (resource == 0) {
+    if (resource == 0)
         item.attained += amount;
-        static_cast<NamedFlow &>(*item.flow).account->bytes += static_cast<uint64_t>(amount);
-    }
-    if (amount > covered && schedOps_->charged) {
+    if (amount > covered && schedOps_->charged)
         schedOps_->charged(schedState_, item.flow, &item, resource, amount - covered, now);
-    }
+}
+
+void Engine::chargeQueued(msfrs_item &item, const int64_t amount, const msfrs_time now)
+{
+    auto &record = static_cast<ItemRecord &>(item);
+    assert(record.is(ItemRecord::Queued) && amount >= 0);
+    auto &used = costsOf(record).used[0];
+    const auto covered = record.is(ItemRecord::Requeued) ? std::min(std::max<int64_t>(-used, 0), amount) : 0;
+    used += covered;
+    static_cast<NamedFlow &>(*item.flow).account->bytes += static_cast<uint64_t>(covered);
+    if (amount > covered)
+        chargeFlow(*item.flow, amount - covered, now);
 }
 
 void Engine::chargeFlow(msfrs_flow &f, const int64_t amount, msfrs_time now)
@@ -562,6 +583,8 @@ void Engine::remove(msfrs_item &item, msfrs_time now, const msfrs_reason why)
 {
     auto &record = static_cast<ItemRecord &>(item);
     now = at(now);
+    if (cost_ == Cost::Measured && record.is(ItemRecord::Requeued) && costsOf(record).used[0] < 0 && schedOps_->charged)
+        schedOps_->charged(schedState_, item.flow, nullptr, 0, costsOf(record).used[0], now);
     leaveQueue(record, now);
     drop(record, now, why);
 }

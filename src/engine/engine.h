@@ -149,7 +149,10 @@ public:
     /// \throws PluginError, and it is in service
     void pickThis(msfrs_item &, msfrs_time now);
     /// An item in service goes back to its queue, its estimate anew.
-    void requeue(msfrs_item &, const int64_t *est, msfrs_time now);
+    /// \param coming in resource 0 of the turn that it had, >= 0: charged now, and used while it waits or later
+    void requeue(msfrs_item &, const int64_t *est, msfrs_time now, int64_t coming = 0);
+    /// amount >= 0 of resource 0 was used by a queued item: what was to come, and what is beyond that for its flow.
+    void chargeQueued(msfrs_item &, int64_t amount, msfrs_time now);
     /// What is still to be charged to an item, queued or in service, in resource 0, as far as anybody knows: >= 0, or
     /// MSFRS_UNKNOWN. Stays so until the next call; charge() does not count it down. Only with Cost::Measured.
     void expect(msfrs_item &, int64_t remaining, msfrs_time now);
@@ -224,6 +227,7 @@ private:
     msfrs_time at(msfrs_time now) { return latest_ = now > latest_ ? now : latest_; }
     static void countIdle(const msfrs_flow &);
     void settle(ItemRecord &, msfrs_time now);
+    void use(msfrs_item &, uint32_t resource, int64_t amount, msfrs_time now);
     msfrs_queue_view view() const;
     bool makeRoom(msfrs_flow &, int64_t cost, msfrs_time now, const std::function<bool(msfrs_item &)> &victim);
 

@@ -92,11 +92,13 @@ void RequestScheduler::Impl::findRate(const msfrs_time now)
 {
     if (!capacity || now < capacity->nextUpdate())
         return;
-    const auto stride = served.size() / MostLooks + 1;
+    const auto stride = (served.size() + early.size()) / MostLooks + 1;
     size_t place = looks++ % stride;
-    for (const auto r : served) {
-        if (place++ % stride == 0)
-            lookAtPath(*r, now);
+    for (const auto list : {&served, &early}) {
+        for (const auto r : *list) {
+            if (place++ % stride == 0)
+                lookAtPath(*r, now);
+        }
     }
     carried();
     CapacitySample seen;

@@ -76,9 +76,8 @@ void RequestScheduler::Impl::look(const msfrs_time now)
 
 void RequestScheduler::Impl::tell(const msfrs_time now)
 {
-    const auto queued = engine->totals().queued.items;
     const auto quantum = config.quantum > 0 ? config.quantum : WholeResponse;
-    ledger->say({rate.window().outstanding, blocked ? queued : 0, waiting.size(), chargedBytes, quantum}, now);
+    ledger->say({rate.window().outstanding, blocked ? waiters() : 0, waiting.size(), chargedBytes, quantum}, now);
 }
 
 void RequestScheduler::Impl::tellClasses()
@@ -90,7 +89,7 @@ void RequestScheduler::Impl::tellClasses()
 /// All who have work, after flows have moved or weights have changed.
 void RequestScheduler::Impl::touchAll()
 {
-    for (const auto list : {&waiting, &paused, &served}) {
+    for (const auto list : {&waiting, &paused, &served, &early}) {
         for (const auto r : *list)
             touch(*r->item->flow);
     }

@@ -31,22 +31,24 @@ std::string RequestScheduler::auditLaws() const
     const auto &self = *impl_;
     if (auto fault = self.engine->auditLaws(); !fault.empty())
         return fault;
-    if (self.rate.window().outstanding != self.served.size())
+    if (self.rate.window().outstanding != self.served.size() + self.early.size())
         return "W is not the number of requests in service";
     if (self.engine->totals().inService.items != self.served.size())
         return "what the engine has in service is not what the requests say";
-    if (self.engine->totals().queued.items != self.waiting.size() + self.paused.size())
+    if (self.engine->totals().queued.items != self.waiting.size() + self.paused.size() + self.early.size())
         return "what the engine has queued is not what the requests say";
     for (const auto &slot : self.slots) {
-        uint32_t paused = 0, resting = 0;
+        uint32_t early = 0, paused = 0, resting = 0;
+        for (const auto *const r : self.early)
+            early += r->stats == slot.stats;
         for (const auto *const r : self.paused)
             paused += r->stats == slot.stats;
         for (const auto *const r : self.resting)
             resting += r->stats == slot.stats;
-        if (paused != slot.stats->paused || resting != slot.stats->resting)
-            return "class " + slot.stats->name + ": what is paused or rests is not what was counted";
+        if (early != slot.stats->early || paused != slot.stats->paused || resting != slot.stats->resting)
+            return "class " + slot.stats->name + ": what queues early, is paused or rests is not what was counted";
     }
-    for (const auto list : {&self.waiting, &self.paused, &self.served}) {
+    for (const auto list : {&self.waiting, &self.paused, &self.served, &self.early}) {
         for (const auto *const r : *list) {
             if (!r->item || r->item->host != r || r->stats->name != r->item->flow->cls->name)
                 return "a request is not of the class in which its item is";

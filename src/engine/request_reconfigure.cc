@@ -47,7 +47,7 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
     if (const auto news = BeginsAnew(engine->scheduler(), next->scheduler()); !news.empty())
         host.log(1, news);
     Migrate(*engine, *next, passage, now);
-    for (const auto list : {&served, &waiting, &paused, &resting}) {
+    for (const auto list : {&served, &early, &waiting, &paused, &resting}) {
         for (const auto r : *list) {
             const auto &slot = slotOf(r->stats->name);
             count(*r, -1);

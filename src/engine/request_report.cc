@@ -18,7 +18,7 @@ std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
     std::unordered_map<const ClassStats *, WaitHistogram> held;
     for (const auto &slot : self.slots)
         held.emplace(slot.stats.get(), slot.stats->held);
-    for (const auto list : {&self.waiting, &self.paused, &self.served, &self.refused}) {
+    for (const auto list : {&self.waiting, &self.paused, &self.served, &self.early, &self.refused}) {
         for (const auto *const r : *list)
             r->tellHeld(held.at(r->stats.get()), now);
     }
@@ -28,9 +28,9 @@ std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
         r.name = slot.cls->name;
         r.weight = self.config.classes[all.size()].weight; // what parties share may have changed that of slot.cls
         r.users = slot.cls->users;
-        r.queued = slot.cls->backlog - s.paused;
+        r.queued = slot.cls->backlog - s.paused - s.early;
         r.paused = s.paused;
-        r.inFlight = slot.cls->in_service;
+        r.inFlight = slot.cls->in_service + s.early;
         r.resting = s.resting;
         r.exchanges = s.exchanges;
         r.asked = static_cast<uint32_t>(std::count_if(self.served.begin(), self.served.end(), [&](const Request *q) {
@@ -61,9 +61,14 @@ std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
 std::vector<UserReport> RequestScheduler::topUsers(const size_t most) const
 {
     std::vector<UserReport> all;
+    std::unordered_map<const msfrs_flow *, uint32_t> early;
+    for (const auto r : impl_->early)
+        ++early[r->item->flow];
     for (const auto &slot : impl_->slots) {
         impl_->engine->eachFlow(*slot.cls, [&](const NamedFlow &f) {
-            all.push_back({f.name(), slot.cls->name, f.bytes(), f.backlog, f.in_service});
+            const auto found = early.find(&f);
+            const auto both = found == early.end() ? 0 : found->second;
+            all.push_back({f.name(), slot.cls->name, f.bytes(), f.backlog - both, f.in_service + both});
         });
     }
     const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
@@ -111,7 +116,7 @@ constexpr double FullLink = 0.95; ///< share of C: what others take of it, someb
 /// Why somebody waits, or nobody does.
 std::string RequestScheduler::Impl::because() const
 {
-    const auto waits = engine->totals().queued.items;
+    const auto waits = waiters();
     const auto w = rate.window().all();
     uint32_t active = 0;
     for (const auto &slot : slots)
@@ -149,7 +154,7 @@ WindowReport RequestScheduler::window() const
     r.limit = self.rate.window().limit;
     r.utilisation = self.rate.utilisation();
     r.own = self.own;
-    r.holding = self.engine->totals().queued.items > 0;
+    r.holding = self.waiters() > 0;
     r.because = self.because();
     r.change = self.rate.lastChange();
     r.changedAt = Seconds(self.rate.changedAt());

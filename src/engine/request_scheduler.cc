@@ -96,17 +96,19 @@ void RequestScheduler::Impl::learn(const Request &r)
 /// The request holds a place in the window from here on.
 void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
 {
-    const auto wait = std::max<msfrs_time>(now - r.waitingSince, 0);
+    const bool readsOn = r.state == Request::State::Early;
+    const auto wait = readsOn ? 0 : std::max<msfrs_time>(now - r.waitingSince, 0);
     change(r, Request::State::Served);
-    rate.released();
+    if (!readsOn)
+        rate.released();
     r.totalWait += wait;
     ++r.quanta;
     ++r.stats->quanta;
     r.first = r.item->attained == 0;
-    r.quantumLeft = config.quantum - pay(r, now);
+    r.quantumLeft = (readsOn ? std::max<int64_t>(r.quantumLeft, 0) : 0) + config.quantum - pay(r, now);
     r.beyond = false;
     book(r);
-    r.askedMore = false;
+    r.askedMore &= readsOn;
     if (r.firstWait < 0) {
         r.firstWait = wait;
         r.w = rate.window().all();
@@ -116,7 +118,7 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     }
     if (&r == asking)
         answered = true;    // readMore() answers directly
-    else
+    else if (!readsOn)
         r.owner->granted(); // may call back; r is not touched any more
 }
 
@@ -164,7 +166,7 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
     pumping = false;
     blocked = stuck;
     tell(now);
-    const bool full = blocked || wanted();
+    const bool full = (blocked && waiters() > 0) || wanted();
     if (full != rate.full())
         rate.setFull(full, now, carried());
 }
@@ -195,20 +197,37 @@ void RequestScheduler::Impl::restSilent(const msfrs_time now)
     if (now < nextSilence || config.quantum == 0) // without quanta it is the paper: a place is held to the end
         return;
     nextSilence = now + SilenceEvery;
-    for (auto next = served.begin(); next != served.end();) {
+    restSilent(served, now);
+    restSilent(early, now);
+}
+
+void RequestScheduler::Impl::restSilent(const std::list<Request *> &those, const msfrs_time now)
+{
+    for (auto next = those.begin(); next != those.end();) {
         auto &r = **next++;
         if (!r.owner->silent(now))
             continue;
         const auto &flow = static_cast<const NamedFlow &>(*r.item->flow);
         r.cls = flow.cls;
         r.user = flow.name();
-        learn(r);
         r.countHeld(now);
-        engine->done(*r.item, now);
+        end(r, now);
         r.item = nullptr;
-        rate.returned();
         change(r, Request::State::Resting);
     }
+}
+
+/// A turn ends for good, or the wait for one.
+void RequestScheduler::Impl::end(Request &r, const msfrs_time now)
+{
+    if (r.state == Request::State::Served)
+        learn(r);
+    if (r.state == Request::State::Served || r.state == Request::State::Early)
+        rate.returned();
+    if (r.state == Request::State::Served)
+        engine->done(*r.item, now);
+    else
+        engine->remove(*r.item, now, MSFRS_GONE);
 }
 
 RequestScheduler::RequestScheduler(const RequestConfig &config, const RequestHost &host, const msfrs_time now):
@@ -217,7 +236,8 @@ RequestScheduler::RequestScheduler(const RequestConfig &config, const RequestHos
 RequestScheduler::~RequestScheduler()
 {
     auto &engine = *impl_->engine;
-    for (const auto list : {&impl_->waiting, &impl_->paused, &impl_->served, &impl_->resting, &impl_->refused}) {
+    for (const auto list : {&impl_->waiting, &impl_->paused, &impl_->served, &impl_->early, &impl_->resting,
+                            &impl_->refused}) {
         for (const auto r : *list) {
             if (r->item && !engine.isQueued(*r->item)) // the engine frees what is queued by itself
                 engine.done(*r->item, engine.latest());
@@ -335,8 +355,11 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     if (r.remaining != MSFRS_UNKNOWN)
         r.remaining = r.remaining >= bytes ? r.remaining - bytes : MSFRS_UNKNOWN;
     r.stats->bytes += static_cast<uint64_t>(bytes);
-    if (r.state == Request::State::Served) {
-        self.engine->charge(*r.item, 0, bytes, now);
+    if (r.state == Request::State::Served || r.state == Request::State::Early) {
+        if (r.state == Request::State::Served)
+            self.engine->charge(*r.item, 0, bytes, now);
+        else
+            self.engine->chargeQueued(*r.item, bytes, now);
         r.quantumLeft -= bytes;
         self.book(r);
         if (self.byBytes() && self.blocked && self.openForFresh())
@@ -351,8 +374,11 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
 bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool complete)
 {
     auto &self = *impl_;
-    assert(r.state == Request::State::Served);
-    if (self.config.quantum == 0 || r.quantumLeft > 0)
+    assert(r.state == Request::State::Served || r.state == Request::State::Early);
+    if (r.state == Request::State::Early)
+        return r.quantumLeft > 0 || !self.pause(r, now);
+    const bool early = r.quantumLeft > 0;
+    if (self.config.quantum == 0 || (early && !self.isTimeToQueue(r, complete)))
         return true;
     if (r.bytes - r.bytesBefore >= HeldPiece)
         r.countHeld(now);
@@ -361,30 +387,62 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
     // Who is alone in waiting for its next quantum goes on, unless there are more in service than there should be.
     self.look(now);
     if (self.engine->totals().queued.items == 0 && !self.wanted() && self.within()) {
-        r.quantumLeft = self.config.quantum;
+        r.quantumLeft = std::max<int64_t>(r.quantumLeft, 0) + self.config.quantum;
         r.beyond = false;
         self.book(r);
         ++r.quanta;
         ++r.stats->quanta;
         return true;
     }
-    self.rate.returned();
-    self.learn(r);
-    if (r.askedMore) {
-        self.renew(r, now);
-    } else {
-        r.waitingSince = now;
-        self.change(r, Request::State::Paused);
-        self.engine->expect(*r.item, r.remaining, now);
-        self.engine->requeue(*r.item, self.estimate(false, r.remaining).data(), now);
+    if (early) {
+        self.queueAgain(r, Request::State::Early, now);
+        self.learn(r); // with what is in flight
+        self.pump(now);
+        return true;
     }
+    self.learn(r);
+    self.rate.returned();
+    if (r.askedMore)
+        self.renew(r, now);
+    else
+        self.queueAgain(r, Request::State::Paused, now);
     return self.goOn(r, now);
+}
+
+/// A response queues for its next turn when what is left of this one is in flight. So no round trip of silence is
+/// between the two, and who has no other response is there when others are picked.
+bool RequestScheduler::Impl::isTimeToQueue(const Request &r, const bool complete) const
+{
+    return byBytes() && !complete && r.quantumLeft <= r.window &&
+           (r.remaining == MSFRS_UNKNOWN || r.remaining > r.quantumLeft);
+}
+
+/// \param state Early or Paused
+void RequestScheduler::Impl::queueAgain(Request &r, const Request::State state, const msfrs_time now)
+{
+    r.waitingSince = now;
+    change(r, state);
+    engine->expect(*r.item, r.remaining, now);
+    engine->requeue(*r.item, estimate(false, r.remaining).data(), now, std::max<int64_t>(r.quantumLeft, 0));
+}
+
+/// What was left of its turn has come before its next one.
+/// \returns true: it waits from now on
+bool RequestScheduler::Impl::pause(Request &r, const msfrs_time now)
+{
+    rate.returned();
+    r.waitingSince = now;
+    change(r, Request::State::Paused);
+    if (!r.askedMore)
+        return true;
+    renew(r, now);
+    return !goOn(r, now);
 }
 
 void RequestScheduler::askedMore(Request &r, const msfrs_time now)
 {
     auto &self = *impl_;
-    if (r.state == Request::State::Served) {
+    if (r.state == Request::State::Served || r.state == Request::State::Early) {
         r.askedMore = !r.first; // what is asked in a first turn, as after a TLS handshake, is what that turn is for
     } else if (r.state == Request::State::Paused) {
         self.renew(r, now);
@@ -439,9 +497,9 @@ bool RequestScheduler::again(Request &r, const msfrs_time now)
 
 void RequestScheduler::allowMore(Request &r, const int64_t bytes)
 {
-    assert(r.state == Request::State::Served && bytes >= 0);
-    r.quantumLeft += bytes;
-    impl_->book(r);
+    assert((r.state == Request::State::Served || r.state == Request::State::Early) && bytes >= 0);
+    if (!impl_->byBytes()) // where it would come on top of what is booked
+        r.quantumLeft += bytes;
 }
 
 bool RequestScheduler::contended() const { return impl_->engine->totals().queued.items > 0 || impl_->wanted(); }
@@ -459,13 +517,7 @@ void RequestScheduler::done(Request *const r, const msfrs_time now)
     self.leave(*r);
     if (!r->item)
         return;
-    if (r->state == Request::State::Served) {
-        self.learn(*r);
-        self.rate.returned();
-        self.engine->done(*r->item, now);
-    } else {
-        self.engine->remove(*r->item, now, MSFRS_GONE);
-    }
+    self.end(*r, now);
     self.pump(now);
 }
 
@@ -529,6 +581,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         PathState path = {{}, seen.base, self.ownShare(now), 0, self.weightedPlaces()};
         if (seen.enough())
             path.queue = seen.queue;
+        self.queueSeen = path.queue.value_or(0);
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.rated(), path)) {

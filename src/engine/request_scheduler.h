@@ -9,11 +9,14 @@
 ///                 |                    +-----> (its server is silent) -> RESTING
 ///                 +------------------------------- again() -----------------+
 ///
+/// With WindowLaw::Bytes a response is EARLY before it is PAUSED: it queues for its next turn while the rest of this one
+/// is in flight, and reads on. Granted meanwhile, it is SERVED without a pause.
+///
 /// A connection that is kept open is one request with many *exchanges*: each waits for its turn as a fresh item.
 ///
-/// Invariants: a request holds a place in the window exactly while it is SERVED, and has an item in the engine exactly
-/// while it is QUEUED, SERVED or PAUSED. RequestOwner::granted() is called once for each transition to SERVED, except
-/// where readMore() or again() returns true. done() may come in any state, once, and frees everything. A request that
+/// Invariants: a request holds a place in the window exactly while it is SERVED or EARLY, and has an item in the engine
+/// exactly while it is QUEUED, SERVED, EARLY or PAUSED. RequestOwner::granted() is called once for each transition to
+/// SERVED, except where readMore() or again() returns true, and from EARLY. To owners EARLY is SERVED. done() may come in any state, once, and frees everything. A request that
 /// was served once is never refused.
 #ifndef MSFRS_ENGINE_REQUEST_SCHEDULER_H
 #define MSFRS_ENGINE_REQUEST_SCHEDULER_H

@@ -35,13 +35,13 @@ struct ClassStats {
 
     std::string name;
     uint64_t requests = 0, exchanges = 0, bytes = 0, excess = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
-    uint32_t paused = 0, resting = 0;
+    uint32_t early = 0, paused = 0, resting = 0;
     WaitHistogram held; ///< of exchanges that are over, and of each HeldPiece of others
 };
 
 class Request {
 public:
-    enum class State : uint8_t { Queued, Served, Paused, Resting, Refused };
+    enum class State : uint8_t { Queued, Served, Early, Paused, Resting, Refused };
 
     Request(RequestOwner &o, const msfrs_time now): owner(&o), waitingSince(now) {}
 
@@ -53,13 +53,14 @@ public:
     msfrs_time firstWait = -1, totalWait = 0;
     State state = State::Queued;
     bool first = true;                ///< Served for the first time, in this exchange
-    bool askedMore = false;           ///< Served; its next turn is again a first one
+    bool askedMore = false;           ///< Served or Early; once it has to wait, it does so for a first turn again
     bool beyond = false;              ///< Served; its quantum is used up, and one read was granted beyond it
     uint32_t quanta = 0, w = 0;
     int64_t quantumLeft = 0, bytes = 0;
+    int window = 0;                   ///< bytes that it may have in flight
     int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
     int64_t stated = INT64_MAX;       ///< least that `bytes` and what was said to remain came to; -1: never believed again
-    FlightCredit::Booking booking;    ///< what it may still bring in this turn; none unless Served
+    FlightCredit::Booking booking;    ///< what it may still bring in this turn; none unless Served or Early
     msfrs_time base = 0;              ///< ns: base RTT of its server; 0: not known
 
     // Last, since a release does without: what takes no cache line there makes a long queue cheaper.
@@ -131,6 +132,7 @@ struct RequestScheduler::Impl {
     {
         switch (r.state) {
         case Request::State::Queued: return waiting;
+        case Request::State::Early: return early;
         case Request::State::Paused: return paused;
         case Request::State::Served: return served;
         case Request::State::Resting: return resting;
@@ -157,7 +159,9 @@ struct RequestScheduler::Impl {
     /// counts a request among those of its state, or takes it out (by = -1)
     static void count(const Request &r, const int by)
     {
-        if (r.state == Request::State::Paused)
+        if (r.state == Request::State::Early)
+            r.stats->early += static_cast<uint32_t>(by);
+        else if (r.state == Request::State::Paused)
             r.stats->paused += static_cast<uint32_t>(by);
         else if (r.state == Request::State::Resting)
             r.stats->resting += static_cast<uint32_t>(by);
@@ -182,6 +186,9 @@ struct RequestScheduler::Impl {
     bool open() const { return byBytes() ? taken() < 1 : rate.open(); }
     bool within() const { return byBytes() ? taken() <= 1 : rate.within(); }
     bool openForFresh() const;
+    bool isTimeToQueue(const Request &, bool complete) const;
+    /// Requests that have no turn.
+    uint64_t waiters() const { return engine->totals().queued.items - early.size(); }
     /// A turn is over; nothing is changed yet.
     void learn(const Request &);
     void grant(Request &, msfrs_time now);
@@ -191,6 +198,10 @@ struct RequestScheduler::Impl {
     void expire(msfrs_time now);
     /// Takes their places from those whose servers are silent.
     void restSilent(msfrs_time now);
+    void restSilent(const std::list<Request *> &, msfrs_time now);
+    void end(Request &, msfrs_time now);
+    void queueAgain(Request &, Request::State, msfrs_time now);
+    bool pause(Request &, msfrs_time now);
     void renew(Request &, msfrs_time now);
     void queueFresh(Request &, msfrs_flow &, msfrs_time now);
     bool goOn(Request &, msfrs_time now);
@@ -262,6 +273,7 @@ struct RequestScheduler::Impl {
     RateController rate;
     FlightCredit credit;
     QueueTarget queueTarget;
+    msfrs_time queueSeen = 0;                     ///< ns: at the provider, as of the last interval; 0: not known
     msfrs_time usualBase = 0;                     ///< ns: base RTT where a server's own is not known
     QueueEstimate path;
     std::optional<Capacity> capacity;             ///< only where C is to be found
@@ -277,7 +289,7 @@ struct RequestScheduler::Impl {
     double ownBefore = 0, own = -1;               ///< sums.own at the end of the last interval; see ownShare()
     msfrs_time ownAt = 0;                         ///< when that was
     std::vector<Slot> slots;                      ///< by index into config.classes
-    std::list<Request *> waiting, paused, served, resting, refused; ///< each in the order in which they entered
+    std::list<Request *> waiting, paused, served, early, resting, refused; ///< each in the order in which they entered
     std::deque<WindowReport::Sample> history;
     double configuredAt = -1;                     ///< s, as Sample::at: what was measured before is not reported
     msfrs_time nextForget = 0;

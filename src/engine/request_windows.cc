@@ -12,7 +12,8 @@
 namespace msfrs {
 
 namespace {
-constexpr int64_t LeastWindow = 4380; ///< bytes: three segments, so that one is always on its way
+constexpr int64_t Segment = 1460;
+constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: so that one is always on its way
 } // namespace
 
 int RequestScheduler::Impl::mostBuffer() const
@@ -71,13 +72,15 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_
 {
     Receivers found = {activeWeights(), 0};
     std::vector<const msfrs_flow *> receiving, unanswered;
-    for (const auto r : served) {
-        const auto *const flow = r->item->flow;
-        if (r->item->attained > 0) {
-            receiving.push_back(flow);
-            found.responses += flow == &of;
-        } else if (flow->backlog == 0 && flow != &of) {
-            unanswered.push_back(flow);
+    for (const auto list : {&served, &early}) {
+        for (const auto r : *list) {
+            const auto *const flow = r->item->flow;
+            if (r->item->attained > 0) {
+                receiving.push_back(flow);
+                found.responses += flow == &of;
+            } else if (flow->backlog == 0 && flow != &of) {
+                unanswered.push_back(flow);
+            }
         }
     }
     std::sort(receiving.begin(), receiving.end());
@@ -92,6 +95,8 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_
 
 /// A user's share of C (R + q*) by weight among the active users, divided among its responses in service. Turns do not
 /// give a user with one response its share: while that one's bytes are in flight, the user has no other to release.
+/// What has come and is not acknowledged, none to two segments, is not in flight. And where the queue is longer than
+/// q*, a window for q* brings less than the share.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base) const
 {
     if (!r.item)
@@ -99,8 +104,9 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
     const auto &flow = *r.item->flow;
     if (byBytes()) {
         const auto active = receivers(flow);
-        return config.rate / 8 * roundTrip(base) * rate.floorGrowth() * flow.cls->weight /
-               (active.weights * std::max(active.responses, 1u));
+        const auto longer = capacity ? 0 : std::max<msfrs_time>(queueSeen - queueTarget.get(), 0);
+        return Segment + config.rate / 8 * (roundTrip(base) + Seconds(longer)) * rate.floorGrowth() * flow.cls->weight /
+                             (active.weights * std::max(active.responses, 1u));
     }
     const auto &places = rate.window();
     const double here = static_cast<double>(places.outstanding) / std::max(places.all(), 1u); // of all parties'
@@ -123,8 +129,11 @@ double RequestScheduler::Impl::taken() const
 void RequestScheduler::Impl::updateQueueTarget()
 {
     const auto &params = rate.params();
-    queueTarget.update(params.interval, rate.fullShare(), 1 - rate.utilisation(), (1 - params.target) / 2,
-                       std::max(config.rtt, params.queue));
+    if (capacity) // where C is found, what the link did not carry may be what C is too high by
+        queueTarget = QueueTarget(params.queue);
+    else
+        queueTarget.update(params.interval, rate.fullShare(), 1 - rate.utilisation(), (1 - params.target) / 2,
+                           std::max(config.rtt, params.queue));
 }
 
 bool RequestScheduler::Impl::openForFresh() const
@@ -135,7 +144,7 @@ bool RequestScheduler::Impl::openForFresh() const
 void RequestScheduler::Impl::book(Request &r)
 {
     int64_t bytes = 0;
-    if (r.state == Request::State::Served && r.item) {
+    if ((r.state == Request::State::Served || r.state == Request::State::Early) && r.item) {
         bytes = r.quantumLeft;
         if (r.remaining != MSFRS_UNKNOWN)
             bytes = std::min(bytes, r.remaining);
@@ -156,7 +165,7 @@ int RequestScheduler::receiveBuffer(Request &r, const msfrs_time base)
     }
     const auto byUser = static_cast<int>(std::min(impl_->userShare(r, base), static_cast<double>(impl_->mostBuffer())));
     if (impl_->byBytes())
-        return std::max(byUser, static_cast<int>(std::min(impl_->config.quantum, LeastWindow)));
+        return r.window = std::max(byUser, static_cast<int>(std::min(impl_->config.quantum, LeastWindow)));
     return std::max(impl_->windowOf(base, impl_->emphasis(r)), byUser);
 }
 

@@ -138,6 +138,40 @@ TEST_F(CostTest, EveryQuantumHasItsOwnEstimate)
     EXPECT_EQ(engine->auditLaws(), "");
 }
 
+TEST_F(CostTest, WhatIsStillToComeOfATurnStaysChargedWhileTheItemQueues)
+{
+    start(Engine::Cost::Measured);
+    auto *const request = serve({1000});
+    engine->charge(*request, 0, 600, 0);
+    const int64_t next[] = {500, 0, 0, 0};
+    engine->requeue(*request, next, 1, 300);
+    EXPECT_EQ(man.spent[0], 900) << "nobody expects the last 100 any more";
+    EXPECT_EQ(request->attained, 900);
+    engine->chargeQueued(*request, 200, 1);
+    EXPECT_EQ(man.spent[0], 900);
+    msfrs_time wake;
+    ASSERT_EQ(engine->pick(1, MSFRS_PICK_ANY, wake), request);
+    EXPECT_EQ(man.spent[0], 1400);
+    engine->charge(*request, 0, 600, 1); // 100 of the first turn, 500 of this one
+    EXPECT_EQ(man.spent[0], 1400);
+    engine->charge(*request, 0, 7, 1);
+    EXPECT_EQ(man.spent[0], 1407);
+    EXPECT_EQ(flow->bytes(), 1407u);
+    EXPECT_EQ(engine->auditLaws(), "");
+
+    engine->requeue(*request, next, 2, 40);
+    EXPECT_EQ(man.spent[0], 1447) << "the estimate is used up";
+    engine->chargeQueued(*request, 40, 2);
+    EXPECT_EQ(man.spent[0], 1447);
+    ASSERT_EQ(engine->pick(2, MSFRS_PICK_ANY, wake), request);
+    engine->charge(*request, 0, 100, 2);
+    engine->requeue(*request, next, 3, 400);
+    engine->chargeQueued(*request, 150, 3);
+    engine->remove(*request, 3, MSFRS_GONE);
+    EXPECT_EQ(man.spent[0], 1697) << "what does not come is given back";
+    EXPECT_EQ(engine->auditLaws(), "");
+}
+
 TEST_F(CostTest, ResourcesAreCountedApart)
 {
     start(Engine::Cost::Measured, 3);

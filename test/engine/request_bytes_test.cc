@@ -10,13 +10,14 @@ namespace {
 
 using namespace test;
 
-/// C is 1 MB/s and R 9 ms; q* is the 16 ms of a quantum and 15 ms: a quantum takes 0.4 of the link.
+/// C is 1 MB/s, R 10 ms and q* 30 ms: a quantum takes 0.4 of the link. A user's window is its share of 40 KB, and a
+/// segment.
 class RequestBytes : public RequestTest {
 protected:
     RequestBytes()
     {
         config.quantum = 16'000;
-        config.rtt = 9 * Ms;
+        config.rtt = 10 * Ms;
         config.window.law = WindowLaw::Bytes;
         start(0);
     }
@@ -71,7 +72,7 @@ TEST_F(RequestBytes, FarServersMayHaveMoreInFlight)
         held.push_back(hold(1, name, name).request);
     EXPECT_EQ(granted(), "1 2 3");
     for (size_t n = 0; n < 3; ++n)
-        s->receiveBuffer(*held[n], 129 * Ms); // which is when the scheduler hears of the base RTT
+        s->receiveBuffer(*held[n], 130 * Ms); // which is when the scheduler hears of the base RTT
     pass(2 * Second);
     EXPECT_EQ(granted(), "4 5") << "three quanta in 160 ms take 0.3 of the link, then each 0.4";
 }
@@ -83,10 +84,92 @@ TEST_F(RequestBytes, AUserWhoseServerHasNotAnsweredLeavesItsWindowToOthers)
     auto &c = hold(0, "c", "c");
     EXPECT_EQ(granted(), "a b c");
     charge(a, 1'000);
-    EXPECT_EQ(s->receiveBuffer(*a.request, 9 * Ms), 16'000) << "all of C (R + q*) but for the most";
+    EXPECT_EQ(s->receiveBuffer(*a.request, 10 * Ms), 16'000) << "all of C (R + q*) but for the most";
     charge(b, 1'000);
     charge(c, 1'000);
-    EXPECT_EQ(s->receiveBuffer(*a.request, 9 * Ms), 13'333) << "a third";
+    EXPECT_EQ(s->receiveBuffer(*a.request, 10 * Ms), 14'793) << "a third";
+}
+
+TEST_F(RequestBytes, QueuesForTheNextTurnWhileTheRestOfThisOneComes)
+{
+    auto &a = hold(0, "a", "a");
+    auto &b = hold(0, "b", "b");
+    auto &c = hold(0, "c", "c");
+    hold(0, "d", "d");
+    EXPECT_EQ(granted(), "a b c");
+    for (auto *const owner : {&a, &b, &c})
+        charge(*owner, 1);
+    const int window = s->receiveBuffer(*a.request, 10 * Ms); // a quarter of 40 KB, and a segment
+    EXPECT_EQ(window, 11'460);
+    EXPECT_TRUE(read(a, 16'000 - window - 2));
+    EXPECT_EQ(s->classes(clock.now())[0].queued, 1u) << "more is left than is in flight";
+    EXPECT_TRUE(read(a, 1));
+    EXPECT_EQ(s->classes(clock.now())[0].paused, 0u) << "it reads on";
+    EXPECT_EQ(s->classes(clock.now())[0].inFlight, 3u);
+    EXPECT_EQ(s->window().because.substr(0, 6), "1 wait") << "d, and not a";
+    check();
+
+    pass(Second);
+    EXPECT_TRUE(read(a, window - 1)); // which lets d go
+    EXPECT_EQ(granted(), "d");
+    EXPECT_FALSE(read(a, 1)) << "now it waits";
+    EXPECT_EQ(s->classes(clock.now())[0].paused, 1u);
+    EXPECT_EQ(s->trace(*a.request, clock.now()).totalWait, 0) << "from now on";
+    check();
+}
+
+TEST_F(RequestBytes, WhoHasItsNextTurnInTimeReadsOnAndIsNotTold)
+{
+    auto &a = hold(0, "a", "a");
+    auto &b = hold(1, "b", "b");
+    hold(0, "c", "c");
+    hold(1, "d", "d");
+    EXPECT_EQ(granted(), "a b c");
+    s->receiveBuffer(*a.request, 10 * Ms);
+    EXPECT_TRUE(read(a, 15'000));
+    done(b);
+    EXPECT_EQ(granted(), "d");
+    charge(a, 500);
+    pass(Second);
+    EXPECT_EQ(s->trace(*a.request, clock.now()).quanta, 2u) << "of the class that had least for its weight";
+    EXPECT_EQ(granted(), "") << "its owner reads anyway";
+    EXPECT_TRUE(read(a, 500 + 15'999));
+    check();
+}
+
+TEST_F(RequestBytes, WhoFallsSilentWhileItQueuesEarlyWaitsForNothing)
+{
+    auto &a = hold(0, "a", "a");
+    for (const auto name : {"b", "c", "d"})
+        hold(0, name, name);
+    granted();
+    s->receiveBuffer(*a.request, 10 * Ms);
+    EXPECT_TRUE(read(a, 12'000));
+    rest(a);
+    EXPECT_EQ(granted(), "d") << "what was to come does not";
+    check();
+}
+
+TEST_F(RequestBytes, WhoAsksForMoreWhileItQueuesEarlyWaitsAnewWhenItHasTo)
+{
+    auto &a = hold(0, "a", "a");
+    auto &b = hold(1, "b", "b");
+    hold(0, "c", "c");
+    hold(1, "d", "d");
+    s->receiveBuffer(*a.request, 10 * Ms);
+    EXPECT_TRUE(read(a, 15'000));
+    done(b);
+    charge(a, 500);
+    pass(Second);
+    EXPECT_EQ(s->trace(*a.request, clock.now()).quanta, 2u);
+    for (const auto name : {"e", "f"})
+        hold(1, name, name);
+    EXPECT_TRUE(read(a, 15'000));
+    askedMore(a);
+    EXPECT_FALSE(read(a, 1'500));
+    EXPECT_EQ(s->classes(clock.now())[0].paused, 0u);
+    EXPECT_EQ(s->held(9, clock.now()).back().what, HeldReport::What::Exchange);
+    check();
 }
 
 TEST_F(RequestBytes, SeveralSchedulersOnALinkGoByPlaces)
