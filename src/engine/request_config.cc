@@ -63,7 +63,7 @@ void CheckRequestConfig(const RequestConfig &c)
 
 RequestConfig Prepared(RequestConfig c, const bool shared)
 {
-    if (shared || c.bounds.max > 0)
+    if (shared)
         c.window.law = WindowLaw::Places;
     if (c.bounds.max > 0)
         c.rate = c.bounds.min;
@@ -83,8 +83,7 @@ WindowParams WindowOf(const RequestConfig &c)
         w.early = 0.9;
         // A quantum alone makes a queue on a slow link.
         const double quantum = std::min(static_cast<double>(c.quantum) * 8 / c.rate, 1.0) * 1e9;
-        w.queue = w.law == WindowLaw::Bytes ? static_cast<msfrs_time>(quantum) + 15'000'000
-                                            : std::max<msfrs_time>(30'000'000, static_cast<msfrs_time>(0.75 * quantum));
+        w.queue = std::max<msfrs_time>(30'000'000, static_cast<msfrs_time>(0.75 * quantum));
         w.initial = std::max(1.0, BandwidthDelay(c) / static_cast<double>(c.quantum));
     }
     return w;
