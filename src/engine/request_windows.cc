@@ -132,7 +132,7 @@ void RequestScheduler::Impl::updateQueueTarget()
     if (capacity) // where C is found, what the link did not carry may be what C is too high by
         queueTarget = QueueTarget(params.queue);
     else
-        queueTarget.update(params.interval, rate.fullShare(), 1 - rate.utilisation(), (1 - params.target) / 2,
+        queueTarget.update(params.interval, rate.fullShare(), 1 - rate.usedWhileFull(), (1 - params.target) / 2,
                            std::max(config.rtt, params.queue));
 }
 

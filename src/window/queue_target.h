@@ -31,7 +31,7 @@ public:
     /// An interval has ended.
     /// \param interval ns
     /// \param waiting share of it in which requests waited
-    /// \param unused share of C that the link did not carry, at most 1
+    /// \param unused share of C that the link did not carry then, or in all of it if none waited; at most 1
     /// \param tolerated share of C
     /// \param longest ns
     void update(const msfrs_time interval, const double waiting, const double unused, const double tolerated,

@@ -76,6 +76,7 @@ void RateController::accountFull(const msfrs_time now, const double total)
     fullEver_ += time;
     fullTime_ += time;
     intervalFull_ += time;
+    intervalFullBytes_ += std::max(total - fullSinceTotal_, 0.0);
     fullBytes_ += std::max(total - fullSinceTotal_, 0.0);
     fullSince_ = now;
     fullSinceTotal_ = total;
@@ -228,6 +229,7 @@ bool RateController::update(const msfrs_time now, const double total, const doub
         accountFull(now, total);
     utilisation_ = Utilisation(total - startTotal_, elapsed, rate);
     fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
+    usedWhileFull_ = intervalFull_ > 0 ? Utilisation(intervalFullBytes_, intervalFull_, rate) : utilisation_;
     const double before = window_.limit;
     recompute(now, total, rate, path);
     budget_.update(elapsed, utilisation_, fullShare_, paced_ > 0 ? Nearly(params_.target) : params_.target);
@@ -238,6 +240,7 @@ bool RateController::update(const msfrs_time now, const double total, const doub
     outstandingSum_ = 0;
     outstandingSamples_ = 0;
     intervalFull_ = 0;
+    intervalFullBytes_ = 0;
     start_ = now;
     startTotal_ = total;
     return true;

@@ -140,6 +140,8 @@ public:
     double onTheWay() const { return budget_.factor() * floor_.factor(); }
     double floorGrowth() const { return floor_.factor(); } ///< >= 1: the part of it that is the floor's
     double utilisation() const { return utilisation_; } ///< of the whole last interval, share of C
+    /// Of the time in the last interval in which a request waited, share of C; of all of it if none did.
+    double usedWhileFull() const { return usedWhileFull_; }
     double fullShare() const { return fullShare_; }     ///< share of the last interval in which a request waited
     const WindowParams &params() const { return params_; }
     const LedgerWindow &window() const { return window_; }
@@ -169,6 +171,7 @@ private:
     double sinceRecomputedTotal_;     ///< what the link had carried then
     msfrs_time intervalFull_ = 0;     ///< full in the current interval
     double utilisation_ = 0, fullShare_ = 0;
+    double usedWhileFull_ = 0, intervalFullBytes_ = 0;
     double outstandingSum_ = 0;       ///< of samples in the current interval
     uint32_t outstandingSamples_ = 0;
     msfrs_time fullFor_ = 0;          ///< intervals in a row in which the link was full
