@@ -22,6 +22,7 @@ constexpr double Begun = 0.25;                ///< times the queue that may stan
 constexpr double Falls = 0.7, FallsOn = 0.8;  ///< D over C: the link carries less, at first, and after a cut
 constexpr double FallTimes = 12;              ///< times the queue that may stand, where a quantum is long
 constexpr double WanderTimes = 6;             ///< the same where the link wanders: the next fall is near
+constexpr double Beyond = 1.07;               ///< times D, there
 constexpr double Spare = 1.25;                ///< times the most of a second, while little is asked for there
 constexpr msfrs_time LongFor = 5 * Second, ShortFor = 15 * Second; ///< on end: it does not wander
 constexpr double LeastCut = 0.25;             ///< at once: right after an outage D is nearly nothing
@@ -236,9 +237,9 @@ void Capacity::goWith(const Span &brief, const msfrs_time now)
     if (came <= 0)
         return; // down
     if (brief.rate > Proof * report_.rate)
-        change(std::max(brief.rate, came), CapacityReason::Carried, now);
+        change(std::max(brief.rate, Beyond * came), CapacityReason::Carried, now);
     else if (report_.limited)
-        change(std::max(came, LeastCut * report_.rate), CapacityReason::Wanders, now);
+        change(std::max(Beyond * came, LeastCut * report_.rate), CapacityReason::Wanders, now);
     else
         change(std::min(Spare * greatest(), report_.rate), CapacityReason::Wanders, now);
 }

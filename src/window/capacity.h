@@ -22,10 +22,9 @@
 /// - Limited, D is less, and many packets come out of order: C is the most that came in 200 ms of the last second.
 /// - Not limited, q long: the window is to be made full, to know; see tight().
 /// - The link wanders (see Swings), and what is on its way goes by C: C is D of 200 ms to a second, by how long a
-///   quantum takes; q is too late to wait for. What is on its way leaves a queue of q* (FlightCredit), so that more
-///   comes as soon as the link carries more. While it is not limited, C is at most 1.25 times the most of the last
-///   second. It is over when q is long on end for 5 s, or short and limited for 15: then it is the path, or the
-///   servers, and D went down with C. C is what it was before.
+///   quantum takes, and 7 % more, so that it finds what is beyond; q is too late to wait for. While it is not limited,
+///   C is at most 1.25 times the most of the last second. It is over when q is long on end for 5 s, or short and
+///   limited for 15: then it is the path, or the servers, and D went down with C. C is what it was before.
 /// Else C stays; so it does while nothing comes at all. It is never below `min` or above `max`.
 ///
 /// Greatest delivery as evidence is BBR's (Cardwell et al., CACM 60(2), 2017); the rest is of our own.
