@@ -546,17 +546,24 @@ void RequestScheduler::Impl::doubtRate()
     const auto &params = rate.params();
     const double times = rate.window().limit / params.initial;
     const bool busy = rate.fullShare() > 0.5 && rate.utilisation() > 0.8; // slow servers may need any number of places
-    if (capacity || ledger->follow() || doubted || config.quantum == 0 || byBytes())
+    if (capacity || ledger->follow() || doubted || config.quantum == 0)
         return;
-    if (times < Doubtful || !busy || rate.utilisation() >= params.target)
+    const bool most = byBytes() ? queueTarget.get() >= longestQueue() : times >= Doubtful;
+    if (!most || !busy || rate.utilisation() >= params.target)
         return;
     doubted = true;
-    char text[400];
+    char grown[160], text[400];
+    if (byBytes())
+        std::snprintf(grown, sizeof(grown), "bytes in flight have grown until they could make a queue of %.0f ms",
+                      1000 * Seconds(queueTarget.get()));
+    else
+        std::snprintf(grown, sizeof(grown),
+                      "the window has grown to %.0f responses, %.0f times what the link's rate and round trip come to",
+                      rate.window().limit, times);
     std::snprintf(text, sizeof(text),
-                  "the window has grown to %.0f responses, %.0f times what the link's rate and round trip come to, and "
-                  "the link is still at %.1f %% of its rate: it may carry less than its rate, its interface may not "
-                  "count all of each packet (packet overhead), or round trips may be longer than said",
-                  rate.window().limit, times, 100 * rate.utilisation());
+                  "%s, and the link is still at %.1f %% of its rate: it may carry less than its rate, its interface may "
+                  "not count all of each packet (packet overhead), or round trips may be longer than said",
+                  grown, 100 * rate.utilisation());
     host.log(0, text);
 }
 
@@ -581,7 +588,6 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         PathState path = {{}, seen.base, self.ownShare(now), 0, self.weightedPlaces()};
         if (seen.enough())
             path.queue = seen.queue;
-        self.queueSeen = path.queue.value_or(0);
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.rated(), path)) {

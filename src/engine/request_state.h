@@ -182,9 +182,11 @@ struct RequestScheduler::Impl {
     bool byBytes() const { return config.window.law == WindowLaw::Bytes && config.quantum > 0; }
     double roundTrip(msfrs_time base) const;
     double taken() const;
+    bool takeLess(double share) const;
+    msfrs_time longestQueue() const;
     void updateQueueTarget();
-    bool open() const { return byBytes() ? taken() < 1 : rate.open(); }
-    bool within() const { return byBytes() ? taken() <= 1 : rate.within(); }
+    bool open() const { return byBytes() ? takeLess(1) : rate.open(); }
+    bool within() const { return byBytes() ? takeLess(1) || taken() == 1 : rate.within(); }
     bool openForFresh() const;
     bool isTimeToQueue(const Request &, bool complete) const;
     /// Requests that have no turn.
@@ -273,7 +275,6 @@ struct RequestScheduler::Impl {
     RateController rate;
     FlightCredit credit;
     QueueTarget queueTarget;
-    msfrs_time queueSeen = 0;                     ///< ns: at the provider, as of the last interval; 0: not known
     msfrs_time usualBase = 0;                     ///< ns: base RTT where a server's own is not known
     QueueEstimate path;
     std::optional<Capacity> capacity;             ///< only where C is to be found

@@ -95,8 +95,8 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_
 
 /// A user's share of C (R + q*) by weight among the active users, divided among its responses in service. Turns do not
 /// give a user with one response its share: while that one's bytes are in flight, the user has no other to release.
-/// What has come and is not acknowledged, none to two segments, is not in flight. And where the queue is longer than
-/// q*, a window for q* brings less than the share.
+/// What has come and is not acknowledged, none to two segments, is not in flight. And a q* below that of the start does
+/// not shorten the queue that single turns make.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base) const
 {
     if (!r.item)
@@ -104,7 +104,7 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
     const auto &flow = *r.item->flow;
     if (byBytes()) {
         const auto active = receivers(flow);
-        const auto longer = capacity ? 0 : std::max<msfrs_time>(queueSeen - queueTarget.get(), 0);
+        const auto longer = std::max<msfrs_time>(rate.params().queue - queueTarget.get(), 0);
         return Segment + config.rate / 8 * (roundTrip(base) + Seconds(longer)) * rate.floorGrowth() * flow.cls->weight /
                              (active.weights * std::max(active.responses, 1u));
     }
@@ -120,25 +120,30 @@ double RequestScheduler::Impl::roundTrip(const msfrs_time base) const
 }
 
 /// The rate at which responses may come, as a share of C.
-double RequestScheduler::Impl::taken() const
+double RequestScheduler::Impl::taken() const { return credit.rate() / (config.rate / 8); }
+
+/// Whether they take less than this share of what other traffic leaves, or than the floor makes of that: beyond it some
+/// must still wait.
+bool RequestScheduler::Impl::takeLess(const double share) const
 {
-    return credit.rate() / (config.rate / 8 * rate.floorGrowth());
+    const double growth = rate.floorGrowth(), all = taken() / rate.leftByOthers();
+    return all < share || (all < share * growth && rate.window().all() < WindowFloor::MostPlaces * weightedPlaces());
 }
+
+/// Of q*, ns.
+msfrs_time RequestScheduler::Impl::longestQueue() const { return std::max(config.rtt, rate.params().queue); }
 
 /// An interval of the window is over.
 void RequestScheduler::Impl::updateQueueTarget()
 {
     const auto &params = rate.params();
-    if (capacity) // where C is found, what the link did not carry may be what C is too high by
-        queueTarget = QueueTarget(params.queue);
-    else
-        queueTarget.update(params.interval, rate.fullShare(), 1 - rate.usedWhileFull(), (1 - params.target) / 2,
-                           std::max(config.rtt, params.queue));
+    queueTarget.update(params.interval, rate.fullShare(), 1 - rate.usedWhileFull(), (1 - params.target) / 2,
+                       longestQueue());
 }
 
 bool RequestScheduler::Impl::openForFresh() const
 {
-    return byBytes() ? taken() < 1 + rate.params().reserve : rate.openForFresh();
+    return byBytes() ? takeLess(1 + rate.params().reserve) : rate.openForFresh();
 }
 
 void RequestScheduler::Impl::book(Request &r)
@@ -146,10 +151,12 @@ void RequestScheduler::Impl::book(Request &r)
     int64_t bytes = 0;
     if ((r.state == Request::State::Served || r.state == Request::State::Early) && r.item) {
         bytes = r.quantumLeft;
+        // Even of what is small on average a least window may come.
+        const auto usual = firstQuantum > 0 ? std::max(static_cast<int64_t>(firstQuantum), LeastWindow) : 0;
         if (r.remaining != MSFRS_UNKNOWN)
             bytes = std::min(bytes, r.remaining);
-        else if (r.first && static_cast<double>(r.item->attained) < firstQuantum)
-            bytes = std::min(bytes, static_cast<int64_t>(firstQuantum) - r.item->attained);
+        else if (r.first && r.item->attained < usual)
+            bytes = std::min(bytes, usual - r.item->attained);
         bytes = std::max<int64_t>(bytes, 0);
     }
     credit.book(r.booking, bytes, roundTrip(r.base));

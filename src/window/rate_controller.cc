@@ -19,7 +19,6 @@ constexpr double LongQueue = 2;                  ///< times `queue`
 constexpr msfrs_time IdleMemory = 10'000'000'000;
 constexpr double NearlyIdle = 0.5;
 constexpr double FloorStep = 1.25;               ///< at most, in one interval
-constexpr double FloorPart = 0.6;                ///< of the places at which a class would have nobody waiting
 
 /// By what U is full enough although packets make it uneven.
 double Nearly(const double target) { return 1 - 3 * (1 - target); }
@@ -161,7 +160,7 @@ bool RateController::keepFloor(const msfrs_time elapsed, const PathState &path)
         return false;
     fullFor_ = 0;
     // Not by round trips: where others' queue always stands, nobody has seen the least.
-    const double most = std::max(params_.initial, path.weighted * FloorPart);
+    const double most = std::max(params_.initial, path.weighted * WindowFloor::MostPlaces);
     if (verdict == WindowFloor::Verdict::Grow)
         change(std::clamp(most, window_.limit / FloorStep, window_.limit * FloorStep), WindowChange::Floor);
     return true;

@@ -17,7 +17,6 @@ constexpr double Near = 1.1;                 ///< times the floor: nothing comes
 constexpr double Gain = 1.2;                 ///< times the share before: worth it
 constexpr double Taken = 0.6;               ///< times the share when growth was given up: others have taken the rest
 constexpr double LeastOwn = 1e-3;            ///< share of C
-constexpr double OthersMatter = 0.1;         ///< share of C that is more than a wrong overhead
 } // namespace
 
 void WindowFloor::notice(const Interval &last)

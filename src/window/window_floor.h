@@ -19,7 +19,9 @@ namespace msfrs {
 
 class WindowFloor {
 public:
+    static constexpr double OthersMatter = 0.1; ///< share of C that is more than a wrong overhead
     static constexpr double Most = 8; ///< of factor()
+    static constexpr double MostPlaces = 0.6; ///< of those at which a class would have nobody waiting
 
     /// Figures of an interval that has ended.
     struct Interval {
@@ -34,6 +36,8 @@ public:
     Verdict update(const Interval &, double floor);
 
     double factor() const { return factor_; } ///< of receive windows, 1 to Most
+    /// Share of C that others have had over some seconds; 0 if it is no more than a wrong overhead may be.
+    double others() const { return others_ < OthersMatter ? 0 : others_; }
 
 private:
     void notice(const Interval &);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Release by bytes in flight: msfrs_window law=bytes.
+#include "support/fake_interface.h"
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
@@ -170,6 +171,22 @@ TEST_F(RequestBytes, WhoAsksForMoreWhileItQueuesEarlyWaitsAnewWhenItHasTo)
     EXPECT_EQ(s->classes(clock.now())[0].paused, 0u);
     EXPECT_EQ(s->held(9, clock.now()).back().what, HeldReport::What::Exchange);
     check();
+}
+
+TEST_F(RequestBytes, ARateThatTheLinkCannotReachIsDoubtedOnce)
+{
+    FakeInterface interface("bytes1");
+    config.interface = interface.name();
+    start(0);
+    for (const auto name : {"a", "b", "c", "d"})
+        hold(0, name, name);
+    for (uint64_t second = 1; second <= 3; ++second) {
+        interface.bytes = second * 900'000;
+        pass(Second);
+    }
+    EXPECT_EQ(host.logged(0).substr(0, 120), "bytes in flight have grown until they could make a queue of 30 ms, and the "
+                                             "link is still at 90.0 % of its rate: it may c");
+    EXPECT_EQ(host.logged(0).find("times)"), std::string::npos) << "said once";
 }
 
 TEST_F(RequestBytes, SeveralSchedulersOnALinkGoByPlaces)
