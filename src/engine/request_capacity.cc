@@ -4,6 +4,7 @@
 #include "engine/request_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace msfrs {
@@ -14,6 +15,19 @@ constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is kno
 constexpr double MostPlaces = 1.5;                       ///< times what C holds in a round trip, in quanta
 constexpr msfrs_time LongestTrip = 60'000'000'000;       ///< ns: more than TCP waits for
 constexpr msfrs_time FreshFor = 200'000'000;             ///< ns, round trips after something has come, where C is found
+constexpr double Keeps = 7.0 / 8;                        ///< RFC 6298, 1 - alpha: the kernel's mean, with each round trip
+
+/// The round trips that have brought the kernel's mean from `before` down to `mean`, ns, one after the other in
+/// `elapsed`; the mean where it has not come down.
+msfrs_time Latest(const msfrs_time mean, const msfrs_time before, const msfrs_time least, const msfrs_time elapsed)
+{
+    if (mean >= before)
+        return mean;
+    const double trips = std::max(static_cast<double>(elapsed) / static_cast<double>(mean), 1.0);
+    const double kept = std::pow(Keeps, trips);
+    const double latest = (static_cast<double>(mean) - kept * static_cast<double>(before)) / (1 - kept);
+    return std::max(static_cast<msfrs_time>(latest), std::min(least, mean));
+}
 } // namespace
 
 /// Adopts bounds of C, or that it is known.
@@ -40,11 +54,10 @@ double RequestScheduler::Impl::carried()
     return capacity ? sums.total : total;
 }
 
-/// Where C is found the queue is that of the last moment, and of the shortest tenth: kernels tell a mean of round trips
-/// that moves by an eighth with each, and a quantum has few, so that what was long before a pause is told for long.
+/// Where C is found the queue is that of the last moment, and at all servers.
 QueueSeen RequestScheduler::Impl::pathHere(const msfrs_time now) const
 {
-    return capacity ? path.seen(now, Capacity::Recent, 0.1) : path.seen(now);
+    return capacity ? path.atAll(now, Capacity::Recent) : path.seen(now);
 }
 
 /// Where C is found, with what the connections of other parties see.
@@ -74,8 +87,14 @@ bool RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
 {
     const auto seen = r.owner->path(now);
     const bool known = seen.rtt > 0 && seen.rtt <= LongestTrip && seen.age >= 0 && (!capacity || seen.age <= FreshFor);
-    if (known)
-        path.seen(seen.server, seen.rtt, seen.least > 0 ? seen.least : seen.rtt, now);
+    if (known) {
+        const auto least = seen.least > 0 ? seen.least : seen.rtt;
+        // A quantum has few round trips, and C cannot wait until the mean has forgotten what was long before a pause.
+        const auto latest = capacity ? Latest(seen.rtt, r.roundTrip, least, now - r.toldAt) : seen.rtt;
+        path.seen(seen.server, latest, least, now);
+        r.roundTrip = seen.rtt;
+        r.toldAt = now;
+    }
     if (r.packets > 0 && seen.packets >= r.packets && seen.outOfOrder >= r.outOfOrder) { // else: of another connection
         packets += seen.packets - r.packets;
         outOfOrder += seen.outOfOrder - r.outOfOrder;

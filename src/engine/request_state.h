@@ -71,6 +71,7 @@ public:
     int64_t bytesBefore = 0;          ///< part of `bytes` that is
     msfrs_class *cls = nullptr;       ///< valid while Resting
     std::string user;                 ///< likewise: its flow may be forgotten meanwhile
+    msfrs_time roundTrip = 0, toldAt = 0; ///< ns: the mean that its connection's kernel told last, and when; 0: none
     uint64_t packets = 0, outOfOrder = 0; ///< that its connection had received when it was asked last
 
     /// ns that it was held since hold(), the wait that still lasts included

@@ -225,7 +225,7 @@ void Capacity::watch(const bool known, const msfrs_time queue, const msfrs_time 
         change(std::max(sideFrom_, report_.rate), side > 0 ? CapacityReason::LongerPath : CapacityReason::NoQueue, now);
     }
     if (report_.limited)
-        swings_.seen(report_.rate, known && HasBegun(queue, seen), now);
+        swings_.seen(report_.rate, known && queue > seen.allowed, now);
     wanders_ = bounding_ && swings_.wander(now);
 }
 

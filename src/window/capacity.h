@@ -51,7 +51,8 @@ struct CapacityParams {
 struct CapacitySample {
     double total = 0;                ///< bytes that the link has carried; a sum, never less than before
     msfrs_time full = 0;             ///< ns in which somebody has waited for a place; a sum
-    std::optional<msfrs_time> queue; ///< ns >= 0: what round trips of the last half second are beyond their least
+    std::optional<msfrs_time> queue; ///< ns >= 0: what round trips of the last `Recent` are beyond their least, to
+                                     ///< all servers
     msfrs_time base = 0;             ///< ns: the mean of these least round trips; 0: not known
     msfrs_time allowed = 30'000'000; ///< ns, > 0: the queue that the window lets stand
     uint64_t packets = 0;            ///< that connections to servers have received; a sum
@@ -85,7 +86,7 @@ struct CapacityReport {
 class Capacity {
 public:
     static constexpr msfrs_time Every = 100'000'000; ///< ns: how often it wants to be told
-    static constexpr msfrs_time Recent = 500'000'000; ///< ns: of how long it wants to know the round trips
+    static constexpr msfrs_time Recent = 400'000'000; ///< ns: of how long it wants to know the round trips
 
     /// C is `min` at first.
     /// \param bounding what is on its way is bounded by C, as Squid does it: C may then go with D where the link

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_set>
 
 namespace msfrs {
 
 namespace {
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time BaseLasts = 60 * Second; ///< and as long again
+constexpr double Alone = 0.1; ///< quantile: some of a server's round trips are on another path, or waited for nobody
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
 } // namespace
 
@@ -50,7 +52,7 @@ void QueueEstimate::seen(const uint64_t server, const msfrs_time rtt, const msfr
 {
     auto &base = baseOf(server, now);
     base.now = std::min({base.now, rtt, least});
-    samples_.push_back({now, base.least(), std::max<msfrs_time>(rtt - base.least(), 0)});
+    samples_.push_back({now, base.least(), std::max<msfrs_time>(rtt - base.least(), 0), server});
     if (samples_.size() > MostSamples)
         samples_.pop_front();
 }
@@ -67,6 +69,20 @@ QueueSeen QueueEstimate::seen(const msfrs_time now, const msfrs_time lately, con
     const auto wanted = queues.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(queues.size()));
     std::nth_element(queues.begin(), wanted, queues.end());
     return {queues.size(), *wanted, meanBase(now)};
+}
+
+QueueSeen QueueEstimate::atAll(const msfrs_time now, const msfrs_time lately) const
+{
+    QueueSeen all{0, 0, meanBase(now)};
+    std::unordered_set<uint64_t> counted;
+    for (auto sample = samples_.rbegin(); sample != samples_.rend(); ++sample) {
+        if (now - sample->at > lately || sample->at > now)
+            continue;
+        if (counted.insert(sample->server).second)
+            all.queue = all.trips > 0 ? std::min(all.queue, sample->queue) : sample->queue;
+        ++all.trips;
+    }
+    return counted.size() == 1 ? seen(now, lately, Alone) : all;
 }
 
 std::optional<msfrs_time> QueueEstimate::queue(const msfrs_time now) const

@@ -2,6 +2,8 @@
 /// \file
 /// An estimate of the queue at the provider: the round-trip times of connections to servers, less the least one that
 /// was seen to the same server. Passive: it sends nothing. Not in the paper.
+///
+/// A queue at the provider is in the way from every server. What is long to some of them only is their own path.
 #ifndef MSFRS_WINDOW_QUEUE_ESTIMATE_H
 #define MSFRS_WINDOW_QUEUE_ESTIMATE_H
 
@@ -43,6 +45,11 @@ public:
     QueueSeen seen(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25) const;
     /// The same, ns. Nothing while too little was seen.
     std::optional<msfrs_time> queue(msfrs_time now) const;
+    /// The least over the servers, each counted by its latest round trip: a queue that one of them does not see is not
+    /// at the provider, however many of the samples are of others. One server alone has nobody to agree with: a low
+    /// quantile of its round trips.
+    /// \param lately as above
+    QueueSeen atAll(msfrs_time now, msfrs_time lately) const;
 
     /// \returns the mean base of the samples of the last two seconds, ns; 0: there are none
     msfrs_time meanBase(msfrs_time now) const;
@@ -62,6 +69,7 @@ private:
     };
     struct Sample {
         msfrs_time at, base, queue;
+        uint64_t server;
     };
     Base &baseOf(uint64_t server, msfrs_time now);
 

@@ -140,6 +140,33 @@ TEST(AccessCapacity, OnALinkThatStaysFindingCostsNothingAndDoesNotSwing)
     }
 }
 
+TEST(AccessCapacity, ServersWhoseOwnPathJumpsDoNotDecideForOthers)
+{
+    for (const bool takesLeast : {false, true}) {
+        auto params = Found("", 5e6);
+        params.kernelTakesLeast = takesLeast;
+        params.workload.users = {8, 8, 8};
+        params.workload.ownServers = true;
+        params.paths.clear();
+        for (int n = 0; n < 24; ++n)
+            params.paths.push_back(12 * Ms + 284 * Ms * n / 23);
+        LetJump(params.paths, 15, 290 * Ms, 2 * Second);
+        double utilisation = 0, known = 0;
+        size_t low = 0, all = 0;
+        for (params.seed = 1; params.seed <= 6; ++params.seed) {
+            auto told = params;
+            told.config.bounds = {};
+            known += Simulate(told).utilisation / 6;
+            const auto result = Simulate(params);
+            utilisation += result.utilisation / 6;
+            for (size_t second = 20; second < result.rates.size(); ++second, ++all)
+                low += result.rates[second].believed < 0.8 * params.rate;
+        }
+        EXPECT_GT(utilisation, 0.85 * known) << takesLeast; // the lowest tenth of all samples: 0.66, 0.84
+        EXPECT_LT(static_cast<double>(low) / static_cast<double>(all), 0.33) << takesLeast;
+    }
+}
+
 TEST(AccessCapacity, StepsByFourAreFollowed)
 {
     auto params = Found("steps", 8e6);

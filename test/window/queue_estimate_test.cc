@@ -91,6 +91,27 @@ TEST_F(QueueEstimateTest, ALongerRouteIsNoQueueAfterTwoMinutes)
     EXPECT_EQ(estimate.queue(now), 0);
 }
 
+TEST_F(QueueEstimateTest, AtAllServersIsWhatTheOneThatSeesLeastSawLatest)
+{
+    for (uint64_t server = 1; server <= 8; ++server)
+        seen(server, 20 * Ms);
+    now += 3 * Second;
+    EXPECT_EQ(estimate.atAll(now, Second).trips, 0u);
+    for (int n = 0; n < 20; ++n, now += 20 * Ms) {
+        for (uint64_t server = 1; server <= 5; ++server)
+            seen(server, 310 * Ms); // their own path has jumped
+    }
+    EXPECT_EQ(estimate.atAll(now, 400 * Ms).queue, 290 * Ms);
+    EXPECT_EQ(estimate.atAll(now, 400 * Ms).trips, 100u);
+    seen(6, 25 * Ms);
+    EXPECT_EQ(estimate.atAll(now, 400 * Ms).queue, 5 * Ms);
+    EXPECT_EQ(estimate.atAll(now, 400 * Ms).trips, 101u);
+    now += 10 * Ms;
+    seen(6, 80 * Ms); // what it saw before counts no longer
+    EXPECT_EQ(estimate.atAll(now, 400 * Ms).queue, 60 * Ms);
+    EXPECT_EQ(estimate.atAll(now, 400 * Ms).base, estimate.meanBase(now));
+}
+
 TEST_F(QueueEstimateTest, AskedForLessTimeAndALowerQuantileItTellsOfThatAlone)
 {
     seen(1, 10 * Ms);
