@@ -53,6 +53,7 @@ std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
         r.bytesLately = times.lately(now).bytes;
         r.heldCount = times.count();
         r.heldSum = times.sum();
+        r.unfinished = s.unfinished;
         all.push_back(std::move(r));
     }
     return all;
@@ -165,6 +166,9 @@ WindowReport RequestScheduler::window() const
     r.base = Seconds(seen.base);
     r.budget = self.rate.onTheWay();
     r.metered = self.meter->metered();
+    r.usedWhileFull = self.rate.usedWhileFull();
+    r.full = Seconds(self.rate.fullTime());
+    r.carriedWhileFull = self.rate.carriedWhileFull();
     if (self.capacity)
         r.capacity = self.capacity->report();
     // U of another rate or interface says nothing of the link as it is configured now.

@@ -355,6 +355,7 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     if (r.remaining != MSFRS_UNKNOWN)
         r.remaining = r.remaining >= bytes ? r.remaining - bytes : MSFRS_UNKNOWN;
     r.stats->bytes += static_cast<uint64_t>(bytes);
+    r.stats->unfinished += static_cast<double>(bytes) * Seconds(std::max<msfrs_time>(now - r.askedAt, 0));
     if (r.state == Request::State::Served || r.state == Request::State::Early) {
         if (r.state == Request::State::Served)
             self.engine->charge(*r.item, 0, bytes, now);
@@ -489,6 +490,7 @@ bool RequestScheduler::again(Request &r, const msfrs_time now)
 {
     auto &self = *impl_;
     assert(r.state == Request::State::Resting);
+    r.askedAt = now;
     ++r.exchanges;
     ++r.stats->exchanges;
     self.queueFresh(r, self.flowOf(r), now);

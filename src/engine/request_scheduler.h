@@ -139,6 +139,9 @@ struct ClassReport {
     double heldLately = 0, bytesLately = 0; ///< their sum, and the bytes that were delivered meanwhile
     uint64_t heldCount = 0;           ///< exchanges and megabytes in all, those that go on included
     double heldSum = 0;               ///< time held in all
+    /// byte s: of each byte delivered, the time since its exchange began. What this grows by in a second is the number
+    /// of bytes asked for and not delivered, on average (Little's law), and needs no size to be known.
+    double unfinished = 0;
 };
 
 struct UserReport {
@@ -171,6 +174,8 @@ struct WindowReport {
                                       ///< known); their mean without it (0: not known)
     double budget = 1;                ///< phi: receive windows in service add up to phi C R
     bool metered = false;             ///< whether U comes from the interface counter
+    double usedWhileFull = 0;         ///< as `utilisation`, of the time in which a request waited; all of it if none did
+    double full = 0, carriedWhileFull = 0; ///< s in which a request waited, and bytes that the link carried then, in all
     std::optional<CapacityReport> capacity; ///< what is believed of C, where it is found
     /// Of an interval: its end, s of the host's clock; W; W+; U; share of time full; what responses had of C, as `own`.
     struct Sample { double at, w, wplus, u, full, own; };

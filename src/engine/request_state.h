@@ -35,6 +35,7 @@ struct ClassStats {
 
     std::string name;
     uint64_t requests = 0, exchanges = 0, bytes = 0, excess = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
+    double unfinished = 0; ///< byte s: see ClassReport
     uint32_t early = 0, paused = 0, resting = 0;
     WaitHistogram held; ///< of exchanges that are over, and of each HeldPiece of others
 };
@@ -43,7 +44,7 @@ class Request {
 public:
     enum class State : uint8_t { Queued, Served, Early, Paused, Resting, Refused };
 
-    Request(RequestOwner &o, const msfrs_time now): owner(&o), waitingSince(now) {}
+    Request(RequestOwner &o, const msfrs_time now): owner(&o), waitingSince(now), askedAt(now) {}
 
     RequestOwner *owner;
     msfrs_item *item = nullptr;       ///< null only when Resting or Refused
@@ -65,6 +66,7 @@ public:
 
     // Last, since a release does without: what takes no cache line there makes a long queue cheaper.
     double wplus = 0;
+    msfrs_time askedAt;               ///< when its exchange began
     uint32_t exchanges = 1;
     msfrs_time exchangeWait = 0;
     msfrs_time heldBefore = 0;        ///< part of held() that is in ClassStats::held

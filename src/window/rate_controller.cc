@@ -75,8 +75,8 @@ void RateController::accountFull(const msfrs_time now, const double total)
     fullEver_ += time;
     fullTime_ += time;
     intervalFull_ += time;
-    intervalFullBytes_ += std::max(total - fullSinceTotal_, 0.0);
-    fullBytes_ += std::max(total - fullSinceTotal_, 0.0);
+    for (const auto bytes : {&fullEverBytes_, &intervalFullBytes_, &fullBytes_})
+        *bytes += std::max(total - fullSinceTotal_, 0.0);
     fullSince_ = now;
     fullSinceTotal_ = total;
 }

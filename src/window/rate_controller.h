@@ -112,6 +112,9 @@ public:
     {
         return fullEver_ + (full_ ? std::max<msfrs_time>(now - fullSince_, 0) : 0);
     }
+    /// The same as of the last call of setFull() or update(), and the bytes that the link carried in it.
+    msfrs_time fullTime() const { return fullEver_; }
+    double carriedWhileFull() const { return fullEverBytes_; }
     /// C is `factor` > 0 times what it was, and places hold about as much as before: W+ goes with it.
     void scale(double factor);
     /// W+ becomes a little less than what is in service, so that whoever asks for more waits.
@@ -167,6 +170,7 @@ private:
     msfrs_time fullSince_ = 0;        ///< accounted up to here, while full
     double fullSinceTotal_ = 0;
     msfrs_time fullEver_ = 0;         ///< full up to fullSince_
+    double fullEverBytes_ = 0;        ///< what the link carried in that time
     msfrs_time fullTime_ = 0;         ///< full since the last recomputation of W+
     double fullBytes_ = 0;            ///< what the link carried in that time
     msfrs_time sinceRecomputed_;      ///< when that was

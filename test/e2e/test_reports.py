@@ -105,6 +105,12 @@ def test_the_report(busy):
         assert held_metrics(busy, row['name']) == pytest.approx([row[name] for name in HELD], abs=1e-4, rel=1e-5)
     assert 0 < classes['bronze']['held_p50'] <= classes['bronze']['held_p95'] <= classes['bronze']['held_p99']
     assert classes['bronze']['held_per_mb'] > 0 and classes['silver']['held_per_mb'] is None
+    for row in classes.values():
+        found = samples(scrape(busy)[1])['msfrs_class_unfinished_byte_seconds_total', row['name']]
+        assert found == pytest.approx(row['unfinished'], abs=1)
+    assert classes['bronze']['unfinished'] > 0 and classes['silver']['unfinished'] == 0
+    assert {name: found > 0 for (name, *_), found in samples(scrape(busy)[1]).items() if 'wanted' in name} == {
+        'msfrs_link_wanted_seconds_total': True, 'msfrs_link_wanted_bytes_total': True}
 
 
 def test_pauses_between_quanta_are_time_held(slow_link):
@@ -195,6 +201,7 @@ def test_the_metrics_are_the_reports_figures(busy):
     assert found['msfrs_window_budget_ratio',] == pytest.approx(report['window']['budget'], abs=1e-3)
     assert 1 <= report['window']['budget'] <= 1.5, 'nothing but responses is on the link'
     assert found['msfrs_holding',] == 1
+    assert report['window']['used_while_waiting'] >= 0
     assert found['msfrs_window_last_change', 'reset'] == 0
     for row in report['classes']:
         name = row['name']

@@ -137,6 +137,27 @@ TEST_F(ReportTest, ANewExchangeIsHeldAnew)
     EXPECT_NEAR(gold.heldP95, 3, 0.28);
 }
 
+TEST_F(ReportTest, WhatIsUnfinishedGrowsByWhatIsAskedForAndNotThere)
+{
+    config.quantum = 100'000;
+    start(2);
+    auto &a = hold(0, "u", "a"); // 4,000 bytes
+    auto &b = hold(0, "v", "b"); // 1,000
+    clock.advance(Second);
+    read(a, 3000);
+    clock.advance(Second);
+    read(a, 1000);
+    read(b, 1000);
+    EXPECT_DOUBLE_EQ(report("gold").unfinished, 5000 * 1 + 2000 * 1);
+    rest(a);
+    clock.advance(Second); // nothing is asked for
+    EXPECT_TRUE(again(a));
+    clock.advance(2 * Second);
+    read(a, 500);
+    EXPECT_DOUBLE_EQ(report("gold").unfinished, 7000 + 500 * 2);
+    EXPECT_DOUBLE_EQ(report("bronze").unfinished, 0);
+}
+
 TEST_F(ReportTest, EachMegabyteOfADownloadCountsForItself)
 {
     config.quantum = 100'000;

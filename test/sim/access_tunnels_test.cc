@@ -270,6 +270,25 @@ TEST(AccessWork, IsWhatARequestThatIsAloneComesTo)
     }
 }
 
+/// Bytes of responses of which nobody knows the sizes. A tunnel's exchange is that of all its streams: the later ones
+/// count from when the first was asked.
+TEST(AccessWork, IsSeenByTheSchedulerWhichKnowsNoSizes)
+{
+    for (const auto &[traffic, within] : {std::pair(Traffic::Http1, 0.1), {Traffic::Tunnels, 0.25}}) {
+        double asked = 0, seen = 0;
+        for (const uint64_t seed : {1, 2, 3, 4}) {
+            auto params = Defaults(traffic);
+            params.workload.kind = WorkloadParams::Kind::Open;
+            params.seed = seed;
+            params.seconds = 240;
+            const auto result = Simulate(params);
+            asked += result.unfinished;
+            seen += result.unfinishedSeen;
+        }
+        EXPECT_NEAR(seen / asked, 1, within);
+    }
+}
+
 /// A thousand tunnels that are open already and are asked at once: what is lost or stands in the queue must not make its
 /// server look silent, or its place goes to the next one, and more is lost. Stock drops 65 %.
 TEST(AccessTunnels, AskedAtOnceInAThousandOpenOnesMostArrives)

@@ -109,6 +109,17 @@ TEST_F(RateControllerTest, AddsUpForHowLongSomebodyWaited)
     EXPECT_EQ(rate.fullTime(now + 5 * Second), 1200 * Ms);
 }
 
+TEST_F(RateControllerTest, AddsUpWhatTheLinkCarriedWhileSomebodyWaited)
+{
+    rate.setFull(true, now, total);
+    now += Second;
+    rate.update(now, total += 7000, C);
+    rate.setFull(false, now + 500 * Ms, total += 2000);
+    rate.setFull(true, now + 700 * Ms, total += 4000);
+    EXPECT_EQ(rate.fullTime(), 1500 * Ms);
+    EXPECT_DOUBLE_EQ(rate.carriedWhileFull(), 9000);
+}
+
 TEST_F(RateControllerTest, StartsWithOne)
 {
     EXPECT_EQ(window.limit, 1); // W0+

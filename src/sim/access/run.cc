@@ -237,9 +237,19 @@ RunResult Simulate(const RunParams &params)
     const auto at = [](const double seconds) { return static_cast<msfrs_time>(seconds * 1e9); };
     Link::Counts before;
     int64_t othersBefore = 0;
+    const auto seen = [&workers, &clock] {
+        double sum = 0;
+        for (const auto &gateway : workers.all()) {
+            for (const auto &cls : gateway->scheduler()->classes(clock.now()))
+                sum += cls.unfinished;
+        }
+        return sum;
+    };
+    double seenBefore = 0;
     clock.at(at(params.warmup), [&] {
         link.measureQueue();
         work.measure();
+        seenBefore = scheduler ? seen() : 0;
         before = link.counts();
         othersBefore = others.carried();
     });
@@ -270,6 +280,7 @@ RunResult Simulate(const RunParams &params)
     const auto frames = static_cast<double>(counts.offeredFrames - before.offeredFrames);
     result.dropped = frames > 0 ? static_cast<double>(counts.droppedFrames - before.droppedFrames) / frames : 0;
     result.unfinished = work.unfinished();
+    result.unfinishedSeen = scheduler ? (seen() - seenBefore) / (params.seconds - params.warmup) : 0;
     result.whileAsked = work.utilisation();
     result.queueMean = link.meanQueue();
     result.queueP95 = link.queueQuantile(0.95);

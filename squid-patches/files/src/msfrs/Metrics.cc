@@ -64,10 +64,15 @@ public:
         sample("", "", value);
     }
 
-    void counter(const char *name, const char *unit, const char *help, const uint64_t value)
+    void counter(const char *name, const char *unit, const char *help, const std::string &value)
     {
         family(name, "counter", unit, help);
-        sample("_total", "", std::to_string(value));
+        sample("_total", "", value);
+    }
+
+    void counter(const char *name, const char *unit, const char *help, const uint64_t value)
+    {
+        counter(name, unit, help, std::to_string(value));
     }
 
 private:
@@ -151,6 +156,10 @@ const Family<ClassReport> ClassFamilies[] = {
     },
     {   "msfrs_class_excess_bytes", "counter", "bytes", "Bytes that no request caused, as told to msfrs_excess.",
         [](const ClassReport &c) { return std::to_string(c.excess); }
+    },
+    {   "msfrs_class_unfinished_byte_seconds", "counter", nullptr,
+        "Bytes received, each by the seconds since it was asked for: per second, what is asked for and not received.",
+        [](const ClassReport &c) { return Fixed(c.unfinished, 0); }
     },
     {   "msfrs_class_quanta", "counter", nullptr, "Quanta of responses that were begun.",
         [](const ClassReport &c) { return std::to_string(c.quanta); }
@@ -333,6 +342,10 @@ PrintMetrics(std::ostream &os, const Picture &picture)
         if (window.own >= 0)
             writer.gauge("msfrs_link_own_ratio", "ratio", "Share of the link that responses had in it.",
                          Fixed(window.own, 6));
+        writer.counter("msfrs_link_wanted_seconds", "seconds", "Time in which somebody waited for a turn.",
+                       Fixed(window.full, 3));
+        writer.counter("msfrs_link_wanted_bytes", "bytes", "Bytes that the link carried in that time.",
+                       Fixed(window.carriedWhileFull, 0));
         writer.gauge("msfrs_window_target_ratio", "ratio", "U+: utilisation to be reached.",
                      Fixed(config.window.target, 6));
         writer.gauge("msfrs_window_outstanding_responses", nullptr, "W: responses under way.",

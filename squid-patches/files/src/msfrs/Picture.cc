@@ -20,7 +20,7 @@ AddClass(ClassReport &to, const ClassReport &c)
 {
     const auto [name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
                       refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, heldP50, heldP95,
-                      heldP99, heldLately, bytesLately, heldCount, heldSum] = c;
+                      heldP99, heldLately, bytesLately, heldCount, heldSum, unfinished] = c;
     to.users += users;
     to.queued += queued;
     to.paused += paused;
@@ -44,6 +44,7 @@ AddClass(ClassReport &to, const ClassReport &c)
     to.bytesLately += bytesLately;
     to.heldCount += heldCount;
     to.heldSum += heldSum;
+    to.unfinished += unfinished;
 }
 
 /// adds a row to that of the same kind, or as a row of its own
@@ -89,7 +90,13 @@ Joined(const Picture &one, const Picture &other)
         const auto ofOne = one.config.rate, ofOther = other.config.rate;
         joined.outstanding = one.window.outstanding + other.window.outstanding;
         joined.limit = one.window.limit + other.window.limit;
-        joined.utilisation = (one.window.utilisation * ofOne + other.window.utilisation * ofOther) / (ofOne + ofOther);
+        const auto mean = [&](const double WindowReport::* const u) {
+            return (one.window.*u * ofOne + other.window.*u * ofOther) / (ofOne + ofOther);
+        };
+        joined.utilisation = mean(&WindowReport::utilisation);
+        joined.usedWhileFull = mean(&WindowReport::usedWhileFull);
+        joined.full = one.window.full + other.window.full;
+        joined.carriedWhileFull = one.window.carriedWhileFull + other.window.carriedWhileFull;
     }
     return joined;
 }

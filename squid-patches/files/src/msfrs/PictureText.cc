@@ -91,9 +91,9 @@ static void
 Fields(Archive &archive, WindowReport &w)
 {
     auto &[holding, because, outstanding, limit, utilisation, here, follows, own, change, changedAt, queue, base,
-                    budget, metered, capacity, history] = w;
+                    budget, metered, usedWhileFull, full, carriedWhileFull, capacity, history] = w;
     archive(holding, because, outstanding, limit, utilisation, here, follows, own, change, changedAt, queue, base,
-            budget, metered, capacity, history);
+            budget, metered, usedWhileFull, full, carriedWhileFull, capacity, history);
 }
 
 static void
@@ -108,10 +108,10 @@ Fields(Archive &archive, ClassReport &c)
 {
     auto &[name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
                  refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, heldP50, heldP95, heldP99,
-                 heldLately, bytesLately, heldCount, heldSum] = c;
+                 heldLately, bytesLately, heldCount, heldSum, unfinished] = c;
     archive(name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
             refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, heldP50, heldP95, heldP99,
-            heldLately, bytesLately, heldCount, heldSum);
+            heldLately, bytesLately, heldCount, heldSum, unfinished);
 }
 
 static void

@@ -263,6 +263,7 @@ PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &w
        "  base: " << (window.base > 0 ? Fixed(window.base, 4) : "null") << " # their mean without that queue\n"
        "  budget: " << Fixed(window.budget, 3) << " # phi: what may be on the way, of what link and round trips hold\n"
        "  utilisation: " << Fixed(window.utilisation, 4) << " # U of the last interval, share of the rate\n"
+       "  used_while_waiting: " << Fixed(window.usedWhileFull, 4) << " # U of the time in it in which somebody waited\n"
        "  own: " << (window.own < 0 ? "null" : Fixed(window.own, 4)) << " # what responses had of that\n"
        "  law: " << (config.window.law == WindowLaw::Bytes ? "bytes" : "places") << "\n"
        "  floor: " << Fixed(config.window.floor, 2) << "\n"
@@ -351,6 +352,7 @@ PrintClass(std::ostream &os, const ClassReport &c, const bool isDefault)
        "    held_p50: " << Fixed(c.heldP50, 4) << "\n"
        "    held_p95: " << Fixed(c.heldP95, 4) << "\n"
        "    held_p99: " << Fixed(c.heldP99, 4) << "\n"
+       "    unfinished: " << Fixed(c.unfinished, 0) << "\n"
        "    held_per_mb: " << (c.bytesLately > 0 ? Fixed(1e6*c.heldLately/c.bytesLately, 4) : "null") << "\n"
        "    refused: {per_user: " << c.refusedPerUser << ", total: " << c.refusedTotal <<
        ", admission: " << c.refusedAdmission << ", max_wait: " << c.expired << "}\n";
@@ -417,6 +419,8 @@ PrintReport(std::ostream &os, const Picture &picture)
        "# held_p*: how long an exchange was held, before its first release and between its quanta, over the last five\n"
        "# to ten minutes. What is held now counts with the time so far, and each megabyte of a large response for\n"
        "# itself. held_per_mb: the sum of these times for a million bytes delivered meanwhile; null: there were none.\n"
+       "# unfinished: bytes received, each by the seconds since its exchange began. What it grows by in a second is how\n"
+       "# many bytes were asked for and not received, on average.\n"
        "# quota: what each user may have of the class in a period, from all traffic; users: who had any; users_over:\n"
        "# who had all, and go on in the class over; passed: how often that came about. quota_users: who had most.\n"
        "classes:\n";
