@@ -54,6 +54,7 @@ void Ticket::granted()
 void Ticket::leave()
 {
     setBatch(1);
+    takeAhead();
     if (const auto scheduled = std::exchange(scheduled_, nullptr))
         gateway_.with([&](auto &scheduler) { scheduler.done(scheduled, gateway_.clock_.now()); });
     state_ = State::Reading;
@@ -69,6 +70,8 @@ void Ticket::goOn()
         watching_ = false;
         connection_->receiver().setLowWater(1);
     }
+    if (state_ != State::Paused)
+        takeAhead();
     reading_ = mayRead();
     readSoon();
 }
@@ -82,7 +85,7 @@ void Ticket::readSoon()
 
 bool Ticket::mayRead()
 {
-    if (!scheduled_ || state_ == State::Arrived)
+    if (!scheduled_ || state_ == State::Arrived || looksAhead())
         return true;
     const auto now = gateway_.clock_.now();
     if (state_ == State::Silent || state_ == State::Asking) {
@@ -129,7 +132,32 @@ bool Ticket::mayRead()
         if (!watching_)
             connection_->receiver().setLowWater(1);
     }
-    return false;
+    return looksAhead();
+}
+
+/// \returns how many bytes there are for the client; in a pause they stay in the kernel, so that no window opens
+int64_t Ticket::take()
+{
+    auto &receiver = connection_->receiver();
+    if (!looksAhead())
+        return receiver.read(MostRead);
+    return receiver.unread() - std::exchange(ahead_, receiver.unread());
+}
+
+/// What went to the client in a pause leaves the kernel, and is charged as if it came now.
+void Ticket::takeAhead()
+{
+    if (ahead_ == 0)
+        return;
+    const auto bytes = connection_->receiver().read(std::exchange(ahead_, 0));
+    untilFitting_ -= bytes;
+    if (!scheduled_)
+        return;
+    gateway_.with([&](auto &scheduler) {
+        scheduler.charge(*scheduled_, bytes, gateway_.clock_.now());
+        if (state_ == State::Served) // they have had their time on the link
+            scheduler.allowMore(*scheduled_, bytes);
+    });
 }
 
 bool Ticket::maySend(const std::string_view data)
@@ -170,10 +198,14 @@ void Ticket::read()
         reading_ = true;
         connection_->receiver().setLowWater(1);
     }
+    if (state_ != State::Paused)
+        takeAhead();
     if (!connection_ || !reading_ || !connection_->receiver().readable())
         return;
+    const auto bytes = take();
+    if (bytes == 0)
+        return;
     reading_ = false;
-    const auto bytes = connection_->receiver().read(MostRead);
     const auto data = took(bytes);
     if (scheduled_) {
         const auto now = gateway_.clock_.now();
@@ -182,7 +214,8 @@ void Ticket::read()
         batchRead_ = true;
         if (rest() == 0)
             setBatch(1);
-        gateway_.with([&](auto &scheduler) { scheduler.charge(*scheduled_, bytes, now); });
+        if (!looksAhead())
+            gateway_.with([&](auto &scheduler) { scheduler.charge(*scheduled_, bytes, now); });
     }
     deliver(bytes);
     if (connection_)

@@ -56,6 +56,9 @@ private:
     enum class State { Waiting, Served, Paused, Arrived, Silent, Asking, Reading };
 
     bool mayRead();
+    bool looksAhead() const { return state_ == State::Paused && rest() < 0; }
+    int64_t take();
+    void takeAhead();
     bool ask();
     void readSoon();
     void setBatch(int64_t bytes);
@@ -77,6 +80,7 @@ private:
     bool paused_ = false;          ///< goOn() when a turn is had
     bool afterPause_ = false;
     bool watching_ = false;        ///< for the rest to arrive
+    int64_t ahead_ = 0;            ///< bytes that have gone to the client and stay in the kernel until the pause is over
     bool saying_ = false;          ///< send() when a turn is had
     msfrs_time srtt_ = 0;
     int64_t untilFitting_ = 1, window_ = 0;

@@ -255,8 +255,8 @@ Gateway::tick()
         moveByQuota();
     if (quotas.any())
         next = std::min(next, Now() + Second);
-    readings.batches.check(Now());
-    arm(std::min(next, readings.batches.nextCheck()));
+    readings.check(Now());
+    arm(std::min(next, readings.nextCheck()));
 }
 
 /// sets the one timer

@@ -117,7 +117,7 @@ Gateway::attempt(const char * const what, Job job) noexcept
         job(*scheduler_, Now());
         if (const auto wake = scheduler_->wakeAt())
             wakeBy(wake);
-        wakeBy(readings.batches.nextCheck());
+        wakeBy(readings.nextCheck());
         return true;
     } catch (const std::exception &e) {
         failed(what, e.what());

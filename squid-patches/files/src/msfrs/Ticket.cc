@@ -164,12 +164,17 @@ Ticket::leave()
     state_ = State::free;
     if (!scheduled_)
         return;
+    const auto gateway = TheGateway();
+    if (const auto ahead = reading_.takeAhead()) {
+        gateway->attempt("charge", [&](auto &scheduler, const auto now) {
+            scheduler.charge(*scheduled_, ahead, now);
+        });
+    }
     report();
     const auto scheduled = scheduled_;
     if (!scheduled)
-        return; // the scheduler failed to report
+        return; // the scheduler has failed
     scheduled_ = nullptr;
-    const auto gateway = TheGateway();
     gateway->forget(place_);
     gateway->attempt("done", [scheduled](auto &scheduler, const auto now) {
         scheduler.done(scheduled, now);
@@ -193,11 +198,15 @@ Ticket::charge(const int64_t bytes, const char * const data)
     if (!scheduled_ || bytes <= 0)
         return;
     exchange_.serverSays(data, static_cast<size_t>(bytes), Gateway::Now());
-    reading_.came(bytes);
     const auto gateway = TheGateway();
-    gateway->attempt("charge", [&](auto &scheduler, const auto now) {
-        scheduler.charge(*scheduled_, bytes, now);
-    });
+    if (state_ == State::paused && reading_.mayReadAhead()) {
+        reading_.cameAhead(Gateway::Now());
+    } else {
+        reading_.came(bytes);
+        gateway->attempt("charge", [&](auto &scheduler, const auto now) {
+            scheduler.charge(*scheduled_, bytes, now);
+        });
+    }
     if (gateway->quotas.charge(cls_, flow_.name(), bytes))
         gateway->moveByQuota();
     gateway->keepTime();
@@ -208,7 +217,7 @@ Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const
 {
     reading_.thaw(server, client);
 
-    if (!scheduled_ || state_ == State::arrived)
+    if (!scheduled_ || state_ == State::arrived || (state_ == State::paused && reading_.mayReadAhead()))
         return true;
 
     if (ServerReading::NearBy(*server)) {
@@ -267,7 +276,8 @@ Ticket::goOn(const int64_t rest)
     if (more || state_ != State::served) // the latter: released by a scheduler that failed
         return true;
     state_ = State::paused;
-    reading_.pause(rest, [self = Pointer(this)] { self->noteRestArrived(); });
+    reading_.pause(gateway->readings, rest, [self = Pointer(this), rest] { self->noteArrival(rest >= 0); },
+                   Gateway::Now());
     return false;
 }
 
@@ -434,12 +444,17 @@ Ticket::id() const
     return request_ && request_->masterXaction ? request_->masterXaction->id.value : 0;
 }
 
-/// While paused: all that is still to be read, or as much as ever will be, waits in the kernel.
+/// While paused: something waits in the kernel that may be read.
+/// \param all that was still to be read, or as much as ever will be
 void
-Ticket::noteRestArrived()
+Ticket::noteArrival(const bool all)
 {
     if (!resume_)
         return; // our turn has come at the same time
+    if (!all) {
+        ScheduleCallHere(std::exchange(resume_, nullptr));
+        return;
+    }
     state_ = State::arrived;
     resume();
 }

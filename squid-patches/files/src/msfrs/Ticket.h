@@ -37,10 +37,10 @@ namespace msfrs::squid
 ///                                                    +-- anybody speaks -+
 ///     any --> FREE: the scheduler does not know us (any more), and everything may go on
 ///
-/// Invariants: only SERVED has a place in the window; ARRIVED gives one back that is granted late. Only in PAUSED and
-/// ASKING is the server not read. Only in ASKING are words of a tunnel's client held back: its exchange is over, and what
-/// it says next needs a turn. Whoever waits for us has left a call: callback_ in WAITING, resume_ for reading the server,
-/// send_ for sending on what the client said.
+/// Invariants: only SERVED has a place in the window; ARRIVED gives one back that is granted late. In PAUSED the server
+/// is read without its window opening (LookAhead), in ASKING not at all. Only in ASKING are words of a tunnel's client
+/// held back: its exchange is over, and what it says next needs a turn. Whoever waits for us has left a call: callback_
+/// in WAITING, resume_ for reading the server, send_ for sending on what the client said.
 class Ticket: public RefCountable, private RequestOwner
 {
     MEMPROXY_CLASS(Ticket);
@@ -124,7 +124,7 @@ private:
     void conclude(Verdict::Kind);
     bool goOn(int64_t rest);
     bool ask();
-    void noteRestArrived();
+    void noteArrival(bool all);
     void noteClientReadable();
     void resume();
     void send();

@@ -79,14 +79,18 @@ ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, co
 }
 
 bool
-ArrivalWatch::ended() const
+ArrivalWatch::Ended(const Comm::Connection &conn)
 {
     struct pollfd end = {};
-    if (!Comm::IsConnOpen(conn_))
-        return true;
-    end.fd = conn_->fd;
+    end.fd = conn.fd;
     end.events = POLLRDHUP;
     return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+bool
+ArrivalWatch::ended() const
+{
+    return !Comm::IsConnOpen(conn_) || Ended(*conn_);
 }
 
 void

@@ -23,12 +23,14 @@ public:
 
     /// \returns bytes that wait in the kernel to be read
     static int64_t Arrived(const Comm::Connection &);
+    /// \returns whether the other side has ended or reset the connection, be it behind words that still wait
+    static bool Ended(const Comm::Connection &);
 
     /// Calls `note` when `bytes` (positive) or the end of the stream wait in the kernel. Does nothing if its receive
     /// buffer may be too small for that.
     void start(const Comm::ConnectionPointer &, int64_t bytes, const Note &note);
 
-    /// \returns whether the other side has ended or reset the connection, be it behind words that still wait
+    /// \returns whether the stream that is waited for has ended, or nobody waits
     bool ended() const;
 
     /// After the call: waits for more than has arrived by now. Gives up if that would take more of the receive buffer

@@ -20,31 +20,11 @@ namespace
 /// Three segments. Of a receive buffer for half a quantum, so much may wait and the sender still goes on.
 constexpr int BatchBytes = 4096;
 
-constexpr msfrs_time CheckEvery = 1'000'000'000;
-
 } // namespace
-
-ReadBatches::Place
-ReadBatches::enlist(ReadBatch &batch, const msfrs_time now)
-{
-    if (batches_.empty())
-        nextCheck_ = now + CheckEvery;
-    return batches_.insert(batches_.end(), &batch);
-}
-
-void
-ReadBatches::check(const msfrs_time now)
-{
-    if (now < nextCheck())
-        return;
-    nextCheck_ = now + CheckEvery;
-    for (auto place = batches_.begin(); place != batches_.end(); )
-        (*place++)->check(); // which may forget itself
-}
 
 void
 ReadBatch::prepare(const Comm::ConnectionPointer &conn, const int64_t rest, const bool worthwhile,
-                   ReadBatches &all, const msfrs_time now)
+                   Checked<ReadBatch> &all, const msfrs_time now)
 {
     // what TLS has yet to decode is counted in other bytes than ours
     const auto fits = Comm::IsConnOpen(conn) && !fd_table[conn->fd].closing() && !fd_table[conn->fd].ssl;
@@ -85,7 +65,7 @@ ReadBatch::stop()
 }
 
 void
-ReadBatch::check()
+ReadBatch::check(msfrs_time)
 {
     silent_ = !read_;
     read_ = false;

@@ -6,36 +6,12 @@
 #define SQUID_SRC_MSFRS_READING_READBATCH_H
 
 #include "comm/forward.h"
-#include "plugin/msfrs_plugin.h"
+#include "msfrs/reading/Checked.h"
 
 #include <cstdint>
-#include <limits>
-#include <list>
 
 namespace msfrs::squid
 {
-
-class ReadBatch;
-
-/// The batches of a process, which are looked at once a second while there are any.
-class ReadBatches
-{
-public:
-    using Place = std::list<ReadBatch *>::iterator;
-
-    Place enlist(ReadBatch &, msfrs_time now);
-    void forget(const Place place) { batches_.erase(place); }
-
-    /// Gives up those that nothing came for since the last time, if a second has passed since then.
-    void check(msfrs_time now);
-
-    /// when check() is due
-    msfrs_time nextCheck() const { return batches_.empty() ? std::numeric_limits<msfrs_time>::max() : nextCheck_; }
-
-private:
-    std::list<ReadBatch *> batches_;
-    msfrs_time nextCheck_ = 0; ///< valid while there are any
-};
 
 /// Reads of a response, several segments at a time. On a slow link every segment comes alone, and each would cost a
 /// wakeup, a read and a write. Only for a response that is known to have more to come; its end is never waited for
@@ -43,10 +19,12 @@ private:
 class ReadBatch
 {
 public:
+    static constexpr msfrs_time CheckEvery = 1'000'000'000;
+
     /// To be called before every read.
     /// \param rest bytes that are still to be read, negative: unknown
     /// \param worthwhile whether to begin
-    void prepare(const Comm::ConnectionPointer &, int64_t rest, bool worthwhile, ReadBatches &, msfrs_time now);
+    void prepare(const Comm::ConnectionPointer &, int64_t rest, bool worthwhile, Checked<ReadBatch> &, msfrs_time now);
 
     /// To be called after a read.
     void noteRead(int64_t bytes);
@@ -55,14 +33,14 @@ public:
     void stop();
 
     /// To be called from time to time: gives up if nothing was read since the last time.
-    void check();
+    void check(msfrs_time now);
 
 private:
     void set(int bytes);
 
     Comm::ConnectionPointer conn_; ///< set while the kernel waits for more than a byte
-    ReadBatches *all_ = nullptr;   ///< valid as long as conn_ is set
-    ReadBatches::Place place_;     ///< among these
+    Checked<ReadBatch> *all_ = nullptr; ///< valid as long as conn_ is set
+    Checked<ReadBatch>::Place place_; ///< among these
     int64_t rest_ = 0;             ///< valid as they are
     int lowWater_ = 1;
     bool read_ = false;            ///< since the last check()

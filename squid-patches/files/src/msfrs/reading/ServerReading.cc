@@ -33,8 +33,12 @@ bool
 ServerReading::mayGoOn(ServerReadings &all, RequestScheduler &scheduler, Request &request,
                        const int64_t rest, const bool complete, const msfrs_time now)
 {
-    if (afterPause_) // what came during the pause has had its time on the link
-        scheduler.allowMore(request, ArrivalWatch::Arrived(*server_));
+    const auto ahead = look_.take();
+    if (ahead > 0)
+        scheduler.charge(request, ahead, now);
+    if (afterPause_ || ahead > 0) // what came during the pause has had its time on the link
+        scheduler.allowMore(request, ahead + ArrivalWatch::Arrived(*server_));
+    untilFitting_ -= ahead;
     afterPause_ = false;
     if (!scheduler.readMore(request, now, complete))
         return false;
@@ -56,12 +60,14 @@ ServerReading::came(const int64_t bytes)
 }
 
 void
-ServerReading::pause(const int64_t rest, const ArrivalWatch::Note &note)
+ServerReading::pause(ServerReadings &all, const int64_t rest, const ArrivalWatch::Note &note, const msfrs_time now)
 {
     batch_.stop();
     debugs(97, 5, "pause " << server_);
     if (rest > 0)
         arrivals_.start(server_, rest, note);
+    else if (rest < 0)
+        look_.start(server_, all.looks, note, now);
 }
 
 bool

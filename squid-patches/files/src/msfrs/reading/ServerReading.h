@@ -9,9 +9,11 @@
 #include "exchange/exchange.h"
 #include "msfrs/reading/ArrivalWatch.h"
 #include "msfrs/reading/FrozenTimeout.h"
+#include "msfrs/reading/LookAhead.h"
 #include "msfrs/reading/ReadBatch.h"
 #include "msfrs/reading/ReceiveBuffers.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace msfrs::squid
@@ -19,8 +21,17 @@ namespace msfrs::squid
 
 /// What the readings of all servers have in common.
 struct ServerReadings {
+    void check(const msfrs_time now)
+    {
+        batches.check(now);
+        looks.check(now);
+    }
+    /// when check() is due
+    msfrs_time nextCheck() const { return std::min(batches.nextCheck(), looks.nextCheck()); }
+
     ReceiveBuffers buffers;
-    ReadBatches batches;
+    Checked<ReadBatch> batches;
+    Checked<LookAhead> looks;
 };
 
 /// How a ticket reads its server. Whether and when, the ticket says; what that means for the server's connection is
@@ -28,7 +39,8 @@ struct ServerReadings {
 ///
 /// - ReceiveBuffers: what the server may have on its way to us, looked at again as a quantum begins
 /// - ReadBatch: between pauses, several segments are read at a time while others wait
-/// - ArrivalWatch: during a pause, when all that is still to be read has arrived
+/// - ArrivalWatch: during a pause, when all that is still to be read has arrived, if it is known how much that is
+/// - LookAhead: during a pause otherwise, what arrives goes on
 /// - FrozenTimeout: during a pause, timeouts of the connections do not run
 /// - SocketOptions: what the kernel is told and asked for all this
 class ServerReading
@@ -60,14 +72,30 @@ public:
 
     /// Our turn is over.
     /// \param rest bytes that are still to be read, negative: unknown
-    /// \param note is called when these have arrived, or as much as ever will, if that can be noticed
-    void pause(int64_t rest, const ArrivalWatch::Note &note);
+    /// \param note is called when these have arrived, or as much as ever will, if that can be noticed; if it is unknown,
+    ///        when mayReadAhead()
+    void pause(ServerReadings &, int64_t rest, const ArrivalWatch::Note &note, msfrs_time now);
+
+    /// While our turn is over: whether the server may be read nevertheless.
+    bool mayReadAhead() const { return look_.ready(); }
+
+    /// As came(), while mayReadAhead(). Not to be charged: mayGoOn() does that, or who ends us with takeAhead().
+    void cameAhead(msfrs_time now) { look_.noteRead(now); }
+    int64_t takeAhead() { return look_.take(); }
 
     /// The pause is over, or nobody wants to know what arrives any more.
-    void endPause() { arrivals_.stop(); }
+    void endPause()
+    {
+        arrivals_.stop();
+        look_.stop();
+    }
 
     /// The connection may be read by others: nothing of ours is left in it.
-    void stop() { batch_.stop(); }
+    void stop()
+    {
+        batch_.stop();
+        look_.stop();
+    }
 
     /// Whether the server has been silent for long enough at `now`.
     /// \param patience see Exchange::silentAt()
@@ -92,6 +120,7 @@ private:
     msfrs_time unreadUntil_ = 0;   ///< when what waits in the kernel is no reason any more not to count as silent
     ReadBatch batch_;              ///< of what is read between pauses
     ArrivalWatch arrivals_;        ///< on during a pause, if the rest is small
+    LookAhead look_;               ///< likewise, if it is unknown
     FrozenTimeout serverTimeout_;
     FrozenTimeout clientTimeout_;
     bool afterPause_ = false;      ///< and not asked yet whether we may go on

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/* DEBUG: section 97    Request Scheduler (msfrs) */
+
+#ifndef SQUID_SRC_MSFRS_READING_LOOKAHEAD_H
+#define SQUID_SRC_MSFRS_READING_LOOKAHEAD_H
+
+#include "comm/Connection.h"
+#include "msfrs/reading/Checked.h"
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+namespace msfrs::squid
+{
+
+/// Reading during a pause. What the server had on its way as the pause began has crossed the link: the client gets it as
+/// it comes. But it stays in the kernel (MSG_PEEK) until the next turn begins, so the server's window does not open.
+/// A timer looks whether more has come. SO_RCVLOWAT would not do: the kernel ignores it while a window is nearly shut.
+class LookAhead
+{
+public:
+    /// What a segment waits for at most. Twice as long: a page over 20 pauses comes up to half a second later; half as
+    /// long: twice the system calls.
+    static constexpr msfrs_time CheckEvery = 25'000'000;
+
+    LookAhead() = default;
+    LookAhead(const LookAhead &) = delete;
+    LookAhead &operator=(const LookAhead &) = delete;
+    ~LookAhead() { stop(); }
+
+    /// A pause begins. Does nothing for what TLS has yet to decode.
+    /// \param note is called when there is something to read, once before each noteRead()
+    void start(const Comm::ConnectionPointer &, Checked<LookAhead> &, const std::function<void()> &note, msfrs_time now);
+
+    /// whether the connection may be read: something has come that was not read in this pause
+    bool ready() const { return ready_; }
+
+    /// While ready(): what was read is not to be charged yet.
+    void noteRead(msfrs_time now);
+
+    /// The pause is over: what was read leaves the kernel.
+    void stop();
+
+    /// \returns bytes that were read in pauses which are over, each only once
+    int64_t take() { return std::exchange(taken_, 0); }
+
+    void check(msfrs_time now);
+
+private:
+    static int Read(int fd, char *buf, int size);
+    int read(char *buf, int size);
+    void enlist(msfrs_time now);
+    void forget();
+
+    Comm::ConnectionPointer conn_; ///< set during a pause
+    int fd_ = -1;                  ///< its descriptor, also when it is closed; valid as conn_
+    std::function<void()> note_;   ///< valid as conn_
+    int64_t bytes_ = 0;            ///< that were read in this pause
+    int64_t taken_ = 0;            ///< see take()
+    bool ready_ = false;
+    bool listed_ = false;          ///< somebody looks
+    Checked<LookAhead> *all_ = nullptr; ///< valid as conn_
+    Checked<LookAhead>::Place place_; ///< valid while listed_
+    msfrs_time latest_ = 0;        ///< when there was something to read; valid as conn_
+};
+
+} // namespace msfrs::squid
+
+#endif /* SQUID_SRC_MSFRS_READING_LOOKAHEAD_H */
