@@ -127,6 +127,7 @@ bool Ticket::mayRead()
     setBatch(1);
     batchSilent_ = false;
     const auto left = rest();
+    looking_ = left < 0;
     if (left > 0 && left <= connection_->receiver().buffer() * 4 / 5) {
         watching_ = connection_->receiver().setLowWater(left) >= left;
         if (!watching_)

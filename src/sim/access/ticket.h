@@ -56,7 +56,7 @@ private:
     enum class State { Waiting, Served, Paused, Arrived, Silent, Asking, Reading };
 
     bool mayRead();
-    bool looksAhead() const { return state_ == State::Paused && rest() < 0; }
+    bool looksAhead() const { return state_ == State::Paused && looking_; }
     int64_t take();
     void takeAhead();
     bool ask();
@@ -80,6 +80,7 @@ private:
     bool paused_ = false;          ///< goOn() when a turn is had
     bool afterPause_ = false;
     bool watching_ = false;        ///< for the rest to arrive
+    bool looking_ = false;         ///< in this pause what arrives goes on
     int64_t ahead_ = 0;            ///< bytes that have gone to the client and stay in the kernel until the pause is over
     bool saying_ = false;          ///< send() when a turn is had
     msfrs_time srtt_ = 0;
