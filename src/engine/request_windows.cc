@@ -95,8 +95,7 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_
 
 /// A user's share of C (R + q*) by weight among the active users, divided among its responses in service. Turns do not
 /// give a user with one response its share: while that one's bytes are in flight, the user has no other to release.
-/// What has come and is not acknowledged, none to two segments, is not in flight. And a q* below that of the start does
-/// not shorten the queue that single turns make.
+/// What has come and is not acknowledged, none to two segments, is not in flight.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base) const
 {
     if (!r.item)
@@ -104,8 +103,7 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
     const auto &flow = *r.item->flow;
     if (byBytes()) {
         const auto active = receivers(flow);
-        const auto longer = std::max<msfrs_time>(rate.params().queue - queueTarget.get(), 0);
-        return Segment + config.rate / 8 * (roundTrip(base) + Seconds(longer)) * rate.floorGrowth() * flow.cls->weight /
+        return Segment + config.rate / 8 * roundTrip(base) * rate.floorGrowth() * flow.cls->weight /
                              (active.weights * std::max(active.responses, 1u));
     }
     const auto &places = rate.window();
@@ -150,7 +148,8 @@ void RequestScheduler::Impl::book(Request &r)
 {
     int64_t bytes = 0;
     if ((r.state == Request::State::Served || r.state == Request::State::Early) && r.item) {
-        bytes = r.quantumLeft;
+        // A window holds no more, and the turn goes on when it has come.
+        bytes = std::min<int64_t>(r.quantumLeft, r.window > 0 ? r.window : windowOf(r.base, 1));
         // Even of what is small on average a least window may come.
         const auto usual = firstQuantum > 0 ? std::max(static_cast<int64_t>(firstQuantum), LeastWindow) : 0;
         if (r.remaining != MSFRS_UNKNOWN)
@@ -166,14 +165,13 @@ int RequestScheduler::receiveBufferShare(const msfrs_time base) const { return i
 
 int RequestScheduler::receiveBuffer(Request &r, const msfrs_time base)
 {
-    if (r.base != base) {
-        r.base = base;
-        impl_->book(r);
-    }
+    r.base = base;
     const auto byUser = static_cast<int>(std::min(impl_->userShare(r, base), static_cast<double>(impl_->mostBuffer())));
-    if (impl_->byBytes())
-        return r.window = std::max(byUser, static_cast<int>(std::min(impl_->config.quantum, LeastWindow)));
-    return std::max(impl_->windowOf(base, impl_->emphasis(r)), byUser);
+    if (!impl_->byBytes())
+        return std::max(impl_->windowOf(base, impl_->emphasis(r)), byUser);
+    r.window = std::max(byUser, static_cast<int>(std::min(impl_->config.quantum, LeastWindow)));
+    impl_->book(r);
+    return r.window;
 }
 
 msfrs_time RequestScheduler::baseRoundTrip(const uint64_t server) const { return impl_->path.base(server); }

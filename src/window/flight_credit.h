@@ -2,8 +2,8 @@
 /// \file
 /// Admission in bytes: the rate at which released responses may come, against what the link carries.
 ///
-/// A response of which b bytes may still come in its turn, from a server of base RTT R, takes b / (R + q*) of the link:
-/// Little's law, for a queue of q* at the bottleneck. A response is released while
+/// A response of which b bytes may be in flight, from a server of base RTT R, takes b / (R + q*) of the link: Little's
+/// law, for a queue of q* at the bottleneck. b is its receive window, or what is left of its turn if that is less. A response is released while
 ///
 ///     sum of b / (R + q*)  <  C
 ///
@@ -19,7 +19,7 @@ namespace msfrs {
 
 class FlightCredit {
 public:
-    /// What one response may still bring; a part of the sums of at most one FlightCredit.
+    /// What one response may have in flight; a part of the sums of at most one FlightCredit.
     struct Booking {
         int64_t bytes = 0; ///< b >= 0
         double rate = 0;   ///< bytes/s
