@@ -14,6 +14,10 @@ namespace msfrs {
 namespace {
 constexpr int64_t Segment = 1460;
 constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: so that one is always on its way
+/// A response counts with so many windows. With one, all of a few users' responses are in service, and windows alone keep
+/// weights worse than turns do; with as many as make a quantum, too few are in service, and q* grows to make up for
+/// that. docs/results.md has more and less.
+constexpr double Booked = 1.5;
 } // namespace
 
 int RequestScheduler::Impl::mostBuffer() const
@@ -95,7 +99,8 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_
 
 /// A user's share of C (R + q*) by weight among the active users, divided among its responses in service. Turns do not
 /// give a user with one response its share: while that one's bytes are in flight, the user has no other to release.
-/// What has come and is not acknowledged, none to two segments, is not in flight.
+/// What has come and is not acknowledged, none to two segments, is not in flight. And a q* below that of the start does
+/// not shorten the queue that single turns make.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base) const
 {
     if (!r.item)
@@ -103,7 +108,8 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
     const auto &flow = *r.item->flow;
     if (byBytes()) {
         const auto active = receivers(flow);
-        return Segment + config.rate / 8 * roundTrip(base) * rate.floorGrowth() * flow.cls->weight /
+        const auto longer = std::max<msfrs_time>(rate.params().queue - queueTarget.get(), 0);
+        return Segment + config.rate / 8 * (roundTrip(base) + Seconds(longer)) * rate.floorGrowth() * flow.cls->weight /
                              (active.weights * std::max(active.responses, 1u));
     }
     const auto &places = rate.window();
@@ -148,8 +154,8 @@ void RequestScheduler::Impl::book(Request &r)
 {
     int64_t bytes = 0;
     if ((r.state == Request::State::Served || r.state == Request::State::Early) && r.item) {
-        // A window holds no more, and the turn goes on when it has come.
-        bytes = std::min<int64_t>(r.quantumLeft, r.window > 0 ? r.window : windowOf(r.base, 1));
+        bytes = std::min(r.quantumLeft,
+                         static_cast<int64_t>(Booked * (r.window > 0 ? r.window : windowOf(r.base, 1))));
         // Even of what is small on average a least window may come.
         const auto usual = firstQuantum > 0 ? std::max(static_cast<int64_t>(firstQuantum), LeastWindow) : 0;
         if (r.remaining != MSFRS_UNKNOWN)

@@ -3,7 +3,7 @@
 /// Admission in bytes: the rate at which released responses may come, against what the link carries.
 ///
 /// A response of which b bytes may be in flight, from a server of base RTT R, takes b / (R + q*) of the link: Little's
-/// law, for a queue of q* at the bottleneck. b is its receive window, or what is left of its turn if that is less. A response is released while
+/// law, for a queue of q* at the bottleneck. b is by its receive window, or what is left of its turn if that is less. A response is released while
 ///
 ///     sum of b / (R + q*)  <  C
 ///
