@@ -119,9 +119,6 @@ std::string RequestScheduler::Impl::because() const
 {
     const auto waits = waiters();
     const auto w = rate.window().all();
-    uint32_t active = 0;
-    for (const auto &slot : slots)
-        active += slot.cls->users;
     char places[80], text[200];
     if (byBytes())
         std::snprintf(places, sizeof(places), "%.0f KB may be in flight, %.0f %% of what fits",
@@ -136,7 +133,7 @@ std::string RequestScheduler::Impl::because() const
                       places);
     } else if (w == 0 && !resting.empty()) {
         std::snprintf(text, sizeof(text), "nobody needs a place, %zu are open and silent (%s)", resting.size(), places);
-    } else if (rate.utilisation() >= FullLink && active > 1) {
+    } else if (rate.utilisation() >= FullLink && activeUsers() > 1) {
         std::snprintf(text, sizeof(text), "weights not enforced yet, because every request has a place while the "
                       "link is full (%s)", places);
     } else {

@@ -219,6 +219,7 @@ struct RequestScheduler::Impl {
     double product(msfrs_time base) const;
     double emphasis(const Request &) const;
     double activeWeights() const;
+    uint32_t activeUsers() const; ///< who have a request, waiting or in service
     struct Receivers {
         double weights = 0;     ///< of users
         uint32_t responses = 0; ///< in service, of one user, of which bytes have come

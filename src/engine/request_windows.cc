@@ -70,6 +70,14 @@ double RequestScheduler::Impl::activeWeights() const
     return weights;
 }
 
+uint32_t RequestScheduler::Impl::activeUsers() const
+{
+    uint32_t active = 0;
+    for (const auto &slot : slots)
+        active += slot.cls->users;
+    return active;
+}
+
 /// Users who wait, or of whose responses bytes have come: a user whose servers have not answered yet leaves its share of
 /// the windows to others.
 RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_flow &of) const
@@ -99,8 +107,8 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_
 
 /// A user's share of C (R + q*) by weight among the active users, divided among its responses in service. Turns do not
 /// give a user with one response its share: while that one's bytes are in flight, the user has no other to release.
-/// What has come and is not acknowledged, none to two segments, is not in flight. And a q* below that of the start does
-/// not shorten the queue that single turns make.
+/// What has come and is not acknowledged, none to two segments, is not in flight. Where users have fewer waiting than one
+/// each, a q* below that of the start does not shorten windows: so that some wait, and turns keep the weights.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base) const
 {
     if (!r.item)
@@ -108,7 +116,9 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
     const auto &flow = *r.item->flow;
     if (byBytes()) {
         const auto active = receivers(flow);
-        const auto longer = std::max<msfrs_time>(rate.params().queue - queueTarget.get(), 0);
+        const auto longer = waiters() < activeUsers()
+                                ? std::max<msfrs_time>(rate.params().queue - queueTarget.get(), 0)
+                                : 0;
         return Segment + config.rate / 8 * (roundTrip(base) + Seconds(longer)) * rate.floorGrowth() * flow.cls->weight /
                              (active.weights * std::max(active.responses, 1u));
     }
