@@ -3,13 +3,13 @@
 /// Admission in bytes: the rate at which released responses may come, against what the link carries.
 ///
 /// A response of which b bytes may be in flight, from a server of base RTT R, takes b / (R + q*) of the link: Little's
-/// law, for a queue of q* at the bottleneck. b is by its receive window, or what is left of its turn if that is less. A response is released while
+/// law, for a queue of q* at the bottleneck. b follows from its receive window, and is at most the rest of its turn. A
+/// response is released while
 ///
 ///     sum of b / (R + q*)  <  C
 ///
 /// so that bytes in flight fill the link and leave q* in its queue, for any mix of users and of near and far servers.
-/// A response that has not begun counts like the rest. Not in the paper, which counts
-/// responses (RateController).
+/// A response that has not begun counts like the rest. Not in the paper, which counts responses (RateController).
 #ifndef MSFRS_WINDOW_FLIGHT_CREDIT_H
 #define MSFRS_WINDOW_FLIGHT_CREDIT_H
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A tunnel that is paused between two turns: what its server had on its way goes on to the client, and no more than that
-comes until the next turn."""
+"""A tunnel that is paused between two turns: bytes in flight are forwarded to the client, and the server sends no more
+until the next turn."""
 import ssl
 
 import pytest

@@ -105,11 +105,12 @@ def test_the_report(busy):
         assert held_metrics(busy, row['name']) == pytest.approx([row[name] for name in HELD], abs=1e-4, rel=1e-5)
     assert 0 < classes['bronze']['held_p50'] <= classes['bronze']['held_p95'] <= classes['bronze']['held_p99']
     assert classes['bronze']['held_per_mb'] > 0 and classes['silver']['held_per_mb'] is None
+    found = samples(scrape(busy)[1])
     for row in classes.values():
-        found = samples(scrape(busy)[1])['msfrs_class_unfinished_byte_seconds_total', row['name']]
-        assert found == pytest.approx(row['unfinished'], abs=1)
+        unfinished = found['msfrs_class_unfinished_byte_seconds_total', row['name']]
+        assert unfinished == pytest.approx(row['unfinished'], abs=1)
     assert classes['bronze']['unfinished'] > 0 and classes['silver']['unfinished'] == 0
-    assert {name: found > 0 for (name, *_), found in samples(scrape(busy)[1]).items() if 'wanted' in name} == {
+    assert {name: value > 0 for (name, *_), value in found.items() if 'wanted' in name} == {
         'msfrs_link_wanted_seconds_total': True, 'msfrs_link_wanted_bytes_total': True}
 
 

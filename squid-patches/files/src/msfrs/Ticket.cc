@@ -165,11 +165,8 @@ Ticket::leave()
     if (!scheduled_)
         return;
     const auto gateway = TheGateway();
-    if (const auto ahead = reading_.takeAhead()) {
-        gateway->attempt("charge", [&](auto &scheduler, const auto now) {
-            scheduler.charge(*scheduled_, ahead, now);
-        });
-    }
+    if (const auto ahead = reading_.takeAhead())
+        chargeScheduler(ahead);
     report();
     const auto scheduled = scheduled_;
     if (!scheduled)
@@ -178,6 +175,14 @@ Ticket::leave()
     gateway->forget(place_);
     gateway->attempt("done", [scheduled](auto &scheduler, const auto now) {
         scheduler.done(scheduled, now);
+    });
+}
+
+void
+Ticket::chargeScheduler(const int64_t bytes)
+{
+    TheGateway()->attempt("charge", [&](auto &scheduler, const auto now) {
+        scheduler.charge(*scheduled_, bytes, now);
     });
 }
 
@@ -198,15 +203,13 @@ Ticket::charge(const int64_t bytes, const char * const data)
     if (!scheduled_ || bytes <= 0)
         return;
     exchange_.serverSays(data, static_cast<size_t>(bytes), Gateway::Now());
-    const auto gateway = TheGateway();
-    if (state_ == State::paused && reading_.mayReadAhead()) {
+    if (reading_.mayReadAhead()) {
         reading_.cameAhead(Gateway::Now());
     } else {
         reading_.came(bytes);
-        gateway->attempt("charge", [&](auto &scheduler, const auto now) {
-            scheduler.charge(*scheduled_, bytes, now);
-        });
+        chargeScheduler(bytes);
     }
+    const auto gateway = TheGateway();
     if (gateway->quotas.charge(cls_, flow_.name(), bytes))
         gateway->moveByQuota();
     gateway->keepTime();
@@ -217,7 +220,7 @@ Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const
 {
     reading_.thaw(server, client);
 
-    if (!scheduled_ || state_ == State::arrived || (state_ == State::paused && reading_.mayReadAhead()))
+    if (!scheduled_ || state_ == State::arrived || reading_.mayReadAhead())
         return true;
 
     if (ServerReading::NearBy(*server)) {
@@ -276,8 +279,7 @@ Ticket::goOn(const int64_t rest)
     if (more || state_ != State::served) // the latter: released by a scheduler that failed
         return true;
     state_ = State::paused;
-    reading_.pause(gateway->readings, rest, [self = Pointer(this), rest] { self->noteArrival(rest >= 0); },
-                   Gateway::Now());
+    reading_.pause(gateway->readings, rest, [self = Pointer(this)] { self->noteArrival(); }, Gateway::Now());
     return false;
 }
 
@@ -444,14 +446,14 @@ Ticket::id() const
     return request_ && request_->masterXaction ? request_->masterXaction->id.value : 0;
 }
 
-/// While paused: something waits in the kernel that may be read.
-/// \param all that was still to be read, or as much as ever will be
+/// While paused: the kernel has data that may be read ahead, or else the rest of the response, or as much of it as will
+/// ever come.
 void
-Ticket::noteArrival(const bool all)
+Ticket::noteArrival()
 {
     if (!resume_)
         return; // our turn has come at the same time
-    if (!all) {
+    if (reading_.mayReadAhead()) {
         ScheduleCallHere(std::exchange(resume_, nullptr));
         return;
     }

@@ -39,8 +39,8 @@ namespace msfrs::squid
 ///
 /// Invariants: only SERVED has a place in the window; ARRIVED gives one back that is granted late. In PAUSED the server
 /// is read without its window opening (LookAhead), in ASKING not at all. Only in ASKING are words of a tunnel's client
-/// held back: its exchange is over, and what it says next needs a turn. Whoever waits for us has left a call: callback_
-/// in WAITING, resume_ for reading the server, send_ for sending on what the client said.
+/// held back: its exchange is over, and the next request needs a turn. Pending continuations: callback_ in WAITING,
+/// resume_ to read the server, send_ to forward buffered client data.
 class Ticket: public RefCountable, private RequestOwner
 {
     MEMPROXY_CLASS(Ticket);
@@ -120,11 +120,12 @@ private:
                         const void *holder);
     template <class Job> bool join(const char *what, State, Job job);
     void leave();
+    void chargeScheduler(int64_t bytes);
     SBuf overQuota(const RequestConfig &) const;
     void conclude(Verdict::Kind);
     bool goOn(int64_t rest);
     bool ask();
-    void noteArrival(bool all);
+    void noteArrival();
     void noteClientReadable();
     void resume();
     void send();

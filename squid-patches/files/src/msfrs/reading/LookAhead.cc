@@ -21,10 +21,10 @@ namespace msfrs::squid
 namespace
 {
 
-/// What was on its way has come by then, or is lost and comes with the next turn.
+/// ns. Bytes in flight when the pause began have arrived by then, or are lost and will be resent in the next turn.
 constexpr msfrs_time LookFor = 1'000'000'000;
 
-/// by descriptor, which is all that a read method of Squid is told
+/// Keyed by descriptor, the only context that Squid passes to a read method.
 std::unordered_map<int, LookAhead *> Looking;
 
 int

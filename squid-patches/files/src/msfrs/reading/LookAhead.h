@@ -15,13 +15,13 @@
 namespace msfrs::squid
 {
 
-/// Reading during a pause. What the server had on its way as the pause began has crossed the link: the client gets it as
-/// it comes. But it stays in the kernel (MSG_PEEK) until the next turn begins, so the server's window does not open.
-/// A timer looks whether more has come. SO_RCVLOWAT would not do: the kernel ignores it while a window is nearly shut.
+/// Reads a paused response. Bytes that were in flight when the pause began cross the link anyway, so they are forwarded
+/// as they arrive. They stay in the kernel (MSG_PEEK) until the next turn begins, which keeps the receive window shut.
+/// A timer polls for new data, because the kernel ignores SO_RCVLOWAT while a window is nearly shut.
 class LookAhead
 {
 public:
-    /// What a segment waits for at most. Twice as long: a page over 20 pauses comes up to half a second later; half as
+    /// ns, the longest delay of a segment. Twice as long: a page over 20 pauses comes up to half a second later; half as
     /// long: twice the system calls.
     static constexpr msfrs_time CheckEvery = 25'000'000;
 
@@ -34,7 +34,8 @@ public:
     /// \param note is called when there is something to read, once before each noteRead()
     void start(const Comm::ConnectionPointer &, Checked<LookAhead> &, const std::function<void()> &note, msfrs_time now);
 
-    /// whether the connection may be read: something has come that was not read in this pause
+    /// whether the connection may be read: data has arrived that was not read in this pause; only between start() and
+    /// stop()
     bool ready() const { return ready_; }
 
     /// While ready(): what was read is not to be charged yet.

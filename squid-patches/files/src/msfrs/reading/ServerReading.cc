@@ -36,7 +36,7 @@ ServerReading::mayGoOn(ServerReadings &all, RequestScheduler &scheduler, Request
     const auto ahead = look_.take();
     if (ahead > 0)
         scheduler.charge(request, ahead, now);
-    if (afterPause_ || ahead > 0) // what came during the pause has had its time on the link
+    if (afterPause_ || ahead > 0) // bytes received during the pause have used the link already
         scheduler.allowMore(request, ahead + ArrivalWatch::Arrived(*server_));
     untilFitting_ -= ahead;
     afterPause_ = false;

@@ -76,7 +76,7 @@ public:
     ///        when mayReadAhead()
     void pause(ServerReadings &, int64_t rest, const ArrivalWatch::Note &note, msfrs_time now);
 
-    /// While our turn is over: whether the server may be read nevertheless.
+    /// Whether our turn is over and the server may be read nevertheless.
     bool mayReadAhead() const { return look_.ready(); }
 
     /// As came(), while mayReadAhead(). Not to be charged: mayGoOn() does that, or who ends us with takeAhead().
