@@ -63,7 +63,7 @@ void CheckRequestConfig(const RequestConfig &c)
 
 RequestConfig Prepared(RequestConfig c, const bool shared)
 {
-    if (shared || c.bounds.max > 0)
+    if (shared)
         c.window.law = WindowLaw::Places;
     if (c.bounds.max > 0)
         c.rate = c.bounds.min;

@@ -593,7 +593,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.rated(), path)) {
-            self.updateQueueTarget();
+            self.updateQueueTarget(now);
             const auto &window = self.rate.window();
             self.history.push_back({Seconds(now), static_cast<double>(window.all()), window.limit,
                                     self.rate.utilisation(), self.rate.fullShare(), self.own});

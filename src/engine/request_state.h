@@ -187,7 +187,7 @@ struct RequestScheduler::Impl {
     double taken() const;
     bool takeLess(double share) const;
     msfrs_time longestQueue() const;
-    void updateQueueTarget();
+    void updateQueueTarget(msfrs_time now);
     bool open() const { return byBytes() ? takeLess(1) : rate.open(); }
     bool within() const { return byBytes() ? takeLess(1) || taken() == 1 : rate.within(); }
     bool openForFresh() const;

@@ -148,9 +148,16 @@ bool RequestScheduler::Impl::takeLess(const double share) const
 msfrs_time RequestScheduler::Impl::longestQueue() const { return std::max(config.rtt, rate.params().queue); }
 
 /// An interval of the window is over.
-void RequestScheduler::Impl::updateQueueTarget()
+void RequestScheduler::Impl::updateQueueTarget(const msfrs_time now)
 {
     const auto &params = rate.params();
+    if (capacity) {
+        const auto seen = pathSeen(now);
+        const auto queue = seen.enough() ? std::optional(seen.queue) : std::nullopt;
+        queueTarget.updateFound(params.interval, rate.fullShare(), 1 - rate.usedWhileFull(), (1 - params.target) / 2,
+                                {queue, params.queue, capacity->wanders()});
+        return;
+    }
     queueTarget.update(params.interval, rate.fullShare(), 1 - rate.usedWhileFull(), (1 - params.target) / 2,
                        longestQueue());
 }

@@ -8,12 +8,17 @@
 ///     dq*/dt = Gain (unused share of C - tolerated share),  0 <= q* <= longest
 ///
 /// and grows only while requests wait: what nobody wants may stay unused.
+///
+/// Where C is found, what is unused of a C that is too high would let q* grow for nothing. There a queue that is seen
+/// beyond the allowed one, q0, shortens q* by as much, on a variable-rate link q* does not grow, and
+/// q0 / 2 <= q* <= 4 q0.
 #ifndef MSFRS_WINDOW_QUEUE_TARGET_H
 #define MSFRS_WINDOW_QUEUE_TARGET_H
 
 #include "plugin/msfrs_plugin.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace msfrs {
 
@@ -40,6 +45,26 @@ public:
         const double missing = unused - tolerated;
         const double step = Gain * static_cast<double>(interval) * missing * (missing > 0 ? waiting : 1);
         target_ = std::clamp<msfrs_time>(target_ + static_cast<msfrs_time>(step), 0, longest);
+    }
+
+    /// What is seen of the bottleneck queue where C is found.
+    struct Path {
+        std::optional<msfrs_time> queue; ///< ns >= 0; empty: not known
+        msfrs_time allowed;              ///< q0, ns > 0
+        bool varies;                     ///< the link's rate does
+    };
+
+    /// The same where C is found; parameters as of update().
+    void updateFound(const msfrs_time interval, const double waiting, const double unused, const double tolerated,
+                     const Path &path)
+    {
+        if (path.queue && *path.queue > path.allowed)
+            target_ -= *path.queue - path.allowed;
+        else if (path.varies)
+            target_ = std::min(target_, path.allowed / 2);
+        else
+            update(interval, waiting, unused, tolerated, 4 * path.allowed);
+        target_ = std::clamp(target_, path.allowed / 2, 4 * path.allowed);
     }
 
 private:

@@ -45,5 +45,20 @@ TEST(QueueTarget, StaysWithinBounds)
     EXPECT_EQ(target.get(), 0);
 }
 
+TEST(QueueTarget, IsShorterByTheQueueThatIsSeenWhereTheRateIsFound)
+{
+    QueueTarget target(90 * Ms);
+    target.updateFound(Second, 1, 0.045, 0.005, {50 * Ms, 30 * Ms, false});
+    EXPECT_EQ(target.get(), 70 * Ms) << "whatever is unused: C may be too high";
+    target.updateFound(Second, 1, 0.045, 0.005, {std::nullopt, 30 * Ms, false});
+    EXPECT_EQ(target.get(), 90 * Ms);
+    target.updateFound(Second, 1, 0.045, 0.005, {20 * Ms, 30 * Ms, true});
+    EXPECT_EQ(target.get(), 15 * Ms) << "the next fall of a variable rate is near";
+    target.updateFound(Second, 1, 1, 0.005, {20 * Ms, 30 * Ms, false});
+    EXPECT_EQ(target.get(), 120 * Ms) << "at most";
+    target.updateFound(Second, 1, 0, 0.005, {500 * Ms, 30 * Ms, false});
+    EXPECT_EQ(target.get(), 15 * Ms) << "at least";
+}
+
 } // namespace
 } // namespace msfrs
