@@ -19,6 +19,7 @@
 #include "engine/pool.h"
 #include "plugin/loader.h"
 #include "plugin/msfrs_plugin.h"
+#include "window/service_lag.h"
 
 #include <functional>
 #include <memory>
@@ -57,6 +58,8 @@ struct NamedFlow : msfrs_flow {
     FlowAccount *account = nullptr;
     uint32_t party = 0;           ///< its host's; 0 at first
     int64_t owed = 0;             ///< likewise; goes on in another engine
+    ServiceLag::User lag;         ///< likewise
+    uint64_t counted = 0;         ///< likewise, by which look
     struct {
         double length = 0;
         uint32_t place = 0;

@@ -354,6 +354,8 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     r.bytes += bytes;
     if (r.remaining != MSFRS_UNKNOWN)
         r.remaining = r.remaining >= bytes ? r.remaining - bytes : MSFRS_UNKNOWN;
+    if (self.byBytes() && r.item && bytes > 0)
+        self.countLag(r, bytes);
     r.stats->bytes += static_cast<uint64_t>(bytes);
     r.stats->unfinished += static_cast<double>(bytes) * Seconds(std::max<msfrs_time>(now - r.askedAt, 0));
     if (r.state == Request::State::Served || r.state == Request::State::Early) {
@@ -550,7 +552,7 @@ void RequestScheduler::Impl::doubtRate()
     const bool busy = rate.fullShare() > 0.5 && rate.utilisation() > 0.8; // slow servers may need any number of places
     if (capacity || ledger->follow() || doubted || config.quantum == 0)
         return;
-    const bool most = byBytes() ? queueTarget.get() >= longestQueue() : times >= Doubtful;
+    const bool most = byBytes() ? queueTarget.get() >= QueueTarget::most(params.queue) : times >= Doubtful;
     if (!most || !busy || rate.utilisation() >= params.target)
         return;
     doubted = true;

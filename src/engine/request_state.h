@@ -14,6 +14,7 @@
 #include "window/flight_credit.h"
 #include "window/queue_estimate.h"
 #include "window/queue_target.h"
+#include "window/service_lag.h"
 
 #include <algorithm>
 #include <array>
@@ -186,7 +187,6 @@ struct RequestScheduler::Impl {
     double roundTrip(msfrs_time base) const;
     double taken() const;
     bool takeLess(double share) const;
-    msfrs_time longestQueue() const;
     void updateQueueTarget(msfrs_time now);
     bool open() const { return byBytes() ? takeLess(1) : rate.open(); }
     bool within() const { return byBytes() ? takeLess(1) || taken() == 1 : rate.within(); }
@@ -224,8 +224,9 @@ struct RequestScheduler::Impl {
         double weights = 0;     ///< of users
         uint32_t responses = 0; ///< in service, of one user, of which bytes have come
     };
-    Receivers receivers(const msfrs_flow &) const;
-    double userShare(const Request &, msfrs_time base) const;
+    Receivers receivers(const NamedFlow &);
+    void countLag(const Request &, int64_t bytes);
+    double userShare(const Request &, msfrs_time base);
     int windowOf(msfrs_time base, double emphasis) const;
     int mostBuffer() const;
     double ownShare(msfrs_time now);
@@ -279,6 +280,8 @@ struct RequestScheduler::Impl {
     RateController rate;
     FlightCredit credit;
     QueueTarget queueTarget;
+    ServiceLag lag;
+    uint64_t rounds = 0; ///< of receivers(), to count each user once
     msfrs_time usualBase = 0;                     ///< ns: base RTT where a server's own is not known
     QueueEstimate path;
     std::optional<Capacity> capacity;             ///< only where C is to be found

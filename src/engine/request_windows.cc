@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace msfrs {
 
@@ -18,6 +17,10 @@ constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: so that one is always o
 /// weights worse than turns do; with as many as make a quantum, too few are in service, and q* grows to make up for
 /// that. docs/results.md has more and less.
 constexpr double Booked = 1.5;
+/// Of a user's lag, what its windows grow by. docs/results.md has less and more of this and the next one.
+constexpr double LagGain = 0.3;
+/// Times C that is booked where windows divide the link: as turns do, the last release goes a little beyond C.
+constexpr double Divided = 1.1;
 } // namespace
 
 int RequestScheduler::Impl::mostBuffer() const
@@ -80,47 +83,53 @@ uint32_t RequestScheduler::Impl::activeUsers() const
 
 /// Users who wait, or of whose responses bytes have come: a user whose servers have not answered yet leaves its share of
 /// the windows to others.
-RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const msfrs_flow &of) const
+RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const NamedFlow &of)
 {
     Receivers found = {activeWeights(), 0};
-    std::vector<const msfrs_flow *> receiving, unanswered;
+    const auto look = ++rounds;
     for (const auto list : {&served, &early}) {
         for (const auto r : *list) {
-            const auto *const flow = r->item->flow;
-            if (r->item->attained > 0) {
-                receiving.push_back(flow);
-                found.responses += flow == &of;
-            } else if (flow->backlog == 0 && flow != &of) {
-                unanswered.push_back(flow);
-            }
+            if (r->item->attained == 0)
+                continue;
+            flowOf(*r).counted = look;
+            found.responses += r->item->flow == &of;
         }
     }
-    std::sort(receiving.begin(), receiving.end());
-    std::sort(unanswered.begin(), unanswered.end());
-    unanswered.erase(std::unique(unanswered.begin(), unanswered.end()), unanswered.end());
-    for (const auto flow : unanswered) {
-        if (!std::binary_search(receiving.begin(), receiving.end(), flow))
-            found.weights -= flow->cls->weight;
+    for (const auto list : {&served, &early}) {
+        for (const auto r : *list) {
+            auto &flow = flowOf(*r);
+            if (flow.backlog > 0 || &flow == &of || std::exchange(flow.counted, look) == look)
+                continue;
+            found.weights -= flow.cls->weight;
+        }
     }
     return found;
 }
 
-/// A user's share of C (R + q*) by weight among the active users, divided among its responses in service. Turns do not
-/// give a user with one response its share: while that one's bytes are in flight, the user has no other to release.
-/// What has come and is not acknowledged, none to two segments, is not in flight. Where users have fewer waiting than one
-/// each, a q* below that of the start does not shorten windows: so that some wait, and turns keep the weights.
-double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base) const
+/// Bytes of a response have come.
+void RequestScheduler::Impl::countLag(const Request &r, const int64_t bytes)
+{
+    auto &flow = flowOf(r);
+    const auto active = receivers(flow);
+    lag.serve(flow.lag, static_cast<double>(bytes), active.responses == 0, flow.cls->weight, active.weights);
+}
+
+/// A user's share of C (R + q*) by weight among the active users, and a part of its lag, divided among its responses in
+/// service. Turns do not give a user with one response its share: while that one's bytes are in flight, the user has no
+/// other to release. Who is ahead has less only where windows divide the link: with C not booked, others would not get
+/// what it leaves. What has come and is not acknowledged, none to two segments, is not in flight.
+double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base)
 {
     if (!r.item)
         return 0;
-    const auto &flow = *r.item->flow;
+    auto &flow = flowOf(r);
     if (byBytes()) {
         const auto active = receivers(flow);
-        const auto longer = waiters() < activeUsers()
-                                ? std::max<msfrs_time>(rate.params().queue - queueTarget.get(), 0)
-                                : 0;
-        return Segment + config.rate / 8 * (roundTrip(base) + Seconds(longer)) * rate.floorGrowth() * flow.cls->weight /
-                             (active.weights * std::max(active.responses, 1u));
+        const double behind = lag.bytes(flow.lag, flow.cls->weight);
+        const bool divides = taken() >= Divided * rate.leftByOthers();
+        const double share = config.rate / 8 * roundTrip(base) * rate.floorGrowth() * flow.cls->weight / active.weights +
+                             (behind > 0 || divides ? LagGain * behind : 0);
+        return Segment + std::max(share, 0.0) / std::max(active.responses, 1u);
     }
     const auto &places = rate.window();
     const double here = static_cast<double>(places.outstanding) / std::max(places.all(), 1u); // of all parties'
@@ -144,22 +153,14 @@ bool RequestScheduler::Impl::takeLess(const double share) const
     return all < share || (all < share * growth && rate.window().all() < WindowFloor::MostPlaces * weightedPlaces());
 }
 
-/// Of q*, ns.
-msfrs_time RequestScheduler::Impl::longestQueue() const { return std::max(config.rtt, rate.params().queue); }
-
 /// An interval of the window is over.
 void RequestScheduler::Impl::updateQueueTarget(const msfrs_time now)
 {
     const auto &params = rate.params();
-    if (capacity) {
-        const auto seen = pathSeen(now);
-        const auto queue = seen.enough() ? std::optional(seen.queue) : std::nullopt;
-        queueTarget.updateFound(params.interval, rate.fullShare(), 1 - rate.usedWhileFull(), (1 - params.target) / 2,
-                                {queue, params.queue, capacity->wanders()});
-        return;
-    }
+    const auto seen = pathSeen(now);
+    const auto queue = seen.enough() ? std::optional(seen.queue) : std::nullopt;
     queueTarget.update(params.interval, rate.fullShare(), 1 - rate.usedWhileFull(), (1 - params.target) / 2,
-                       longestQueue());
+                       {params.queue, queue, capacity.has_value(), capacity && capacity->wanders()});
 }
 
 bool RequestScheduler::Impl::openForFresh() const
@@ -192,7 +193,9 @@ int RequestScheduler::receiveBuffer(Request &r, const msfrs_time base)
     const auto byUser = static_cast<int>(std::min(impl_->userShare(r, base), static_cast<double>(impl_->mostBuffer())));
     if (!impl_->byBytes())
         return std::max(impl_->windowOf(base, impl_->emphasis(r)), byUser);
-    r.window = std::max(byUser, static_cast<int>(std::min(impl_->config.quantum, LeastWindow)));
+    // What ends with this turn comes in one round trip: it is booked as no more.
+    const auto last = r.remaining != MSFRS_UNKNOWN && r.remaining <= r.quantumLeft ? r.remaining : 0;
+    r.window = std::max(byUser, static_cast<int>(std::max(last, std::min(impl_->config.quantum, LeastWindow))));
     impl_->book(r);
     return r.window;
 }

@@ -5,13 +5,11 @@
 /// A queue of q* makes up for bytes that come late or not at all: with too short a one the link is idle while requests
 /// wait, with too long a one they wait at the provider. So q* follows what the link carries,
 ///
-///     dq*/dt = Gain (unused share of C - tolerated share),  0 <= q* <= longest
+///     dq*/dt = Gain (unused share of C - tolerated share),  q0 / 2 <= q* <= 10 q0
 ///
-/// and grows only while requests wait: what nobody wants may stay unused.
-///
-/// Where C is found, what is unused of a C that is too high would let q* grow for nothing. There a queue that is seen
-/// beyond the allowed one, q0, shortens q* by as much, on a variable-rate link q* does not grow, and
-/// q0 / 2 <= q* <= 4 q0.
+/// and grows only while requests wait: what nobody wants may stay unused. Where round trips show a longer queue than is
+/// allowed, q* is shorter by the excess instead: whatever is unused then, C is too high. On a variable-rate link q* does
+/// not grow, since its next fall is near.
 #ifndef MSFRS_WINDOW_QUEUE_TARGET_H
 #define MSFRS_WINDOW_QUEUE_TARGET_H
 
@@ -27,45 +25,45 @@ public:
     /// Seconds of q* per second in which all of C is unused: a link that carries 4 % less than it should has 20 ms more
     /// after a second. docs/results.md has less and more.
     static constexpr double Gain = 0.5;
+    /// Of the allowed queue over q0 where C is known: bursts of arrivals make a queue that is no fault of q*. A C that is
+    /// found is a little too high, and q* becomes what is allowed.
+    static constexpr double Bursts = 1.5;
 
     /// \param first ns >= 0, where q* starts
     explicit QueueTarget(const msfrs_time first): target_(first) {}
 
     msfrs_time get() const { return target_; } ///< q*, ns
 
+    /// q0, and the rest of what is known of the bottleneck queue.
+    struct Path {
+        msfrs_time first;                ///< q0, ns > 0
+        std::optional<msfrs_time> queue; ///< ns >= 0, what round trips show; empty: not known
+        bool found = false;              ///< C is
+        bool varies = false;             ///< the link's rate does
+    };
+
     /// An interval has ended.
     /// \param interval ns
     /// \param waiting share of it in which requests waited
     /// \param unused share of C that the link did not carry then, or in all of it if none waited; at most 1
     /// \param tolerated share of C
-    /// \param longest ns
     void update(const msfrs_time interval, const double waiting, const double unused, const double tolerated,
-                const msfrs_time longest)
+                const Path &path)
     {
+        const double allowed = (path.found ? 1 : Bursts) * static_cast<double>(path.first);
+        const auto over = path.queue.value_or(0) - static_cast<msfrs_time>(allowed);
         const double missing = unused - tolerated;
-        const double step = Gain * static_cast<double>(interval) * missing * (missing > 0 ? waiting : 1);
-        target_ = std::clamp<msfrs_time>(target_ + static_cast<msfrs_time>(step), 0, longest);
-    }
-
-    /// What is seen of the bottleneck queue where C is found.
-    struct Path {
-        std::optional<msfrs_time> queue; ///< ns >= 0; empty: not known
-        msfrs_time allowed;              ///< q0, ns > 0
-        bool varies;                     ///< the link's rate does
-    };
-
-    /// The same where C is found; parameters as of update().
-    void updateFound(const msfrs_time interval, const double waiting, const double unused, const double tolerated,
-                     const Path &path)
-    {
-        if (path.queue && *path.queue > path.allowed)
-            target_ -= *path.queue - path.allowed;
+        if (over > 0)
+            target_ -= over;
         else if (path.varies)
-            target_ = std::min(target_, path.allowed / 2);
+            target_ = std::min(target_, path.first / 2);
         else
-            update(interval, waiting, unused, tolerated, 4 * path.allowed);
-        target_ = std::clamp(target_, path.allowed / 2, 4 * path.allowed);
+            target_ += static_cast<msfrs_time>(Gain * static_cast<double>(interval) * missing *
+                                               (missing > 0 ? waiting : 1));
+        target_ = std::clamp(target_, path.first / 2, most(path.first));
     }
+
+    static msfrs_time most(const msfrs_time first) { return 10 * first; } ///< of q*, ns
 
 private:
     msfrs_time target_;

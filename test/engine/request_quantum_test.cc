@@ -318,6 +318,7 @@ TEST_P(Storm, KeepsEveryCount)
 {
     config.maxWait = 8 * Second;
     config.window.reserve = GetParam() % 2 ? 0.5 : 0;
+    config.window.law = GetParam() > 8 ? WindowLaw::Bytes : WindowLaw::Places;
     if (GetParam() % 3 == 0)
         config.arbiter = {TestModule("checker"), {}};
     start(GetParam() % 4 ? 3 : 0);
@@ -328,7 +329,7 @@ TEST_P(Storm, KeepsEveryCount)
     EXPECT_EQ(host.logged(0), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, Storm, ::testing::Range(uint64_t(1), uint64_t(9)));
+INSTANTIATE_TEST_SUITE_P(Seeds, Storm, ::testing::Range(uint64_t(1), uint64_t(17)));
 
 } // namespace
 } // namespace msfrs

@@ -326,6 +326,27 @@ TEST(AccessRun, BytesInFlightFillTheLinkWithoutLearningAnything)
     }
 }
 
+/// Windows divide the link there, and would be off the weights by segments but for ServiceLag.
+TEST(AccessRun, BytesInFlightKeepTheWeightsOfThreeUsers)
+{
+    for (const uint32_t downloads : {1, 2}) {
+        for (const double rate : {2e6, 5e6}) {
+            auto params = Defaults();
+            params.config.window.law = WindowLaw::Bytes;
+            params.rate = rate;
+            params.workload.users = {1, 1, 1};
+            params.workload.inFlight = downloads;
+            params.workload.fixedSize = 100'000'000;
+            params.warmup = 5;
+            params.seconds = 65;
+            const auto result = Simulate(params);
+            EXPECT_GT(result.utilisation, 0.993);
+            EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.2) << downloads << " at " << rate;
+            EXPECT_NEAR(result.perUser[1] / result.perUser[2], 2, 0.1) << downloads << " at " << rate;
+        }
+    }
+}
+
 /// The first experiment that anybody makes. Nobody has a turn to wait for while every request has a place, so receive
 /// windows are by weight from the start.
 TEST(AccessRun, OneDownloadOfEachOfThreeUsersIsByWeightFromTheFirstSecondsOn)

@@ -92,6 +92,8 @@ TestOwner &RequestTest::adopt(const uint32_t cls, const std::string &user, const
 bool RequestTest::read(TestOwner &o, const int64_t bytes)
 {
     s->charge(*o.request, bytes, clock.now());
+    if (o.ended || !o.served)
+        return false; // another owner was granted, and has ended or read it meanwhile
     o.inReadMore = true;
     const bool more = s->readMore(*o.request, clock.now());
     o.inReadMore = false;
