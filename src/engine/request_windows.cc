@@ -111,6 +111,7 @@ void RequestScheduler::Impl::countLag(const Request &r, const int64_t bytes)
 {
     auto &flow = flowOf(r);
     const auto active = receivers(flow);
+    lag.setMost(ServiceLag::Most * config.rate / 8);
     lag.serve(flow.lag, static_cast<double>(bytes), active.responses == 0, flow.cls->weight, active.weights);
 }
 
@@ -126,9 +127,10 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
     if (byBytes()) {
         const auto active = receivers(flow);
         const double behind = lag.bytes(flow.lag, flow.cls->weight);
+        const double part = rate.floorGrowth() > 1 ? rate.floorGrowth() : rate.leftByOthers();
         const bool divides = taken() >= Divided * rate.leftByOthers();
-        const double share = config.rate / 8 * roundTrip(base) * rate.floorGrowth() * flow.cls->weight / active.weights +
-                             (behind > 0 || divides ? LagGain * behind : 0);
+        const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight / active.weights +
+                                     (behind > 0 || divides ? LagGain * behind : 0));
         return Segment + std::max(share, 0.0) / std::max(active.responses, 1u);
     }
     const auto &places = rate.window();

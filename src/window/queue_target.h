@@ -7,9 +7,9 @@
 ///
 ///     dq*/dt = Gain (unused share of C - tolerated share),  q0 / 2 <= q* <= 10 q0
 ///
-/// and grows only while requests wait: what nobody wants may stay unused. Where round trips show a longer queue than is
-/// allowed, q* is shorter by the excess instead: whatever is unused then, C is too high. On a variable-rate link q* does
-/// not grow, since its next fall is near.
+/// and grows only while requests wait: what nobody wants may stay unused. Once nobody waits it is q0 again. Where round
+/// trips show a longer queue than is allowed, q* is shorter by the excess instead: whatever is unused then, C is too
+/// high. On a variable-rate link q* is 0, since its next fall is near.
 #ifndef MSFRS_WINDOW_QUEUE_TARGET_H
 #define MSFRS_WINDOW_QUEUE_TARGET_H
 
@@ -25,9 +25,9 @@ public:
     /// Seconds of q* per second in which all of C is unused: a link that carries 4 % less than it should has 20 ms more
     /// after a second. docs/results.md has less and more.
     static constexpr double Gain = 0.5;
-    /// Of the allowed queue over q0 where C is known: bursts of arrivals make a queue that is no fault of q*. A C that is
-    /// found is a little too high, and q* becomes what is allowed.
-    static constexpr double Bursts = 1.5;
+    /// Times q0, the queue that is allowed where C is known, and where it is found. Bursts of arrivals make a queue that is
+    /// no fault of q*. But a C that is found is a little too high, and makes q* what is allowed.
+    static constexpr double AllowedKnown = 1.5, AllowedFound = 0.5;
 
     /// \param first ns >= 0, where q* starts
     explicit QueueTarget(const msfrs_time first): target_(first) {}
@@ -50,17 +50,19 @@ public:
     void update(const msfrs_time interval, const double waiting, const double unused, const double tolerated,
                 const Path &path)
     {
-        const double allowed = (path.found ? 1 : Bursts) * static_cast<double>(path.first);
+        const double allowed = (path.found ? AllowedFound : AllowedKnown) * static_cast<double>(path.first);
         const auto over = path.queue.value_or(0) - static_cast<msfrs_time>(allowed);
         const double missing = unused - tolerated;
         if (over > 0)
             target_ -= over;
         else if (path.varies)
-            target_ = std::min(target_, path.first / 2);
+            target_ = 0;
+        else if (waiting == 0)
+            target_ = path.first;
         else
             target_ += static_cast<msfrs_time>(Gain * static_cast<double>(interval) * missing *
                                                (missing > 0 ? waiting : 1));
-        target_ = std::clamp(target_, path.first / 2, most(path.first));
+        target_ = std::clamp(target_, path.varies ? 0 : path.first / 2, most(path.first));
     }
 
     static msfrs_time most(const msfrs_time first) { return 10 * first; } ///< of q*, ns

@@ -141,8 +141,11 @@ public:
 
     /// Phi >= 1, the factor of the floor included: receive windows in service add up to phi C (R + q*).
     double onTheWay() const { return budget_.factor() * floor_.factor(); }
-    /// Share of C that is the responses': what other traffic leaves, and at least the floor.
-    double leftByOthers() const { return std::max(1 - floor_.others(), params_.floor); }
+    /// Share of C that is the responses': what other traffic leaves, and at least the floor, unless that is in vain.
+    double leftByOthers() const
+    {
+        return std::max(1 - floor_.others(), floor_.inVain() ? 1 - params_.target : params_.floor);
+    }
     double floorGrowth() const { return floor_.factor(); } ///< >= 1: the part of it that is the floor's
     double utilisation() const { return utilisation_; } ///< of the whole last interval, share of C
     /// Of the time in the last interval in which a request waited, share of C; of all of it if none did.

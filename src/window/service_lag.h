@@ -18,12 +18,16 @@ namespace msfrs {
 
 class ServiceLag {
 public:
-    /// Bytes, either way: what differed long ago is not made up for. docs/results.md has less and more.
-    static constexpr double Most = 65536;
+    /// Of lag either way, what the link carries in so many s: what differed long ago is not made up for. docs/results.md
+    /// has less and more.
+    static constexpr double Most = 0.25;
 
     struct User {
         double served = 0; ///< S, bytes per weight
     };
+
+    /// \param most bytes >= 0, of lag either way
+    void setMost(const double most) { most_ = most; }
 
     /// Bytes have come for a user.
     /// \param begins none of its responses was receiving before
@@ -49,10 +53,11 @@ public:
 private:
     void bound(User &user, const double weight) const
     {
-        user.served = std::clamp(user.served, due_ - Most / weight, due_ + Most / weight);
+        user.served = std::clamp(user.served, due_ - most_ / weight, due_ + most_ / weight);
     }
 
-    double due_ = 0; ///< V, bytes per weight
+    double due_ = 0;  ///< V, bytes per weight
+    double most_ = 0; ///< bytes
 };
 
 } // namespace msfrs

@@ -63,7 +63,8 @@ WindowFloor::Verdict WindowFloor::update(const Interval &last, const double floo
         rest_ = Lasts;
         short_ = 0;
         worth_ = false;
-        return yield();
+        factor_ = 1;
+        return Verdict::Yield;
     }
     if (own_ >= floor)
         return Verdict::Stay;

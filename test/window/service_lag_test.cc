@@ -6,6 +6,7 @@
 namespace msfrs {
 namespace {
 
+constexpr double Most = 60'000; ///< bytes
 constexpr double Gold = 4, Bronze = 1, Both = Gold + Bronze;
 
 struct ServiceLagTest : testing::Test {
@@ -14,6 +15,7 @@ struct ServiceLagTest : testing::Test {
 
     ServiceLagTest()
     {
+        lag.setMost(Most);
         lag.serve(gold, 0, true, Gold, Both);
         lag.serve(bronze, 0, true, Bronze, Both);
     }
@@ -38,10 +40,10 @@ TEST_F(ServiceLagTest, IsTheBytesThatAUserIsBehindItsShare)
 TEST_F(ServiceLagTest, IsBoundedEitherWay)
 {
     lag.serve(bronze, 1e7, false, Bronze, Both);
-    EXPECT_NEAR(lag.bytes(gold, Gold), ServiceLag::Most, 1e-6);
-    EXPECT_NEAR(lag.bytes(bronze, Bronze), -ServiceLag::Most, 1e-6);
+    EXPECT_NEAR(lag.bytes(gold, Gold), Most, 1e-6);
+    EXPECT_NEAR(lag.bytes(bronze, Bronze), -Most, 1e-6);
     lag.serve(gold, 1000, false, Gold, Both);
-    EXPECT_NEAR(lag.bytes(gold, Gold), ServiceLag::Most - 1000 + 1000 * Gold / Both, 1e-6)
+    EXPECT_NEAR(lag.bytes(gold, Gold), Most - 1000 + 1000 * Gold / Both, 1e-6)
         << "what it was once is forgotten";
 }
 
