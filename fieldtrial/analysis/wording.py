@@ -23,7 +23,7 @@ ARMS = {
     'msfrs-auto': 'MSF-RS, rate=auto',
     'msfrs-edge': 'MSF-RS told by msfrs-edge',
     'msfrs-edge-party': 'MSF-RS and edge',
-    'msfrs-bytes': 'MSF-RS, bytes in flight',
+    'msfrs-places': 'MSF-RS, by number',
     'sjf': 'least left first',
     'fifo': 'FIFO on requests',
     'drr': 'DRR on requests',

@@ -105,9 +105,9 @@ def msfrs_shared(world):
     return msfrs(world, link=' shared')
 
 
-def msfrs_bytes(world):
-    """The same, with bytes in flight deciding when the next response is released."""
-    return msfrs(world, extra=('msfrs_window law=bytes',))
+def msfrs_places(world):
+    """The same, with the number of responses deciding when the next one is released."""
+    return msfrs(world, extra=('msfrs_window law=places',))
 
 
 def shortest_first(world):

@@ -61,10 +61,8 @@ void CheckRequestConfig(const RequestConfig &c)
     Require(c.defaultClass < c.classes.size(), "default class number", c.defaultClass, "one of those that there are");
 }
 
-RequestConfig Prepared(RequestConfig c, const bool shared)
+RequestConfig Prepared(RequestConfig c)
 {
-    if (shared)
-        c.window.law = WindowLaw::Places;
     if (c.bounds.max > 0)
         c.rate = c.bounds.min;
     CheckRequestConfig(c);

@@ -13,9 +13,8 @@ namespace msfrs {
 void CheckRequestConfig(const RequestConfig &);
 
 /// The same, where C is found with what it begins with as the rate.
-/// \param shared several schedulers share the link: they tell each other of places alone
 /// \throws ConfigError
-RequestConfig Prepared(RequestConfig, bool shared);
+RequestConfig Prepared(RequestConfig);
 
 /// Bytes that the link carries in one round trip.
 double BandwidthDelay(const RequestConfig &);

@@ -12,6 +12,7 @@ namespace msfrs {
 
 namespace {
 
+constexpr double Thousandths = 1000; ///< of C: parts in which bytes are told to other parties
 constexpr double Global = 0.95; ///< see chargeClasses()
 constexpr const char *Elsewhere = "(elsewhere)"; ///< a user whom a class is charged for, but for its own users
 constexpr double AllOthers = 1e12; ///< its weight: as a user it never counts
@@ -68,16 +69,35 @@ void FollowedUsers::clear(Ledger &ledger)
 void RequestScheduler::Impl::look(const msfrs_time now)
 {
     others = &ledger->look(now);
-    rate.elsewhere(others->places, others->paced);
+    rate.elsewhere(byBytes() ? 0 : others->places, others->paced);
     // A few that wait for a moment are no backlog: the small ones among them profit most of what goes out of turn.
-    engine->waitElsewhere(others->waiting > rate.window().all() ? others->waiting : 0);
+    engine->waitElsewhere(static_cast<double>(others->waiting) > outstanding() ? others->waiting : 0);
     engine->share(others->workers);
+}
+
+/// Responses in service of other parties; by bytes as if theirs were as ours.
+double RequestScheduler::Impl::outstandingElsewhere() const
+{
+    const double booked = credit.rate() / (config.rate / 8);
+    return !byBytes()   ? others->places
+           : booked > 0 ? rate.window().outstanding * takenElsewhere() / booked
+                        : 0;
+}
+
+/// The rate at which responses of other parties may come, as a share of C.
+double RequestScheduler::Impl::takenElsewhere() const
+{
+    const auto led = ledger->follow();
+    return others->places / (led ? led->limit : Thousandths);
 }
 
 void RequestScheduler::Impl::tell(const msfrs_time now)
 {
     const auto quantum = config.quantum > 0 ? config.quantum : WholeResponse;
-    ledger->say({rate.window().outstanding, blocked ? waiters() : 0, waiting.size(), chargedBytes, quantum}, now);
+    const auto places = byBytes() ? static_cast<uint32_t>(std::lround(Thousandths * credit.rate() / (config.rate / 8)))
+                                  : rate.window().outstanding;
+    const auto inService = rate.window().outstanding * quantum;
+    ledger->say({places, blocked ? waiters() : 0, waiting.size(), chargedBytes, quantum, inService}, now);
 }
 
 void RequestScheduler::Impl::tellClasses()
@@ -141,7 +161,7 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     users.exchange(*ledger, *engine, now);
     tellClasses();
     const double received = ledger->measures() ? meter->total() : meter->latest();
-    ledger->measured({rate.window().limit, config.rate, rate.utilisation()},
+    ledger->measured({byBytes() ? Thousandths : rate.window().limit, config.rate, rate.utilisation(), queueTarget.get()},
                      {received, meter->own(), meter->metered(), {pathHere(now), packets, outOfOrder}});
     if (!ledger->settle(now))
         return; // goes on by what it knows
@@ -158,7 +178,7 @@ void RequestScheduler::Impl::followWindow(const msfrs_time now)
         capacity->lead();
     if (capacity)
         adoptRate();
-    if (led)
+    if (led && !byBytes())
         rate.follow(led->limit, now);
     else
         rate.lead();

@@ -63,7 +63,7 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
 void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time now)
 {
     auto &self = *impl_;
-    const auto next = Prepared(wanted, impl_->host.ledger != nullptr);
+    const auto next = Prepared(wanted);
     bool keepEngine = Impl::SamePlugins(self.config, next);
     for (const auto &slot : self.slots) {
         const auto same = [&](const ClassConfig &c) { return c.name == slot.cls->name; };

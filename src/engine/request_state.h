@@ -99,7 +99,7 @@ public:
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config(Prepared(c, h.ledger != nullptr)), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
+        config(Prepared(c)), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
         meter(makeMeter(c)), engine(makeEngine(c)), rate(WindowOf(config), window, now, meter->total()),
         queueTarget(rate.params().queue)
     {
@@ -186,6 +186,9 @@ struct RequestScheduler::Impl {
     bool byBytes() const { return config.window.law == WindowLaw::Bytes && config.quantum > 0; }
     double roundTrip(msfrs_time base) const;
     double taken() const;
+    double takenElsewhere() const;
+    double outstandingElsewhere() const;
+    double outstanding() const { return rate.window().outstanding + outstandingElsewhere(); } ///< W, of all parties
     bool takeLess(double share) const;
     void updateQueueTarget(msfrs_time now);
     bool open() const { return byBytes() ? takeLess(1) : rate.open(); }

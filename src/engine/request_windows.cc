@@ -59,7 +59,7 @@ int RequestScheduler::Impl::windowOf(const msfrs_time base, const double emphasi
 {
     if (config.quantum == 0)
         return 0;
-    const auto share = emphasis * rate.onTheWay() * product(base) / std::max<double>(rate.window().all(), 1);
+    const auto share = emphasis * rate.onTheWay() * product(base) / std::max(outstanding(), 1.0);
     const auto least = static_cast<double>(std::min(config.quantum, LeastWindow));
     return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
 }
@@ -129,7 +129,7 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
         const double behind = lag.bytes(flow.lag, flow.cls->weight);
         const double part = rate.floorGrowth() > 1 ? rate.floorGrowth() : rate.leftByOthers();
         const bool divides = taken() >= Divided * rate.leftByOthers();
-        const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight / active.weights +
+        const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight / (active.weights / others->part) +
                                      (behind > 0 || divides ? LagGain * behind : 0));
         return Segment + std::max(share, 0.0) / std::max(active.responses, 1u);
     }
@@ -144,20 +144,24 @@ double RequestScheduler::Impl::roundTrip(const msfrs_time base) const
     return Seconds((base > 0 ? base : usualBase > 0 ? usualBase : config.rtt) + queueTarget.get());
 }
 
-/// The rate at which responses may come, as a share of C.
-double RequestScheduler::Impl::taken() const { return credit.rate() / (config.rate / 8); }
+/// The rate at which responses may come, as a share of C; of other parties as well.
+double RequestScheduler::Impl::taken() const { return credit.rate() / (config.rate / 8) + takenElsewhere(); }
 
 /// Whether they take less than this share of what other traffic leaves, or than the floor makes of that: beyond it some
 /// must still wait.
 bool RequestScheduler::Impl::takeLess(const double share) const
 {
     const double growth = rate.floorGrowth(), all = taken() / rate.leftByOthers();
-    return all < share || (all < share * growth && rate.window().all() < WindowFloor::MostPlaces * weightedPlaces());
+    return all < share || (all < share * growth && outstanding() < WindowFloor::MostPlaces * weightedPlaces());
 }
 
 /// An interval of the window is over.
 void RequestScheduler::Impl::updateQueueTarget(const msfrs_time now)
 {
+    if (const auto led = ledger->follow(); led && led->queue > 0) {
+        queueTarget = QueueTarget(led->queue);
+        return;
+    }
     const auto &params = rate.params();
     const auto seen = pathSeen(now);
     const auto queue = seen.enough() ? std::optional(seen.queue) : std::nullopt;
@@ -226,7 +230,7 @@ double RequestScheduler::Impl::weightedPlaces() const
         weights += weight;
     }
     const double here = static_cast<double>(rate.window().outstanding + engine->totals().queued.items);
-    const double elsewhere = static_cast<double>(others->places + others->waiting);
+    const double elsewhere = outstandingElsewhere() + static_cast<double>(others->waiting);
     return here > 0 ? least * weights * (1 + elsewhere / here) : elsewhere; // as if theirs were as ours
 }
 

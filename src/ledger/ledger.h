@@ -18,11 +18,13 @@ namespace msfrs {
 
 /// What a party says of itself.
 struct PartyState {
-    uint32_t places = 0;     ///< W: responses in service
+    uint32_t places = 0;     ///< what it may have on its way, in parts of which SharedWindow::limit fill the link:
+                             ///< responses in service of W+, or thousandths of C
     uint64_t waiting = 0;    ///< requests that wait for a place and would take one now
     uint64_t queued = 0;     ///< requests that wait for their first service
     int64_t served = 0;      ///< bytes charged so far, grows
-    int64_t quantum = 16384; ///< bytes that a place is worth, > 0
+    int64_t quantum = 16384; ///< bytes of a turn, > 0
+    int64_t inService = 0;   ///< bytes >= 0, what `places` are worth
 };
 
 /// What a party's connections see of the way to servers: for who looks for C.
@@ -37,6 +39,7 @@ struct OtherParties {
     uint32_t paced = 0;     ///< of these, of who paces packets and takes no places by turns
     uint32_t workers = 0;   ///< of the others, those that take places by turns
     uint64_t waiting = 0, queued = 0;
+    double part = 1;        ///< this party's of the weights of all active users, > 0 to 1
     double received = 0;    ///< bytes that the link carried by their count, beside what we measure; grows
     double own = 0;         ///< bytes that their responses brought; grows
     std::vector<QueueSeen> queues;        ///< what each of them sees
@@ -52,9 +55,10 @@ struct ClassElsewhere {
 
 /// The window, as the party that measures has it, or as one that follows has taken it over.
 struct SharedWindow {
-    double limit = 1;       ///< W+, 1..2^20
+    double limit = 1;       ///< W+, 1..2^20; thousandths of C: 1000
     double rate = 0;        ///< C in bit/s, > 0
     double utilisation = 0; ///< U of the last interval, >= 0
+    msfrs_time queue = 0;   ///< q*, ns >= 0; 0: not known
 };
 
 /// What a party measures.
@@ -116,7 +120,7 @@ public:
 };
 
 /// A scheduler that has the link to itself.
-class AloneLedger final : public Ledger {
+class AloneLedger : public Ledger {
 public:
     const OtherParties &look(msfrs_time) override { return none_; }
     bool turn(bool) const override { return true; }

@@ -66,7 +66,7 @@ constexpr uint64_t OtherClasses = 1;
 struct alignas(64) Slot {
     Word life;        ///< epoch << 8 | Kind; the epoch changes with every party that takes the slot
     Word heartbeat;   ///< ns of CLOCK_MONOTONIC, latest
-    Word places;      ///< W: responses in service, at most MostPlaces
+    Word places;      ///< responses in service, or thousandths of C: parts of which `limit` fill the link; <= MostPlaces
     Word waiting;     ///< requests that wait for a place and would take one now
     Word queued;      ///< requests that wait for anything
     Word tag;         ///< double >= 0: what it has had for its demand, bytes per weight; see shared.h
@@ -76,7 +76,7 @@ struct alignas(64) Slot {
 
     Word received;    ///< bytes that the link has carried as far as this party measures, grows
     Word metered;     ///< 1: `received` is an interface's count, the same for all of one machine; 0: what it read
-    Word limit;       ///< double 1..MostPlaces: W+ as it computed or took it over last
+    Word limit;       ///< double 1..MostPlaces: W+ as it computed or took it over last, or 1000
     Word own;         ///< the part of what the link carried that this party's responses were, grows
     Word rate;        ///< double > 0: C, bit/s
     Word utilisation; ///< double >= 0: U of the last interval
@@ -89,6 +89,7 @@ struct alignas(64) Slot {
     Word base;        ///< ns, at most LongestPath: mean of these least; 0: not known
     Word packets;     ///< that these connections received, grows
     Word outOfOrder;  ///< of these, that came before others sent earlier; grows
+    Word target;      ///< ns, at most LongestPath: q*; 0: not known
 };
 constexpr uint64_t MostPlaces = 1 << 20, MostTrips = 1 << 20, LongestPath = 3'600'000'000'000;
 

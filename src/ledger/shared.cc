@@ -73,7 +73,7 @@ struct SharedLedger::Impl {
     /// Never 0: what is in service for nobody who is active counts as it did. Demand itself falls when what it stood
     /// for is served, and would make a party that has just served small requests look as if it had had too much.
     double weight() const { return usual; }
-    double inService() const { return static_cast<double>(state.places) * static_cast<double>(state.quantum); }
+    double inService() const { return static_cast<double>(state.inService); }
     double tag() const { return std::min(base + inService() / weight(), MostTag); }
     msfrs_time waitEvery() const
     {
@@ -96,7 +96,7 @@ struct SharedLedger::Impl {
         const auto figures = leader == Slots ? std::nullopt : ReadFigures(segment.slots[leader]);
         led.reset();
         if (figures)
-            led = SharedWindow{figures->limit, figures->rate, figures->utilisation};
+            led = SharedWindow{figures->limit, figures->rate, figures->utilisation, figures->target};
     }
 
     void survey(msfrs_time now);
@@ -332,11 +332,13 @@ const OtherParties &SharedLedger::look(const msfrs_time now)
     others.waiting = others.queued = 0;
     self.leastWaiting = Nobody;
     self.greatest = 0;
+    double demand = 0;
     EachBit(self.living, [&](const uint32_t n) {
         const auto r = ReadSlot(self.segment.slots[n], now);
         if (!r)
             return;
         others.places += r->places;
+        demand += r->demand;
         others.queued += r->queued;
         if (r->kind == Kind::Gateway) { // has no tag: it is shown with the places that it is due
             others.waiting += r->waiting;
@@ -354,6 +356,7 @@ const OtherParties &SharedLedger::look(const msfrs_time now)
             self.leastWaiting = std::min(self.leastWaiting, r->tag);
         }
     });
+    others.part = self.weight() / (self.weight() + demand);
     return others;
 }
 
@@ -513,6 +516,7 @@ void SharedLedger::measured(const SharedWindow &window, const Measured &measures
     SetReal(slot->limit, window.limit);
     SetReal(slot->rate, window.rate);
     SetReal(slot->utilisation, window.utilisation);
+    Set(slot->target, static_cast<uint64_t>(window.queue));
     Set(slot->received, static_cast<uint64_t>(measures.received));
     Set(slot->own, static_cast<uint64_t>(measures.own));
     Set(slot->metered, measures.metered);

@@ -73,14 +73,16 @@ std::optional<SlotFigures> ReadFigures(const Slot &slot)
     f.pid = slot.pid.load(Relaxed);
     f.config = slot.config.load(Relaxed);
     const auto trips = slot.trips.load(Relaxed), queue = slot.queue.load(Relaxed), base = slot.base.load(Relaxed);
+    const auto target = slot.target.load(Relaxed);
     f.path = {{trips, static_cast<msfrs_time>(queue), static_cast<msfrs_time>(base)}, slot.packets.load(Relaxed),
               slot.outOfOrder.load(Relaxed)};
-    if (trips > MostTrips || queue > LongestPath || base > LongestPath)
+    if (trips > MostTrips || queue > LongestPath || base > LongestPath || target > LongestPath)
         return {};
     if (rank > Never || !Within(f.limit, 1, static_cast<double>(MostPlaces)) || !Within(f.rate, 0, MostReal) ||
         !Within(f.utilisation, 0, MostReal))
         return {};
     f.rank = static_cast<Rank>(rank);
+    f.target = static_cast<msfrs_time>(target);
     return f;
 }
 
@@ -140,7 +142,7 @@ void OwnSlot::clear()
     const auto before = slot_.heartbeat.load(Relaxed);
     for (const auto field : {&Slot::places, &Slot::waiting, &Slot::queued, &Slot::tag, &Slot::demand, &Slot::received,
                              &Slot::metered, &Slot::own, &Slot::limit, &Slot::rate, &Slot::utilisation, &Slot::config,
-                             &Slot::trips, &Slot::queue, &Slot::base, &Slot::packets, &Slot::outOfOrder})
+                             &Slot::trips, &Slot::queue, &Slot::base, &Slot::packets, &Slot::outOfOrder, &Slot::target})
         Set(slot_.*field, 0);
     for (auto &cls : slot_.classes) {
         Set(cls.key, 0);

@@ -28,6 +28,7 @@ struct SlotFigures {
     uint64_t received = 0, own = 0;
     bool metered = false;
     double limit = 1, rate = 0, utilisation = 0;
+    msfrs_time target = 0;
     uint64_t pid = 0, config = 0;
     PathSeen path;
 };

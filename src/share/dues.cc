@@ -32,7 +32,7 @@ std::vector<double> Dues::places(const std::vector<Claim> &claims, const double 
             balance = std::clamp(balance + c.served - served * c.demand / demand, -second, second);
             weight *= 1 - Most * balance / second;
         }
-        wants.push_back({weight, c.places + c.waiting});
+        wants.push_back({weight, c.waiting > 0 ? limit : c.places});
     }
     return ledger::Shares(wants, limit);
 }

@@ -5,7 +5,7 @@
 /// A queue of q* makes up for bytes that come late or not at all: with too short a one the link is idle while requests
 /// wait, with too long a one they wait at the provider. So q* follows what the link carries,
 ///
-///     dq*/dt = Gain (unused share of C - tolerated share),  q0 / 2 <= q* <= 10 q0
+///     dq*/dt = Gain (unused share of C - tolerated share),  q0 / 4 <= q* <= 10 q0
 ///
 /// and grows only while requests wait: what nobody wants may stay unused. Once nobody waits it is q0 again. Where round
 /// trips show a longer queue than is allowed, q* is shorter by the excess instead: whatever is unused then, C is too
@@ -62,7 +62,7 @@ public:
         else
             target_ += static_cast<msfrs_time>(Gain * static_cast<double>(interval) * missing *
                                                (missing > 0 ? waiting : 1));
-        target_ = std::clamp(target_, path.varies ? 0 : path.first / 2, most(path.first));
+        target_ = std::clamp(target_, path.varies ? 0 : path.first / 4, most(path.first));
     }
 
     static msfrs_time most(const msfrs_time first) { return 10 * first; } ///< of q*, ns

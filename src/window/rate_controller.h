@@ -53,7 +53,7 @@ struct WindowParams {
     double initial = 1.0;               ///< W0+, >= 1
     double floor = 0.6;                 ///< share of C kept beside other traffic, 0 <= floor < 1; 0: none
     msfrs_time queue = 0;               ///< q* in ns >= 0, queue tolerated at the provider; 0: no way down
-    WindowLaw law = WindowLaw::Places;  ///< Bytes needs quanta, and a scheduler that has the link to itself
+    WindowLaw law = WindowLaw::Bytes;  ///< Bytes needs quanta, and a scheduler that has the link to itself
 };
 
 /// What the controller steers.

@@ -213,14 +213,42 @@ TEST_F(RequestBytes, ARateThatTheLinkCannotReachIsDoubtedOnce)
     EXPECT_EQ(host.logged(0).find("times)"), std::string::npos) << "said once";
 }
 
-TEST_F(RequestBytes, SeveralSchedulersOnALinkGoByPlaces)
+/// As if another party had booked so many thousandths of C, and had half of all active weights.
+class OtherParty : public AloneLedger {
+public:
+    explicit OtherParty(const uint32_t thousandths)
+    {
+        others_.places = thousandths;
+        others_.part = 0.5;
+    }
+    const OtherParties &look(msfrs_time) override { return others_; }
+    void say(const PartyState &state, msfrs_time) override { told = state; }
+
+    PartyState told;
+
+private:
+    OtherParties others_;
+};
+
+TEST_F(RequestBytes, WhatAnotherPartyHasBookedIsBooked)
 {
-    config.window.law = WindowLaw::Bytes;
-    auto requests = host.requests();
-    requests.ledger = std::make_shared<AloneLedger>();
-    RequestScheduler shared(config, requests, clock.now());
-    EXPECT_EQ(shared.config().window.law, WindowLaw::Places);
-    EXPECT_NE(shared.window().because.find("W is 0 of W+"), std::string::npos) << shared.window().because;
+    for (const auto &[thousandths, wanted] : {std::pair(0u, "a b c"), std::pair(700u, "a"), std::pair(1000u, "")}) {
+        const auto other = std::make_shared<OtherParty>(thousandths);
+        auto requests = host.requests();
+        requests.ledger = other;
+        s = std::make_unique<RequestScheduler>(config, requests, clock.now());
+        std::vector<TestOwner *> all;
+        for (const auto name : {"a", "b", "c", "d"})
+            all.push_back(&hold(0, name, name));
+        EXPECT_EQ(granted(), wanted) << thousandths;
+        if (thousandths == 700) {
+            EXPECT_EQ(other->told.places, 400) << "16 KB in 40 ms";
+            EXPECT_EQ(s->receiveBuffer(*all[0]->request, 10 * Ms), 1460 + 40'000 / 4 / 2) << "half of it is theirs";
+        }
+        for (auto *const owner : all)
+            done(*owner);
+        granted(); // as the others ended
+    }
 }
 
 } // namespace

@@ -38,7 +38,7 @@ void Join(Segment &segment, const uint32_t number, const msfrs_time now)
                 others.own >= 0 && std::isfinite(others.own));
         for (const auto &queue : others.queues)
             Require(queue.trips <= MostTrips && queue.queue >= 0 && queue.base >= 0);
-        party.say({1, 1, 1, 1000 * n, 16384}, then);
+        party.say({1, 1, 1, 1000 * n, 16384, 16384}, then);
         party.turn(true);
         Require(party.lookAt() >= 0 && party.lookAt() < then + Ledger::Every);
         Require(party.exchange(user, 7 + 1000u * static_cast<uint64_t>(n), 1, n != 2 ? 3 : 0) >= 0);

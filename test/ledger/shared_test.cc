@@ -73,7 +73,7 @@ protected:
     /// The party has so many places and requests waiting, and was charged so much in all.
     void say(const uint32_t n, const uint32_t places, const uint64_t waiting, const int64_t served)
     {
-        parties[n]->say({places, waiting, waiting, served, Quantum}, now);
+        parties[n]->say({places, waiting, waiting, served, Quantum, places * Quantum}, now);
         look();
     }
     Slot &slot(const uint32_t n) { return segment->slots[n]; }
@@ -345,11 +345,11 @@ TEST_F(SharedTest, WhoHasLostItsSlotWritesNoMoreThereAndTakesAnother)
     two(1, 1);
     const auto old = std::move(parties[0]);
     join(0);
-    old->say({9, 9, 9, 9, Quantum}, now);
+    old->say({9, 9, 9, 9, Quantum, 9 * Quantum}, now);
     old->served(0, "gold", 77);
     old->exchange(users[0].number, 55, 0, 1);
     EXPECT_TRUE(old->settle(now));
-    old->say({9, 9, 9, 9, Quantum}, now);
+    old->say({9, 9, 9, 9, Quantum, 9 * Quantum}, now);
     EXPECT_EQ(slot(0).places, 0u);
     EXPECT_EQ(slot(0).classes[0].served, 0u);
     EXPECT_EQ(slot(Columns - 1).places, 9u);

@@ -218,8 +218,8 @@ TEST_F(ShareBoard, NoPartyWaitsForTheTurnOfAnotherGateway)
 {
     SharedLedger party(*segment, PartyParams(), [](int, const std::string &) {}, now);
     party.measured({8, 1e7, 0.9}, {});
-    party.say({1, 5, 5, 0, 16384}, now);
-    party.say({1, 5, 5, 100'000'000, 16384}, now); // it has had much
+    party.say({1, 5, 5, 0, 16384, 16384}, now);
+    party.say({1, 5, 5, 100'000'000, 16384, 16384}, now); // it has had much
     board.show(0, Other(), false, now);
     party.settle(now);
     now += 90 * Ms;

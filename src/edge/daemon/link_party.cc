@@ -262,7 +262,8 @@ bool LinkParty::settle(Engine &engine, const msfrs_time now)
     const auto waiting = static_cast<uint64_t>(std::count_if(
         users_.begin(), users_.end(), [now](const User &user) { return now - user.wanted < Wanting; }));
     ledger_.look(now);
-    ledger_.say({places(), waiting, queued.items, static_cast<int64_t>(forwarded_), Quantum}, now);
+    const auto held = places();
+    ledger_.say({held, waiting, queued.items, static_cast<int64_t>(forwarded_), Quantum, held * Quantum}, now);
     ledger_.measured(ledger_.follow().value_or(SharedWindow{}),
                      {static_cast<double>(received_), static_cast<double>(forwarded_), false});
     if (!ledger_.settle(now))

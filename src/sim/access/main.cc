@@ -238,7 +238,7 @@ const std::vector<Option> &Options()
         Numeric("max", "msfrs_link rate=auto max=", Rates, 1e4, 1e10,
                 [](Wanted &w) -> auto & { return w.run.config.bounds.max; }),
         Numeric("rtt", "msfrs_link rtt=; 300ms", Durations, 1e6, 1e10, config(&RequestConfig::rtt)),
-        {"law", "msfrs_window law=, bytes or places; places", [](Wanted &w, const auto &n, const auto &t) {
+        {"law", "msfrs_window law=, bytes or places; bytes", [](Wanted &w, const auto &n, const auto &t) {
              if (t != "bytes" && t != "places")
                  throw ConfigError(n + "=" + t + " is not allowed: wanted is bytes or places");
              w.run.config.window.law = t == "bytes" ? WindowLaw::Bytes : WindowLaw::Places; }},

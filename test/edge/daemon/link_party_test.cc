@@ -65,7 +65,7 @@ protected:
         for (auto &u : users)
             u.elsewhere += squid->exchange(u.number, u.bytes, 0, u.items);
         squid->look(edge.now);
-        squid->say({3, waits, waits, 0, 16384}, edge.now);
+        squid->say({3, waits, waits, 0, 16384, 3 * 16384}, edge.now);
         squid->settle(edge.now);
         squid->look(edge.now + 2 * Ms);
         answers.answer(edge.now, [](const ledger::IpBits &address) {
