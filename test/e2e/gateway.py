@@ -34,7 +34,7 @@ LISTENING = 'Accepting '      #: what cache.log says of each port at every start
 PORTS = 3                     #: that `configuration` has
 #: With this W+ is 1 for half an hour: a request in service holds back all others. `configuration` adds a
 #: short rtt= to the link, as W+ begins with the quanta that the bandwidth-delay product has.
-ONE_PLACE = 'msfrs_window interval=1min growth=1.01 reserve=0%'
+ONE_PLACE = 'msfrs_window law=places interval=1min growth=1.01 reserve=0%'
 #: The same, and a request that is not answered is in service for as long as a test may take.
 NARROW = f'{ONE_PLACE} patience=1h'
 #: Weights hold over time, and these tests have seconds: nobody may be far ahead or behind meanwhile.
