@@ -146,10 +146,10 @@ WindowReport RequestScheduler::window() const
 {
     const auto &self = *impl_;
     WindowReport r;
-    r.outstanding = self.rate.window().all();
+    r.outstanding = self.outstanding();
     r.here = self.rate.window().outstanding;
     r.follows = self.ledger->follow().has_value();
-    r.limit = self.rate.window().limit;
+    r.limit = self.limit();
     r.utilisation = self.rate.utilisation();
     r.own = self.own;
     r.holding = self.waiters() > 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -111,8 +112,8 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     r.askedMore &= readsOn;
     if (r.firstWait < 0) {
         r.firstWait = wait;
-        r.w = rate.window().all();
-        r.wplus = rate.window().limit;
+        r.w = static_cast<uint32_t>(std::lround(outstanding()));
+        r.wplus = limit();
     } else if (r.first) {
         r.exchangeWait += wait;
     }
@@ -317,8 +318,8 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     self.touch(*r->item->flow);
     self.rate.released();
     self.tell(now);
-    r->w = self.rate.window().all();
-    r->wplus = self.rate.window().limit;
+    r->w = static_cast<uint32_t>(std::lround(self.outstanding()));
+    r->wplus = self.limit();
     return r;
 }
 
@@ -596,8 +597,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.rated(), path)) {
             self.updateQueueTarget(now);
-            const auto &window = self.rate.window();
-            self.history.push_back({Seconds(now), static_cast<double>(window.all()), window.limit,
+            self.history.push_back({Seconds(now), self.outstanding(), self.limit(),
                                     self.rate.utilisation(), self.rate.fullShare(), self.own});
             if (self.history.size() > HistoryLength)
                 self.history.pop_front();

@@ -187,6 +187,7 @@ struct RequestScheduler::Impl {
     double roundTrip(msfrs_time base) const;
     double taken() const;
     double takenElsewhere() const;
+    double limit() const;
     double outstandingElsewhere() const;
     double outstanding() const { return rate.window().outstanding + outstandingElsewhere(); } ///< W, of all parties
     bool takeLess(double share) const;

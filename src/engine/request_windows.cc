@@ -147,6 +147,16 @@ double RequestScheduler::Impl::roundTrip(const msfrs_time base) const
 /// The rate at which responses may come, as a share of C; of other parties as well.
 double RequestScheduler::Impl::taken() const { return credit.rate() / (config.rate / 8) + takenElsewhere(); }
 
+/// W+; by bytes, as many as would take all of C if they were like those in service, or like quanta if there is none.
+double RequestScheduler::Impl::limit() const
+{
+    if (!byBytes())
+        return rate.window().limit;
+    const double all = taken(), each = all > 0 ? all / outstanding()
+                                               : static_cast<double>(config.quantum) / roundTrip(0) / (config.rate / 8);
+    return std::max(1 / each, 1.0);
+}
+
 /// Whether they take less than this share of what other traffic leaves, or than the floor makes of that: beyond it some
 /// must still wait.
 bool RequestScheduler::Impl::takeLess(const double share) const

@@ -11,8 +11,8 @@ namespace msfrs::share {
 namespace {
 
 constexpr std::string_view Magic = "MSFRSGW";
-constexpr char Version = 1;
-constexpr size_t HeadSize = 8 + 4 + 13 * 8, ClassSize = 24, UserSize = 20;
+constexpr char Version = 2;
+constexpr size_t HeadSize = 8 + 4 + 14 * 8, ClassSize = 24, UserSize = 20;
 static_assert(MostMessage == HeadSize + MostClasses * ClassSize + MostUsers * UserSize);
 
 class Writer {
@@ -101,6 +101,7 @@ std::string EncodeMessage(const Sums &s)
         out.number(value);
     for (const auto value : {s.limit, s.rate, s.utilisation})
         out.real(value);
+    out.number(static_cast<uint64_t>(s.queue));
     for (size_t n = 0; n < classes; ++n) {
         out.number(s.classes[n].key);
         out.number(s.classes[n].served);
@@ -153,6 +154,7 @@ std::optional<Sums> DecodeMessage(const std::string_view text, std::string &why)
         s.limit = in.real("limit", 1, static_cast<double>(MostPlaces));
         s.rate = in.real("rate", 0, MostRate);
         s.utilisation = in.real("utilisation", 0, MostUtilisation);
+        s.queue = static_cast<int64_t>(in.upTo("queue", MostQueue));
         for (size_t n = 0; n < classes; ++n) {
             const auto key = in.key("a class"), served = in.number();
             s.classes.push_back({key, served, in.real("demand of a class", 0, MostDemand)});

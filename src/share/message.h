@@ -2,7 +2,7 @@
 /// \file
 /// What a gateway tells the others of its link.
 ///
-/// A message, version 1; all numbers little-endian, a real number is the bits of an IEEE double:
+/// A message, version 2; all numbers little-endian, a real number is the bits of an IEEE double:
 ///
 ///     8 bytes   "MSFRSGW" and the version, a byte
 ///     2, 2      classes (at most MostClasses), users (at most MostUsers)
@@ -10,6 +10,7 @@
 ///     8         demand (real)
 ///     3 x 8     received, own, metered
 ///     3 x 8     limit, rate, utilisation (real)
+///     8         queue
 ///     24 each   a class: key, served, demand (real)
 ///     20 each   a user: key, bytes, waiting (2), items (2)
 ///
@@ -55,12 +56,14 @@ struct Sums {
     double limit = 1;      ///< W+, 1 to MostPlaces
     double rate = 0;       ///< C in bit/s, 0 (nobody says) to MostRate
     double utilisation = 0; ///< U, 0 to MostUtilisation
+    int64_t queue = 0;     ///< q*, ns, 0 (nobody says) to MostQueue
     std::vector<ClassSums> classes;
     std::vector<UserSums> users; ///< those that had something lately, who had most first
 };
 
-constexpr size_t MostClasses = 32, MostUsers = 512, MostMessage = 116 + MostClasses * 24 + MostUsers * 20; ///< bytes
+constexpr size_t MostClasses = 32, MostUsers = 512, MostMessage = 124 + MostClasses * 24 + MostUsers * 20; ///< bytes
 constexpr uint64_t MostPlaces = 1 << 20, MostWaiting = uint64_t{1} << 32;
+constexpr int64_t MostQueue = 3'600'000'000'000; ///< ns
 constexpr double MostDemand = 1e12, MostRate = 1e13, MostUtilisation = 1e3;
 
 /// \param sums within its ranges: more classes or users are left out

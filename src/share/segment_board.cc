@@ -77,6 +77,7 @@ Sums SegmentBoard::local(const int64_t now)
             sums.limit = figures->limit;
             sums.rate = std::min(figures->rate, MostRate);
             sums.utilisation = std::min(figures->utilisation, MostUtilisation);
+            sums.queue = figures->target;
             sums.config = figures->config;
         }
     }
@@ -204,6 +205,7 @@ void SegmentBoard::show(const size_t n, const Sums &sums, const bool leads, cons
     SetReal(slot->limit, sums.limit);
     SetReal(slot->rate, sums.rate);
     SetReal(slot->utilisation, sums.utilisation);
+    Set(slot->target, static_cast<uint64_t>(sums.queue));
     Set(slot->config, sums.config);
     Set(slot->rank, leads ? ledger::LeadsUs : ledger::FollowsUs);
     showUsers(other, sums.users, now);

@@ -305,6 +305,7 @@ void Sharing::showRest(const size_t n, const Sums &ours, const double passed, co
     rest.limit = ours.limit;
     rest.rate = ours.rate;
     rest.utilisation = ours.utilisation;
+    rest.queue = ours.queue;
     rest.demand = std::min(ours.demand * part / params_.share, MostDemand);
     guess(other, ours.rate / 8 * part * passed);
     other.ahead = 0;

@@ -41,6 +41,8 @@ TEST_F(RequestBytes, ReleasesWhileFewerMayComeThanTheLinkHolds)
     hold(0, "d", "d");
     EXPECT_EQ(granted(), "a b c");
     EXPECT_EQ(s->window().because, "1 wait and the window is full (47 KB may be in flight, 120 % of what fits)");
+    EXPECT_EQ(s->window().outstanding, 3);
+    EXPECT_NEAR(s->window().limit, 2.5, 0.01) << "as many of the same would fit";
     charge(a, 8'000);
     EXPECT_EQ(granted(), "") << "all of the link";
     charge(b, 1);

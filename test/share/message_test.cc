@@ -27,6 +27,7 @@ Sums Example()
     s.limit = 12.25;
     s.rate = 2e7;
     s.utilisation = 0.99;
+    s.queue = 40'000'000;
     s.classes = {{1, 100, 0.5}, {UINT64_MAX, 0, 2}};
     s.users = {{3, 1000, 65535, 9}, {4, 5, 0, 0}};
     return s;
@@ -65,6 +66,7 @@ TEST(ShareMessage, ComesBackAsItWas)
     EXPECT_EQ(read->limit, s.limit);
     EXPECT_EQ(read->rate, s.rate);
     EXPECT_EQ(read->utilisation, s.utilisation);
+    EXPECT_EQ(read->queue, s.queue);
     ASSERT_EQ(read->classes.size(), 2u);
     EXPECT_EQ(read->classes[1].key, UINT64_MAX);
     EXPECT_EQ(read->classes[1].demand, 2);
@@ -91,11 +93,11 @@ TEST(ShareMessage, GarbageIsRefused)
     const auto good = EncodeMessage(Example());
     EXPECT_EQ(Refused(""), "is no message of msfrs-share");
     EXPECT_EQ(Refused("another type"), "is no message of msfrs-share");
-    EXPECT_EQ(Refused(good.substr(0, 50)), "has 50 bytes, less than the 116 of a head");
-    EXPECT_EQ(Refused(good + "x"), "has 205 bytes; 2 classes and 2 users take 204");
+    EXPECT_EQ(Refused(good.substr(0, 50)), "has 50 bytes, less than the 124 of a head");
+    EXPECT_EQ(Refused(good + "x"), "has 213 bytes; 2 classes and 2 users take 212");
     auto other = good;
-    other[7] = 2;
-    EXPECT_EQ(Refused(other), "has version 2, not 1: another msfrs-share wrote it");
+    other[7] = 3;
+    EXPECT_EQ(Refused(other), "has version 3, not 2: another msfrs-share wrote it");
     for (size_t n = 0; n < good.size(); ++n)
         EXPECT_NE(Refused(good.substr(0, n)), "accepted");
 }
@@ -119,7 +121,7 @@ TEST(ShareMessage, FiguresOutsideTheirRangesAreRefused)
     EXPECT_EQ(number(Places, MostPlaces), "accepted");
     EXPECT_EQ(number(Places, MostPlaces + 1), "places 1048577: allowed are 0 to 1048576");
     EXPECT_EQ(number(Metered, 2), "metered 2: allowed are 0 to 1");
-    EXPECT_EQ(number(116, 0), "a class without a key");
+    EXPECT_EQ(number(124, 0), "a class without a key");
     auto many = EncodeMessage(Example());
     many[9] = 1; // 256 classes and 2
     EXPECT_EQ(Refused(many), "classes 258: allowed are 0 to 32");

@@ -295,7 +295,7 @@ TEST_F(ShareGateways, BeforeAnythingIsHeardTheStaticShareHolds)
 TEST_F(ShareGateways, WhatIsNoMessageIsIgnoredAndSaidOnce)
 {
     run(3 * S);
-    for (const auto *const text : {"garbage", "MSFRSGW\x02 of the future"}) {
+    for (const auto *const text : {"garbage", "MSFRSGW\x03 of the future"}) {
         for (const auto end = now + 4 * S; now < end; now += Ms) {
             server.left["b"] = {text, now};
             a.step(now);
@@ -305,7 +305,7 @@ TEST_F(ShareGateways, WhatIsNoMessageIsIgnoredAndSaidOnce)
     EXPECT_EQ(a.said, (std::vector<std::string>{
         "store: answers", "gateway b: is there",
         "gateway b: its message is ignored: it is no message of msfrs-share",
-        "gateway b: its message is ignored: it has version 2, not 1: another msfrs-share wrote it"}));
+        "gateway b: its message is ignored: it has version 3, not 2: another msfrs-share wrote it"}));
     EXPECT_GT(a.sharing->report(now).others.at(0).refused, 10u);
     run(S);
     EXPECT_EQ(a.said.back(), "gateway b: is there");

@@ -174,7 +174,7 @@ void RequestTest::check()
     }
     EXPECT_EQ(inFlight, served);
     EXPECT_EQ(queued, waiting);
-    EXPECT_EQ(s->window().outstanding, static_cast<double>(served)) << "W is the number of those served";
+    EXPECT_EQ(s->window().here, served) << "W is the number of those served";
     EXPECT_EQ(s->auditLaws(), "");
 }
 

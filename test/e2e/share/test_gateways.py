@@ -140,7 +140,7 @@ def test_what_is_no_message_is_ignored(host, store, make):
     a = make('a', 'b').start()
     a.says('gateway b: has said nothing yet')
     for value, said in ((b'garbage\x1b[2J', 'it is no message of msfrs-share'),
-                        (b'MSFRSGW\x02', 'it has version 2, not 1: another msfrs-share wrote it'),
+                        (b'MSFRSGW\x03', 'it has version 3, not 2: another msfrs-share wrote it'),
                         (b'MSFRSGW\x01' + bytes(100), 'it has 108 bytes, less than the 116 of a head'),
                         (b'MSFRSGW\x01' + bytes(12_000_000), 'it has 11125 bytes; 0 classes and 0 users take 116')):
         store.do('SET', 'msfrs:test:b', value)

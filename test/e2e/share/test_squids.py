@@ -91,8 +91,9 @@ class Shared:
     def rest(self):
         for gateway in self.gateways:
             gateway.rest()
-            assert [party['outstanding'] for party in gateway.report()['parties']] == [0] * len(
-                gateway.report()['parties'])
+            # What another gateway had is known as of its latest news.
+            gateway.wait_until(lambda gateway=gateway: not any(
+                party['outstanding'] for party in gateway.report()['parties']), gateway.report)
 
 
 @pytest.fixture
