@@ -58,8 +58,8 @@ struct NamedFlow : msfrs_flow {
     FlowAccount *account = nullptr;
     uint32_t party = 0;           ///< its host's; 0 at first
     int64_t owed = 0;             ///< likewise; goes on in another engine
-    ServiceLag::User lag;         ///< likewise
-    uint64_t counted = 0;         ///< likewise, by which look
+    ServiceLag::User lag;         ///< its host's; goes on in another engine
+    uint64_t counted = 0;         ///< its host's: the last count of users in which it was
     struct {
         double length = 0;
         uint32_t place = 0;

@@ -78,10 +78,10 @@ void RequestScheduler::Impl::look(const msfrs_time now)
 /// Responses in service of other parties; by bytes as if theirs were as ours.
 double RequestScheduler::Impl::outstandingElsewhere() const
 {
-    const double booked = credit.rate() / (config.rate / 8);
-    return !byBytes()   ? others->places
-           : booked > 0 ? rate.window().outstanding * takenElsewhere() / booked
-                        : 0;
+    const double here = takenHere();
+    return !byBytes() ? others->places
+           : here > 0 ? rate.window().outstanding * takenElsewhere() / here
+                      : 0;
 }
 
 /// The rate at which responses of other parties may come, as a share of C.
@@ -94,7 +94,7 @@ double RequestScheduler::Impl::takenElsewhere() const
 void RequestScheduler::Impl::tell(const msfrs_time now)
 {
     const auto quantum = config.quantum > 0 ? config.quantum : WholeResponse;
-    const auto places = byBytes() ? static_cast<uint32_t>(std::lround(Thousandths * credit.rate() / (config.rate / 8)))
+    const auto places = byBytes() ? static_cast<uint32_t>(std::lround(Thousandths * takenHere()))
                                   : rate.window().outstanding;
     const auto inService = rate.window().outstanding * quantum;
     ledger->say({places, blocked ? waiters() : 0, waiting.size(), chargedBytes, quantum, inService}, now);

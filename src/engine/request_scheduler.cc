@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -112,8 +111,7 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     r.askedMore &= readsOn;
     if (r.firstWait < 0) {
         r.firstWait = wait;
-        r.w = static_cast<uint32_t>(std::lround(outstanding()));
-        r.wplus = limit();
+        noteWindow(r);
     } else if (r.first) {
         r.exchangeWait += wait;
     }
@@ -318,8 +316,7 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     self.touch(*r->item->flow);
     self.rate.released();
     self.tell(now);
-    r->w = static_cast<uint32_t>(std::lround(self.outstanding()));
-    r->wplus = self.limit();
+    self.noteWindow(*r);
     return r;
 }
 
@@ -596,7 +593,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         if (path.base > 0 && self.config.quantum > 0)
             path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
         if (self.rate.update(now, total, self.rated(), path)) {
-            self.updateQueueTarget(now);
+            self.updateQueueTarget(seen);
             self.history.push_back({Seconds(now), self.outstanding(), self.limit(),
                                     self.rate.utilisation(), self.rate.fullShare(), self.own});
             if (self.history.size() > HistoryLength)

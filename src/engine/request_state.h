@@ -185,13 +185,16 @@ struct RequestScheduler::Impl {
     void book(Request &);
     bool byBytes() const { return config.window.law == WindowLaw::Bytes && config.quantum > 0; }
     double roundTrip(msfrs_time base) const;
-    double taken() const;
+    /// The rate at which responses here may come, as a share of C.
+    double takenHere() const { return credit.rate() / (config.rate / 8); }
     double takenElsewhere() const;
+    double taken() const { return takenHere() + takenElsewhere(); } ///< of all parties
     double limit() const;
+    void noteWindow(Request &) const;
     double outstandingElsewhere() const;
     double outstanding() const { return rate.window().outstanding + outstandingElsewhere(); } ///< W, of all parties
     bool takeLess(double share) const;
-    void updateQueueTarget(msfrs_time now);
+    void updateQueueTarget(const QueueSeen &);
     bool open() const { return byBytes() ? takeLess(1) : rate.open(); }
     bool within() const { return byBytes() ? takeLess(1) || taken() == 1 : rate.within(); }
     bool openForFresh() const;

@@ -6,6 +6,7 @@
 #include "engine/request_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace msfrs {
@@ -117,8 +118,8 @@ void RequestScheduler::Impl::countLag(const Request &r, const int64_t bytes)
 
 /// A user's share of C (R + q*) by weight among the active users, and a part of its lag, divided among its responses in
 /// service. Turns do not give a user with one response its share: while that one's bytes are in flight, the user has no
-/// other to release. Who is ahead has less only where windows divide the link: with C not booked, others would not get
-/// what it leaves. What has come and is not acknowledged, none to two segments, is not in flight.
+/// other to release. A user that is ahead of its share has shorter windows only while all of C is booked: else nobody would
+/// use what it leaves. What has come and is not acknowledged, none to two segments, is not in flight.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base)
 {
     if (!r.item)
@@ -129,7 +130,7 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
         const double behind = lag.bytes(flow.lag, flow.cls->weight);
         const double part = rate.floorGrowth() > 1 ? rate.floorGrowth() : rate.leftByOthers();
         const bool divides = taken() >= Divided * rate.leftByOthers();
-        const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight / (active.weights / others->part) +
+        const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight * others->part / active.weights +
                                      (behind > 0 || divides ? LagGain * behind : 0));
         return Segment + std::max(share, 0.0) / std::max(active.responses, 1u);
     }
@@ -144,9 +145,6 @@ double RequestScheduler::Impl::roundTrip(const msfrs_time base) const
     return Seconds((base > 0 ? base : usualBase > 0 ? usualBase : config.rtt) + queueTarget.get());
 }
 
-/// The rate at which responses may come, as a share of C; of other parties as well.
-double RequestScheduler::Impl::taken() const { return credit.rate() / (config.rate / 8) + takenElsewhere(); }
-
 /// W+; by bytes, as many as would take all of C if they were like those in service, or like quanta if there is none.
 double RequestScheduler::Impl::limit() const
 {
@@ -155,6 +153,13 @@ double RequestScheduler::Impl::limit() const
     const double all = taken(), each = all > 0 ? all / outstanding()
                                                : static_cast<double>(config.quantum) / roundTrip(0) / (config.rate / 8);
     return std::max(1 / each, 1.0);
+}
+
+/// W and W+ as its first grant finds them, for the log.
+void RequestScheduler::Impl::noteWindow(Request &r) const
+{
+    r.w = static_cast<uint32_t>(std::lround(outstanding()));
+    r.wplus = limit();
 }
 
 /// Whether they take less than this share of what other traffic leaves, or than the floor makes of that: beyond it some
@@ -166,14 +171,13 @@ bool RequestScheduler::Impl::takeLess(const double share) const
 }
 
 /// An interval of the window is over.
-void RequestScheduler::Impl::updateQueueTarget(const msfrs_time now)
+void RequestScheduler::Impl::updateQueueTarget(const QueueSeen &seen)
 {
     if (const auto led = ledger->follow(); led && led->queue > 0) {
         queueTarget = QueueTarget(led->queue);
         return;
     }
     const auto &params = rate.params();
-    const auto seen = pathSeen(now);
     const auto queue = seen.enough() ? std::optional(seen.queue) : std::nullopt;
     queueTarget.update(params.interval, rate.fullShare(), 1 - rate.usedWhileFull(), (1 - params.target) / 2,
                        {params.queue, queue, capacity.has_value(), capacity && capacity->wanders()});

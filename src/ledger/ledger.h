@@ -18,8 +18,8 @@ namespace msfrs {
 
 /// What a party says of itself.
 struct PartyState {
-    uint32_t places = 0;     ///< what it may have on its way, in parts of which SharedWindow::limit fill the link:
-                             ///< responses in service of W+, or thousandths of C
+    uint32_t places = 0;     ///< responses in service, W; by bytes, thousandths of C that are booked.
+                             ///< SharedWindow::limit of either fill the link
     uint64_t waiting = 0;    ///< requests that wait for a place and would take one now
     uint64_t queued = 0;     ///< requests that wait for their first service
     int64_t served = 0;      ///< bytes charged so far, grows

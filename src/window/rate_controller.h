@@ -52,8 +52,8 @@ struct WindowParams {
     double early = 0;                   ///< share of U+ below which W+ grows without `memory`; 0: never
     double initial = 1.0;               ///< W0+, >= 1
     double floor = 0.6;                 ///< share of C kept beside other traffic, 0 <= floor < 1; 0: none
-    msfrs_time queue = 0;               ///< q* in ns >= 0, queue tolerated at the provider; 0: no way down
-    WindowLaw law = WindowLaw::Bytes;  ///< Bytes needs quanta, and a scheduler that has the link to itself
+    msfrs_time queue = 0;               ///< q0 in ns >= 0, queue tolerated at the provider; 0: no way down
+    WindowLaw law = WindowLaw::Bytes;   ///< Bytes needs quanta
 };
 
 /// What the controller steers.
@@ -141,7 +141,8 @@ public:
 
     /// Phi >= 1, the factor of the floor included: receive windows in service add up to phi C (R + q*).
     double onTheWay() const { return budget_.factor() * floor_.factor(); }
-    /// Share of C that is the responses': what other traffic leaves, and at least the floor, unless that is in vain.
+    /// Share of C that is the responses': what other traffic leaves, and at least the floor unless that traffic is
+    /// known not to give way.
     double leftByOthers() const
     {
         return std::max(1 - floor_.others(), floor_.inVain() ? 1 - params_.target : params_.floor);

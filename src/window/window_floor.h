@@ -38,7 +38,8 @@ public:
     double factor() const { return factor_; } ///< of receive windows, 1 to Most
     /// Share of C that others have had over some seconds; 0 if it is no more than a wrong overhead may be.
     double others() const { return others_ < OthersMatter ? 0 : others_; }
-    bool inVain() const { return rest_ > 0; } ///< others do not give way
+    /// Whether growth had no effect within the last ten minutes: the other traffic does not give way.
+    bool inVain() const { return rest_ > 0; }
 
 private:
     void notice(const Interval &);

@@ -119,6 +119,24 @@ RunParams Found(const std::string &trace, const double rate)
     return params;
 }
 
+struct Means {
+    double queueP95 = 0, gold = 0, utilisation = 0; ///< s; of bronze's bytes per user; share of C
+};
+
+/// Of seeds 1 to `seeds`.
+Means MeansOf(RunParams params, const uint64_t seeds)
+{
+    Means means;
+    const auto n = static_cast<double>(seeds);
+    for (params.seed = 1; params.seed <= seeds; ++params.seed) {
+        const auto result = Simulate(params);
+        means.queueP95 += result.queueP95 / n;
+        means.gold += result.perUser[0] / result.perUser[2] / n;
+        means.utilisation += result.utilisation / n;
+    }
+    return means;
+}
+
 TEST(AccessCapacity, OnALinkThatStaysFindingCostsNothingAndDoesNotSwing)
 {
     for (const auto &[rate, kernelTakesLeast] : {std::pair(2e6, false), {2e6, true}, {10e6, false}, {10e6, true}}) {
@@ -199,16 +217,10 @@ TEST(AccessCapacity, IsFoundWithFewUsersToo)
     params.workload.users = {1, 1, 1};
     params.workload.inFlight = 2;
     params.workload.fixedSize = 100'000'000;
-    double queue = 0, gold = 0, utilisation = 0;
-    for (params.seed = 1; params.seed <= 4; ++params.seed) {
-        const auto result = Simulate(params);
-        queue += result.queueP95 / 4;
-        gold += result.perUser[0] / result.perUser[2] / 4;
-        utilisation += result.utilisation / 4;
-    }
-    EXPECT_LT(queue, 0.75);
-    EXPECT_NEAR(gold, 4, 0.3);
-    EXPECT_GT(utilisation, 0.8);
+    const auto means = MeansOf(params, 4);
+    EXPECT_LT(means.queueP95, 0.75);
+    EXPECT_NEAR(means.gold, 4, 0.3);
+    EXPECT_GT(means.utilisation, 0.8);
 }
 
 TEST(AccessCapacity, WhatWandersIsUsedBetterAndWithLessOfAQueueThanByItsMean)
@@ -242,16 +254,10 @@ TEST(AccessCapacity, OverWhatWandersTheQueueIsShortAndTheWeightsHold)
         params.kernelTakesLeast = kernelTakesLeast;
         params.seconds = 240;
         params.warmup = 60; // it has to be known
-        double queue = 0, gold = 0, utilisation = 0;
-        for (params.seed = 1; params.seed <= 6; ++params.seed) {
-            const auto result = Simulate(params);
-            queue += result.queueP95 / 6;
-            gold += result.perUser[0] / result.perUser[2] / 6;
-            utilisation += result.utilisation / 6;
-        }
-        EXPECT_LT(queue, 0.75) << kernelTakesLeast;
-        EXPECT_NEAR(gold, 4, 0.2) << kernelTakesLeast;
-        EXPECT_GT(utilisation, 0.87) << kernelTakesLeast;
+        const auto means = MeansOf(params, 6);
+        EXPECT_LT(means.queueP95, 0.75) << kernelTakesLeast;
+        EXPECT_NEAR(means.gold, 4, 0.2) << kernelTakesLeast;
+        EXPECT_GT(means.utilisation, 0.87) << kernelTakesLeast;
     }
 }
 
