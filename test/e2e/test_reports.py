@@ -274,8 +274,8 @@ def test_the_window_is_reset_only_with_a_password(slow_link):
 
 def test_a_window_that_grew_is_reset_under_load(slow_link):
     """A rate that the link cannot reach lets it grow; nobody is lost."""
-    gateway = slow_link.gateway.start('msfrs_window interval=100ms', 'cachemgr_passwd secret msfrs-reset-window',
-                                      rate=4e6)
+    gateway = slow_link.gateway.start('msfrs_window law=places interval=100ms',
+                                      'cachemgr_passwd secret msfrs-reset-window', rate=4e6)
     load = slow_link.users.load(slow_link.world.users, inflight=8, size=20_000)
     start = gateway.report()['window']['limit']
     gateway.wait_until(lambda: gateway.report()['window']['limit'] >= 2 * start, 'a window that has grown')
