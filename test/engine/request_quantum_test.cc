@@ -318,10 +318,11 @@ TEST_P(Storm, KeepsEveryCount)
 {
     config.maxWait = 8 * Second;
     config.window.reserve = GetParam() % 2 ? 0.5 : 0;
-    config.window.law = GetParam() > 8 ? WindowLaw::Bytes : WindowLaw::Places;
+    const bool bytes = GetParam() > 8;
+    config.window.law = bytes ? WindowLaw::Bytes : WindowLaw::Places;
     if (GetParam() % 3 == 0)
         config.arbiter = {TestModule("checker"), {}};
-    start(GetParam() % 4 ? 3 : 0);
+    start(!bytes && GetParam() % 4 ? 3 : 0);
     for (int n = 0; n < 3000 && !HasFailure(); ++n) {
         act(0);
         check();

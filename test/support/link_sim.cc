@@ -57,13 +57,14 @@ void FixWindow(RequestScheduler &scheduler, const uint32_t wplus, const msfrs_ti
         Request *request = nullptr;
         bool served = false;
     };
-    const RequestConfig wanted = scheduler.config();
+    RequestConfig wanted = scheduler.config();
+    wanted.window.law = WindowLaw::Places; // W+ limits nothing by bytes
     FakeInterface meter("fix-window"); // bytes that no class is charged for
     auto config = wanted;
     config.interface = meter.name();
     config.quantum = 0; // the paper's window
     config.window = WindowParams();
-    config.window.law = WindowLaw::Places;
+    config.window.law = wanted.window.law;
     config.window.interval = 1;
     config.window.reserve = 0;
     config.window.growth = std::max(wplus, 2u);
@@ -90,9 +91,7 @@ void FixWindow(RequestScheduler &scheduler, const uint32_t wplus, const msfrs_ti
     config = wanted;
     config.window.interval = Never;
     scheduler.reconfigure(config, end);
-    if (wanted.window.law == WindowLaw::Places) {
-        EXPECT_DOUBLE_EQ(scheduler.window().limit, wplus);
-    }
+    EXPECT_DOUBLE_EQ(scheduler.window().limit, wplus);
     EXPECT_EQ(scheduler.window().outstanding, 0);
 }
 
