@@ -23,7 +23,6 @@ ARMS = {
     'msfrs-auto': 'MSF-RS, rate=auto',
     'msfrs-edge': 'MSF-RS told by msfrs-edge',
     'msfrs-edge-party': 'MSF-RS and edge',
-    'msfrs-places': 'MSF-RS, by number',
     'sjf': 'least left first',
     'fifo': 'FIFO on requests',
     'drr': 'DRR on requests',

@@ -81,7 +81,6 @@ ARMS = {arm.name: arm for arm in (
         prepare=_told, alone=True),
     Arm('msfrs-edge-party', 'MSF-RS, and msfrs-edge for QUIC and all else past Squid, on one account',
         squidconf.msfrs_shared, scheduled=True, quic=True, prepare=_party, alone=True),
-    Arm('msfrs-places', 'MSF-RS, responses released by their number', squidconf.msfrs_places, scheduled=True),
     Arm('sjf', 'the least left of a response first, whoever wants it', squidconf.shortest_first, scheduled=True),
     Arm('fifo', 'whole responses, in the order of arrival', squidconf.queueing('fifo'), scheduled=True),
     Arm('drr', 'whole responses, deficit round robin by class', squidconf.queueing('drr'), scheduled=True),

@@ -105,11 +105,6 @@ def msfrs_shared(world):
     return msfrs(world, link=' shared')
 
 
-def msfrs_places(world):
-    """The same, with the number of responses deciding when the next one is released."""
-    return msfrs(world, extra=('msfrs_window law=places',))
-
-
 def shortest_first(world):
     """Windows and quanta as with the defaults, without fairness: who has least left goes first, of all. What that does
     for the mean, and to the shares, is the price of fairness."""

@@ -12,7 +12,6 @@ namespace msfrs {
 namespace {
 constexpr size_t MostLooks = 8;                          ///< at connections, in a Capacity::Every
 constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is known
-constexpr double MostPlaces = 1.5;                       ///< times what C holds in a round trip, in quanta
 constexpr msfrs_time LongestTrip = 60'000'000'000;       ///< ns: more than TCP waits for
 constexpr msfrs_time FreshFor = 200'000'000;             ///< ns, round trips after something has come, where C is found
 constexpr double Keeps = 7.0 / 8;                        ///< RFC 6298, 1 - alpha: the kernel's mean, with each round trip
@@ -131,21 +130,7 @@ void RequestScheduler::Impl::findRate(const msfrs_time now)
     seen.packets = packets + others->packets;
     seen.outOfOrder = outOfOrder + others->outOfOrder;
     capacity->update(seen, now);
-    if (capacity->tight())
-        rate.tighten();
     adoptRate();
-    if (seen.base > 0)
-        boundPlaces(seen.base);
-}
-
-/// A W+ that has become small in bad times would hold the link back for many intervals when it carries more again. One
-/// that has become large in good times keeps up to a quantum of each place on its way when the link carries less,
-/// however small windows are: an answer begins with ten segments. So it is bounded from above where the link wanders.
-void RequestScheduler::Impl::boundPlaces(const msfrs_time base)
-{
-    const double need = product(base) / static_cast<double>(config.quantum), limit = rate.window().limit;
-    const double most = std::max(MostPlaces * need * rate.floorGrowth(), 1.0);
-    rate.scale(std::max(need / limit, capacity->wanders() ? std::min(1.0, most / limit) : 1.0));
 }
 
 void RequestScheduler::Impl::adoptRate()
@@ -154,7 +139,6 @@ void RequestScheduler::Impl::adoptRate()
     if (found == config.rate)
         return;
     carried(); // what came until now counts by C as it was
-    rate.scale(found / config.rate);
     config.rate = found;
     rate.configure(WindowOf(config));
 }

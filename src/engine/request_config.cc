@@ -28,6 +28,8 @@ void CheckRequestConfig(const RequestConfig &c)
                 "a rate of at least the least");
         Require(c.quantum > 0, "quantum", static_cast<double>(c.quantum),
                 "more than 0 bytes where the link's rate is to be found");
+        if (c.window.law != WindowLaw::Bytes)
+            throw ConfigError("window law paper is not allowed where the link's rate is to be found: wanted is bytes");
     }
     Require(positive(c.rate), "link rate", c.rate, "a rate above 0 bit/s");
     Require(c.overhead >= 0 && c.overhead <= 1, "link overhead", c.overhead, "a share from 0 to 1");
@@ -74,16 +76,11 @@ double BandwidthDelay(const RequestConfig &c) { return c.rate / 8.0 * static_cas
 WindowParams WindowOf(const RequestConfig &c)
 {
     auto w = c.window;
-    if (c.quantum == 0)
+    if (!c.byBytes())
         w.floor = 0; // the paper has none
-    if (c.quantum > 0) {
-        w.memory = 5 * w.interval;
-        w.early = 0.9;
-        // A quantum alone makes a queue on a slow link.
-        const double quantum = std::min(static_cast<double>(c.quantum) * 8 / c.rate, 1.0) * 1e9;
-        w.queue = std::max<msfrs_time>(30'000'000, static_cast<msfrs_time>(0.75 * quantum));
-        w.initial = std::max(1.0, BandwidthDelay(c) / static_cast<double>(c.quantum));
-    }
+    // A quantum alone makes a queue on a slow link.
+    const double quantum = std::min(static_cast<double>(c.quantum) * 8 / c.rate, 1.0) * 1e9;
+    w.queue = std::max<msfrs_time>(30'000'000, static_cast<msfrs_time>(0.75 * quantum));
     return w;
 }
 

@@ -19,8 +19,7 @@ RequestConfig Prepared(RequestConfig);
 /// Bytes that the link carries in one round trip.
 double BandwidthDelay(const RequestConfig &);
 
-/// The window's parameters. With quanta a place in the window is worth about a quantum, so that W0+ is known better
-/// than in the paper, and intervals are short enough for memory to pay. Without quanta the window is the paper's.
+/// The window's parameters, those that follow from the others included. The paper's window knows no floor.
 WindowParams WindowOf(const RequestConfig &);
 
 } // namespace msfrs

@@ -69,7 +69,7 @@ void FollowedUsers::clear(Ledger &ledger)
 void RequestScheduler::Impl::look(const msfrs_time now)
 {
     others = &ledger->look(now);
-    rate.elsewhere(byBytes() ? 0 : others->places, others->paced);
+    rate.elsewhere(byBytes() ? 0 : others->places);
     // A few that wait for a moment are no backlog: the small ones among them profit most of what goes out of turn.
     engine->waitElsewhere(static_cast<double>(others->waiting) > outstanding() ? others->waiting : 0);
     engine->share(others->workers);
@@ -179,7 +179,7 @@ void RequestScheduler::Impl::followWindow(const msfrs_time now)
     if (capacity)
         adoptRate();
     if (led && !byBytes())
-        rate.follow(led->limit, now);
+        rate.follow(led->limit);
     else
         rate.lead();
 }

@@ -154,14 +154,12 @@ WindowReport RequestScheduler::window() const
     r.own = self.own;
     r.holding = self.waiters() > 0;
     r.because = self.because();
-    r.change = self.rate.lastChange();
-    r.changedAt = Seconds(self.rate.changedAt());
     const auto now = static_cast<msfrs_time>(self.history.empty() ? 0 : self.history.back().at * 1e9);
     const auto seen = self.pathSeen(now);
     if (seen.enough())
         r.queue = Seconds(seen.queue);
     r.base = Seconds(seen.base);
-    r.budget = self.rate.onTheWay();
+    r.queueTarget = self.byBytes() ? Seconds(self.queueTarget.get()) : -1;
     r.metered = self.meter->metered();
     r.usedWhileFull = self.rate.usedWhileFull();
     r.full = Seconds(self.rate.fullTime());

@@ -14,7 +14,6 @@ namespace {
 constexpr size_t HistoryLength = 120;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
-constexpr double Doubtful = 8; ///< times W0+; backlogs have needed up to 2.3
 constexpr int64_t Unsaid = 4096; ///< bytes beyond what was said that mean nothing: headers, an FTP server's replies
 constexpr int64_t MostExpected = int64_t(1) << 60; ///< bytes: who says more says nothing
 
@@ -497,13 +496,6 @@ bool RequestScheduler::again(Request &r, const msfrs_time now)
     return self.goOn(r, now);
 }
 
-void RequestScheduler::allowMore(Request &r, const int64_t bytes)
-{
-    assert((r.state == Request::State::Served || r.state == Request::State::Early) && bytes >= 0);
-    if (!impl_->byBytes()) // where it would come on top of what is booked
-        r.quantumLeft += bytes;
-}
-
 bool RequestScheduler::contended() const { return impl_->engine->totals().queued.items > 0 || impl_->wanted(); }
 
 void RequestScheduler::done(Request *const r, const msfrs_time now)
@@ -546,26 +538,18 @@ void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(
 void RequestScheduler::Impl::doubtRate()
 {
     const auto &params = rate.params();
-    const double times = rate.window().limit / params.initial;
-    const bool busy = rate.fullShare() > 0.5 && rate.utilisation() > 0.8; // slow servers may need any number of places
-    if (capacity || ledger->follow() || doubted || config.quantum == 0)
+    const bool busy = rate.fullShare() > 0.5 && rate.utilisation() > 0.8; // slow servers may keep it there, too
+    if (!byBytes() || capacity || ledger->follow() || doubted)
         return;
-    const bool most = byBytes() ? queueTarget.get() >= QueueTarget::most(params.queue) : times >= Doubtful;
-    if (!most || !busy || rate.utilisation() >= params.target)
+    if (queueTarget.get() < QueueTarget::most(params.queue) || !busy || rate.utilisation() >= params.target)
         return;
     doubted = true;
-    char grown[160], text[400];
-    if (byBytes())
-        std::snprintf(grown, sizeof(grown), "bytes in flight have grown until they could make a queue of %.0f ms",
-                      1000 * Seconds(queueTarget.get()));
-    else
-        std::snprintf(grown, sizeof(grown),
-                      "the window has grown to %.0f responses, %.0f times what the link's rate and round trip come to",
-                      rate.window().limit, times);
+    char text[400];
     std::snprintf(text, sizeof(text),
-                  "%s, and the link is still at %.1f %% of its rate: it may carry less than its rate, its interface may "
-                  "not count all of each packet (packet overhead), or round trips may be longer than said",
-                  grown, 100 * rate.utilisation());
+                  "bytes in flight have grown until they could make a queue of %.0f ms, and the link is still at %.1f %% "
+                  "of its rate: it may carry less than its rate, its interface may not count all of each packet "
+                  "(packet overhead), or round trips may be longer than said",
+                  1000 * Seconds(queueTarget.get()), 100 * rate.utilisation());
     host.log(0, text);
 }
 
@@ -580,19 +564,13 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
 {
     auto &self = *impl_;
     self.settle(now);
-    self.rate.sample();
     self.findRate(now);
     if (self.rate.due(now)) {
         const auto total = self.carried();
         const auto seen = self.pathSeen(now);
         if (seen.base > 0)
             self.usualBase = seen.base;
-        PathState path = {{}, seen.base, self.ownShare(now), 0, self.weightedPlaces()};
-        if (seen.enough())
-            path.queue = seen.queue;
-        if (path.base > 0 && self.config.quantum > 0)
-            path.places = 1 + 3 * self.config.rate / 8 * Seconds(path.base) / static_cast<double>(self.config.quantum);
-        if (self.rate.update(now, total, self.rated(), path)) {
+        if (self.rate.update(now, total, self.rated(), self.ownShare(now))) {
             self.updateQueueTarget(seen);
             self.history.push_back({Seconds(now), self.outstanding(), self.limit(),
                                     self.rate.utilisation(), self.rate.fullShare(), self.own});

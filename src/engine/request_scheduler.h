@@ -107,6 +107,8 @@ struct RequestConfig {
     PluginChoice arbiter{"msf", {}};
     PluginChoice admission{"none", {}}; ///< "none" or an AQM
     std::string pluginDir;            ///< where plugins are; empty: the installed place
+
+    bool byBytes() const { return window.law == WindowLaw::Bytes && quantum > 0; }
 };
 
 /// Why hold() refused.
@@ -168,11 +170,9 @@ struct WindowReport {
     uint32_t here = 0;                ///< part of W that is this scheduler's; the rest is that of others on the link
     bool follows = false;             ///< another one on the link computes W+
     double own = -1;                  ///< share of C that responses had in it; negative: not known
-    WindowChange change = WindowChange::None; ///< why W+ was changed last
-    double changedAt = 0;             ///< when, s of the host's clock; valid only if it was changed
     double queue = -1, base = 0;      ///< s: what the queue at the provider adds to round trips (negative: not
                                       ///< known); their mean without it (0: not known)
-    double budget = 1;                ///< phi: receive windows in service add up to phi C R
+    double queueTarget = -1;          ///< q*, s; negative: not by bytes in flight
     bool metered = false;             ///< whether U comes from the interface counter
     double usedWhileFull = 0;         ///< as `utilisation`, of the time in which a request waited; all of it if none did
     double full = 0, carriedWhileFull = 0; ///< s in which a request waited, and bytes that the link carried then, in all
@@ -223,10 +223,6 @@ public:
     ///        of each quantum is granted beyond it
     bool readMore(Request &, msfrs_time now, bool complete = false);
 
-    /// `bytes` >= 0 of the response have crossed the link during its pause: they do not count against the quantum that
-    /// has just begun. Only called while SERVED.
-    void allowMore(Request &, int64_t bytes);
-
     /// The client of a request that is SERVED or PAUSED has asked for more: the next request of HTTP/2, in a tunnel
     /// whose server still answers others. What comes may be its answer, so from its next turn on it waits like a first
     /// quantum. Class and user stay charged with what they had. granted() may be called.
@@ -272,7 +268,7 @@ public:
     /// all under way are asked anyway since C is to be found. Only called while SERVED.
     void lookAtPath(Request &, msfrs_time now);
 
-    /// Sets W+ to W0+, as if the scheduler had just started.
+    /// Sets q* to q0, or W+ to 1, as if the scheduler had just started.
     void resetWindow(msfrs_time now);
 
     /// Updates the window when an interval is over, expires requests that waited too long, and releases those that may
@@ -288,16 +284,13 @@ public:
     /// off. This is the largest, for a response that is alone on the link: C rtt.
     int receiveBuffer() const;
 
-    /// The same for a new response among those in service: its share of phi C R (FlightBudget), so that all together
-    /// neither leave the link idle nor overflow a short queue before it. R is the round-trip time of its own server
-    /// plus the queue tolerated at the provider. At least three segments or a quantum; at most receiveBuffer().
-    /// \param base round trip to the server without a queue, ns; 0: not known, R is then rtt
+    /// The same for a new response, of which neither class nor user are known: C (R + q*) by the number in service. At
+    /// least three segments or a quantum; at most receiveBuffer().
+    /// \param base R, round trip to the server without a queue, ns; 0: not known, it is then the usual one, or rtt
     int receiveBufferShare(msfrs_time base = 0) const;
 
-    /// The same for a response in service: receiveBufferShare(), by the weight of its class while some class has
-    /// responses in service and none that waits; and at least its part of its user's share of C R, by weight among the
-    /// active users. So one response of a user reaches that user's share, and a response that is alone fills the link.
-    /// With WindowLaw::Bytes that part is all of it, but for the least; active are users who wait or receive.
+    /// The same for a response in service: its part of its user's share of C (R + q*), by weight among the users who
+    /// wait or receive. So one response of a user reaches that user's share, and a response that is alone fills the link.
     int receiveBuffer(Request &, msfrs_time base = 0);
 
     /// The least round trip to a server that connections have seen, ns; 0: not known.

@@ -183,7 +183,7 @@ struct RequestScheduler::Impl {
     Estimate estimate(bool fresh, int64_t remaining) const;
     /// Books what a response may still bring in this turn.
     void book(Request &);
-    bool byBytes() const { return config.window.law == WindowLaw::Bytes && config.quantum > 0; }
+    bool byBytes() const { return config.byBytes(); }
     double roundTrip(msfrs_time base) const;
     /// The rate at which responses here may come, as a share of C.
     double takenHere() const { return credit.rate() / (config.rate / 8); }
@@ -223,8 +223,6 @@ struct RequestScheduler::Impl {
     /// A turn begins. \returns how much of its quantum goes to what its user owes
     int64_t pay(const Request &, msfrs_time now);
     double weightedPlaces() const;
-    double product(msfrs_time base) const;
-    double emphasis(const Request &) const;
     double activeWeights() const;
     uint32_t activeUsers() const; ///< who have a request, waiting or in service
     struct Receivers {
@@ -234,7 +232,7 @@ struct RequestScheduler::Impl {
     Receivers receivers(const NamedFlow &);
     void countLag(const Request &, int64_t bytes);
     double userShare(const Request &, msfrs_time base);
-    int windowOf(msfrs_time base, double emphasis) const;
+    int windowOf(msfrs_time base) const;
     int mostBuffer() const;
     double ownShare(msfrs_time now);
     void findBetween(const CapacityParams &, msfrs_time now);
@@ -244,9 +242,8 @@ struct RequestScheduler::Impl {
     QueueSeen pathSeen(msfrs_time now) const;
     /// \returns whether its connection knew of a round trip
     bool lookAtPath(Request &, msfrs_time now);
-    /// Asks what connections see and adapts C and W+ to it, when that is due.
+    /// Asks what connections see and adapts C to it, when that is due.
     void findRate(msfrs_time now);
-    void boundPlaces(msfrs_time base);
     /// C is what was found, here or by another party.
     void adoptRate();
     std::string because() const;
@@ -269,7 +266,7 @@ struct RequestScheduler::Impl {
     void followWindow(msfrs_time now);
     /// Whether somebody else waits for a place.
     bool wanted() const { return others->waiting > 0; }
-    /// A rate that the link cannot reach lets W+ grow for ever: who can mend it is told, once.
+    /// A rate that the link cannot reach keeps q* at its greatest: who can mend it is told, once.
     void doubtRate();
 
     RequestConfig config;

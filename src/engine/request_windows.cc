@@ -35,32 +35,14 @@ int RequestScheduler::Impl::mostBuffer() const
 
 int RequestScheduler::receiveBuffer() const { return impl_->mostBuffer(); }
 
-/// C R in bytes, R being what a response's round trip comes to with what may stand at the provider.
-double RequestScheduler::Impl::product(const msfrs_time base) const
-{
-    const auto round = base > 0 ? std::min(base + rate.params().queue, config.rtt) : config.rtt;
-    return BandwidthDelay(config) * static_cast<double>(round) / static_cast<double>(config.rtt);
-}
-
-/// What its weight makes of a request's share of the windows. Elsewhere turns see to weights; but a class whose requests
-/// are all in service has no turn to wait for, and it would have as much as any other of so many.
-double RequestScheduler::Impl::emphasis(const Request &r) const
-{
-    bool turnless = false;
-    double count = 0, weights = 0;
-    for (const auto &slot : slots) {
-        turnless |= slot.cls->in_service > 0 && slot.cls->backlog == 0;
-        count += slot.cls->in_service;
-        weights += slot.cls->in_service * slot.cls->weight;
-    }
-    return turnless && r.item ? r.item->flow->cls->weight * count / weights : 1;
-}
-
-int RequestScheduler::Impl::windowOf(const msfrs_time base, const double emphasis) const
+/// What a response may have in flight before anything is known of it, as one of those in service. Not by q*, which is
+/// long beside others' queues: what comes before the first fit would lengthen them.
+int RequestScheduler::Impl::windowOf(const msfrs_time base) const
 {
     if (config.quantum == 0)
         return 0;
-    const auto share = emphasis * rate.onTheWay() * product(base) / std::max(outstanding(), 1.0);
+    const double round = Seconds(base > 0 ? base + rate.params().queue : config.rtt);
+    const double share = rate.floorGrowth() * config.rate / 8 * round / std::max(outstanding(), 1.0);
     const auto least = static_cast<double>(std::min(config.quantum, LeastWindow));
     return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
 }
@@ -125,18 +107,13 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
     if (!r.item)
         return 0;
     auto &flow = flowOf(r);
-    if (byBytes()) {
-        const auto active = receivers(flow);
-        const double behind = lag.bytes(flow.lag, flow.cls->weight);
-        const double part = rate.floorGrowth() > 1 ? rate.floorGrowth() : rate.leftByOthers();
-        const bool divides = taken() >= Divided * rate.leftByOthers();
-        const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight * others->part / active.weights +
-                                     (behind > 0 || divides ? LagGain * behind : 0));
-        return Segment + std::max(share, 0.0) / std::max(active.responses, 1u);
-    }
-    const auto &places = rate.window();
-    const double here = static_cast<double>(places.outstanding) / std::max(places.all(), 1u); // of all parties'
-    return here * product(base) * flow.cls->weight / (activeWeights() * std::max(flow.in_service, 1u));
+    const auto active = receivers(flow);
+    const double behind = byBytes() ? lag.bytes(flow.lag, flow.cls->weight) : 0;
+    const double part = rate.floorGrowth() > 1 ? rate.floorGrowth() : rate.leftByOthers();
+    const bool divides = taken() >= Divided * rate.leftByOthers();
+    const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight * others->part / active.weights +
+                                 (behind > 0 || divides ? LagGain * behind : 0));
+    return Segment + std::max(share, 0.0) / std::max(active.responses, 1u);
 }
 
 /// R + q*, s.
@@ -193,7 +170,7 @@ void RequestScheduler::Impl::book(Request &r)
     int64_t bytes = 0;
     if ((r.state == Request::State::Served || r.state == Request::State::Early) && r.item) {
         bytes = std::min(r.quantumLeft,
-                         static_cast<int64_t>(Booked * (r.window > 0 ? r.window : windowOf(r.base, 1))));
+                         static_cast<int64_t>(Booked * (r.window > 0 ? r.window : windowOf(r.base))));
         // Even of what is small on average a least window may come.
         const auto usual = firstQuantum > 0 ? std::max(static_cast<int64_t>(firstQuantum), LeastWindow) : 0;
         if (r.remaining != MSFRS_UNKNOWN)
@@ -205,14 +182,12 @@ void RequestScheduler::Impl::book(Request &r)
     credit.book(r.booking, bytes, roundTrip(r.base));
 }
 
-int RequestScheduler::receiveBufferShare(const msfrs_time base) const { return impl_->windowOf(base, 1); }
+int RequestScheduler::receiveBufferShare(const msfrs_time base) const { return impl_->windowOf(base); }
 
 int RequestScheduler::receiveBuffer(Request &r, const msfrs_time base)
 {
     r.base = base;
     const auto byUser = static_cast<int>(std::min(impl_->userShare(r, base), static_cast<double>(impl_->mostBuffer())));
-    if (!impl_->byBytes())
-        return std::max(impl_->windowOf(base, impl_->emphasis(r)), byUser);
     // What ends with this turn comes in one round trip: it is booked as no more.
     const auto last = r.remaining != MSFRS_UNKNOWN && r.remaining <= r.quantumLeft ? r.remaining : 0;
     r.window = std::max(byUser, static_cast<int>(std::max(last, std::min(impl_->config.quantum, LeastWindow))));

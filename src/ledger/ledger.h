@@ -36,7 +36,6 @@ struct PathSeen {
 /// What all others come to.
 struct OtherParties {
     uint32_t places = 0;
-    uint32_t paced = 0;     ///< of these, of who paces packets and takes no places by turns
     uint32_t workers = 0;   ///< of the others, those that take places by turns
     uint64_t waiting = 0, queued = 0;
     double part = 1;        ///< this party's of the weights of all active users, > 0 to 1

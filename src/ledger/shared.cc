@@ -328,7 +328,7 @@ const OtherParties &SharedLedger::look(const msfrs_time now)
         self.beginAnew(now);
     self.lookedAt = now;
     auto &others = self.others;
-    others.places = others.paced = others.workers = 0;
+    others.places = others.workers = 0;
     others.waiting = others.queued = 0;
     self.leastWaiting = Nobody;
     self.greatest = 0;
@@ -344,10 +344,8 @@ const OtherParties &SharedLedger::look(const msfrs_time now)
             others.waiting += r->waiting;
             return;
         }
-        if (r->kind == Kind::Edge) {
-            others.paced += r->places;
+        if (r->kind == Kind::Edge)
             return;
-        }
         ++others.workers;
         if (r->places + r->waiting > 0)
             self.greatest = std::max(self.greatest, r->tag);

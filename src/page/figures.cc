@@ -15,8 +15,7 @@ void WriteLink(Json &json, const GatewayState &g)
     json.key("rate").number(g.capacity).key("utilisation").number(g.utilisation).key("target").number(g.target);
     json.key("own").number(g.own).key("queue").number(g.queue).key("base").number(g.base);
     json.key("metered").boolean(g.metered).end('}');
-    json.key("window").object().key("outstanding").number(g.outstanding).key("limit").number(g.limit);
-    json.key("change").string(g.change).key("age").number(g.changeAge).end('}');
+    json.key("window").object().key("outstanding").number(g.outstanding).key("limit").number(g.limit).end('}');
 }
 
 void WriteClass(Json &json, const GatewayState &g, const ClassState &c, const ClassFlow &flow)
@@ -122,8 +121,6 @@ std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std:
     json.key("age").number(age);
     json.key("scheduling").boolean(g.scheduling).key("workers").number(g.workers).key("because");
     WriteTexts(json, report.because);
-    json.key("changed");
-    WriteTexts(json, report.changed);
     WriteLink(json, g);
     json.key("classes").array();
     for (size_t n = 0; n < g.classes.size(); ++n)

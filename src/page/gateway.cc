@@ -27,7 +27,6 @@ const std::map<std::string_view, GatewayMetric> GatewayMetrics = {
     {"msfrs_window_target_ratio", {&GatewayState::target, Join::Most}},
     {"msfrs_window_outstanding_responses", {&GatewayState::outstanding, Join::Sum}},
     {"msfrs_window_limit_responses", {&GatewayState::limit, Join::Sum}},
-    {"msfrs_window_last_change_age_seconds", {&GatewayState::changeAge, Join::Most}},
     {"msfrs_excess_lines_total", {&GatewayState::excessLines, Join::Sum}},
     {"msfrs_excess_refused_lines_total", {&GatewayState::excessRefused, Join::Sum}},
     {"msfrs_excess_no_class_bytes_total", {&GatewayState::noClassBytes, Join::Sum}},
@@ -105,8 +104,6 @@ void TakeGateway(GatewayState &state, const Sample &s)
     } else if (const auto flag = Switches.find(s.name); flag != Switches.end()) {
         state.workers += s.name == "msfrs_scheduling" ? 1 : 0;
         state.*flag->second |= s.value > 0;
-    } else if (s.name == "msfrs_window_last_change" && s.value > 0) {
-        state.change = s.label("reason");
     }
 }
 

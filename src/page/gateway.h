@@ -47,8 +47,6 @@ struct GatewayState {
     std::optional<double> own;    ///< share of the link that responses had
     std::optional<double> queue, base; ///< s: what the queue at the provider adds to round trips; these without it
     double outstanding = 0, limit = 0; ///< W, W+
-    std::string change;           ///< why W+ changed last: the reason's label; empty: it has not
-    double changeAge = 0;         ///< s
     double excessLines = 0, excessRefused = 0, noClassBytes = 0;
     std::vector<ClassState> classes;
 

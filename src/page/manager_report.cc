@@ -154,16 +154,11 @@ private:
         return in.rest().substr(0, with.size()) == with;
     }
 
-    /// Of the window: why W+ changed, and its intervals. Those of a second worker are of the same link.
+    /// Of the window its intervals. Those of a second worker are of the same link.
     void ofWindow(Scanner &in)
     {
         const bool first = report_.because.size() <= 1;
-        if (Begins(in, "  changed: {")) {
-            in.untilAny("{");
-            auto fields = ReadFields(in);
-            report_.changed.push_back(std::move(Text(in, fields, "because")));
-            limit(in, report_.changed.size());
-        } else if (first && Begins(in, "  interval: ")) {
+        if (first && Begins(in, "  interval: ")) {
             in.until(':');
             report_.interval = Number(in, in.rest().substr(2), "interval");
         } else if (first && Begins(in, "    - {ago: ")) {

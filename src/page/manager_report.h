@@ -53,7 +53,6 @@ struct IntervalRow {
 
 struct ManagerReport {
     std::vector<std::string> because; ///< of each worker: why requests are held, or none is
-    std::vector<std::string> changed; ///< of each worker whose W+ has changed: why it did last
     std::vector<HeldRow> held;        ///< the longest first
     std::vector<UserRow> users;       ///< a user of several workers is one
     std::vector<QuotaRow> quotas;     ///< of the classes that have one

@@ -150,7 +150,6 @@ double Capacity::greatest() const
 
 bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
 {
-    tight_ = false;
     const bool back = now < ticks_.back().at || seen.total < ticks_.back().seen.total;
     if (back || ticks_.back().seen.total == 0)
         ticks_.clear(); // and what was seen before the first time is not known
@@ -187,9 +186,6 @@ void Capacity::judge(const Span &brief, const msfrs_time now)
     if (led_)
         return;
 
-    const bool longQueue = known && queue > LongFrom(seen);
-    tight_ = longQueue && brief.full < Limited && now - tightAt_ >= std::max(Brief, seen.base + queue);
-    tightAt_ = tight_ ? now : tightAt_;
     watch(known, queue, now);
     if (wanders_) {
         goWith(brief, now);

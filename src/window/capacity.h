@@ -20,7 +20,6 @@
 /// - Limited, q short yet but growing, and D less than C by 30 %: the same. Kernels tell late how long a queue is, and
 ///   D falls at once; but it also has gaps, so that of a slow link D of up to a second is looked at.
 /// - Limited, D is less, and many packets come out of order: C is the most that came in 200 ms of the last second.
-/// - Not limited, q long: the window is to be made full, to know; see tight().
 /// - The link wanders (see Swings), and what is on its way goes by C: C is D of 200 ms to a second, by how long a
 ///   quantum takes, and 7 % more, so that it finds what is beyond; q is too late to wait for. While it is not limited,
 ///   C is at most 1.25 times the most of the last second. It is over when q is long on end for 5 s, or short and
@@ -105,8 +104,6 @@ public:
     /// It is found here, from what it is.
     void lead() { led_ = false; }
 
-    /// Whether a queue stands that cannot be judged before the window is full: at most once in a round trip.
-    bool tight() const { return tight_; }
     bool wanders() const { return wanders_; }    ///< the link does, and so does C
     double rate() const { return report_.rate; } ///< C, bit/s, from min to max
     CapacityReport report() const;
@@ -144,9 +141,7 @@ private:
     // While q is long:
     double cutFrom_ = 0;          ///< C before D began to follow C down, bit/s; 0: q is not long
     msfrs_time cutQueue_ = 0, cutAt_ = 0;
-    bool tight_ = false;
     bool led_ = false;            ///< see follow()
-    msfrs_time tightAt_ = 0;
     int inVain_ = 0;              ///< cuts in a row that brought D down and not q
     bool bounding_;               ///< see the constructor
     Swings swings_;

@@ -27,13 +27,9 @@ void WindowFloor::notice(const Interval &last)
     waiting_ += part * (last.fullShare - waiting_);
 }
 
-WindowFloor::Verdict WindowFloor::yield()
-{
-    factor_ = std::max(factor_ * Back, 1.0);
-    return Verdict::Yield;
-}
+void WindowFloor::yield() { factor_ = std::max(factor_ * Back, 1.0); }
 
-WindowFloor::Verdict WindowFloor::update(const Interval &last, const double floor)
+void WindowFloor::update(const Interval &last, const double floor)
 {
     rest_ = std::max<msfrs_time>(rest_ - last.elapsed, 0);
     if (last.own >= 0)
@@ -54,7 +50,7 @@ WindowFloor::Verdict WindowFloor::update(const Interval &last, const double floo
     short_ += last.elapsed;
     if (short_ <= Settle) {
         before_ = own_;
-        return Verdict::Stay;
+        return;
     }
     if (short_ >= Settle + Trial && own_ >= Gain * before_)
         worth_ = true;
@@ -64,12 +60,11 @@ WindowFloor::Verdict WindowFloor::update(const Interval &last, const double floo
         short_ = 0;
         worth_ = false;
         factor_ = 1;
-        return Verdict::Yield;
+        return;
     }
     if (own_ >= floor)
-        return Verdict::Stay;
+        return;
     factor_ = std::min(factor_ * std::min(Step, floor / own_), Most);
-    return Verdict::Grow;
 }
 
 } // namespace msfrs

@@ -4,8 +4,8 @@
 ///
 /// Such traffic fills the link as well, so the rate controller would make room for it without end. And receive windows
 /// that leave no queue at the provider lose against traffic that fills that queue. So while requests wait and responses
-/// have less than the floor, receive windows and W+ grow: the responses compete like as many TCP connections. Some
-/// requests must still wait, since without them there would be no weights (RateController bounds W+ for this).
+/// have less than the floor, receive windows grow, and more responses are released: they compete like as many TCP
+/// connections. Some requests must still wait, since without them there would be no weights (MostPlaces).
 ///
 /// Traffic that does not give way (a constant stream) is detected. TCP takes many round trips through a full buffer to
 /// give way, so growth has half a minute to have an effect. If it has none, it is reversed, and not tried again for ten
@@ -30,10 +30,9 @@ public:
         double own;          ///< share of C that responses had; negative: not known
         double fullShare;    ///< share of it in which a request waited for a place, 0 to 1
     };
-    enum class Verdict { Yield, Stay, Grow }; ///< W+ may shrink; must not shrink; windows and places grow
 
     /// \param floor share of C that responses keep, 0 <= floor < 1; 0: none
-    Verdict update(const Interval &, double floor);
+    void update(const Interval &, double floor);
 
     double factor() const { return factor_; } ///< of receive windows, 1 to Most
     /// Share of C that others have had over some seconds; 0 if it is no more than a wrong overhead may be.
@@ -43,7 +42,7 @@ public:
 
 private:
     void notice(const Interval &);
-    Verdict yield();
+    void yield();
 
     double factor_ = 1;
     double own_ = 1, others_ = 0, waiting_ = 0; ///< means over some seconds: shares of C, share of time with waiting

@@ -32,9 +32,8 @@ LOG_FORMAT = ('%ts.%03tu %>a %>p %rm %ru %>Hs %err_code %err_detail %msfrs::clas
 OFF = {'scheduling': False, 'holding': 'no, because msfrs is off'}   #: mgr:msfrs while it is off
 LISTENING = 'Accepting '      #: what cache.log says of each port at every start and reconfiguration
 PORTS = 3                     #: that `configuration` has
-#: With this W+ is 1 for half an hour: a request in service holds back all others. `configuration` adds a
-#: short rtt= to the link, as W+ begins with the quanta that the bandwidth-delay product has.
-ONE_PLACE = 'msfrs_window law=places interval=1min growth=1.01 reserve=0%'
+#: With this W+ is 1 for half an hour: a request in service holds back all others.
+ONE_PLACE = 'msfrs_window law=paper interval=1min growth=1.01 reserve=0%'
 #: The same, and a request that is not answered is in service for as long as a test may take.
 NARROW = f'{ONE_PLACE} patience=1h'
 #: Weights hold over time, and these tests have seconds: nobody may be far ahead or behind meanwhile.
@@ -84,7 +83,7 @@ class Gateway:
             default = default or list(weights)[-1]
             said = rate if isinstance(rate, str) else f'{(rate or self.world.rate_bps) / 1000:.0f}kbit'
             text += f'msfrs on\nmsfrs_link rate={said}'
-            text += f'{f" interface={interface}" if interface else ""}{" rtt=1ms" if NARROW in lines else ""}'
+            text += f'{f" interface={interface}" if interface else ""}'
             text += ' shared\n' if len(self.world.gateways) > 1 else '\n'
             for name, weight in weights.items():
                 text += f'msfrs_class {name} weight={weight:g}{" default" if name == default else ""}\n'

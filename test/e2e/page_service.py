@@ -30,7 +30,7 @@ def metrics(polls, classes):
             f'msfrs_link_utilisation_ratio {0.9 + 0.05 * (polls % 3)}\nmsfrs_link_own_ratio 0.7\n'
             'msfrs_window_target_ratio 0.985\nmsfrs_window_outstanding_responses 4\n'
             f'msfrs_window_limit_responses {4 + polls % 5 / 2}\nmsfrs_holding 1\nmsfrs_link_queue_seconds 0.04\n'
-            'msfrs_window_last_change{reason="link_full"} 1\nmsfrs_excess_lines_total 9\n'
+            'msfrs_excess_lines_total 9\n'
             f'msfrs_excess_no_class_bytes_total {5000 * polls}\n')
     for name, figures in classes.items():
         label = name.replace('\\', '\\\\').replace('"', '\\"')
@@ -90,7 +90,7 @@ class Manager:
         held = ''.join(f'  - {{user: {json.dumps(user, ensure_ascii=False)}, class: "{cls}", host: {json.dumps(host)}, '
                        f'waited: {waited}, what: {what}}}\n' for user, cls, host, waited, what in self.held)
         return ('scheduling: true\nholding: yes, because 9 wait and the window is full (W is 4 of W+ 4.00)\nwindow:\n'
-                f'  changed: {{ago: 2.0, because: "the link is full"}}\nclasses:\n{classes}held:\n{held}top_users:\n'
+                f'classes:\n{classes}held:\n{held}top_users:\n'
                 + rows(self.users[:10]))
 
     def answer(self, request):

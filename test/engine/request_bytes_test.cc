@@ -102,6 +102,27 @@ TEST_F(RequestBytes, AUserWhoseServerHasNotAnsweredLeavesItsWindowToOthers)
     EXPECT_EQ(s->receiveBuffer(*a.request, 10 * Ms), 15'043) << "a third, and 0.3 of the 833 bytes that it is behind";
 }
 
+TEST_F(RequestBytes, AWindowIsTheUsersShareByWeightDividedAmongItsResponses)
+{
+    config.rtt = 300 * Ms; // the most is C rtt
+    config.window.reserve = 10;
+    start(0);
+    auto &gold = hold(0, "u", "1");
+    charge(gold, 1);
+    EXPECT_NEAR(s->receiveBuffer(*gold.request, 50 * Ms), 80'000 + 1460, 2) << "alone it fills the link";
+    auto &bronze = hold(1, "v", "1");
+    charge(bronze, 1);
+    EXPECT_NEAR(s->receiveBuffer(*gold.request, 50 * Ms), 80'000 * 2 / 3 + 1460, 2);
+    EXPECT_NEAR(s->receiveBuffer(*bronze.request, 50 * Ms), 80'000 / 3 + 1460, 2);
+    auto &second = hold(1, "v", "2");
+    charge(second, 1);
+    EXPECT_NEAR(s->receiveBuffer(*bronze.request, 50 * Ms), 80'000 / 3 / 2 + 1460, 2);
+    EXPECT_NEAR(s->receiveBuffer(*gold.request, 50 * Ms), 80'000 * 2 / 3 + 1460, 2) << "whatever others have in service";
+    done(bronze);
+    done(second);
+    EXPECT_NEAR(s->receiveBuffer(*gold.request, 50 * Ms), 80'000 + 1460, 2);
+}
+
 TEST_F(RequestBytes, WhatEndsWithItsTurnComesInOneRoundTrip)
 {
     auto &a = hold(0, "a", "a");

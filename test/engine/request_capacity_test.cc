@@ -17,6 +17,7 @@ protected:
         config.rate = 0;
         config.bounds = {1e6, 50e6};
         config.overhead = 0;
+        config.window.law = WindowLaw::Bytes;
     }
 
     /// Responses bring so much for so long, bit/s, while others wait.

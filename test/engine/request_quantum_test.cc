@@ -101,21 +101,6 @@ TEST_F(QuantumTest, BytesThatArriveDuringAPauseAreCharged)
     EXPECT_EQ(s->trace(*a.request, clock.now()).bytes, 1400);
 }
 
-TEST_F(QuantumTest, WhatCrossedTheLinkDuringAPauseDoesNotUseUpTheNextQuantum)
-{
-    start(1);
-    auto &a = hold(0, "u", "a");
-    auto &b = hold(1, "v", "b");
-    EXPECT_FALSE(read(a, 1000));
-    EXPECT_FALSE(read(b, 1000));
-    EXPECT_EQ(granted(), "a b a");
-    s->allowMore(*a.request, 600);
-    EXPECT_TRUE(read(a, 600));
-    EXPECT_TRUE(read(a, 999)) << "a quantum of its own";
-    EXPECT_FALSE(read(a, 1401)) << "bronze goes first";
-    EXPECT_EQ(report("gold").bytes, 4000u) << "all of it is charged";
-}
-
 TEST_F(QuantumTest, BytesOfAQueuedRequestAreCharged)
 {
     start(1);
@@ -319,7 +304,7 @@ TEST_P(Storm, KeepsEveryCount)
     config.maxWait = 8 * Second;
     config.window.reserve = GetParam() % 2 ? 0.5 : 0;
     const bool bytes = GetParam() > 8;
-    config.window.law = bytes ? WindowLaw::Bytes : WindowLaw::Places;
+    config.window.law = bytes ? WindowLaw::Bytes : WindowLaw::Paper;
     if (GetParam() % 3 == 0)
         config.arbiter = {TestModule("checker"), {}};
     start(!bytes && GetParam() % 4 ? 3 : 0);

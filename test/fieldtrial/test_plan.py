@@ -265,7 +265,7 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--arms', 'fast'],
      "argument --arms: 'fast' is unknown; there are stock, stock-quic, off, stock-pools, stock-htb, stock-htb-least, "
      "stock-fq_codel, stock-cake, stock-sqm, msfrs-paper, msfrs, msfrs-least, msfrs-auto, msfrs-edge, "
-     "msfrs-edge-party, msfrs-places, sjf, fifo, drr, msfq"),
+     "msfrs-edge-party, sjf, fifo, drr, msfq"),
     (['--users', '4.7,4,4'], "argument --users: '4.7,4,4': wanted are numbers of users, each 1 to 1000, with commas "
                              'between'),
     (['--seed', '1.5'], "argument --seed: '1.5': wanted are whole numbers, each 0 to 2.14748e+09, with commas between"),

@@ -139,7 +139,6 @@ def test_what_is_told_of_a_rate_that_wanders(world):
 
 
 def test_arms_that_are_msfrs_but_for_a_directive(world):
-    assert arms.get('msfrs-places').configuration(world) == squidconf.msfrs(world) + 'msfrs_window law=places\n'
     assert arms.get('sjf').configuration(world) == (
         squidconf.msfrs(world) + 'msfrs_arbiter msf order=remaining ahead=inf\n')
 

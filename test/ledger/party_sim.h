@@ -42,7 +42,7 @@ public:
         host_(seed), sizes_(seed)
     {
         config.rate = rate;
-        config.window.law = WindowLaw::Places; // responses have no windows here; with bytes: test/sim/access_workers_test.cc
+        config.window.law = WindowLaw::Paper; // responses have no windows here; with bytes: test/sim/access_workers_test.cc
         for (uint32_t n = 0; n < machines; ++n) {
             machines_.emplace_back("down" + std::to_string(parties) + "-" + std::to_string(n));
             ledger::FormatSegment(machines_.back().segment.get());

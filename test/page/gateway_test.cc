@@ -13,8 +13,6 @@ GatewayState Read(const std::string &text) { return StateOf(ReadOpenMetrics(text
 constexpr const char *OneWorker = "msfrs_scheduling 1\nmsfrs_link_capacity_bytes_per_second 250000\n"
                                   "msfrs_link_metered 1\nmsfrs_link_utilisation_ratio 0.97\nmsfrs_link_own_ratio 0.9\n"
                                   "msfrs_window_outstanding_responses 3\nmsfrs_window_limit_responses 4.5\n"
-                                  "msfrs_window_last_change{reason=\"idle\"} 0\n"
-                                  "msfrs_window_last_change{reason=\"link_full\"} 1\n"
                                   "msfrs_holding 1\nmsfrs_link_queue_seconds 0.05\n"
                                   "msfrs_class_weight{class=\"gold\"} 4\nmsfrs_class_weight{class=\"bronze\"} 1\n"
                                   "msfrs_class_users{class=\"gold\"} 1\nmsfrs_class_users{class=\"bronze\"} 4\n"
@@ -33,7 +31,6 @@ TEST(Gateway, OneWorker)
     EXPECT_EQ(g.own, 0.9);
     EXPECT_EQ(g.queue, 0.05);
     EXPECT_FALSE(g.base);
-    EXPECT_EQ(g.change, "link_full");
     ASSERT_EQ(g.classes.size(), 2u);
     EXPECT_EQ(g.classes[0].heldP95, 1.5);
     EXPECT_EQ(g.classes[0].refused[3], 7);

@@ -16,7 +16,6 @@ holding: yes, because 2 wait and the window is full (W is 1 of W+ 1.00)
 window:
   outstanding: 1 # W, responses under way
   interval: 1.500
-  changed: {ago: 1.5, because: "the link is full, and a \"queue\" stands"} # when W+ was, and why
   history:
     - {ago: 2.0, outstanding: 1, limit: 2.00, utilisation: 0.9000, full: true}
     - {ago: 1.0, outstanding: 1, limit: 2.00, utilisation: 0.8000, full: true, own: null}
@@ -43,7 +42,6 @@ TEST(ManagerReport, WhatReportWrites)
 {
     const auto report = ReadManagerReport(Report);
     EXPECT_EQ(report.because, std::vector<std::string>{"2 wait and the window is full (W is 1 of W+ 1.00)"});
-    EXPECT_EQ(report.changed, std::vector<std::string>{"the link is full, and a \"queue\" stands"});
     ASSERT_EQ(report.held.size(), 2u);
     EXPECT_EQ(report.held[0].user, "x\\ \xE2\x80\xAE<b>\xEF\xBF\xBD") << "the longest first";
     EXPECT_EQ(report.held[0].what, "response");

@@ -408,12 +408,13 @@ TEST(AccessRun, AStreamPastTheGatewayHasWhatItSendsUntilItEnds)
 
 /// Six users through the gateway, with four requests each, beside six downloads past it: at buffers of so many
 /// bandwidth-delay products, the share of C that is had at least, and by how much of it gold may miss its own. (With ten
-/// of them a window is in flight for 1.5 s. By number gold misses 1 %, with 2 % less for all.)
+/// of them a window is in flight for 1.5 s.)
 class AccessFloor : public ::testing::TestWithParam<std::tuple<double, double, double>> {
 protected:
-    static RunResult run(const double floor)
+    static RunResult run(const double floor, const uint64_t seed)
     {
         auto params = Defaults();
+        params.seed = seed;
         params.buffer = std::get<0>(GetParam());
         params.others.downloads = 6;
         params.workload.users = {2, 2, 2};
@@ -428,11 +429,18 @@ protected:
 /// As many connections as there are requests would have 76, 71 and 56 %, and no weights.
 TEST_P(AccessFloor, MuchIsKeptBesideOthersAndSharedByWeight)
 {
-    const auto result = run(0.6);
-    EXPECT_GT(own(result), std::get<1>(GetParam()));
-    EXPECT_LT(own(run(0)), 0.6 * own(result)) << "what is left without it";
-    EXPECT_NEAR(result.perUser[0] / result.perUser[2], 4, 4 * std::get<2>(GetParam()));
-    EXPECT_NEAR(result.perUser[1] / result.perUser[2], 2, 0.1);
+    double had[3] = {}, without = 0, with = 0;
+    for (uint64_t seed = 1; seed <= 4; ++seed) { // in a single one gold is off by up to a fifth with ten products
+        const auto result = run(0.6, seed);
+        with += own(result);
+        without += own(run(0, seed));
+        for (const size_t cls : {0, 1, 2})
+            had[cls] += result.perUser[cls];
+    }
+    EXPECT_GT(with / 4, std::get<1>(GetParam()));
+    EXPECT_LT(without, 0.6 * with) << "what is left without it";
+    EXPECT_NEAR(had[0] / had[2], 4, 4 * std::get<2>(GetParam()));
+    EXPECT_NEAR(had[1] / had[2], 2, 0.1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Buffers, AccessFloor,

@@ -56,7 +56,7 @@ struct Scene {
 
 TEST(AccessTunnels, KeepTheWeightsWhileTheLinkIsSaturated)
 {
-    for (const auto law : {WindowLaw::Places, WindowLaw::Bytes}) {
+    for (const auto law : {WindowLaw::Paper, WindowLaw::Bytes}) {
         auto params = Defaults(Traffic::Tunnels);
         params.config.window.law = law;
         params.seconds = 460;
@@ -170,7 +170,7 @@ RunParams Crowd(const Traffic traffic, const bool scheduled = true)
 
 TEST(AccessTunnels, AThousandThatAreOpenedAtOnceDoNotOverflowTheQueue)
 {
-    for (const auto law : {WindowLaw::Places, WindowLaw::Bytes}) {
+    for (const auto law : {WindowLaw::Paper, WindowLaw::Bytes}) {
         auto params = Crowd(Traffic::NewTunnels);
         params.config.window.law = law;
         EXPECT_LT(Simulate(params).dropped, 0.01);

@@ -58,7 +58,7 @@ void FixWindow(RequestScheduler &scheduler, const uint32_t wplus, const msfrs_ti
         bool served = false;
     };
     RequestConfig wanted = scheduler.config();
-    wanted.window.law = WindowLaw::Places; // W+ limits nothing by bytes
+    wanted.window.law = WindowLaw::Paper; // W+ limits nothing by bytes
     FakeInterface meter("fix-window"); // bytes that no class is charged for
     auto config = wanted;
     config.interface = meter.name();
@@ -81,11 +81,9 @@ void FixWindow(RequestScheduler &scheduler, const uint32_t wplus, const msfrs_ti
         dummies.emplace_back();
         dummies.back().request = scheduler.hold(dummies.back(), cls, "opener", now, why);
     } while (dummies.back().served);
-    meter.bytes = uint64_t(1) << 50; // U is beyond all bounds: W+ falls to 1
-    auto end = now + 1;
+    const auto end = now + 1;
+    meter.bytes = wplus > 1 ? 0 : 1000; // U is 0 and W+ grows by K, or the link is more than full
     scheduler.tick(end);
-    if (wplus > 1)
-        scheduler.tick(++end);       // U is 0: W+ grows by K
     for (auto &dummy : dummies)
         scheduler.done(dummy.request, end);
     config = wanted;

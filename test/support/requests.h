@@ -55,7 +55,7 @@ protected:
         config.classes = {{"gold", 2}, {"bronze", 1}};
         config.defaultClass = 1;
         config.quantum = 1000;
-        config.window.law = WindowLaw::Places; // so that a number of grants fills the window
+        config.window.law = WindowLaw::Paper; // so that a number of grants fills the window
         config.window.reserve = 0;
         config.arbiter = {"msf", {{"ahead", "0"}, {"lag", "0"}, {"favour", "0"}}};
         config.maxWait = 60 * Second;

@@ -468,34 +468,10 @@ TEST(Capacity, WhereAnotherFindsItItIsWhatThatOneHasAndGoesOnFromThere)
     site.run(10);
     EXPECT_EQ(site.lowest, 4e6);
     EXPECT_EQ(site.highest, 4e6) << "whatever is seen here";
-    EXPECT_FALSE(site.capacity.tight());
     EXPECT_GT(site.capacity.report().delivered, 4.5e6) << "but it is seen";
     site.capacity.lead();
     site.run(0.2);
     EXPECT_GT(site.capacity.rate(), 4.5e6) << "at once";
-}
-
-TEST(Capacity, AQueueThatNobodyWaitsBehindMakesTheWindowTightOnceInARoundTrip)
-{
-    Site site;
-    site.run(20);
-    EXPECT_FALSE(site.capacity.tight());
-    site.limited = false;
-    for (int n = 0; n < 50; ++n) {
-        site.run(0.1);
-        EXPECT_FALSE(site.capacity.tight()) << "no queue to judge";
-    }
-    site.rate = 2e6;
-    int times = 0;
-    for (int n = 0; n < 50; ++n) {
-        site.run(0.1);
-        times += site.capacity.tight();
-    }
-    EXPECT_GE(times, 2);
-    EXPECT_LE(times, 10);
-    site.limited = true;
-    site.run(1);
-    EXPECT_FALSE(site.capacity.tight());
 }
 
 TEST(Capacity, GoesWithWhatComesWhereTheLinkWanders)

@@ -9,28 +9,29 @@ namespace msfrs {
 namespace {
 
 constexpr msfrs_time Second = 1'000'000'000;
-using Verdict = WindowFloor::Verdict;
 
 class Floor : public ::testing::Test {
 protected:
     /// A second of a full link in which requests wait and responses have a share `own`.
-    Verdict pass(const double own, const double fullShare = 1, const double utilisation = 1)
+    /// \returns factor() then
+    double pass(const double own, const double fullShare = 1, const double utilisation = 1)
     {
-        return floor.update({Second, utilisation, own, fullShare}, 0.5);
+        floor.update({Second, utilisation, own, fullShare}, 0.5);
+        return floor.factor();
     }
-    /// Seconds alike. \returns the last verdict
-    Verdict passMany(const int seconds, const double own)
+    /// Seconds alike. \returns factor() after the last
+    double passMany(const int seconds, const double own)
     {
-        auto last = Verdict::Yield;
         for (int n = 0; n < seconds; ++n)
-            last = pass(own);
-        return last;
+            pass(own);
+        return floor.factor();
     }
     /// Others have come, and the windows begin to grow. \returns seconds
     int untilItGrows(const double own)
     {
         for (int n = 1; n < 100; ++n) {
-            if (pass(own) == Verdict::Grow)
+            const double before = floor.factor();
+            if (pass(own) > before)
                 return n;
         }
         ADD_FAILURE() << "they do not";
@@ -43,8 +44,7 @@ protected:
 TEST_F(Floor, TheShareBesideOthersIsSeenBeforeWindowsGrow)
 {
     passMany(10, 0.2);
-    EXPECT_EQ(pass(0.2), Verdict::Stay) << "W+ does not come down";
-    EXPECT_EQ(floor.factor(), 1);
+    EXPECT_EQ(pass(0.2), 1);
     EXPECT_LT(untilItGrows(0.2), 15);
 }
 
@@ -67,16 +67,16 @@ TEST_F(Floor, NearItEverythingStays)
     passMany(30, 0.52);
     const double before = floor.factor();
     for (int n = 0; n < 200; ++n)
-        EXPECT_EQ(pass(0.52), Verdict::Stay);
-    EXPECT_EQ(floor.factor(), before);
+        EXPECT_EQ(pass(0.52), before);
 }
 
 TEST_F(Floor, WhatIsNotNeededIsGivenBack)
 {
     untilItGrows(0.1);
     passMany(5, 0.2);
-    EXPECT_GT(floor.factor(), 2);
-    EXPECT_EQ(passMany(20, 0.9), Verdict::Yield);
+    const double before = floor.factor();
+    EXPECT_GT(before, 2);
+    EXPECT_LT(passMany(20, 0.9), before);
     passMany(20, 0.99);
     EXPECT_EQ(floor.factor(), 1);
 }
@@ -84,28 +84,29 @@ TEST_F(Floor, WhatIsNotNeededIsGivenBack)
 TEST_F(Floor, TrafficThatDoesNotGiveWayIsFoundOut)
 {
     const int before = untilItGrows(0.3); // a constant stream of 70 %
-    EXPECT_EQ(passMany(15, 0.3), Verdict::Grow);
-    EXPECT_EQ(floor.factor(), WindowFloor::Most);
+    EXPECT_EQ(passMany(15, 0.3), WindowFloor::Most);
     passMany(20, 0.3);
     for (int n = 0; n < 540; ++n) // some of it is lost in a full buffer, and the link is uneven when that empties
-        EXPECT_EQ(pass(n < 30 ? 0.22 : 0.28), Verdict::Yield) << n;
-    EXPECT_EQ(floor.factor(), 1) << "for ten minutes";
+        EXPECT_EQ(pass(n < 30 ? 0.22 : 0.28), 1) << "for ten minutes: " << n;
     EXPECT_GT(untilItGrows(0.3), before) << "then it is tried again";
 }
 
 TEST_F(Floor, NothingIsGainedNearTheFloorEither)
 {
     untilItGrows(0.45);
-    EXPECT_EQ(passMany(60, 0.52), Verdict::Yield) << "a queue for nothing";
+    EXPECT_EQ(passMany(60, 0.52), 1) << "a queue for nothing";
 }
 
 TEST_F(Floor, TrafficThatGivesWaySlowlyIsPressedOn)
 {
     untilItGrows(0.2);
-    for (double own = 0.2; own < 0.4; own += 0.01)
-        EXPECT_EQ(pass(own), Verdict::Grow) << own;
+    double before = 1;
+    for (double own = 0.2; own < 0.4; own += 0.01) {
+        EXPECT_GT(pass(own), std::min(before, WindowFloor::Most - 0.01)) << own;
+        before = floor.factor();
+    }
     for (int n = 0; n < 300; ++n)
-        EXPECT_EQ(pass(0.4), Verdict::Grow) << "it has brought more, and would be lost: " << n;
+        EXPECT_GE(pass(0.4), before) << "it has brought more, and would be lost: " << n;
     EXPECT_EQ(floor.factor(), WindowFloor::Most);
 }
 
@@ -113,10 +114,10 @@ TEST_F(Floor, TrafficThatTakesWhatItIsLeftIsPressedAtOnce)
 {
     untilItGrows(0.4);
     passMany(60, 0.42);
-    EXPECT_EQ(pass(0.42), Verdict::Yield) << "that was not worth it";
+    EXPECT_EQ(pass(0.42), 1) << "that was not worth it";
     EXPECT_LT(untilItGrows(0.1), 40);
-    for (int n = 0; n < 300; ++n)
-        EXPECT_EQ(pass(0.15), Verdict::Grow) << "it has been seen to give way: " << n;
+    for (double n = 0, before = 1; n < 300; ++n, before = floor.factor())
+        EXPECT_GT(pass(0.15), std::min(before, WindowFloor::Most - 0.01)) << "it has been seen to give way: " << n;
 }
 
 TEST_F(Floor, IsForRequestsThatWaitBesideOthers)
@@ -124,7 +125,7 @@ TEST_F(Floor, IsForRequestsThatWaitBesideOthers)
     const auto never = [](const WindowFloor::Interval &each, const double share) {
         WindowFloor fresh;
         for (int n = 0; n < 100; ++n)
-            EXPECT_EQ(fresh.update(each, share), Verdict::Yield) << n;
+            fresh.update(each, share);
         EXPECT_EQ(fresh.factor(), 1);
     };
     never({Second, 1, 0.1, 0.4}, 0.5);     // nobody waits
@@ -136,8 +137,7 @@ TEST_F(Floor, IsForRequestsThatWaitBesideOthers)
 TEST_F(Floor, AloneNothingChanges)
 {
     for (int n = 0; n < 300; ++n) // what is read is not what has just come over the link
-        EXPECT_EQ(pass(n % 10 == 0 ? 0.4 : 1.06), Verdict::Yield) << n;
-    EXPECT_EQ(floor.factor(), 1);
+        EXPECT_EQ(pass(n % 10 == 0 ? 0.4 : 1.06), 1) << n;
 }
 
 } // namespace

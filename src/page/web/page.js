@@ -54,8 +54,7 @@ function showUsers({ users, user_count: count, held }) {
         shown.number(user.in_flight)] })), 'Nobody asks for anything.');
 }
 
-function showHeld({ changed, held }) {
-    fillList('changed', changed.map((text) => `W+ changed last because ${text}.`));
+function showHeld({ held }) {
     const seen = new Map(); // rows of a user to a host are told apart by their number
     fillTable('held', held.map((row) => {
         const name = `${row.user}\n${row.host}\n${row.what}`;

@@ -238,10 +238,10 @@ const std::vector<Option> &Options()
         Numeric("max", "msfrs_link rate=auto max=", Rates, 1e4, 1e10,
                 [](Wanted &w) -> auto & { return w.run.config.bounds.max; }),
         Numeric("rtt", "msfrs_link rtt=; 300ms", Durations, 1e6, 1e10, config(&RequestConfig::rtt)),
-        {"law", "msfrs_window law=, bytes or places; bytes", [](Wanted &w, const auto &n, const auto &t) {
-             if (t != "bytes" && t != "places")
-                 throw ConfigError(n + "=" + t + " is not allowed: wanted is bytes or places");
-             w.run.config.window.law = t == "bytes" ? WindowLaw::Bytes : WindowLaw::Places; }},
+        {"law", "msfrs_window law=, bytes or paper; bytes", [](Wanted &w, const auto &n, const auto &t) {
+             if (t != "bytes" && t != "paper")
+                 throw ConfigError(n + "=" + t + " is not allowed: wanted is bytes or paper");
+             w.run.config.window.law = t == "bytes" ? WindowLaw::Bytes : WindowLaw::Paper; }},
         Numeric("target", "msfrs_window target=; 99%", Shares, 0.01, 0.9999, window(&WindowParams::target)),
         Numeric("interval", "msfrs_window interval=; 1s", Durations, 1e7, 1e12, window(&WindowParams::interval)),
         Numeric("growth", "msfrs_window growth=; 2", Plain, 1.01, 100, window(&WindowParams::growth)),

@@ -44,7 +44,6 @@ void Ticket::granted()
     untilFitting_ = 1;
     if (first && !holding_)
         gateway_.clock_.after(0, [this] { forward(); });
-    afterPause_ = paused_;
     if (std::exchange(paused_, false))
         gateway_.clock_.after(0, [this] { goOn(); });
     if (std::exchange(saying_, false))
@@ -104,9 +103,6 @@ bool Ticket::mayRead()
     state_ = State::Served;
     gateway_.with([&](auto &scheduler) {
         const auto unread = connection_->receiver().unread();
-        if (afterPause_)
-            scheduler.allowMore(*scheduled_, unread);
-        afterPause_ = false;
         if (rest() >= 0)
             scheduler.expect(*scheduled_, stated(), now);
         more = scheduler.readMore(*scheduled_, now, exchange_.mayBeComplete() && unread == 0);
@@ -154,11 +150,7 @@ void Ticket::takeAhead()
     untilFitting_ -= bytes;
     if (!scheduled_)
         return;
-    gateway_.with([&](auto &scheduler) {
-        scheduler.charge(*scheduled_, bytes, gateway_.clock_.now());
-        if (state_ == State::Served) // they have had their time on the link
-            scheduler.allowMore(*scheduled_, bytes);
-    });
+    gateway_.with([&](auto &scheduler) { scheduler.charge(*scheduled_, bytes, gateway_.clock_.now()); });
 }
 
 bool Ticket::maySend(const std::string_view data)

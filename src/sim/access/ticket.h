@@ -78,7 +78,6 @@ private:
     bool holding_ = false;         ///< inside hold()
     bool reading_ = false;         ///< the gateway wants to know when there is something to read
     bool paused_ = false;          ///< goOn() when a turn is had
-    bool afterPause_ = false;
     bool watching_ = false;        ///< for the rest to arrive
     bool looking_ = false;         ///< in this pause what arrives goes on
     int64_t ahead_ = 0;            ///< bytes that have gone to the client and stay in the kernel until the pause is over

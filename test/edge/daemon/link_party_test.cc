@@ -214,7 +214,6 @@ TEST_F(LinkPartyTest, PlacesOfTheWindowAreHeldForWhatPasses)
     EXPECT_NEAR(held, 4, 1e-9) << "half of 98.5 % of W+, which is 8: more than a quarter of a place is one";
     everyTenth = [] {};
     EXPECT_EQ(squid->look(edge.now + 10 * Ms).places, slot().places);
-    EXPECT_EQ(squid->look(edge.now + 10 * Ms).paced, slot().places);
     EXPECT_EQ(squid->look(edge.now + 10 * Ms).waiting, 0u) << "nobody waits here for a place";
     EXPECT_TRUE(squid->turn(false));
     keepBusy({}, 3 * Second);

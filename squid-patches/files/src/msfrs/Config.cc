@@ -255,7 +255,7 @@ Configuration::requestConfig(const RequestConfig * const running) const
     config.overhead = Value<double>(link, Table::Link::Overhead);
     config.packetOverhead = Value<uint32_t>(link, Table::Link::PacketOverhead);
     config.rtt = Value<msfrs_time>(link, Table::Link::Rtt);
-    config.window.law = Value<double>(window, Table::Window::Law) > 0 ? WindowLaw::Bytes : WindowLaw::Places;
+    config.window.law = Value<double>(window, Table::Window::Law) > 0 ? WindowLaw::Bytes : WindowLaw::Paper;
     config.window.target = Value<double>(window, Table::Window::Target);
     config.window.interval = Value<msfrs_time>(window, Table::Window::Interval);
     config.window.growth = Value<double>(window, Table::Window::Growth);

@@ -166,14 +166,6 @@ const Family<ClassReport> ClassFamilies[] = {
     },
 };
 
-/// why W+ was changed last, as values of a label
-const std::pair<WindowChange, const char *> WindowChanges[] = {
-    {WindowChange::LinkNotFull, "link_not_full"}, {WindowChange::QueueAtProvider, "queue_at_provider"},
-    {WindowChange::NobodyWaits, "nobody_waits"}, {WindowChange::LinkFull, "link_full"},
-    {WindowChange::Idle, "idle"}, {WindowChange::Floor, "floor"},
-    {WindowChange::Reset, "reset"}, {WindowChange::Followed, "followed"}
-};
-
 /// why C was changed last, as values of a label
 const std::pair<CapacityReason, const char *> CapacityReasons[] = {
     {CapacityReason::Carried, "carried"}, {CapacityReason::NoQueue, "no_queue"},
@@ -202,18 +194,11 @@ PrintFound(Writer &writer, const CapacityReport &found)
     }
 }
 
-/// who is held, by what W+ was changed last, and what connections see of the queue at the provider
+/// who is held, and what connections see of the queue at the provider
 void
-PrintHolding(Writer &writer, const WindowReport &window, const double now)
+PrintHolding(Writer &writer, const WindowReport &window)
 {
     writer.gauge("msfrs_holding", nullptr, "1 while anybody waits for a turn.", window.holding ? "1" : "0");
-    writer.family("msfrs_window_last_change", "gauge", nullptr, "1 for the reason of the last change of W+.");
-    for (const auto &[change, reason]: WindowChanges)
-        writer.sample("", std::string("reason=\"") + reason + '"', window.change == change ? "1" : "0");
-    if (window.change != WindowChange::None) {
-        writer.gauge("msfrs_window_last_change_age_seconds", "seconds", "How long ago that was.",
-                     Fixed(now - window.changedAt, 3));
-    }
     if (window.queue >= 0) {
         writer.gauge("msfrs_link_queue_seconds", "seconds", "What the queue at the provider adds to round trips.",
                      Fixed(window.queue, 6));
@@ -352,10 +337,11 @@ PrintMetrics(std::ostream &os, const Picture &picture)
                      Fixed(window.outstanding, 0));
         writer.gauge("msfrs_window_limit_responses", nullptr, "W+: responses that may be under way.",
                      Fixed(window.limit, 6));
-        writer.gauge("msfrs_window_budget_ratio", "ratio",
-                     "Phi: bytes that may be on their way, of what link and round trips hold.",
-                     Fixed(window.budget, 6));
-        PrintHolding(writer, window, picture.now*1e-9);
+        if (window.queueTarget >= 0)
+            writer.gauge("msfrs_window_queue_target_seconds", "seconds",
+                         "q*: bytes in flight may make a queue of so long at the provider.",
+                         Fixed(window.queueTarget, 6));
+        PrintHolding(writer, window);
         writer.gauge("msfrs_ledger_degraded", nullptr, "1 while a worker that should share the link schedules alone.",
                      picture.alone.empty() ? "0" : "1");
         PrintParties(writer, picture.parties);

@@ -67,8 +67,8 @@ Fields(Archive &archive, CapacityReport &c)
 static void
 Fields(Archive &archive, WindowParams &w)
 {
-    auto &[target, interval, growth, reserve, memory, early, initial, floor, queue, law] = w;
-    archive(target, interval, growth, reserve, memory, early, initial, floor, queue, law);
+    auto &[target, interval, growth, reserve, floor, queue, law] = w;
+    archive(target, interval, growth, reserve, floor, queue, law);
 }
 
 static void
@@ -90,10 +90,10 @@ Fields(Archive &archive, WindowReport::Sample &s)
 static void
 Fields(Archive &archive, WindowReport &w)
 {
-    auto &[holding, because, outstanding, limit, utilisation, here, follows, own, change, changedAt, queue, base,
-                    budget, metered, usedWhileFull, full, carriedWhileFull, capacity, history] = w;
-    archive(holding, because, outstanding, limit, utilisation, here, follows, own, change, changedAt, queue, base,
-            budget, metered, usedWhileFull, full, carriedWhileFull, capacity, history);
+    auto &[holding, because, outstanding, limit, utilisation, here, follows, own, queue, base,
+                    queueTarget, metered, usedWhileFull, full, carriedWhileFull, capacity, history] = w;
+    archive(holding, because, outstanding, limit, utilisation, here, follows, own, queue, base,
+            queueTarget, metered, usedWhileFull, full, carriedWhileFull, capacity, history);
 }
 
 static void

@@ -190,9 +190,11 @@ ResetWindow(StoreEntry * const entry)
         os << "nothing is scheduled\n";
         return;
     }
-    const auto limit = Fixed(gateway->scheduler()->window().limit, 2);
-    debugs(97, DBG_IMPORTANT, "msfrs: the window was reset to " << limit << " by Cache Manager request");
-    os << "the window is " << limit << " again\n";
+    const auto window = gateway->scheduler()->window();
+    const auto again = window.queueTarget < 0 ? "W+ is " + Fixed(window.limit, 2)
+                       : "the queue target is " + Fixed(1000*window.queueTarget, 1) + " ms";
+    debugs(97, DBG_IMPORTANT, "msfrs: " << again << " again, by Cache Manager request");
+    os << again << " again\n";
 }
 
 void
@@ -251,21 +253,15 @@ PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &w
     os << "window:\n"
        "  outstanding: " << Fixed(window.outstanding, 0) << " # W, responses under way\n"
        "  limit: " << Fixed(window.limit, 2) << " # W+, how many there may be\n"
-       "  changed: ";
-    if (window.change == WindowChange::None)
-        os << "null";
-    else
-        os << "{ago: " << Fixed(now - window.changedAt, 1) << ", because: " <<
-           Quoted(WindowChangeText(window.change)) << '}';
-    os << " # when W+ was, and why\n"
+       "  queue_target: " << (window.queueTarget < 0 ? "null" : Fixed(window.queueTarget, 4)) <<
+       " # q*, that bytes in flight may make at the provider; null: not by bytes\n"
        "  queue: " << (window.queue < 0 ? "null" : Fixed(window.queue, 4)) <<
        " # at the provider, as round trips to servers see it; null: too few seen lately\n"
        "  base: " << (window.base > 0 ? Fixed(window.base, 4) : "null") << " # their mean without that queue\n"
-       "  budget: " << Fixed(window.budget, 3) << " # phi: what may be on the way, of what link and round trips hold\n"
        "  utilisation: " << Fixed(window.utilisation, 4) << " # U of the last interval, share of the rate\n"
        "  used_while_waiting: " << Fixed(window.usedWhileFull, 4) << " # U of the time in it in which somebody waited\n"
        "  own: " << (window.own < 0 ? "null" : Fixed(window.own, 4)) << " # what responses had of that\n"
-       "  law: " << (config.window.law == WindowLaw::Bytes ? "bytes" : "places") << "\n"
+       "  law: " << (config.window.law == WindowLaw::Bytes ? "bytes" : "paper") << "\n"
        "  floor: " << Fixed(config.window.floor, 2) << "\n"
        "  target: " << Fixed(config.window.target, 4) << " # U+\n"
        "  interval: " << Fixed(config.window.interval*1e-9, 3) << "\n"

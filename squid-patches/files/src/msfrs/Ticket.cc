@@ -414,7 +414,6 @@ Ticket::granted()
     if (state_ != State::arrived)
         state_ = State::served;
     reading_.beginQuantum();
-    reading_.setAfterPause(resume_ != nullptr);
     conclude(Verdict::Kind::released);
     resume();
     send();

@@ -36,10 +36,7 @@ ServerReading::mayGoOn(ServerReadings &all, RequestScheduler &scheduler, Request
     const auto ahead = look_.take();
     if (ahead > 0)
         scheduler.charge(request, ahead, now);
-    if (afterPause_ || ahead > 0) // bytes received during the pause have used the link already
-        scheduler.allowMore(request, ahead + ArrivalWatch::Arrived(*server_));
     untilFitting_ -= ahead;
-    afterPause_ = false;
     if (!scheduler.readMore(request, now, complete))
         return false;
     // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be

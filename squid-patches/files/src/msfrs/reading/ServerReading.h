@@ -55,9 +55,6 @@ public:
     /// Our turn has come.
     void beginQuantum() { untilFitting_ = 1; }
 
-    /// \param was whether we have paused until our turn came
-    void setAfterPause(const bool was) { afterPause_ = was; }
-
     /// While it is our turn: whether the server may be read on. If so, its connection is prepared for that; otherwise
     /// the scheduler has given our place to another.
     /// \param rest bytes that are still to be read, negative: unknown
@@ -123,7 +120,6 @@ private:
     LookAhead look_;               ///< likewise, if it is unknown
     FrozenTimeout serverTimeout_;
     FrozenTimeout clientTimeout_;
-    bool afterPause_ = false;      ///< and not asked yet whether we may go on
     int64_t untilFitting_ = 1;     ///< bytes to read before the window is looked at: the first of a quantum
     int64_t window_ = 0;           ///< what the server may have on its way, bytes; 0: not looked at yet
 };
