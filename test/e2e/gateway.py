@@ -34,7 +34,8 @@ LISTENING = 'Accepting '      #: what cache.log says of each port at every start
 PORTS = 3                     #: that `configuration` has
 #: With this W+ is 1 for half an hour: a request in service holds back all others.
 ONE_PLACE = 'msfrs_window law=paper interval=1min growth=1.01 reserve=0%'
-#: The same, and a request that is not answered is in service for as long as a test may take.
+#: The same, and a request that is not answered is in service for as long as a test may take. `configuration` adds a
+#: short rtt= to the link, so that no receive window is more than a quantum.
 NARROW = f'{ONE_PLACE} patience=1h'
 #: Weights hold over time, and these tests have seconds: nobody may be far ahead or behind meanwhile.
 SOON = 'msfrs_arbiter msf ahead=4096 user_ahead=32768 lag=4096 lead=32768 lead_time=2 favour=0'
@@ -83,7 +84,7 @@ class Gateway:
             default = default or list(weights)[-1]
             said = rate if isinstance(rate, str) else f'{(rate or self.world.rate_bps) / 1000:.0f}kbit'
             text += f'msfrs on\nmsfrs_link rate={said}'
-            text += f'{f" interface={interface}" if interface else ""}'
+            text += f'{f" interface={interface}" if interface else ""}{" rtt=1ms" if NARROW in lines else ""}'
             text += ' shared\n' if len(self.world.gateways) > 1 else '\n'
             for name, weight in weights.items():
                 text += f'msfrs_class {name} weight={weight:g}{" default" if name == default else ""}\n'
