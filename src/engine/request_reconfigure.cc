@@ -113,6 +113,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     self.touchAll();
     self.tellClasses();
     self.doubted = false;
+    self.believedAt = now;
     self.configuredAt = Seconds(now);
     self.pump(now);
 }

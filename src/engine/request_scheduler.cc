@@ -12,6 +12,9 @@ namespace msfrs {
 namespace {
 
 constexpr size_t HistoryLength = 120;
+/// For how long a queue and a link that is not full are seen together until the rate is doubted: of single seconds one in
+/// ten is below the target by chance.
+constexpr msfrs_time DoubtAfter = 30'000'000'000;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
 constexpr int64_t Unsaid = 4096; ///< bytes beyond what was said that mean nothing: headers, an FTP server's replies
@@ -535,21 +538,23 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }
 
-void RequestScheduler::Impl::doubtRate()
+/// A queue stands only where the link is full.
+void RequestScheduler::Impl::doubtRate(const QueueSeen &seen, const msfrs_time now)
 {
     const auto &params = rate.params();
-    const bool busy = rate.fullShare() > 0.5 && rate.utilisation() > 0.8; // slow servers may keep it there, too
-    if (!byBytes() || capacity || ledger->follow() || doubted)
+    const bool full = rate.fullShare() > 0.5 && seen.enough() && seen.queue > params.queue;
+    if (!byBytes() || capacity || ledger->follow() || !meter->metered() || !full || rate.usedWhileFull() >= params.target) {
+        believedAt = now;
         return;
-    if (queueTarget.get() < QueueTarget::most(params.queue) || !busy || rate.utilisation() >= params.target)
+    }
+    if (doubted || now - believedAt < DoubtAfter)
         return;
     doubted = true;
-    char text[400];
+    char text[300];
     std::snprintf(text, sizeof(text),
-                  "bytes in flight have grown until they could make a queue of %.0f ms, and the link is still at %.1f %% "
-                  "of its rate: it may carry less than its rate, its interface may not count all of each packet "
-                  "(packet overhead), or round trips may be longer than said",
-                  1000 * Seconds(queueTarget.get()), 100 * rate.utilisation());
+                  "a queue of %.0f ms stands at the provider, and the link is at %.1f %% of its rate: it may carry less "
+                  "than its rate, or its interface may not count all of each packet (packet overhead)",
+                  1000 * Seconds(seen.queue), 100 * rate.usedWhileFull());
     host.log(0, text);
 }
 
@@ -571,12 +576,13 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         if (seen.base > 0)
             self.usualBase = seen.base;
         if (self.rate.update(now, total, self.rated(), self.ownShare(now))) {
-            self.updateQueueTarget(seen);
+            if (self.byBytes())
+                self.updateQueueTarget(seen);
             self.history.push_back({Seconds(now), self.outstanding(), self.limit(),
                                     self.rate.utilisation(), self.rate.fullShare(), self.own});
             if (self.history.size() > HistoryLength)
                 self.history.pop_front();
-            self.doubtRate();
+            self.doubtRate(seen, now);
         }
     }
     if (now >= self.nextForget) {

@@ -266,8 +266,8 @@ struct RequestScheduler::Impl {
     void followWindow(msfrs_time now);
     /// Whether somebody else waits for a place.
     bool wanted() const { return others->waiting > 0; }
-    /// A rate that the link cannot reach keeps q* at its greatest: who can mend it is told, once.
-    void doubtRate();
+    /// A rate that the link cannot reach makes a queue while the link seems not to be full: who can mend it is told, once.
+    void doubtRate(const QueueSeen &, msfrs_time now);
 
     RequestConfig config;
     RequestHost host;
@@ -312,6 +312,7 @@ struct RequestScheduler::Impl {
     Request *arriving = nullptr;                  ///< the one whose hold() pumps; null again once it was dropped
     bool pumping = false;
     bool doubted = false;                         ///< whether doubtRate() has spoken since the configuration was read
+    msfrs_time believedAt = 0;                    ///< when nothing spoke against the rate last
 };
 
 } // namespace msfrs

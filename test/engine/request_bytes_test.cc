@@ -224,15 +224,28 @@ TEST_F(RequestBytes, ARateThatTheLinkCannotReachIsDoubtedOnce)
 {
     FakeInterface interface("bytes1");
     config.interface = interface.name();
+    config.patience = 3600 * Second; // nothing is answered here
+    config.maxWait = 3600 * Second;
     start(0);
-    for (const auto name : {"a", "b", "c", "d"})
+    auto &a = hold(0, "a", "a");
+    for (const auto name : {"b", "c", "d"})
         hold(0, name, name);
-    for (uint64_t second = 1; second <= 7; ++second) {
-        interface.bytes = second * 900'000;
-        pass(Second);
-    }
-    EXPECT_EQ(host.logged(0).substr(0, 120), "bytes in flight have grown until they could make a queue of 300 ms, and the "
-                                             "link is still at 90.0 % of its rate: it may ");
+    uint64_t carried = 0;
+    const auto see = [&](const msfrs_time queue, const int64_t seconds, const uint64_t bytes) {
+        a.sees = {7, 10 * Ms + queue, 10 * Ms};
+        for (int64_t n = 0; n < 10 * seconds; ++n) {
+            interface.bytes = carried += bytes / 10;
+            pass(100 * Ms);
+            s->lookAtPath(*a.request, clock.now());
+        }
+    };
+    see(0, 60, 900'000);
+    see(60 * Ms, 60, 1'000'000);
+    see(60 * Ms, 20, 900'000);
+    see(0, 10, 900'000);
+    EXPECT_EQ(host.logged(0), "") << "no queue, or the link is full, or not for long";
+    see(60 * Ms, 120, 900'000);
+    EXPECT_EQ(host.logged(0).substr(0, 89), "a queue of 60 ms stands at the provider, and the link is at 90.0 % of its rate: it may ca");
     EXPECT_EQ(host.logged(0).find("times)"), std::string::npos) << "said once";
 }
 

@@ -130,8 +130,7 @@ void LinkSim::pass(const msfrs_time until)
     clock_.set(until);
     if (interface_) {
         interface_->packets = static_cast<uint64_t>(carried_ / static_cast<double>(options_.packet));
-        interface_->bytes = static_cast<uint64_t>(carried_) -
-                            interface_->packets * static_cast<uint64_t>(options_.uncounted);
+        interface_->bytes = static_cast<uint64_t>(carried_);
     }
 }
 

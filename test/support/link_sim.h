@@ -28,7 +28,6 @@ struct LinkOptions {
     msfrs_time latency = 0;      ///< between release and the first byte
     int64_t piece = 1000;        ///< bytes that arrive, and are charged, at once
     int64_t packet = 1500;       ///< bytes that the link carries in one
-    int64_t uncounted = 0;       ///< of them, what the interface does not count
     uint32_t fixedWindow = 0;    ///< W+ is this and stays so; 0: as the rate controller will have it
     uint64_t seed = 1;
     int64_t (*says)(const Transfer &) = nullptr; ///< what a server says is left, at each piece; null: nothing

@@ -120,49 +120,6 @@ TEST_F(Control, PayloadWithoutOverheadCountedWouldNeverReachTheTarget)
     all.stop();
 }
 
-/// A link that carries packets of 1514 bytes, of which its interface counts 1500.
-class Uncounted : public ::testing::Test {
-protected:
-    /// Backlog for long enough that q* would have grown to its greatest.
-    void run(const uint32_t packetOverhead)
-    {
-        auto config = TrialConfig(false);
-        config.interface = "control1";
-        config.packetOverhead = packetOverhead;
-        config.window.target = 0.995; // what is not counted is just what the default leaves
-        LinkOptions options;
-        options.perResponse = config.rate / 10;
-        options.packet = 1514;
-        options.uncounted = 14;
-        LinkSim link(config, options);
-        Backlog all(link, 0, 12, 30, 1, 100'000);
-        all.start();
-        link.run(3000 * Second);
-        said = link.host().logged(0);
-        queueTarget = link.scheduler().window().queueTarget;
-        all.stop();
-    }
-
-    std::string said;
-    double queueTarget = 0;
-};
-
-TEST_F(Uncounted, OverheadThatIsToldLetsTheWindowRest)
-{
-    run(14);
-    EXPECT_LT(queueTarget, 0.1);
-    EXPECT_EQ(said, "");
-}
-
-TEST_F(Uncounted, OverheadThatIsNotIsAskedFor)
-{
-    run(0);
-    EXPECT_GT(queueTarget, 0.3) << "the target cannot be reached";
-    EXPECT_EQ(said.substr(0, 66), "bytes in flight have grown until they could make a queue of 492 ms");
-    EXPECT_NE(said.find("still at 99.1 % of its rate"), std::string::npos) << said;
-    EXPECT_EQ(said.find("times)"), std::string::npos) << "said once";
-}
-
 /// Table 1: on/off CBR beside, utilisation of the link (the paper: 97.60 to 97.95 %).
 struct Table1 {
     int64_t period; ///< s, on and off each
