@@ -74,7 +74,8 @@ def test_everything_at_once_and_often(link):
         ((), {'on': False}),
         ((), {'weights': {'all': 1}}),
         ((), {'weights': {'gold': 2, 'platinum': 8, 'bronze': 1}}),
-        ((WINDOW,), {}),
+        # The other loads go on while one ends: of its responses the largest waits until max_wait.
+        ((WINDOW, 'msfrs_queue max_wait=20s'), {}),
     ):
         before = [load.bytes() for load in loads]
         gateway.reconfigure(*lines, **how)
