@@ -27,7 +27,7 @@ public:
     static constexpr double Gain = 0.5;
     /// Times q0, the queue that is allowed where C is known, and where it is found. Bursts of arrivals make a queue that is
     /// no fault of q*. But a C that is found is a little too high, and makes q* what is allowed.
-    static constexpr double AllowedKnown = 3, AllowedFound = 0.5;
+    static constexpr double AllowedKnown = 1.5, AllowedFound = 0.5;
 
     /// \param first ns >= 0, where q* starts
     explicit QueueTarget(const msfrs_time first): target_(first) {}

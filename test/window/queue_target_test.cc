@@ -48,9 +48,9 @@ TEST(QueueTarget, StaysWithinBounds)
 TEST(QueueTarget, IsShorterByTheQueueThatIsSeenBeyondTheAllowedOne)
 {
     QueueTarget target(90 * Ms);
-    target.update(Second, 1, 0.045, 0.005, {30 * Ms, 110 * Ms});
+    target.update(Second, 1, 0.045, 0.005, {30 * Ms, 65 * Ms});
     EXPECT_EQ(target.get(), 70 * Ms) << "whatever is unused: C may be too high";
-    target.update(Second, 1, 0.045, 0.005, {30 * Ms, 90 * Ms});
+    target.update(Second, 1, 0.045, 0.005, {30 * Ms, 45 * Ms});
     EXPECT_EQ(target.get(), 90 * Ms) << "bursts make as much";
     target.update(Second, 1, 0.045, 0.005, {30 * Ms, 45 * Ms, true});
     EXPECT_EQ(target.get(), 60 * Ms) << "not where C is found";
