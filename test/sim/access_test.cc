@@ -283,7 +283,7 @@ TEST(AccessRun, ARateThatTheLinkCannotReachIsDoubtedAndNoOther)
         EXPECT_EQ(Simulate(params).log, "") << static_cast<int>(kind);
         params.config.rate = 1.05 * params.rate;
         const auto log = Simulate(params).log;
-        if (kind != WorkloadParams::Kind::Open) { // at a load of 0.95 it takes a long busy period to see it
+        if (kind == WorkloadParams::Kind::Backlogged) { // others leave gaps, and it takes long busy periods to see it
             EXPECT_EQ(log.substr(0, 10), "a queue of") << static_cast<int>(kind);
         }
     }
