@@ -12,8 +12,8 @@ namespace msfrs {
 namespace {
 
 constexpr size_t HistoryLength = 120;
-/// For how long a queue and a link that is not full are seen together until the rate is doubted: of single seconds one in
-/// ten is below the target by chance.
+/// ns: how long a standing queue and a utilisation below the target must coincide before the configured rate is doubted.
+/// Single intervals fall below the target by chance.
 constexpr msfrs_time DoubtAfter = 30'000'000'000;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
@@ -538,12 +538,12 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }
 
-/// A queue stands only where the link is full.
+/// A standing queue implies a full link: if U is below its target meanwhile, the rate or the count of bytes is wrong.
 void RequestScheduler::Impl::doubtRate(const QueueSeen &seen, const msfrs_time now)
 {
     const auto &params = rate.params();
     const bool full = rate.fullShare() > 0.5 && seen.enough() && seen.queue > params.queue;
-    if (!byBytes() || capacity || ledger->follow() || !meter->metered() || !full || rate.usedWhileFull() >= params.target) {
+    if (capacity || ledger->follow() || !meter->metered() || !full || rate.usedWhileFull() >= params.target) {
         believedAt = now;
         return;
     }
@@ -576,13 +576,14 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         if (seen.base > 0)
             self.usualBase = seen.base;
         if (self.rate.update(now, total, self.rated(), self.ownShare(now))) {
-            if (self.byBytes())
+            if (self.byBytes()) {
                 self.updateQueueTarget(seen);
+                self.doubtRate(seen, now);
+            }
             self.history.push_back({Seconds(now), self.outstanding(), self.limit(),
                                     self.rate.utilisation(), self.rate.fullShare(), self.own});
             if (self.history.size() > HistoryLength)
                 self.history.pop_front();
-            self.doubtRate(seen, now);
         }
     }
     if (now >= self.nextForget) {

@@ -284,9 +284,9 @@ public:
     /// off. This is the largest, for a response that is alone on the link: C rtt.
     int receiveBuffer() const;
 
-    /// The same for a new response, of which neither class nor user are known: C (R + q*) by the number in service. At
+    /// The same for a new response, whose class and user are not known yet: C (R + q0) divided by the number in service. At
     /// least three segments or a quantum; at most receiveBuffer().
-    /// \param base R, round trip to the server without a queue, ns; 0: not known, it is then the usual one, or rtt
+    /// \param base base RTT R of the server, ns; 0: not known, rtt then replaces R + q0
     int receiveBufferShare(msfrs_time base = 0) const;
 
     /// The same for a response in service: its part of its user's share of C (R + q*), by weight among the users who

@@ -266,7 +266,7 @@ struct RequestScheduler::Impl {
     void followWindow(msfrs_time now);
     /// Whether somebody else waits for a place.
     bool wanted() const { return others->waiting > 0; }
-    /// A rate that the link cannot reach makes a queue while the link seems not to be full: who can mend it is told, once.
+    /// Warns once if a standing queue shows that the configured rate is too high, or that bytes are not counted.
     void doubtRate(const QueueSeen &, msfrs_time now);
 
     RequestConfig config;

@@ -35,8 +35,8 @@ int RequestScheduler::Impl::mostBuffer() const
 
 int RequestScheduler::receiveBuffer() const { return impl_->mostBuffer(); }
 
-/// What a response may have in flight before anything is known of it, as one of those in service. Not by q*, which is
-/// long beside others' queues: what comes before the first fit would lengthen them.
+/// Bytes that a new response may have in flight until its window is first adjusted. Uses q0 instead of q*, which is long
+/// beside other traffic: initial bursts would lengthen that queue further.
 int RequestScheduler::Impl::windowOf(const msfrs_time base) const
 {
     if (config.quantum == 0)

@@ -22,7 +22,6 @@ RateController::RateController(const WindowParams &params, LedgerWindow &window,
     params_(params), window_(window), start_(now), startTotal_(total), sinceRecomputed_(now),
     sinceRecomputedTotal_(total)
 {
-    window_.limit = 1;
 }
 
 bool RateController::open() const { return window_.all() < std::lround(window_.limit); }
@@ -81,6 +80,11 @@ void RateController::recompute(const msfrs_time now, const double total, const d
                               ? params_.target / u
                               : params_.growth;
     change(window_.limit * factor); // (3)
+    beginMeasurement(now, total);
+}
+
+void RateController::beginMeasurement(const msfrs_time now, const double total)
+{
     fullTime_ = 0;
     fullBytes_ = 0;
     sinceRecomputed_ = now;
@@ -103,10 +107,7 @@ void RateController::follow(const double limit)
 void RateController::reset(const msfrs_time now, const double total)
 {
     setFull(full_, now, total);
-    fullTime_ = 0;
-    fullBytes_ = 0;
-    sinceRecomputed_ = now;
-    sinceRecomputedTotal_ = total;
+    beginMeasurement(now, total);
     change(1);
 }
 

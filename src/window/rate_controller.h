@@ -10,8 +10,8 @@
 /// exactly the paper's rule. With bursts it keeps the idle gaps between them out of U_m, which would otherwise open
 /// the window until it holds nothing back.
 ///
-/// It decides who is released with `law=paper`, and without quanta. By bytes (FlightCredit) its measures count alone: U,
-/// and for how long requests waited.
+/// W+ decides releases with `law=paper`, and without quanta. With `law=bytes` FlightCredit does, and only the measurements
+/// made here are used: U, and for how long requests waited.
 #ifndef MSFRS_WINDOW_RATE_CONTROLLER_H
 #define MSFRS_WINDOW_RATE_CONTROLLER_H
 
@@ -19,7 +19,6 @@
 #include "window/window_floor.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace msfrs {
 
@@ -116,6 +115,7 @@ private:
     LedgerWindow &window_;
     void accountFull(msfrs_time now, double total);
     void recompute(msfrs_time now, double total, double rate);
+    void beginMeasurement(msfrs_time now, double total);
     void change(double limit);
 
     msfrs_time start_;                ///< of the current interval

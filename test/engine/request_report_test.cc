@@ -273,7 +273,7 @@ TEST_F(ReportTest, TheWindowBeginsAnewWithoutLosingAnybody)
     EXPECT_EQ(granted(), "a b c");
     s->resetWindow(clock.now());
     EXPECT_EQ(s->window().limit, 1);
-    EXPECT_EQ(s->window().outstanding, 3) << "who is served stays served";
+    EXPECT_EQ(s->window().outstanding, 3) << "a reset interrupts no response in service";
     EXPECT_EQ(report("gold").queued, 1u);
 }
 

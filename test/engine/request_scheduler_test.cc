@@ -320,7 +320,7 @@ TEST_F(RequestSchedulerTest, AReserveIsNotForContinuations)
 
 TEST_F(RequestSchedulerTest, TheWindowOpensTickByTick)
 {
-    config.quantum = 0; // the paper's window: W0+ is 1
+    config.quantum = 0; // the paper's window: W+ starts at 1
     start(0);
     for (int n = 0; n < 40; ++n)
         hold(0, std::to_string(n), "r");

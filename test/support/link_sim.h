@@ -34,7 +34,8 @@ struct LinkOptions {
 };
 
 /// Brings a scheduler that is still idle to W+ = wplus by the rate controller's own rule (an interval in which the
-/// window was full and nothing arrived, or too much), and keeps it there by an endless interval. Takes 1 ns. The scheduler's host must be Host::requests().
+/// window was full and nothing arrived, or too much), and keeps it there by an endless interval. Takes 1 ns. The
+/// scheduler's host must be Host::requests().
 void FixWindow(RequestScheduler &, uint32_t wplus, msfrs_time now);
 
 /// One request and what became of it.

@@ -97,7 +97,7 @@ TEST_F(RateControllerTest, AddsUpWhatTheLinkCarriedWhileSomebodyWaited)
 
 TEST_F(RateControllerTest, StartsWithOne)
 {
-    EXPECT_EQ(window.limit, 1); // W0+
+    EXPECT_EQ(window.limit, 1);
     EXPECT_TRUE(rate.open());
     rate.released();
     EXPECT_FALSE(rate.open());

@@ -117,7 +117,7 @@ TEST_F(Floor, TrafficThatTakesWhatItIsLeftIsPressedAtOnce)
     EXPECT_EQ(pass(0.42), 1) << "that was not worth it";
     EXPECT_LT(untilItGrows(0.1), 40);
     for (double n = 0, before = 1; n < 300; ++n, before = floor.factor())
-        EXPECT_GT(pass(0.15), std::min(before, WindowFloor::Most - 0.01)) << "it has been seen to give way: " << n;
+        EXPECT_GT(pass(0.15), std::min(before, WindowFloor::Most - 0.01)) << "this traffic is known to be responsive: " << n;
 }
 
 TEST_F(Floor, IsForRequestsThatWaitBesideOthers)

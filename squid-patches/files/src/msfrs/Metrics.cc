@@ -194,7 +194,7 @@ PrintFound(Writer &writer, const CapacityReport &found)
     }
 }
 
-/// who is held, and what connections see of the queue at the provider
+/// whether requests are held, and the queueing delay that server connections measure
 void
 PrintHolding(Writer &writer, const WindowReport &window)
 {
