@@ -8,51 +8,17 @@
 namespace msfrs {
 
 namespace {
-constexpr msfrs_time Ms = 1'000'000, Second = 1000 * Ms;
-constexpr msfrs_time Brief = 300 * Ms;        ///< of D: a few quanta of a slow link, a round trip of most
-constexpr msfrs_time Prompt = 200 * Ms;       ///< of D where C has to come down
-constexpr double Limited = 0.9;               ///< share of time in which somebody waited
-constexpr double Proof = 1.03;                ///< D over C: more than packets and clocks make of it
-constexpr double Further = 1.2;               ///< times D, while it goes on growing
-constexpr double Step = 1.015;
-constexpr double Follows = 0.97;              ///< D over C: it is used
-constexpr double LongPart = 0.4;              ///< of the base: with a long way, a queue as long again does less harm
-constexpr double Slight = 0.96;               ///< at once, where q is not long: D of a second is uneven by as much
-constexpr double Begun = 0.25;                ///< times the queue that may stand: it has begun to grow
-constexpr double Falls = 0.7, FallsOn = 0.8;  ///< D over C: the link carries less, at first, and after a cut
-constexpr double FallTimes = 12;              ///< times the queue that may stand, where a quantum is long
-constexpr double WanderTimes = 6;             ///< the same where the link wanders: the next fall is near
-constexpr double Beyond = 1.07;               ///< times D, there
-constexpr double Spare = 1.25;                ///< times the most of a second, while little is asked for there
-constexpr msfrs_time LongFor = 5 * Second, ShortFor = 15 * Second; ///< on end: it does not wander
-constexpr double LeastCut = 0.25;             ///< at once: right after an outage D is nearly nothing
-constexpr double Falling = 0.9, Steady = 1.15; ///< q over what it was
-constexpr int InVain = 3;
-constexpr double Lossy = 0.1, LossRate = 0.9; ///< share out of order, and D over C
-constexpr uint64_t FewPackets = 20;
-constexpr msfrs_time Longest = 60 * Second;   ///< of q that is believed
-constexpr size_t MostChanges = 16;
+constexpr CapacityLaw Law;
+constexpr msfrs_time Second = 1'000'000'000;
+constexpr msfrs_time LongestQueue = 60 * Second; ///< that is believed
+constexpr size_t MostChanges = 16;               ///< that are remembered
 
 double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 
-/// q beyond which it is long, ns.
-msfrs_time LongFrom(const CapacitySample &seen)
+/// The bottleneck queue over the allowed one.
+double QueueRatio(const msfrs_time queue, const CapacitySample &seen)
 {
-    return std::max(2 * seen.allowed, static_cast<msfrs_time>(LongPart * static_cast<double>(seen.base)));
-}
-
-bool IsShort(const msfrs_time queue, const CapacitySample &seen) { return queue * 4 < seen.allowed; }
-
-/// Whether it has begun to grow.
-bool HasBegun(const msfrs_time queue, const CapacitySample &seen)
-{
-    return static_cast<double>(queue) > Begun * static_cast<double>(seen.allowed);
-}
-
-/// Of what time D tells a fall from the gaps between quanta, ns.
-msfrs_time FallTime(const CapacitySample &seen, const double times = FallTimes, const msfrs_time least = Brief)
-{
-    return std::clamp(static_cast<msfrs_time>(times * static_cast<double>(seen.allowed)), least, Second);
+    return static_cast<double>(queue) / static_cast<double>(seen.allowed);
 }
 } // namespace
 
@@ -104,12 +70,15 @@ void Capacity::change(const double rate, const CapacityReason why, const msfrs_t
 
 void Capacity::follow(const double rate, const msfrs_time now)
 {
-    led_ = true;
-    cutFrom_ = 0; // of a C that was ours
-    inVain_ = 0;
+    mode_ = CapacityMode::Following;
     swings_ = {};
-    wanders_ = false;
     change(rate, CapacityReason::Followed, now);
+}
+
+void Capacity::lead()
+{
+    if (mode_ == CapacityMode::Following)
+        mode_ = CapacityMode::Steady;
 }
 
 CapacityReport Capacity::report() const
@@ -131,21 +100,7 @@ Capacity::Span Capacity::over(const msfrs_time time) const
     const auto packets = last.seen.packets - first->seen.packets;
     const auto outOfOrder = last.seen.outOfOrder - first->seen.outOfOrder;
     return {(last.seen.total - first->seen.total) * 8 / elapsed, Seconds(last.seen.full - first->seen.full) / elapsed,
-            packets < FewPackets ? 0 : static_cast<double>(outOfOrder) / static_cast<double>(packets)};
-}
-
-/// The most that 200 ms of the last second brought, bit/s.
-double Capacity::greatest() const
-{
-    double most = 0;
-    auto from = ticks_.begin();
-    for (auto to = from; to != ticks_.end(); ++to) {
-        while (to->at - from->at > Prompt && to->at - std::next(from)->at >= Prompt)
-            ++from;
-        if (to->at - from->at >= Prompt)
-            most = std::max(most, (to->seen.total - from->seen.total) * 8 / Seconds(to->at - from->at));
-    }
-    return most;
+            packets < Law.packets ? 0 : static_cast<double>(outOfOrder) / static_cast<double>(packets)};
 }
 
 bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
@@ -154,164 +109,169 @@ bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
     if (back || ticks_.back().seen.total == 0)
         ticks_.clear(); // and what was seen before the first time is not known
     if (back) {
-        provedAt_ = -1;
-        grownAt_ = lossAt_ = cutAt_ = sideSince_ = 0;
+        carriedAt_ = -1;
+        grownAt_ = sideSince_ = 0;
         swings_ = {};
+        if (mode_ != CapacityMode::Following)
+            mode_ = CapacityMode::Steady;
     }
     if (ticks_.empty() || now > ticks_.back().at)
         ticks_.push_back({now, seen});
     while (ticks_.size() > 2 && ticks_[1].at <= now - Second)
         ticks_.pop_front();
-    if (now - ticks_.front().at < Brief)
+    if (now - ticks_.front().at < Law.brief)
         return false;
     const double before = report_.rate;
-    judge(over(Brief), now);
+    judge(now);
     if (report_.limited)
         day_.add(report_.rate, now - std::prev(ticks_.end(), 2)->at, now);
     return report_.rate != before;
 }
 
-void Capacity::judge(const Span &brief, const msfrs_time now)
+void Capacity::judge(const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
-    const auto whole = over(Second);
-    const bool known = seen.queue && *seen.queue >= 0 && *seen.queue <= Longest;
-    ignored_ = known ? std::min(ignored_, *seen.queue) : ignored_;
-    const auto queue = known ? *seen.queue - ignored_ : 0;
+    const auto brief = over(Law.brief), whole = over(Second);
+    std::optional<msfrs_time> queue;
+    if (seen.queue && *seen.queue >= 0 && *seen.queue <= LongestQueue) {
+        ignored_ = std::min(ignored_, *seen.queue);
+        queue = *seen.queue - ignored_;
+    }
     report_.delivered = brief.rate;
     report_.loss = whole.loss;
-    report_.queue = known ? Seconds(queue) : -1;
+    report_.queue = queue ? Seconds(*queue) : -1;
     report_.ignored = Seconds(ignored_);
-    report_.limited = brief.full >= Limited;
-    if (led_)
+    report_.limited = brief.limited >= Law.limited;
+    if (mode_ == CapacityMode::Following)
         return;
 
-    watch(known, queue, now);
-    if (wanders_) {
-        goWith(brief, now);
+    watchSwings(queue, now);
+    if (mode_ == CapacityMode::Wandering) {
+        goWithDelivery(now);
         return;
     }
-    const bool shortQueue = known && IsShort(queue, seen);
-    if (brief.rate > Proof * report_.rate) {
-        const bool goesOn = report_.limited && shortQueue && provedAt_ >= 0 && now - provedAt_ <= Second + seen.base;
-        provedAt_ = now;
-        change(brief.rate * (goesOn ? Further : 1), CapacityReason::Carried, now);
-    } else if (report_.limited && known) {
-        judgeQueue(queue, brief, whole, now);
+    if (brief.rate > (1 + Law.margin) * report_.rate) {
+        const bool goesOn = report_.limited && queue && QueueRatio(*queue, seen) < Law.shortQueue && carriedAt_ >= 0 &&
+                            now - carriedAt_ <= Second + seen.base;
+        carriedAt_ = now;
+        change(brief.rate * (goesOn ? Law.further : 1), CapacityReason::Carried, now);
+    } else if (report_.limited && queue) {
+        judgeQueue(*queue, std::max(brief.rate, whole.rate), whole, now);
     }
-    const bool less = whole.full >= Limited && whole.rate > 0 && whole.rate < LossRate * report_.rate;
-    if (less && whole.loss >= Lossy && now - lossAt_ >= Second) {
-        lossAt_ = now;
-        change(std::min(greatest(), report_.rate), CapacityReason::Loss, now);
-    }
+    const bool less = whole.limited >= Law.limited && whole.rate > 0 && whole.rate < (1 - Law.alike) * report_.rate;
+    if (less && whole.loss >= Law.alike)
+        change(whole.rate, CapacityReason::Loss, now);
 }
 
-/// Whether the link wanders. On one that does, a queue comes and goes.
-void Capacity::watch(const bool known, const msfrs_time queue, const msfrs_time now)
+/// Into Wandering, and out of it where a queue stays on one side: then it is the path, or the servers.
+void Capacity::watchSwings(const std::optional<msfrs_time> queue, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
-    const bool isShort = known && IsShort(queue, seen) && report_.limited;
-    const int side = known && queue > LongFrom(seen) ? 1 : isShort ? -1 : 0;
-    if (side != std::exchange(side_, side) || !wanders_) {
+    const double ratio = queue ? QueueRatio(*queue, seen) : 1;
+    const bool wandered = mode_ == CapacityMode::Wandering;
+    const int side = ratio > Law.longQueue ? 1 : ratio < Law.shortQueue && report_.limited ? -1 : 0;
+    if (side != std::exchange(side_, side) || !wandered) {
         sideSince_ = now;
         sideFrom_ = report_.rate;
     }
-    if ((side > 0 && now - sideSince_ > LongFor) || (side < 0 && now - sideSince_ > ShortFor)) {
+    if (side != 0 && now - sideSince_ > Law.settled) {
         swings_ = {};
         change(std::max(sideFrom_, report_.rate), side > 0 ? CapacityReason::LongerPath : CapacityReason::NoQueue, now);
     }
     if (report_.limited)
-        swings_.seen(report_.rate, known && queue > seen.allowed, now);
-    wanders_ = bounding_ && swings_.wander(now);
+        swings_.seen(report_.rate, ratio > 1, now);
+    if (bounding_ && swings_.wander(now))
+        mode_ = CapacityMode::Wandering;
+    else if (wandered)
+        mode_ = CapacityMode::Steady;
 }
 
-void Capacity::goWith(const Span &brief, const msfrs_time now)
+void Capacity::goWithDelivery(const msfrs_time now)
 {
-    cutFrom_ = 0; // what was cut before tells nothing afterwards
-    inVain_ = 0;
-    const double came = over(FallTime(ticks_.back().seen, WanderTimes, Prompt)).rate;
-    if (came <= 0)
-        return; // down
-    if (brief.rate > Proof * report_.rate)
-        change(std::max(brief.rate, Beyond * came), CapacityReason::Carried, now);
-    else if (report_.limited)
-        change(std::max(Beyond * came, LeastCut * report_.rate), CapacityReason::Wanders, now);
-    else
-        change(std::min(Spare * greatest(), report_.rate), CapacityReason::Wanders, now);
+    const double delivered = over(Law.prompt).rate;
+    if (delivered > 0 && (report_.limited || delivered > report_.rate))
+        change(Law.beyond * delivered, CapacityReason::Wanders, now);
 }
 
-/// Whether q is longer than it was a moment ago.
-bool Capacity::grows() const
+/// Whether the queue is longer than it was a moment ago.
+bool Capacity::queueGrows() const
 {
     auto before = std::prev(ticks_.end());
-    while (before != ticks_.begin() && before->at > ticks_.back().at - Brief)
+    while (before != ticks_.begin() && before->at > ticks_.back().at - Law.brief)
         --before;
     return before->seen.queue && *ticks_.back().seen.queue > *before->seen.queue;
 }
 
-void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span &whole, const msfrs_time now)
+/// \param settled what the link carries, by the longer of two times, bit/s
+void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Span &whole, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
-    const double settled = std::max(brief.rate, whole.rate);
-    const double fallen = over(FallTime(seen)).rate;
-    if (queue > LongFrom(seen)) {
-        cut(queue, over(Prompt).rate, CapacityReason::Queue, now, LeastCut);
-    } else if (fallen < Falls * report_.rate && grows() && HasBegun(queue, seen)) {
-        cut(queue, fallen, CapacityReason::CarriesLess, now, LeastCut);
-    } else if (queue > seen.allowed) {
-        if (whole.full >= Limited && settled < Follows * report_.rate)
-            cut(queue, settled, CapacityReason::CarriesLess, now, Slight);
+    const double ratio = QueueRatio(queue, seen), prompt = over(Law.prompt).rate;
+    const bool full = whole.limited >= Law.limited;
+    if (ratio > Law.longQueue) {
+        drain(queue, prompt, CapacityReason::Queue, now);
+    } else if (ratio >= Law.shortQueue && prompt < Law.fall * report_.rate && queueGrows()) {
+        drain(queue, prompt, CapacityReason::CarriesLess, now);
+    } else if (ratio > 1) {
+        if (full && settled < (1 - Law.margin) * report_.rate)
+            drain(queue, settled, CapacityReason::CarriesLess, now);
     } else {
-        cutFrom_ = 0;
-        inVain_ = 0;
-        const bool used = whole.full >= Limited && whole.rate >= Follows * report_.rate;
-        if (IsShort(queue, seen) && used && now - grownAt_ >= std::max(Brief, seen.base + queue)) {
+        mode_ = CapacityMode::Steady;
+        const bool used = full && whole.rate >= (1 - Law.margin) * report_.rate;
+        if (ratio < Law.shortQueue && used && now - grownAt_ >= std::max(Law.brief, seen.base + queue)) {
             grownAt_ = now;
-            change(report_.rate * Step, CapacityReason::NoQueue, now);
+            change(report_.rate * (1 + Law.margin / 2), CapacityReason::NoQueue, now);
         }
     }
 }
 
-/// q is long, and the link full or the path longer.
-/// \param least what C may become at once, share of what it is
-void Capacity::cut(const msfrs_time queue, const double carried, const CapacityReason why, const msfrs_time now,
-                   const double least)
+/// The queue is long, and the link full or the path longer.
+/// \param delivered what C becomes, bit/s
+void Capacity::drain(const msfrs_time queue, const double delivered, const CapacityReason why, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
-    const bool again = cutFrom_ > 0;
-    if (carried <= 0)
+    if (delivered <= 0)
         return; // down
-    const auto ratio = static_cast<double>(queue) / static_cast<double>(std::max<msfrs_time>(cutQueue_, 1));
-    if (again && now - cutAt_ < std::max(Prompt, seen.base + cutQueue_)) {
-        // The last cut cannot show yet: if D gets less and q longer all the same it is the link's doing.
-        const double fallen = over(FallTime(seen)).rate;
-        if (fallen > 0 && fallen < FallsOn * report_.rate && ratio > Steady)
-            change(std::max(fallen, report_.rate * LeastCut), why, now);
-        return;
+    if (std::exchange(mode_, CapacityMode::Draining) != CapacityMode::Draining) {
+        cut_ = {report_.rate, queue, now, 0};
+    } else {
+        const double ratio = static_cast<double>(queue) / static_cast<double>(std::max<msfrs_time>(cut_.queue, 1));
+        if (now - cut_.at < std::max(Law.prompt, seen.base + cut_.queue)) {
+            // The last cut cannot show yet: if D gets less and q longer all the same it is the link's doing.
+            if (ratio <= 1 + Law.alike || delivered >= (1 - Law.alike) * report_.rate)
+                return;
+        } else {
+            cut_.queue = queue;
+            cut_.at = now;
+            if (ratio < 1 - Law.alike)
+                return; // the last cut is enough
+            if (cutsInVain(queue, ratio, now))
+                return;
+        }
     }
-    if (again && ratio < Falling) {
-        cutQueue_ = queue;
-        cutAt_ = now;
-        return; // the last cut is enough
-    }
+    if (delivered < report_.rate)
+        change(std::max(delivered, report_.rate / 2), why, now);
+}
+
+/// Whether cuts have brought D down, and not the queue: C is what it was, and the queue counts as part of the path.
+bool Capacity::cutsInVain(const msfrs_time queue, const double ratio, const msfrs_time now)
+{
+    const auto &seen = ticks_.back().seen;
     // What is on the way is C (base + allowed): a path that is longer by q leaves this much of C, a queue leaves all.
     const double left = Seconds(seen.base + seen.allowed) / Seconds(seen.base + queue);
     // By the latest: D of longer times is that of before the last cut, and would be taken for a queue's.
-    const bool inVain = again && ratio <= Steady && over(Prompt).rate <= report_.rate * (1 + left) / 2;
-    inVain_ = inVain ? inVain_ + 1 : 0;
-    if (!inVain)
-        cutFrom_ = report_.rate;
-    if (inVain_ >= InVain) {
-        ignored_ += queue;
-        change(std::exchange(cutFrom_, 0), CapacityReason::LongerPath, now);
-        swings_ = {};
-        inVain_ = 0;
-        return;
+    if (ratio > 1 + Law.alike || over(Law.prompt).rate > report_.rate * (1 + left) / 2) {
+        cut_.inVain = 0;
+        cut_.from = report_.rate;
+        return false;
     }
-    if (carried < report_.rate)
-        change(std::max(carried, report_.rate * least), why, now);
-    cutQueue_ = queue;
-    cutAt_ = now;
+    if (++cut_.inVain < Law.inVain)
+        return false;
+    ignored_ += queue;
+    change(cut_.from, CapacityReason::LongerPath, now);
+    swings_ = {};
+    mode_ = CapacityMode::Steady;
+    return true;
 }
 
 } // namespace msfrs

@@ -2,29 +2,30 @@
 /// \file
 /// What the link carries, C, found from what passes anyway: nothing is sent to find out.
 ///
-/// Three things are seen. *D*, what the interface received: a link that has carried so much can. *q*, what round trips
-/// to servers are beyond their least: a queue at the provider, which stands only where the link is full. And whether it
-/// is *limited*: somebody waits and the window is full. Who is not limited shows with little D that little was asked
-/// for, and with a long q that his server is slow, so that C may only grow then.
+/// Measured: *D*, what the interface received; *q*, by how much round trips to servers exceed their least: a queue at
+/// the provider, which stands only where the link is full; *limited*, whether somebody waits and the window is full.
+/// Who is not limited shows with little D that little was asked for, and with a long q that its server is slow: C may
+/// only grow then. Controlled: C, from `min` to `max`; what is on its way is C (R + q*), so that a queue goes away once
+/// C is right.
 ///
-/// Every 100 ms:
-/// - D of 300 ms is more than C by 3 %: C is D. If that goes on while q is short, C is D and a fifth.
-/// - Limited, q short, and D is C: there may be more, so C grows by 1.5 %, once in a round trip. Where D does not
-///   follow it ends there, so that C is at most 3 to 5 % too high where delays say nothing (a queue that an AQM or a
-///   policer keeps short).
-/// - Limited, q long: C is D, which shortens q, as what may be on the way is C times a round trip. If D gets less and q
-///   does not, three times in a row, it was no queue of ours (a longer route, an uplink that is full): C
-///   is what it was, and q counts from there. A cut shows a round trip later; if D falls and q grows before,
-///   C is D at once.
-/// - Limited, q longer than it should be: the same with D of a second, if that is less than C by 3 %, by 4 % at a time.
-/// - Limited, q short yet but growing, and D less than C by 30 %: the same. Kernels tell late how long a queue is, and
-///   D falls at once; but it also has gaps, so that of a slow link D of up to a second is looked at.
-/// - Limited, D is less, and many packets come out of order: C is the most that came in 200 ms of the last second.
-/// - The link wanders (see Swings), and what is on its way goes by C: C is D of 200 ms to a second, by how long a
-///   quantum takes, and 7 % more, so that it finds what is beyond; q is too late to wait for. While it is not limited,
-///   C is at most 1.25 times the most of the last second. It is over when q is long on end for 5 s, or short and
-///   limited for 15: then it is the path, or the servers, and D went down with C. C is what it was before.
-/// Else C stays; so it does while nothing comes at all. It is never below `min` or above `max`.
+///      +------------- q <= allowed, or in vain -------------+
+///      v                                                    |
+///     Steady ---- limited, q long, or D fell and q grows --> Draining
+///      |  ^                                                 |
+///      |  +-- q long or short on end, or a minute quiet     |
+///      |                                       |            |
+///      +------- four swings in a minute ---> Wandering <----+         any ---> Following (another finds C)
+///
+/// - *Steady*: D over C by the margin: C is D, and a fifth more if that goes on while q is short. Limited, q short and D
+///   is C: C grows by half the margin, once in a round trip; where D does not follow it ends there, 3 to 5 % too high
+///   where delays say nothing (a queue that an AQM or a policer keeps short).
+/// - *Draining*: C is D, by no more than half at a time, once in a round trip, until q is what is allowed. A cut that
+///   brings D down and not q was in vain: three in a row, and it was no queue (a longer route, a full uplink): C is what
+///   it was, and q counts from there. If D falls on and q grows within a round trip C follows at once.
+/// - *Wandering* (window/swings.h): a queue comes and goes, and round trips tell it too late. C is D of 200 ms and 7 %
+///   more, which finds what is beyond; while nobody waits it only grows.
+/// - With a tenth of the packets out of order and D that much less, C is D of a second (a policer).
+/// Else C stays; so it does while nothing comes at all.
 ///
 /// Greatest delivery as evidence is BBR's (Cardwell et al., CACM 60(2), 2017); the rest is of our own.
 #ifndef MSFRS_WINDOW_CAPACITY_H
@@ -44,6 +45,23 @@ namespace msfrs {
 struct CapacityParams {
     double min = 0; ///< bit/s, > 0
     double max = 0; ///< bit/s, >= min
+};
+
+/// What the law is made of. docs/capacity.md has what half and double of each do; what a second is (D of which rates
+/// are judged where a moment is too uneven) is not among them.
+struct CapacityLaw {
+    msfrs_time brief = 300'000'000;  ///< ns, of D: a few quanta of a slow link, a round trip of most
+    msfrs_time prompt = 200'000'000; ///< ns, of D where C has to come down: two updates
+    double limited = 0.9;            ///< share of that time in which somebody waited
+    double margin = 0.03;            ///< of C: more than packets and clocks make of D
+    double further = 1.2;            ///< times D, while D goes on growing: from 1 to 60 Mbit/s in ten seconds
+    double beyond = 1.07;            ///< times D on a link that wanders
+    double shortQueue = 0.25, longQueue = 2; ///< times the queue that is allowed
+    double fall = 0.7;               ///< D over C: the link carries less, before q tells
+    double alike = 0.1;              ///< of two queues, and of rates: no difference; of packets: few
+    int inVain = 3;                  ///< cuts in a row
+    msfrs_time settled = 10'000'000'000; ///< ns: it does not wander, the queue being long or short for so long
+    uint64_t packets = 20;           ///< of fewer no share of loss is known
 };
 
 /// What is seen. Sums count from any time on.
@@ -82,6 +100,9 @@ struct CapacityReport {
     std::deque<CapacityChange> changes; ///< the latest last, at most 16; what had one reason for a second is one
 };
 
+/// See the diagram above.
+enum class CapacityMode { Steady, Draining, Wandering, Following };
+
 class Capacity {
 public:
     static constexpr msfrs_time Every = 100'000'000; ///< ns: how often it wants to be told
@@ -101,10 +122,9 @@ public:
     /// Another finds C from here on, and has found this, bit/s > 0: it is taken over as far as the bounds allow. What
     /// is seen here is noted all the same, in case that one dies.
     void follow(double rate, msfrs_time now);
-    /// It is found here, from what it is.
-    void lead() { led_ = false; }
+    void lead(); ///< it is found here, from what it is
 
-    bool wanders() const { return wanders_; }    ///< the link does, and so does C
+    bool wanders() const { return mode_ == CapacityMode::Wandering; } ///< the link does, and so does C
     double rate() const { return report_.rate; } ///< C, bit/s, from min to max
     CapacityReport report() const;
     /// The same without what is known of a day; cheaper.
@@ -117,37 +137,37 @@ private:
     };
     /// What was seen over some time.
     struct Span {
-        double rate;          ///< bit/s
-        double full;          ///< share of it in which somebody waited
-        double loss;          ///< share of packets out of order; 0 if there were few
+        double rate;    ///< D, bit/s
+        double limited; ///< share of it in which somebody waited
+        double loss;    ///< share of packets out of order; 0 if there were few
+    };
+    struct Cut {
+        double from;          ///< C before D began to follow C down, bit/s
+        msfrs_time queue, at; ///< of the latest, ns
+        int inVain;           ///< cuts in a row that brought D down and not q
     };
     Span over(msfrs_time) const;
-    double greatest() const;
-    bool grows() const;
-    void watch(bool known, msfrs_time queue, msfrs_time now);
-    void goWith(const Span &brief, msfrs_time now);
-    void judge(const Span &brief, msfrs_time now);
-    void judgeQueue(msfrs_time queue, const Span &brief, const Span &whole, msfrs_time now);
-    void cut(msfrs_time queue, double carried, CapacityReason, msfrs_time now, double least);
+    bool queueGrows() const;
+    void judge(msfrs_time now);
+    void watchSwings(std::optional<msfrs_time> queue, msfrs_time now);
+    void goWithDelivery(msfrs_time now);
+    void judgeQueue(msfrs_time queue, double settled, const Span &whole, msfrs_time now);
+    void drain(msfrs_time queue, double delivered, CapacityReason, msfrs_time now);
+    bool cutsInVain(msfrs_time queue, double ratio, msfrs_time now);
     void change(double rate, CapacityReason, msfrs_time now);
 
     CapacityReport report_;       ///< but for what day_ knows
     CapacityDay day_;
     std::deque<Tick> ticks_;      ///< of the last second and a bit; never empty
     msfrs_time ignored_ = 0;      ///< ns of q that are a longer path
-    msfrs_time provedAt_ = -1;    ///< when D was last more than C; negative: never
+    msfrs_time carriedAt_ = -1;   ///< when D was last more than C; negative: never
     msfrs_time grownAt_ = 0;      ///< when C last grew by itself
-    msfrs_time lossAt_ = 0;       ///< when C was last changed for loss
-    // While q is long:
-    double cutFrom_ = 0;          ///< C before D began to follow C down, bit/s; 0: q is not long
-    msfrs_time cutQueue_ = 0, cutAt_ = 0;
-    bool led_ = false;            ///< see follow()
-    int inVain_ = 0;              ///< cuts in a row that brought D down and not q
+    CapacityMode mode_ = CapacityMode::Steady;
+    Cut cut_ = {};                ///< Draining: the latest
     bool bounding_;               ///< see the constructor
     Swings swings_;
-    bool wanders_ = false;
     int side_ = 0;                ///< 1: q is long, -1: it is short and somebody waits; 0: neither
-    msfrs_time sideSince_ = 0;
+    msfrs_time sideSince_ = 0;    ///< Wandering: since when
     double sideFrom_ = 0;         ///< C then, bit/s
 };
 
