@@ -9,25 +9,23 @@ namespace {
 constexpr msfrs_time Second = 1'000'000'000;
 constexpr msfrs_time Memory = 6 * Second;    ///< of means: losses make single seconds uneven
 constexpr msfrs_time Settle = 2 * Memory;    ///< until the mean is that of the share beside others
-constexpr msfrs_time Trial = 30 * Second;
+constexpr msfrs_time Trial = 5 * Memory;
 constexpr msfrs_time Lasts = 600 * Second;   ///< what a trial has told
-constexpr double Step = 1.25;                ///< at most, in one interval: what has grown shows after round trips
-constexpr double Back = 0.9;                 ///< in one interval
-constexpr double Near = 1.1;                 ///< times the floor: nothing comes down
-constexpr double Gain = 1.2;                 ///< times the share before: worth it
-constexpr double Taken = 0.6;               ///< times the share when growth was given up: others have taken the rest
-constexpr double LeastOwn = 1e-3;            ///< share of C
+/// The most that windows change in one interval, since an effect shows after round trips; the gain of a trial that is
+/// worth it, times the share before; and times the floor, where windows need no longer grow.
+constexpr double Step = 1.2;
+constexpr double Taken = 0.6;                ///< times the share when growth was given up: others have taken the rest
 } // namespace
 
 void WindowFloor::notice(const Interval &last)
 {
     const double part = std::min(1.0, static_cast<double>(last.elapsed) / Memory);
-    own_ += part * (std::max(last.own, LeastOwn) - own_);
+    own_ += part * (last.own - own_);
     others_ += part * (last.utilisation - last.own - others_);
     waiting_ += part * (last.fullShare - waiting_);
 }
 
-void WindowFloor::yield() { factor_ = std::max(factor_ * Back, 1.0); }
+void WindowFloor::yield() { factor_ = std::max(factor_ / Step, 1.0); }
 
 void WindowFloor::update(const Interval &last, const double floor)
 {
@@ -40,7 +38,7 @@ void WindowFloor::update(const Interval &last, const double floor)
         return yield();
     }
     const bool taken = rest_ <= Lasts - Trial && own_ < Taken * before_;
-    if (own_ >= Near * floor || (rest_ > 0 && !taken))
+    if (own_ >= Step * floor || (rest_ > 0 && !taken))
         return yield();
     if (rest_ > 0) {
         rest_ = 0;
@@ -52,7 +50,7 @@ void WindowFloor::update(const Interval &last, const double floor)
         before_ = own_;
         return;
     }
-    if (short_ >= Settle + Trial && own_ >= Gain * before_)
+    if (short_ >= Settle + Trial && own_ >= Step * before_)
         worth_ = true;
     if (short_ >= Settle + (worth_ ? Lasts : Trial)) {
         before_ = own_;

@@ -48,12 +48,12 @@ TEST_F(Floor, TheShareBesideOthersIsSeenBeforeWindowsGrow)
     EXPECT_LT(untilItGrows(0.2), 15);
 }
 
-TEST_F(Floor, WindowsGrowByAQuarterOrByWhatIsMissing)
+TEST_F(Floor, WindowsGrowByAFifthOrByWhatIsMissing)
 {
     untilItGrows(0.1);
-    EXPECT_DOUBLE_EQ(floor.factor(), 1.25);
+    EXPECT_DOUBLE_EQ(floor.factor(), 1.2);
     passMany(2, 0.1);
-    EXPECT_DOUBLE_EQ(floor.factor(), 1.25 * 1.25 * 1.25);
+    EXPECT_DOUBLE_EQ(floor.factor(), 1.2 * 1.2 * 1.2);
     passMany(40, 0.48);
     const double before = floor.factor();
     pass(0.48);
