@@ -533,6 +533,22 @@ TEST(AccessRun, LoadsPages)
     const auto stock = Simulate(params);
     EXPECT_GT(ours.all.count, 50u);
     EXPECT_LT(ours.classes[0].mean, 0.8 * stock.classes[0].mean);
+    EXPECT_LT(ours.paint[0], 0.8 * stock.paint[0]);
+}
+
+TEST(AccessRun, APagePaintsOnceWhatBlocksItIsThere)
+{
+    auto params = Defaults();
+    params.workload.kind = WorkloadParams::Kind::Pages;
+    std::vector<double> paints;
+    for (const uint32_t blocking : {1u, 4u, 12u, 100u}) {
+        params.workload.blocking = blocking;
+        paints.push_back(Simulate(params).paint[0]);
+        params.workload.hosts = 3; // of the later objects: the first is at one of them whatever this is
+    }
+    EXPECT_LT(paints[0], 0.7 * paints[1]);
+    EXPECT_LT(paints[1], 0.9 * paints[2]);
+    EXPECT_EQ(paints[2], paints[3]) << "there are twelve objects";
 }
 
 class Recorded : public ::testing::Test {

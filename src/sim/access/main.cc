@@ -211,6 +211,9 @@ const std::vector<Option> &Options()
         {"opened", "yes: burst: a small request before each opens its tunnel; no",
          [](Wanted &w, const auto &n, const auto &t) { w.run.workload.opened = YesOrNo(n, t); }},
         Numeric("objects", "pages: of a page; 12", Plain, 1, 1000, load(&WorkloadParams::objects)),
+        Numeric("hosts", "pages: servers of its objects, in turn; 1", Plain, 1, 1000, load(&WorkloadParams::hosts)),
+        Numeric("blocking", "pages: a page paints with so many of its objects, the first asked; 4", Plain, 1, 1000,
+                load(&WorkloadParams::blocking)),
         Numeric("connections", "pages: of its objects at a time; 6", Plain, 1, 64, load(&WorkloadParams::connections)),
         {"recorded", "requests.csv of a field trial, made again instead of a workload",
          [](Wanted &w, const auto &, const auto &t) { w.recorded = t; }},
@@ -348,6 +351,7 @@ std::vector<double> Figures(const RunResult &r)
                            100 * r.whileAsked, r.all.mean, r.all.p99, r.smallMean});
     for (const auto &cls : r.classes)
         row.push_back(cls.mean);
+    row.insert(row.end(), r.paint.begin(), r.paint.end());
     row.insert(row.end(), {static_cast<double>(r.all.count), static_cast<double>(r.all.unfinished), r.inService,
                            r.window.empty() ? 0 : r.window.back().wplus});
     return row;
@@ -363,6 +367,8 @@ void PrintHeader(const size_t classes)
                 "p99-s", "16KB-s");
     for (size_t n = 1; n <= classes; ++n)
         std::printf("  mean-%zu", n);
+    for (size_t n = 1; n <= classes; ++n)
+        std::printf(" paint-%zu", n);
     std::printf(" %7s %7s %7s %7s\n", "n", "open", "W", "W+end");
 }
 

@@ -36,6 +36,7 @@ void Evaluate(const RunParams &params, const std::vector<Record> &records, RunRe
     const auto classes = params.workload.users.size();
     std::vector<std::vector<double>> times(classes + 2);
     std::vector<size_t> unfinished(classes + 2);
+    std::vector<std::vector<double>> paints(classes);
     for (const auto &record : records) {
         if (record.wanted < params.warmup || record.wanted >= params.seconds || record.refused)
             continue;
@@ -44,6 +45,9 @@ void Evaluate(const RunParams &params, const std::vector<Record> &records, RunRe
             times[group].push_back(took);
             unfinished[group] += record.ended < 0;
         };
+        if (record.page)
+            paints[record.cls].push_back((record.painted < 0 ? params.seconds + params.drain : record.painted) -
+                                         record.wanted);
         if (record.page == pages) {
             note(record.cls);
             note(classes);
@@ -51,8 +55,10 @@ void Evaluate(const RunParams &params, const std::vector<Record> &records, RunRe
         if (!record.page && record.size <= Small)
             note(classes + 1);
     }
-    for (size_t cls = 0; cls < classes; ++cls)
+    for (size_t cls = 0; cls < classes; ++cls) {
         result.classes.push_back(LatencyOf(times[cls], unfinished[cls]));
+        result.paint.push_back(LatencyOf(paints[cls], 0).mean);
+    }
     result.all = LatencyOf(times[classes], unfinished[classes]);
     result.smallMean = LatencyOf(times[classes + 1], 0).mean;
 }

@@ -59,6 +59,7 @@ struct RunResult {
     double unfinished = 0, whileAsked = 0; ///< see Work, bytes and a share of C
     double unfinishedSeen = 0;      ///< as `unfinished`, by what the schedulers report
     double smallMean = 0;           ///< s: requests of up to 16 KB
+    std::vector<double> paint;      ///< of each class, s: until a page paints, on average
     struct Rates { double believed, carries; };
     std::vector<Rates> rates;       ///< what the gateway takes for C, and C in the second before, bit/s, one a second
     double inService = 0;           ///< mean of W over the measured time

@@ -62,7 +62,7 @@ std::string UserName(const uint32_t cls, const uint32_t n)
 
 struct Workload::Page {
     size_t record;
-    uint32_t server, asked, ended = 0;
+    uint32_t server, asked, ended = 0, blocking;
     std::vector<int64_t> sizes;
 };
 
@@ -197,15 +197,17 @@ void Workload::browse(User &user)
 {
     if (Seconds(clock_.now()) >= seconds_)
         return;
-    auto page = std::make_shared<Page>(Page{records_.size(), user.draws.below(servers_), 1, 0, {}});
+    auto page = std::make_shared<Page>(Page{records_.size(), user.draws.below(servers_), 1, 0, 0, {}});
     records_.push_back({user.cls, user.number, 0, Seconds(clock_.now())});
     records_.back().page = true;
     for (uint32_t n = 0; n < params_.objects; ++n) {
         page->sizes.push_back(size(user.draws));
         records_[page->record].size += page->sizes.back();
     }
+    page->blocking = std::min(params_.blocking, params_.objects);
     fetch(user, page->server, page->sizes[0], [this, &user, page](bool) {
         page->ended = 1;
+        paint(*page, 0);
         for (uint32_t n = 0; n < params_.connections; ++n)
             object(user, page);
     });
@@ -215,8 +217,11 @@ void Workload::browse(User &user)
 void Workload::object(User &user, const std::shared_ptr<Page> &page)
 {
     if (page->asked < page->sizes.size()) {
-        fetch(user, page->server, page->sizes[page->asked++], [this, &user, page](bool) {
+        const auto number = page->asked++;
+        const auto server = (page->server + number % params_.hosts) % servers_;
+        fetch(user, server, page->sizes[number], [this, &user, page, number](bool) {
             ++page->ended;
+            paint(*page, number);
             object(user, page);
         });
     } else if (page->ended == page->sizes.size()) {
@@ -224,6 +229,13 @@ void Workload::object(User &user, const std::shared_ptr<Page> &page)
         records_[page->record].ended = Seconds(clock_.now());
         clock_.after(Time(params_.think * user.draws.exponential()), [this, &user] { browse(user); });
     }
+}
+
+/// An object has come.
+void Workload::paint(Page &page, const uint32_t object)
+{
+    if (object < params_.blocking && --page.blocking == 0)
+        records_[page.record].painted = Seconds(clock_.now());
 }
 
 } // namespace msfrs::sim::access

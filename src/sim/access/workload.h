@@ -50,6 +50,8 @@ struct WorkloadParams {
     uint32_t inFlight = 4;          ///< Backlogged: requests of every user at a time, >= 1
     double load = 0.95;             ///< Open: share of C, > 0
     uint32_t objects = 12, connections = 6; ///< Pages: of a page, >= 1; of them at a time, >= 1
+    uint32_t blocking = 4;          ///< Pages: a page paints once so many of its objects are there, the first asked; >= 1
+    uint32_t hosts = 1;             ///< Pages: servers of a page's objects, in turn, >= 1
     uint32_t burst = 1000;          ///< Burst: requests made at once, of each user to the servers in turn
     double burstAt = 1;             ///< Burst: when, s >= 0
     bool opened = false;            ///< Burst: each was preceded by a small one, so that there is a tunnel
@@ -70,6 +72,7 @@ struct Record {
     double wanted, ended = -1;      ///< -1: it has not
     bool refused = false;
     bool page = false;
+    double painted = -1;            ///< of a page; -1: it has not
 };
 
 /// Brings a request to a gateway.
@@ -101,6 +104,7 @@ private:
     std::vector<Arrival> drawBurst(uint64_t seed);
     void browse(User &);
     void object(User &, const std::shared_ptr<Page> &);
+    void paint(Page &, uint32_t object);
     int64_t size(Draws &) const;
     bool active(const User &) const;
 
