@@ -47,8 +47,8 @@ struct CapacityParams {
     double max = 0; ///< bit/s, >= min
 };
 
-/// What the law is made of. docs/capacity.md has what half and double of each do; what a second is (D of which rates
-/// are judged where a moment is too uneven) is not among them.
+/// What the law is made of. docs/lab/constants.md has what half and double of each do. D of a second, by which rates are
+/// judged where a moment is too uneven, is not among them.
 struct CapacityLaw {
     msfrs_time brief = 300'000'000;  ///< ns, of D: a few quanta of a slow link, a round trip of most
     msfrs_time prompt = 200'000'000; ///< ns, of D where C has to come down: two updates
