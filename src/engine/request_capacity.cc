@@ -121,12 +121,12 @@ void RequestScheduler::Impl::findRate(const msfrs_time now)
     carried();
     CapacitySample seen;
     seen.total = sums.totalBefore;
-    seen.full = rate.fullTime(now);
+    seen.full = use.fullTime(now);
     const auto way = pathSeen(now);
     if (way.enough())
         seen.queue = way.queue;
     seen.base = way.base;
-    seen.allowed = rate.params().queue;
+    seen.allowed = windowParams.queue;
     seen.packets = packets + others->packets;
     seen.outOfOrder = outOfOrder + others->outOfOrder;
     capacity->update(seen, now);
@@ -140,7 +140,7 @@ void RequestScheduler::Impl::adoptRate()
         return;
     carried(); // what came until now counts by C as it was
     config.rate = found;
-    rate.configure(WindowOf(config));
+    adoptWindow(WindowOf(config));
 }
 
 } // namespace msfrs

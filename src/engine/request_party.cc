@@ -69,7 +69,7 @@ void FollowedUsers::clear(Ledger &ledger)
 void RequestScheduler::Impl::look(const msfrs_time now)
 {
     others = &ledger->look(now);
-    rate.elsewhere(byBytes() ? 0 : others->places);
+    paper.elsewhere(byBytes() ? 0 : others->places);
     // A few that wait for a moment are no backlog: the small ones among them profit most of what goes out of turn.
     engine->waitElsewhere(static_cast<double>(others->waiting) > outstanding() ? others->waiting : 0);
     engine->share(others->workers);
@@ -80,7 +80,7 @@ double RequestScheduler::Impl::outstandingElsewhere() const
 {
     const double here = takenHere();
     return !byBytes() ? others->places
-           : here > 0 ? rate.window().outstanding * takenElsewhere() / here
+           : here > 0 ? paper.outstanding() * takenElsewhere() / here
                       : 0;
 }
 
@@ -95,8 +95,8 @@ void RequestScheduler::Impl::tell(const msfrs_time now)
 {
     const auto quantum = config.quantum > 0 ? config.quantum : WholeResponse;
     const auto places = byBytes() ? static_cast<uint32_t>(std::lround(Thousandths * takenHere()))
-                                  : rate.window().outstanding;
-    const auto inService = rate.window().outstanding * quantum;
+                                  : paper.outstanding();
+    const auto inService = paper.outstanding() * quantum;
     ledger->say({places, blocked ? waiters() : 0, waiting.size(), chargedBytes, quantum, inService}, now);
 }
 
@@ -161,7 +161,7 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     users.exchange(*ledger, *engine, now);
     tellClasses();
     const double received = ledger->measures() ? meter->total() : meter->latest();
-    ledger->measured({byBytes() ? Thousandths : rate.window().limit, config.rate, rate.utilisation(), queueTarget.get()},
+    ledger->measured({byBytes() ? Thousandths : paper.limit(), config.rate, use.utilisation(), queueTarget.get()},
                      {received, meter->own(), meter->metered(), {pathHere(now), packets, outOfOrder}});
     if (!ledger->settle(now))
         return; // goes on by what it knows
@@ -179,9 +179,9 @@ void RequestScheduler::Impl::followWindow(const msfrs_time now)
     if (capacity)
         adoptRate();
     if (led && !byBytes())
-        rate.follow(led->limit);
+        paper.follow(led->limit);
     else
-        rate.lead();
+        paper.lead();
 }
 
 } // namespace msfrs

@@ -96,7 +96,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     // What is measured counts otherwise from here on: what was so far is closed first.
     const bool anew = meter || self.config.bounds.min != next.bounds.min;
     if (anew)
-        self.rate.update(now, self.carried(), self.rated());
+        self.endInterval(now, -1);
     if (meter) {
         self.meter = std::move(meter); // counts from zero
         self.sums.totalBefore = self.others->received;
@@ -105,11 +105,10 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     self.config = next;
     self.findBetween(next.bounds, now);
     if (anew)
-        self.rate.rebase(now, self.carried());
-    const auto params = WindowOf(next);
-    if (params.queue != self.rate.params().queue)
-        self.queueTarget = QueueTarget(params.queue);
-    self.rate.configure(params);
+        self.rebase(now);
+    if (WindowOf(next).queue != self.windowParams.queue)
+        self.queueTarget = QueueTarget(WindowOf(next).queue);
+    self.adoptWindow(WindowOf(next));
     self.touchAll();
     self.tellClasses();
     self.doubted = false;

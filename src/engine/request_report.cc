@@ -118,13 +118,13 @@ constexpr double FullLink = 0.95; ///< share of C: what others take of it, someb
 std::string RequestScheduler::Impl::because() const
 {
     const auto waits = waiters();
-    const auto w = rate.window().all();
+    const auto w = paper.all();
     char places[80], text[200];
     if (byBytes())
         std::snprintf(places, sizeof(places), "%.0f KB may be in flight, %.0f %% of what fits",
                       static_cast<double>(credit.bytes()) / 1024, 100 * taken());
     else
-        std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), rate.window().limit);
+        std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), paper.limit());
     if (waits > 0) {
         std::snprintf(text, sizeof(text), "%llu wait and %s (%s)", static_cast<unsigned long long>(waits),
                       !open() ? "the window is full"
@@ -133,7 +133,7 @@ std::string RequestScheduler::Impl::because() const
                       places);
     } else if (w == 0 && !resting.empty()) {
         std::snprintf(text, sizeof(text), "nobody needs a place, %zu are open and silent (%s)", resting.size(), places);
-    } else if (rate.utilisation() >= FullLink && activeUsers() > 1) {
+    } else if (use.utilisation() >= FullLink && activeUsers() > 1) {
         std::snprintf(text, sizeof(text), "weights not enforced yet, because every request has a place while the "
                       "link is full (%s)", places);
     } else {
@@ -147,10 +147,10 @@ WindowReport RequestScheduler::window() const
     const auto &self = *impl_;
     WindowReport r;
     r.outstanding = self.outstanding();
-    r.here = self.rate.window().outstanding;
+    r.here = self.paper.outstanding();
     r.follows = self.ledger->follow().has_value();
     r.limit = self.limit();
-    r.utilisation = self.rate.utilisation();
+    r.utilisation = self.use.utilisation();
     r.own = self.own;
     r.holding = self.waiters() > 0;
     r.because = self.because();
@@ -161,9 +161,9 @@ WindowReport RequestScheduler::window() const
     r.base = Seconds(seen.base);
     r.queueTarget = self.byBytes() ? Seconds(self.queueTarget.get()) : -1;
     r.metered = self.meter->metered();
-    r.usedWhileFull = self.rate.usedWhileFull();
-    r.full = Seconds(self.rate.fullTime());
-    r.carriedWhileFull = self.rate.carriedWhileFull();
+    r.usedWhileFull = self.use.usedWhileFull();
+    r.full = Seconds(self.use.fullTime());
+    r.carriedWhileFull = self.use.carriedWhileFull();
     if (self.capacity)
         r.capacity = self.capacity->report();
     // U of another rate or interface says nothing of the link as it is configured now.

@@ -102,7 +102,7 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     const auto wait = readsOn ? 0 : std::max<msfrs_time>(now - r.waitingSince, 0);
     change(r, Request::State::Served);
     if (!readsOn)
-        rate.released();
+        paper.released();
     r.totalWait += wait;
     ++r.quanta;
     ++r.stats->quanta;
@@ -168,8 +168,8 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
     blocked = stuck;
     tell(now);
     const bool full = (blocked && waiters() > 0) || wanted();
-    if (full != rate.full())
-        rate.setFull(full, now, carried());
+    if (full != use.full())
+        use.setFull(full, now, carried());
 }
 
 /// Who waited for the very first grant too long is refused; who was served before goes on regardless of the window.
@@ -224,7 +224,7 @@ void RequestScheduler::Impl::end(Request &r, const msfrs_time now)
     if (r.state == Request::State::Served)
         learn(r);
     if (r.state == Request::State::Served || r.state == Request::State::Early)
-        rate.returned();
+        paper.returned();
     if (r.state == Request::State::Served)
         engine->done(*r.item, now);
     else
@@ -316,7 +316,7 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     self.enter(*r, Request::State::Served);
     self.book(*r);
     self.touch(*r->item->flow);
-    self.rate.released();
+    self.paper.released();
     self.tell(now);
     self.noteWindow(*r);
     return r;
@@ -404,7 +404,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
         return true;
     }
     self.learn(r);
-    self.rate.returned();
+    self.paper.returned();
     if (r.askedMore)
         self.renew(r, now);
     else
@@ -433,7 +433,7 @@ void RequestScheduler::Impl::queueAgain(Request &r, const Request::State state, 
 /// \returns true: it waits from now on
 bool RequestScheduler::Impl::pause(Request &r, const msfrs_time now)
 {
-    rate.returned();
+    paper.returned();
     r.waitingSince = now;
     change(r, Request::State::Paused);
     if (!r.askedMore)
@@ -541,9 +541,9 @@ void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(
 /// A standing queue implies a full link: if U is below its target meanwhile, the rate or the count of bytes is wrong.
 void RequestScheduler::Impl::doubtRate(const QueueSeen &seen, const msfrs_time now)
 {
-    const auto &params = rate.params();
-    const bool full = rate.fullShare() > 0.5 && seen.enough() && seen.queue > params.queue;
-    if (capacity || ledger->follow() || !meter->metered() || !full || rate.usedWhileFull() >= params.target) {
+    const auto &params = windowParams;
+    const bool full = use.fullShare() > 0.5 && seen.enough() && seen.queue > params.queue;
+    if (capacity || ledger->follow() || !meter->metered() || !full || use.usedWhileFull() >= params.target) {
         believedAt = now;
         return;
     }
@@ -554,14 +554,16 @@ void RequestScheduler::Impl::doubtRate(const QueueSeen &seen, const msfrs_time n
     std::snprintf(text, sizeof(text),
                   "a queue of %.0f ms stands at the provider, and the link is at %.1f %% of its rate: it may carry less "
                   "than its rate, or its interface may not count all of each packet (packet overhead)",
-                  1000 * Seconds(seen.queue), 100 * rate.usedWhileFull());
+                  1000 * Seconds(seen.queue), 100 * use.usedWhileFull());
     host.log(0, text);
 }
 
 void RequestScheduler::resetWindow(const msfrs_time now)
 {
-    impl_->rate.reset(now, impl_->carried());
-    impl_->queueTarget = QueueTarget(impl_->rate.params().queue);
+    const auto total = impl_->carried();
+    impl_->use.setFull(impl_->use.full(), now, total);
+    impl_->paper.reset(impl_->use, now, total);
+    impl_->queueTarget = QueueTarget(impl_->windowParams.queue);
     impl_->pump(now);
 }
 
@@ -570,18 +572,18 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     auto &self = *impl_;
     self.settle(now);
     self.findRate(now);
-    if (self.rate.due(now)) {
-        const auto total = self.carried();
+    if (self.use.due(now)) {
+        self.carried(); // for ownShare()
         const auto seen = self.pathSeen(now);
         if (seen.base > 0)
             self.usualBase = seen.base;
-        if (self.rate.update(now, total, self.rated(), self.ownShare(now))) {
+        if (self.endInterval(now, self.ownShare(now))) {
             if (self.byBytes()) {
                 self.updateQueueTarget(seen);
                 self.doubtRate(seen, now);
             }
             self.history.push_back({Seconds(now), self.outstanding(), self.limit(),
-                                    self.rate.utilisation(), self.rate.fullShare(), self.own});
+                                    self.use.utilisation(), self.use.fullShare(), self.own});
             if (self.history.size() > HistoryLength)
                 self.history.pop_front();
         }
@@ -594,7 +596,7 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     self.expire(now);
     self.pump(now);
 
-    msfrs_time next = self.rate.nextUpdate();
+    msfrs_time next = self.use.nextUpdate();
     if (self.host.ledger)
         next = std::min(next, self.nextSettle);
     if (self.capacity)

@@ -26,7 +26,7 @@
 #include "plugin/msfrs_plugin.h"
 #include "window/capacity.h"
 #include "window/meter.h"
-#include "window/rate_controller.h"
+#include "window/window_params.h"
 
 #include <cstdint>
 #include <functional>

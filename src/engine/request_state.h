@@ -12,9 +12,12 @@
 #include "engine/request_scheduler.h"
 #include "engine/wait_histogram.h"
 #include "window/flight_credit.h"
+#include "window/link_use.h"
+#include "window/paper_window.h"
 #include "window/queue_estimate.h"
 #include "window/queue_target.h"
 #include "window/service_lag.h"
+#include "window/window_floor.h"
 
 #include <algorithm>
 #include <array>
@@ -100,13 +103,13 @@ public:
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
         config(Prepared(c)), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
-        meter(makeMeter(c)), engine(makeEngine(c)), rate(WindowOf(config), window, now, meter->total()),
-        queueTarget(rate.params().queue)
+        meter(makeMeter(c)), engine(makeEngine(c)), windowParams(WindowOf(config)),
+        use(windowParams.interval, now, meter->total()), paper(now, meter->total()), queueTarget(windowParams.queue)
     {
         look(now);
         findBetween(c.bounds, now);
         if (capacity)
-            rate.rebase(now, carried());
+            rebase(now);
         for (const auto &cls : c.classes)
             slots.push_back({engine->addClass(cls.name, cls.weight), std::make_shared<ClassStats>(cls.name)});
         tellClasses();
@@ -192,12 +195,21 @@ struct RequestScheduler::Impl {
     double limit() const;
     void noteWindow(Request &) const;
     double outstandingElsewhere() const;
-    double outstanding() const { return rate.window().outstanding + outstandingElsewhere(); } ///< W, of all parties
+    double outstanding() const { return paper.outstanding() + outstandingElsewhere(); } ///< W, of all parties
     bool takeLess(double share) const;
     void updateQueueTarget(const QueueSeen &);
-    bool open() const { return byBytes() ? takeLess(1) : rate.open(); }
-    bool within() const { return byBytes() ? takeLess(1) || taken() == 1 : rate.within(); }
+    bool open() const { return byBytes() ? takeLess(1) : paper.open(); }
+    bool within() const { return byBytes() ? takeLess(1) || taken() == 1 : paper.within(); }
     bool openForFresh() const;
+    /// Share of C that is the responses': what other traffic leaves, and at least the floor unless that traffic is
+    /// known not to give way.
+    double leftByOthers() const;
+    /// Closes the interval, if the clock has moved since it began.
+    /// \param responses share of C that they had in it; negative: not known
+    bool endInterval(msfrs_time now, double responses);
+    /// From here on the meter counts from another origin.
+    void rebase(msfrs_time now);
+    void adoptWindow(const WindowParams &);
     bool isTimeToQueue(const Request &, bool complete) const;
     /// Requests that have no turn.
     uint64_t waiters() const { return engine->totals().queued.items - early.size(); }
@@ -271,7 +283,6 @@ struct RequestScheduler::Impl {
 
     RequestConfig config;
     RequestHost host;
-    LedgerWindow window;
     std::shared_ptr<Ledger> ledger;
     const OtherParties *others = nullptr;         ///< the ledger's; never null
     FollowedUsers users;
@@ -281,7 +292,10 @@ struct RequestScheduler::Impl {
     Loaded arbiter, admission;
     std::unique_ptr<Meter> meter;
     std::unique_ptr<Engine> engine;
-    RateController rate;
+    WindowParams windowParams;
+    LinkUse use;
+    PaperWindow paper;
+    WindowFloor floor;
     FlightCredit credit;
     QueueTarget queueTarget;
     ServiceLag lag;

@@ -41,8 +41,8 @@ int RequestScheduler::Impl::windowOf(const msfrs_time base) const
 {
     if (config.quantum == 0)
         return 0;
-    const double round = Seconds(base > 0 ? base + rate.params().queue : config.rtt);
-    const double share = rate.floorGrowth() * config.rate / 8 * round / std::max(outstanding(), 1.0);
+    const double round = Seconds(base > 0 ? base + windowParams.queue : config.rtt);
+    const double share = floor.factor() * config.rate / 8 * round / std::max(outstanding(), 1.0);
     const auto least = static_cast<double>(std::min(config.quantum, LeastWindow));
     return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
 }
@@ -109,8 +109,8 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
     auto &flow = flowOf(r);
     const auto active = receivers(flow);
     const double behind = byBytes() ? lag.bytes(flow.lag, flow.cls->weight) : 0;
-    const double part = rate.floorGrowth() > 1 ? rate.floorGrowth() : rate.leftByOthers();
-    const bool divides = taken() >= Divided * rate.leftByOthers();
+    const double part = floor.factor() > 1 ? floor.factor() : leftByOthers();
+    const bool divides = taken() >= Divided * leftByOthers();
     const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight * others->part / active.weights +
                                  (behind > 0 || divides ? LagGain * behind : 0));
     return Segment + std::max(share, 0.0) / std::max(active.responses, 1u);
@@ -126,7 +126,7 @@ double RequestScheduler::Impl::roundTrip(const msfrs_time base) const
 double RequestScheduler::Impl::limit() const
 {
     if (!byBytes())
-        return rate.window().limit;
+        return paper.limit();
     const double all = taken(), each = all > 0 ? all / outstanding()
                                                : static_cast<double>(config.quantum) / roundTrip(0) / (config.rate / 8);
     return std::max(1 / each, 1.0);
@@ -143,8 +143,36 @@ void RequestScheduler::Impl::noteWindow(Request &r) const
 /// must still wait.
 bool RequestScheduler::Impl::takeLess(const double share) const
 {
-    const double growth = rate.floorGrowth(), all = taken() / rate.leftByOthers();
+    const double growth = floor.factor(), all = taken() / leftByOthers();
     return all < share || (all < share * growth && outstanding() < WindowFloor::MostPlaces * weightedPlaces());
+}
+
+bool RequestScheduler::Impl::endInterval(const msfrs_time now, const double responses)
+{
+    const auto total = carried();
+    if (!use.update(now, total, rated()))
+        return false;
+    paper.update(windowParams, use, now, total, rated());
+    floor.update({use.elapsed(), use.utilisation(), responses, use.fullShare()}, windowParams.floor);
+    return true;
+}
+
+void RequestScheduler::Impl::rebase(const msfrs_time now)
+{
+    const auto total = carried();
+    use.rebase(now, total);
+    paper.rebase(now, total);
+}
+
+void RequestScheduler::Impl::adoptWindow(const WindowParams &params)
+{
+    windowParams = params;
+    use.configure(params.interval);
+}
+
+double RequestScheduler::Impl::leftByOthers() const
+{
+    return std::max(1 - floor.others(), floor.inVain() ? 1 - windowParams.target : windowParams.floor);
 }
 
 /// An interval of the window is over.
@@ -154,15 +182,15 @@ void RequestScheduler::Impl::updateQueueTarget(const QueueSeen &seen)
         queueTarget = QueueTarget(led->queue);
         return;
     }
-    const auto &params = rate.params();
+    const auto &params = windowParams;
     const auto queue = seen.enough() ? std::optional(seen.queue) : std::nullopt;
-    queueTarget.update(params.interval, rate.fullShare(), 1 - rate.usedWhileFull(), (1 - params.target) / 2,
+    queueTarget.update(params.interval, use.fullShare(), 1 - use.usedWhileFull(), (1 - params.target) / 2,
                        {params.queue, queue, capacity.has_value(), capacity && capacity->wanders()});
 }
 
 bool RequestScheduler::Impl::openForFresh() const
 {
-    return byBytes() ? takeLess(1 + rate.params().reserve) : rate.openForFresh();
+    return byBytes() ? takeLess(1 + windowParams.reserve) : paper.openForFresh(windowParams.reserve);
 }
 
 void RequestScheduler::Impl::book(Request &r)
@@ -218,7 +246,7 @@ double RequestScheduler::Impl::weightedPlaces() const
         least = weights > 0 ? std::min(least, has) : has;
         weights += weight;
     }
-    const double here = static_cast<double>(rate.window().outstanding + engine->totals().queued.items);
+    const double here = static_cast<double>(paper.outstanding() + engine->totals().queued.items);
     const double elsewhere = outstandingElsewhere() + static_cast<double>(others->waiting);
     return here > 0 ? least * weights * (1 + elsewhere / here) : elsewhere; // as if theirs were as ours
 }

@@ -9,7 +9,7 @@
 ///     sum of b / (R + q*)  <  C
 ///
 /// so that bytes in flight fill the link and leave q* in its queue, for any mix of users and of near and far servers.
-/// A response that has not begun counts like the rest. Not in the paper, which counts responses (RateController).
+/// A response that has not begun counts like the rest. Not in the paper, which counts responses (PaperWindow).
 #ifndef MSFRS_WINDOW_FLIGHT_CREDIT_H
 #define MSFRS_WINDOW_FLIGHT_CREDIT_H
 

@@ -266,7 +266,7 @@ TEST_F(ReconfigureTest, AShorterLongestWaitIsKeptFromTheNextTickOn)
     finish();
 }
 
-TEST_F(ReconfigureTest, TheWindowOpensWhenTheRateControllerIsToldTo)
+TEST_F(ReconfigureTest, TheWindowOpensAsItsParametersSay)
 {
     start(1);
     hold(0, "u", "a");

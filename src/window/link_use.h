@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// How much of C the link carries, by intervals, and by the time in which a request waited for a place: a link that is
+/// not full while nobody waits says nothing about the window.
+#ifndef MSFRS_WINDOW_LINK_USE_H
+#define MSFRS_WINDOW_LINK_USE_H
+
+#include "plugin/msfrs_plugin.h"
+
+#include <algorithm>
+
+namespace msfrs {
+
+/// U_m (Tsao et al. 2008, equation 2): share of C that so many bytes in so much time are.
+/// \param time ns > 0
+/// \param rate C, bit/s > 0
+double Utilisation(double bytes, msfrs_time time, double rate);
+
+class LinkUse {
+public:
+    /// \param interval T, ns > 0
+    /// \param total bytes the link has carried since some fixed time
+    LinkUse(msfrs_time interval, msfrs_time now, double total);
+    void configure(const msfrs_time interval) { interval_ = interval; }
+
+    /// Says whether a request waits for a place: then the window is full. To be called at least at every change.
+    void setFull(bool full, msfrs_time now, double total);
+    bool full() const { return full_; }
+    /// For how long somebody has waited for a place in all, ns.
+    msfrs_time fullTime(const msfrs_time now) const
+    {
+        return fullEver_ + (full_ ? std::max<msfrs_time>(now - fullSince_, 0) : 0);
+    }
+    /// The same as of the last call of setFull() or update(), and the bytes that the link carried in it.
+    msfrs_time fullTime() const { return fullEver_; }
+    double carriedWhileFull() const { return fullEverBytes_; }
+    /// From here on totals are counted from another origin.
+    void rebase(msfrs_time now, double total);
+
+    /// When the current interval ends.
+    msfrs_time nextUpdate() const { return start_ + interval_; }
+    /// Whether update() is due: the interval is over, or the clock went back to before its start.
+    bool due(const msfrs_time now) const { return now >= nextUpdate() || now < start_; }
+    /// Ends the interval. Called when due(). If the clock stood still or went back U does not change; in the second
+    /// case the interval starts again.
+    /// \param rate C in bit/s, > 0
+    /// \returns whether an interval ended
+    bool update(msfrs_time now, double total, double rate);
+
+    // Of the last interval:
+    msfrs_time elapsed() const { return elapsed_; }     ///< its length, ns; 0 before the first
+    double utilisation() const { return utilisation_; } ///< share of C
+    /// Of the time in it in which a request waited, share of C; of all of it if none did.
+    double usedWhileFull() const { return usedWhileFull_; }
+    double fullShare() const { return fullShare_; }     ///< share of it in which a request waited
+
+private:
+    void accountFull(msfrs_time now, double total);
+
+    msfrs_time interval_;
+    msfrs_time start_;                ///< of the current interval
+    double startTotal_;               ///< what the link had carried then
+    bool full_ = false;
+    msfrs_time fullSince_ = 0;        ///< accounted up to here, while full
+    double fullSinceTotal_ = 0;
+    msfrs_time fullEver_ = 0;         ///< full up to fullSince_
+    double fullEverBytes_ = 0;        ///< what the link carried in that time
+    msfrs_time intervalFull_ = 0;     ///< full in the current interval
+    double intervalFullBytes_ = 0;
+    msfrs_time elapsed_ = 0;
+    double utilisation_ = 0, fullShare_ = 0, usedWhileFull_ = 0;
+};
+
+} // namespace msfrs
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The paper's window (WRC): the number of responses that may be outstanding, W+, so that the link is just full. Tsao,
+/// Lai, Tsao, Lin, "On applying fair queuing discipline to schedule requests at access gateway for downlink
+/// differential QoS", section 3.2, equations (2) and (3).
+///
+/// The paper recomputes W+ only when W = W+. So U_m is measured over the time in which a request waited for a place. This
+/// time adds up, and once it reaches half an interval W+ is recomputed at the end of the interval. Under backlog this is
+/// exactly the paper's rule. With bursts it keeps the idle gaps between them out of U_m, which would otherwise open the
+/// window until it holds nothing back.
+///
+/// It decides on releases with `law=paper`, and without quanta; with `law=bytes` W alone is counted here.
+#ifndef MSFRS_WINDOW_PAPER_WINDOW_H
+#define MSFRS_WINDOW_PAPER_WINDOW_H
+
+#include "window/link_use.h"
+#include "window/window_params.h"
+
+namespace msfrs {
+
+class PaperWindow {
+public:
+    /// \param total bytes the link has carried since some fixed time
+    PaperWindow(const msfrs_time now, const double total): since_{now, total, 0, 0} {}
+
+    bool open() const;                          ///< W < W+: any item may be released
+    bool within() const;                        ///< W <= W+: no item has to give its place back
+    /// W < (1 + reserve) W+: an item without service may be released.
+    bool openForFresh(double reserve) const;
+
+    void released() { ++outstanding_; }         ///< W + 1
+    void returned();                            ///< W - 1; 0 stays 0
+    /// So many are outstanding of other parties on the link.
+    void elsewhere(const uint32_t outstanding) { elsewhere_ = outstanding; }
+    uint32_t outstanding() const { return outstanding_; } ///< items released here and neither paused nor done
+    uint32_t all() const { return outstanding_ + elsewhere_; } ///< W
+    double limit() const { return limit_; }     ///< W+, real, >= 1
+
+    /// An interval has ended.
+    /// \param total bytes the link has carried since some fixed time
+    /// \param rate C in bit/s, > 0
+    void update(const WindowParams &, const LinkUse &, msfrs_time now, double total, double rate);
+    /// From here on totals are counted from another origin.
+    void rebase(msfrs_time now, double total);
+    /// Sets W+ to 1 and forgets what was measured.
+    void reset(const LinkUse &, msfrs_time now, double total);
+    /// Another party computes W+ from here on: nothing here changes it.
+    void follow(double limit);
+    void lead() { led_ = false; }               ///< it is computed here, from what it is
+
+private:
+    void change(double limit);
+
+    uint32_t outstanding_ = 0, elsewhere_ = 0;
+    double limit_ = 1;
+    bool led_ = false;                          ///< see follow()
+    /// As W+ was computed last: when, and what had been carried, waited, and carried meanwhile.
+    struct {
+        msfrs_time at;
+        double total;
+        msfrs_time full;
+        double fullBytes;
+    } since_;
+};
+
+} // namespace msfrs
+
+#endif
