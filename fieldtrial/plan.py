@@ -73,6 +73,7 @@ def full():
         Condition('https-open', FIELD, 320, 60, {'load': 0.95}, drain_s=30),
         *bypass(),
         *few(),
+        *video(),
         *quic(),
         Condition('https-backlogged', MAIN, 220, 60, buffer_bdp=10),
         Condition('https-backlogged', MAIN, 180, 60, rate_bps=10e6),
@@ -107,6 +108,11 @@ def few():
     """Few users with large downloads; and as many downloads as a window that is only a little too wide lets through."""
     return [*(Condition('few', OURS, 160, 40, {'downloads': count}) for count in (1, 2, 3)),
             Condition('few', OURS, 100, 40, {'downloads': 3, 'users': 3}, rate_bps=10e6, rtts_ms=NEAR)]
+
+
+def video():
+    """Players beside downloads."""
+    return [Condition('video', MAIN, 220, 40, rate_bps=10e6)]
 
 
 def quic():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from ..base.disturbance import ENDS, LABELS
-from . import paper, recovery, stats, wording, work
+from . import paper, recovery, stats, video, wording, work
 from .measures import SIZE_LABELS, Measures
 from .stats import StatsError
 from .wording import percent, seconds
@@ -85,6 +85,18 @@ def weights_error(measures):
     ratios, errors = measures.ratios()
     farthest = stats.worst(errors)
     return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)})')
+
+
+def bitrate_of_due(measures):
+    """What players have of the bitrate that their share carries, in the class that has least of it."""
+    value, rates = video.least_of_due(measures)
+    return Figure(value, f'{percent(value)}: {video.text(rates)}')
+
+
+def stalled(measures):
+    """Share of the time in which playback stood still."""
+    value = video.stalled_share(measures)
+    return Figure(value, percent(value))
 
 
 def recovery_error(disturbance):
@@ -299,7 +311,7 @@ def _table_1(cell):
 
 
 TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched, and off'
-FEW = 'Few users'
+FEW, VIDEO = 'Few users', 'Video'
 SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
 SCALE = 'A fast link, and many users'
 BESIDE, WANDERS = 'Traffic beside Squid', 'A rate that wanders'
@@ -403,6 +415,14 @@ def _few_and_bypass():
                  "The ratio of the classes' throughput through Squid", settings=ways)
 
 
+def _video():
+    """Players of adaptive video beside users with downloads."""
+    yield Target(VIDEO, 'bitrate of the class that has least of its share', ('video',), bitrate_of_due, AT_LEAST, 0.95,
+                 "The bitrate of players, of what their users' max-min share carries")
+    yield Target(VIDEO, 'playback stalls', ('video',), stalled, AT_MOST, 0.01,
+                 'The share of the time in which playback stood still')
+
+
 def _http3_beside_tcp():
     """Users of HTTP/3 beside users of TCP: QUIC rejected, so that all is in Squid, or scheduled by msfrs-edge; against
     QUIC past a stock Squid."""
@@ -478,6 +498,7 @@ TARGETS = (
     *_over_tunnels(),
     *_traced(),
     *_few_and_bypass(),
+    *_video(),
     *_http3_beside_tcp(),
     *_after_disturbances(),
     *_off_is_stock(),

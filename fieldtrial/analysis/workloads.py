@@ -23,6 +23,7 @@ WORKLOADS = {
     'https-open': Workload('Open arrivals over kept tunnels', latency=True, queue=True, work=True),
     'disturbed': Workload('Disturbed', saturated=True, shared=True),
     'few': Workload('Few users', saturated=True, queue=True),
+    'video': Workload('Video beside downloads', queue=True),
     'bypass': Workload('Half bypass Squid', saturated=True, shared=True, queue=True),
     'quic-backlogged': Workload('Backlogged, HTTP/3 beside TCP', saturated=True, latency=True, queue=True, work=True),
     'quic-pages': Workload('Page loads, HTTP/3 beside TCP', queue=True, work=True),

@@ -8,6 +8,7 @@ import zlib
 import aiohttp
 import pytest
 
+from fieldtrial.base import ladder
 from fieldtrial.base.errors import TrialError
 from fieldtrial.load import workloads
 from fieldtrial.load.traffic import arrivals, idle, offers, run as running, sizes
@@ -27,7 +28,7 @@ def sequence(outcome, user):
 
 
 def test_every_workload_is_complete():
-    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'bypass',
+    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'video', 'bypass',
                                  'quic-backlogged', 'quic-pages', 'scale', 'backlogged', 'unequal', 'phases', 'pages', 'open',
                                  'cbr', 'excess', 'url-list']
     for name in workloads.names():
@@ -266,6 +267,29 @@ def test_few_users_have_large_downloads_all_the_time(tmp_path):
     assert size == pytest.approx(4.0 * 2e6 / 8, rel=0.01)
     assert set(outcome.clients.ways) == {'h2'}
     assert workloads.get('few')({'users': 3}).population(['a', 'b'], 12) == {'a': 3, 'b': 3}
+
+
+def test_players_take_the_bitrate_that_segments_come_with(tmp_path):
+    seconds = {'gold': 1.0, 'silver': 2.0, 'bronze': 20.0}      # of each segment, whatever its size
+    outcome = Outcome(tmp_path, workload='video', counts=(3, 3, 3), rate_bps=10e6, drain_s=20, duration_s=100,
+                      parameters={'players': 1, 'beside': 2, 'buffer_s': 16.0},
+                      answer=lambda user, *_: Answer(wait=0.0, transfer=seconds[user.cls]))
+    rows = [row for row in outcome.requests if row['kind'] == 'segment']
+    assert {row['user'] for row in rows} == {'gold-1', 'silver-1', 'bronze-1'}
+    of = {user: [int(row['size']) * 8 / 4 for row in rows if row['user'] == user] for user in ('gold-1', 'silver-1')}
+    assert of['gold-1'][0] == pytest.approx(ladder.LADDER[0], rel=0.01), 'nothing is known yet'
+    # In 1 s four times the bitrate came, in 2 s twice: both end at the top, the faster one sooner.
+    assert of['gold-1'][-1] == of['silver-1'][-1] == pytest.approx(ladder.LADDER[-1], rel=0.01)
+    assert of['gold-1'].index(of['gold-1'][-1]) < of['silver-1'].index(of['silver-1'][-1])
+    begun = starts(outcome, kind='segment', user='gold-1')
+    assert begun[3] < 5 and begun[-1] - begun[-2] == pytest.approx(4.0), 'the buffer is full: one comes as one is played'
+    assert {row['size'] for row in rows if row['user'] == 'bronze-1'} == {str(grid.nearest(235e3 * 4 / 8))}
+    assert {row['user'] for row in outcome.requests if row['kind'] == 'object'} == {
+        f'{name}-{number}' for name in seconds for number in (2, 3)}
+
+
+def test_the_ladder_has_a_step_for_any_rate():
+    assert [ladder.highest(rate) for rate in (0, 235e3, 374e3, 375e3, 1e9)] == [235e3, 235e3, 235e3, 375e3, 5.8e6]
 
 
 def test_half_of_the_users_bypass_squid(tmp_path):

@@ -3,12 +3,11 @@
 can be read off it."""
 from ...base.errors import TrialError
 from . import (backlogged, bypass, cbr, disturbed, excess, few, open as open_arrivals, pages, phases, quic, scale,
-               unequal, url_list)
+               unequal, url_list, video)
 
 _ALL = {each.name: each for each in (
-    backlogged.HttpsBacklogged, pages.HttpsPages, open_arrivals.HttpsOpen, disturbed.Disturbed, few.Few, bypass.Bypass,
-    quic.QuicBacklogged, quic.QuicPages,
-    scale.Scale, backlogged.Backlogged, unequal.Unequal, phases.Phases, pages.Pages, open_arrivals.Open, cbr.Cbr,
+    backlogged.HttpsBacklogged, pages.HttpsPages, open_arrivals.HttpsOpen, disturbed.Disturbed, few.Few, video.Video,
+    bypass.Bypass, quic.QuicBacklogged, quic.QuicPages, scale.Scale, backlogged.Backlogged, unequal.Unequal, phases.Phases, pages.Pages, open_arrivals.Open, cbr.Cbr,
     excess.Excess, url_list.UrlList)}
 
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Adaptive video beside downloads: the first users of each class play, the others keep the link full.
+
+A player asks for segments of `segment_s` one after the other, over the user's kept tunnel to one server, each in the
+highest bitrate of the ladder that is at most the harmonic mean of the last MEAN_OF throughputs (the throughput rule of
+dash.js). It pauses while its buffer holds `buffer_s`. Whether it had to stop playing follows from when segments ended
+(analysis/video.py).
+"""
+import asyncio
+import statistics
+
+from ...base import ladder
+from ...site import grid
+from ..traffic import closed
+from ..traffic.offers import Offer
+from ..traffic.run import PAUSE_AFTER_FAILURE_S
+from ..traffic.workload import Parameter, Workload
+
+MEAN_OF = 5     #: segments
+
+
+def rung(throughputs_bps):
+    """The bitrate of the next segment, bit/s, after segments that came with these throughputs."""
+    return ladder.highest(statistics.harmonic_mean(throughputs_bps[-MEAN_OF:]) if throughputs_bps else 0.0)
+
+
+def first_of_each(users, count):
+    """The first `count` users of each class."""
+    seen, found = {}, []
+    for user in users:
+        seen[user.cls] = seen.get(user.cls, 0) + 1
+        if seen[user.cls] <= count:
+            found.append(user)
+    return found
+
+
+class Video(Workload):
+    """Players of adaptive video, and users with downloads."""
+
+    name = 'video'
+    summary = 'players of adaptive video, beside users who keep downloads in flight'
+    via = 'h2'
+    parameters = (
+        Parameter('players', 'integer', 2, 'users', 'users of each class who play', low=1, high=100),
+        Parameter('beside', 'integer', 2, 'users', 'users of each class with downloads', low=0, high=100),
+        Parameter('inflight', 'integer', 4, 'requests', 'downloads that each of these keeps in flight', low=1, high=64),
+        Parameter('segment_s', 'number', 4.0, 's', 'length of a segment', low=0.5, high=60.0),
+        Parameter('buffer_s', 'number', 30.0, 's', 'what a player buffers at most', low=1.0, high=600.0))
+
+    def population(self, classes, per_class):
+        return dict.fromkeys(classes, self.values['players'] + self.values['beside'])
+
+    async def run(self, run):
+        playing = first_of_each(run.spec.users, self.values['players'])
+        async with asyncio.TaskGroup() as tasks:
+            for user in run.spec.mine:
+                if user in playing:
+                    tasks.create_task(self._play(run, user))
+            tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(run.spec), via=lambda _: self.via,
+                                         users=[user for user in run.spec.mine if user not in playing]))
+
+    async def _play(self, run, user):
+        server = run.offers.random('video', user.name).choice(run.offers.reachable(user))
+        segment_s, throughputs, held, since = self.values['segment_s'], [], 0.0, run.now()
+        while run.now() < run.spec.duration_s:
+            size = grid.nearest(rung(throughputs) * segment_s / 8)
+            request = await run.fetch(user, Offer(server, size, True), 'segment', via=self.via)
+            if request.outcome != 'ok':
+                await asyncio.sleep(PAUSE_AFTER_FAILURE_S)
+                continue
+            throughputs.append(size * 8 / max(request.t_end - request.t_start, 1e-3))
+            held = max(0.0, held - (run.now() - since)) + segment_s
+            since = run.now()
+            await asyncio.sleep(max(0.0, held + segment_s - self.values['buffer_s']))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What players had, from records with known segments."""
+import pytest
+
+import synthetic
+from fieldtrial.analysis import runs, verdict, video
+from fieldtrial.analysis.measures import Measures
+from fieldtrial.analysis.stats import StatsError
+from fieldtrial.load.merge import write_csv
+from fieldtrial.load.traffic.records import REQUEST_COLUMNS
+from fieldtrial.site import grid
+
+
+def cell(tmp_path, bitrates, late=0.0, players=2):
+    """10 Mbit/s, four users in each class; segments of 4 s begin every 4 s, and that of 40 s ends `late` s later than it
+    is needed."""
+    path = tmp_path / 'run' / 'msfrs'
+    synthetic.make_cell(path, synthetic.Arm('msfrs'), 'video', rate_bps=10e6, counts=(4, 4, 4), segment_s=4.0,
+                        players=players)
+    rows = []
+    for name, bitrate in bitrates.items():
+        for number in range(1, players + 1):
+            for t in range(0, 70, 4):
+                end = t + 3.0 + (4.0 + late if t == 40 and late else 0.0)
+                size = grid.nearest(bitrate * 4 / 8)
+                rows.append((t, t + 0.1, end, f'{name}-{number}', name, 's1', 12, size, size, 200, 'ok', '', 'segment', 'h2'))
+    write_csv(path / 'requests.csv', REQUEST_COLUMNS, rows)
+    return Measures(runs.read_cell(path))
+
+
+def test_of_the_share_of_a_user_the_ladder_gives_what_is_due(tmp_path):
+    measures = cell(tmp_path, {'gold': 1.05e6, 'silver': 560e3, 'bronze': 235e3})
+    assert video.due(measures) == {'gold': 1.05e6, 'silver': 560e3, 'bronze': 235e3}      # 1364, 682, 341 kbit/s
+    least, rates = video.least_of_due(measures)
+    assert least == pytest.approx(1, rel=0.01)
+    assert video.text({'gold': 1.05e6, 'silver': 560e3}) == 'gold 1050, silver 560 kbit/s'
+    assert list(rates) == ['gold', 'silver', 'bronze']
+
+
+def test_the_class_that_has_least_of_its_share_counts(tmp_path):
+    least, _ = video.least_of_due(cell(tmp_path, {'gold': 560e3, 'silver': 560e3, 'bronze': 235e3}))
+    assert least == pytest.approx(560 / 1050, rel=0.02)
+
+
+def test_a_player_stands_still_from_the_end_of_its_buffer_to_the_next_segment(tmp_path):
+    assert video.stalled_share(cell(tmp_path, {'gold': 1e6, 'silver': 5e5, 'bronze': 2e5})) == 0
+    measures = cell(tmp_path / 'late', {'gold': 1e6, 'silver': 5e5, 'bronze': 2e5}, late=2.0)
+    # The segment before lasts to 43 s; the late one comes at 49 s, after the one that follows it, at 47 s.
+    assert video.stalled_share(measures) == pytest.approx(4.0 / 60, rel=0.01)
+
+
+def test_without_players_there_is_nothing_to_tell(tmp_path):
+    with pytest.raises(StatsError, match='nobody plays video'):
+        video.bitrates(cell(tmp_path, {}))
+    with pytest.raises(StatsError, match='some class has no player'):
+        video.least_of_due(cell(tmp_path / 'two', {'gold': 1e6, 'silver': 5e5}))
+
+
+def test_it_is_judged(tmp_path):
+    cell(tmp_path, {'gold': 1.05e6, 'silver': 560e3, 'bronze': 235e3}, late=2.0)
+    groups = verdict.by_condition([Measures(each) for each in runs.read_run(tmp_path / 'run').cells])
+    rows = {row.name: row for row in verdict.judge(groups).rows if row.section == 'Video'}
+    assert rows['bitrate of the class that has least of its share'].outcome == verdict.REACHED
+    assert (rows['playback stalls'].outcome, rows['playback stalls'].measured) == (verdict.MISSED, '6.7 %')
