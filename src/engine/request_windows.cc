@@ -185,7 +185,7 @@ void RequestScheduler::Impl::updateQueueTarget(const QueueSeen &seen)
     const auto &params = windowParams;
     const auto queue = seen.enough() ? std::optional(seen.queue) : std::nullopt;
     queueTarget.update(params.interval, use.fullShare(), 1 - use.usedWhileFull(), (1 - params.target) / 2,
-                       {params.queue, queue, capacity.has_value(), capacity && capacity->wanders()});
+                       {params.queue, queue, capacity.has_value(), capacity && capacity->varies()});
 }
 
 bool RequestScheduler::Impl::openForFresh() const

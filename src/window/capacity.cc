@@ -28,12 +28,12 @@ const char *CapacityReasonText(const CapacityReason why)
     case CapacityReason::Carried: return "the link carried more";
     case CapacityReason::NoQueue: return "requests wait and no queue stands at the provider";
     case CapacityReason::Queue: return "a queue stood at the provider";
-    case CapacityReason::CarriesLess: return "the link was full with less";
+    case CapacityReason::CarriesLess: return "the link was full at a lower rate";
     case CapacityReason::Loss: return "packets were lost and the link carried less";
-    case CapacityReason::LongerPath: return "the round trips are long whatever is sent: it is no queue";
+    case CapacityReason::LongerPath: return "round trips stay long at a lower rate: a longer path, not a queue";
     case CapacityReason::Bounds: return "min= or max= was changed";
-    case CapacityReason::Followed: return "another worker looks for it, and changed it";
-    case CapacityReason::Wanders: return "the link goes up and down by itself: it is what came last";
+    case CapacityReason::Followed: return "found by another worker";
+    case CapacityReason::VariableRate: return "variable-rate link: the rate last delivered";
     }
     return "";
 }
@@ -146,8 +146,8 @@ void Capacity::judge(const msfrs_time now)
         return;
 
     watchSwings(queue, now);
-    if (mode_ == CapacityMode::Wandering) {
-        goWithDelivery(now);
+    if (mode_ == CapacityMode::VariableRate) {
+        followDelivery(now);
         return;
     }
     if (brief.rate > (1 + Law.margin) * report_.rate) {
@@ -163,14 +163,14 @@ void Capacity::judge(const msfrs_time now)
         change(whole.rate, CapacityReason::Loss, now);
 }
 
-/// Into Wandering, and out of it where a queue stays on one side: then it is the path, or the servers.
+/// Enters VariableRate, and leaves it where the queue stays long or short: then the path or the servers are the cause.
 void Capacity::watchSwings(const std::optional<msfrs_time> queue, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
     const double ratio = queue ? QueueRatio(*queue, seen) : 1;
-    const bool wandered = mode_ == CapacityMode::Wandering;
+    const bool varied = mode_ == CapacityMode::VariableRate;
     const int side = ratio > Law.longQueue ? 1 : ratio < Law.shortQueue && report_.limited ? -1 : 0;
-    if (side != std::exchange(side_, side) || !wandered) {
+    if (side != std::exchange(side_, side) || !varied) {
         sideSince_ = now;
         sideFrom_ = report_.rate;
     }
@@ -180,17 +180,17 @@ void Capacity::watchSwings(const std::optional<msfrs_time> queue, const msfrs_ti
     }
     if (report_.limited)
         swings_.seen(report_.rate, ratio > 1, now);
-    if (bounding_ && swings_.wander(now))
-        mode_ = CapacityMode::Wandering;
-    else if (wandered)
+    if (bounding_ && swings_.varies(now))
+        mode_ = CapacityMode::VariableRate;
+    else if (varied)
         mode_ = CapacityMode::Steady;
 }
 
-void Capacity::goWithDelivery(const msfrs_time now)
+void Capacity::followDelivery(const msfrs_time now)
 {
     const double delivered = over(Law.prompt).rate;
     if (delivered > 0 && (report_.limited || delivered > report_.rate))
-        change(Law.beyond * delivered, CapacityReason::Wanders, now);
+        change(Law.beyond * delivered, CapacityReason::VariableRate, now);
 }
 
 /// Whether the queue is longer than it was a moment ago.
@@ -225,7 +225,7 @@ void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Sp
     }
 }
 
-/// The queue is long, and the link full or the path longer.
+/// The queue is long: the link is full, or the path has become longer.
 /// \param delivered what C becomes, bit/s
 void Capacity::drain(const msfrs_time queue, const double delivered, const CapacityReason why, const msfrs_time now)
 {
@@ -237,7 +237,7 @@ void Capacity::drain(const msfrs_time queue, const double delivered, const Capac
     } else {
         const double ratio = static_cast<double>(queue) / static_cast<double>(std::max<msfrs_time>(cut_.queue, 1));
         if (now - cut_.at < std::max(Law.prompt, seen.base + cut_.queue)) {
-            // The last cut cannot show yet: if D gets less and q longer all the same it is the link's doing.
+            // The last cut cannot show yet: if D falls and q grows all the same, the link has become slower.
             if (ratio <= 1 + Law.alike || delivered >= (1 - Law.alike) * report_.rate)
                 return;
         } else {
@@ -253,13 +253,13 @@ void Capacity::drain(const msfrs_time queue, const double delivered, const Capac
         change(std::max(delivered, report_.rate / 2), why, now);
 }
 
-/// Whether cuts have brought D down, and not the queue: C is what it was, and the queue counts as part of the path.
+/// Whether cuts have reduced D but not the queue: then C is restored, and the queue counts as part of the base RTT.
 bool Capacity::cutsInVain(const msfrs_time queue, const double ratio, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
-    // What is on the way is C (base + allowed): a path that is longer by q leaves this much of C, a queue leaves all.
+    // Bytes in flight are C (base + allowed): D is this share of C if the path is longer by q, and C if q is a queue.
     const double left = Seconds(seen.base + seen.allowed) / Seconds(seen.base + queue);
-    // By the latest: D of longer times is that of before the last cut, and would be taken for a queue's.
+    // D over a longer time includes what was delivered before the last cut.
     if (ratio > 1 + Law.alike || over(Law.prompt).rate > report_.rate * (1 + left) / 2) {
         cut_.inVain = 0;
         cut_.from = report_.rate;

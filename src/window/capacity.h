@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the link carries, C, found from what passes anyway: nothing is sent to find out.
+/// Estimates the capacity of the link, C, from passing traffic: no probes are sent.
 ///
-/// Measured: *D*, what the interface received; *q*, by how much round trips to servers exceed their least: a queue at
-/// the provider, which stands only where the link is full; *limited*, whether somebody waits and the window is full.
-/// Who is not limited shows with little D that little was asked for, and with a long q that its server is slow: C may
-/// only grow then. Controlled: C, from `min` to `max`; what is on its way is C (R + q*), so that a queue goes away once
-/// C is right.
+/// Measured: *D*, the delivery rate at the interface; *q*, the queueing delay at the bottleneck, by which RTT samples
+/// exceed the base RTT of their server; *limited*, whether requests wait and the window is full. If it is not
+/// limited, a low D means little demand and a long q a slow server, so C can only grow. Controlled: C, from `min` to
+/// `max`. Bytes in flight are C (R + q*), so that a standing queue drains once C is right.
 ///
-///      +------------- q <= allowed, or in vain -------------+
-///      v                                                    |
-///     Steady ---- limited, q long, or D fell and q grows --> Draining
-///      |  ^                                                 |
-///      |  +-- q long or short on end, or a minute quiet     |
-///      |                                       |            |
-///      +------- four swings in a minute ---> Wandering <----+         any ---> Following (another finds C)
+///     from          to            when
+///     Steady        Draining      limited, and q is long, or D has fallen and q grows
+///     Draining      Steady        q is at most what is allowed, or cuts were in vain
+///     any           VariableRate  four swings in a minute
+///     VariableRate  Steady        fewer than that in the last minute, or q was long, or short, for 10 s
+///     any           Following     follow(): another worker finds C
+///     Following     Steady        lead()
 ///
-/// - *Steady*: D over C by the margin: C is D, and a fifth more if that goes on while q is short. Limited, q short and D
-///   is C: C grows by half the margin, once in a round trip; where D does not follow it ends there, 3 to 5 % too high
-///   where delays say nothing (a queue that an AQM or a policer keeps short).
-/// - *Draining*: C is D, by no more than half at a time, once in a round trip, until q is what is allowed. A cut that
-///   brings D down and not q was in vain: three in a row, and it was no queue (a longer route, a full uplink): C is what
-///   it was, and q counts from there. If D falls on and q grows within a round trip C follows at once.
-/// - *Wandering* (window/swings.h): a queue comes and goes, and round trips tell it too late. C is D of 200 ms and 7 %
-///   more, which finds what is beyond; while nobody waits it only grows.
-/// - With a tenth of the packets out of order and D that much less, C is D of a second (a policer).
-/// Else C stays; so it does while nothing comes at all.
+/// - *Steady*. If D exceeds C by the margin, C is D, and a fifth more while that goes on and q is short. If it is
+///   limited, q is short and D is C, C grows by half the margin once per RTT; it stops where D does not follow, 3 to
+///   5 % too high where delays show nothing (an AQM or a policer keeps the queue short).
+/// - *Draining*. C is D, reduced by at most half at a time, once per RTT, until q is what is allowed. A cut that
+///   reduces D but not q was in vain. After three in a row the cause is no queue of ours but a longer route or a full
+///   uplink: C is restored, and q counts from there. If D falls on and q grows within the RTT, C follows at once.
+/// - *VariableRate* (window/swings.h). RTT samples show a queue too late there, so C is D of 200 ms and 7 % more,
+///   which finds what the link can carry beyond. If it is not limited C only grows.
+/// - If a tenth of the packets arrive out of order and D is lower by a tenth, C is D of a second (a policer).
+/// Otherwise C stays, also while nothing arrives at all.
 ///
-/// Greatest delivery as evidence is BBR's (Cardwell et al., CACM 60(2), 2017); the rest is of our own.
+/// That delivery proves capacity is BBR's argument (Cardwell et al., CACM 60(2), 2017); the rest is not from a paper.
 #ifndef MSFRS_WINDOW_CAPACITY_H
 #define MSFRS_WINDOW_CAPACITY_H
 
@@ -41,43 +40,41 @@
 
 namespace msfrs {
 
-/// Between what C is looked for; refused by the configuration, not here, when out of range.
+/// Bounds of C. The configuration refuses what is out of range.
 struct CapacityParams {
     double min = 0; ///< bit/s, > 0
     double max = 0; ///< bit/s, >= min
 };
 
-/// What the law is made of. docs/lab/constants.md has what half and double of each do. D of a second, by which rates are
-/// judged where a moment is too uneven, is not among them.
+/// Parameters of the law. docs/lab/constants.md shows the effect of half and double of each.
 struct CapacityLaw {
-    msfrs_time brief = 300'000'000;  ///< ns, of D: a few quanta of a slow link, a round trip of most
-    msfrs_time prompt = 200'000'000; ///< ns, of D where C has to come down: two updates
-    double limited = 0.9;            ///< share of that time in which somebody waited
-    double margin = 0.03;            ///< of C: more than packets and clocks make of D
-    double further = 1.2;            ///< times D, while D goes on growing: from 1 to 60 Mbit/s in ten seconds
-    double beyond = 1.07;            ///< times D on a link that wanders
-    double shortQueue = 0.25, longQueue = 2; ///< times the queue that is allowed
-    double fall = 0.7;               ///< D over C: the link carries less, before q tells
-    double alike = 0.1;              ///< of two queues, and of rates: no difference; of packets: few
-    int inVain = 3;                  ///< cuts in a row
-    msfrs_time settled = 10'000'000'000; ///< ns: it does not wander, the queue being long or short for so long
-    uint64_t packets = 20;           ///< of fewer no share of loss is known
+    msfrs_time brief = 300'000'000;  ///< ns that D is averaged over: a few quanta of a slow link, most RTTs
+    msfrs_time prompt = 200'000'000; ///< ns that D is averaged over before C is reduced: two updates
+    double limited = 0.9;            ///< share of that time in which requests waited
+    double margin = 0.03;            ///< of C: variation of D that bursts and timer granularity cause
+    double further = 1.2;            ///< times D while D grows: from 1 to 60 Mbit/s within ten seconds
+    double beyond = 1.07;            ///< times D on a variable-rate link
+    double shortQueue = 0.25, longQueue = 2; ///< times the allowed queue
+    double fall = 0.7;               ///< D over C at which the link has become slower, before q shows it
+    double alike = 0.1;              ///< relative difference of queues or rates that does not count; share of packets
+    int inVain = 3;                  ///< cuts in a row without effect on q
+    msfrs_time settled = 10'000'000'000; ///< ns of a long, or short, queue that end VariableRate
+    uint64_t packets = 20;           ///< fewest in a second that give a share of loss
 };
 
-/// What is seen. Sums count from any time on.
+/// A measurement. Sums may start anywhere.
 struct CapacitySample {
     double total = 0;                ///< bytes that the link has carried; a sum, never less than before
-    msfrs_time full = 0;             ///< ns in which somebody has waited for a place; a sum
-    std::optional<msfrs_time> queue; ///< ns >= 0: what round trips of the last `Recent` are beyond their least, to
-                                     ///< all servers
-    msfrs_time base = 0;             ///< ns: the mean of these least round trips; 0: not known
-    msfrs_time allowed = 30'000'000; ///< ns, > 0: the queue that the window lets stand
+    msfrs_time full = 0;             ///< ns in which requests have waited for a slot; a sum
+    std::optional<msfrs_time> queue; ///< ns >= 0: queueing delay seen in RTT samples of the last `Recent`
+    msfrs_time base = 0;             ///< ns: mean base RTT; 0: not known
+    msfrs_time allowed = 30'000'000; ///< ns, > 0: the standing queue that the window allows
     uint64_t packets = 0;            ///< that connections to servers have received; a sum
     uint64_t outOfOrder = 0;         ///< of these, that came before others sent earlier; a sum
 };
 
 /// Why C was changed.
-enum class CapacityReason { Carried, NoQueue, Queue, CarriesLess, Loss, LongerPath, Bounds, Followed, Wanders };
+enum class CapacityReason { Carried, NoQueue, Queue, CarriesLess, Loss, LongerPath, Bounds, Followed, VariableRate };
 const char *CapacityReasonText(CapacityReason);
 
 struct CapacityChange {
@@ -86,48 +83,48 @@ struct CapacityChange {
     CapacityReason why;
 };
 
-/// What is believed and why.
+/// The estimate, and why it is what it is.
 struct CapacityReport {
     CapacityParams params;
     double rate = 0;      ///< C, bit/s
-    double delivered = 0; ///< D of the last 300 ms, bit/s
+    double delivered = 0; ///< D, bit/s
     double loss = 0;      ///< share of the packets of the last second that came out of order
-    double queue = -1;    ///< q, s; negative: too few round trips were seen lately
-    double ignored = 0;   ///< s of q that are taken for a longer path
+    double queue = -1;    ///< q, s; negative: too few RTT samples
+    double ignored = 0;   ///< s of q that count as part of the base RTT
     bool limited = false;
-    double known = 0;     ///< s of the last day in which somebody waited, so that C was not only heard of
+    double known = 0;     ///< s of the last day in which requests waited, so that C was measured
     double mostly = 0, half = 0; ///< what C was at least for nine tenths of that time, and for half of it, bit/s
     std::deque<CapacityChange> changes; ///< the latest last, at most 16; what had one reason for a second is one
 };
 
-/// See the diagram above.
-enum class CapacityMode { Steady, Draining, Wandering, Following };
+/// See the table above.
+enum class CapacityMode { Steady, Draining, VariableRate, Following };
 
 class Capacity {
 public:
-    static constexpr msfrs_time Every = 100'000'000; ///< ns: how often it wants to be told
-    static constexpr msfrs_time Recent = 400'000'000; ///< ns: of how long it wants to know the round trips
+    static constexpr msfrs_time Every = 100'000'000; ///< ns between updates
+    static constexpr msfrs_time Recent = 400'000'000; ///< ns that RTT samples may be old
 
     /// C is `min` at first.
-    /// \param bounding what is on its way is bounded by C, as Squid does it: C may then go with D where the link
-    ///        wanders. Who paces packets sees no D that is more than the pace
+    /// \param bounding whether C bounds the bytes in flight, as in Squid: then C may follow D on a variable-rate
+    ///   link. If packets are paced at C instead, D never exceeds C
     Capacity(const CapacityParams &, msfrs_time now, bool bounding = false);
-    /// Takes other bounds over; C stays if they allow.
+    /// Sets other bounds; C stays if it is within them.
     void configure(const CapacityParams &, msfrs_time now);
 
     msfrs_time nextUpdate() const { return ticks_.back().at + Every; }
-    /// To be called when that is due; a clock that went back begins anew with what is known of C.
+    /// To be called when due. If the clock goes back, measurement starts again and C stays.
     /// \returns whether C has changed
     bool update(const CapacitySample &, msfrs_time now);
-    /// Another finds C from here on, and has found this, bit/s > 0: it is taken over as far as the bounds allow. What
-    /// is seen here is noted all the same, in case that one dies.
+    /// Another worker finds C from here on, and has found this, bit/s > 0: adopted within the bounds. Measurements go
+    /// on, in case that worker dies.
     void follow(double rate, msfrs_time now);
-    void lead(); ///< it is found here, from what it is
+    void lead(); ///< C is found here again, from its present value
 
-    bool wanders() const { return mode_ == CapacityMode::Wandering; } ///< the link does, and so does C
+    bool varies() const { return mode_ == CapacityMode::VariableRate; } ///< whether it is a variable-rate link
     double rate() const { return report_.rate; } ///< C, bit/s, from min to max
     CapacityReport report() const;
-    /// The same without what is known of a day; cheaper.
+    /// The same without the figures of the last day; cheaper.
     const CapacityReport &latest() const { return report_; }
 
 private:
@@ -135,10 +132,10 @@ private:
         msfrs_time at;
         CapacitySample seen;
     };
-    /// What was seen over some time.
+    /// Measured over some time.
     struct Span {
         double rate;    ///< D, bit/s
-        double limited; ///< share of it in which somebody waited
+        double limited; ///< share of it in which requests waited
         double loss;    ///< share of packets out of order; 0 if there were few
     };
     struct Cut {
@@ -150,24 +147,24 @@ private:
     bool queueGrows() const;
     void judge(msfrs_time now);
     void watchSwings(std::optional<msfrs_time> queue, msfrs_time now);
-    void goWithDelivery(msfrs_time now);
+    void followDelivery(msfrs_time now);
     void judgeQueue(msfrs_time queue, double settled, const Span &whole, msfrs_time now);
     void drain(msfrs_time queue, double delivered, CapacityReason, msfrs_time now);
     bool cutsInVain(msfrs_time queue, double ratio, msfrs_time now);
     void change(double rate, CapacityReason, msfrs_time now);
 
-    CapacityReport report_;       ///< but for what day_ knows
+    CapacityReport report_;       ///< without the figures of day_
     CapacityDay day_;
     std::deque<Tick> ticks_;      ///< of the last second and a bit; never empty
-    msfrs_time ignored_ = 0;      ///< ns of q that are a longer path
+    msfrs_time ignored_ = 0;      ///< ns of q that are part of the base RTT
     msfrs_time carriedAt_ = -1;   ///< when D was last more than C; negative: never
     msfrs_time grownAt_ = 0;      ///< when C last grew by itself
     CapacityMode mode_ = CapacityMode::Steady;
     Cut cut_ = {};                ///< Draining: the latest
     bool bounding_;               ///< see the constructor
     Swings swings_;
-    int side_ = 0;                ///< 1: q is long, -1: it is short and somebody waits; 0: neither
-    msfrs_time sideSince_ = 0;    ///< Wandering: since when
+    int side_ = 0;                ///< 1: q is long, -1: it is short and requests wait; 0: neither
+    msfrs_time sideSince_ = 0;    ///< VariableRate: since when
     double sideFrom_ = 0;         ///< C then, bit/s
 };
 

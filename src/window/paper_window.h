@@ -4,10 +4,10 @@
 /// Lai, Tsao, Lin, "On applying fair queuing discipline to schedule requests at access gateway for downlink
 /// differential QoS", section 3.2, equations (2) and (3).
 ///
-/// The paper recomputes W+ only when W = W+. So U_m is measured over the time in which a request waited for a place. This
-/// time adds up, and once it reaches half an interval W+ is recomputed at the end of the interval. Under backlog this is
-/// exactly the paper's rule. With bursts it keeps the idle gaps between them out of U_m, which would otherwise open the
-/// window until it holds nothing back.
+/// The paper recomputes W+ only when W = W+. So U_m is measured over the time in which a request waited for a place.
+/// This time adds up, and once it reaches half an interval W+ is recomputed at the end of the interval. Under backlog
+/// this is exactly the paper's rule. With bursts it keeps the idle gaps between them out of U_m, which would
+/// otherwise open the window until it holds nothing back.
 ///
 /// It decides on releases with `law=paper`, and without quanta; with `law=bytes` W alone is counted here.
 #ifndef MSFRS_WINDOW_PAPER_WINDOW_H

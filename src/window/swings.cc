@@ -25,7 +25,7 @@ void Swings::seen(const double rate, const bool queue, const msfrs_time now)
         falls_.pop_front();
 }
 
-bool Swings::wander(const msfrs_time now) const
+bool Swings::varies(const msfrs_time now) const
 {
     return falls_.size() >= Several && now - falls_.front() <= Lately;
 }

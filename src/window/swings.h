@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Tells a link that wanders from one that stays, has taken a step or drifts, by what C does.
+/// Detects a variable-rate link by the course of C.
 ///
-/// A swing is a fall of C by 30 %, for a queue at the provider, after it had risen by as much or was at rest. A link
-/// whose rate goes up and down by itself has several in a minute; a step, a cell's busy hour and a satellite's new
-/// place have one or none. Falls that a longer path made look like a queue are to be forgotten.
+/// A swing is a fall of C by 30 %, caused by a bottleneck queue, after a rise by as much. A variable-rate link has
+/// several in a minute; a step, the busy hour of a cell and the handover of a satellite have one or none. The caller
+/// forgets falls that turn out to be a longer path.
 #ifndef MSFRS_WINDOW_SWINGS_H
 #define MSFRS_WINDOW_SWINGS_H
 
@@ -17,13 +17,13 @@ namespace msfrs {
 
 class Swings {
 public:
-    static constexpr size_t Several = 4;                  ///< swings in Lately: it wanders
+    static constexpr size_t Several = 4;                  ///< swings in Lately
     static constexpr msfrs_time Lately = 60'000'000'000;  ///< ns
 
     /// C is this, bit/s > 0, while somebody waits.
     /// \param queue whether one stands at the provider
     void seen(double rate, bool queue, msfrs_time now);
-    bool wander(msfrs_time now) const; ///< whether there were several lately
+    bool varies(msfrs_time now) const; ///< whether there were several lately
 
 private:
     bool falling_ = false;

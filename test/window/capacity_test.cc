@@ -104,8 +104,8 @@ struct Site {
         capacity.update(seen, now);
     }
 
-    /// The link goes up and down by itself, until that is known.
-    void wander(const bool bounding = true)
+    /// The rate of the link varies, until that is known.
+    void vary(const bool bounding = true)
     {
         capacity = Capacity({Min, Max}, now, bounding);
         run(10);
@@ -474,11 +474,11 @@ TEST(Capacity, WhereAnotherFindsItItIsWhatThatOneHasAndGoesOnFromThere)
     EXPECT_GT(site.capacity.rate(), 4.5e6) << "at once";
 }
 
-TEST(Capacity, GoesWithWhatComesWhereTheLinkWanders)
+TEST(Capacity, FollowsDeliveryOnAVariableRateLink)
 {
     Site site;
-    site.wander();
-    ASSERT_TRUE(site.capacity.wanders());
+    site.vary();
+    ASSERT_TRUE(site.capacity.varies());
     for (int n = 0; n < 20; ++n) {
         site.rate = n % 2 ? 10e6 : 2e6;
         site.run(1.2);
@@ -487,7 +487,7 @@ TEST(Capacity, GoesWithWhatComesWhereTheLinkWanders)
         EXPECT_GT(site.carried, 0.95 * site.rate) << n;
         EXPECT_LT(site.worst, n % 2 ? 0.1 : 0.45) << n; // what was let go at 10 Mbit/s is 0.4 s at 2
     }
-    EXPECT_TRUE(site.gave(CapacityReason::Wanders));
+    EXPECT_TRUE(site.gave(CapacityReason::VariableRate));
     site.limited = false;
     site.asked = 1e6;
     const double before = site.capacity.rate();
@@ -496,47 +496,47 @@ TEST(Capacity, GoesWithWhatComesWhereTheLinkWanders)
     site.limited = true;
     site.asked = 1e12;
     site.run(70);
-    EXPECT_FALSE(site.capacity.wanders()) << "a link that stays again";
+    EXPECT_FALSE(site.capacity.varies()) << "a link that stays again";
     EXPECT_NEAR(site.capacity.rate(), site.rate, 0.05 * site.rate);
 }
 
-TEST(Capacity, DoesNotGoWithWhatComesOnceItIsThePathOrTheServers)
+TEST(Capacity, DoesNotFollowDeliveryOnceItIsThePathOrTheServers)
 {
     Site longer, slow;
     for (auto *const site : {&longer, &slow})
-        site->wander();
+        site->vary();
     longer.longer = 400 * Ms;
     longer.run(15);
-    EXPECT_FALSE(longer.capacity.wanders());
+    EXPECT_FALSE(longer.capacity.varies());
     longer.run(60);
     EXPECT_GT(longer.capacity.rate(), 0.9 * longer.rate);
     slow.asked = 2e6;
     slow.run(20);
-    EXPECT_FALSE(slow.capacity.wanders());
+    EXPECT_FALSE(slow.capacity.varies());
     slow.asked = 1e12;
     slow.run(10);
     EXPECT_GT(slow.capacity.rate(), 0.9 * slow.rate);
 }
 
-TEST(Capacity, DoesNotGoWithWhatComesWhileAnotherLooksForItNorAfterAClockThatWentBack)
+TEST(Capacity, DoesNotFollowDeliveryWhileAnotherFindsTheRateNorAfterAClockThatWentBack)
 {
     Site led, back;
     for (auto *const site : {&led, &back})
-        site->wander();
+        site->vary();
     led.capacity.follow(5e6, led.now);
-    EXPECT_FALSE(led.capacity.wanders());
+    EXPECT_FALSE(led.capacity.varies());
     back.now -= 20 * Second;
     back.tell();
     back.run(5);
-    EXPECT_FALSE(back.capacity.wanders());
+    EXPECT_FALSE(back.capacity.varies());
     EXPECT_NEAR(back.capacity.rate(), back.rate, 0.1 * back.rate);
 }
 
-TEST(Capacity, DoesNotGoWithWhatComesWhereSomebodyPaces)
+TEST(Capacity, DoesNotFollowDeliveryWherePacketsArePaced)
 {
     Site site;
-    site.wander(false);
-    EXPECT_FALSE(site.capacity.wanders());
+    site.vary(false);
+    EXPECT_FALSE(site.capacity.varies());
 }
 
 TEST(Capacity, TellsWhatItWasForMostOfTheTimeInWhichSomebodyWaited)

@@ -25,20 +25,20 @@ struct Course {
             at(low, seconds, queue);
         }
     }
-    bool wanders() const { return swings.wander(now); }
+    bool varies() const { return swings.varies(now); }
 };
 
 TEST(Swings, SeveralFallsInAMinuteAreALinkThatWanders)
 {
     Course course;
     course.upAndDown(Swings::Several - 1, 6e6, 3);
-    EXPECT_FALSE(course.wanders());
+    EXPECT_FALSE(course.varies());
     course.upAndDown(1, 6e6, 3);
-    EXPECT_TRUE(course.wanders());
+    EXPECT_TRUE(course.varies());
     course.at(6e6, 30);
-    EXPECT_TRUE(course.wanders());
+    EXPECT_TRUE(course.varies());
     course.at(6e6, 30);
-    EXPECT_FALSE(course.wanders()) << "a minute later";
+    EXPECT_FALSE(course.varies()) << "a minute later";
 }
 
 TEST(Swings, SmallOnesAndThoseWithoutAQueueDoNotCount)
@@ -46,7 +46,7 @@ TEST(Swings, SmallOnesAndThoseWithoutAQueueDoNotCount)
     Course course;
     course.upAndDown(30, 8e6, 1);
     course.upAndDown(30, 2e6, 1, false);
-    EXPECT_FALSE(course.wanders());
+    EXPECT_FALSE(course.varies());
 }
 
 TEST(Swings, FallsWithoutARiseBetweenAreOne)
@@ -54,17 +54,17 @@ TEST(Swings, FallsWithoutARiseBetweenAreOne)
     Course course;
     for (double rate = 80e6; rate > 0.1e6; rate *= 0.7)
         course.at(rate, 1);
-    EXPECT_FALSE(course.wanders());
+    EXPECT_FALSE(course.varies());
 }
 
 TEST(Swings, StepsByFourAndABusyHourAreNone)
 {
     Course steps, wave;
     steps.upAndDown(20, 2.5e6, 20);
-    EXPECT_FALSE(steps.wanders());
+    EXPECT_FALSE(steps.varies());
     for (int tenth = 0; tenth < 3000; ++tenth)
         wave.at(10e6 * std::pow(3, (std::cos(tenth * 2 * M_PI / 600) - 1) / 2), 0.1);
-    EXPECT_FALSE(wave.wanders());
+    EXPECT_FALSE(wave.varies());
 }
 
 } // namespace
