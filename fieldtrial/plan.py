@@ -73,7 +73,7 @@ def full():
         Condition('https-open', FIELD, 320, 60, {'load': 0.95}, drain_s=30),
         *bypass(),
         *few(),
-        *video(),
+        *live(),
         *quic(),
         Condition('https-backlogged', MAIN, 220, 60, buffer_bdp=10),
         Condition('https-backlogged', MAIN, 180, 60, rate_bps=10e6),
@@ -110,9 +110,9 @@ def few():
             Condition('few', OURS, 100, 40, {'downloads': 3, 'users': 3}, rate_bps=10e6, rtts_ms=NEAR)]
 
 
-def video():
-    """Players beside downloads."""
-    return [Condition('video', MAIN, 220, 40, rate_bps=10e6)]
+def live():
+    """What cannot wait: players beside downloads, and calls past Squid."""
+    return [Condition('video', MAIN, 150, 30, rate_bps=10e6), Condition('call', MAIN, 100, 30, buffer_bdp=4)]
 
 
 def quic():

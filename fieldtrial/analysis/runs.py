@@ -30,6 +30,7 @@ COLUMNS = {
     'pages.csv': ('t_start', 't_end', 'user', 'class', 'outcome'),
     'bytes.csv': ('t',),
     'cbr1-received.csv': ('t', 'bytes'),
+    'cbr1-delays.csv': ('t', 'delay_ms'),
     'past.csv': ('t',),
     'offered.csv': ('t', 'rate_bps'),
     'found.csv': ('t', 'rate_bps'),
@@ -115,6 +116,7 @@ class Cell(Stat):
     window: dict = None
     pages: dict = None
     beside: dict = None     # each second's bytes of a constant-rate stream
+    call: dict = None       # when each datagram of a call came, and its delay
     past: dict = None       # bytes of frames that came for each user past Squid
     offered: dict = None    # what the link carried from each time on, where that is not rate_bps
     host: dict = None       # what the machine's processors did
@@ -184,7 +186,7 @@ def read_cell(directory):
         phases=meta.get('phases') or [], tunnels=meta.get('tunnels') or {}, link=read_table(directory / 'link.csv'),
         squid=read_table(directory / 'squid.csv'), requests=_without(direct, read_table(directory / 'requests.csv')),
         received=read_table(directory / 'bytes.csv'), window=table('window.csv'), pages=table('pages.csv'),
-        beside=table('cbr1-received.csv'), past=table('past.csv'),
+        beside=table('cbr1-received.csv'), call=table('cbr1-delays.csv'), past=table('past.csv'),
         offered=table('offered.csv'), found=table('found.csv'), host=table('host.csv'), stalls=table('stalls.csv'))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Callable
 
 from ..base.disturbance import ENDS, LABELS
-from . import paper, recovery, stats, video, wording, work
+from . import call, paper, recovery, stats, video, wording, work
 from .measures import SIZE_LABELS, Measures
 from .stats import StatsError
 from .wording import percent, seconds
@@ -91,6 +91,18 @@ def bitrate_of_due(measures):
     """What players have of the bitrate that their share carries, in the class that has least of it."""
     value, rates = video.least_of_due(measures)
     return Figure(value, f'{percent(value)}: {video.text(rates)}')
+
+
+def call_delay(measures):
+    """Delay that 95 % of the datagrams of the call do not exceed, ms."""
+    value = call.p95_ms(measures)
+    return Figure(value, f'{wording.number(value)} ms')
+
+
+def call_score(measures):
+    """Mean opinion score of the call."""
+    value = call.score(measures)
+    return Figure(value, f'{value:.2f}')
 
 
 def stalled(measures):
@@ -299,6 +311,7 @@ AT_LEAST = operator.ge, lambda limit: f'at least {percent(limit, 2)}'
 WITHIN = operator.le, lambda limit: f'within {percent(limit, 0)}'
 BELOW = operator.lt, lambda limit: f'below {percent(limit, 0)}'
 MOST_MS = operator.le, lambda limit: f'at most {limit:g} ms'
+SCORE = operator.ge, lambda limit: f'at least {limit:g}'
 NOT_LESS = operator.ge, lambda limit: f'at least {percent(limit, 0)}'
 
 
@@ -311,7 +324,7 @@ def _table_1(cell):
 
 
 TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched, and off'
-FEW, VIDEO = 'Few users', 'Video'
+FEW, VIDEO, CALL = 'Few users', 'Video', 'A call'
 SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
 SCALE = 'A fast link, and many users'
 BESIDE, WANDERS = 'Traffic beside Squid', 'A rate that wanders'
@@ -423,6 +436,13 @@ def _video():
                  'The share of the time in which playback stood still')
 
 
+def _call():
+    """A voice call by UDP beside users who keep the link full."""
+    yield Target(CALL, 'delay, p95', ('call',), call_delay, MOST_MS, 100,
+                 'The 95th percentile of the delay of the call')
+    yield Target(CALL, 'mean opinion score', ('call',), call_score, SCORE, 4.2, 'The score of the call')
+
+
 def _http3_beside_tcp():
     """Users of HTTP/3 beside users of TCP: QUIC rejected, so that all is in Squid, or scheduled by msfrs-edge; against
     QUIC past a stock Squid."""
@@ -499,6 +519,7 @@ TARGETS = (
     *_traced(),
     *_few_and_bypass(),
     *_video(),
+    *_call(),
     *_http3_beside_tcp(),
     *_after_disturbances(),
     *_off_is_stock(),

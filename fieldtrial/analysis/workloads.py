@@ -24,6 +24,7 @@ WORKLOADS = {
     'disturbed': Workload('Disturbed', saturated=True, shared=True),
     'few': Workload('Few users', saturated=True, queue=True),
     'video': Workload('Video beside downloads', queue=True),
+    'call': Workload('A call beside a backlog', saturated=True, shared=True, queue=True),
     'bypass': Workload('Half bypass Squid', saturated=True, shared=True, queue=True),
     'quic-backlogged': Workload('Backlogged, HTTP/3 beside TCP', saturated=True, latency=True, queue=True, work=True),
     'quic-pages': Workload('Page loads, HTTP/3 beside TCP', queue=True, work=True),

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """UDP at a constant bit rate, in bursts: downlink traffic that belongs to no class.
 
-    python3 -m fieldtrial.load.stream recv ADDRESS PORT T0 FILE.csv              behind the gateway
-    python3 -m fieldtrial.load.stream send ADDRESS PORT T0 RATE START-END,...    beyond the link
+    python3 -m fieldtrial.load.stream recv ADDRESS PORT T0 FILE.csv [DELAYS.csv]       behind the gateway
+    python3 -m fieldtrial.load.stream send ADDRESS PORT T0 RATE FRAME START-END,...    beyond the link
 
-T0 is on CLOCK_MONOTONIC in s, bursts are s after it. RATE in bit/s counts whole Ethernet frames, as the link does.
-Datagrams carry a number, so that the receiver, which writes one row per second, sees what was lost before a later one.
+T0 is on CLOCK_MONOTONIC in s, bursts are s after it. RATE in bit/s counts whole Ethernet frames, as the link does, and
+FRAME is their size in bytes. Datagrams carry a number, so that the receiver, which writes one row per second, sees what
+was lost before a later one, and the time at which they were sent: both ends are on one machine, with one clock.
 Both end at SIGTERM. Not iperf3: it agrees on each test over TCP, which a full link delays by seconds, so that no burst
 would be in its time.
 """
@@ -25,8 +26,7 @@ from ..site.processes import Daemon
 FIRST_PORT = 9      #: discard
 #: Ethernet header, IP header and UDP header, by IP version.
 HEADERS = {socket.AF_INET: 14 + 20 + 8, socket.AF_INET6: 14 + 40 + 8}
-FRAME = 1000        #: bytes
-NUMBER = struct.Struct('!Q')
+NUMBER = struct.Struct('!Qd')   #: and when it was sent
 #: A datagram that is later than this is left out and counted: after a pause of the machine, a burst would say more
 #: about the machine than about the link.
 LATEST_S = 0.02
@@ -44,25 +44,26 @@ def daemons(world, streams, t0):
         address, host = (SINK4, world.users_host) if user is None else (user.v4, world.host_of(user))
         where = f'{world.directory}/cbr{number}'
         bursts = ','.join(f'{start:g}-{end:g}' for start, end in stream.bursts)
-        for name, on, word, more in (('received', host, 'recv', [f'{where}-received.csv']),
-                                     ('sent', world.farm, 'send', [f'{stream.rate_bps:.0f}', bursts])):
+        delays = [f'{where}-delays.csv'] if stream.timed else []
+        for name, on, word, more in (('received', host, 'recv', [f'{where}-received.csv', *delays]),
+                                     ('sent', world.farm, 'send', [f'{stream.rate_bps:.0f}', str(stream.frame), bursts])):
             yield Daemon(on, [sys.executable, '-m', 'fieldtrial.load.stream', word, address,
                               str(FIRST_PORT + number - 1), f'{t0:.6f}', *more], f'{where}-{name}.log', cwd=ROOT,
                          command=f'CBR stream ({name})')
 
 
-def times(rate_bps, bursts):
+def times(rate_bps, frame, bursts):
     """When frames leave, in seconds since t0."""
-    gap = FRAME * 8 / rate_bps
+    gap = frame * 8 / rate_bps
     for start, end in bursts:
         yield from itertools.takewhile(lambda when, end=end: when < end, (start + n * gap for n in itertools.count()))
 
 
-def send(sock, t0, rate_bps, bursts, stopped):
+def send(sock, t0, rate_bps, frame, bursts, stopped):
     """Sends until the last burst has ended or `stopped()` says so. How many were sent, and how many left out."""
-    padding = bytes(FRAME - HEADERS[sock.family] - NUMBER.size)
+    padding = bytes(frame - HEADERS[sock.family] - NUMBER.size)
     sent = skipped = 0
-    for when in times(rate_bps, bursts):
+    for when in times(rate_bps, frame, bursts):
         while not stopped() and (early := t0 + when - time.monotonic()) > 0:
             time.sleep(min(early, PATIENCE_S))
         if stopped():
@@ -71,7 +72,7 @@ def send(sock, t0, rate_bps, bursts, stopped):
             skipped += 1
             continue
         with contextlib.suppress(OSError):  # its queue is full, or ICMP has answered one before: lost, as on the way
-            sock.send(NUMBER.pack(sent) + padding)
+            sock.send(NUMBER.pack(sent, time.monotonic()) + padding)
         sent += 1
     return sent, skipped
 
@@ -79,8 +80,12 @@ def send(sock, t0, rate_bps, bursts, stopped):
 class Receiver:
     """Counts what arrives, and writes a row for each second since t0."""
 
-    def __init__(self, sock, t0, file):
+    def __init__(self, sock, t0, file, delays=None):
+        """delays: a file for when each datagram came and how long it took; None: nobody wants to know."""
         self._socket, self._t0, self._rows = sock, t0, csv.writer(file, lineterminator='\n')
+        self._delays = delays and csv.writer(delays, lineterminator='\n')
+        if delays:
+            self._delays.writerow(('t', 'delay_ms'))
         self._rows.writerow(('t', 'packets', 'bytes', 'lost'))
         self._second = self._next = 0
         self.counts = [0, 0, 0]     #: packets, bytes of frames and lost packets of the second
@@ -109,7 +114,11 @@ class Receiver:
 
     def take(self, datagram):
         """A datagram came. One that is overtaken was counted as lost before."""
-        missing = NUMBER.unpack_from(datagram)[0] - self._next
+        number, sent = NUMBER.unpack_from(datagram)
+        if self._delays:
+            now = time.monotonic()
+            self._delays.writerow((f'{now - self._t0:.6f}', f'{1e3 * (now - sent):.3f}'))
+        missing = number - self._next
         for place, count in enumerate((1, len(datagram) + HEADERS[self._socket.family], max(missing, -1))):
             self.counts[place] += count
         self._next = max(self._next, self._next + missing + 1)
@@ -127,14 +136,16 @@ def main(word, address, port, t0, *more):
     family = socket.AF_INET6 if ':' in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as sock:
         if word == 'send':
-            rate, bursts = float(more[0]), [tuple(map(float, burst.split('-'))) for burst in more[1].split(',')]
+            rate, frame, bursts = more
+            bursts = [tuple(map(float, burst.split('-'))) for burst in bursts.split(',')]
             sock.connect((address, int(port)))
-            sent, skipped = send(sock, float(t0), rate, bursts, lambda: bool(stopped))
+            sent, skipped = send(sock, float(t0), float(rate), int(frame), bursts, lambda: bool(stopped))
             print(f'{sent} sent, {skipped} left out because the machine was late')
         else:
             sock.bind((address, int(port)))
-            with open(more[0], 'w', encoding='ascii', newline='', buffering=1) as file:
-                Receiver(sock, float(t0), file).run(lambda: bool(stopped))
+            with contextlib.ExitStack() as stack:
+                files = [stack.enter_context(open(path, 'w', encoding='ascii', newline='', buffering=1)) for path in more]
+                Receiver(sock, float(t0), *files).run(lambda: bool(stopped))
     return 0
 
 

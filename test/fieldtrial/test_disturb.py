@@ -101,6 +101,6 @@ def test_bursts_are_those_of_one_stream(tmp_path, monkeypatch):
     workload = workloads.get('disturbed')({'repeat': 2, 'only': 'cbr'})
     list(stream.daemons(world, workload.beside(2e6, 400.0), 5.0))
     receiver, sender = told
-    assert sender[3:] == ['send', SINK4, '9', '5.000000', '1000000', '50-70,95-115']
+    assert sender[3:] == ['send', SINK4, '9', '5.000000', '1000000', '1000', '50-70,95-115']
     # The tables of a cell have one axis.
     assert receiver[3:] == ['recv', SINK4, '9', '5.000000', f'{tmp_path}/cbr1-received.csv']

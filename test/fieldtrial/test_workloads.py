@@ -28,7 +28,7 @@ def sequence(outcome, user):
 
 
 def test_every_workload_is_complete():
-    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'video', 'bypass',
+    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'video', 'call', 'bypass',
                                  'quic-backlogged', 'quic-pages', 'scale', 'backlogged', 'unequal', 'phases', 'pages', 'open',
                                  'cbr', 'excess', 'url-list']
     for name in workloads.names():
@@ -286,6 +286,12 @@ def test_players_take_the_bitrate_that_segments_come_with(tmp_path):
     assert {row['size'] for row in rows if row['user'] == 'bronze-1'} == {str(grid.nearest(235e3 * 4 / 8))}
     assert {row['user'] for row in outcome.requests if row['kind'] == 'object'} == {
         f'{name}-{number}' for name in seconds for number in (2, 3)}
+
+
+def test_a_call_is_fifty_datagrams_a_second_all_the_time():
+    stream, = workloads.get('call')().beside(2e6, 60)
+    assert (stream.rate_bps / 8 / stream.frame, stream.bursts, stream.timed) == (50, ((0.0, 60),), True)
+    assert stream.rate_bps == pytest.approx(85_600) and stream.receiver is None
 
 
 def test_the_ladder_has_a_step_for_any_rate():

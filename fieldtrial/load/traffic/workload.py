@@ -56,10 +56,13 @@ class Parameter:
 @dataclasses.dataclass(frozen=True)
 class CbrStream:
     """UDP at a constant rate beside the workload: `rate_bps` of frames in `bursts`, the (start, end) of each in s since
-    t0. receiver: the number of the user that it goes to; None: to an address behind the gateway that no user has."""
+    t0. receiver: the number of the user that it goes to; None: to an address behind the gateway that no user has. frame:
+    bytes of each, with headers. timed: whether the delay of each is recorded."""
     rate_bps: float
     bursts: tuple
     receiver: int = None
+    frame: int = 1000
+    timed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

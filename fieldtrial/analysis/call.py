@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How a voice call sounds, from the delay and loss of its datagrams: the E-model, ITU-T G.107 (06/2015)."""
+import numpy as np
+
+from . import stats
+from .stats import StatsError
+
+#: ms before a sound is on its way: a packet of 20 ms, filled. The jitter buffer holds up to the 95th percentile.
+PACKET_MS = 20
+BEST_R = 93.2           #: of G.711 with nothing in the way (G.107, table 3)
+ROBUSTNESS = 25.1       #: Bpl of G.711 with concealment (G.113, appendix I)
+
+
+def delays_ms(measures):
+    """Of the datagrams that came in the measured interval. StatsError if there was no call."""
+    cell = measures.cell
+    if cell.call is None:
+        raise StatsError('the run recorded no call')
+    came = cell.call['delay_ms'][stats.in_interval(cell.call['t'], cell.start, cell.stop)]
+    if not len(came):
+        raise StatsError('nothing came of the call')
+    return came
+
+
+def p95_ms(measures):
+    """Delay that 95 % of the datagrams do not exceed, ms."""
+    return float(np.quantile(delays_ms(measures), 0.95))
+
+
+def lost_share(measures):
+    """Share of the datagrams that did not come, or later than the jitter buffer waits."""
+    cell = measures.cell
+    late = float((delays_ms(measures) > p95_ms(measures)).mean())
+    begun = (cell.beside['t'] >= cell.start) & (cell.beside['t'] < cell.stop)
+    lost, came = float(cell.beside['lost'][begun].sum()), float(cell.beside['packets'][begun].sum())
+    dropped = max(lost, 0.0) / max(lost + came, 1.0)
+    return dropped + (1 - dropped) * late
+
+
+def of_rating(r):
+    """Mean opinion score, 1 to 4.5, of a transmission rating R (G.107, annex B)."""
+    if r <= 0:
+        return 1.0
+    return min(4.5, 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6)
+
+
+def mos(delay_ms, lost):
+    """Mean opinion score of a one-way delay from mouth to ear and a share of packets lost at random."""
+    echo = 0.024 * delay_ms + max(0.0, 0.11 * (delay_ms - 177.3))   # Id, as simplified by Cole and Rosenbluth (2001)
+    lossy = 95 * 100 * lost / (100 * lost + ROBUSTNESS)             # Ie-eff, G.107, equation 7-29, Ie = 0
+    return of_rating(BEST_R - echo - lossy)
+
+
+def score(measures):
+    """The mean opinion score of the call."""
+    return mos(PACKET_MS + p95_ms(measures), lost_share(measures))

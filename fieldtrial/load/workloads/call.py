@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A voice call beside a backlog: 50 datagrams a second towards the user, G.711 in RTP, past Squid. Their delay is what
+the provider's queue adds, as servers' round-trip times are not those of the call."""
+from ..traffic.workload import CbrStream
+from .backlogged import HttpsBacklogged
+
+PACKETS_PER_S = 50
+FRAME = 14 + 20 + 8 + 12 + 160      #: bytes: Ethernet, IPv4, UDP, RTP, 20 ms of G.711
+
+
+class Call(HttpsBacklogged):
+    """Backlogged over kept tunnels, with a call beside."""
+
+    name = 'call'
+    summary = 'saturated over kept tunnels, with a voice call by UDP beside'
+
+    def beside(self, _rate_bps, duration_s):
+        return (CbrStream(PACKETS_PER_S * FRAME * 8, ((0.0, duration_s),), frame=FRAME, timed=True),)
