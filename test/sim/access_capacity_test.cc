@@ -223,7 +223,7 @@ TEST(AccessCapacity, IsFoundWithFewUsersToo)
     EXPECT_GT(means.utilisation, 0.8);
 }
 
-TEST(AccessCapacity, WhatWandersIsUsedBetterAndWithLessOfAQueueThanByItsMean)
+TEST(AccessCapacity, AVariableRateIsUsedBetterAndWithLessOfAQueueThanByItsMean)
 {
     for (const char *const trace : {"wave", "lte", "leo"}) {
         auto params = Found(trace, 5e6);
@@ -247,7 +247,7 @@ TEST(AccessCapacity, WhatWandersIsUsedBetterAndWithLessOfAQueueThanByItsMean)
     }
 }
 
-TEST(AccessCapacity, OverWhatWandersTheQueueIsShortAndTheWeightsHold)
+TEST(AccessCapacity, AtAVariableRateTheQueueIsShortAndTheWeightsHold)
 {
     for (const bool kernelTakesLeast : {false, true}) {
         auto params = Found("lte", 5e6);

@@ -28,7 +28,7 @@ struct Course {
     bool varies() const { return swings.varies(now); }
 };
 
-TEST(Swings, SeveralFallsInAMinuteAreALinkThatWanders)
+TEST(Swings, SeveralFallsInAMinuteAreAVariableRateLink)
 {
     Course course;
     course.upAndDown(Swings::Several - 1, 6e6, 3);

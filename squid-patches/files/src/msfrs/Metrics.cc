@@ -172,7 +172,7 @@ const std::pair<CapacityReason, const char *> CapacityReasons[] = {
     {CapacityReason::Queue, "queue"}, {CapacityReason::CarriesLess, "carries_less"},
     {CapacityReason::Loss, "loss"}, {CapacityReason::LongerPath, "longer_path"},
     {CapacityReason::Bounds, "bounds"}, {CapacityReason::Followed, "followed"},
-    {CapacityReason::Wanders, "wanders"}
+    {CapacityReason::VariableRate, "variable_rate"}
 };
 
 /// how the rate of the link was found
