@@ -5,8 +5,7 @@ import numpy as np
 from . import stats
 from .stats import StatsError
 
-#: ms before a sound is on its way: a packet of 20 ms, filled. The jitter buffer holds up to the 95th percentile.
-PACKET_MS = 20
+PACKET_MS = 20          #: packetisation delay
 BEST_R = 93.2           #: of G.711 with nothing in the way (G.107, table 3)
 ROBUSTNESS = 25.1       #: Bpl of G.711 with concealment (G.113, appendix I)
 
@@ -28,11 +27,9 @@ def p95_ms(measures):
 
 
 def lost_share(measures):
-    """Share of the datagrams that did not come, or later than the jitter buffer waits."""
-    cell = measures.cell
+    """Share of the datagrams that were dropped, or came later than a jitter buffer of the 95th percentile plays them."""
     late = float((delays_ms(measures) > p95_ms(measures)).mean())
-    begun = (cell.beside['t'] >= cell.start) & (cell.beside['t'] < cell.stop)
-    lost, came = float(cell.beside['lost'][begun].sum()), float(cell.beside['packets'][begun].sum())
+    lost, came = measures.beside_sum('lost'), measures.beside_sum('packets')
     dropped = max(lost, 0.0) / max(lost + came, 1.0)
     return dropped + (1 - dropped) * late
 

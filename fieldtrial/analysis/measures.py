@@ -73,12 +73,12 @@ class Measures:
             total[self.cell.users[user]] += amount
         return total
 
-    def beside_bytes(self):
-        """Bytes of frames that the constant-rate stream brought."""
+    def beside_sum(self, column):
+        """Sum of a column of the constant-rate stream's rows: `bytes` of frames, `packets` that came, `lost` ones."""
         if self.cell.beside is None:
             raise StatsError('the run recorded no constant-rate stream')
         begun = self.cell.beside['t']
-        return float(self.cell.beside['bytes'][(begun >= self.cell.start) & (begun < self.cell.stop)].sum())
+        return float(self.cell.beside[column][(begun >= self.cell.start) & (begun < self.cell.stop)].sum())
 
     def with_beside(self):
         """(bytes of the first user by requests, bytes that it received beside them, mean bytes of the others of its
@@ -89,7 +89,7 @@ class Measures:
                   if user != first and self.cell.users[user] == self.cell.users[first]]
         if not others or not sum(others):
             raise StatsError(f'no other user of {self.cell.users[first]} received anything')
-        return received[first], self.beside_bytes(), sum(others) / len(others)
+        return received[first], self.beside_sum('bytes'), sum(others) / len(others)
 
     def payload_bytes(self):
         """Body bytes received by all users."""

@@ -80,6 +80,22 @@ def ratio(value, reference):
 
 # --- figures of single arms ------------------------------------------------------------------------------------------
 
+def of_one(value, form):
+    """`value` of Measures, as a number and in the words that `form` makes of it."""
+    def measure(measures):
+        found = value(measures)
+        return Figure(found, form(found))
+    return measure
+
+
+def _ms(value):
+    return f'{wording.number(value)} ms'
+
+
+queue_delay, queue_p95 = of_one(Measures.queue_mean_ms, _ms), of_one(Measures.queue_p95_ms, _ms)
+utilisation = of_one(Measures.utilisation, lambda value: percent(value, 2))
+
+
 def weights_error(measures):
     """Largest deviation of the throughput ratios per user from the weights."""
     ratios, errors = measures.ratios()
@@ -91,24 +107,6 @@ def bitrate_of_due(measures):
     """What players have of the bitrate that their share carries, in the class that has least of it."""
     value, rates = video.least_of_due(measures)
     return Figure(value, f'{percent(value)}: {video.text(rates)}')
-
-
-def call_delay(measures):
-    """Delay that 95 % of the datagrams of the call do not exceed, ms."""
-    value = call.p95_ms(measures)
-    return Figure(value, f'{wording.number(value)} ms')
-
-
-def call_score(measures):
-    """Mean opinion score of the call."""
-    value = call.score(measures)
-    return Figure(value, f'{value:.2f}')
-
-
-def stalled(measures):
-    """Share of the time in which playback stood still."""
-    value = video.stalled_share(measures)
-    return Figure(value, percent(value))
 
 
 def recovery_error(disturbance):
@@ -130,12 +128,6 @@ def pooled_error(disturbance):
         return Figure(abs(farthest), f'{wording.ratios(ratios)} ({wording.signed_percent(farthest, 2)}) over {count} '
                                      'occurrences')
     return measure
-
-
-def queue_delay(measures):
-    """Mean delay in the ISP's queue, ms: what its packets take beyond the base round-trip time."""
-    value = measures.queue_mean_ms()
-    return Figure(value, f'{wording.number(value)} ms')
 
 
 def phases_error(measures):
@@ -170,18 +162,6 @@ def lacking_beside_flood(measures):
     """How much less of the link others have than a flood leaves that gets all it sends, as a share of C."""
     left, had = 1 - measures.cell.parameters['flood'], measures.others_share()
     return Figure(max(0.0, left - had), f'{percent(left - had)} ({percent(left)} left, {percent(had)} had)')
-
-
-def queue_p95(measures):
-    """Delay in the ISP's queue that is not exceeded in 95 % of the time, ms."""
-    value = measures.queue_p95_ms()
-    return Figure(value, f'{wording.number(value)} ms')
-
-
-def utilisation(measures):
-    """Share of C on the link."""
-    value = measures.utilisation()
-    return Figure(value, percent(value, 2))
 
 
 # --- figures of two arms ---------------------------------------------------------------------------------------------
@@ -432,15 +412,17 @@ def _video():
     """Players of adaptive video beside users with downloads."""
     yield Target(VIDEO, 'bitrate of the class that has least of its share', ('video',), bitrate_of_due, AT_LEAST, 0.95,
                  "The bitrate of players, of what their users' max-min share carries")
-    yield Target(VIDEO, 'playback stalls', ('video',), stalled, AT_MOST, 0.01,
+    yield Target(VIDEO, 'playback stalls', ('video',), of_one(video.stalled_share, percent),
+                 AT_MOST, 0.01,
                  'The share of the time in which playback stood still')
 
 
 def _call():
     """A voice call by UDP beside users who keep the link full."""
-    yield Target(CALL, 'delay, p95', ('call',), call_delay, MOST_MS, 100,
+    yield Target(CALL, 'delay, p95', ('call',), of_one(call.p95_ms, _ms), MOST_MS, 100,
                  'The 95th percentile of the delay of the call')
-    yield Target(CALL, 'mean opinion score', ('call',), call_score, SCORE, 4.2, 'The score of the call')
+    yield Target(CALL, 'mean opinion score', ('call',), of_one(call.score, '{:.2f}'.format), SCORE, 4.2,
+                 'The score of the call')
 
 
 def _http3_beside_tcp():

@@ -96,7 +96,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     // What is measured counts otherwise from here on: what was so far is closed first.
     const bool anew = meter || self.config.bounds.min != next.bounds.min;
     if (anew)
-        self.endInterval(now, -1);
+        self.endInterval(now, self.carried(), -1);
     if (meter) {
         self.meter = std::move(meter); // counts from zero
         self.sums.totalBefore = self.others->received;
@@ -106,9 +106,10 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
     self.findBetween(next.bounds, now);
     if (anew)
         self.rebase(now);
-    if (WindowOf(next).queue != self.windowParams.queue)
-        self.queueTarget = QueueTarget(WindowOf(next).queue);
-    self.adoptWindow(WindowOf(next));
+    const auto params = WindowOf(next);
+    if (params.queue != self.windowParams.queue)
+        self.queueTarget = QueueTarget(params.queue);
+    self.adoptWindow(params);
     self.touchAll();
     self.tellClasses();
     self.doubted = false;

@@ -573,11 +573,11 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
     self.settle(now);
     self.findRate(now);
     if (self.use.due(now)) {
-        self.carried(); // for ownShare()
+        const auto total = self.carried();
         const auto seen = self.pathSeen(now);
         if (seen.base > 0)
             self.usualBase = seen.base;
-        if (self.endInterval(now, self.ownShare(now))) {
+        if (self.endInterval(now, total, self.ownShare(now))) {
             if (self.byBytes()) {
                 self.updateQueueTarget(seen);
                 self.doubtRate(seen, now);

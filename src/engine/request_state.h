@@ -202,11 +202,12 @@ struct RequestScheduler::Impl {
     bool within() const { return byBytes() ? takeLess(1) || taken() == 1 : paper.within(); }
     bool openForFresh() const;
     /// Share of C that is the responses': what other traffic leaves, and at least the floor unless that traffic is
-    /// known not to give way.
+    /// known to be unresponsive.
     double leftByOthers() const;
     /// Closes the interval, if the clock has moved since it began.
+    /// \param total what carried() says
     /// \param responses share of C that they had in it; negative: not known
-    bool endInterval(msfrs_time now, double responses);
+    bool endInterval(msfrs_time now, double total, double responses);
     /// From here on the meter counts from another origin.
     void rebase(msfrs_time now);
     void adoptWindow(const WindowParams &);

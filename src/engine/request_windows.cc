@@ -147,9 +147,8 @@ bool RequestScheduler::Impl::takeLess(const double share) const
     return all < share || (all < share * growth && outstanding() < WindowFloor::MostPlaces * weightedPlaces());
 }
 
-bool RequestScheduler::Impl::endInterval(const msfrs_time now, const double responses)
+bool RequestScheduler::Impl::endInterval(const msfrs_time now, const double total, const double responses)
 {
-    const auto total = carried();
     if (!use.update(now, total, rated()))
         return false;
     paper.update(windowParams, use, now, total, rated());

@@ -156,7 +156,7 @@ void Capacity::judge(const msfrs_time now)
         carriedAt_ = now;
         change(brief.rate * (goesOn ? Law.further : 1), CapacityReason::Carried, now);
     } else if (report_.limited && queue) {
-        judgeQueue(*queue, std::max(brief.rate, whole.rate), whole, now);
+        judgeQueue(*queue, brief, whole, now);
     }
     const bool less = whole.limited >= Law.limited && whole.rate > 0 && whole.rate < (1 - Law.alike) * report_.rate;
     if (less && whole.loss >= Law.alike)
@@ -202,8 +202,7 @@ bool Capacity::queueGrows() const
     return before->seen.queue && *ticks_.back().seen.queue > *before->seen.queue;
 }
 
-/// \param settled what the link carries, by the longer of two times, bit/s
-void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Span &whole, const msfrs_time now)
+void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span &whole, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
     const double ratio = QueueRatio(queue, seen), prompt = over(Law.prompt).rate;
@@ -213,6 +212,7 @@ void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Sp
     } else if (ratio >= Law.shortQueue && prompt < Law.fall * report_.rate && queueGrows()) {
         drain(queue, prompt, CapacityReason::CarriesLess, now);
     } else if (ratio > 1) {
+        const double settled = std::max(brief.rate, whole.rate);
         if (full && settled < (1 - Law.margin) * report_.rate)
             drain(queue, settled, CapacityReason::CarriesLess, now);
     } else {
@@ -229,28 +229,26 @@ void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Sp
 /// \param delivered what C becomes, bit/s
 void Capacity::drain(const msfrs_time queue, const double delivered, const CapacityReason why, const msfrs_time now)
 {
-    const auto &seen = ticks_.back().seen;
     if (delivered <= 0)
         return; // down
-    if (std::exchange(mode_, CapacityMode::Draining) != CapacityMode::Draining) {
+    if (std::exchange(mode_, CapacityMode::Draining) != CapacityMode::Draining)
         cut_ = {report_.rate, queue, now, 0};
-    } else {
-        const double ratio = static_cast<double>(queue) / static_cast<double>(std::max<msfrs_time>(cut_.queue, 1));
-        if (now - cut_.at < std::max(Law.prompt, seen.base + cut_.queue)) {
-            // The last cut cannot show yet: if D falls and q grows all the same, the link has become slower.
-            if (ratio <= 1 + Law.alike || delivered >= (1 - Law.alike) * report_.rate)
-                return;
-        } else {
-            cut_.queue = queue;
-            cut_.at = now;
-            if (ratio < 1 - Law.alike)
-                return; // the last cut is enough
-            if (cutsInVain(queue, ratio, now))
-                return;
-        }
-    }
+    else if (!needsAnotherCut(queue, delivered, now))
+        return;
     if (delivered < report_.rate)
         change(std::max(delivered, report_.rate / 2), why, now);
+}
+
+/// Whether the last cut is not enough.
+bool Capacity::needsAnotherCut(const msfrs_time queue, const double delivered, const msfrs_time now)
+{
+    const double ratio = static_cast<double>(queue) / static_cast<double>(std::max<msfrs_time>(cut_.queue, 1));
+    // Before it can show: if D falls and q grows all the same, the link has become slower.
+    if (now - cut_.at < std::max(Law.prompt, ticks_.back().seen.base + cut_.queue))
+        return ratio > 1 + Law.alike && delivered < (1 - Law.alike) * report_.rate;
+    cut_.queue = queue;
+    cut_.at = now;
+    return ratio >= 1 - Law.alike && !cutsInVain(queue, ratio, now);
 }
 
 /// Whether cuts have reduced D but not the queue: then C is restored, and the queue counts as part of the base RTT.

@@ -148,8 +148,9 @@ private:
     void judge(msfrs_time now);
     void watchSwings(std::optional<msfrs_time> queue, msfrs_time now);
     void followDelivery(msfrs_time now);
-    void judgeQueue(msfrs_time queue, double settled, const Span &whole, msfrs_time now);
+    void judgeQueue(msfrs_time queue, const Span &brief, const Span &whole, msfrs_time now);
     void drain(msfrs_time queue, double delivered, CapacityReason, msfrs_time now);
+    bool needsAnotherCut(msfrs_time queue, double delivered, msfrs_time now);
     bool cutsInVain(msfrs_time queue, double ratio, msfrs_time now);
     void change(double rate, CapacityReason, msfrs_time now);
 

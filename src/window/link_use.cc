@@ -9,18 +9,14 @@ double Utilisation(const double bytes, const msfrs_time time, const double rate)
 }
 
 LinkUse::LinkUse(const msfrs_time interval, const msfrs_time now, const double total):
-    interval_(interval), start_(now), startTotal_(total)
+    interval_(interval), start_{now, total}
 {
 }
 
 void LinkUse::accountFull(const msfrs_time now, const double total)
 {
-    const auto time = std::max<msfrs_time>(now - fullSince_, 0);
-    const double bytes = std::max(total - fullSinceTotal_, 0.0);
-    fullEver_ += time;
-    intervalFull_ += time;
-    fullEverBytes_ += bytes;
-    intervalFullBytes_ += bytes;
+    fullEver_ += std::max<msfrs_time>(now - fullSince_, 0);
+    fullEverBytes_ += std::max(total - fullSinceTotal_, 0.0);
     fullSince_ = now;
     fullSinceTotal_ = total;
 }
@@ -36,13 +32,13 @@ void LinkUse::setFull(const bool full, const msfrs_time now, const double total)
 
 void LinkUse::rebase(const msfrs_time now, const double total)
 {
-    start_ = fullSince_ = now;
-    startTotal_ = fullSinceTotal_ = total;
+    start_.at = fullSince_ = now;
+    start_.total = fullSinceTotal_ = total;
 }
 
 bool LinkUse::update(const msfrs_time now, const double total, const double rate)
 {
-    const auto elapsed = now - start_;
+    const auto elapsed = now - start_.at;
     if (elapsed <= 0) {
         if (elapsed < 0)
             rebase(now, total); // a clock that went back by an hour must not stop the window for an hour
@@ -51,13 +47,11 @@ bool LinkUse::update(const msfrs_time now, const double total, const double rate
     if (full_)
         accountFull(now, total);
     elapsed_ = elapsed;
-    utilisation_ = Utilisation(total - startTotal_, elapsed, rate);
-    fullShare_ = std::min(1.0, static_cast<double>(intervalFull_) / static_cast<double>(elapsed));
-    usedWhileFull_ = intervalFull_ > 0 ? Utilisation(intervalFullBytes_, intervalFull_, rate) : utilisation_;
-    intervalFull_ = 0;
-    intervalFullBytes_ = 0;
-    start_ = now;
-    startTotal_ = total;
+    const auto full = fullEver_ - start_.full;
+    utilisation_ = Utilisation(total - start_.total, elapsed, rate);
+    fullShare_ = std::min(1.0, static_cast<double>(full) / static_cast<double>(elapsed));
+    usedWhileFull_ = full > 0 ? Utilisation(fullEverBytes_ - start_.fullBytes, full, rate) : utilisation_;
+    start_ = mark(now, total);
     return true;
 }
 

@@ -18,6 +18,14 @@ double Utilisation(double bytes, msfrs_time time, double rate);
 
 class LinkUse {
 public:
+    /// A moment, and what had been counted then.
+    struct Mark {
+        msfrs_time at;         ///< ns
+        double total;          ///< bytes the link had carried since some fixed time
+        msfrs_time full = 0;   ///< fullTime()
+        double fullBytes = 0;  ///< carriedWhileFull()
+    };
+
     /// \param interval T, ns > 0
     /// \param total bytes the link has carried since some fixed time
     LinkUse(msfrs_time interval, msfrs_time now, double total);
@@ -34,13 +42,14 @@ public:
     /// The same as of the last call of setFull() or update(), and the bytes that the link carried in it.
     msfrs_time fullTime() const { return fullEver_; }
     double carriedWhileFull() const { return fullEverBytes_; }
+    Mark mark(const msfrs_time now, const double total) const { return {now, total, fullEver_, fullEverBytes_}; }
     /// From here on totals are counted from another origin.
     void rebase(msfrs_time now, double total);
 
     /// When the current interval ends.
-    msfrs_time nextUpdate() const { return start_ + interval_; }
+    msfrs_time nextUpdate() const { return start_.at + interval_; }
     /// Whether update() is due: the interval is over, or the clock went back to before its start.
-    bool due(const msfrs_time now) const { return now >= nextUpdate() || now < start_; }
+    bool due(const msfrs_time now) const { return now >= nextUpdate() || now < start_.at; }
     /// Ends the interval. Called when due(). If the clock stood still or went back U does not change; in the second
     /// case the interval starts again.
     /// \param rate C in bit/s, > 0
@@ -58,15 +67,12 @@ private:
     void accountFull(msfrs_time now, double total);
 
     msfrs_time interval_;
-    msfrs_time start_;                ///< of the current interval
-    double startTotal_;               ///< what the link had carried then
+    Mark start_;                      ///< of the current interval
     bool full_ = false;
     msfrs_time fullSince_ = 0;        ///< accounted up to here, while full
     double fullSinceTotal_ = 0;
     msfrs_time fullEver_ = 0;         ///< full up to fullSince_
     double fullEverBytes_ = 0;        ///< what the link carried in that time
-    msfrs_time intervalFull_ = 0;     ///< full in the current interval
-    double intervalFullBytes_ = 0;
     msfrs_time elapsed_ = 0;
     double utilisation_ = 0, fullShare_ = 0, usedWhileFull_ = 0;
 };

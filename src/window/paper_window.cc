@@ -37,7 +37,7 @@ void PaperWindow::update(const WindowParams &params, const LinkUse &use, const m
                               ? params.target / u
                               : params.growth;
     change(limit_ * factor); // (3)
-    since_ = {now, total, use.fullTime(), use.carriedWhileFull()};
+    since_ = use.mark(now, total);
 }
 
 void PaperWindow::rebase(const msfrs_time now, const double total)
@@ -48,7 +48,7 @@ void PaperWindow::rebase(const msfrs_time now, const double total)
 
 void PaperWindow::reset(const LinkUse &use, const msfrs_time now, const double total)
 {
-    since_ = {now, total, use.fullTime(), use.carriedWhileFull()};
+    since_ = use.mark(now, total);
     change(1);
 }
 

@@ -21,7 +21,7 @@ namespace msfrs {
 class PaperWindow {
 public:
     /// \param total bytes the link has carried since some fixed time
-    PaperWindow(const msfrs_time now, const double total): since_{now, total, 0, 0} {}
+    PaperWindow(const msfrs_time now, const double total): since_{now, total} {}
 
     bool open() const;                          ///< W < W+: any item may be released
     bool within() const;                        ///< W <= W+: no item has to give its place back
@@ -54,13 +54,7 @@ private:
     uint32_t outstanding_ = 0, elsewhere_ = 0;
     double limit_ = 1;
     bool led_ = false;                          ///< see follow()
-    /// As W+ was computed last: when, and what had been carried, waited, and carried meanwhile.
-    struct {
-        msfrs_time at;
-        double total;
-        msfrs_time full;
-        double fullBytes;
-    } since_;
+    LinkUse::Mark since_;                       ///< when W+ was computed last
 };
 
 } // namespace msfrs

@@ -322,11 +322,11 @@ TEST_F(PaperWindowTest, ResetForgetsWhatWasLearned)
     use.setFull(true, now, total);
     paper.reset(use, now, total);
     EXPECT_EQ(paper.limit(), 1);
-    EXPECT_EQ(paper.outstanding(), 3) << "who is served stays served";
+    EXPECT_EQ(paper.outstanding(), 3) << "requests in service stay in service";
     use.setFull(false, now, total);
     now += Second / 10;
     ASSERT_TRUE(update(now, total));
-    EXPECT_EQ(paper.limit(), 1) << "by what came before the reset";
+    EXPECT_EQ(paper.limit(), 1) << "measurements from before the reset do not count";
 }
 
 TEST_F(PaperWindowTest, ReserveIsAShareOfTheWindow)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a workload is: a name, checked parameters, the users it wants, and a coroutine that makes the requests."""
+import collections
 import dataclasses
 import math
 import textwrap
@@ -76,14 +77,17 @@ class Phase:
     after: str = ''
 
 
+def numbered(users):
+    """(number in its class, from 1, user) of each user."""
+    seen = collections.Counter()
+    for user in users:
+        seen[user.cls] += 1
+        yield seen[user.cls], user
+
+
 def every_second(users):
     """Every second user of each class."""
-    found, seen = [], {}
-    for user in users:
-        seen[user.cls] = seen.get(user.cls, 0) + 1
-        if seen[user.cls] % 2 == 0:
-            found.append(user)
-    return tuple(found)
+    return tuple(user for number, user in numbered(users) if number % 2 == 0)
 
 
 class Workload:

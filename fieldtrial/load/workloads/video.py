@@ -14,7 +14,7 @@ from ...site import grid
 from ..traffic import closed
 from ..traffic.offers import Offer
 from ..traffic.run import PAUSE_AFTER_FAILURE_S
-from ..traffic.workload import Parameter, Workload
+from ..traffic.workload import Parameter, Workload, numbered
 
 MEAN_OF = 5     #: segments
 
@@ -22,16 +22,6 @@ MEAN_OF = 5     #: segments
 def rung(throughputs_bps):
     """The bitrate of the next segment, bit/s, after segments that came with these throughputs."""
     return ladder.highest(statistics.harmonic_mean(throughputs_bps[-MEAN_OF:]) if throughputs_bps else 0.0)
-
-
-def first_of_each(users, count):
-    """The first `count` users of each class."""
-    seen, found = {}, []
-    for user in users:
-        seen[user.cls] = seen.get(user.cls, 0) + 1
-        if seen[user.cls] <= count:
-            found.append(user)
-    return found
 
 
 class Video(Workload):
@@ -51,7 +41,7 @@ class Video(Workload):
         return dict.fromkeys(classes, self.values['players'] + self.values['beside'])
 
     async def run(self, run):
-        playing = first_of_each(run.spec.users, self.values['players'])
+        playing = [user for number, user in numbered(run.spec.users) if number <= self.values['players']]
         async with asyncio.TaskGroup() as tasks:
             for user in run.spec.mine:
                 if user in playing:

@@ -40,14 +40,15 @@ void Evaluate(const RunParams &params, const std::vector<Record> &records, RunRe
     for (const auto &record : records) {
         if (record.wanted < params.warmup || record.wanted >= params.seconds || record.refused)
             continue;
-        const double took = (record.ended < 0 ? params.seconds + params.drain : record.ended) - record.wanted;
+        const auto until = [&](const double when) {
+            return (when < 0 ? params.seconds + params.drain : when) - record.wanted;
+        };
         const auto note = [&](const size_t group) {
-            times[group].push_back(took);
+            times[group].push_back(until(record.ended));
             unfinished[group] += record.ended < 0;
         };
         if (record.page)
-            paints[record.cls].push_back((record.painted < 0 ? params.seconds + params.drain : record.painted) -
-                                         record.wanted);
+            paints[record.cls].push_back(until(record.painted));
         if (record.page == pages) {
             note(record.cls);
             note(classes);
