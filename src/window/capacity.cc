@@ -132,6 +132,7 @@ void Capacity::judge(const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
     const auto brief = over(Law.brief), whole = over(Second);
+    const double settled = std::max(brief.rate, whole.rate);
     std::optional<msfrs_time> queue;
     if (seen.queue && *seen.queue >= 0 && *seen.queue <= LongestQueue) {
         ignored_ = std::min(ignored_, *seen.queue);
@@ -156,11 +157,11 @@ void Capacity::judge(const msfrs_time now)
         carriedAt_ = now;
         change(brief.rate * (goesOn ? Law.further : 1), CapacityReason::Carried, now);
     } else if (report_.limited && queue) {
-        judgeQueue(*queue, brief, whole, now);
+        judgeQueue(*queue, settled, whole, now);
     }
     const bool less = whole.limited >= Law.limited && whole.rate > 0 && whole.rate < (1 - Law.alike) * report_.rate;
     if (less && whole.loss >= Law.alike)
-        change(whole.rate, CapacityReason::Loss, now);
+        change(settled, CapacityReason::Loss, now);
 }
 
 /// Enters VariableRate, and leaves it where the queue stays long or short: then the path or the servers are the cause.
@@ -202,7 +203,8 @@ bool Capacity::queueGrows() const
     return before->seen.queue && *ticks_.back().seen.queue > *before->seen.queue;
 }
 
-void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span &whole, const msfrs_time now)
+/// \param settled D of a second, or of a shorter time if that is more, bit/s
+void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Span &whole, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
     const double ratio = QueueRatio(queue, seen), prompt = over(Law.prompt).rate;
@@ -212,7 +214,6 @@ void Capacity::judgeQueue(const msfrs_time queue, const Span &brief, const Span 
     } else if (ratio >= Law.shortQueue && prompt < Law.fall * report_.rate && queueGrows()) {
         drain(queue, prompt, CapacityReason::CarriesLess, now);
     } else if (ratio > 1) {
-        const double settled = std::max(brief.rate, whole.rate);
         if (full && settled < (1 - Law.margin) * report_.rate)
             drain(queue, settled, CapacityReason::CarriesLess, now);
     } else {

@@ -23,7 +23,8 @@
 ///   uplink: C is restored, and q counts from there. If D falls on and q grows within the RTT, C follows at once.
 /// - *VariableRate* (window/swings.h). RTT samples show a queue too late there, so C is D of 200 ms and 7 % more,
 ///   which finds what the link can carry beyond. If it is not limited C only grows.
-/// - If a tenth of the packets arrive out of order and D is lower by a tenth, C is D of a second (a policer).
+/// - If a tenth of the packets arrive out of order and D is lower by a tenth, C is D of a second, or of 300 ms if that
+///   is more (a policer).
 /// Otherwise C stays, also while nothing arrives at all.
 ///
 /// That delivery proves capacity is BBR's argument (Cardwell et al., CACM 60(2), 2017); the rest is not from a paper.
@@ -148,7 +149,7 @@ private:
     void judge(msfrs_time now);
     void watchSwings(std::optional<msfrs_time> queue, msfrs_time now);
     void followDelivery(msfrs_time now);
-    void judgeQueue(msfrs_time queue, const Span &brief, const Span &whole, msfrs_time now);
+    void judgeQueue(msfrs_time queue, double settled, const Span &whole, msfrs_time now);
     void drain(msfrs_time queue, double delivered, CapacityReason, msfrs_time now);
     bool needsAnotherCut(msfrs_time queue, double delivered, msfrs_time now);
     bool cutsInVain(msfrs_time queue, double ratio, msfrs_time now);
