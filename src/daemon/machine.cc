@@ -2,7 +2,7 @@
 #include "daemon/machine.h"
 
 #include "daemon/descriptor.h"
-#include "edge/fields.h"
+#include "config/fields.h"
 
 #include <fcntl.h>
 #include <pwd.h>
@@ -27,7 +27,7 @@ Found Look(const std::string &path)
 
 [[noreturn]] void Refuse(const Written &control, const std::string &what)
 {
-    throw edge::RuleError(control.where + ": control " + control.value + ": " + what);
+    throw RuleError(control.where + ": control " + control.value + ": " + what);
 }
 
 } // namespace
@@ -35,7 +35,7 @@ Found Look(const std::string &path)
 void CheckUser(const Written &user)
 {
     const auto refuse = [&](const char *const what) {
-        throw edge::RuleError((user.where.empty() ? "" : user.where + ": ") + "user " + user.value + ": " + what);
+        throw RuleError((user.where.empty() ? "" : user.where + ": ") + "user " + user.value + ": " + what);
     };
     const auto *const entry = getpwnam(user.value.c_str());
     if (!entry)
@@ -94,7 +94,7 @@ std::string WhyControlStays(const Written &control, const std::string &user)
 void CheckReadable(const std::string &path, const std::string &user)
 {
     if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) < 0)
-        throw edge::RuleError(path + ": user " + user + ", as whom a reload reads it, cannot: " + std::strerror(errno));
+        throw RuleError(path + ": user " + user + ", as whom a reload reads it, cannot: " + std::strerror(errno));
 }
 
 } // namespace msfrs

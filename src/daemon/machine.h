@@ -14,19 +14,19 @@ struct Written {
     std::string where; ///< the line it is from; empty: nobody wrote one
 };
 
-/// Whether there is such a user, who is not root. \throws edge::RuleError with the line
+/// Whether there is such a user, who is not root. \throws RuleError with the line
 void CheckUser(const Written &user);
-/// Whether there is a place for the socket. \throws edge::RuleError with the line
+/// Whether there is a place for the socket. \throws RuleError with the line
 void CheckControl(const Written &control);
 
 /// Makes the directory of the control socket, if only that is missing, and gives it to the user, who can then remove
-/// the socket at the end. \throws edge::RuleError
+/// the socket at the end. \throws RuleError
 void MakeControlDirectory(const Written &control, const std::string &user);
 
 /// Why this process, having become the user, will not be able to remove the control socket; empty if it will.
 std::string WhyControlStays(const Written &control, const std::string &user);
 
-/// Whether this process, having become the user, may read a file. \throws edge::RuleError
+/// Whether this process, having become the user, may read a file. \throws RuleError
 void CheckReadable(const std::string &path, const std::string &user);
 
 } // namespace msfrs

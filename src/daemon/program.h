@@ -4,6 +4,8 @@
 #ifndef MSFRS_DAEMON_PROGRAM_H
 #define MSFRS_DAEMON_PROGRAM_H
 
+#include "config/fields.h"
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -18,9 +20,8 @@ public:
 };
 
 /// Runs a program, and says on standard error what it threw.
-/// \tparam Mistake what it throws when its user has to change a file, beside UsageError
-/// \returns its exit code: what run() returned, 2 after a mistake of its user, 1 after anything else
-template <class Mistake, class Run>
+/// \returns its exit code: what run() returned, 2 after UsageError and RuleError, 1 after anything else
+template <class Run>
 int ExitCodeOf(const char *const name, const Run &run)
 {
     const auto fail = [name](const std::exception &error, const int code) {
@@ -32,7 +33,7 @@ int ExitCodeOf(const char *const name, const Run &run)
         return run();
     } catch (const UsageError &error) {
         return fail(error, 2);
-    } catch (const Mistake &error) {
+    } catch (const RuleError &error) {
         return fail(error, 2);
     } catch (const std::exception &error) {
         return fail(error, 1);

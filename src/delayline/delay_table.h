@@ -4,12 +4,12 @@
 #ifndef MSFRS_DELAYLINE_DELAY_TABLE_H
 #define MSFRS_DELAYLINE_DELAY_TABLE_H
 
-#include <array>
+#include "config/fields.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,26 +18,15 @@ namespace msfrs::delayline {
 
 using Nanoseconds = int64_t;
 
-/// An IPv4 or IPv6 address in network byte order; IPv4 uses the first four bytes.
-struct Address {
-    std::array<uint8_t, 16> bytes{};
-    int bits = 0; ///< 32 or 128: the family
-};
-
 /// Source and destination of a packet.
 struct Endpoints {
+    Family family;
     Address from, to;
 };
 
 /// Reads the addresses of an IP packet without link header.
 /// \returns nothing for what is neither a whole IPv4 nor a whole IPv6 header
 std::optional<Endpoints> ParseEndpoints(const uint8_t *packet, size_t length);
-
-/// A line of the table that is refused; what() has source and line number, the value and what is allowed.
-class TableError : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
 
 class DelayTable {
 public:
@@ -47,10 +36,10 @@ public:
     /// One entry from `[from|to] PREFIX DELAY`, where DELAY is a number with unit us, ms or s. Without `from` and
     /// `to` it holds for both directions.
     /// \param where source and line for the message, e.g. "delays.txt:3"
-    /// \throws TableError
+    /// \throws RuleError
     void add(std::string_view line, const std::string &where);
 
-    /// Entries from a file: one a line, `#` begins a comment. \throws TableError
+    /// Entries from a file: one a line, `#` begins a comment. \throws RuleError
     void read(std::istream &, const std::string &name);
 
     /// Index of the entry with the longest prefix that holds for either end of the packet; of two equally long the
@@ -64,11 +53,9 @@ private:
     enum class Side { From, To, Either };
     struct Entry {
         Side side;
-        Address prefix;
-        int length;
+        Field::Prefix prefix;
         Nanoseconds delay;
     };
-    static bool Covers(const Entry &, const Address &);
 
     std::vector<Entry> entries_; ///< longest prefix first
 };

@@ -93,9 +93,7 @@ Options ParseOptions(int argc, char **argv)
         else if (found == Help)
             options.help = true;
         else if (found == Table) {
-            std::ifstream file(optarg);
-            if (!file)
-                throw UsageError(std::string("--table ") + optarg + ": " + std::strerror(errno));
+            auto file = OpenFile(optarg);
             options.table.read(file, optarg);
         } else
             throw UsageError("see msfrs-delayline --help");
@@ -225,7 +223,7 @@ int Run(const Options &options)
 int main(int argc, char **argv)
 {
     using namespace msfrs::delayline;
-    return msfrs::ExitCodeOf<TableError>("msfrs-delayline", [&] {
+    return msfrs::ExitCodeOf("msfrs-delayline", [&] {
         const auto options = ParseOptions(argc, argv);
         if (options.help) {
             std::fputs(Usage, stdout);

@@ -4,30 +4,16 @@
 #ifndef MSFRS_EDGE_MATCH_H
 #define MSFRS_EDGE_MATCH_H
 
+#include "config/address.h"
+
 #include <cstdint>
 #include <optional>
 
+namespace msfrs {
+class Fields;
+}
+
 namespace msfrs::edge {
-
-/// The numeric value of an address. An IPv4 address is in the low 32 bits, the rest is 0.
-struct Address {
-    uint64_t high = 0, low = 0;
-
-    friend bool operator==(const Address &a, const Address &b) { return a.high == b.high && a.low == b.low; }
-    friend bool operator!=(const Address &a, const Address &b) { return !(a == b); }
-    friend bool operator<(const Address &a, const Address &b)
-    {
-        return a.high < b.high || (a.high == b.high && a.low < b.low);
-    }
-    friend bool operator<=(const Address &a, const Address &b) { return !(b < a); }
-    /// The next address; that of the last is the first.
-    Address next() const { return {high + (low == UINT64_MAX), low + 1}; }
-};
-
-constexpr Address LastAddress{UINT64_MAX, UINT64_MAX};
-constexpr uint32_t LastAddress4 = UINT32_MAX;
-
-enum class Family : uint8_t { V4 = 4, V6 = 6 };
 
 /// The port of a packet that has none: later fragments, ICMP, what is cut short. A rule that names ports never
 /// matches it, a rule for any port does.
@@ -39,14 +25,6 @@ struct FlowKey {
     uint32_t sourcePort = NoPort, destinationPort = NoPort; ///< 0..65535 or NoPort
     Family family = Family::V4;
     uint8_t protocol = 0;
-};
-
-/// A closed range.
-template <class T>
-struct Range {
-    T first, last;
-    bool contains(const T &x) const { return first <= x && x <= last; }
-    bool covers(const Range &r) const { return first <= r.first && r.last <= last; }
 };
 
 /// A rule's condition: every field of the packet lies in the rule's range.
@@ -78,6 +56,9 @@ private:
         return family == Family::V4 && last < r.last ? Range<Address>{r.first, last} : r;
     }
 };
+
+/// What the fields from, to, protocol, from-port and to-port of a line ask for. \throws RuleError
+Match MatchOf(const Fields &);
 
 constexpr uint32_t NoMatch = UINT32_MAX;
 

@@ -17,16 +17,6 @@ bool HasPorts(const uint8_t protocol)
 
 uint16_t Get16(const uint8_t *const p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
 
-uint64_t Get64(const uint8_t *const p)
-{
-    uint64_t v = 0;
-    for (int i = 0; i < 8; ++i)
-        v = v << 8 | p[i];
-    return v;
-}
-
-uint64_t Get32(const uint8_t *const p) { return uint64_t(Get16(p)) << 16 | Get16(p + 2); }
-
 /// \param at where the transport header begins
 void ReadPorts(const uint8_t *const packet, const size_t length, const size_t at, FlowKey &key, size_t &transport)
 {
@@ -45,8 +35,8 @@ std::optional<FlowKey> ReadKey4(const uint8_t *const packet, const size_t length
         return {};
     FlowKey key;
     key.protocol = packet[9];
-    key.source.low = Get32(packet + 12);
-    key.destination.low = Get32(packet + 16);
+    key.source = AddressOf(packet + 12, 4);
+    key.destination = AddressOf(packet + 16, 4);
     if ((Get16(packet + 6) & 0x1fff) == 0) // the fragment's offset
         ReadPorts(packet, length, header, key, transport);
     return key;
@@ -59,8 +49,8 @@ std::optional<FlowKey> ReadKey6(const uint8_t *const packet, const size_t length
     FlowKey key;
     key.family = Family::V6;
     key.protocol = packet[6];
-    key.source = {Get64(packet + 8), Get64(packet + 16)};
-    key.destination = {Get64(packet + 24), Get64(packet + 32)};
+    key.source = AddressOf(packet + 8, 16);
+    key.destination = AddressOf(packet + 24, 16);
     size_t at = 40;
     for (int n = 0;; ++n) {
         const auto next = key.protocol;

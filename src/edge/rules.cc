@@ -40,7 +40,7 @@ Rule ParseRule(std::string_view line, const std::string &where)
                         "and '.', at most " + std::to_string(MostNameLength));
     const Fields fields(where, {"from", "to", "protocol", "from-port", "to-port", "rate", "depth", "mark"}, line);
     const auto mark = fields.need("mark", "; allowed are " + CodePointNames());
-    return {std::string(name), fields.match(), PoliceOf(fields), CodePointNamed(mark)};
+    return {std::string(name), MatchOf(fields), PoliceOf(fields), CodePointNamed(mark)};
 }
 
 /// Rules that match everything, or everything of a family: behind one of them a rule has nothing left to match.
@@ -98,9 +98,7 @@ std::vector<Rule> ReadRules(std::istream &in, const std::string &file)
 
 std::vector<Rule> ReadRules(const std::string &path)
 {
-    std::ifstream in(path);
-    if (!in)
-        throw RuleError(path + ": cannot be opened: " + std::strerror(errno));
+    auto in = OpenFile(path);
     return ReadRules(in, path);
 }
 

@@ -20,7 +20,8 @@
 #ifndef MSFRS_EDGE_RULES_H
 #define MSFRS_EDGE_RULES_H
 
-#include "edge/fields.h"
+#include "config/fields.h"
+#include "edge/match.h"
 #include "edge/per_hop.h"
 #include "edge/policer.h"
 

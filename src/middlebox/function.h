@@ -23,7 +23,6 @@
 
 namespace msfrs::middlebox {
 
-using edge::Family;
 using edge::FlowKey;
 
 /// Bytes of somebody else's.

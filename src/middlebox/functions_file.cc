@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "middlebox/functions_file.h"
 
-#include "daemon/keywords.h"
-#include "plugin/number.h"
+#include "config/keywords.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 
@@ -14,33 +12,16 @@ namespace msfrs::middlebox {
 
 namespace {
 
-using edge::Field;
-using edge::RuleError;
-using edge::Shown;
 
 constexpr const char *CpuUsage = "cpu share=PERCENT";
 constexpr const char *FunctionUsage = "function NAME class=CLASS alpha=US beta=US [passes=N] [flows=N] [cache=SIZE]";
-
-/// A decimal number with nothing behind it but `unit`.
-double Decimal(const Field &f, const std::string_view unit, const double least, const double most)
-{
-    auto text = f.value;
-    const bool united = text.size() >= unit.size() && text.substr(text.size() - unit.size()) == unit;
-    text.remove_suffix(united ? unit.size() : 0);
-    double value = 0;
-    const auto end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-    if (!united || read.ec != std::errc() || read.ptr != end || !(value >= least && value <= most)) // refuses NaN, too
-        f.refuse("allowed are " + Number(least) + std::string(unit) + " to " + Number(most) + std::string(unit));
-    return value;
-}
 
 std::string KindNames()
 {
     std::vector<const char *> names;
     for (const auto &kind : FunctionKinds())
         names.push_back(kind.name);
-    return edge::Listed(names);
+    return Listed(names);
 }
 
 /// The class that a field names.
@@ -53,14 +34,14 @@ size_t ClassOf(const Field &f, const edge::Config &config)
         if (!c.interior)
             leaves.push_back(c.name.c_str());
     }
-    f.refuse("allowed are the classes that have packets: " + edge::Listed(leaves));
+    f.refuse("allowed are the classes that have packets: " + Listed(leaves));
 }
 
 void ReadCpu(Line &line, CpuConfig &cpu)
 {
     const auto fields = line.fields({"share"});
     const auto share = fields.need("share", ": what functions may have of a processor, in percent");
-    cpu.share = Decimal(share, "%", 100 * CpuConfig::LeastShare, 100) / 100;
+    cpu.share = share.decimal("%", 100 * CpuConfig::LeastShare, 100) / 100;
 }
 
 void ReadFunction(Line &line, CpuConfig &cpu, const edge::Config &config)
@@ -78,8 +59,8 @@ void ReadFunction(Line &line, CpuConfig &cpu, const edge::Config &config)
             cls.refuse("its packets go through " + std::string(other.kind->name) + " already");
     }
     const char *const why = ": microseconds of processor time; msfrs-middlebox --calibrate measures them";
-    f.time.alpha = Decimal(fields.need("alpha", why), "", 0, ProcessingTime::MaxAlpha);
-    f.time.beta = Decimal(fields.need("beta", why), "", 0, ProcessingTime::MaxBeta);
+    f.time.alpha = fields.need("alpha", why).decimal("", 0, ProcessingTime::MaxAlpha);
+    f.time.beta = fields.need("beta", why).decimal("", 0, ProcessingTime::MaxBeta);
     if (const auto passes = fields.find("passes"))
         f.passes = static_cast<unsigned>(passes->number(1, FunctionConfig::MostPasses));
     if (const auto flows = fields.find("flows"))
@@ -97,7 +78,7 @@ void ReadFunction(Line &line, CpuConfig &cpu, const edge::Config &config)
 CpuConfig ReadFunctions(std::istream &in, const std::string &file, const edge::Config &config)
 {
     CpuConfig cpu;
-    edge::Lines lines(in, file);
+    Lines lines(in, file);
     bool shared = false;
     for (std::string_view text; lines.next(text);) {
         Line line{lines.where(), text};
@@ -120,9 +101,7 @@ CpuConfig ReadFunctions(std::istream &in, const std::string &file, const edge::C
 
 CpuConfig ReadFunctions(const std::string &path, const edge::Config &config)
 {
-    std::ifstream in(path);
-    if (!in)
-        throw RuleError(path + ": cannot be opened: " + std::strerror(errno));
+    auto in = OpenFile(path);
     return ReadFunctions(in, path, config);
 }
 

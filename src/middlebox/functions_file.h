@@ -13,13 +13,13 @@
 namespace msfrs::middlebox {
 
 /// \param file for messages \param config of the link, the scheduler and the classes
-/// \throws edge::RuleError with file, line, the value and what is allowed
+/// \throws RuleError with file, line, the value and what is allowed
 CpuConfig ReadFunctions(std::istream &, const std::string &file, const edge::Config &config);
 /// The same from a file's path.
 CpuConfig ReadFunctions(const std::string &path, const edge::Config &config);
 
 /// Refuses what msfrs-edge would do by its configuration and msfrs-middlebox does not.
-/// \throws edge::RuleError with `file`
+/// \throws RuleError with `file`
 void CheckConfig(const edge::Config &, const std::string &file);
 
 } // namespace msfrs::middlebox

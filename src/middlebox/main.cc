@@ -160,7 +160,7 @@ int Run(const Options &options)
 int main(int argc, char **argv)
 {
     using namespace msfrs::middlebox;
-    return msfrs::ExitCodeOf<msfrs::edge::RuleError>("msfrs-middlebox", [&] {
+    return msfrs::ExitCodeOf("msfrs-middlebox", [&] {
         const auto options = ParseOptions(argc, argv);
         if (options.help) {
             std::fputs(Usage, stdout);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "page/config.h"
 
-#include "daemon/keywords.h"
+#include "config/keywords.h"
 #include "page/http.h"
 
 #include <algorithm>
@@ -16,8 +16,6 @@ namespace msfrs::page {
 
 namespace {
 
-using edge::RuleError;
-using edge::Shown;
 
 /// ADDRESS:PORT or [ADDRESS]:PORT
 Endpoint ReadEndpoint(Line &line, const char *const keyword)
@@ -38,7 +36,7 @@ Endpoint ReadEndpoint(Line &line, const char *const keyword)
     made.address = address;
     in_addr v4{};
     in6_addr v6{};
-    const auto port = edge::WholeNumber(word.substr(colon + 1), 65535);
+    const auto port = WholeNumber(word.substr(colon + 1), 65535);
     const bool known = made.v6 ? inet_pton(AF_INET6, made.address.c_str(), &v6) == 1
                                : inet_pton(AF_INET, made.address.c_str(), &v4) == 1;
     if (!known || !port || *port == 0)
@@ -76,7 +74,7 @@ void ReadHosts(Line &line, Config &config)
 void ReadPace(Line &line, Config &config)
 {
     const auto word = line.need();
-    const auto seconds = edge::WholeNumber(word.substr(0, word.size() - 1), 60);
+    const auto seconds = WholeNumber(word.substr(0, word.size() - 1), 60);
     if (word.back() != 's' || !seconds || *seconds == 0)
         line.refuse("pace " + Shown(word) + ": allowed are 1s to 60s");
     config.pace = *seconds;
@@ -118,9 +116,7 @@ Config ReadConfig(std::istream &in, const std::string &file)
 
 Config ReadConfig(const std::string &path)
 {
-    std::ifstream in(path);
-    if (!in)
-        throw RuleError(path + ": cannot be opened: " + std::strerror(errno));
+    auto in = OpenFile(path);
     return ReadConfig(in, path);
 }
 

@@ -37,13 +37,13 @@ struct Config {
 /// How often Squid is asked for all users, s: it is the dearest of its reports.
 constexpr int64_t UsersPace = 5;
 
-/// \param file for messages \throws edge::RuleError with file, line, the value and what is allowed
+/// \param file for messages \throws RuleError with file, line, the value and what is allowed
 Config ReadConfig(std::istream &, const std::string &file);
 /// The same from a file's path.
 Config ReadConfig(const std::string &path);
 
 /// The token in a file: its first line.
-/// \throws edge::RuleError it cannot be read, others may read it, or it is none
+/// \throws RuleError it cannot be read, others may read it, or it is none
 std::string ReadToken(const std::string &path);
 
 } // namespace msfrs::page

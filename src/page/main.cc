@@ -5,7 +5,7 @@
 #include "daemon/machine.h"
 #include "daemon/notify.h"
 #include "daemon/program.h"
-#include "edge/fields.h"
+#include "config/fields.h"
 #include "page/service.h"
 
 #include <cstdio>
@@ -38,7 +38,7 @@ int Run(const int argc, char **const argv)
     if (argc != (check ? 3 : 2) || argv[argc - 1][0] == '-')
         throw UsageError("one configuration file is wanted; see msfrs-page --help");
     const auto log = [](const std::string &text) {
-        std::fprintf(stderr, "msfrs-page: %s\n", edge::Printable(text).c_str());
+        std::fprintf(stderr, "msfrs-page: %s\n", Printable(text).c_str());
     };
     const auto config = ReadConfig(argv[argc - 1]);
     CheckUser({config.user, config.userWhere});
@@ -60,5 +60,5 @@ int Run(const int argc, char **const argv)
 
 int main(int argc, char **argv)
 {
-    return msfrs::ExitCodeOf<msfrs::edge::RuleError>("msfrs-page", [&] { return msfrs::page::Run(argc, argv); });
+    return msfrs::ExitCodeOf("msfrs-page", [&] { return msfrs::page::Run(argc, argv); });
 }

@@ -20,7 +20,7 @@ public:
     static constexpr int64_t SavePace = 60;        ///< s between two saves of the history
 
     /// Opens everything, and gives up root.
-    /// \throws edge::RuleError, SystemError
+    /// \throws RuleError, SystemError
     Service(const Config &, Log);
 
     /// Serves until SIGTERM or SIGINT. \param ready called once requests are answered

@@ -2,7 +2,7 @@
 #include "share/config.h"
 
 #include "daemon/descriptor.h"
-#include "daemon/keywords.h"
+#include "config/keywords.h"
 
 #include <fcntl.h>
 #include <fstream>
@@ -27,13 +27,9 @@ void ReadGateway(Line &line, Config &config)
     const auto fields = line.fields({"share", "interval"});
     const auto share = fields.need("share", ": what this gateway may have of the link while it hears of no other, "
                                             "1% to 99%");
-    const auto percent = share.value.empty() || share.value.back() != '%'
-        ? std::nullopt : edge::WholeNumber(share.value.substr(0, share.value.size() - 1), 99);
-    if (!percent || *percent == 0)
-        share.refuse("allowed are 1% to 99%");
-    sharing.share = *percent / 100.0;
+    sharing.share = share.decimal("%", 1, 99) / 100;
     if (const auto f = fields.find("interval"))
-        sharing.interval = TimeOf(*f, 50, 500);
+        sharing.interval = f->time(50'000'000, 500'000'000, "50ms to 500ms");
 }
 
 void ReadOther(Line &line, Config &config)
@@ -49,7 +45,7 @@ void ReadOther(Line &line, Config &config)
 }
 
 /// A name or an address of a host.
-std::string HostOf(const edge::Field &f)
+std::string HostOf(const Field &f)
 {
     const auto good = [](const char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' ||
@@ -89,7 +85,7 @@ void ReadStore(Line &line, Config &config)
     if (store.certificate.empty() != store.key.empty())
         fields.refuse("certificate and key go together");
     if (const auto f = fields.find("user")) {
-        if (!edge::GoodName(f->value) || config.passwordFile.value.empty())
+        if (!GoodName(f->value) || config.passwordFile.value.empty())
             f->refuse("wanted are a name of letters, digits, '-', '_' and '.', and password-file=PATH");
         store.user = f->value;
     }
@@ -134,7 +130,7 @@ Config ReadConfig(std::istream &in, const std::string &file)
     ReadKeywords(in, file, Keywords, config);
     const auto need = [&](const bool there, const char *const name) {
         if (!there)
-            throw edge::RuleError(file + ": a line is missing: " + UsageOf(Keywords, name));
+            throw RuleError(file + ": a line is missing: " + UsageOf(Keywords, name));
     };
     auto &sharing = config.sharing;
     sharing.store = "store " + config.store.host + " port " + std::to_string(config.store.port);
@@ -144,15 +140,13 @@ Config ReadConfig(std::istream &in, const std::string &file)
     need(!config.store.host.empty(), "store");
     need(!config.segment.empty(), "segment");
     if (std::find(sharing.others.begin(), sharing.others.end(), sharing.gateway) != sharing.others.end())
-        throw edge::RuleError(file + ": other " + sharing.gateway + ": that is this gateway");
+        throw RuleError(file + ": other " + sharing.gateway + ": that is this gateway");
     return config;
 }
 
 Config ReadConfig(const std::string &path)
 {
-    std::ifstream in(path);
-    if (!in)
-        throw edge::RuleError(path + ": cannot be opened: " + std::strerror(errno));
+    auto in = OpenFile(path);
     return ReadConfig(in, path);
 }
 
@@ -162,7 +156,7 @@ void ReadPassword(Config &config)
     if (path.empty())
         return;
     const auto refuse = [&](const std::string &what) {
-        throw edge::RuleError(config.passwordFile.where + ": password-file=" + path + ": " + what);
+        throw RuleError(config.passwordFile.where + ": password-file=" + path + ": " + what);
     };
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat found{};

@@ -24,12 +24,12 @@ struct Config {
     Written user{"proxy", {}};
 };
 
-/// \param file for messages \throws edge::RuleError with file, line, the value and what is allowed
+/// \param file for messages \throws RuleError with file, line, the value and what is allowed
 Config ReadConfig(std::istream &, const std::string &file);
 Config ReadConfig(const std::string &path);
 
 /// Reads the password, if there is a file of it: its first line. The message of a refusal does not show it.
-/// \throws edge::RuleError also where anybody may read the file
+/// \throws RuleError also where anybody may read the file
 void ReadPassword(Config &);
 
 } // namespace msfrs::share

@@ -19,7 +19,7 @@ namespace msfrs::share {
 class Daemon {
 public:
     /// Reads the files of TLS, opens the control socket and gives up root. \param config with its password
-    /// \throws edge::RuleError a mistake in the file \throws SystemError what is missing
+    /// \throws RuleError a mistake in the file \throws SystemError what is missing
     Daemon(const Config &config, StateLog::Log log);
     ~Daemon();
 

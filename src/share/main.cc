@@ -4,7 +4,7 @@
 #include "daemon/command_line.h"
 #include "daemon/notify.h"
 #include "daemon/program.h"
-#include "edge/fields.h"
+#include "config/fields.h"
 #include "share/daemon.h"
 
 #include <cstdio>
@@ -60,7 +60,7 @@ int Run(const CommandLine &options)
 int main(int argc, char **argv)
 {
     using namespace msfrs::share;
-    return msfrs::ExitCodeOf<msfrs::edge::RuleError>(Program, [&] {
+    return msfrs::ExitCodeOf(Program, [&] {
         const auto options = msfrs::ParseCommandLine(argc, argv, Program);
         if (msfrs::Answered(options, Program, Usage))
             return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "share/redis_store.h"
 
-#include "edge/fields.h"
+#include "config/fields.h"
 #include "share/message.h"
 
 #include <arpa/inet.h>
@@ -220,7 +220,7 @@ std::string RedisStore::whyLost(const short what)
         if (verified != X509_V_OK)
             return std::string("has no certificate to trust: ") + X509_verify_cert_error_string(verified);
         if (const auto reason = bufferevent_get_openssl_error(connection_.get()))
-            return "no TLS with it: " + edge::Printable(TlsError(reason));
+            return "no TLS with it: " + Printable(TlsError(reason));
     }
     return std::string(up_ ? "lost: " : "cannot connect: ") +
         (error ? evutil_socket_error_to_string(error) : "no reason given");

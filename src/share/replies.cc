@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "share/replies.h"
 
-#include "edge/fields.h"
+#include "config/fields.h"
 
 #include <hiredis.h>
 #include <new>
@@ -93,9 +93,9 @@ void Replies::one(const redisReply &reply)
         if (command == Command::Fetch && Code(text) == "WRONGTYPE")
             messages_.emplace_back("another type"); // that is no message, and says nothing of the other keys
         else if (command == Command::Auth)
-            fail("refuses user or password: " + edge::Shown(Code(text)));
+            fail("refuses user or password: " + Shown(Code(text)));
         else
-            fail(std::string("refuses ") + NameOf(command) + ": " + edge::Shown(text));
+            fail(std::string("refuses ") + NameOf(command) + ": " + Shown(text));
     } else if (command == Command::Fetch && reply.type == REDIS_REPLY_STRING) {
         messages_.push_back(text.empty() ? std::nullopt : std::optional<std::string>(text));
     } else if (command == Command::Fetch || reply.type != REDIS_REPLY_STATUS || text != "OK") {

@@ -36,7 +36,7 @@ std::string Refusal(const std::string &line)
     DelayTable table;
     try {
         table.add(line, "t:1");
-    } catch (const TableError &error) {
+    } catch (const RuleError &error) {
         return error.what();
     }
     return "accepted";
@@ -94,9 +94,9 @@ TEST(DelayTable, FileWithCommentsAndItsLineInTheMessage)
     try {
         table.read(bad, "delays.txt");
         FAIL() << "accepted";
-    } catch (const TableError &error) {
+    } catch (const RuleError &error) {
         EXPECT_STREQ(error.what(),
-                     "delays.txt:2: delay \"6\": a number with a unit is wanted: us, ms or s (for example 12.5ms)");
+                     "delays.txt:2: delay=6: a number with a unit is wanted: us, ms, s (for example 100ms)");
     }
 }
 
@@ -105,13 +105,13 @@ TEST(DelayTable, RefusalsNameTheValueAndWhatIsAllowed)
     EXPECT_EQ(Refusal("198.19.1.0/24"),
               "t:1: \"198.19.1.0/24\": wanted is [from|to] PREFIX DELAY (for example 198.19.1.0/24 6ms)");
     EXPECT_EQ(Refusal("198.19.1/24 6ms"),
-              "t:1: prefix \"198.19.1/24\": not an IPv4 or IPv6 address with or without /LENGTH");
-    EXPECT_EQ(Refusal("198.19.1.0/33 6ms"), "t:1: prefix \"198.19.1.0/33\": the length must be 0 to 32");
-    EXPECT_EQ(Refusal("2001:2::/129 6ms"), "t:1: prefix \"2001:2::/129\": the length must be 0 to 128");
-    EXPECT_EQ(Refusal("198.19.1.0/8 6ms"), "t:1: prefix \"198.19.1.0/8\": has bits set beyond its length of 8");
+              "t:1: prefix=198.19.1/24: not an address; allowed are ADDRESS and ADDRESS/LENGTH of IPv4 or IPv6");
+    EXPECT_EQ(Refusal("198.19.1.0/33 6ms"), "t:1: prefix=198.19.1.0/33: the length of a prefix is 0 to 32");
+    EXPECT_EQ(Refusal("2001:2::/129 6ms"), "t:1: prefix=2001:2::/129: the length of a prefix is 0 to 128");
+    EXPECT_EQ(Refusal("198.19.1.0/8 6ms"), "t:1: prefix=198.19.1.0/8: has bits set beyond its length of 8");
     for (const char *delay : {"-1ms", "11s", "nanms", "infs"})
         EXPECT_EQ(Refusal(std::string("::/0 ") + delay),
-                  std::string("t:1: delay \"") + delay + "\": allowed are 0ms to 10s");
+                  std::string("t:1: delay=") + delay + ": allowed are 0ms to 10s");
     EXPECT_EQ(Refusal("::/0 10s"), "accepted");
 }
 

@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
     DelayTable table;
     try {
         table.read(text, "table");
-    } catch (const TableError &error) {
+    } catch (const RuleError &error) {
         Require(std::string(error.what()).find("table:") != std::string::npos);
         return 0;
     }

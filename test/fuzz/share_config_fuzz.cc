@@ -2,7 +2,7 @@
 /// \file
 /// The configuration of msfrs-share. Whatever the file is, it is refused with its name, in characters that a terminal
 /// can show, or gives a configuration within its ranges.
-#include "edge/fields.h"
+#include "config/fields.h"
 #include "require.h"
 #include "share/config.h"
 
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
         Require(sharing.share > 0 && sharing.share < 1 && !sharing.others.empty());
         Require(sharing.others.size() <= MostOthers && sharing.interval >= 50'000'000);
         Require(!config.store.host.empty() && config.store.port != 0 && config.segment.size() > 1);
-    } catch (const msfrs::edge::RuleError &error) {
+    } catch (const msfrs::RuleError &error) {
         const std::string_view message(error.what());
         Require(message.substr(0, 6) == "fuzzed" && message.size() < 9000);
         for (const char c : message)

@@ -17,16 +17,16 @@ namespace msfrs::test {
 using Bytes = std::vector<uint8_t>;
 
 /// A UDP packet of flow 0..65535 without UDP checksum. \param family the other addresses are those of tests
-inline Bytes Udp(const Bytes &payload, const uint16_t flow = 1, const edge::Family family = edge::Family::V4)
+inline Bytes Udp(const Bytes &payload, const uint16_t flow = 1, const Family family = Family::V4)
 {
-    const size_t header = family == edge::Family::V4 ? 20 : 40;
+    const size_t header = family == Family::V4 ? 20 : 40;
     Bytes b(header + 8 + payload.size());
     const auto put = [&](const size_t at, const size_t value) {
         b[at] = static_cast<uint8_t>(value >> 8);
         b[at + 1] = static_cast<uint8_t>(value);
     };
     const uint8_t ends[] = {198, 18, 0, 1, 198, 19, 0, 1};
-    if (family == edge::Family::V4) {
+    if (family == Family::V4) {
         b[0] = 0x45;
         put(2, header + 8 + payload.size());
         b[8] = 64;

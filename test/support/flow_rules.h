@@ -14,11 +14,11 @@ namespace msfrs::test {
 
 /// Rules as in an access list, all different: networks with their subnets and hosts, ports that services have or
 /// any, few protocols; the more specific rules first.
-std::vector<edge::Match> AccessList(size_t rules, edge::Family, uint64_t seed);
+std::vector<edge::Match> AccessList(size_t rules, Family, uint64_t seed);
 
 /// Packets for rules: of ten, nine are a random point of a rule, of which few have most of the traffic, and one is
 /// any packet whatever.
-std::vector<edge::FlowKey> Traffic(const std::vector<edge::Match> &rules, size_t packets, edge::Family, uint64_t seed);
+std::vector<edge::FlowKey> Traffic(const std::vector<edge::Match> &rules, size_t packets, Family, uint64_t seed);
 
 /// Rules of both families, of which any two may be equal, nest, overlap, touch or be a point.
 std::vector<edge::Match> OddRules(size_t rules, Random &);

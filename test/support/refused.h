@@ -2,7 +2,7 @@
 #ifndef MSFRS_TEST_SUPPORT_REFUSED_H
 #define MSFRS_TEST_SUPPORT_REFUSED_H
 
-#include "edge/fields.h"
+#include "config/fields.h"
 
 #include <string>
 
@@ -14,7 +14,7 @@ std::string RefusalOf(const Read &read)
 {
     try {
         read();
-    } catch (const edge::RuleError &e) {
+    } catch (const RuleError &e) {
         return e.what();
     }
     return "accepted";

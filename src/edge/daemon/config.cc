@@ -46,9 +46,7 @@ Config ReadConfig(std::istream &in, const std::string &file, const std::string &
 
 Config ReadConfig(const std::string &path, const std::string &pluginDir)
 {
-    std::ifstream in(path);
-    if (!in)
-        throw RuleError(path + ": cannot be opened: " + std::strerror(errno));
+    auto in = OpenFile(path);
     return ReadConfig(in, path, pluginDir);
 }
 

@@ -9,7 +9,7 @@
 #define MSFRS_EDGE_DAEMON_CONFIG_H
 
 #include "edge/daemon/flow_key.h"
-#include "edge/fields.h"
+#include "config/fields.h"
 #include "edge/rules.h"
 #include "engine/engine.h"
 #include "ledger/directory.h"

@@ -199,7 +199,7 @@ void ReadClassify(Line &line, Config &config, const Surroundings &)
         line.refuse("more than " + std::to_string(MostClassify) + " lines of classify; a rules file has room for " +
                     std::to_string(MostRules));
     const auto fields = line.fields({"from", "to", "protocol", "from-port", "to-port", "length", "dscp", "kind"});
-    rule.match = fields.match();
+    rule.match = MatchOf(fields);
     if (const auto f = fields.limiting("length"))
         rule.length = f->range(65535, "length in bytes");
     if (const auto f = fields.limiting("dscp"))
@@ -252,7 +252,7 @@ void ReadExcess(Line &line, Config &config, const Surroundings &)
     excess.socket = fields.need("socket", ": the path that msfrs_excess has in squid.conf").value;
     line.checkPath("socket=", excess.socket, MostSocketPath);
     if (const auto f = fields.find("interval"))
-        excess.interval = TimeOf(*f, 10, 10'000);
+        excess.interval = f->time(10'000'000, 10'000'000'000, "10ms to 10s");
 }
 
 void ReadSegment(Line &line, Config &config, const Surroundings &)

@@ -4,7 +4,7 @@
 #ifndef MSFRS_EDGE_DAEMON_KEYWORDS_H
 #define MSFRS_EDGE_DAEMON_KEYWORDS_H
 
-#include "daemon/keywords.h"
+#include "config/keywords.h"
 #include "edge/daemon/config.h"
 
 namespace msfrs::edge {

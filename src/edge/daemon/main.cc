@@ -83,7 +83,7 @@ int Run(const Options &options)
 int main(int argc, char **argv)
 {
     using namespace msfrs::edge;
-    return msfrs::ExitCodeOf<RuleError>(Program, [&] {
+    return msfrs::ExitCodeOf(Program, [&] {
         const auto options = ParseOptions(argc, argv);
         if (msfrs::Answered(options, Program, Usage))
             return 0;

@@ -2,7 +2,7 @@
 /// \file
 /// What is told to Squid, and what becomes of it when Squid does not listen.
 #include "edge/daemon/excess.h"
-#include "edge/fields.h"
+#include "config/fields.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ struct SegmentOf {
     uint8_t server = 1;    ///< 198.19.0.server, or 2001:db8:1::server
     uint16_t port = 1000;  ///< of the user
     bool down = false;     ///< it comes from the server
-    edge::Family family = edge::Family::V4;
+    Family family = Family::V4;
     uint32_t from = 0, acknowledged = 0, payload = 0;
     uint8_t flags = 0x10;  ///< ACK
     struct Stamps {
@@ -35,7 +35,7 @@ inline std::vector<uint8_t> MadeSegment(const SegmentOf &of)
             b.push_back(static_cast<uint8_t>(v >> shift));
     };
     const auto address = [&](const bool user) {
-        if (of.family == edge::Family::V4) {
+        if (of.family == Family::V4) {
             put32((user ? 0x0a000000u : 0xc6130000u) + (user ? of.user : of.server));
             return;
         }
@@ -44,7 +44,7 @@ inline std::vector<uint8_t> MadeSegment(const SegmentOf &of)
         put32(0);
         put32(user ? of.user : of.server);
     };
-    if (of.family == edge::Family::V4) {
+    if (of.family == Family::V4) {
         put32(0x45000000);
         put32(0);
         put32(0x40060000);

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The notation that rule files and the daemon's configuration share: a line of words, most of them FIELD=VALUE.
-/// What it reads is untrusted; every refusal names file and line, the field, the value and what is allowed.
-#ifndef MSFRS_EDGE_FIELDS_H
-#define MSFRS_EDGE_FIELDS_H
+/// The notation of every configuration file but squid.conf: a line of words, most of them FIELD=VALUE, with the units
+/// of rates, sizes and times. Files are untrusted: every refusal names file and line, the field, the value and what is
+/// allowed.
+#ifndef MSFRS_CONFIG_FIELDS_H
+#define MSFRS_CONFIG_FIELDS_H
 
-#include "edge/match.h"
+#include "config/address.h"
 
 #include <cstdint>
-#include <iosfwd>
+#include <fstream>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace msfrs::edge {
+namespace msfrs {
 
 /// A line that is refused; what() has file and line, the field, the value and what is allowed.
 class RuleError : public std::runtime_error {
@@ -38,6 +39,9 @@ std::optional<uint32_t> WholeNumber(std::string_view text, uint32_t most);
 /// Whether a name is of letters, digits, '-', '_' and '.', at most MostNameLength of them.
 bool GoodName(std::string_view text);
 constexpr size_t MostNameLength = 32;
+
+/// The file, open. \throws RuleError
+std::ifstream OpenFile(const std::string &path);
 
 /// The lines of a file that hold anything once comments (`#` to the end of the line) are gone.
 class Lines {
@@ -69,14 +73,20 @@ struct Field {
         Family family;
         Range<Address> range;
     };
+    struct Prefix : AddressRange {
+        unsigned length; ///< bits
+    };
+    Prefix prefix(const char *allowed = "ADDRESS and ADDRESS/LENGTH") const;
     AddressRange addresses() const; ///< ADDRESS, ADDRESS/LENGTH or FIRST-LAST
-    Range<uint32_t> protocol() const;
     /// FIRST-LAST or one number, up to `most`. \param noun what they are, for messages
     Range<uint32_t> range(uint32_t most, const char *noun) const;
     int64_t rate(int64_t least, int64_t most, const char *allowed) const; ///< bit/s
     int64_t size(int64_t least, int64_t most, const char *allowed) const; ///< bytes
+    int64_t time(int64_t least, int64_t most, const char *allowed) const; ///< ns
     int64_t number(int64_t least, int64_t most) const;
-    double weight() const; ///< > 0, up to a million
+    /// A decimal number with nothing behind it but `unit`, which may be empty.
+    double decimal(std::string_view unit, double least, double most) const;
+    double weight() const { return decimal("", 0.001, 1e6); }
     bool onOff() const;
 };
 
@@ -95,19 +105,16 @@ public:
     std::optional<Field> limiting(const char *name) const;
     /// The field. \param why it must be there, for the refusal
     Field need(const char *name, const std::string &why) const;
-    /// What the fields from, to, protocol, from-port and to-port ask for.
-    Match match() const;
     const std::string &where() const { return where_; }
 
 private:
     void add(std::string_view word);
-    Range<uint32_t> ports(const Field &, const Range<uint32_t> &protocol) const;
 
     std::string where_;
     std::vector<const char *> names_;
     std::vector<std::pair<const char *, std::string_view>> given_;
 };
 
-} // namespace msfrs::edge
+} // namespace msfrs
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The notation of our daemons' configuration files: a line begins with a keyword. A keyword is one row of a table: its
+/// The notation of the daemons' configuration files: a line begins with a keyword. A keyword is one row of a table: its
 /// name, how it is written, how often it may be given, and a function that reads the rest of the line.
-#ifndef MSFRS_DAEMON_KEYWORDS_H
-#define MSFRS_DAEMON_KEYWORDS_H
+#ifndef MSFRS_CONFIG_KEYWORDS_H
+#define MSFRS_CONFIG_KEYWORDS_H
 
-#include "edge/fields.h"
+#include "config/fields.h"
 
 #include <algorithm>
 #include <map>
@@ -22,7 +22,7 @@ struct Line {
     const char *usage = ""; ///< how its keyword is written
 
     /// The next word; empty at the end of the line.
-    std::string_view next() { return edge::NextWord(rest); }
+    std::string_view next() { return NextWord(rest); }
     /// The next word, which must be there.
     std::string_view need()
     {
@@ -32,31 +32,31 @@ struct Line {
         return word;
     }
     /// What is left, as fields.
-    edge::Fields fields(std::vector<const char *> names) { return edge::Fields(where, std::move(names), rest); }
+    Fields fields(std::vector<const char *> names) { return Fields(where, std::move(names), rest); }
     /// Refuses anything that is left.
     void end()
     {
         if (const auto word = next(); !word.empty())
-            refuse("\"" + edge::Shown(word) + "\" is too much; wanted is: " + std::string(usage));
+            refuse("\"" + Shown(word) + "\" is too much; wanted is: " + std::string(usage));
     }
     [[noreturn]] void refuse(const std::string &what) const
     {
-        throw edge::RuleError(where + ": " + edge::Printable(what)); // a plugin's name, or a path, may be in it
+        throw RuleError(where + ": " + Printable(what)); // a plugin's name, or a path, may be in it
     }
     /// The next word, a name of letters, digits, '-', '_' and '.'. \param what it is, for the refusal
     std::string name(const char *const what)
     {
         const std::string word(need());
-        if (!edge::GoodName(word))
-            refuse(std::string(what) + " \"" + edge::Shown(word) +
-                   "\": a name has letters, digits, '-', '_' and '.', at most " + std::to_string(edge::MostNameLength));
+        if (!GoodName(word))
+            refuse(std::string(what) + " \"" + Shown(word) +
+                   "\": a name has letters, digits, '-', '_' and '.', at most " + std::to_string(MostNameLength));
         return word;
     }
     /// Refuses what cannot be the path of a file. \param what it is for, and what goes before it
     void checkPath(const std::string &what, const std::string_view path, const size_t most) const
     {
-        if (path.empty() || path[0] != '/' || path.size() > most || edge::Printable(path) != path)
-            refuse(what + edge::Shown(path) + ": wanted is a path from '/' on of at most " + std::to_string(most) +
+        if (path.empty() || path[0] != '/' || path.size() > most || Printable(path) != path)
+            refuse(what + Shown(path) + ": wanted is a path from '/' on of at most " + std::to_string(most) +
                    " characters");
     }
     /// The rest, the name of shared memory.
@@ -66,22 +66,12 @@ struct Line {
         const std::string name(need());
         checkPath("segment ", name, Most);
         if (name.size() < 2 || name.find('/', 1) != name.npos)
-            refuse("segment " + edge::Shown(name) + ": wanted is the name of shared memory, '/' and a name");
+            refuse("segment " + Shown(name) + ": wanted is the name of shared memory, '/' and a name");
         end();
         return name;
     }
 };
 constexpr size_t MostSocketPath = 107; ///< characters: sun_path
-
-/// Time in ns from a field such as interval=100ms, in whole milliseconds.
-inline int64_t TimeOf(const edge::Field &f, const uint32_t least, const uint32_t most)
-{
-    const auto unit = f.value.find("ms");
-    const auto number = edge::WholeNumber(f.value.substr(0, unit), most);
-    if (!number || *number < least || unit == f.value.npos || unit + 2 != f.value.size())
-        f.refuse("allowed are " + std::to_string(least) + "ms to " + std::to_string(most) + "ms");
-    return int64_t{*number} * 1'000'000;
-}
 
 /// \tparam Around what else a line is read with
 template <class Config, class... Around>
@@ -99,13 +89,13 @@ const char *UsageOf(const Row (&keywords)[N], const std::string_view name)
     return std::find_if(std::begin(keywords), std::end(keywords), [&](const Row &k) { return name == k.name; })->usage;
 }
 
-/// Reads a file into a Config. \param file for messages \throws edge::RuleError
+/// Reads a file into a Config. \param file for messages \throws RuleError
 template <class Config, class... Around, size_t N>
 void ReadKeywords(std::istream &in, const std::string &file, const Keyword<Config, Around...> (&keywords)[N],
                   Config &config, const Around &...around)
 {
     std::map<const void *, size_t> seen; // the line where a keyword was first
-    edge::Lines lines(in, file);
+    Lines lines(in, file);
     for (std::string_view text; lines.next(text);) {
         Line line{lines.where(), text};
         const auto word = line.next();
@@ -115,7 +105,7 @@ void ReadKeywords(std::istream &in, const std::string &file, const Keyword<Confi
             std::vector<const char *> names;
             for (const auto &k : keywords)
                 names.push_back(k.name);
-            line.refuse("\"" + edge::Shown(word) + "\": unknown; a line begins with " + edge::Listed(names));
+            line.refuse("\"" + Shown(word) + "\": unknown; a line begins with " + Listed(names));
         }
         line.usage = keyword->usage;
         const auto [first, fresh] = seen.emplace(keyword, lines.number());

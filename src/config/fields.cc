@@ -1,37 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "edge/fields.h"
+#include "config/fields.h"
+
+#include "plugin/number.h"
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <istream>
+#include <cstring>
+#include <tuple>
 
-namespace msfrs::edge {
+namespace msfrs {
 
 namespace {
-
-struct ProtocolName {
-    const char *name;
-    uint32_t number;
-    bool ports;
-};
-// Not from the system's table: a rule file must mean the same everywhere.
-constexpr ProtocolName ProtocolNames[] = {
-    {"icmp", 1, false}, {"igmp", 2, false}, {"tcp", 6, true}, {"udp", 17, true}, {"dccp", 33, true},
-    {"gre", 47, false}, {"esp", 50, false}, {"ah", 51, false}, {"icmpv6", 58, false}, {"ospf", 89, false},
-    {"sctp", 132, true}, {"udplite", 136, true},
-};
-
-std::string ProtocolsWith(const bool portsOnly)
-{
-    std::string all;
-    for (const auto &p : ProtocolNames) {
-        if (p.ports || !portsOnly)
-            all += (all.empty() ? "" : ", ") + std::string(p.name);
-    }
-    return all;
-}
 
 struct Unit {
     const char *name;
@@ -61,27 +43,19 @@ int64_t Quantity(const Field &f, const Unit (&units)[N], const char *const examp
     return static_cast<int64_t>(whole);
 }
 
-Field::AddressRange OneAddress(const Field &f, const std::string_view text)
+Field::AddressRange OneAddress(const Field &f, const std::string_view text, const char *const allowed)
 {
     uint8_t bytes[16];
     const std::string terminated(text);
-    Address a;
-    Family family = Family::V4;
-    int n = 4;
-    if (inet_pton(AF_INET, terminated.c_str(), bytes) != 1) {
-        family = Family::V6;
-        n = 16;
-        // An embedded 0 would end the text early.
-        if (inet_pton(AF_INET6, terminated.c_str(), bytes) != 1)
-            n = 0;
+    // An embedded 0 would end the text early.
+    const bool whole = text.find('\0') == text.npos;
+    for (const auto &[known, family, size] : {std::tuple{AF_INET, Family::V4, 4u}, {AF_INET6, Family::V6, 16u}}) {
+        if (whole && inet_pton(known, terminated.c_str(), bytes) == 1) {
+            const auto a = AddressOf(bytes, size);
+            return {family, {a, a}};
+        }
     }
-    if (n == 0 || text.find('\0') != text.npos)
-        f.refuse("not an address; allowed are any, ADDRESS, ADDRESS/LENGTH and FIRST-LAST of IPv4 or IPv6");
-    for (int i = 0; i < n; ++i) {
-        a.high = a.high << 8 | a.low >> 56;
-        a.low = a.low << 8 | bytes[i];
-    }
-    return {family, {a, a}};
+    f.refuse("not an address; allowed are " + std::string(allowed) + " of IPv4 or IPv6");
 }
 
 } // namespace
@@ -137,6 +111,14 @@ bool GoodName(const std::string_view text)
     });
 }
 
+std::ifstream OpenFile(const std::string &path)
+{
+    std::ifstream in(path);
+    if (!in)
+        throw RuleError(path + ": cannot be opened: " + std::strerror(errno));
+    return in;
+}
+
 bool Lines::read()
 {
     ++number_;
@@ -170,42 +152,34 @@ void Field::refuse(const std::string &what) const
 
 Field::AddressRange Field::addresses() const
 {
+    constexpr const char *Allowed = "any, ADDRESS, ADDRESS/LENGTH and FIRST-LAST";
     if (const auto dash = value.find('-'); dash != value.npos) {
-        const auto first = OneAddress(*this, value.substr(0, dash)), last = OneAddress(*this, value.substr(dash + 1));
+        const auto first = OneAddress(*this, value.substr(0, dash), Allowed);
+        const auto last = OneAddress(*this, value.substr(dash + 1), Allowed);
         if (first.family != last.family)
             refuse("the ends of a range are both IPv4 or both IPv6");
         if (last.range.last < first.range.first)
             refuse("the range ends before it begins");
         return {first.family, {first.range.first, last.range.last}};
     }
+    return prefix(Allowed);
+}
+
+Field::Prefix Field::prefix(const char *const allowed) const
+{
     const auto slash = value.find('/');
-    auto all = OneAddress(*this, value.substr(0, slash));
-    if (slash == value.npos)
-        return all;
+    const auto all = OneAddress(*this, value.substr(0, slash), allowed);
     const unsigned bits = all.family == Family::V4 ? 32 : 128;
-    const auto length = WholeNumber(value.substr(slash + 1), bits);
+    const auto length = slash == value.npos ? bits : WholeNumber(value.substr(slash + 1), bits);
     if (!length)
         refuse("the length of a prefix is 0 to " + std::to_string(bits));
     const unsigned host = bits - *length;
     const Address mask{host > 64 ? UINT64_MAX >> (128 - host) : 0,
                        host == 0 ? 0 : host >= 64 ? UINT64_MAX : UINT64_MAX >> (64 - host)};
-    auto &span = all.range;
-    if ((span.first.high & mask.high) || (span.first.low & mask.low))
+    const auto &first = all.range.first;
+    if ((first.high & mask.high) || (first.low & mask.low))
         refuse("has bits set beyond its length of " + std::to_string(*length));
-    span.last = {span.first.high | mask.high, span.first.low | mask.low};
-    return all;
-}
-
-Range<uint32_t> Field::protocol() const
-{
-    for (const auto &p : ProtocolNames) {
-        if (value == p.name)
-            return {p.number, p.number};
-    }
-    const auto n = WholeNumber(value, 255);
-    if (!n)
-        refuse("not a protocol; allowed are any, 0 to 255, " + ProtocolsWith(false));
-    return {*n, *n};
+    return {{all.family, {first, {first.high | mask.high, first.low | mask.low}}}, *length};
 }
 
 Range<uint32_t> Field::range(const uint32_t most, const char *const noun) const
@@ -232,6 +206,12 @@ int64_t Field::size(const int64_t least, const int64_t most, const char *const a
     return Quantity(*this, Sizes, "15KB", least, most, allowed);
 }
 
+int64_t Field::time(const int64_t least, const int64_t most, const char *const allowed) const
+{
+    constexpr Unit Times[] = {{"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    return Quantity(*this, Times, "100ms", least, most, allowed);
+}
+
 int64_t Field::number(const int64_t least, const int64_t most) const
 {
     int64_t n = 0;
@@ -242,14 +222,15 @@ int64_t Field::number(const int64_t least, const int64_t most) const
     return n;
 }
 
-double Field::weight() const
+double Field::decimal(const std::string_view unit, const double least, const double most) const
 {
-    double w = 0;
+    double n = 0;
     const auto end = value.data() + value.size();
-    const auto read = std::from_chars(value.data(), end, w, std::chars_format::fixed);
-    if (read.ec != std::errc() || read.ptr != end || !(w >= 0.001 && w <= 1e6))
-        refuse("allowed are 0.001 to 1000000");
-    return w;
+    const auto read = std::from_chars(value.data(), end, n, std::chars_format::fixed);
+    const std::string_view behind(read.ptr, static_cast<size_t>(end - read.ptr));
+    if (read.ec != std::errc() || behind != unit || !(n >= least && n <= most)) // refuses NaN, too
+        refuse("allowed are " + Number(least) + std::string(unit) + " to " + Number(most) + std::string(unit));
+    return n;
 }
 
 bool Field::onOff() const
@@ -302,38 +283,4 @@ Field Fields::need(const char *const name, const std::string &why) const
     refuse(std::string(name) + " is missing" + why);
 }
 
-Range<uint32_t> Fields::ports(const Field &f, const Range<uint32_t> &protocol) const
-{
-    const auto span = f.range(65535, "port");
-    const bool any = protocol.first != protocol.last;
-    if (!any && std::none_of(std::begin(ProtocolNames), std::end(ProtocolNames), [&](const ProtocolName &p) {
-            return p.ports && p.number == protocol.first;
-        }))
-        f.refuse("protocol=" + Shown(find("protocol")->value) + " has no ports; these have: " + ProtocolsWith(true));
-    return span;
-}
-
-Match Fields::match() const
-{
-    Match match;
-    for (const char *const name : {"from", "to"}) {
-        const auto f = limiting(name);
-        if (!f)
-            continue;
-        const auto side = f->addresses();
-        if (match.family && *match.family != side.family)
-            f->refuse(std::string("IPv") + (side.family == Family::V4 ? "4" : "6") + ", and from=" +
-                      Shown(find("from")->value) + " is not: no packet is both");
-        match.family = side.family;
-        (f->name == "from" ? match.source : match.destination) = side.range;
-    }
-    if (const auto f = limiting("protocol"))
-        match.protocol = f->protocol();
-    if (const auto f = limiting("from-port"))
-        match.sourcePort = ports(*f, match.protocol);
-    if (const auto f = limiting("to-port"))
-        match.destinationPort = ports(*f, match.protocol);
-    return match;
-}
-
-} // namespace msfrs::edge
+} // namespace msfrs
