@@ -10,4 +10,26 @@ for tool in autoreconf automake libtoolize pkg-config; do
     }
 done
 mkdir -p cfgaux/m4
+
+# rules FOLDER: how to build each plugin there, one shared library a file NAME.cc; its headers are the folder's.
+rules() {
+    echo "noinst_HEADERS += $(echo "$1"/*.h)"
+    for source in "$1"/*.cc; do
+        name=$(basename "$source" .cc)
+        cat << EOF
+pkglib_LTLIBRARIES += $name.la
+${name}_la_SOURCES = $source
+${name}_la_CXXFLAGS = \$(PLUGIN_CXXFLAGS)
+${name}_la_LDFLAGS = \$(PLUGIN_LDFLAGS)
+EOF
+    done
+}
+{
+    rules src/sched
+    rules src/aqm
+    echo 'if SATELLITES_ON'
+    rules src/satellites/sched
+    rules src/satellites/aqm
+    echo 'endif'
+} > cfgaux/plugins.am
 exec autoreconf --install

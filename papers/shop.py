@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The multi-resource shop (src/sim/shop) in Python: any scheduler plugin, m resources without buffers between them.
+"""The multi-resource shop (src/satellites/sim/shop) in Python: any scheduler plugin, m resources without buffers between them.
 
 Times are whole numbers of 10^-4 microseconds: the papers' figures are exact in them.
 """

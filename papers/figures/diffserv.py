@@ -2,7 +2,7 @@
 """Lin, Lin, Yang, Lin, "DiffServ edge routers over network processors" (2003), figures 6 to 9.
 
 Packets of 64 bytes go through the real classifier, policer, marker and scheduler; the link is simulated
-(src/sim/edge). Only figure 6 measures the machine, in processor time.
+(src/satellites/sim/edge). Only figure 6 measures the machine, in processor time.
 """
 import subprocess
 

@@ -71,8 +71,10 @@ std::vector<Trace> All()
     }
     std::vector<Trace> all;
     for (const auto &file : files) {
-        for (const auto &t : Read(file))
-            all.push_back(t);
+        for (const auto &t : Read(file)) {
+            if (IsBuilt(ParseVariant(t.aqm, MSFRS_AQM).name))
+                all.push_back(t);
+        }
     }
     return all;
 }

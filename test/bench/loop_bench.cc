@@ -5,7 +5,7 @@
 /// evaluation: four applications, five sizes. Times are medians over the loops, so that what else the machine does
 /// counts for little. Memory of a flow and of a queued packet is what malloc has given out.
 #include "frame.h"
-#include "sched/gilmore_gomory.h"
+#include "satellites/sched/gilmore_gomory.h"
 
 #include <algorithm>
 #include <chrono>

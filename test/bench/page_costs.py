@@ -111,7 +111,7 @@ class Pairs:
     def __init__(self, host, squid, options, directory, load):
         self._host, self._squid, self._options, self._directory, self._load = host, squid, options, directory, load
         self._conf = pathlib.Path(directory) / 'page.conf'
-        self._conf.write_text(f'web {ROOT}/src/page/web\nlisten 127.0.0.1:{PAGE_PORT}\n')
+        self._conf.write_text(f'web {ROOT}/src/satellites/page/web\nlisten 127.0.0.1:{PAGE_PORT}\n')
         self.waits, self.known = [], 0
 
     async def _part(self):

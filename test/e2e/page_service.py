@@ -120,7 +120,7 @@ class Page(OurDaemon):
         os.chown(self.state, nobody.pw_uid, nobody.pw_gid)
 
     def configure(self, *lines):
-        self.file.write_text(f'web {ROOT}/src/page/web\nhistory {self.directory}/state/history\n'
+        self.file.write_text(f'web {ROOT}/src/satellites/page/web\nhistory {self.directory}/state/history\n'
                              + ''.join(f'{line}\n' for line in lines))
 
     def command(self):

@@ -98,7 +98,7 @@ protected:
 
 TEST_F(MigrateTest, NothingIsLost)
 {
-    for (const char *const sched : {"msf", "drr", "msfq", "fq", "sfq", "diffserv", "fifo"}) {
+    for (const char *const sched : Built({"msf", "drr", "msfq", "fq", "sfq", "diffserv", "fifo"})) {
         SCOPED_TRACE(sched);
         fill(sched);
         const auto *const flow = from->knownFlow(*from->classes()[0], "u");

@@ -195,7 +195,7 @@ TEST_P(PushOutShares, WhoSendsLessThanTheirShareLosesNothing)
     EXPECT_GT(found.lost.at("af"), 1000);
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedulers, PushOutShares, ::testing::Values("drr", "msfq", "sfq", "diffserv"),
+INSTANTIATE_TEST_SUITE_P(Schedulers, PushOutShares, ::testing::ValuesIn(Built({"drr", "msfq", "sfq", "diffserv"})),
                          [](const auto &of) { return std::string(of.param); });
 
 double LengthOf(const double items, const double bytes, const double weight, const int64_t packet)

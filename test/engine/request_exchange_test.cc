@@ -94,6 +94,7 @@ TEST_F(ExchangesTest, ALaterExchangeIsNeverRefused)
 
 TEST_F(ExchangesTest, TheAdmissionControlDropsNoLaterExchange)
 {
+    NEEDS_PLUGIN("choke");
     config.admission = {"choke", {{"min", "1"}, {"max", "3"}, {"weight", "1"}, {"limit", "100"}}};
     start(1);
     auto &a = hold(0, "u", "a");

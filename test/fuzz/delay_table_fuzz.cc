@@ -2,7 +2,7 @@
 /// \file
 /// The delay line: the first line of the input is a packet in hexadecimal digits, the rest is a table. The table is
 /// refused with its source and line, or gives a packet that has addresses the same entry each time.
-#include "delayline/delay_table.h"
+#include "satellites/delayline/delay_table.h"
 #include "require.h"
 
 #include <sstream>

@@ -3,7 +3,7 @@
 /// Packets as they come from outside, for every middlebox function: one that has seen all packets before it. What can
 /// be read is taken, and left as it was.
 #include "edge/packet.h"
-#include "middlebox/function.h"
+#include "satellites/middlebox/function.h"
 #include "require.h"
 
 #include <algorithm>

@@ -2,10 +2,10 @@
 /// \file
 /// What msfrs-page reads: requests of browsers, pages of Squid's manager, its saved history. The first byte says which.
 /// Each is read or refused, and what the page then says is UTF-8 without anything that could end a string or a line.
-#include "page/figures.h"
-#include "page/http.h"
-#include "page/json.h"
-#include "page/utf8.h"
+#include "satellites/page/figures.h"
+#include "satellites/page/http.h"
+#include "satellites/page/json.h"
+#include "satellites/page/utf8.h"
 #include "require.h"
 
 #include <sstream>

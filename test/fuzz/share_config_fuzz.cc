@@ -4,7 +4,7 @@
 /// can show, or gives a configuration within its ranges.
 #include "config/fields.h"
 #include "require.h"
-#include "share/config.h"
+#include "satellites/share/config.h"
 
 #include <sstream>
 #include <string_view>

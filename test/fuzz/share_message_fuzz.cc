@@ -3,7 +3,7 @@
 /// What another gateway tells. It is refused with a reason that a terminal can show, or read within its ranges; what was
 /// read is written as it came.
 #include "require.h"
-#include "share/message.h"
+#include "satellites/share/message.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {

@@ -3,7 +3,7 @@
 /// What a server answers, in pieces. It is refused with a reason that a terminal can show, or is as many messages as
 /// were asked for.
 #include "require.h"
-#include "share/replies.h"
+#include "satellites/share/replies.h"
 
 #include <algorithm>
 

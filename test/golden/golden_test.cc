@@ -103,8 +103,10 @@ std::vector<Golden> ReadAll()
     std::sort(files.begin(), files.end());
     std::vector<Golden> all;
     for (const auto &file : files) {
-        for (auto &one : Read(file))
-            all.push_back(std::move(one));
+        for (auto &one : Read(file)) {
+            if (IsBuilt(one.scheduler.name))
+                all.push_back(std::move(one));
+        }
     }
     return all;
 }

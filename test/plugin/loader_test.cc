@@ -108,18 +108,18 @@ TEST(Loader, AFileOverwrittenInPlaceChangesNothingOfWhatIsLoaded)
     auto before = LoadPlugin(so.file(), MSFRS_SCHED, "");
     so.shorten(); // without a copy: SIGBUS
     EXPECT_EQ(Summary(before), "fifo a a b");
-    so.put("sfq");
+    so.put("drr");
     EXPECT_EQ(Summary(before), "fifo a a b");
     auto after = LoadPlugin(so.file(), MSFRS_SCHED, "");
-    EXPECT_EQ(Summary(after), "sfq a b a") << "a reconfigured host takes what is there now";
+    EXPECT_EQ(Summary(after), "drr a b a") << "a reconfigured host takes what is there now";
     EXPECT_EQ(Summary(before), "fifo a a b");
     EXPECT_EQ(before->path(), so.file());
     before.reset();
-    EXPECT_EQ(Summary(after), "sfq a b a");
+    EXPECT_EQ(Summary(after), "drr a b a");
     after.reset();
     for (int n = 0; n < 3; ++n) { // by the same descriptor's number each time
-        so.put(n % 2 ? "sfq" : "fifo");
-        EXPECT_EQ(Summary(LoadPlugin(so.file(), MSFRS_SCHED, "")), n % 2 ? "sfq a b a" : "fifo a a b");
+        so.put(n % 2 ? "drr" : "fifo");
+        EXPECT_EQ(Summary(LoadPlugin(so.file(), MSFRS_SCHED, "")), n % 2 ? "drr a b a" : "fifo a a b");
     }
     EXPECT_EQ(OpenDescriptors(), descriptors);
 }
@@ -152,7 +152,7 @@ TEST(Loader, LoadsTheFileItselfWhereItCannotBeCopied)
 TEST(Loader, MissingNamesWhatIsThere)
 {
     Directory dir;
-    for (const auto *const name : {"msf.so", "drr.so", "choke.so"})
+    for (const auto *const name : {"msf.so", "drr.so", "codel.so"})
         std::filesystem::copy_file(PluginDir() + "/" + name, dir.path() + "/" + name);
     dir.add("empty.so");
     dir.add("readme.txt");
@@ -162,7 +162,7 @@ TEST(Loader, MissingNamesWhatIsThere)
                   " has: drr msf")
         << "a name of the other kind would be refused next";
     EXPECT_EQ(Refusal("red", MSFRS_AQM, dir.path()),
-              "no AQM 'red': " + dir.path() + "/red.so: No such file or directory; " + dir.path() + " has: choke");
+              "no AQM 'red': " + dir.path() + "/red.so: No such file or directory; " + dir.path() + " has: codel");
 }
 
 TEST(Loader, MissingFromAnEmptyOrMissingDirectory)
@@ -233,7 +233,7 @@ TEST(Loader, LacksAnOperation)
 TEST(DescribePlugins, NamesWhatThereIsWithParametersAndWhatIsNone)
 {
     Directory dir;
-    for (const std::string name : {"fifo", "atfq", "choke"})
+    for (const std::string name : {"fifo", "drr", "codel"})
         std::filesystem::copy(PluginDir() + "/" + name + ".so", dir.path() + "/" + name + ".so");
     dir.add("text.so", "no shared object");
     const auto text = DescribePlugins(dir.path());
@@ -242,10 +242,10 @@ TEST(DescribePlugins, NamesWhatThereIsWithParametersAndWhatIsNone)
         return text.find(words);
     };
     const size_t order[] = {
-        at("Schedulers in " + dir.path() + ":\n\natfq: active time fairness"),
-        at("    packets=20       a whole number from 1 to 4096 packets        x, the packets of a loop"),
-        at("    flow_order=off   on or off                                    end a loop before"),
-        at("\nfifo: "), at("    no parameters\n"), at("AQMs in " + dir.path() + ":\n\nchoke: "),
+        at("Schedulers in " + dir.path() + ":\n\ndrr: deficit round robin"),
+        at("    quantum=1514  a whole number from 1 to 1000000000 bytes  what a weight of 1 may send in a round"),
+        at("\nfifo: "), at("    no parameters\n"), at("AQMs in " + dir.path() + ":\n\ncodel: "),
+        at("    ecn=on        on or off                             mark what can carry a mark"),
         at("\nplugin " + dir.path() + "/text.so cannot be loaded: "),
     };
     EXPECT_TRUE(std::is_sorted(std::begin(order), std::end(order))) << text;

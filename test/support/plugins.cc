@@ -92,6 +92,18 @@ Variant ParseVariant(const std::string &text, const msfrs_kind kind)
     return variant;
 }
 
+bool IsBuilt(const std::string &name)
+{
+    return std::string(" " TEST_PLUGINS " ").find(" " + name + ".la ") != std::string::npos;
+}
+
+std::vector<const char *> Built(std::vector<const char *> texts)
+{
+    const auto missing = [](const char *const text) { return !IsBuilt(ParseVariant(text).name); };
+    texts.erase(std::remove_if(texts.begin(), texts.end(), missing), texts.end());
+    return texts;
+}
+
 std::vector<Variant> AllVariants(const msfrs_kind kind)
 {
     std::vector<std::string> names;

@@ -30,6 +30,15 @@ struct Variant {
 /// "msf wake=paper" -> a scheduler with its settings
 Variant ParseVariant(const std::string &text, msfrs_kind kind = MSFRS_SCHED);
 
+/// Whether the build has that plugin: with --without-satellites it has the core's alone.
+bool IsBuilt(const std::string &name);
+/// Those of some texts, such as "red limit=5", whose plugin the build has.
+std::vector<const char *> Built(std::vector<const char *> texts);
+/// Ends a test that is of a plugin which the build does not have.
+#define NEEDS_PLUGIN(name)                                                                                             \
+    if (!IsBuilt(name))                                                                                                \
+    GTEST_SKIP() << "this build has no plugin " << name
+
 /// Every plugin of a kind that the build has, in every combination of its CHOICE and BOOL parameters: a plugin that
 /// is added to the build is tested without a word here. So are those whose paths MSFRS_CONFORMANCE_PLUGINS names,
 /// separated by ':'.

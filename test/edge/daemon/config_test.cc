@@ -49,7 +49,7 @@ TEST(EdgeConfig, Everything)
     const auto c = Read("# an uplink\n"
                         "link rate=2.5Gbit overhead=38B mtu=1492B burst=3KB\n"
                         "queue number=10 threads=4 gso=auto fail-open=off conntrack=off buffer=1MB\n"
-                        "scheduler drr quantum=3000\naqm faba limit=100 bucket=tree\nlimit 200\n"
+                        "scheduler drr quantum=3000\naqm codel target=20\nlimit 200\n"
                         "flow host ipv6-prefix=64\ninside 198.18.0.0/16 2001:db8::/32\n"
                         "class staff weight=3 # interior\n"
                         "class web weight=0.5 parent=staff aggregate=on\nclass rest default=on\n"
@@ -64,7 +64,7 @@ TEST(EdgeConfig, Everything)
     EXPECT_EQ(c.queue.threads, 4u);
     EXPECT_TRUE(c.gso());
     EXPECT_FALSE(c.queue.failOpen);
-    EXPECT_EQ(c.aqmText, "faba limit=100 bucket=tree");
+    EXPECT_EQ(c.aqmText, "codel target=20");
     EXPECT_EQ(c.flow.inside.size(), 2u);
     ASSERT_EQ(c.classes.size(), 3u);
     EXPECT_TRUE(c.classes[0].interior);
@@ -139,9 +139,9 @@ INSTANTIATE_TEST_SUITE_P(EdgeConfig, Mistakes, testing::Values(
     Mistake{"rules /nowhere\n", "edge.conf:3: /nowhere: cannot be opened: No such file or directory"},
     Mistake{"aqm droptail limit=0\n", "edge.conf:3: droptail parameter limit=0 is not allowed: wanted is a whole number "
                                       "from 1 to 10000000 packets"},
-    Mistake{"aqm faba limit=2000\n", "edge.conf:3: faba: limit=2000 would never be reached: the host queues 1000 packets "
+    Mistake{"aqm droptail limit=2000\n", "edge.conf:3: droptail: limit=2000 would never be reached: the host queues 1000 packets "
                                      "at most; allowed are 1 to 1000"},
-    Mistake{"limit 100\naqm red min=60 max=50\n", "edge.conf:4: red: min=60 must be less than max=50"},
+    Mistake{"limit 100\naqm codel target=60 interval=50\n", "edge.conf:4: codel: target=60 must be less than interval=50"},
     Mistake{"class a\nclass b default=on\nclassify a protocol=udp\nclassify b\nclassify a to-port=80\n",
             "edge.conf:7: classify a: never has a packet, since all that it matches edge.conf:6 gives to class b"},
     Mistake{"class a\nclass b default=on\nclassify a protocol=tcp\nclassify b protocol=tcp kind=ack\n",
@@ -224,6 +224,7 @@ TEST(EdgeConfig, ARateThatIsFound)
     EXPECT_EQ(Refused(link + queue + inside + "segment /l\n"),
               "edge.conf:4: segment /l: Squid tells the rate; give link rate=RATE or rate=none for when it does not "
               "run");
+    NEEDS_PLUGIN("drfq");
     EXPECT_EQ(Refused(link + queue + inside + "scheduler drfq\n"),
               "edge.conf:4: scheduler drfq weighs bytes by the link's rate, which rate=auto changes: give scheduler "
               "drfq rate=BITS");
@@ -233,7 +234,7 @@ TEST(EdgeConfig, ARateThatIsFound)
 TEST(EdgeConfig, WhatAReloadCannotChange)
 {
     const auto now = Read(Least);
-    EXPECT_EQ(NeedsRestart(now, Read(Least + "limit 5\nscheduler drr\naqm red\nclass z\n")), "");
+    EXPECT_EQ(NeedsRestart(now, Read(Least + "limit 5\nscheduler drr\naqm pie\nclass z\n")), "");
     EXPECT_NE(NeedsRestart(now, Read("link rate=1Mbit\nqueue number=4\n")), "");
     EXPECT_NE(NeedsRestart(now, Read("link rate=1Gbit\nqueue number=3\n")), ""); // segments stay together
     const std::string told = Least + "inside 198.18.0.0/16\nexcess socket=/s\n";
@@ -248,13 +249,14 @@ TEST(EdgeConfig, WhatAReloadCannotChange)
 
 TEST(EdgeConfig, AnotherKindOfPluginIsRefused)
 {
-    EXPECT_NE(Refused(Least + "scheduler faba\n").find("faba.so is an AQM, wanted is a scheduler"), std::string::npos);
+    EXPECT_NE(Refused(Least + "scheduler codel\n").find("codel.so is an AQM, wanted is a scheduler"), std::string::npos);
     EXPECT_EQ(Refused(Least + "aqm nosuch\n").find("edge.conf:3: no AQM 'nosuch'"), 0u);
 }
 
 /// Bytes are weighed by the link's rate, which is written once; where the link has none, the scheduler is told it.
 TEST(EdgeConfig, SchedulersKnowTheLinksRate)
 {
+    NEEDS_PLUGIN("drfq");
     const auto read = [](const std::string &text) { return Read("queue number=0\n" + text); };
     EXPECT_EQ(read("link rate=7Mbit\nscheduler drfq\n").scheduler.params[1].i, 7'000'000);
     EXPECT_EQ(read("link rate=7Mbit\nscheduler drfq rate=9000000\n").scheduler.params[1].i, 9'000'000);

@@ -127,6 +127,7 @@ std::string Named(const Sender &s)
 
 TEST(Shipped, DiffservKeepsVoiceAndTheClassesThatAreWithinTheirRate)
 {
+    NEEDS_PLUGIN("diffserv");
     for (const auto &flood : FloodsOf("198.18.66.1", 20e6)) {
         SCOPED_TRACE(Named(flood));
         Flooded edge("diffserv.conf");
@@ -166,6 +167,7 @@ TEST(Shipped, UplinkSharesBetweenHostsThatFlood)
 
 TEST(Shipped, UplinkRequestsPassWhateverIsUploaded)
 {
+    NEEDS_PLUGIN("diffserv");
     for (const auto &flood : FloodsOf("10.1.0.2", 9.5e6)) {
         SCOPED_TRACE(Named(flood));
         Flooded edge("uplink-requests.conf");

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// sfed: selective fair early detection, FABA's predecessor. A token bucket for every active flow, tokens handed out
+/// in rounds. A new bucket costs O(flows), since all others are cut to their new height at once.
+///
+/// Paper: Kamra, Saran, Sen, Shorey, "Fair adaptive bandwidth allocation" (2004), section 4.1; the tree of buckets and
+/// the arrival of a packet are in aqm/bucket_tree.h and aqm/bucket_aqm.h. At a departure of q tokens:
+///
+///     sigma = sigma + q
+///     while sigma >= q: the next child in the round gets its due; a bucket with L or more is deleted, x_j to sigma
+///
+/// What a deletion brings to sigma is handed out in the same rounds. Each bucket is deleted at most once in them, so
+/// that a departure hands out no more than T ln(flows) tokens, and on average those that packets and new buckets took.
+///
+/// The due of a child is a packet's tokens times its weight over the mean weight: 1 for all where weights are equal, as
+/// in the paper; in byte mode a packet is the greater of the departed and a typical one, so that a small one starts no
+/// long round of tiny dues. Who could not be given all of it for want of sigma gets the rest next. sigma < 0 is not
+/// grabbed back but waits for departures. An interior node whose turn it is does the same with its own sigma.
+#include "satellites/aqm/bucket_aqm.h"
+
+namespace {
+
+using namespace msfrs;
+
+class Sfed : public BucketTree {
+public:
+    Sfed(const Tokens total, const Tokens typical, const Dice &): BucketTree(total), typical_(typical) {}
+
+    void opened(Bucket &) { gatherAll(root()); }
+
+    void distribute(Node &n, const Tokens quantum, uint32_t)
+    {
+        const Tokens packet = std::max(quantum, typical_);
+        // Children that all pass up what they are given, an interior node that is full and is due less than it can hand
+        // out, would keep the round going for ever. Rounding can leave them all at their heights.
+        for (uint32_t vain = 0; n.sigma >= quantum && vain <= n.children.size() && !n.children.empty();) {
+            const auto sigma = n.sigma;
+            const auto visited = picks;
+            auto &b = turn(n, packet);
+            picks += b.node == nullptr;
+            const Tokens amount = std::min(n.due, n.sigma);
+            n.due -= amount;
+            move(b, amount);
+            if (b.node)
+                distribute(*b.node, quantum, 0);
+            else if (b.tokens >= height(b))
+                close(b);
+            if (!b.active()) {
+                n.due = 0;
+                --n.turn.slot; // the last one stands there now, and has not had its turn in this round
+            } else if (b.node) {
+                gather(b);
+            }
+            vain = n.sigma == sigma && picks == visited ? vain + 1 : 0;
+        }
+    }
+
+    uint64_t picks = 0;
+
+private:
+    /// Whose turn it is: who is still owed something, or the next.
+    static Bucket &turn(Node &n, const Tokens packet)
+    {
+        if (n.due > 0) {
+            --n.turn.slot; // it, or whoever stands there now
+            return n.children.next(n.turn);
+        }
+        auto &b = n.children.next(n.turn);
+        const double share = b.weight * n.children.size() / n.children.total();
+        n.due = std::max<Tokens>(static_cast<Tokens>(static_cast<double>(packet) * share), 1);
+        return b;
+    }
+
+    void gatherAll(Node &n)
+    {
+        n.children.each([&](Bucket &b) {
+            if (b.node)
+                gatherAll(*b.node);
+            gather(b);
+        });
+    }
+
+    Tokens typical_;
+};
+
+using Plugin = BucketAqm<Sfed>;
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
+    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_AQM, Plugin::Flags,
+    "sfed", "selective fair early detection: a token bucket for each active flow, filled in rounds",
+    "Kamra, Saran, Sen, Shorey, Fair adaptive bandwidth allocation (2004), section 4.1",
+    sizeof(Plugin), sizeof(Plugin::ClassState), sizeof(Plugin::FlowState), 0,
+    Plugin::Params, Plugin::ParamCount, Plugin::GaugeTable, Plugin::GaugeCount, nullptr, &Plugin::Ops,
+    sizeof(Plugin::Ops),
+};

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Packets on their way through a delay line. No clock and no I/O: `now` is passed in, packets are moved in and out.
+///
+/// Each stream (an entry of the delay table) has one constant delay and its own FIFO, so packets of a stream leave in
+/// the order they came. A heap holds the streams that have packets, ordered by when the head is due and, if two are
+/// due at once, by which arrived first.
+///
+/// Invariants: offered = delivered + dropped + held, in packets and in bytes, after every call; held memory (payload
+/// plus a fixed overhead per packet) never exceeds the limit; due times within a stream never decrease, even if the
+/// caller's clock goes back.
+#ifndef MSFRS_DELAYLINE_DELAY_QUEUE_H
+#define MSFRS_DELAYLINE_DELAY_QUEUE_H
+
+#include "satellites/delayline/delay_table.h"
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace msfrs::delayline {
+
+using Packet = std::vector<uint8_t>;
+
+struct Count {
+    uint64_t packets = 0, bytes = 0;
+    void add(size_t length)
+    {
+        ++packets;
+        bytes += length;
+    }
+};
+
+class DelayQueue {
+public:
+    /// Counted for each held packet beside its bytes: the vector, the FIFO's cell, the allocator's own.
+    static constexpr size_t Overhead = 96;
+
+    /// \param limit most memory that packets may hold, in bytes
+    explicit DelayQueue(size_t limit): limit_(limit) {}
+
+    /// Takes a packet in; it is due `delay` after `now`.
+    /// \param stream any small number; memory grows with the greatest one
+    /// \returns whether there was room; if not, the packet is counted as dropped
+    bool push(size_t stream, Packet &&, Nanoseconds delay, Nanoseconds now);
+
+    /// When the next packet is due; nothing when none is held.
+    std::optional<Nanoseconds> nextDue() const;
+
+    /// The next packet that is due at `now` or earlier.
+    std::optional<Packet> pop(Nanoseconds now);
+
+    const Count &offered() const { return offered_; }
+    const Count &delivered() const { return delivered_; }
+    const Count &dropped() const { return dropped_; }
+    size_t heldPackets() const { return static_cast<size_t>(offered_.packets - delivered_.packets - dropped_.packets); }
+    size_t heldMemory() const { return held_; }
+
+private:
+    struct Held {
+        Nanoseconds due;
+        uint64_t arrival;
+        Packet packet;
+    };
+    struct Head {
+        Nanoseconds due;
+        uint64_t arrival;
+        size_t stream;
+        bool operator<(const Head &other) const // the heap's top is the greatest: the earliest must be that
+        {
+            return due != other.due ? due > other.due : arrival > other.arrival;
+        }
+    };
+    void enterHeap(size_t stream);
+
+    size_t limit_, held_ = 0;
+    uint64_t arrivals_ = 0;
+    std::vector<std::deque<Held>> streams_;
+    std::vector<Head> heap_;
+    Count offered_, delivered_, dropped_;
+};
+
+} // namespace msfrs::delayline
+
+#endif

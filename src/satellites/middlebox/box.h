@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Packets that visit two resources in turn, a processor and then a link, in the order of one scheduler:
+///
+///     classify -> AQM -> scheduler -> function (processor, at most its share) -> pacer (link) -> verdict
+///
+/// The packets themselves stay in the kernel: here are copies for the functions, and a number each that the verdict
+/// names. Knows nothing of netlink and reads no clock but that of processor time, which it is given.
+#ifndef MSFRS_MIDDLEBOX_BOX_H
+#define MSFRS_MIDDLEBOX_BOX_H
+
+#include "edge/daemon/packet_path.h"
+#include "satellites/middlebox/cpu_stage.h"
+
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace msfrs::middlebox {
+
+/// Of a class. At all times: offered = dropped + passed + what waits.
+struct BoxCounts {
+    edge::Volume offered, dropped, passed;
+
+    uint64_t waiting() const { return offered.packets - dropped.packets - passed.packets; }
+};
+
+class Box {
+public:
+    /// \param schedule of two resources; see edge::Schedule \param random, cpuTime see CpuStage
+    Box(std::unique_ptr<edge::Schedule> schedule, const CpuConfig &, const std::function<uint64_t()> &random,
+        std::function<int64_t()> cpuTime, edge::Verdicts &, msfrs_time now);
+    ~Box();
+    Box(const Box &) = delete;
+
+    /// Takes a packet in, and lets those go whose time it is.
+    void arrive(const edge::Arrival &, msfrs_time now);
+    /// Lets those go whose time it is.
+    void service(msfrs_time now);
+    /// When service() has something to do; nothing while no packet waits.
+    std::optional<msfrs_time> next() const;
+    /// Lets everything go that waits, in the scheduler's order, without functions and without pace.
+    void flush(msfrs_time now);
+
+    /// By class, as in edge::Config::classes.
+    const std::vector<BoxCounts> &counts() const { return counts_; }
+    const edge::Schedule &schedule() const { return *schedule_; }
+    const CpuStage &cpu() const { return cpu_; }
+    /// All that was counted, for people.
+    std::string report() const;
+
+private:
+    struct Packet {
+        edge::Traits traits;
+        uint32_t id = 0, headers = 0;
+        size_t cls = 0;
+        std::vector<uint8_t> bytes; ///< until its function has processed it
+        std::list<Packet>::iterator self;
+    };
+
+    std::optional<size_t> functionOf(const Packet &) const;
+    msfrs_item *pick(msfrs_time now);
+    void process(msfrs_item &, msfrs_time now);
+    void release(msfrs_item &, msfrs_time now);
+    void lose(Packet &);
+
+    /// Packets that have been processed and wait for the link. A few, so that neither resource waits for the other;
+    /// no more, since their order is settled.
+    static constexpr size_t MostProcessed = 4;
+
+    std::unique_ptr<edge::Schedule> schedule_;
+    CpuConfig config_;
+    CpuStage cpu_;
+    edge::Verdicts &verdicts_;
+    edge::Pacer pacer_;
+    std::vector<BoxCounts> counts_;
+    std::vector<std::optional<size_t>> functions_; ///< by class: index into CpuConfig::functions
+    std::list<Packet> packets_;
+    std::deque<msfrs_item *> processed_;
+    bool processorIdle_ = true;
+    std::optional<msfrs_time> retry_; ///< when the scheduler wants to be asked again
+    std::function<bool(msfrs_item &)> victim_; ///< drops one that waits
+    Engine::Lost lost_;                        ///< drops one whose turn has come
+};
+
+} // namespace msfrs::middlebox
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The second file of msfrs-middlebox: which function the packets of a class go through. docs/middlebox.md tells more.
+#ifndef MSFRS_MIDDLEBOX_FUNCTIONS_FILE_H
+#define MSFRS_MIDDLEBOX_FUNCTIONS_FILE_H
+
+#include "edge/daemon/config.h"
+#include "satellites/middlebox/cpu_stage.h"
+
+#include <iosfwd>
+#include <string>
+
+namespace msfrs::middlebox {
+
+/// \param file for messages \param config of the link, the scheduler and the classes
+/// \throws RuleError with file, line, the value and what is allowed
+CpuConfig ReadFunctions(std::istream &, const std::string &file, const edge::Config &config);
+/// The same from a file's path.
+CpuConfig ReadFunctions(const std::string &path, const edge::Config &config);
+
+/// Refuses what msfrs-edge would do by its configuration and msfrs-middlebox does not.
+/// \throws RuleError with `file`
+void CheckConfig(const edge::Config &, const std::string &file);
+
+} // namespace msfrs::middlebox
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msfrs-middlebox: packets of NFQUEUE through middlebox functions, for trying schedulers of several resources on real
+/// packets. For research: it has one thread, no control socket and no reload, and is not installed.
+#include "daemon/descriptor.h"
+#include "daemon/event.h"
+#include "daemon/privileges.h"
+#include "daemon/program.h"
+#include "edge/daemon/machine.h"
+#include "edge/daemon/worker.h"
+#include "satellites/middlebox/box.h"
+#include "satellites/middlebox/calibrate.h"
+#include "satellites/middlebox/functions_file.h"
+
+#include <csignal>
+#include <cstdio>
+#include <getopt.h>
+#include <iostream>
+#include <poll.h>
+#include <random>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+namespace msfrs::middlebox {
+
+namespace {
+
+constexpr const char *Usage =
+    R"(Usage: msfrs-middlebox [--plugins DIR] EDGE FUNCTIONS
+       msfrs-middlebox --calibrate
+Schedules packets that rules of iptables send to NFQUEUE, as EDGE, a configuration of msfrs-edge, says, and has those of
+some classes processed by the functions that the file FUNCTIONS names (docs/middlebox.md).
+
+  --calibrate     measure how long middlebox functions take here, and print it as fields of the file FUNCTIONS
+  --plugins DIR   where schedulers and AQMs are, if not where they were installed
+  --help          this text
+
+"ready" is printed on standard output once packets can come. SIGTERM and SIGINT let go what waits, have the figures
+printed, and end the program.
+)";
+
+struct Options {
+    std::string edge, functions, plugins;
+    bool calibrate = false, help = false;
+};
+
+Options ParseOptions(const int argc, char **const argv)
+{
+    enum { Calibration = 1, Plugins, Help };
+    static const option known[] = {{"calibrate", no_argument, nullptr, Calibration},
+                                   {"plugins", required_argument, nullptr, Plugins},
+                                   {"help", no_argument, nullptr, Help},
+                                   {nullptr, 0, nullptr, 0}};
+    Options options;
+    for (int found; (found = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
+        switch (found) {
+        case Calibration: options.calibrate = true; break;
+        case Plugins: options.plugins = optarg; break;
+        case Help: options.help = true; return options;
+        default: throw UsageError("see msfrs-middlebox --help");
+        }
+    }
+    if (argc - optind != (options.calibrate ? 0 : 2))
+        throw UsageError("wanted are two files, or --calibrate alone; see msfrs-middlebox --help");
+    if (!options.calibrate) {
+        options.edge = argv[optind];
+        options.functions = argv[optind + 1];
+    }
+    return options;
+}
+
+/// SIGTERM and SIGINT as something to read, instead of the end of the process.
+Descriptor EndSignals()
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGINT);
+    sigprocmask(SIG_BLOCK, &ends, nullptr);
+    Descriptor made(signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (made.get() < 0)
+        Fail("signals");
+    return made;
+}
+
+/// Reads what has come, up to `most` times, and hands it over.
+void Take(edge::NfQueue &queue, Box &box, const int most)
+{
+    bool more = true;
+    for (int turn = 0; turn < most && more; ++turn) {
+        for (const auto &arrival : queue.read(more))
+            box.arrive(arrival, MonotonicNow());
+    }
+}
+
+/// Serves until a signal comes. \throws SystemError
+void Serve(edge::NfQueue &queue, Box &box, const int signals)
+{
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); // ns; the default of 50 us is several packets
+    pollfd watched[] = {{queue.fd(), POLLIN, 0}, {signals, POLLIN, 0}};
+    while (!watched[1].revents) {
+        const auto now = MonotonicNow();
+        // Verdicts that the kernel had no memory for are offered again.
+        constexpr msfrs_time Again = 1'000'000;
+        const auto next = queue.pending() ? now + Again : box.next();
+        const auto wait = next ? std::max<msfrs_time>(0, *next - now) : 0;
+        const timespec left{wait / 1'000'000'000, wait % 1'000'000'000};
+        if (ppoll(watched, std::size(watched), next ? &left : nullptr, nullptr) < 0 && errno != EINTR)
+            Fail("waiting for packets");
+        if (watched[0].revents)
+            Take(queue, box, 8); // bounded, so that a flood does not keep the link waiting
+        box.service(MonotonicNow());
+        queue.flush();
+    }
+    // The kernel lets pass what comes from now on, so nothing is between the last reading and the end.
+    queue.passOn();
+    Take(queue, box, INT32_MAX);
+    box.flush(MonotonicNow());
+    queue.flush();
+}
+
+int Run(const Options &options)
+{
+    const auto random = std::make_shared<std::mt19937_64>(std::random_device()());
+    const EngineHost host{[](const int level, const std::string &text) {
+                              if (level < 2)
+                                  std::fprintf(stderr, "msfrs-middlebox: %s\n", text.c_str());
+                          },
+                          [random] { return (*random)(); }};
+    if (options.calibrate) {
+        FunctionOptions functions;
+        functions.random = host.random;
+        return Calibrate(std::cout, functions, ThreadTime);
+    }
+    const auto config = std::make_shared<const edge::Config>(edge::ReadConfig(options.edge, options.plugins));
+    CheckConfig(*config, options.edge);
+    edge::CheckMachine(*config);
+    const auto functions = ReadFunctions(options.functions, *config);
+    const auto signals = EndSignals();
+    auto queueOptions = edge::Worker::queueOptions(*config, 0);
+    queueOptions.copy = edge::NfQueue::Whole;
+    edge::NfQueue queue(queueOptions);
+    Box box(std::make_unique<edge::Schedule>(config, host, 2), functions, host.random, ThreadTime, queue,
+            MonotonicNow());
+    DropPrivileges(config->user, Keep::NetAdmin); // which the kernel wants to see for every verdict
+    std::puts("ready");
+    std::fflush(stdout);
+    Serve(queue, box, signals.get());
+    std::fputs(box.report().c_str(), stdout);
+    std::printf("queue %u: unscheduled %llu, overruns %llu\n", config->queue.number,
+                static_cast<unsigned long long>(queue.unscheduled()),
+                static_cast<unsigned long long>(queue.overruns()));
+    return 0;
+}
+
+} // namespace
+
+} // namespace msfrs::middlebox
+
+int main(int argc, char **argv)
+{
+    using namespace msfrs::middlebox;
+    return msfrs::ExitCodeOf("msfrs-middlebox", [&] {
+        const auto options = ParseOptions(argc, argv);
+        if (options.help) {
+            std::fputs(Usage, stdout);
+            return 0;
+        }
+        return Run(options);
+    });
+}

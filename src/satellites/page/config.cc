@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "satellites/page/config.h"
+
+#include "config/keywords.h"
+#include "satellites/page/http.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <netinet/in.h>
+#include <sys/stat.h>
+
+namespace msfrs::page {
+
+namespace {
+
+
+/// ADDRESS:PORT or [ADDRESS]:PORT
+Endpoint ReadEndpoint(Line &line, const char *const keyword)
+{
+    const auto word = line.need();
+    const auto refuse = [&] {
+        line.refuse(std::string(keyword) + " " + Shown(word) +
+                    ": wanted is ADDRESS:PORT or [ADDRESS]:PORT, numbers of IPv4 or IPv6, with a port of 1 to 65535");
+    };
+    Endpoint made;
+    const auto colon = word.rfind(':');
+    if (colon == word.npos)
+        refuse();
+    auto address = word.substr(0, colon);
+    made.v6 = address.size() > 2 && address.front() == '[' && address.back() == ']';
+    if (made.v6)
+        address = address.substr(1, address.size() - 2);
+    made.address = address;
+    in_addr v4{};
+    in6_addr v6{};
+    const auto port = WholeNumber(word.substr(colon + 1), 65535);
+    const bool known = made.v6 ? inet_pton(AF_INET6, made.address.c_str(), &v6) == 1
+                               : inet_pton(AF_INET, made.address.c_str(), &v4) == 1;
+    if (!known || !port || *port == 0)
+        refuse();
+    made.port = static_cast<uint16_t>(*port);
+    made.loopback = made.v6 ? IN6_IS_ADDR_LOOPBACK(&v6) : ntohl(v4.s_addr) >> 24 == 127;
+    made.any = made.v6 ? IN6_IS_ADDR_UNSPECIFIED(&v6) : v4.s_addr == 0;
+    line.end();
+    return made;
+}
+
+std::string ReadPath(Line &line, const char *const keyword)
+{
+    constexpr size_t Most = 1000;
+    const std::string path(line.need());
+    line.checkPath(std::string(keyword) + " ", path, Most);
+    line.end();
+    return path;
+}
+
+void ReadHosts(Line &line, Config &config)
+{
+    constexpr size_t Most = 32;
+    for (auto word = line.need(); !word.empty(); word = line.next()) {
+        const auto host = HostOf(word);
+        const bool bare = host.size() == word.size();
+        if (!bare)
+            line.refuse("host " + Shown(word) + ": wanted is a name or an address, IPv6 in brackets, without port");
+        config.hosts.push_back(host);
+        if (config.hosts.size() > Most)
+            line.refuse("more than " + std::to_string(Most) + " hosts");
+    }
+}
+
+void ReadPace(Line &line, Config &config)
+{
+    const auto word = line.need();
+    const auto seconds = WholeNumber(word.substr(0, word.size() - 1), 60);
+    if (word.back() != 's' || !seconds || *seconds == 0)
+        line.refuse("pace " + Shown(word) + ": allowed are 1s to 60s");
+    config.pace = *seconds;
+    line.end();
+}
+
+const Keyword<Config> Keywords[] = {
+    {"listen", "listen ADDRESS:PORT", false, [](Line &l, Config &c) { c.listen = ReadEndpoint(l, "listen"); }},
+    {"host", "host NAME...", true, ReadHosts},
+    {"token", "token FILE", false, [](Line &l, Config &c) { c.tokenFile = ReadPath(l, "token"); }},
+    {"squid", "squid ADDRESS:PORT", false, [](Line &l, Config &c) { c.squid = ReadEndpoint(l, "squid"); }},
+    {"pace", "pace SECONDS", false, ReadPace},
+    {"history", "history FILE", false, [](Line &l, Config &c) { c.history = ReadPath(l, "history"); }},
+    {"chart", "chart FILE", false, [](Line &l, Config &c) { c.chart = ReadPath(l, "chart"); }},
+    {"web", "web DIRECTORY", false, [](Line &l, Config &c) { c.web = ReadPath(l, "web"); }},
+    {"user", "user NAME", false,
+     [](Line &l, Config &c) {
+         c.user = l.name("user");
+         c.userWhere = l.where;
+         l.end();
+     }},
+};
+
+} // namespace
+
+Config ReadConfig(std::istream &in, const std::string &file)
+{
+    Config config;
+    config.web = MSFRS_PAGE_WEB;
+    ReadKeywords(in, file, Keywords, config);
+    if (!config.listen.loopback && config.tokenFile.empty())
+        throw RuleError(file + ": listen " + config.listen.text() +
+                        ": others than this machine can reach that; a line is wanted: " + UsageOf(Keywords, "token"));
+    if (config.listen.any && config.hosts.empty())
+        throw RuleError(file + ": listen " + config.listen.text() +
+                        ": by which names the page may be called is wanted: " + UsageOf(Keywords, "host"));
+    return config;
+}
+
+Config ReadConfig(const std::string &path)
+{
+    auto in = OpenFile(path);
+    return ReadConfig(in, path);
+}
+
+std::string ReadToken(const std::string &path)
+{
+    constexpr size_t Least = 16, Most = 256;
+    struct stat found{};
+    std::ifstream in(path);
+    if (!in || stat(path.c_str(), &found) < 0)
+        throw RuleError("token " + path + ": cannot be opened: " + std::strerror(errno));
+    if (found.st_mode & S_IROTH)
+        throw RuleError("token " + path + ": all users of this machine may read it; chmod o= " + path);
+    std::string token(Most + 1, 0);
+    in.read(token.data(), static_cast<std::streamsize>(token.size()));
+    token.resize(static_cast<size_t>(in.gcount()));
+    token.resize(std::min(token.find_first_of("\r\n"), token.size()));
+    const bool shown = std::all_of(token.begin(), token.end(), [](const char c) { return c > ' ' && c <= '~'; });
+    if (token.size() < Least || token.size() > Most || !shown)
+        throw RuleError("token " + path + ": wanted is a line of " + std::to_string(Least) + " to " +
+                        std::to_string(Most) + " letters, digits and signs, such as `openssl rand -hex 16` prints");
+    return token;
+}
+
+} // namespace msfrs::page

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msfrs-page: polls Squid, keeps the last hour, and answers.
+#ifndef MSFRS_PAGE_SERVICE_H
+#define MSFRS_PAGE_SERVICE_H
+
+#include "daemon/answer_server.h"
+#include "satellites/page/figures.h"
+#include "satellites/page/manager_client.h"
+#include "satellites/page/site.h"
+
+namespace msfrs::page {
+
+class Service {
+public:
+    using Log = std::function<void(const std::string &)>;
+
+    static constexpr size_t MostConnections = 64;
+    static constexpr int Patience = 5;             ///< s for a request, and for its answer
+    static constexpr int64_t SavePace = 60;        ///< s between two saves of the history
+
+    /// Opens everything, and gives up root.
+    /// \throws RuleError, SystemError
+    Service(const Config &, Log);
+
+    /// Serves until SIGTERM or SIGINT. \param ready called once requests are answered
+    void run(const std::function<void()> &ready);
+
+private:
+    /// Asks Squid; what `take` throws ends the poll.
+    void ask(const char *action, const std::function<void(const ManagerPage &)> &take);
+    void poll();
+    void pollReport();
+    void pollUsers();
+    /// Ends a poll. \param why it failed; empty: it did not
+    void polled(const std::string &why);
+    void load();
+    void save();
+
+    Config config_;
+    Log log_;
+    EventBase base_ = NewEventBase();
+    Site site_;
+    Figures figures_;
+    Prepared prepared_;
+    ManagerClient squid_;
+    Timer due_, saveDue_;
+    AnswerServer server_;
+    std::string saveTrouble_; ///< why the history could not be saved the last time
+    int64_t usersDue_ = 0, pollDue_ = 0; ///< ns of the monotonic clock
+    int64_t slot_ = 0;        ///< of the history that is prepared
+};
+
+} // namespace msfrs::page
+
+#endif

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "satellites/page/why.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace msfrs::page {
+
+namespace {
+
+constexpr double Full = 0.9;      ///< share of the link from which on it counts as full
+constexpr double HasShare = 0.9;  ///< part of what is due from which on it counts as had: a quantum more or less
+constexpr double LongQueue = 0.1; ///< s at the provider that a user notices
+/// Share of the link past Squid that is worth a sentence. What responses are on the link is estimated (overhead= of
+/// msfrs_link); handshakes, small packets, retransmissions and DNS of Squid itself may be several percent more.
+constexpr double MuchPast = 0.1;
+/// s over which that is a mean, and of which so much must have been measured: bytes that the kernel has received and
+/// Squid has not read yet look as if they passed it by, and are a good part of what the link carries in a second.
+constexpr double PastOver = 30, PastLeast = 10;
+constexpr double UsedOver = 10;   ///< s over which the use of the link is a mean; one interval has a page, or none
+constexpr size_t MostListed = 50; ///< rows of mgr:msfrs `held` (Picture::MostHeld): with as many, others may wait, too
+
+std::string Percent(const double share) { return std::to_string(std::lround(100 * share)) + " %"; }
+
+std::string Fixed(const double number, const int decimals = 0)
+{
+    char text[400]; // enough for any double
+    std::snprintf(text, sizeof(text), "%.*f", decimals, number);
+    return text;
+}
+
+std::string Weight(const double weight)
+{
+    char text[32];
+    std::snprintf(text, sizeof(text), "%g", weight);
+    return text;
+}
+
+std::string Seconds(const double seconds)
+{
+    return seconds < 1 ? Fixed(1000 * seconds) + " ms" : Fixed(seconds, 1) + " s";
+}
+
+std::string Counted(const double n, const char *const one)
+{
+    return Fixed(n) + " " + one + (n == 1 ? "" : "s");
+}
+
+std::string Size(double bytes)
+{
+    constexpr const char *Units[] = {"B", "KB", "MB", "GB", "TB"};
+    size_t unit = 0;
+    for (; bytes >= 1023.5 && unit + 1 < std::size(Units); ++unit)
+        bytes /= 1024;
+    return Fixed(bytes, bytes < 9.95 && unit ? 1 : 0) + " " + Units[unit];
+}
+
+std::string Duration(const double seconds)
+{
+    const auto minutes = static_cast<size_t>(seconds / 60), hours = minutes / 60;
+    return hours >= 48 ? Counted(static_cast<double>(hours / 24), "day")
+        : hours        ? std::to_string(hours) + " h " + std::to_string(minutes % 60) + " min"
+                       : std::to_string(minutes) + " min";
+}
+
+/// `1 of gold, 4 of bronze`: the classes of which there is any.
+std::string ByClass(const GatewayState &gateway, double (*const count)(const ClassState &))
+{
+    std::string text;
+    for (const auto &c : gateway.classes) {
+        if (count(c) > 0)
+            text += (text.empty() ? "" : ", ") + Fixed(count(c)) + " of " + c.name;
+    }
+    return text;
+}
+
+std::string Because(const ManagerReport &report)
+{
+    std::string all;
+    for (const auto &text : report.because)
+        all += (all.empty() ? "" : "; ") + text;
+    return all;
+}
+
+/// The intervals that ended in the last seconds: how many, and the mean and its standard error of a figure of each.
+struct Mean {
+    double count = 0, mean = 0, error = 0;
+};
+
+template <class Figure>
+Mean MeanOf(const ManagerReport &report, const double seconds, const Figure &figure)
+{
+    Mean of;
+    double squares = 0;
+    for (auto at = report.intervals.rbegin(); at != report.intervals.rend() && (of.count == 0 || at->ago < seconds);
+         ++at) {
+        const std::optional<double> value = figure(*at);
+        if (!value)
+            continue;
+        const double off = *value - of.mean; // Welford's way
+        of.mean += off / ++of.count;
+        squares += off * (*value - of.mean);
+    }
+    of.error = of.count > 1 ? std::sqrt(squares / (of.count - 1) / of.count) : 0;
+    return of;
+}
+
+/// Writes an answer, from the verdict on.
+class Writer {
+public:
+    Writer(const Situation &now, const std::string &name): now_(now), gateway_(now.gateway), name_(name) { find(); }
+
+    Verdict verdict()
+    {
+        if (gateway_.scheduling) {
+            sayVerdict();
+            sayRefusals();
+            sayShare();
+            sayQuotas();
+            sayRate();
+            sayOthers();
+            sayServer();
+        } else {
+            const auto because = Because(now_.report);
+            say("Nothing is held here" + (because.empty() ? "" : ": " + because) + ".");
+            todo_.emplace_back("msfrs on in squid.conf, then squid -k reconfigure; msfrsctl doctor says more.");
+        }
+        for (const auto &text : todo_)
+            say("What to do: " + text);
+        return std::move(answer_);
+    }
+
+private:
+    void say(std::string text) { answer_.why.push_back(std::move(text)); }
+
+    /// Whom and what it is about.
+    void find();
+    void sayVerdict();
+    std::string waiting() const;
+    void sayShare();
+    void sayQuotas();
+    void sayRate();
+    void sayOthers();
+    void sayServer();
+    void sayRefusals();
+
+    const ClassState *classOf(const User &user) const
+    {
+        const auto *const cls = gateway_.find(user.row.cls);
+        return cls && cls->weight > 0 && gateway_.capacity > 0 ? cls : nullptr;
+    }
+    /// Whether something is asked for in this class, and not only known from earlier.
+    static bool active(const User &user)
+    {
+        return user.row.queued + user.row.inFlight > 0 || user.rate.value_or(0) > 0;
+    }
+    bool anyActive() const
+    {
+        return std::any_of(answer_.users.begin(), answer_.users.end(), [](const User *const u) { return active(*u); });
+    }
+    bool hasShare() const
+    {
+        // A class in which nothing is asked for any more, since the user is in another now, has no share to be had.
+        const auto lacks = [&](const User *const u) {
+            const auto *const cls = classOf(*u);
+            return active(*u) && !(cls && u->rate && *u->rate >= HasShare * gateway_.fairShare(*cls));
+        };
+        return anyActive() && std::none_of(answer_.users.begin(), answer_.users.end(), lacks);
+    }
+    double used() const
+    {
+        const auto of =
+            MeanOf(now_.report, UsedOver, [](const IntervalRow &row) { return std::optional(row.utilisation); });
+        return of.count > 0 ? of.mean : gateway_.utilisation;
+    }
+
+    const Situation &now_;
+    const GatewayState &gateway_;
+    const std::string &name_;
+    const char *about_ = "of this user";
+    Verdict answer_;
+    std::vector<std::string> todo_;
+    bool because_ = false; ///< whether it was said
+};
+
+void Writer::find()
+{
+    auto lower = name_;
+    for (auto &c : lower)
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    const auto collect = [&](const char *const about, const auto &fits) {
+        for (const auto &row : now_.report.held) {
+            if (fits(row))
+                answer_.held.push_back(&row);
+        }
+        about_ = about;
+        return !answer_.held.empty();
+    };
+    answer_.users = now_.users.find(name_);
+    bool user = collect("of this user", [&](const HeldRow &row) { return row.user == name_; }) ||
+        !answer_.users.empty();
+    if (!user && !collect("of this transaction", [&](const HeldRow &row) { return row.id == name_; }))
+        collect("to this host", [&](const HeldRow &row) {
+            const auto at = row.host.size() - std::min(row.host.size(), lower.size());
+            return !lower.empty() && row.host.compare(at, row.host.npos, lower) == 0 &&
+                (at == 0 || row.host[at - 1] == '.');
+        });
+    answer_.waiting = static_cast<double>(answer_.held.size());
+    if (user && now_.report.held.size() >= MostListed) {
+        double queued = 0;
+        for (const auto *const known : answer_.users)
+            queued += known->row.queued;
+        answer_.waiting = std::max(answer_.waiting, queued);
+    }
+    const auto another = [&](const HeldRow *const row) { return row->user != answer_.held.front()->user; };
+    if (!user && !answer_.held.empty() && std::none_of(answer_.held.begin(), answer_.held.end(), another))
+        answer_.users = now_.users.find(answer_.held.front()->user);
+}
+
+/// `2 requests and 1 response of this user wait for a slot, the longest for 2.5 s (a.example)`
+std::string Writer::waiting() const
+{
+    const auto &held = answer_.held;
+    const auto paused = static_cast<double>(
+        std::count_if(held.begin(), held.end(), [](const HeldRow *const row) { return row->what == "response"; }));
+    const auto asked = answer_.waiting - paused; // what is not listed counts among these
+    auto text = asked > 0 ? Counted(asked, "request") : "";
+    if (paused > 0)
+        text += (asked > 0 ? " and " : "") + Counted(paused, "response");
+    text += std::string(" ") + about_ + (answer_.waiting == 1 ? " waits" : " wait") + " for a slot";
+    if (held.empty())
+        return text + ", but others wait longer";
+    return text + (answer_.waiting == 1 ? ", for " : ", the longest for ") + Seconds(held.front()->waited) +
+        (held.front()->host.empty() ? "" : " (" + held.front()->host + ")");
+}
+
+void Writer::sayVerdict()
+{
+    const bool full = used() >= Full;
+    const auto because = Because(now_.report);
+    if (answer_.waiting > 0 && hasShare()) {
+        say(waiting() + ": it has its share, and others have theirs.");
+        todo_.emplace_back("to give this user more, raise its weight for a time: msfrsctl set boost.");
+    } else if (answer_.waiting > 0) {
+        because_ = true;
+        say(waiting() + (because.empty() ? "" : ": " + because) + ".");
+        if (!full)
+            todo_.emplace_back("the link is not full, and still something waits; if that lasts longer than some "
+                               "seconds, see msfrsctl doctor.");
+    } else if (answer_.users.empty()) {
+        say("Squid does not know this name now: it asked for nothing lately, or its traffic does not pass through "
+            "Squid.");
+        todo_.emplace_back("look for the name as msfrs counts users (msfrs_user; mostly the address), and whether "
+                           "interception is in place: msfrsctl doctor.");
+    } else if (!anyActive()) {
+        say("This user had no request at Squid a few seconds ago.");
+        todo_.emplace_back("if a page is loading, it does not pass through Squid, or hangs before it: look at the "
+                           "user's own network and resolver.");
+    } else if (full || gateway_.utilisation >= Full) {
+        because_ = true;
+        say(std::string("No request of this user waits for a slot, but the link is full") + (full ? "" : " just now") +
+            (because.empty() ? "" : ": " + because) + ".");
+    } else {
+        say("No request of this user waits for a slot, and the link is not full: what is slow is the server, the way "
+            "to it, or the network between user and gateway.");
+        todo_.emplace_back("try another server; if all are slow, look at the user's own network.");
+    }
+}
+
+/// Due and had.
+void Writer::sayShare()
+{
+    for (const auto *const user : answer_.users) {
+        const auto *const cls = classOf(*user);
+        if (!cls || (answer_.users.size() > 1 && !active(*user)))
+            continue;
+        const auto due = gateway_.fairShare(*cls) / gateway_.capacity;
+        say("Share: by weight " + Percent(due) + " of the link is due (class " + cls->name + ", weight " +
+            Weight(cls->weight) + "), and " +
+            (user->rate ? Percent(*user->rate / gateway_.capacity) + " was had in the last " +
+                     Fixed(now_.users.over()) + " s."
+                        : "what was had is not measured yet."));
+    }
+}
+
+/// Whether a user goes on in another class, since a quota is used up. The manager names only those who had most: for
+/// another one it is said for what the class is there.
+void Writer::sayQuotas()
+{
+    for (const auto &quota : now_.report.quotas) {
+        const auto had = std::find_if(quota.most.begin(), quota.most.end(), [&](const QuotaRow::User &u) {
+            return u.name == name_ ||
+                std::any_of(answer_.users.begin(), answer_.users.end(),
+                            [&](const User *const user) { return user->row.user == u.name; });
+        });
+        const bool there = std::any_of(answer_.users.begin(), answer_.users.end(),
+                                       [&](const User *const user) { return user->row.cls == quota.over; });
+        if (had != quota.most.end())
+            say("Quota: " + Size(had->bytes) + " of the " + Size(quota.bytes) + " a " + quota.period + " of class " +
+                quota.cls + " are used" +
+                (had->bytes >= quota.bytes ? ", so class " + quota.over + " serves this user for another " +
+                         Duration(quota.endsIn)
+                                           : "") + ".");
+        else if (quota.usersOver > static_cast<double>(quota.most.size()) && there)
+            say("Quota: class " + quota.over + " serves those who have used the " + Size(quota.bytes) + " a " +
+                quota.period + " of class " + quota.cls + ".");
+    }
+}
+
+void Writer::sayRate()
+{
+    std::string received;
+    double rate = 0, due = 0;
+    for (const auto *const user : answer_.users) {
+        const auto *const cls = classOf(*user);
+        rate += user->rate.value_or(0);
+        if (cls && active(*user))
+            due += gateway_.fairShare(*cls);
+        if (user->rate)
+            received = "this user receives " + RateText(rate) + (due > 0 ? ", " + RateText(due) + " is due; " : "; ");
+    }
+    say("Rate: " + received + "the link carries " + Percent(used()) + " of its " + RateText(gateway_.capacity) + ".");
+    if (answer_.waiting > 0 && used() >= Full && due > 0 && !received.empty() && rate < HasShare * due)
+        todo_.emplace_back("this user has less than its share; if that lasts longer than a minute, see msfrsctl doctor "
+                           "and docs/limits.md.");
+}
+
+void Writer::sayOthers()
+{
+    double users = 0;
+    for (const auto &c : gateway_.classes)
+        users += c.users;
+    const auto served = ByClass(gateway_, [](const ClassState &c) { return c.inFlight; });
+    std::string text = "Who else: " + Counted(users, "user") + (users == 1 ? " wants" : " want") + " something now";
+    if (users > 0)
+        text += " (" + ByClass(gateway_, [](const ClassState &c) { return c.users; }) + ")";
+    const auto listed = now_.report.held.size();
+    const auto all = static_cast<double>(listed);
+    text += "; " + Fixed(listed < MostListed ? all : std::max(gateway_.waiting(), all)) + " wait; " +
+        Fixed(gateway_.outstanding) + " of " + Fixed(gateway_.limit, 2) + " slots are taken";
+    say(text + (served.empty() ? "" : ", by " + served) + ".");
+    if (const auto because = Because(now_.report); !because_ && !because.empty())
+        say("The scheduler: " + because + ".");
+    if (const auto past = PastSquid(now_)) {
+        say(Percent(*past) + " of the link bypassed Squid in the last " + Fixed(PastOver) + " s.");
+        todo_.emplace_back("msfrs-edge charges and schedules what bypasses Squid: docs/sharing.md.");
+    }
+}
+
+void Writer::sayServer()
+{
+    const auto queue = gateway_.queue.value_or(0), base = gateway_.base.value_or(0);
+    if (base <= 0)
+        return;
+    say("Server: round trips take " + Seconds(base) +
+        (gateway_.queue ? ", and the queue at the provider adds " + Seconds(queue) + " to each" : "") + ".");
+    if (queue >= LongQueue)
+        todo_.emplace_back("the queue at the provider is long: rate= of msfrs_link may be too high, see msfrsctl "
+                           "doctor.");
+}
+
+void Writer::sayRefusals()
+{
+    for (size_t n = 0; n < now_.flow.classes.size() && n < gateway_.classes.size(); ++n) {
+        const auto &cls = gateway_.classes[n].name;
+        if (now_.flow.classes[n].refused > 0 &&
+            std::any_of(answer_.users.begin(), answer_.users.end(),
+                        [&](const User *const user) { return user->row.cls == cls; }))
+            say("Requests of class " + cls + " are being refused: too many wait, or for too long.");
+    }
+}
+
+} // namespace
+
+std::optional<double> PastSquid(const Situation &now)
+{
+    if (!now.gateway.metered)
+        return {};
+    const auto past = MeanOf(now.report, PastOver, [](const IntervalRow &row) {
+        return row.own ? std::optional(row.utilisation - *row.own) : std::nullopt;
+    });
+    // Two standard errors: one of forty such figures is above the bound by chance.
+    if (past.count * now.report.interval < PastLeast || past.mean - 2 * past.error < MuchPast)
+        return {};
+    return past.mean;
+}
+
+std::string SilentText(const std::string &address)
+{
+    return "Squid at " + address + " does not answer: users have no web while their connections are sent to it. Start "
+           "Squid (msfrsctl doctor looks for the cause); msfrs-iptables down lets users past it meanwhile.";
+}
+
+std::string RateText(const double rate)
+{
+    constexpr const char *Units[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s"};
+    size_t unit = 0;
+    double shown = rate;
+    for (; shown >= 999.5 && unit + 1 < std::size(Units); ++unit)
+        shown /= 1000;
+    return Fixed(shown, shown < 9.95 && unit ? 1 : 0) + " " + Units[unit];
+}
+
+Verdict WhySlow(const Situation &now, const std::string &name) { return Writer(now, name).verdict(); }
+
+} // namespace msfrs::page

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// msfrs-why: what msfrs-page answers for a name, of pages of the manager that `msfrsctl why` has asked for.
+#include "satellites/page/figures.h"
+
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+
+namespace msfrs::page {
+
+namespace {
+
+constexpr const char *Usage = R"(Usage: msfrs-why NAME
+Prints as JSON what holds a user, host or transaction, as /user.json of msfrs-page does (docs/page.md). msfrsctl why
+runs it. Standard input has pages of Squid's cache manager, each after a line that says what it is, when it was asked
+for (s of a clock that is never set) and its length in bytes:
+
+  metrics|report|users SECONDS BYTES     a page
+  silent SECONDS BYTES                   ADDRESS:PORT at which Squid does not answer
+)";
+
+/// Takes the sections. \returns why there are no figures; empty: there are \throws PageError
+std::string Take(Figures &figures, std::istream &in)
+{
+    std::string trouble;
+    for (std::string head; std::getline(in, head);) {
+        std::istringstream words(head);
+        std::string kind;
+        double seconds = 0;
+        size_t bytes = 0;
+        if (!(words >> kind >> seconds >> bytes) || bytes > (64u << 20))
+            throw PageError("'" + head + "' is no line such as: metrics 12.5 1000");
+        std::string text(bytes, '\0');
+        if (!in.read(text.data(), static_cast<std::streamsize>(bytes)))
+            throw PageError(kind + " ends too early");
+        if (kind == "metrics")
+            figures.takeMetrics(text, seconds, 0);
+        else if (kind == "report")
+            figures.takeReport(text);
+        else if (kind == "users")
+            figures.takeUsers(text, seconds);
+        else if (kind == "silent")
+            trouble = SilentText(text);
+        else
+            throw PageError("'" + kind + "' is not one of: metrics, report, users, silent");
+    }
+    return trouble;
+}
+
+} // namespace
+
+} // namespace msfrs::page
+
+int main(const int argc, char **const argv)
+{
+    using namespace msfrs::page;
+    if (argc != 2) {
+        std::fputs(Usage, stderr);
+        return 2;
+    }
+    try {
+        Figures figures;
+        const auto trouble = Take(figures, std::cin);
+        std::cout << figures.userJson(argv[1], trouble) << '\n';
+        return 0;
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "msfrs-why: %s\n", error.what());
+        return 2;
+    }
+}

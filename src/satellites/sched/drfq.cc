@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// drfq: dominant resource fair queueing. Flows get equal time on the resource that each of them needs most.
+///
+/// Paper: Ghodsi, Sekar, Zaharia, Stoica, "Multi-resource fair queueing for packet processing", SIGCOMM 2012; what
+/// ATFQ (Zhang et al., 2015) measures itself against. For packet k of flow i with weight w_i and processing times
+/// L(p, j):
+///
+///     memory=none      S(p^k) = max(V(a), F(p^{k-1})),        F(p) = S(p) + max_j L(p, j) / w_i
+///     memory=dovetail  S(p^k, j) = max(V(a), F(p^{k-1}, j)), F(p, j) = S(p, j) + L(p, j) / w_i
+///     next:            the flow whose first packet has the least S, or the least max_j S(p, j)
+///
+/// Dove-tailing lets a flow make up on one resource for what it left unused there, so that packets which need now
+/// this resource and now that one fit into each other. What it remembers also means that a flow whose dominant
+/// resource shifts is favoured until the other resource's clock has caught up (ATFQ, figure 5(a)).
+///
+/// Where this departs from the paper:
+///   - V is the greatest S picked so far instead of that of the packets in service: it never goes back, and there is
+///     no tag to be reset when the system empties.
+///   - V counts when a flow with an empty queue gets a packet, not at every arrival. For memory=none this is the
+///     same; for dovetail it keeps what figure 5(a) shows, that a backlogged flow's memory is not cut short by how
+///     shallow its queue is.
+///   - There is one V for all resources. With a V_j for each a flow that wakes would inherit what others left unused
+///     of a resource that none of them needed, and be served before them until it has used that up. The price: a
+///     flow that runs empty forgets what it left unused itself.
+///   - A tie goes to the flow that was added first. An item that needs no time at all counts as one unit of time on
+///     each resource, so that a flow of such items cannot go first for ever.
+///
+/// Times are whole numbers of 10^-4 microseconds (multi_resource.h). A new weight counts from the next packet that is
+/// picked. Cost: O(log flows) an item.
+#include "sched/heap.h"
+#include "satellites/sched/multi_resource.h"
+
+#include <new>
+
+namespace {
+
+using namespace msfrs;
+
+enum Memory { None, Dovetail };
+
+struct FlowState {
+    msfrs_flow *flow;
+    uint64_t number; ///< order in which flows were added
+    uint32_t place;
+    Stamp finish[MSFRS_RESOURCES]; ///< F of the last packet, which is S of the first in the queue
+
+    Stamp start() const { return *std::max_element(std::begin(finish), std::end(finish)); }
+};
+
+struct Traits {
+    static uint32_t &Place(FlowState &f) { return f.place; }
+    static double Key(const FlowState &f) { return static_cast<double>(f.start()); }
+    static bool Before(const FlowState &a, const FlowState &b) // equal as doubles need not be equal
+    {
+        const auto sa = a.start(), sb = b.start();
+        return sa != sb ? sa < sb : a.number < b.number;
+    }
+};
+
+struct Instance {
+    int64_t memory, rate;
+    uint32_t resources;
+    uint64_t flows;                 ///< so far
+    size_t known;                   ///< flows that live
+    Stamp virtualTime;              ///< V
+    Heap<FlowState, Traits> queued; ///< flows with a backlog
+};
+
+Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
+FlowState &StateOf(const msfrs_flow *const f) { return *static_cast<FlowState *>(f->state); }
+
+int Init(void *const inst, const msfrs_host *const host, const msfrs_value *const params, char *, size_t)
+{
+    const auto self = new (inst) Instance();
+    self->memory = params[0].i;
+    self->rate = params[1].i;
+    self->resources = host->resources;
+    return 0;
+}
+
+void Fini(void *const inst) { Self(inst).~Instance(); }
+
+int FlowAdded(void *const inst, msfrs_flow *const f)
+{
+    StateOf(f).flow = f;
+    StateOf(f).number = Self(inst).flows++;
+    return MakeRoom(Self(inst).queued, ++Self(inst).known);
+}
+
+void FlowRemoved(void *const inst, msfrs_flow *) { --Self(inst).known; }
+
+/// A flow that is not ahead of V would wake with V anyway.
+int FlowForgettable(void *const inst, const msfrs_flow *const f)
+{
+    return StateOf(f).start() <= Self(inst).virtualTime;
+}
+
+void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
+{
+    auto &self = Self(inst);
+    auto &flow = StateOf(i->flow);
+    if (i->flow->backlog != 1)
+        return;
+    for (auto &finish : flow.finish)
+        finish = std::max(finish, self.virtualTime);
+    self.queued.settle(flow, true);
+}
+
+msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
+{
+    const auto first = Self(inst).queued.top();
+    return first ? first->flow->head : nullptr;
+}
+
+void Spend(const Instance &self, FlowState &flow, const Times &times)
+{
+    const auto perTick = StampPerTick(flow.flow->cls->weight * flow.flow->weight);
+    const auto dominant = *std::max_element(std::begin(times.on), std::end(times.on));
+    const Ticks least = dominant > 0 ? 0 : 1;
+    if (self.memory == Dovetail) {
+        for (uint32_t j = 0; j < self.resources; ++j)
+            flow.finish[j] += ToStamp(std::max(times.on[j], least), perTick);
+    } else {
+        flow.finish[0] += ToStamp(std::max(dominant, least), perTick);
+    }
+}
+
+void Picked(void *const inst, msfrs_item *const i, msfrs_time)
+{
+    auto &self = Self(inst);
+    auto &flow = StateOf(i->flow);
+    // The heap still holds what was picked: on top, unless the host took it out of turn. Then V goes by who is on
+    // top, lest all who wake now wait for one that is far ahead.
+    self.virtualTime = std::max(self.virtualTime, self.queued.top()->start());
+    Spend(self, flow, TimesOf(*i, self.resources, self.rate));
+    self.queued.settle(flow, i->flow->head != nullptr);
+}
+
+void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason)
+{
+    if (!i->flow->head)
+        Self(inst).queued.settle(StateOf(i->flow), false);
+}
+
+/// Bytes of the flow that no item caused: time on the link.
+void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t resource, const int64_t amount,
+             msfrs_time)
+{
+    auto &self = Self(inst);
+    if (resource != 0)
+        return;
+    Times times{};
+    times.on[self.resources - 1] = LinkTime(amount, self.rate);
+    Spend(self, StateOf(f), times);
+    self.queued.settle(StateOf(f), f->head != nullptr);
+}
+
+void Gauges(void *const inst, const msfrs_class *, double *const out)
+{
+    out[0] = Microseconds(Self(inst).virtualTime);
+}
+
+const msfrs_param Params[] = {
+    {"memory", MSFRS_CHOICE, "", "none", 0, 0, "none|dovetail",
+     "whether a flow's time on each resource is remembered apart"},
+    {"rate", MSFRS_INT, "bit/s", "1000000000", 1, 8e11, nullptr,
+     "rate of the link, to weigh bytes against processing time"},
+};
+
+const msfrs_gauge GaugeTable[] = {
+    {"virtual_time", "us", "virtual time V"},
+};
+
+const msfrs_sched_ops Ops = {
+    Init, Fini, nullptr, nullptr, nullptr, FlowAdded, FlowRemoved, FlowForgettable, nullptr,
+    Enqueued, Pick, Picked, Removed, Charged, nullptr, Gauges,
+};
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugin = {
+    MSFRS_PLUGIN_MAGIC, MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR, sizeof(struct msfrs_plugin), MSFRS_SCHED,
+    MSFRS_NEEDS_COST | MSFRS_MULTI_RESOURCE | MSFRS_FLOW_ORDER,
+    "drfq", "dominant resource fair queueing: equal time on the resource that each flow needs most",
+    "Ghodsi et al., Multi-resource fair queueing for packet processing (2012)",
+    sizeof(Instance), 0, sizeof(FlowState), 0,
+    Params, sizeof(Params) / sizeof(*Params), GaugeTable, sizeof(GaugeTable) / sizeof(*GaugeTable),
+    &Ops, nullptr, sizeof(Ops),
+};

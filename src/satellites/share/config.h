@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The configuration of msfrs-share; conf/share.conf describes the file.
+#ifndef MSFRS_SHARE_CONFIG_H
+#define MSFRS_SHARE_CONFIG_H
+
+#include "daemon/machine.h"
+#include "satellites/share/redis_store.h"
+#include "satellites/share/sharing.h"
+
+#include <iosfwd>
+#include <string>
+
+namespace msfrs::share {
+
+constexpr const char *Program = "msfrs-share";
+
+struct Config {
+    SharingParams sharing;
+    RedisParams store;     ///< its password is read by ReadPassword()
+    Written passwordFile;
+    std::string segment;   ///< name in shared memory
+    Written control;       ///< path of the control socket
+    Written user{"proxy", {}};
+};
+
+/// \param file for messages \throws RuleError with file, line, the value and what is allowed
+Config ReadConfig(std::istream &, const std::string &file);
+Config ReadConfig(const std::string &path);
+
+/// Reads the password, if there is a file of it: its first line. The message of a refusal does not show it.
+/// \throws RuleError also where anybody may read the file
+void ReadPassword(Config &);
+
+} // namespace msfrs::share
+
+#endif

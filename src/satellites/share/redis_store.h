@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The store in Valkey or Redis: a key for each gateway, that expires. Nothing here waits: one connection, made when
+/// it is needed, all commands of an exchange at once.
+#ifndef MSFRS_SHARE_REDIS_STORE_H
+#define MSFRS_SHARE_REDIS_STORE_H
+
+#include "daemon/event.h"
+#include "satellites/share/replies.h"
+#include "satellites/share/store.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct bufferevent;
+struct evdns_base;
+struct ssl_ctx_st;
+
+namespace msfrs::share {
+
+struct RedisParams {
+    std::string host = "127.0.0.1"; ///< an address or a name
+    uint16_t port = 6379;
+    bool tls = false;
+    std::string name;        ///< that the certificate has to be for; empty: host
+    std::string ca;          ///< file of authorities; empty: those of the system
+    std::string certificate, key; ///< files of our own; empty: none
+    std::string user, password;   ///< empty: none
+    unsigned database = 0;
+    std::string link = "link";    ///< begins the keys: gateways of one link have the same
+    int64_t timeToLive = 0;       ///< ns, of a message
+};
+
+class RedisStore final : public Store {
+public:
+    /// \param names of gateways, our own first
+    /// \throws SystemError a file of TLS that cannot be used
+    RedisStore(event_base *, RedisParams, const std::vector<std::string> &names);
+    ~RedisStore() override;
+
+    void exchange(const std::string &message, Done) override;
+    void abandon() override;
+
+    bool connected() const { return up_; }
+
+private:
+    template <class T>
+    using Owned = std::unique_ptr<T, void (*)(T *)>;
+
+    void connect();
+    void send();
+    void readable();
+    void happened(short what);
+    std::string whyLost(short what);
+    void fail(std::string why);
+    void finish(const Answer &);
+
+    event_base *const base_;
+    const RedisParams params_;
+    std::vector<std::string> keys_;
+    std::string hello_; ///< the commands of a new connection
+    Owned<ssl_ctx_st> tls_;
+    Owned<evdns_base> names_;
+    Owned<bufferevent> connection_;
+    std::unique_ptr<Replies> replies_;
+    bool up_ = false;       ///< the connection stands
+    std::string message_;
+    Done done_;             ///< empty: no exchange is under way
+    std::string failure_;   ///< to be said when the loop comes to it
+    std::unique_ptr<event, void (*)(event *)> later_;
+};
+
+} // namespace msfrs::share
+
+#endif

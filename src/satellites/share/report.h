@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// What a running msfrs-share tells: for people, and as OpenMetrics.
+#ifndef MSFRS_SHARE_REPORT_H
+#define MSFRS_SHARE_REPORT_H
+
+#include "satellites/share/sharing.h"
+
+#include <string>
+
+namespace msfrs::share {
+
+/// Everything at one moment.
+struct Report {
+    std::string gateway, link, store;
+    double share = 0;
+    double upSeconds = 0;
+    bool segment = false;             ///< mapped
+    size_t parties = 0;               ///< of this machine
+    uint64_t crowded = 0;
+    SharingReport sharing;
+};
+
+std::string Text(const Report &);
+std::string OpenMetrics(const Report &);
+
+} // namespace msfrs::share
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "satellites/page/site.h"
+#include "support/directory.h"
+
+#include "daemon/descriptor.h"
+
+#include <gtest/gtest.h>
+
+namespace msfrs::test {
+namespace {
+
+using namespace page;
+
+class Pages : public testing::Test {
+protected:
+    Pages()
+    {
+        now.data = "{\"data\":1}";
+        now.history = "{\"history\":1}";
+        now.user = [](const std::string &name) { return "{\"user\":\"" + name + "\"}"; };
+    }
+
+    std::string answer(const Site &site, const std::string &target, const std::string &more = "",
+                       const std::string &host = "localhost")
+    {
+        return site.answer("GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n" + more + "\r\n", now).value_or("");
+    }
+    static std::string status(const std::string &answer) { return answer.substr(9, 3); }
+    static std::string body(const std::string &answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+
+    Prepared now;
+    const Files files = {{"/", {"text/html", "<p>page"}}, {"/user", {"text/html", "<p>user"}}};
+    const Site open{{{"localhost", "[::1]"}, ""}, files}, closed{{{"localhost"}, "0123456789abcdef"}, files};
+};
+
+TEST_F(Pages, WhatThereIs)
+{
+    EXPECT_EQ(body(answer(open, "/")), "<p>page");
+    EXPECT_EQ(body(answer(open, "/data.json")), now.data);
+    EXPECT_EQ(body(answer(open, "/history.json")), now.history);
+    EXPECT_EQ(body(answer(open, "/user.json?name=b%41")), "{\"user\":\"bA\"}");
+    EXPECT_EQ(body(answer(open, "/user?name=x")), "<p>user");
+    EXPECT_EQ(body(answer(open, "/healthz")), "ok\n");
+    EXPECT_EQ(status(answer(open, "/user.json")), "400");
+    EXPECT_EQ(status(answer(open, "/data.json?name=x")), "400");
+    for (const char *const none : {"/none", "//", "/../etc/passwd", "/%2e%2e/", "/index.html", "/data.json/"})
+        EXPECT_EQ(status(answer(open, none)), "404") << none;
+}
+
+TEST_F(Pages, EveryAnswerSaysWhatABrowserMayDo)
+{
+    for (const auto &text :
+         {answer(open, "/"), answer(open, "/none"), answer(closed, "/"), answer(open, "/", "", "evil")}) {
+        EXPECT_NE(text.find("\r\nContent-Security-Policy: default-src 'none'; script-src 'self';"), text.npos);
+        EXPECT_NE(text.find("\r\nX-Content-Type-Options: nosniff\r\n"), text.npos);
+        EXPECT_NE(text.find("\r\nConnection: close\r\n"), text.npos);
+    }
+}
+
+TEST_F(Pages, OldFiguresAreNotHealthy)
+{
+    now.trouble = "Squid does not answer.";
+    EXPECT_EQ(status(answer(open, "/healthz")), "503");
+    EXPECT_EQ(status(answer(open, "/data.json")), "200");
+}
+
+TEST_F(Pages, OtherNamesAreRefused)
+{
+    EXPECT_EQ(status(answer(open, "/data.json", "", "attacker.example")), "421");
+    EXPECT_EQ(status(answer(open, "/", "", "[::1]:3880")), "200");
+    EXPECT_EQ(status(answer(closed, "/", "Authorization: Bearer 0123456789abcdef\r\n", "10.0.0.1")), "421");
+}
+
+TEST_F(Pages, ATokenIsWanted)
+{
+    for (const char *const path : {"/", "/data.json", "/history.json", "/user.json?name=x", "/none"}) {
+        const auto refused = answer(closed, path);
+        EXPECT_EQ(status(refused), "401") << path;
+        EXPECT_NE(refused.find("\r\nWWW-Authenticate: Basic "), refused.npos);
+        EXPECT_EQ(refused.find(now.data), refused.npos);
+    }
+    EXPECT_EQ(status(answer(closed, "/", "Authorization: Bearer 0123456789abcdee\r\n")), "401");
+    EXPECT_EQ(status(answer(closed, "/", "Authorization: Bearer 0123456789abcdef\r\n")), "200");
+    EXPECT_EQ(status(answer(closed, "/", "Authorization: Basic eDowMTIzNDU2Nzg5YWJjZGVm\r\n")), "200");
+    EXPECT_EQ(status(answer(closed, "/healthz")), "200") << "says nothing but that it runs";
+}
+
+TEST_F(Pages, ItCanOnlyBeRead)
+{
+    const auto refused = open.answer("DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", now).value_or("");
+    EXPECT_EQ(status(refused), "405");
+    EXPECT_NE(refused.find("\r\nAllow: GET, HEAD\r\n"), refused.npos);
+    EXPECT_FALSE(open.answer("GET / HTTP/1.1\r\n", now));
+}
+
+TEST_F(Pages, AFailureIsAnAnswer)
+{
+    now.user = [](const std::string &) -> std::string { throw std::runtime_error("inside"); };
+    const auto text = answer(open, "/user.json?name=x");
+    EXPECT_EQ(status(text), "500");
+    EXPECT_EQ(text.find("inside"), text.npos);
+}
+
+TEST(PageFiles, OfTheSourcesAndWithoutChart)
+{
+    std::string said;
+    const auto files = ReadFiles(TEST_DATA_DIR "/../src/satellites/page/web", "/nowhere/chart.js",
+                                 [&](const std::string &text) { said = text; });
+    EXPECT_EQ(said.substr(0, 18), "/nowhere/chart.js:");
+    ASSERT_EQ(files.count("/chart.js"), 1u);
+    EXPECT_EQ(files.at("/chart.js").content.substr(0, 2), "//");
+    EXPECT_NE(files.at("/").content.find("<main"), std::string::npos);
+    // The policy forbids what is not in files.
+    for (const char *const path : {"/", "/user"}) {
+        const auto &html = files.at(path).content;
+        for (const char *const inlined : {"<style", " style=", "onclick", "javascript:", "http://", "https://"})
+            EXPECT_EQ(html.find(inlined), std::string::npos) << path << " " << inlined;
+    }
+    EXPECT_THROW(ReadFiles("/nowhere", "", [](const std::string &) {}), SystemError);
+}
+
+} // namespace
+} // namespace msfrs::test

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Gateways with request schedulers of their own that share one link by msfrs-share: weights, an idle share, and a
+/// store that is lost.
+#include "fake_store.h"
+#include "ledger/party_sim.h"
+#include "satellites/share/segment_board.h"
+
+#include <array>
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace msfrs::test {
+namespace {
+
+using namespace share;
+
+/// Two gateways, each with a segment and an interface of its own.
+class GatewaySim : public PartySim {
+public:
+    explicit GatewaySim(const double rate = 10e6, const uint64_t seed = 1): PartySim(2, rate, seed, 2)
+    {
+        for (uint32_t n = 0; n < 2; ++n)
+            gateways_.push_back(std::make_unique<Daemon>(*this, n));
+        everyStep = [this] {
+            for (auto &g : gateways_)
+                g->step(now);
+        };
+    }
+    ~GatewaySim() override { gateways_.clear(); }
+
+    /// Bytes that the users of each received in the latest measure(), those of both left out.
+    std::vector<double> byGateway() const
+    {
+        std::vector<double> had(2);
+        for (const auto &u : users) {
+            if (u.parties.size() == 1)
+                had[u.parties[0]] += static_cast<double>(u.bytes);
+        }
+        return had;
+    }
+    StoreState state(const uint32_t n) const { return gateways_[n]->sharing->report(now).state; }
+
+    Server server;
+
+private:
+    struct Daemon {
+        Daemon(GatewaySim &sim, const uint32_t n): board(1), store(sim.server, {Name(n), Name(1 - n)})
+        {
+            board.use(&sim.segmentOf(n));
+            SharingParams params;
+            params.gateway = Name(n);
+            params.others = {Name(1 - n)};
+            sharing = std::make_unique<Sharing>(params, board, store, [](const std::string &) {}, 100 + n, sim.now);
+        }
+        ~Daemon() { board.use(nullptr); }
+        static std::string Name(const uint32_t n) { return n == 0 ? "north" : "south"; }
+        void step(const msfrs_time now)
+        {
+            store.step(now);
+            if (now >= due)
+                due = sharing->tick(now);
+        }
+
+        SegmentBoard board;
+        FakeStore store;
+        std::unique_ptr<Sharing> sharing;
+        msfrs_time due = 0;
+    };
+
+    std::vector<std::unique_ptr<Daemon>> gateways_;
+};
+
+void ExpectShares(const std::vector<double> &had, const double most)
+{
+    EXPECT_NEAR(had[0] / had[2] / 4, 1, most);
+    EXPECT_NEAR(had[1] / had[2] / 2, 1, most);
+}
+
+class ShareGatewaysOnALink : public testing::TestWithParam<uint64_t> {
+protected:
+    GatewaySim sim{10e6, GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ShareGatewaysOnALink, testing::Values(1));
+
+TEST_P(ShareGatewaysOnALink, UsersOfBothByWeight)
+{
+    sim.everywhere({4, 4, 4});
+    sim.run(20 * Second);
+    ExpectShares(sim.measure(200 * Second), 0.03);
+    EXPECT_GT(sim.utilisation, 0.97);
+}
+
+TEST_P(ShareGatewaysOnALink, UsersOfOneEachByWeight)
+{
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n % 2});
+    sim.run(20 * Second);
+    ExpectShares(sim.measure(200 * Second), 0.03);
+    EXPECT_GT(sim.utilisation, 0.97);
+}
+
+TEST_P(ShareGatewaysOnALink, AClassThatSitsOnOneOfThem)
+{
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n / 4 == 0 ? 0u : 1u});
+    sim.run(20 * Second);
+    ExpectShares(sim.measure(200 * Second), 0.03);
+    EXPECT_GT(sim.utilisation, 0.97);
+}
+
+TEST_P(ShareGatewaysOnALink, WhatOneLeavesIsForTheOther)
+{
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n % 2}, 8);
+    sim.run(20 * Second);
+    for (auto &u : sim.users)
+        u.asks = u.parties[0] == 0;
+    sim.run(5 * Second);
+    sim.measure(10 * Second);
+    EXPECT_GT(sim.utilisation, 0.95);
+}
+
+/// Thirty seconds without the store, users of both gateways as the static shares have it.
+TEST_P(ShareGatewaysOnALink, WithoutTheStore)
+{
+    for (uint32_t n = 0; n < 12; ++n)
+        sim.user(n / 4, "u" + std::to_string(n), {n % 2});
+    sim.run(60 * Second);
+    sim.server.there = false;
+    sim.run(10 * Second);
+    EXPECT_EQ(sim.state(0), StoreState::Static);
+    ExpectShares(sim.measure(20 * Second), 0.05);
+    const auto had = sim.byGateway();
+    EXPECT_NEAR(had[0] / had[1], 1, 0.05);
+    EXPECT_GT(sim.utilisation, 0.95);
+    sim.server.there = true;
+    sim.run(3 * Second);
+    EXPECT_EQ(sim.state(0), StoreState::Together);
+    EXPECT_EQ(sim.state(1), StoreState::Together);
+    ExpectShares(sim.measure(100 * Second), 0.03);
+}
+
+/// Users by gateway and class: a class with one user at a gateway and up to six at the other.
+using Counts = std::array<std::array<uint32_t, 3>, 2>;
+constexpr Counts Uneven = {{{1, 2, 5}, {4, 2, 1}}}, OneOfEach = {{{6, 6, 5}, {1, 1, 1}}};
+
+/// The classes of each gateway, judged one by one: averages over gateways look right while one has a fifth of its share
+/// and the other makes up for it.
+class ShareOfAClassAtAGateway : public testing::Test {
+protected:
+    void begin(const Counts &counts)
+    {
+        sim.reset(); // there is one interface of a name
+        sim = std::make_unique<GatewaySim>();
+        for (uint32_t gateway = 0; gateway < 2; ++gateway) {
+            for (uint32_t cls = 0; cls < 3; ++cls) {
+                for (uint32_t n = 0; n < counts[gateway][cls]; ++n)
+                    sim->user(cls, "u" + std::to_string(gateway * 100 + cls * 10 + n), {gateway});
+            }
+        }
+        sim->run(60 * Second);
+    }
+    /// From 3 to 13 s after a disturbance.
+    void expectShares(const std::string &after)
+    {
+        sim->run(3 * Second);
+        sim->measure(10 * Second);
+        std::array<double, 6> had{}, weights{};
+        for (const auto &u : sim->users) {
+            const auto row = u.parties[0] * 3 + u.cls;
+            had[row] += static_cast<double>(u.bytes);
+            weights[row] += sim->config.classes[u.cls].weight;
+        }
+        const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
+        for (size_t n = 0; n < had.size(); ++n)
+            EXPECT_NEAR(had[n] / sim->carried / (weights[n] / all), 1, 0.15)
+                << "gateway " << n / 3 << ", class " << n % 3 << ", after " << after;
+        sim->run(20 * Second);
+    }
+
+    std::unique_ptr<GatewaySim> sim;
+};
+
+/// Where the static shares give users of one gateway more than those of the other, nobody pays for it when the store is
+/// back: what a gateway did while none knew of the others is not held against anybody's class or user.
+TEST_F(ShareOfAClassAtAGateway, HoldsAfterAnOutage)
+{
+    for (const auto &counts : {Uneven, OneOfEach}) {
+        begin(counts);
+        for (const int outage : {12, 15, 18, 19}) {
+            auto &server = sim->server;
+            (outage % 2 ? server.refuses : server.there) = outage % 2; // the process has ended, or is stopped
+            sim->run(outage * Second);
+            EXPECT_EQ(sim->state(0), StoreState::Static);
+            server.there = true;
+            server.refuses = false;
+            expectShares(std::to_string(outage) + " s");
+            EXPECT_EQ(sim->state(0), StoreState::Together);
+        }
+    }
+}
+
+TEST_F(ShareOfAClassAtAGateway, HoldsAfterARestart)
+{
+    begin(Uneven);
+    for (uint32_t n = 0; n < 2; ++n) {
+        sim->kill(n);
+        sim->run(5 * Second);
+        sim->start(n);
+        expectShares("gateway " + std::to_string(n) + " was away");
+    }
+}
+
+TEST_F(ShareOfAClassAtAGateway, HoldsWhenUsersComeToTheOther)
+{
+    for (const auto &counts : {Uneven, OneOfEach}) {
+        begin(counts);
+        for (uint32_t n = 0; n < 2; ++n) {
+            for (auto &u : sim->users)
+                u.asks = u.parties[0] == n || u.cls == 1;
+            sim->run(15 * Second);
+            for (auto &u : sim->users)
+                u.asks = true;
+            expectShares("gold and bronze came to gateway " + std::to_string(1 - n));
+        }
+    }
+}
+
+} // namespace
+} // namespace msfrs::test
