@@ -5,6 +5,7 @@
 #define MSFRS_EDGE_DAEMON_COMMON_RATE_H
 
 #include "edge/conditioner.h"
+#include "edge/daemon/rate_source.h"
 
 #include <atomic>
 #include <mutex>
@@ -19,36 +20,38 @@ namespace msfrs::edge {
 ///
 /// n_kc: flows of class c that are backlogged in thread k; n_c: in all of them. The sum of the rates is C; for as long
 /// as a packet takes after a thread fell idle or woke it may be less or more.
-class CommonRate {
-public:
-    /// \param threads who share; one has it all
-    explicit CommonRate(const unsigned threads): threads_(threads) {}
-
+struct CommonRate {
     static constexpr size_t MostClasses = 1024;
+    std::atomic<uint32_t> flows[MostClasses]{}; ///< backlogged in all threads, by class
+};
 
-    /// A thread's part. Used by one thread.
-    class Share {
-    public:
-        explicit Share(CommonRate &common): common_(common) {}
-        ~Share() { clear(); }
-        Share(const Share &) = delete;
+/// A thread's part. Used by one thread.
+class SharedRate : public RateSource {
+public:
+    explicit SharedRate(CommonRate &common): common_(common) {}
+    ~SharedRate() override { clear(); }
+    SharedRate(const SharedRate &) = delete;
 
-        bool alone() const { return common_.threads_ == 1; }
-        /// \param flows backlogged here, by class
-        void tell(size_t cls, uint32_t flows);
-        /// Nothing waits here.
-        void clear();
-        /// 0..1. \param weights by class
-        double of(const std::vector<double> &weights) const;
+    int64_t pace(const Schedule &) override;
+    bool adopt(const Schedule &, msfrs_time) override;
+    void release() override { clear(); }
+    void waits(const bool waiting, msfrs_time) override
+    {
+        if (!waiting)
+            clear();
+    }
 
-    private:
-        CommonRate &common_;
-        std::vector<uint32_t> told_;
-    };
+    /// \param flows backlogged here, by class
+    void tell(size_t cls, uint32_t flows);
+    /// Nothing waits here.
+    void clear();
+    /// 0..1. \param weights by class
+    double of(const std::vector<double> &weights) const;
 
 private:
-    unsigned threads_;
-    std::atomic<uint32_t> flows_[MostClasses]{};
+    CommonRate &common_;
+    std::vector<uint32_t> told_;
+    std::vector<double> weights_; ///< by class: its share of the link
 };
 
 /// A conditioner that several threads use, one batch of packets at a time: a rule's rate is for all of them.

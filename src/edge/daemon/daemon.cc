@@ -23,7 +23,7 @@ std::shared_ptr<const RuleTable> TableOf(const Config &config)
 Daemon::Daemon(std::string file, std::string pluginDir, Log log):
     file_(std::move(file)), pluginDir_(std::move(pluginDir)), log_(std::move(log)), base_(NewEventBase()),
     read_(std::make_shared<const Config>(ReadConfig(file_, pluginDir_))), config_(read_), rules_(TableOf(*config_)),
-    conditioner_(rules_, config_->queue.threads), common_(config_->queue.threads),
+    conditioner_(rules_, config_->queue.threads),
     kernelTable_(open("/proc/net/netfilter/nfnetlink_queue", O_RDONLY | O_CLOEXEC)),
     excessDue_(base_.get(), [this] { tellSquid(); }), lookDue_(base_.get(), [this] { lookForSegment(); })
 {
@@ -37,9 +37,10 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
     if (!config_->control.empty())
         control_ = std::make_unique<Control>(base_.get(), config_->control, Program,
                                              [this](const std::string_view command) { return answer(command); });
+    auto *const common = config_->queue.threads > 1 ? &common_ : nullptr;
     for (uint32_t n = 0; n < config_->queue.threads; ++n)
         workers_.push_back(std::make_unique<Worker>(Worker::queueOptions(*config_, n), newSchedule(config_),
-                                                    &conditioner_, common_, fail));
+                                                    &conditioner_, common, fail));
     if (!config_->excess.socket.empty()) {
         excess_ = std::make_unique<Excess>(config_->excess.socket, config_->flow);
         for (const auto &worker : workers_) {

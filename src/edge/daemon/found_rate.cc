@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/found_rate.h"
 
+#include "edge/daemon/packet_path.h"
+
 #include <algorithm>
 
 namespace msfrs::edge {
@@ -20,17 +22,29 @@ constexpr msfrs_time LookEvery = 20'000'000'000, LookFor = 300'000'000; ///< ns
 
 } // namespace
 
-void FoundRate::up(const FlowKey &key, const TcpSegment *const segment, const msfrs_time now)
+bool FoundRate::adopt(const Schedule &schedule, const msfrs_time now)
 {
-    if (segment)
-        trips_.up(key, *segment, now);
+    const auto &link = schedule.config().link;
+    if (link.found())
+        capacity_.configure(link.bounds, now);
+    return link.found();
 }
 
-void FoundRate::down(const FlowKey &key, const TcpSegment *const segment, const int64_t bytes, const msfrs_time now)
+bool FoundRate::seen(const Arrival &a, const size_t transport, const Traits &t, const int64_t onLink,
+                     const Config &config, const msfrs_time now)
 {
-    came_ += static_cast<double>(bytes);
-    if (const auto trip = segment ? trips_.down(key, *segment, now) : std::nullopt)
+    std::optional<TcpSegment> segment;
+    if (t.readable && t.key.protocol == Tcp)
+        segment = ReadTcp(a.data, a.captured, a.length, transport);
+    if (t.readable && config.flow.isInside(t.key.source, t.key.family)) {
+        if (segment)
+            trips_.up(t.key, *segment, now);
+        return true;
+    }
+    came_ += static_cast<double>(onLink);
+    if (const auto trip = segment ? trips_.down(t.key, *segment, now) : std::nullopt)
         path_.seen(trip->server, trip->time, trip->time, now);
+    return false;
 }
 
 void FoundRate::waits(const bool waiting, const msfrs_time now)
@@ -44,7 +58,7 @@ void FoundRate::waits(const bool waiting, const msfrs_time now)
 /// q from which it is long, ns, as Capacity judges it.
 msfrs_time FoundRate::longQueue() const { return std::max(2 * allowed_, base_ * 2 / 5); }
 
-void FoundRate::settle(const msfrs_time now)
+bool FoundRate::settle(Schedule &, const msfrs_time now)
 {
     waits(waiting_, now);
     allowed_ = Allowed + static_cast<msfrs_time>(FewPackets * 1e9 / capacity_.rate());
@@ -70,6 +84,7 @@ void FoundRate::settle(const msfrs_time now)
         lookAt_ = now + (way.base > 0 ? LookEvery : FirstLook);
     }
     looks_ = now < lookUntil_;
+    return true;
 }
 
 int64_t FoundRate::pace() const

@@ -17,6 +17,7 @@
 #ifndef MSFRS_EDGE_DAEMON_FOUND_RATE_H
 #define MSFRS_EDGE_DAEMON_FOUND_RATE_H
 
+#include "edge/daemon/rate_source.h"
 #include "edge/daemon/round_trips.h"
 #include "window/capacity.h"
 #include "window/queue_estimate.h"
@@ -31,28 +32,24 @@ struct FoundReport {
     msfrs_time at = 0;    ///< of this report: changes are as old as they are before it
 };
 
-class FoundRate {
+class FoundRate : public RateSource {
 public:
     /// C is `min` at first.
-    FoundRate(const CapacityParams &bounds, msfrs_time now): 
+    FoundRate(const CapacityParams &bounds, msfrs_time now):
         capacity_(bounds, now), noted_(now), lookAt_(now + FirstLook)
     {}
-    /// Takes other bounds over.
-    void configure(const CapacityParams &bounds, const msfrs_time now) { capacity_.configure(bounds, now); }
-
-    /// A packet goes up. \param segment null: it is not one of TCP that could be read
-    void up(const FlowKey &, const TcpSegment *segment, msfrs_time now);
-    /// One came down, `bytes` of the link's.
-    void down(const FlowKey &, const TcpSegment *segment, int64_t bytes, msfrs_time now);
-    /// Whether packets wait here, from now on.
-    void waits(bool, msfrs_time now);
-
-    /// When it wants to be settled.
-    msfrs_time due() const { return capacity_.nextUpdate(); }
-    void settle(msfrs_time now);
-
-    /// How fast packets may leave, bit/s, from `min` to `max`.
+    /// From `min` to `max`.
     int64_t pace() const;
+    int64_t pace(const Schedule &) override { return pace(); }
+    /// Takes other bounds over.
+    bool adopt(const Schedule &, msfrs_time now) override;
+    std::optional<msfrs_time> due() const override { return capacity_.nextUpdate(); }
+    bool settle(Schedule &, msfrs_time now) override;
+    /// What a packet tells of the link, which those that go up do not come over.
+    bool seen(const Arrival &, size_t transport, const Traits &, int64_t onLink, const Config &,
+              msfrs_time now) override;
+    void waits(bool, msfrs_time now) override;
+
     FoundReport report(msfrs_time now) const;
 
 private:

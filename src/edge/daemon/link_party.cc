@@ -77,13 +77,14 @@ LinkParty::LinkParty(ledger::Segment &segment, Log log, const msfrs_time now):
         other.waited = Never;
 }
 
-void LinkParty::adopt(const Engine &engine)
+bool LinkParty::adopt(const Schedule &schedule, msfrs_time)
 {
     heaviest_ = 0;
-    for (const auto cls : engine.classes()) {
+    for (const auto cls : schedule.engine().classes()) {
         ledger_.served(cls->index, cls->name, AsRead(classes_[ledger::ClassKey(cls->name)]));
         heaviest_ = std::max(heaviest_, cls->weight);
     }
+    return true;
 }
 
 void LinkParty::release()
@@ -246,8 +247,9 @@ uint32_t LinkParty::places()
     return static_cast<uint32_t>(whole);
 }
 
-bool LinkParty::settle(Engine &engine, const msfrs_time now)
+bool LinkParty::settle(Schedule &schedule, const msfrs_time now)
 {
+    auto &engine = schedule.engine();
     const double seconds = static_cast<double>(now - settled_) * 1e-9;
     settled_ = now;
     exchange(engine, now, seconds);
@@ -258,7 +260,7 @@ bool LinkParty::settle(Engine &engine, const msfrs_time now)
     passed_.add(passed, seconds);
     lost_.add(came - passed - static_cast<double>(queued.cost - std::exchange(queuedBefore_, queued.cost)), seconds);
     lookAround(now, seconds);
-    adopt(engine);
+    adopt(schedule, now);
     const auto waiting = static_cast<uint64_t>(std::count_if(
         users_.begin(), users_.end(), [now](const User &user) { return now - user.wanted < Wanting; }));
     ledger_.look(now);

@@ -22,7 +22,7 @@
 #ifndef MSFRS_EDGE_DAEMON_LINK_PARTY_H
 #define MSFRS_EDGE_DAEMON_LINK_PARTY_H
 
-#include "edge/daemon/schedule.h"
+#include "edge/daemon/rate_source.h"
 #include "ledger/directory.h"
 #include "ledger/shared.h"
 
@@ -43,7 +43,7 @@ struct Rival {
 /// \returns what our packets may have, bit/s
 double EdgeRate(double capacity, const std::vector<Rival> &, double demand, double light);
 
-class LinkParty {
+class LinkParty : public RateSource {
 public:
     static constexpr double Capacity = 0.97;            ///< of C, for all parties: packets are to wait here
     static constexpr double Held = 0.985;               ///< likewise while one waits for places, whose window holds the
@@ -54,27 +54,23 @@ public:
     /// Takes a slot. The segment stays mapped while this lives. \throws ConfigError all slots are in use
     LinkParty(ledger::Segment &, Log, msfrs_time now);
 
-    /// Flows are those of this engine from here on.
-    void adopt(const Engine &);
-    /// They are no more.
-    void release();
+    /// That of the configuration while nobody of Squid says what the link has.
+    int64_t pace(const Schedule &schedule) override { return rate_ > 0 ? rate_ : schedule.config().link.rate; }
+    bool adopt(const Schedule &, msfrs_time now) override;
+    void release() override;
+    std::optional<msfrs_time> due() const override { return settled_ + Ledger::Every; }
+    bool stale(const msfrs_time now) const override { return now - settled_ >= Stale; }
+    /// Tells the ledger all that is to be told, and has users of the engine charged what they had elsewhere.
+    /// \returns false if another process has taken the slot
+    bool settle(Schedule &, msfrs_time now) override;
 
-    /// Whose a packet is; user 0: it is for nobody inside.
-    ledger::Owner ownerOf(const Traits &, const Config &, msfrs_time now);
-    /// A packet has come over the link, for a flow that may lose it. \param bytes on the link
-    void came(NamedFlow &, int64_t bytes, msfrs_time now);
-    /// It goes on, after so long.
-    void passed(NamedFlow &, int64_t bytes, msfrs_time waited, msfrs_time now);
+    /// User 0: it is for nobody inside.
+    ledger::Owner ownerOf(const Traits &, const Config &, msfrs_time now) override;
+    void came(NamedFlow &, int64_t bytes, msfrs_time now) override;
+    void passed(NamedFlow &, int64_t bytes, msfrs_time waited, msfrs_time now) override;
+    /// What its user has of the share in a long round trip, and not less than goes before the rest (UserOrder).
+    int64_t mostOfABeginning(const NamedFlow &) const override;
 
-    /// Bytes of a connection of the flow that may wait when it begins: what its user has of the share in a long round
-    /// trip, and not less than goes before the rest (UserOrder).
-    int64_t mostOfABeginning(const NamedFlow &) const;
-
-    /// Tells the ledger all that is to be told, and has users of this engine charged what they had elsewhere.
-    /// \returns false if another process has taken the slot: then this is over
-    bool settle(Engine &, msfrs_time now);
-    msfrs_time due() const { return settled_ + Ledger::Every; }     ///< of the next settlement
-    bool stale(const msfrs_time now) const { return now - settled_ >= Stale; }
     /// What packets may have, bit/s; 0: nobody of Squid says what the link has.
     int64_t rate() const { return rate_; }
     uint32_t slot() const { return slot_; }

@@ -12,7 +12,7 @@ namespace msfrs::edge {
 namespace {
 
 constexpr size_t Most = 64; ///< packets that are conditioned side by side
-constexpr uint8_t Tcp = 6, TcpSyn = 2, TcpFin = 1, TcpRst = 4;
+constexpr uint8_t TcpSyn = 2, TcpFin = 1, TcpRst = 4;
 
 /// What a segment of TCP carries, and the bytes of it that are headers.
 void ReadSegment(const Arrival &a, const size_t at, Traits &t, uint32_t &bytes)
@@ -26,23 +26,6 @@ void ReadSegment(const Arrival &a, const size_t at, Traits &t, uint32_t &bytes)
     bytes = headers;
     t.ack = headers == a.length && !(tcp[13] & (TcpSyn | TcpFin | TcpRst));
     t.data = headers < a.length;
-}
-
-/// A class's share of the link if all have something to send, from its weight among its siblings and its parent's.
-std::vector<double> SharesOf(const Config &config)
-{
-    std::vector<double> shares;
-    for (const auto &c : config.classes) {
-        double siblings = 0, parent = 1;
-        for (const auto &other : config.classes)
-            siblings += other.parent == c.parent ? other.weight : 0;
-        for (size_t n = 0; n < shares.size(); ++n) {
-            if (config.classes[n].name == c.parent)
-                parent = shares[n];
-        }
-        shares.push_back(parent * c.weight / siblings);
-    }
-    return shares;
 }
 
 } // namespace
@@ -67,18 +50,19 @@ bool ReadTraits(const Arrival &a, Traits &t, uint32_t &headers, size_t *const wh
     return true;
 }
 
-PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *const conditioner, CommonRate &common,
-                       Verdicts &verdicts, const msfrs_time now):
-    schedule_(std::move(schedule)), conditioner_(conditioner), share_(common), verdicts_(verdicts),
+PacketPath::PacketPath(std::unique_ptr<Schedule> schedule, SharedConditioner *const conditioner,
+                       CommonRate *const common, Verdicts &verdicts, const msfrs_time now):
+    schedule_(std::move(schedule)), conditioner_(conditioner), verdicts_(verdicts),
     pacer_(schedule_->config().link.rate, schedule_->config().link.burst, now),
-    counts_(schedule_->config().classes.size()), shares_(SharesOf(schedule_->config())),
+    rate_(common ? std::unique_ptr<RateSource>(std::make_unique<SharedRate>(*common)) : std::make_unique<FixedRate>()),
+    counts_(schedule_->config().classes.size()),
     victim_([this](msfrs_item &item) {
         loseTurn(*static_cast<Held *>(item.host), true);
         return true;
     }),
     lost_([this](void *const held) { loseTurn(*static_cast<Held *>(held), false); })
 {
-    findRate(now);
+    adopt(now);
 }
 
 Held &PacketPath::hold()
@@ -158,30 +142,15 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
             if (rules && held[i]->traits.readable)
                 applyVerdict(verdicts[i], DscpOf(packets[i].data), *held[i]);
             const bool conforms = !rules || verdicts[i].pass;
-            if (found_ && seen(arrivals[begin + i], transport[i], *held[i], now) && conforms)
+            const bool free = rate_->seen(arrivals[begin + i], transport[i], held[i]->traits, onLink(*held[i]),
+                                          schedule_->config(), now);
+            if (free && conforms)
                 pass(*held[i]);
             else
                 admit(*held[i], conforms, now);
         }
     }
     service(now);
-}
-
-/// What a packet tells of the link. \returns whether it goes up, so that it has not to wait
-bool PacketPath::seen(const Arrival &a, const size_t transport, const Held &h, const msfrs_time now)
-{
-    const auto &config = schedule_->config();
-    const auto &key = h.traits.key;
-    std::optional<TcpSegment> segment;
-    if (h.traits.readable && key.protocol == Tcp)
-        segment = ReadTcp(a.data, a.captured, a.length, transport);
-    const auto *const tcp = segment ? &*segment : nullptr;
-    const bool goesUp = h.traits.readable && config.flow.isInside(key.source, key.family);
-    if (goesUp)
-        found_->up(key, tcp, now);
-    else
-        found_->down(key, tcp, onLink(h), now);
-    return goesUp;
 }
 
 /// At once.
@@ -218,9 +187,7 @@ void PacketPath::applyVerdict(const Verdict &v, const uint32_t codePoint, Held &
 
 void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
 {
-    const auto &config = schedule_->config();
-    if (party_)
-        h.traits.owner = party_->ownerOf(h.traits, config, now);
+    h.traits.owner = rate_->ownerOf(h.traits, schedule_->config(), now);
     h.cls = schedule_->classOf(h.traits);
     h.since = now;
     auto &counts = counts_[h.cls];
@@ -233,7 +200,7 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
     }
     auto &engine = schedule_->engine();
     if (engine.totals().queued.items == 0) {
-        if (party_ && party_->stale(now))
+        if (rate_->stale(now))
             settle(now);
         pacer_.wake(now);
     }
@@ -241,8 +208,7 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
     // What cannot be marked on the way out is not to be marked, but dropped.
     const uint32_t flags = markable(h) ? MSFRS_ECN_CAPABLE : 0;
     auto &flow = schedule_->flowOf(h.traits, h.cls);
-    if (party_)
-        party_->came(flow, cost, now);
+    rate_->came(flow, cost, now);
     msfrs_item *item = nullptr;
     switch (engine.offer(flow, &cost, &h, now, item, victim_, flags)) {
     case Engine::Offer::Dropped: return lose(h);
@@ -255,14 +221,9 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
 void PacketPath::service(const msfrs_time now)
 {
     retry_.reset();
-    if (party_ && now >= party_->due())
+    if (const auto due = rate_->due(); due && now >= *due)
         settle(now);
-    if (found_ && now >= found_->due()) {
-        found_->settle(now);
-        pace();
-    }
-    if (!share_.alone())
-        takeShare();
+    pacer_.setRate(rate_->pace(*schedule_));
     const auto &queued = schedule_->engine().totals().queued;
     while (queued.items && pacer_.ready(now)) {
         auto *const item = pick(now);
@@ -270,10 +231,7 @@ void PacketPath::service(const msfrs_time now)
             break;
         release(*item, now);
     }
-    if (found_)
-        found_->waits(queued.items > 0, now);
-    if (!share_.alone() && queued.items == 0)
-        share_.clear();
+    rate_->waits(queued.items > 0, now);
 }
 
 msfrs_item *PacketPath::pick(const msfrs_time now)
@@ -289,7 +247,8 @@ msfrs_item *PacketPath::pick(const msfrs_time now)
 void PacketPath::release(msfrs_item &item, const msfrs_time now)
 {
     auto &h = order_.next(*static_cast<Held *>(item.host));
-    if (party_ && order_.overshoots(h, party_->mostOfABeginning(static_cast<NamedFlow &>(*item.flow)))) {
+    auto &flow = static_cast<NamedFlow &>(*item.flow);
+    if (order_.overshoots(h, rate_->mostOfABeginning(flow))) {
         if (!markable(h)) { // its user has the turn all the same: the link has carried it
             lose(h);
             schedule_->engine().done(item, now);
@@ -307,31 +266,14 @@ void PacketPath::release(msfrs_item &item, const msfrs_time now)
     counts.waits.add(now - h.since);
     if (observer_)
         observer_(h, cost);
-    if (party_)
-        party_->passed(static_cast<NamedFlow &>(*item.flow), cost, now - h.since, now);
+    rate_->passed(flow, cost, now - h.since, now);
     accept(h);
     schedule_->engine().done(item, now);
 }
 
-void PacketPath::takeShare()
-{
-    const auto &config = schedule_->config();
-    for (size_t n = 0; n < config.classes.size(); ++n) {
-        if (!config.classes[n].interior)
-            share_.tell(n, schedule_->classAt(n).users);
-    }
-    const double rate = static_cast<double>(config.link.rate) * share_.of(shares_);
-    if (config.link.rate)
-        pacer_.setRate(std::max<int64_t>(1, static_cast<int64_t>(rate)));
-}
-
 std::optional<msfrs_time> PacketPath::next() const
 {
-    std::optional<msfrs_time> next;
-    if (party_)
-        next = party_->due();
-    if (found_)
-        next = found_->due();
+    auto next = rate_->due();
     if (schedule_->engine().totals().queued.items > 0)
         next = std::min(next.value_or(INT64_MAX), retry_ ? *retry_ : pacer_.next());
     return next;
@@ -339,46 +281,37 @@ std::optional<msfrs_time> PacketPath::next() const
 
 void PacketPath::join(std::unique_ptr<LinkParty> party, const msfrs_time now)
 {
-    party_ = std::move(party);
-    party_->adopt(schedule_->engine());
+    rate_ = std::move(party);
+    rate_->adopt(*schedule_, now);
     settle(now);
 }
 
 void PacketPath::leave()
 {
-    if (party_)
-        party_->release();
-    party_.reset();
-    pace();
+    if (!party())
+        return;
+    rate_->release();
+    rate_ = std::make_unique<FixedRate>();
+    pacer_.setRate(rate_->pace(*schedule_));
 }
 
-/// What the ledger says of the link, and what it is told.
 void PacketPath::settle(const msfrs_time now)
 {
-    if (!party_->settle(schedule_->engine(), now))
+    if (!rate_->settle(*schedule_, now))
         leave();
-    else
-        pace();
+    pacer_.setRate(rate_->pace(*schedule_));
 }
 
-void PacketPath::pace()
+/// The schedule is new: so is the source of its rate, unless the one before does for it, too.
+void PacketPath::adopt(const msfrs_time now)
 {
-    const auto &link = schedule_->config().link;
-    const auto rate = party_ ? party_->rate() : 0;
-    if (share_.alone())
-        pacer_.setRate(rate > 0 ? rate : found_ ? found_->pace() : link.rate);
-}
-
-/// As the configuration says: whether the rate is to be found, and where.
-void PacketPath::findRate(const msfrs_time now)
-{
-    const auto &link = schedule_->config().link;
-    if (!link.found())
-        found_.reset();
-    else if (found_)
-        found_->configure(link.bounds, now);
+    if (rate_->adopt(*schedule_, now))
+        return;
+    const auto &config = schedule_->config();
+    if (config.link.found())
+        rate_ = std::make_unique<FoundRate>(config.link.bounds, now);
     else
-        found_ = std::make_unique<FoundRate>(link.bounds, now);
+        rate_ = std::make_unique<FixedRate>();
 }
 
 void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
@@ -399,18 +332,12 @@ void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
         // The class it now waits in has it on its books, from the beginning.
         counts[h.cls].offered.add(h.traits.length);
     };
-    if (party_)
-        party_->release();
+    rate_->release();
     Migrate(schedule_->engine(), next->engine(), passage, now);
-    share_.clear();
     schedule_ = std::move(next); // the packets of the old one are ours still
     counts_ = std::move(counts);
-    shares_ = SharesOf(config);
     pacer_.configure(config.link.rate, config.link.burst);
-    findRate(now);
-    if (party_)
-        party_->adopt(schedule_->engine());
-    pace();
+    adopt(now);
     service(now);
 }
 

@@ -75,7 +75,8 @@ constexpr uint32_t MarkCodePoint = 0x3f, MarkSet = 0x40, MarkCongestion = 0x80, 
 class PacketPath {
 public:
     /// \param conditioner called only while the configuration has rules; null: never has
-    PacketPath(std::unique_ptr<Schedule>, SharedConditioner *, CommonRate &, Verdicts &, msfrs_time now);
+    /// \param common what other paths have a part of, too; null: this one has the link to itself
+    PacketPath(std::unique_ptr<Schedule>, SharedConditioner *, CommonRate *, Verdicts &, msfrs_time now);
     PacketPath(const PacketPath &) = delete;
 
     /// Judges packets in their order, and lets those go whose time it is.
@@ -96,9 +97,9 @@ public:
     /// Without a ledger, at the configuration's rate.
     void leave();
     /// Null: it has left, or another process has taken its slot.
-    const LinkParty *party() const { return party_.get(); }
+    const LinkParty *party() const { return dynamic_cast<const LinkParty *>(rate_.get()); }
     /// Null: the rate is known.
-    const FoundRate *found() const { return found_.get(); }
+    const FoundRate *found() const { return dynamic_cast<const FoundRate *>(rate_.get()); }
 
     /// Frees what is no longer needed; every few seconds.
     void tidy(msfrs_time now) { schedule_->forget(now); }
@@ -115,7 +116,6 @@ public:
 private:
     void read(const Arrival &, Held &, size_t &transport);
     void applyVerdict(const Verdict &, uint32_t codePoint, Held &) const;
-    bool seen(const Arrival &, size_t transport, const Held &, msfrs_time now);
     void pass(Held &);
     void accept(Held &);
     void admit(Held &, bool pass, msfrs_time now);
@@ -127,21 +127,16 @@ private:
     msfrs_item *pick(msfrs_time now);
     void release(msfrs_item &, msfrs_time now);
     int64_t onLink(const Held &h) const { return onLink(schedule_->config().link, h.traits.length, h.headers); }
-    void takeShare();
     void settle(msfrs_time now);
-    void findRate(msfrs_time now);
-    void pace();
+    void adopt(msfrs_time now);
     std::vector<ClassCounts> countsFor(const Config &next) const;
 
     std::unique_ptr<Schedule> schedule_;
     SharedConditioner *conditioner_;
-    CommonRate::Share share_;
     Verdicts &verdicts_;
     Pacer pacer_;
-    std::unique_ptr<LinkParty> party_;
-    std::unique_ptr<FoundRate> found_;
+    std::unique_ptr<RateSource> rate_;
     std::vector<ClassCounts> counts_; ///< by class; `queued` is not kept up
-    std::vector<double> shares_;      ///< by class, of the link
     UserOrder order_;            ///< of what waits for users of the party
     std::deque<Held> held_;      ///< never shrinks; a deque never moves its elements
     std::vector<Held *> unused_;

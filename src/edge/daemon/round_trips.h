@@ -20,6 +20,8 @@
 
 namespace msfrs::edge {
 
+constexpr uint8_t Tcp = 6; ///< protocol
+
 /// What the header of a segment of TCP says.
 struct TcpSegment {
     uint32_t from = 0, to = 0;   ///< sequence numbers: of its first byte, and of the one after it; SYN and FIN count

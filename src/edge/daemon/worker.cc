@@ -10,7 +10,8 @@
 namespace msfrs::edge {
 
 Worker::Worker(const NfQueue::Options &options, std::unique_ptr<Schedule> schedule,
-               SharedConditioner *const conditioner, CommonRate &common, std::function<void(const std::string &)> failed):
+               SharedConditioner *const conditioner, CommonRate *const common,
+               std::function<void(const std::string &)> failed):
     base_(NewEventBase()), queue_(options),
     path_(std::move(schedule), conditioner, common, queue_, MonotonicNow()), failed_(std::move(failed)),
     bell_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), timer_(base_.get(), [this] { guard(&Worker::settle); }),

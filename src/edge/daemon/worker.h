@@ -21,7 +21,7 @@ namespace msfrs::edge {
 class Worker {
 public:
     /// \param failed called in the worker's thread, once, when it cannot go on
-    Worker(const NfQueue::Options &, std::unique_ptr<Schedule>, SharedConditioner *, CommonRate &,
+    Worker(const NfQueue::Options &, std::unique_ptr<Schedule>, SharedConditioner *, CommonRate *,
            std::function<void(const std::string &)> failed);
     /// Ends the thread. What waits is let go first, in order, unless the worker had failed.
     ~Worker();

@@ -27,8 +27,8 @@ public:
     /// \param buffer bytes of the provider's queue
     explicit EdgeOnLink(const double rate, const int64_t buffer = 1'000'000,
                         const Config &config = *PathUnderTest::Parse(Shaper)):
-        link(clock, rate, buffer), common_(1),
-        path(std::make_unique<Schedule>(std::make_shared<const Config>(config), host_.engine()), nullptr, common_,
+        link(clock, rate, buffer),
+        path(std::make_unique<Schedule>(std::make_shared<const Config>(config), host_.engine()), nullptr, nullptr,
              *this, 0),
         due_(clock, [this] { serve(); })
     {}
@@ -111,7 +111,6 @@ public:
 
 private:
     Host host_;
-    CommonRate common_;
 
 public:
     PacketPath path;

@@ -402,8 +402,8 @@ TEST(PacketPath, AnObserverSeesWhatPasses)
 
 TEST(CommonRate, IsDividedByTheWeightsOfWhatWaits)
 {
-    CommonRate common(2);
-    CommonRate::Share a(common), b(common);
+    CommonRate common;
+    SharedRate a(common), b(common);
     const std::vector<double> weights = {3, 1};
     EXPECT_EQ(a.of(weights), 1); // nothing waits anywhere
     a.tell(0, 1);
@@ -420,7 +420,7 @@ TEST(CommonRate, TwoPathsKeepTheRateTogether)
 {
     PathUnderTest t(Slow + "scheduler drr\nlimit 10000\n", {}, 2);
     KeptVerdicts others;
-    PacketPath second(t.Compile(Slow + "scheduler drr\nlimit 10000\n"), nullptr, t.common, others, 0);
+    PacketPath second(t.Compile(Slow + "scheduler drr\nlimit 10000\n"), nullptr, &t.common, others, 0);
     auto p = Make({7});
     // One flow here, three there.
     for (uint32_t n = 1; n <= 3000; ++n) {

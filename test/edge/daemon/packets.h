@@ -84,14 +84,13 @@ public:
 class PathUnderTest {
 public:
     explicit PathUnderTest(const std::string &text, std::vector<edge::Rule> rules = {}, const unsigned threads = 1):
-        common(threads), tables_(TableOf(rules)), conditioner_(tables_, threads),
-        path(Compile(text, rules), &conditioner_, common, verdicts, 0)
+        tables_(TableOf(rules)), conditioner_(tables_, threads),
+        path(Compile(text, rules), &conditioner_, threads > 1 ? &common : nullptr, verdicts, 0)
     {}
     /// One that was read from a file.
     explicit PathUnderTest(const std::shared_ptr<const edge::Config> &config):
-        common(1), tables_(TableOf(config->rules ? *config->rules : std::vector<edge::Rule>())),
-        conditioner_(tables_, 1),
-        path(std::make_unique<edge::Schedule>(config, host_.engine()), &conditioner_, common, verdicts, 0)
+        tables_(TableOf(config->rules ? *config->rules : std::vector<edge::Rule>())), conditioner_(tables_, 1),
+        path(std::make_unique<edge::Schedule>(config, host_.engine()), &conditioner_, nullptr, verdicts, 0)
     {}
 
     static std::shared_ptr<edge::Config> Parse(const std::string &text)

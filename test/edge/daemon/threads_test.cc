@@ -21,7 +21,7 @@ TEST(Threads, ShareARateAndAConditioner)
     const auto rules = ReadRules(text, "edge.rules");
     Published<RuleTable> tables(std::make_shared<const RuleTable>(rules));
     SharedConditioner conditioner(tables, Threads);
-    CommonRate common(Threads);
+    CommonRate common;
     const auto config = PathUnderTest::Parse("link rate=12Mbit\nqueue number=0 threads=3\nscheduler drr\nlimit 100\n"
                                              "class be default=on\nclass ef\nclassify be protocol=tcp\n");
     config->rules = std::make_shared<const std::vector<Rule>>(rules);
@@ -31,7 +31,7 @@ TEST(Threads, ShareARateAndAConditioner)
         threads.emplace_back([&, n] {
             Host host(n);
             KeptVerdicts given;
-            PacketPath path(std::make_unique<Schedule>(config, host.engine()), &conditioner, common, given, 0);
+            PacketPath path(std::make_unique<Schedule>(config, host.engine()), &conditioner, &common, given, 0);
             for (uint32_t id = 1; id <= Packets; ++id) {
                 PacketOf of;
                 of.source = static_cast<uint8_t>(id % 7);
