@@ -13,7 +13,7 @@ from .squidconf import SquidConf
 #: Debian's places, after those below the prefix.
 DEBIAN_CONF, DEBIAN_SQUID, DEBIAN_SHARE = '/etc/squid/squid.conf', '/usr/sbin/squid', '/usr/share/msfrs'
 DEBIAN_EDGE = '/usr/sbin/msfrs-edge'
-#: What judges for `msfrsctl why` (docs/page.md), below the prefix, and where Debian has it.
+#: What judges for `msfrsctl why` (docs/user/page.md), below the prefix, and where Debian has it.
 WHY, DEBIAN_WHY = 'libexec/msfrs/msfrs-why', '/usr/libexec/msfrs/msfrs-why'
 #: Where our other programs look for their configuration, and where msfrsctl keeps what it has to remember.
 ETC, STATE = '/etc/msfrs', '/var/lib/msfrs'

@@ -16,9 +16,9 @@ constexpr int64_t Segment = 1460;
 constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: so that one is always on its way
 /// A response counts with so many windows. With one, all of a few users' responses are in service, and windows alone keep
 /// weights worse than turns do; with as many as make a quantum, too few are in service, and q* grows to make up for
-/// that. docs/results.md has more and less.
+/// that. docs/lab/results.md has more and less.
 constexpr double Booked = 1.5;
-/// Of a user's lag, what its windows grow by. docs/results.md has less and more of this and the next one.
+/// Of a user's lag, what its windows grow by. docs/lab/results.md has less and more of this and the next one.
 constexpr double LagGain = 0.3;
 /// Times C that is booked where windows divide the link: as turns do, the last release goes a little beyond C.
 constexpr double Divided = 1.1;

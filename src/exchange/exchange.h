@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// An exchange: the client sends, the server answers, then silence. An exchange holds a place in the window, not the
-/// connection that carries it: a connection that is kept open has one exchange after the other. docs/exchanges.md has
-/// the rule for each kind of traffic.
+/// connection that carries it: a connection that is kept open has one exchange after the other.
+/// docs/design/exchanges.md has the rule for each kind of traffic.
 ///
 ///              begin()                     the server says something
 ///     OVER ---------------> ASKED ------------------------------------> ANSWERED

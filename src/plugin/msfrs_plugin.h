@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /**
  * \file
- * The plugin ABI of msfrs: everything that a scheduler or an AQM needs, in one C header. docs/plugins.md is the guide,
- * docs/glossary.md explains the terms.
+ * The plugin ABI of msfrs: everything that a scheduler or an AQM needs, in one C header. docs/design/plugins.md is the
+ * guide, docs/design/glossary.md explains the terms.
  *
  * A plugin is a shared object that exports `const struct msfrs_plugin msfrs_plugin`. The plugin decides, the engine
  * carries out. The engine owns items, flows and classes, their queues, the counters and all memory named `state`

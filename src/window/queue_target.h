@@ -23,7 +23,7 @@ namespace msfrs {
 class QueueTarget {
 public:
     /// Seconds of q* per second in which all of C is unused: a link that carries 4 % less than it should has 20 ms more
-    /// after a second. docs/results.md has less and more.
+    /// after a second. docs/lab/results.md has less and more.
     static constexpr double Gain = 0.5;
     /// Times q0, the queue that is allowed where C is known, and where it is found. Bursts of arrivals make a queue that is
     /// no fault of q*. But a C that is found is a little too high, and makes q* what is allowed.

@@ -18,8 +18,8 @@ namespace msfrs {
 
 class ServiceLag {
 public:
-    /// Of lag either way, what the link carries in so many s: what differed long ago is not made up for. docs/results.md
-    /// has less and more.
+    /// Of lag either way, what the link carries in so many s: what differed long ago is not made up for.
+    /// docs/lab/results.md has less and more.
     static constexpr double Most = 0.25;
 
     struct User {

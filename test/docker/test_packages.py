@@ -316,7 +316,7 @@ def test_plugins_build_against_the_header(machine):
 
 
 def test_squid_is_hardened(machine):
-    """As docs/security.md says. test/docs/test_units.py has the units of the tree."""
+    """As docs/user/security.md says. test/docs/test_units.py has the units of the tree."""
     apt(machine, 'install', 'squid-msfrs')
     said = machine.sh('systemd-analyze security --no-pager squid.service | tail -n 1')
     assert float(re.search(r': ([0-9.]+) ', said)[1]) < 4.2, said

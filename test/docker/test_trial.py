@@ -312,7 +312,7 @@ def test_users_of_two_gateways_share_by_weight_with_the_store_and_without(start)
     finally:
         docker('unpause', store)
     wait_for(lambda: are('together') and all(map(sees_another, GATEWAYS)))
-    # Servers give up large responses that have to wait for a minute (docs/limits.md); no gateway has refused any.
+    # Servers give up large responses that have to wait for a minute (docs/user/limits.md); no gateway has refused any.
     refused = [value for service in GATEWAYS for name, value in figures(service).items() if 'refused' in name]
     assert refused and not any(refused)
     process.terminate()

@@ -20,9 +20,9 @@ def pages(entry):
 NAV = list(pages(SITE['nav']))
 
 
-@pytest.mark.parametrize('page', sorted(path.name for path in (ROOT / 'docs').glob('*.md')))
+@pytest.mark.parametrize('page', sorted(str(path.relative_to(ROOT)) for path in (ROOT / 'docs').glob('**/*.md')))
 def test_a_page_is_in_the_navigation(page):
-    assert f'docs/{page}' in NAV
+    assert page in NAV
 
 
 def test_the_navigation_names_each_page_once():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The units of conf/systemd are as restricted as docs/security.md says, measured by `systemd-analyze security`."""
+"""The units of conf/systemd are as restricted as docs/user/security.md says, measured by `systemd-analyze security`."""
 import pathlib
 import re
 import shutil
@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 #: {unit: (exposure, why it is not less)}, of the table.
 SAID = {unit: (float(exposure), why.strip()) for unit, exposure, why in
-        re.findall(r'^\| `([\w-]+)`.*\| (\d\.\d) \|([^|]*)\|$', (ROOT / 'docs/security.md').read_text(), re.M)}
+        re.findall(r'^\| `([\w-]+)`.*\| (\d\.\d) \|([^|]*)\|$', (ROOT / 'docs/user/security.md').read_text(), re.M)}
 #: Versions of systemd weigh some restrictions a little differently.
 ABOUT = 0.3
 

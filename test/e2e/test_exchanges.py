@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections that are kept: what holds a place is an exchange, and each kind of traffic has its rule
-(docs/exchanges.md). One place, which `flood` takes for as long as a test wants, and both ends in the test's hands."""
+(docs/design/exchanges.md). One place, which `flood` takes for as long as a test wants, and both ends in the test's
+hands."""
 import ssl
 import time
 

@@ -15,7 +15,7 @@ HEADING = re.compile(r'^## ([^\n]+)$|^```squid\.conf\n(.*?)^```', re.M | re.S)
 def recipes():
     """Heading and configuration of each."""
     heading = ''
-    for found in HEADING.finditer((ROOT / 'docs/recipes.md').read_text()):
+    for found in HEADING.finditer((ROOT / 'docs/user/recipes.md').read_text()):
         heading = found[1] or heading
         if found[2]:
             yield pytest.param(found[2], id=heading.replace(' ', '-'))

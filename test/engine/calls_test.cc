@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What plugin/msfrs_plugin.h and docs/plugins.md say of the calls that authors of plugins rely on: which may be
+/// What plugin/msfrs_plugin.h and docs/design/plugins.md say of the calls that authors of plugins rely on: which may be
 /// missing, who hears of a drop and with what reason, and how an instance ends.
 #include "engine/engine.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The configuration of msfrs-edge; docs/edge.md describes the file.
+/// The configuration of msfrs-edge; docs/user/edge.md describes the file.
 ///
 /// A keyword is one row of the table in keywords.cc: its name, how it is written, how often it may be given, and a
 /// function that reads the rest of the line into a Config. What can only be told once the whole file is read goes

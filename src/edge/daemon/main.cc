@@ -20,7 +20,7 @@ constexpr const char *Usage =
        msfrs-edge --check FILE
        msfrs-edge --ask status|metrics|reload FILE
        msfrs-edge --plugins [DIR]
-Schedules packets that rules of iptables send to NFQUEUE, as the configuration FILE says (docs/edge.md).
+Schedules packets that rules of iptables send to NFQUEUE, as the configuration FILE says (docs/user/edge.md).
 
   --check         only say what is wrong with FILE, if anything
   --ask COMMAND   what a running msfrs-edge says on its control socket: figures for people (status) or as OpenMetrics

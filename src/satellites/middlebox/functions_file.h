@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The second file of msfrs-middlebox: which function the packets of a class go through. docs/middlebox.md tells more.
+/// The second file of msfrs-middlebox: which function the packets of a class go through. docs/design/middlebox.md tells
+/// more.
 #ifndef MSFRS_MIDDLEBOX_FUNCTIONS_FILE_H
 #define MSFRS_MIDDLEBOX_FUNCTIONS_FILE_H
 

@@ -29,7 +29,7 @@ constexpr const char *Usage =
     R"(Usage: msfrs-middlebox [--plugins DIR] EDGE FUNCTIONS
        msfrs-middlebox --calibrate
 Schedules packets that rules of iptables send to NFQUEUE, as EDGE, a configuration of msfrs-edge, says, and has those of
-some classes processed by the functions that the file FUNCTIONS names (docs/middlebox.md).
+some classes processed by the functions that the file FUNCTIONS names (docs/design/middlebox.md).
 
   --calibrate     measure how long middlebox functions take here, and print it as fields of the file FUNCTIONS
   --plugins DIR   where schedulers and AQMs are, if not where they were installed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The configuration of msfrs-page; docs/page.md describes the file.
+/// The configuration of msfrs-page; docs/user/page.md describes the file.
 #ifndef MSFRS_PAGE_CONFIG_H
 #define MSFRS_PAGE_CONFIG_H
 

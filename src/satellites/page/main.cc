@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char *Usage =
     R"(Usage: msfrs-page [--check] FILE
-Shows in a browser what the scheduler of Squid does, as the configuration FILE says (docs/page.md).
+Shows in a browser what the scheduler of Squid does, as the configuration FILE says (docs/user/page.md).
 
   --check    only say what is wrong with FILE, if anything
   --help     this text

@@ -323,7 +323,7 @@ void Writer::sayRate()
     say("Rate: " + received + "the link carries " + Percent(used()) + " of its " + RateText(gateway_.capacity) + ".");
     if (answer_.waiting > 0 && used() >= Full && due > 0 && !received.empty() && rate < HasShare * due)
         todo_.emplace_back("this user has less than its share; if that lasts longer than a minute, see msfrsctl doctor "
-                           "and docs/limits.md.");
+                           "and docs/user/limits.md.");
 }
 
 void Writer::sayOthers()
@@ -344,7 +344,7 @@ void Writer::sayOthers()
         say("The scheduler: " + because + ".");
     if (const auto past = PastSquid(now_)) {
         say(Percent(*past) + " of the link bypassed Squid in the last " + Fixed(PastOver) + " s.");
-        todo_.emplace_back("msfrs-edge charges and schedules what bypasses Squid: docs/sharing.md.");
+        todo_.emplace_back("msfrs-edge charges and schedules what bypasses Squid: docs/design/sharing.md.");
     }
 }
 

@@ -18,7 +18,7 @@ constexpr const char *Usage =
        msfrs-share --check FILE
        msfrs-share --ask status|metrics FILE
 Tells the gateways of one link of each other by way of Valkey or Redis, as the configuration FILE says
-(docs/sharing.md).
+(docs/design/sharing.md).
 
   --check         only say what is wrong with FILE, if anything, and with the files that it names
   --ask COMMAND   what a running msfrs-share says on its control socket: figures for people (status) or as OpenMetrics

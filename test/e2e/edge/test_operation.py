@@ -349,7 +349,7 @@ def test_clients_that_never_say_what_they_want_do_not_block_others(made, tmp_pat
 
 def test_in_five_minutes(site, open_path):
     """The commands of the manual, as they stand there; only where it is installed and the interface are another."""
-    manual = (ROOT / 'docs/edge.md').read_text().split('## In five minutes')[1].split('```sh\n')[1].split('```')[0]
+    manual = (ROOT / 'docs/user/edge.md').read_text().split('## In five minutes')[1].split('```sh\n')[1].split('```')[0]
     for theirs, ours in (('/opt/msfrs', str(ROOT / 'build/install')), ('/etc/msfrs', str(open_path / 'etc')),
                          ('eth0', 'out0')):
         assert theirs in manual

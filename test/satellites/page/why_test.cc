@@ -74,7 +74,7 @@ TEST_F(Why, ItWaits)
               "of bronze.\n"
               "Server: round trips take 30 ms, and the queue at the provider adds 40 ms to each.\n"
               "What to do: this user has less than its share; if that lasts longer than a minute, see msfrsctl doctor "
-              "and docs/limits.md.\n");
+              "and docs/user/limits.md.\n");
     const auto about = [&](const std::string &name) { return said(name).substr(0, said(name).find(',')); };
     EXPECT_EQ(about("9"), "1 request of this transaction waits for a slot");
     EXPECT_EQ(WhySlow(now, "9").users.size(), 1u) << "whose it is";
