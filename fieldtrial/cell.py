@@ -161,8 +161,9 @@ def _watch(spec, world, loads, daemons, t0):
 
 
 def _finish(spec, world, directory, program, control, tcp):
+    workload = workloads.get(spec.workload)(spec.parameters)
     stat = Stat(
-        arm=spec.arm, workload=spec.workload, parameters=workloads.get(spec.workload)(spec.parameters).values,
+        arm=spec.arm, workload=spec.workload, parameters=workload.values, profile=workload.profile,
         rate_bps=spec.rate_bps, weights=spec.weights, users={user.name: user.cls for user in world.users},
         t_start=spec.warmup_s, t_stop=spec.duration_s, rtts_ms=spec.rtts_ms, buffer_bdp=spec.buffer_bdp,
         buffer_bytes=world.buffer_bytes, seed=spec.seed, versions=versions.of_world(world, program),

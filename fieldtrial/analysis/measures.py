@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from . import stats, workloads
+from . import stats
 from .stats import StatsError
 
 KB = 1024
@@ -171,7 +171,7 @@ class Measures:
 
     def saturated(self):
         """Whether every user always wants more, so that throughput shows the scheduler and not the demand."""
-        return workloads.of(self.cell).saturated and not self.paused_classes()
+        return self.cell.profile.saturated and not self.paused_classes()
 
     def paused_classes(self):
         """Whether some phase of the load leaves out a class, so that a ratio over all of them means nothing."""
@@ -237,7 +237,7 @@ class Measures:
 
     def goodput_share(self):
         """Body bytes that users received over bytes on the link; above 1 when the proxy's cache answered."""
-        if workloads.of(self.cell).shared:
+        if self.cell.profile.shared:
             raise StatsError('traffic of no request shared the link')
         carried = self.link_bytes()
         if carried <= 0:

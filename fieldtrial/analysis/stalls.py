@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..base.disturbance import SETTLED_S
-from . import stats, workloads
+from . import stats
 from .stats import StatsError
 from .wording import number, percent
 
@@ -71,7 +71,7 @@ def disturbed(measures):
 def why_not_judged(measures):
     """Why the cell says nothing about its arm, in words; '' where it does, where the processors are the limit on
     purpose, and where nothing was recorded."""
-    if workloads.of(measures.cell).processors or measures.cell.stalls is None:
+    if measures.cell.profile.processors or measures.cell.stalls is None:
         return ''
     try:
         share, worst = disturbed(measures)

@@ -10,7 +10,6 @@ from . import call, paper, recovery, stats, video, wording, work
 from .measures import SIZE_LABELS, Measures
 from .stats import StatsError
 from .wording import percent, seconds
-from .workloads import WORKLOADS
 
 OURS, PAPER_ARM, STOCK, HTB, EDGE, OFF = 'msfrs', 'msfrs-paper', 'stock', 'stock-htb', 'msfrs-edge', 'off'
 AUTO = 'msfrs-auto'
@@ -512,9 +511,10 @@ TARGETS = (
            'The ratio of the throughput per user', settings=_UNEQUAL),
     Target(SHARING, 'ratio in every phase', ('phases',), phases_error, WITHIN, 0.02,
            'The ratio of the throughput in the worst phase', settings=_PHASES),
-    *(Target(SHARING, f'utilisation, {WORKLOADS[name].title.lower()}', (name,), utilisation, AT_LEAST, 0.98,
+    *(Target(SHARING, f'utilisation, {title}', (name,), utilisation, AT_LEAST, 0.98,
              'The utilisation of the link', settings=settings)
-      for name, settings in (('backlogged', _RATES), ('unequal', _UNEQUAL), ('phases', _PHASES))),
+      for name, title, settings in (('backlogged', 'backlogged', _RATES), ('unequal', 'unequal users', _UNEQUAL),
+                                    ('phases', 'class phases', _PHASES))),
     Target(CBR, 'utilisation', ('cbr',), utilisation, AT_LEAST, _table_1,
            'The utilisation of the link under CBR', settings=_with(
                'share', 0.2, 0.4, 0.6, form=lambda share: f'CBR {share * 100:g} %')),

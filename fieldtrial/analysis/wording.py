@@ -4,7 +4,6 @@ import math
 import re
 from pathlib import PurePath
 
-from . import workloads
 from .stats import StatsError
 
 ARMS = {
@@ -160,7 +159,7 @@ def setting(cell):
 
 def workload(cell):
     """The workload's name in words; names that are not known stay."""
-    return workloads.of(cell).title
+    return cell.profile.title
 
 
 def condition(cell):
@@ -170,10 +169,8 @@ def condition(cell):
 
 def condition_order(cell):
     """Sort key of conditions: by workload, parameters, rate, ISP buffer."""
-    known = list(workloads.WORKLOADS)
-    place = known.index(cell.workload) if cell.workload in known else len(known)
     parameters = sorted((key, str(value)) for key, value in cell.parameters.items())
-    return (place, cell.rate_bps, parameters, cell.buffer_bdp, cell.buffer_bytes, str(cell.condition()))
+    return (cell.profile.rank, cell.rate_bps, parameters, cell.buffer_bdp, cell.buffer_bytes, str(cell.condition()))
 
 
 def attempt(measure, *arguments):

@@ -10,12 +10,12 @@ request that failed counts until it ended: `Measures.failed_share` says how many
 """
 import numpy as np
 
-from . import stats, workloads
+from . import stats
 from .stats import StatsError
 
 
 def _recorded(cell):
-    if not workloads.of(cell).work:
+    if not cell.profile.work:
         raise StatsError('what is under way is not recorded, or does not depend on the arm, in this workload')
     return cell.requests
 

@@ -104,6 +104,20 @@ class CellSpec(Setup, Condition):
         return typed.of(cls, typed.read(path), path)
 
 
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """What a workload is called in reports, and what its figures show."""
+
+    title: str
+    rank: int = 1000            #: its place among the workloads of a report, least first
+    saturated: bool = False     #: every user always wants more: throughput shows the scheduler, not the demand
+    shared: bool = False        #: others than those whom Squid serves have some of the link
+    latency: bool = False       #: whether the latencies of its requests are drawn
+    queue: bool = False         #: whether the provider's queue is drawn
+    processors: bool = False    #: the machine's processors are the limit, on purpose
+    work: bool = False          #: whether unfinished work is known and judges an arm: open, pages, backlogged
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Stat:
     """What stat.json says of a cell that has run, as far as the analysis asks; the file has more."""
@@ -125,11 +139,13 @@ class Stat:
     squid_is_stock: bool = False        #: whether Squid was the unpatched program
     trace: str | None = None            #: what C did, with rate_bps on average; None: it stayed
     gateways: int = 1                   #: on the link
+    profile: Profile | None = None      #: that of its workload; in files of old runs it is missing
 
     @classmethod
     def read(cls, path):
         """That of such a file. Raises SpecError."""
         told = typed.of(cls, typed.read(path), path, unknown=True)
+        told = dataclasses.replace(told, profile=told.profile or Profile(told.workload))
         for user, name in told.users.items():
             if name not in told.weights:
                 typed.refuse(f'{path}: users.{user}', name, 'one of ' + ', '.join(told.weights))

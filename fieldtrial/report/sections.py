@@ -5,7 +5,7 @@ from typing import Callable, NamedTuple
 
 from markupsafe import Markup
 
-from ..analysis import verdict, wording, work, workloads
+from ..analysis import verdict, wording, work
 from ..analysis.measures import Measures
 from . import figures, table
 
@@ -22,7 +22,7 @@ def arms(groups):
 
 class Plots(NamedTuple):
     """A section of plots. key: what the colours are, 'class', 'arm' or ''. draw: from a condition's {arm: Measures} to
-    its panels. kind: which of analysis.workloads have them; None: all may."""
+    its panels. kind: which workloads have them, by base.spec.Profile; None: all may."""
 
     id: str
     title: str
@@ -61,7 +61,7 @@ def plots(groups):
     all workloads may have one, a condition without is left out."""
     for plot in _PLOTS:
         parts = [(group, [panel for panel in plot.draw(group) if panel]) for group in groups
-                 if plot.kind is None or getattr(workloads.of(cell_of(group)), plot.kind)]
+                 if plot.kind is None or getattr(cell_of(group).profile, plot.kind)]
         parts = [(group, drawn) for group, drawn in parts if drawn or plot.kind]
         if parts:
             yield plot, parts

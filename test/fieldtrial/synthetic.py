@@ -98,6 +98,7 @@ def write_stat(directory, arm, workload, *, rate_bps, buffer_bdp, users, seed, i
         'buffer_bytes': round(buffer_bdp * rate_bps / 8 * 0.154), 'weights': WEIGHTS, 'users': users, 'seed': seed,
         'gateways': gateways, 't_start': interval[0], 't_stop': interval[1],
         'versions': {'squid': '6.13', 'kernel': '6.1'},
+        'profile': dataclasses.asdict(workloads.get(workload).profile) if workload in workloads.names() else None,
         'squid_conf': 'msfrs on\n' if arm.window else 'http_port 3128\n'}))
 
 

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 import synthetic
 
-from fieldtrial.analysis import runs, verdict, wording, workloads as known
+from fieldtrial.analysis import runs, verdict, wording
 from fieldtrial.analysis.measures import Measures, settle_s
 from fieldtrial.analysis.stats import StatsError
 from fieldtrial.base.errors import TrialError
-from fieldtrial.load import workloads
 from fieldtrial.report import __main__ as program, svg, table, write_report
 
 
@@ -428,10 +427,6 @@ def test_a_configuration_can_be_copied_from_the_page(cell):
 
 def test_the_page_says_how_large_objects_were(written):
     assert '<td>max 2000000</td>' in (written[0] / 'report.html').read_text()
-
-
-def test_every_workload_is_known_to_the_report():
-    assert list(known.WORKLOADS) == workloads.names()
 
 
 def test_names_from_files_are_escaped(tmp_path, cell):

@@ -31,9 +31,12 @@ def test_every_workload_is_complete():
     assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'video', 'call', 'bypass',
                                  'quic-backlogged', 'quic-pages', 'scale', 'backlogged', 'unequal', 'phases', 'pages', 'open',
                                  'cbr', 'excess', 'url-list']
+    profiles = [workloads.get(name).profile for name in workloads.names()]
+    assert len({profile.title for profile in profiles}) == len({profile.rank for profile in profiles}) == len(profiles)
     for name in workloads.names():
         workload = workloads.get(name)
         assert workload.name == name and workload.summary
+        assert 'profile' in vars(workload), 'not that of the class it is made from'
         assert workload().values == {parameter.name: parameter.default for parameter in workload.parameters}
         for parameter in workload.parameters:
             if parameter.kind != 'text':

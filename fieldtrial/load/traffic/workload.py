@@ -95,6 +95,7 @@ class Workload:
 
     name = ''                #: as in the spec and on the command line
     summary = ''             #: one line
+    profile = None           #: base.spec.Profile: what it is called in reports, and what its figures show
     parameters = ()          #: of Parameter
     via = None               #: how its requests go, see run.Run.fetch
     http3 = False            #: whether every second user of each class speaks HTTP/3, where QUIC is let through

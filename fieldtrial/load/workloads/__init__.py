@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The workloads by name. To add one, write a file with its class, name it here, and say in analysis/workloads.py what
-can be read off it."""
-from ...base.errors import TrialError
-from . import (backlogged, bypass, call, cbr, disturbed, excess, few, open as open_arrivals, pages, phases, quic, scale,
-               unequal, url_list, video)
+"""The workloads by name. To add one, write a file with its class here: its profile says what it is called, what its
+figures show and where it stands in reports."""
+import importlib
+import pkgutil
 
-_ALL = {each.name: each for each in (
-    backlogged.HttpsBacklogged, pages.HttpsPages, open_arrivals.HttpsOpen, disturbed.Disturbed, few.Few, video.Video,
-    call.Call, bypass.Bypass, quic.QuicBacklogged, quic.QuicPages, scale.Scale, backlogged.Backlogged, unequal.Unequal,
-    phases.Phases, pages.Pages, open_arrivals.Open, cbr.Cbr, excess.Excess, url_list.UrlList)}
+from ...base.errors import TrialError
+from ..traffic.workload import Workload
+
+_MODULES = [importlib.import_module(f'{__name__}.{module.name}') for module in pkgutil.iter_modules(__path__)]
+_ALL = {each.name: each for each in sorted(
+    (value for module in _MODULES for value in vars(module).values()
+     if isinstance(value, type) and issubclass(value, Workload) and value.__module__ == module.__name__),
+    key=lambda workload: workload.profile.rank)}
 
 
 def names():

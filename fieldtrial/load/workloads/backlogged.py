@@ -3,6 +3,7 @@
 
 With think_s=5 and inflight=1 it is the paper's own simulation of clients; it loads 2 Mbit/s only with many users.
 """
+from ...base.spec import Profile
 from ..traffic import closed
 from ..traffic.workload import Workload
 
@@ -12,6 +13,7 @@ class Backlogged(Workload):
 
     name = 'backlogged'
     summary = 'saturated: every user keeps requests in flight all the time'
+    profile = Profile('Backlogged', rank=120, saturated=True, latency=True, queue=True, work=True)
     parameters = closed.PARAMETERS
 
     async def run(self, run):
@@ -26,4 +28,5 @@ class HttpsBacklogged(Backlogged):
 
     name = 'https-backlogged'
     summary = 'saturated, over HTTP/2 in TLS tunnels that each user keeps open, one for each server'
+    profile = Profile('Backlogged over kept tunnels', rank=10, saturated=True, latency=True, queue=True, work=True)
     via = 'h2'

@@ -11,6 +11,7 @@ brought is in no table, and they come from the address of the users' host.
 """
 import asyncio
 
+from ...base.spec import Profile
 from ...site import grid
 from ..traffic import closed
 from ..traffic.offers import Offer
@@ -26,6 +27,7 @@ class Bypass(Workload):
 
     name = 'bypass'
     summary = 'saturated, and every second user bypasses Squid with a bulk download, by TCP or QUIC'
+    profile = Profile('Half bypass Squid', rank=80, saturated=True, shared=True, queue=True)
     via = 'h2'
     parameters = closed.PARAMETERS[:1] + (
         Parameter('connections', 'integer', 1, 'connections', 'of each user who bypasses Squid, one download on each',

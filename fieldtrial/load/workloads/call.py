@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A voice call beside a backlog: 50 datagrams a second towards the user, G.711 in RTP, past Squid. Their delay is what
 the provider's queue adds, as servers' round-trip times are not those of the call."""
+from ...base.spec import Profile
 from ..traffic.workload import CbrStream
 from .backlogged import HttpsBacklogged
 
@@ -13,6 +14,7 @@ class Call(HttpsBacklogged):
 
     name = 'call'
     summary = 'saturated over kept tunnels, with a voice call by UDP beside'
+    profile = Profile('A call beside a backlog', rank=70, saturated=True, shared=True, queue=True)
 
     def beside(self, _rate_bps, duration_s):
         return (CbrStream(PACKETS_PER_S * FRAME * 8, ((0.0, duration_s),), frame=FRAME, timed=True),)

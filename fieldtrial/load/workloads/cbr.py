@@ -6,6 +6,7 @@ sent and counted by `fieldtrial.load.stream`, to an address behind the gateway t
 """
 import itertools
 
+from ...base.spec import Profile
 from ..traffic.workload import CbrStream, Parameter
 from .backlogged import Backlogged
 
@@ -15,6 +16,7 @@ class Cbr(Backlogged):
 
     name = 'cbr'
     summary = 'saturated, with on/off UDP at a constant rate of 20, 40 or 60 % of the link beside it'
+    profile = Profile('On/off CBR beside', rank=170, saturated=True, shared=True)
     parameters = Backlogged.parameters + (
         Parameter('share', 'number', 0.4, '', 'rate of the stream while it is on, as a share of C', low=0.01,
                   high=0.95),

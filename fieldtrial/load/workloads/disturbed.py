@@ -18,6 +18,7 @@ again in one run, with `only` one kind alone. A run without `--seconds` is as lo
 """
 import asyncio
 
+from ...base.spec import Profile
 from ...base.disturbance import ENDS, LABELS, RECOVERED_S, Disturbance
 from ...base.errors import TrialError
 from ..traffic import closed, idle
@@ -39,6 +40,7 @@ class Disturbed(Workload):
     name = 'disturbed'
     summary = 'saturated, while the link loses half its rate, goes down, a burst of UDP comes, servers stall, idle ' \
               'tunnels come and go'
+    profile = Profile('Disturbed', rank=40, saturated=True, shared=True)
     parameters = closed.PARAMETERS[:1] + (
         Parameter('http2', 'number', 1.0, '', 'share of the requests in flight that go over kept tunnels; the others are '
                   'plain HTTP/1', low=0.0, high=1.0),

@@ -6,6 +6,7 @@ The stream goes to the first user all the time. Its rate should be below the use
 weights 4:2:1 with four users each is 14 % for a user of the first class: then the user can, and should, have the rest
 of its share through Squid and no more.
 """
+from ...base.spec import Profile
 from ..traffic.workload import CbrStream, Parameter
 from .backlogged import Backlogged
 
@@ -15,6 +16,7 @@ class Excess(Backlogged):
 
     name = 'excess'
     summary = 'saturated, and the first user also receives UDP at a constant rate beside Squid'
+    profile = Profile('One user served beside Squid', rank=180, saturated=True, shared=True)
     parameters = Backlogged.parameters + (
         Parameter('share', 'number', 0.1, '', 'rate of the stream, as a share of C', low=0.01, high=0.95),)
 

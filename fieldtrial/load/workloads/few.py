@@ -4,6 +4,7 @@ window that is only a little too wide holds nobody back.
 
 The downloads of a user go over kept tunnels, each to a server drawn at random; two that meet there share a tunnel.
 """
+from ...base.spec import Profile
 from ...site import grid
 from ..traffic import closed
 from ..traffic.workload import Parameter, Workload
@@ -14,6 +15,7 @@ class Few(Workload):
 
     name = 'few'
     summary = 'saturated by few: one user in each class, with one to three large downloads at a time'
+    profile = Profile('Few users', rank=50, saturated=True, queue=True)
     via = 'h2'
     parameters = (
         Parameter('downloads', 'integer', 3, 'downloads', 'that each user keeps in flight', low=1, high=64),

@@ -4,6 +4,7 @@
 A user opens as many connections as there are requests, so nothing queues in the client. Give the run a drain time, so
 that what arrives late can end: requests that do not are recorded as unfinished.
 """
+from ...base.spec import Profile
 from ..traffic import arrivals
 from ..traffic.workload import Workload
 
@@ -13,6 +14,7 @@ class Open(Workload):
 
     name = 'open'
     summary = 'open arrivals (Poisson) at a share of the link, by users drawn at random'
+    profile = Profile('Open arrivals', rank=160, latency=True, queue=True, work=True)
     parameters = (arrivals.LOAD,)
     _arrivals = ()
 
@@ -40,4 +42,5 @@ class HttpsOpen(Open):
 
     name = 'https-open'
     summary = 'open arrivals (Poisson), each a stream of HTTP/2 on the tunnel that the user keeps to its server'
+    profile = Profile('Open arrivals over kept tunnels', rank=30, latency=True, queue=True, work=True)
     via = 'h2'

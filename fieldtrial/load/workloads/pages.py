@@ -8,6 +8,7 @@ link is saturated follows from users, objects and think time: 12 users with 12 o
 """
 import asyncio
 
+from ...base.spec import Profile
 from ..traffic import closed, idle
 from ..traffic.run import PAUSE_AFTER_FAILURE_S
 from ..traffic.workload import Parameter, Workload
@@ -18,6 +19,7 @@ class Pages(Workload):
 
     name = 'pages'
     summary = 'page loads: a document, then its objects over six connections, then think time'
+    profile = Profile('Page loads', rank=150, queue=True, work=True)
     parameters = (
         Parameter('objects', 'integer', 12, 'objects', 'objects of a page, the document counted', low=1, high=1000),
         Parameter('connections', 'integer', 6, 'connections', 'requests of a page in flight at once', low=1, high=64),
@@ -78,6 +80,7 @@ class HttpsPages(Pages):
 
     name = 'https-pages'
     summary = 'page loads over HTTP/2 in TLS tunnels that each user keeps open, beside others that are idle'
+    profile = Profile('Page loads over kept tunnels', rank=20, queue=True, work=True)
     via = 'h2'
     parameters = tuple(parameter for parameter in Pages.parameters if parameter.name != 'connections') + (
         Parameter('connections', 'integer', 64, 'streams', 'requests of a page in flight at once, all on one tunnel',

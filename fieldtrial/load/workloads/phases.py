@@ -4,6 +4,7 @@
 All; the first class stops; the second stops as well; all again. A class that stops sends no new request; its answers on
 the way still come.
 """
+from ...base.spec import Profile
 from ..traffic.workload import Phase
 from .backlogged import Backlogged
 
@@ -13,6 +14,7 @@ class Phases(Backlogged):
 
     name = 'phases'
     summary = 'saturated in four phases of a quarter of the run each: all, without class 1, without 1 and 2, all'
+    profile = Profile('Class phases', rank=140, saturated=True)
 
     def phases(self, spec):
         """See Workload. With one class alone the middle phases are silent."""

@@ -7,6 +7,7 @@ are of all users, however their bytes came.
 """
 import asyncio
 
+from ...base.spec import Profile
 from ..traffic import closed
 from ..traffic.workload import CbrStream, Parameter
 from .backlogged import HttpsBacklogged
@@ -20,6 +21,7 @@ class QuicBacklogged(HttpsBacklogged):
 
     name = 'quic-backlogged'
     summary = 'saturated: every second user by HTTP/3 where QUIC is let through, the others over tunnels'
+    profile = Profile('Backlogged, HTTP/3 beside TCP', rank=90, saturated=True, latency=True, queue=True, work=True)
     http3 = True
     parameters = closed.PARAMETERS[:1] + (
         Parameter('tcp', 'integer', 1, 'requests', 'of those that a user of HTTP/3 keeps in flight, over TCP all the '
@@ -46,6 +48,7 @@ class QuicPages(HttpsPages):
 
     name = 'quic-pages'
     summary = 'page loads: every second user by HTTP/3 where QUIC is let through, the others over tunnels'
+    profile = Profile('Page loads, HTTP/3 beside TCP', rank=100, queue=True, work=True)
     parameters = tuple(parameter for parameter in HttpsPages.parameters if parameter.name != 'idle')
     http3 = True
     run = Pages.run

@@ -4,6 +4,7 @@
 What it is for: on one machine, which processor time and which throughput scheduling costs. Plain HTTP/1, so that the
 clients and the servers take as little as they can; connections are kept.
 """
+from ...base.spec import Profile
 from ...site import grid
 from ..traffic import curl
 from ..traffic.closed import PARAMETERS
@@ -15,6 +16,7 @@ class Scale(Workload):
 
     name = 'scale'
     summary = 'saturated; requests are made by curl, for links faster than the load generator'
+    profile = Profile('Many users of a fast link', rank=110, saturated=True, latency=True, queue=True, processors=True)
     parameters = PARAMETERS[:1] + (
         Parameter('size', 'integer', 0, 'bytes', 'size of every object; 0: as drawn', low=0, high=grid.HIGH),)
 

@@ -3,6 +3,7 @@
 
 Weights are per user, so the ratio between two users of two classes must not depend on how many there are.
 """
+from ...base.spec import Profile
 from ..traffic.workload import Parameter
 from .backlogged import Backlogged
 
@@ -12,6 +13,7 @@ class Unequal(Backlogged):
 
     name = 'unequal'
     summary = 'saturated, with 24 users in the first class against the usual number in the others'
+    profile = Profile('Unequal users', rank=130, saturated=True, latency=True, work=True)
     parameters = Backlogged.parameters + (
         Parameter('first', 'integer', 24, 'users', 'users of the first class', low=1, high=1000),)
 

@@ -10,6 +10,7 @@ each URL for a path on it that answers with the size of the grid (see site/grid.
 import zlib
 from urllib.parse import urlsplit
 
+from ...base.spec import Profile
 from ...base.errors import TrialError
 from ...site import grid
 from ..traffic import arrivals
@@ -25,6 +26,7 @@ class UrlList(Open):
 
     name = 'url-list'
     summary = 'replays a file of URLs and sizes as open arrivals'
+    profile = Profile('URL list', rank=190, latency=True)
     parameters = (
         Parameter('list', 'text', '', '', 'the file: "URL BYTES" on each line'),
         arrivals.LOAD,

@@ -9,6 +9,7 @@ dash.js). It pauses while its buffer holds `buffer_s`. Whether it had to stop pl
 import asyncio
 import statistics
 
+from ...base.spec import Profile
 from ...base import ladder
 from ...site import grid
 from ..traffic import closed
@@ -29,6 +30,7 @@ class Video(Workload):
 
     name = 'video'
     summary = 'players of adaptive video, beside users who keep downloads in flight'
+    profile = Profile('Video beside downloads', rank=60, queue=True)
     via = 'h2'
     parameters = (
         Parameter('players', 'integer', 2, 'users', 'users of each class who play', low=1, high=100),
