@@ -17,11 +17,6 @@ constexpr size_t HistoryLength = 120;
 constexpr msfrs_time DoubtAfter = 30'000'000'000;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
-constexpr int64_t Unsaid = 4096; ///< bytes beyond what was said that mean nothing: headers, an FTP server's replies
-constexpr int64_t MostExpected = int64_t(1) << 60; ///< bytes: who says more says nothing
-
-/// What somebody says of a size, or unknown.
-int64_t Believable(const int64_t bytes) { return bytes >= 0 && bytes <= MostExpected ? bytes : MSFRS_UNKNOWN; }
 
 } // namespace
 
@@ -269,7 +264,7 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
     }
     auto request = std::make_unique<Request>(owner, now);
     request->stats = slot.stats;
-    request->remaining = Believable(expected);
+    request->remaining = Impl::Believable(expected);
     Request *victim = nullptr;
     const auto mayDrop = [&victim](const msfrs_item &item) {
         const auto r = static_cast<Request *>(item.host);
@@ -321,185 +316,6 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     self.noteWindow(*r);
     return r;
 }
-
-void RequestScheduler::expect(Request &r, const int64_t remaining, const msfrs_time now)
-{
-    const auto known = Believable(remaining);
-    const auto all = r.bytes + known;
-    if (remaining > known || all - Unsaid > r.stated)
-        r.stated = -1;
-    else if (known != MSFRS_UNKNOWN)
-        r.stated = std::min(r.stated, all);
-    r.remaining = r.stated < 0 ? MSFRS_UNKNOWN : known;
-    if (!r.item)
-        return;
-    impl_->engine->expect(*r.item, r.remaining, now);
-    impl_->book(r);
-}
-
-void RequestScheduler::expectAtLeast(Request &r, const int64_t remaining, const msfrs_time now)
-{
-    const auto known = Believable(remaining);
-    r.remaining = known > r.bytes ? known : MSFRS_UNKNOWN;
-    if (r.item)
-        impl_->engine->expect(*r.item, r.remaining, now);
-}
-
-void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time now)
-{
-    auto &self = *impl_;
-    assert(bytes >= 0);
-    self.meter->payload(bytes);
-    self.chargedBytes += bytes;
-    r.bytes += bytes;
-    if (r.remaining != MSFRS_UNKNOWN)
-        r.remaining = r.remaining >= bytes ? r.remaining - bytes : MSFRS_UNKNOWN;
-    if (self.byBytes() && r.item && bytes > 0)
-        self.countLag(r, bytes);
-    r.stats->bytes += static_cast<uint64_t>(bytes);
-    r.stats->unfinished += static_cast<double>(bytes) * Seconds(std::max<msfrs_time>(now - r.askedAt, 0));
-    if (r.state == Request::State::Served || r.state == Request::State::Early) {
-        if (r.state == Request::State::Served)
-            self.engine->charge(*r.item, 0, bytes, now);
-        else
-            self.engine->chargeQueued(*r.item, bytes, now);
-        r.quantumLeft -= bytes;
-        self.book(r);
-        if (self.byBytes() && self.blocked && self.openForFresh())
-            self.pump(now);
-    } else if (r.state == Request::State::Paused) {
-        self.engine->chargeFlow(*r.item->flow, bytes, now);
-    } else if (r.state != Request::State::Refused) {
-        self.owe(self.flowOf(r), bytes, now);
-    }
-}
-
-bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool complete)
-{
-    auto &self = *impl_;
-    assert(r.state == Request::State::Served || r.state == Request::State::Early);
-    if (r.state == Request::State::Early)
-        return r.quantumLeft > 0 || !self.pause(r, now);
-    const bool early = r.quantumLeft > 0;
-    if (self.config.quantum == 0 || (early && !self.isTimeToQueue(r, complete)))
-        return true;
-    if (r.bytes - r.bytesBefore >= HeldPiece)
-        r.countHeld(now);
-    if (complete && !std::exchange(r.beyond, true))
-        return true;
-    // Who is alone in waiting for its next quantum goes on, unless there are more in service than there should be.
-    self.look(now);
-    if (self.engine->totals().queued.items == 0 && !self.wanted() && self.within()) {
-        r.quantumLeft = std::max<int64_t>(r.quantumLeft, 0) + self.config.quantum;
-        r.beyond = false;
-        self.book(r);
-        ++r.quanta;
-        ++r.stats->quanta;
-        return true;
-    }
-    if (early) {
-        self.queueAgain(r, Request::State::Early, now);
-        self.learn(r); // with what is in flight
-        self.pump(now);
-        return true;
-    }
-    self.learn(r);
-    self.paper.returned();
-    if (r.askedMore)
-        self.renew(r, now);
-    else
-        self.queueAgain(r, Request::State::Paused, now);
-    return self.goOn(r, now);
-}
-
-/// A response queues for its next turn when what is left of this one is in flight. So no round trip of silence is
-/// between the two, and who has no other response is there when others are picked.
-bool RequestScheduler::Impl::isTimeToQueue(const Request &r, const bool complete) const
-{
-    return byBytes() && !complete && r.quantumLeft <= r.window &&
-           (r.remaining == MSFRS_UNKNOWN || r.remaining > r.quantumLeft);
-}
-
-/// \param state Early or Paused
-void RequestScheduler::Impl::queueAgain(Request &r, const Request::State state, const msfrs_time now)
-{
-    r.waitingSince = now;
-    change(r, state);
-    engine->expect(*r.item, r.remaining, now);
-    engine->requeue(*r.item, estimate(false, r.remaining).data(), now, std::max<int64_t>(r.quantumLeft, 0));
-}
-
-/// What was left of its turn has come before its next one.
-/// \returns true: it waits from now on
-bool RequestScheduler::Impl::pause(Request &r, const msfrs_time now)
-{
-    paper.returned();
-    r.waitingSince = now;
-    change(r, Request::State::Paused);
-    if (!r.askedMore)
-        return true;
-    renew(r, now);
-    return !goOn(r, now);
-}
-
-void RequestScheduler::askedMore(Request &r, const msfrs_time now)
-{
-    auto &self = *impl_;
-    if (r.state == Request::State::Served || r.state == Request::State::Early) {
-        r.askedMore = !r.first; // what is asked in a first turn, as after a TLS handshake, is what that turn is for
-    } else if (r.state == Request::State::Paused) {
-        self.renew(r, now);
-        self.pump(now);
-    }
-}
-
-/// It waits with an item that had no service yet. The new one comes before the old one goes, so that neither class nor
-/// user seems to have been away.
-void RequestScheduler::Impl::renew(Request &r, const msfrs_time now)
-{
-    const auto old = r.item;
-    const bool inService = r.state == Request::State::Served;
-    r.totalWait = r.held(now); // if it was paused: it waits anew from now on
-    queueFresh(r, *old->flow, now);
-    if (inService)
-        engine->done(*old, now);
-    else
-        engine->remove(*old, now, MSFRS_GONE);
-}
-
-/// It waits from now on with an item of its own that had no service yet, and no AQM is asked.
-void RequestScheduler::Impl::queueFresh(Request &r, msfrs_flow &flow, const msfrs_time now)
-{
-    r.item = engine->adopt(flow, estimate(true, r.remaining).data(), &r, now, 0, false, r.remaining);
-    touch(flow);
-    r.waitingSince = now;
-    change(r, Request::State::Queued);
-}
-
-/// \returns whether a request that has just been queued may go on at once
-bool RequestScheduler::Impl::goOn(Request &r, const msfrs_time now)
-{
-    if (pumping)
-        return false; // asked from inside granted(): the pump that called it goes on for this one too
-    asking = &r;
-    answered = false;
-    pump(now);
-    asking = nullptr;
-    return answered;
-}
-
-bool RequestScheduler::again(Request &r, const msfrs_time now)
-{
-    auto &self = *impl_;
-    assert(r.state == Request::State::Resting);
-    r.askedAt = now;
-    ++r.exchanges;
-    ++r.stats->exchanges;
-    self.queueFresh(r, self.flowOf(r), now);
-    return self.goOn(r, now);
-}
-
-bool RequestScheduler::contended() const { return impl_->engine->totals().queued.items > 0 || impl_->wanted(); }
 
 void RequestScheduler::done(Request *const r, const msfrs_time now)
 {

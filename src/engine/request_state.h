@@ -184,6 +184,8 @@ struct RequestScheduler::Impl {
     /// What a request is charged when it is granted, to be corrected when its turn is over. What comes of it comes a
     /// round trip later: without it whoever is behind would be granted again and again until then.
     Estimate estimate(bool fresh, int64_t remaining) const;
+    /// What somebody says of a size, or unknown.
+    static int64_t Believable(int64_t bytes);
     /// Books what a response may still bring in this turn.
     void book(Request &);
     bool byBytes() const { return config.byBytes(); }
