@@ -65,7 +65,7 @@ std::vector<Trace> Read(const std::filesystem::path &path)
 std::vector<Trace> All()
 {
     std::set<std::filesystem::path> files;
-    for (const auto &entry : std::filesystem::directory_iterator(TEST_DATA_DIR "/golden/aqm")) {
+    for (const auto &entry : std::filesystem::directory_iterator(TreeFile("test/golden/aqm"))) {
         if (entry.path().extension() == ".txt")
             files.insert(entry.path());
     }

@@ -2,6 +2,7 @@
 #include "edge/rules.h"
 
 #include "edge/classifier.h"
+#include "support/plugins.h"
 #include "support/refused.h"
 
 #include <algorithm>
@@ -202,14 +203,14 @@ TEST(Rules, WhatIsBehindARuleThatMatchesEverythingIsRefused)
 
 TEST(Rules, FilesThatCannotBeRead)
 {
-    EXPECT_EQ(RefusalOf([] { ReadRules(TEST_DATA_DIR "/edge/none.rules"); }),
-              TEST_DATA_DIR "/edge/none.rules: cannot be opened: No such file or directory");
-    EXPECT_EQ(RefusalOf([] { ReadRules(TEST_DATA_DIR); }), TEST_DATA_DIR ": cannot be read");
+    EXPECT_EQ(RefusalOf([] { ReadRules(TreeFile("test/edge/none.rules")); }),
+              TreeFile("test/edge/none.rules") + ": cannot be opened: No such file or directory");
+    EXPECT_EQ(RefusalOf([] { ReadRules(TreeFile("test")); }), TreeFile("test") + ": cannot be read");
 }
 
 TEST(Rules, TheExampleIsWhatItsCommentsSay)
 {
-    const auto rules = ReadRules(TEST_DATA_DIR "/../conf/edge/diffserv.rules");
+    const auto rules = ReadRules(TreeFile("conf/edge/diffserv.rules"));
     std::vector<Match> matches;
     for (const auto &r : rules)
         matches.push_back(r.match);

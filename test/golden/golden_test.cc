@@ -96,7 +96,7 @@ std::vector<Golden> Read(const std::filesystem::path &path)
 std::vector<Golden> ReadAll()
 {
     std::vector<std::filesystem::path> files;
-    for (const auto &entry : std::filesystem::directory_iterator(TEST_DATA_DIR "/golden")) {
+    for (const auto &entry : std::filesystem::directory_iterator(TreeFile("test/golden"))) {
         if (entry.path().extension() == ".txt")
             files.push_back(entry.path());
     }

@@ -5,6 +5,7 @@
 #define MSFRS_TEST_SUPPORT_BACKLOG_H
 
 #include "support/link_sim.h"
+#include "support/plugins.h"
 
 #include <cmath>
 #include <string>
@@ -18,7 +19,7 @@ inline RequestConfig TrialConfig(const bool paper)
     RequestConfig config;
     config.rate = 2e6;
     config.overhead = 0; // the simulated link carries no headers
-    config.pluginDir = TEST_PLUGIN_DIR;
+    config.pluginDir = PluginDir();
     config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};
     config.defaultClass = 2;
     config.maxWait = Never;

@@ -48,6 +48,10 @@ std::vector<Variant> VariantsOf(const std::string &name, const msfrs_plugin &p)
 
 std::string PluginDir() { return TEST_PLUGIN_DIR; }
 
+std::string TreeFile(const std::string &name) { return TEST_TREE "/" + name; }
+
+std::string PluginList() { return TEST_PLUGINS; }
+
 std::string TestModule(const std::string &name) { return TEST_MODULE_DIR "/" + name + ".so"; }
 
 Engine::Part Variant::load() const
@@ -94,7 +98,7 @@ Variant ParseVariant(const std::string &text, const msfrs_kind kind)
 
 bool IsBuilt(const std::string &name)
 {
-    return std::string(" " TEST_PLUGINS " ").find(" " + name + ".la ") != std::string::npos;
+    return (" " + PluginList() + " ").find(" " + name + ".la ") != std::string::npos;
 }
 
 std::vector<const char *> Built(std::vector<const char *> texts)
@@ -107,7 +111,7 @@ std::vector<const char *> Built(std::vector<const char *> texts)
 std::vector<Variant> AllVariants(const msfrs_kind kind)
 {
     std::vector<std::string> names;
-    std::istringstream archives(TEST_PLUGINS); // "msf.la fifo.la ...", from the Makefile
+    std::istringstream archives(PluginList());
     for (std::string archive; archives >> archive;)
         names.push_back(archive.substr(0, archive.rfind(".la")));
     const char *const others = std::getenv("MSFRS_CONFORMANCE_PLUGINS");

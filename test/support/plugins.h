@@ -13,6 +13,10 @@ namespace msfrs::test {
 
 /// Where the plugins of the build are.
 std::string PluginDir();
+/// Path of a file of the tree, from its top.
+std::string TreeFile(const std::string &name);
+/// The plugins that the build has, "msf.la fifo.la ...", from the Makefile.
+std::string PluginList();
 /// Path of a module that only tests load (test/plugin/).
 std::string TestModule(const std::string &name);
 

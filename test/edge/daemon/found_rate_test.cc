@@ -302,7 +302,7 @@ TEST(FoundRate, DatagramsAloneOnlyRaiseIt)
 
 TEST(FoundRate, TheShippedConfigurationFindsIt)
 {
-    EdgeOnLink edge(10 * Mbit, 1'000'000, ReadConfig(TEST_DATA_DIR "/../conf/edge/downlink-auto.conf", PluginDir()));
+    EdgeOnLink edge(10 * Mbit, 1'000'000, ReadConfig(TreeFile("conf/edge/downlink-auto.conf"), PluginDir()));
     edge.download(8);
     EXPECT_LE(edge.until(9.5 * Mbit, 20 * Second), 10);
 }

@@ -39,7 +39,7 @@ struct Result {
 class Flooded {
 public:
     explicit Flooded(const std::string &name):
-        config(std::make_shared<const Config>(ReadConfig(TEST_DATA_DIR "/../conf/edge/" + name, PluginDir()))),
+        config(std::make_shared<const Config>(ReadConfig(TreeFile("conf/edge/" + name), PluginDir()))),
         path_(config)
     {}
 

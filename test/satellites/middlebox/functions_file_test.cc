@@ -43,7 +43,7 @@ TEST(FunctionsFile, SaysWhichFunctionAClassGoesThrough)
 
 TEST(FunctionsFile, TheExampleIsTaken)
 {
-    const std::string directory = TEST_DATA_DIR "/../examples/middlebox/";
+    const std::string directory = TreeFile("examples/middlebox/");
     const auto config = edge::ReadConfig(directory + "edge.conf", PluginDir());
     CheckConfig(config, "edge.conf");
     EXPECT_EQ(ReadFunctions(directory + "functions.conf", config).functions.size(), config.classes.size());
@@ -94,7 +94,7 @@ TEST(FunctionsFile, WhatOnlyTheEdgeDoesIsRefused)
         {"mark shift=0\n", "edge.conf: mark"},
         {"control /tmp/socket\n", "edge.conf: control"},
         {"inside 198.18.0.0/15\nexcess socket=/tmp/socket\n", "edge.conf: excess"},
-        {"rules " TEST_DATA_DIR "/../conf/edge/diffserv.rules\n", "edge.conf: rules"},
+        {"rules " + TreeFile("conf/edge/diffserv.rules") + "\n", "edge.conf: rules"},
     };
     for (const auto &c : cases) {
         const auto said = RefusalOf([&] { CheckConfig(Edge(c.text), "edge.conf"); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/config.h"
 #include "support/directory.h"
+#include "support/plugins.h"
 #include "support/refused.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,7 @@ TEST(PageConfig, Lines)
 
 TEST(PageConfig, TheOneThatIsInstalled)
 {
-    const auto config = ReadConfig(TEST_DATA_DIR "/../conf/page.conf");
+    const auto config = ReadConfig(TreeFile("conf/page.conf"));
     EXPECT_TRUE(config.listen.loopback);
     EXPECT_EQ(config.history, "/var/lib/msfrs-page/history");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/site.h"
 #include "support/directory.h"
+#include "support/plugins.h"
 
 #include "daemon/descriptor.h"
 
@@ -104,7 +105,7 @@ TEST_F(Pages, AFailureIsAnAnswer)
 TEST(PageFiles, OfTheSourcesAndWithoutChart)
 {
     std::string said;
-    const auto files = ReadFiles(TEST_DATA_DIR "/../src/satellites/page/web", "/nowhere/chart.js",
+    const auto files = ReadFiles(TreeFile("src/satellites/page/web"), "/nowhere/chart.js",
                                  [&](const std::string &text) { said = text; });
     EXPECT_EQ(said.substr(0, 18), "/nowhere/chart.js:");
     ASSERT_EQ(files.count("/chart.js"), 1u);

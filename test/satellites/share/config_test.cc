@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/share/config.h"
 
+#include "support/plugins.h"
 #include "support/refused.h"
 
 #include <cstdlib>
@@ -144,7 +145,7 @@ TEST_F(SharePassword, IsRefusedAndNotShown)
 
 TEST(ShareConfig, TheShippedFileIsAccepted)
 {
-    const auto c = ReadConfig(std::string(TEST_DATA_DIR) + "/../conf/share.conf");
+    const auto c = ReadConfig(TreeFile("conf/share.conf"));
     EXPECT_EQ(c.sharing.gateway, "north");
     EXPECT_EQ(c.user.value, "proxy");
 }
