@@ -14,10 +14,6 @@
 #include <memory>
 #include <unistd.h>
 
-#ifndef MSFRS_PLUGINDIR
-#define MSFRS_PLUGINDIR "/usr/local/lib/msfrs"
-#endif
-
 namespace msfrs {
 
 namespace {
@@ -193,8 +189,6 @@ const msfrs_plugin &DescriptorOf(const SharedObject &object, const std::string &
 }
 
 } // namespace
-
-std::string DefaultPluginDir() { return MSFRS_PLUGINDIR; }
 
 PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::string &dir)
 {
