@@ -153,7 +153,7 @@ def parser():
     link.add_argument('--isp', choices=bottleneck.NAMES, default=bottleneck.NAMES[0],
                       help='what makes the link slow: the kernel\'s token bucket, or msfrs-edge (default tbf)')
     link.add_argument('--link-trace', type=_traces, default=(), dest='traces', metavar='NAME,...',
-                      help='the downlink\'s capacity wanders, around --rates (default 5): steps, wave, lte, leo as '
+                      help='the downlink\'s capacity varies, around --rates (default 5): steps, wave, lte, leo as '
                            'src/sim/access/trace.h has them, or a file of Mahimahi\'s as it is')
     how = made.add_argument_group('how')
     how.add_argument('--squid-series', choices=('6', '7'), default='6', help='which Squid is built and run (default 6)')

@@ -16,8 +16,8 @@ UNFAIR = ('sjf',)
 CHIEF = ('stock', 'stock-htb', 'msfrs')
 #: With what the field does about queues.
 FIELD = ('stock', 'stock-htb', 'stock-fq_codel', 'stock-cake', 'msfrs')
-#: Where the rate wanders: told the mean, or what there is nine tenths of the time, or told nothing.
-WANDERING = ('stock', 'stock-htb-least', 'msfrs', 'msfrs-least', 'msfrs-auto')
+#: Where the rate varies: told the mean, or what there is nine tenths of the time, or told nothing.
+VARIABLE_RATE = ('stock', 'stock-htb-least', 'msfrs', 'msfrs-least', 'msfrs-auto')
 MAIN = ('stock', 'msfrs')
 #: QUIC past Squid, QUIC rejected, and QUIC scheduled beside Squid.
 QUIC = ('stock-quic', 'msfrs', 'msfrs-edge-party')
@@ -246,7 +246,7 @@ def following(options):
     workload_names, rates, buffers = options.workloads or ('https-backlogged',), options.rates or (5e6,), \
         options.buffers or (6.5,)
     for trace, name, rate, buffer in itertools.product(options.traces, workload_names, rates, buffers):
-        yield Condition(name, WANDERING, 180, 40, options.parameters.get(name, {}), rate_bps=rate, buffer_bdp=buffer,
+        yield Condition(name, VARIABLE_RATE, 180, 40, options.parameters.get(name, {}), rate_bps=rate, buffer_bdp=buffer,
                         trace=trace)
 
 

@@ -212,7 +212,7 @@ class Measures:
         return self.link_bytes(start, stop) * 8 / (stop - start)
 
     def offered_bps(self, start=None, stop=None):
-        """C, on average where its rate wanders."""
+        """C, on average where its rate varies."""
         cell = self.cell
         if cell.offered is None:
             return cell.rate_bps

@@ -119,7 +119,7 @@ def integral(times, values, start, stop):
 
 
 def waits_ms(times, sent_bytes, backlog_bytes):
-    """Milliseconds that who came at each of `times` waited on a link whose rate wanders: until `sent_bytes`, a counter
+    """Milliseconds that who came at each of `times` waited on a variable-rate link: until `sent_bytes`, a counter
     that never falls, has grown by what was before him; at least until the last sample where it does not."""
     wanted = sent_bytes + backlog_bytes
     after = np.minimum(np.searchsorted(sent_bytes, wanted, side='left'), len(times) - 1)

@@ -306,7 +306,7 @@ TUNNELS, DISTURBED, SAME = 'Over kept tunnels', 'After a disturbance', 'Patched,
 FEW, VIDEO, CALL = 'Few users', 'Video', 'A call'
 SHARING, CBR, SMALL, OPEN = 'Sharing and utilisation', 'CBR beside', 'Small objects, backlogged', 'Open arrivals'
 SCALE = 'A fast link, and many users'
-BESIDE, WANDERS = 'Traffic beside Squid', 'A rate that wanders'
+BESIDE, VARIABLE_RATE = 'Traffic beside Squid', 'A variable-rate link'
 QUIC = 'HTTP/3 beside TCP'
 PAGES, QUEUE, COST, TRUST, CLAIM = 'Page loads', "The ISP's queue", 'Cost', 'Requests lost', "The paper's claim"
 
@@ -473,9 +473,10 @@ def _small_objects():
 
 
 def _traced():
-    """A link whose rate wanders, and is found."""
+    """A variable-rate link, whose rate is found."""
     def target(*what, **more):
-        return Target(WANDERS, what[0], ('https-backlogged', 'backlogged'), *what[1:], arm=AUTO, traced=True, **more)
+        return Target(VARIABLE_RATE, what[0], ('https-backlogged', 'backlogged'), *what[1:], arm=AUTO, traced=True,
+                      **more)
     yield target('utilisation of what the link offered', utilisation, AT_LEAST, 0.85, 'The utilisation of the link')
     yield target('delay in the queue, p95', queue_p95, MOST_MS, 250.0, "The p95 of the delay in the ISP's queue")
     yield target('throughput ratio', weights_error, WITHIN, 0.05, "The ratio of the classes' throughput")

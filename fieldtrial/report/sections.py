@@ -43,7 +43,7 @@ _PLOTS = (
           lambda group: map(figures.throughput, group.values()), 'saturated'),
     Plots('window', 'Utilisation and window', 'Above: share of C that the link carried. Below: released requests W and '
           'the window W+. Dark bars at the bottom: CBR on.', '', lambda group: map(figures.window, group.values())),
-    Plots('rate', 'A rate that wanders', 'Area: what the link could carry. Grey line: what it did. Coloured: what '
+    Plots('rate', 'A variable-rate link', 'Area: what the link could carry. Grey line: what it did. Coloured: what '
           'it was taken for, where that was looked for.', '', lambda group: map(figures.rate, group.values())),
     Plots('latency', 'Latency by class and by size', 'Share of requests finished within a time, by class and by size; '
           'logarithmic; dashed: p95. A curve that ends below 1 belongs to requests that were unfinished at the end.',

@@ -58,13 +58,13 @@ def _party(world):
 
 
 ARMS = {arm.name: arm for arm in (
-    Arm('stock', 'Squid as it comes', squidconf.stock),
-    Arm('stock-quic', 'Squid as it comes, and QUIC past it', squidconf.stock, quic=True),
+    Arm('stock', 'unmodified Squid', squidconf.stock),
+    Arm('stock-quic', 'unmodified Squid, and QUIC past it', squidconf.stock, quic=True),
     Arm('off', 'the patched Squid, with msfrs off', squidconf.stock, patched=True),
     Arm('stock-pools', 'Squid with a delay pool for each class', squidconf.pools, alone=True),
     Arm('stock-htb', 'Squid, and HTB at 98 % of the link behind it', squidconf.stock,
         **_behind(shaping.htb, HTB_SHARE)),
-    Arm('stock-htb-least', 'the same at 98 % of what a link that wanders carries nine tenths of the time',
+    Arm('stock-htb-least', 'the same at 98 % of what a variable-rate link carries nine tenths of the time',
         squidconf.stock, **_behind(shaping.htb, HTB_SHARE, operator.attrgetter('least_bps'))),
     Arm('stock-fq_codel', 'HTB at 95 % of the link, with fq_codel in the leaf of each user', squidconf.stock,
         stand_in='stock-sqm', **_behind(shaping.fq_codel, SQM_SHARE)),
@@ -74,7 +74,7 @@ ARMS = {arm.name: arm for arm in (
         squidconf.stock, prepare=_sqm, alone=True),
     Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.msfrs_paper, scheduled=True),
     Arm('msfrs', 'MSF-RS with its defaults', squidconf.msfrs, scheduled=True),
-    Arm('msfrs-least', 'the same, told what a link that wanders carries nine tenths of the time', squidconf.msfrs_least,
+    Arm('msfrs-least', 'the same, told what a variable-rate link carries nine tenths of the time', squidconf.msfrs_least,
         scheduled=True),
     Arm('msfrs-auto', 'the same, with rate=auto', squidconf.msfrs_auto, scheduled=True, finds=True, alone=True),
     Arm('msfrs-edge', 'MSF-RS, told by msfrs-edge what comes beside Squid', squidconf.msfrs_told, scheduled=True,

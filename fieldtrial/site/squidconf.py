@@ -28,7 +28,7 @@ shutdown_lifetime 1 second
 
 
 def stock(world):
-    """Squid as it comes; the cache is off, as in the paper, so that every byte crosses the link."""
+    """Unmodified Squid; the cache is off, as in the paper, so that every byte crosses the link."""
     directory = world.squid_directory()
     classes = '\n'.join(f'acl {name} src {" ".join(class_prefixes(number))}'
                         for number, name in enumerate(world.weights, start=1))
@@ -81,7 +81,7 @@ def msfrs(world, *, rate=None, link='', extra=()):
 
 
 def msfrs_least(world):
-    """What a careful administrator sets where the rate wanders."""
+    """What a careful administrator sets where the rate varies."""
     return msfrs(world, rate=_kbit(world.least_bps))
 
 

@@ -73,7 +73,7 @@ class World(Scenario):
     files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'. tls: whether
     port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's path. deal:
     one of `groups`, who of the users goes where when the fabric has several hosts for them. least_bps: what the link
-    carries for most of the time, where its rate wanders; by default rate_bps, which is then its mean. workers: of Squid.
+    carries for most of the time, where its rate varies; by default rate_bps, which is then its mean. workers: of Squid.
     quic: whether the gateway lets QUIC through.
     gateways: how many are on the link; with several, what is done at each is done by its at_gateways().
     """

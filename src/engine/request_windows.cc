@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How RequestScheduler shares what may be on its way among the responses in service: their receive windows; and what
+/// How RequestScheduler shares the bytes in flight among the responses in service: their receive windows; and what
 /// its window is to know of them.
 #include "engine/request_config.h"
 #include "engine/request_state.h"
@@ -13,7 +13,7 @@ namespace msfrs {
 
 namespace {
 constexpr int64_t Segment = 1460;
-constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: so that one is always on its way
+constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: so that one is always in flight
 /// A response counts with so many windows. With one, all of a few users' responses are in service, and windows alone keep
 /// weights worse than turns do; with as many as make a quantum, too few are in service, and q* grows to make up for
 /// that. docs/lab/results.md has more and less.

@@ -20,7 +20,7 @@ from fieldtrial.site.world import INTERCEPT_TLS_PORT, WAN
 HARM = re.compile(r'assertion failed|\bFATAL\b|\bBUG\b|xassert|terminated abnormally|dying from|Segment Violation|'
                   r'AddressSanitizer|LeakSanitizer|runtime error:|ERROR: msfrs|Unhandled exception|'
                   r'exception.*msfrs', re.IGNORECASE)
-#: What the sanitizers have against Squid as it comes: an emulated offsetof, a copy of nothing, a histogram of 16 places
+#: What the sanitizers have against unmodified Squid: an emulated offsetof, a copy of nothing, a histogram of 16 places
 #: that counts reads of 64 KB in the 17th.
 STOCK = re.compile(r'mem_node\.cc.* within null pointer|rfc1035\.cc.* null pointer passed|'
                    r"http\.cc.* index 16 out of bounds for type 'int \[16\]'")

@@ -59,7 +59,7 @@ def test_a_revalidation_is_held(link):
 
 
 def test_collapsed_requests_are_not_held(link):
-    """Who asks for what is on its way already gets it from there."""
+    """Who asks for what another client is being sent gets it from there."""
     gateway = link.gateway
     first = link.users.get(link.of('gold')[0], 'page', size=50_000, cache=600, gate='page')
     gateway.wait_for(queued=0, in_flight=1)

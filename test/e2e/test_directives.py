@@ -165,7 +165,7 @@ OTHERS = (
         (rated('rate=auto min=2Mbit max=80Mbit'), 'msfrs_link',
          'rate=auto needs interface=, whose counter tells what the link brings; give it, as in interface=eth1'),
         ((*rated(AUTO), 'msfrs_quantum none'), 'msfrs_quantum',
-         'none is not possible with rate=auto, as nothing bounds then what is on its way; give a size, as in 16 KB'),
+         'none is not possible with rate=auto, as nothing then bounds the bytes in flight; give a size, as in 16 KB'),
         ((*rated(AUTO), 'workers 2'), 'msfrs_link', ''),
         (rated(AUTO), 'msfrs_link', ''),
         (rated('rate=auto min=2Mbit max=2Mbit interface=lo'), 'msfrs_link', ''),

@@ -100,7 +100,7 @@ def check_upload(link, pipeline, *others):
 
 
 def test_the_length_of_a_body_while_a_server_is_slow_to_connect(slow_link, pipeline):
-    """As in Squid as it comes: the POST has not gone out yet when the PUT behind it has been read."""
+    """As in unmodified Squid: the POST has not gone out yet when the PUT behind it has been read."""
     slow_link.gateway.start(PREFETCH, on=False)
     # Connecting is tried again after a second.
     rule = ('INPUT', '-p', 'tcp', '--dport', '80', '--syn', '-j', 'DROP')

@@ -355,7 +355,7 @@ def test_a_cell_of_each_arm_leaves_whole_records(tmp_path, arm):
         assert tables['window'] and all(float(row['wplus']) >= 1 for row in tables['window'])
 
 
-def test_a_cell_whose_link_wanders_records_what_that_offered_and_was_taken_for(tmp_path):
+def test_a_cell_whose_link_has_a_variable_rate_records_what_that_offered_and_was_taken_for(tmp_path):
     stat, tables = run_cell(tmp_path, 'msfrs-auto', trace='steps')
     assert (stat['trace'], stat['rate_bps']) == ('steps', 4e6)
     assert tables['offered'] == [{'t': '0.0', 'rate_bps': '4000000'}], 'a step lasts for longer than the cell'

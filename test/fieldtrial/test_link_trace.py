@@ -119,7 +119,7 @@ def test_each_trace_has_all_that_can_be_told_to_it(tmp_path):
     drive.write_text('1\n')
     found = chosen('--link-trace', f'lte,{drive}', '--seed', '1,2')
     assert [(each.trace, each.seed) for each in found] == [('lte', 1), ('lte', 2), (str(drive), 1), (str(drive), 2)]
-    assert all(each.arms == plan.WANDERING and each.rate_bps == 5e6 for each in found)
+    assert all(each.arms == plan.VARIABLE_RATE and each.rate_bps == 5e6 for each in found)
     assert found[0].label() == 'https-backlogged-lte-5M-6.5bdp-s1'
     assert found[2].label() == 'https-backlogged-drive.down-5M-6.5bdp-s1'
     slower, = chosen('--link-trace', 'steps', '--rates', '2', '--workloads', 'backlogged', '--arms', 'msfrs-auto')

@@ -133,7 +133,7 @@ def test_msfrs_names_classes_link_and_default(world):
     assert 'msfrs_link rate=2000kbit interface=wan0 packet_overhead=14' in squidconf.msfrs(world).splitlines()
 
 
-def test_what_is_told_of_a_rate_that_wanders(world):
+def test_what_is_told_of_a_variable_rate(world):
     for arm, rate in (('msfrs-least', '300kbit'), ('msfrs-auto', 'auto min=200kbit max=40000kbit')):
         assert arms.get(arm).configuration(world) == squidconf.msfrs(world).replace('rate=2000kbit', f'rate={rate}')
 

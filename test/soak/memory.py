@@ -17,7 +17,7 @@ END = 0.2
 LEAST = 20
 #: Pools of what a request has in Squid.
 OF_REQUESTS = 'Ticket', 'HttpRequest', 'Stream', 'HttpReply', 'StoreEntry', 'mem_node'
-#: So many more than before are none lost: Squid, as it comes, too, keeps some requests for a while after their end,
+#: So many more than before are none lost: unmodified Squid keeps some requests for a while after their end,
 #: however many there were, and more of them after many visits at a time.
 SPARE = 32
 #: The column of mgr:mem with the number of objects in use.

@@ -3,7 +3,7 @@
 
 Every second user of a class downloads one large file after the other, directly: by TCP from a port that is not
 intercepted, or with quic=yes by QUIC (ngtcp2's client and server; HTTP/3, cubic). The others are a closed loop over
-kept tunnels through Squid. What counts is what these have of the link, against the same load with Squid as it comes:
+kept tunnels through Squid. What counts is what these have of the link, against the same load with unmodified Squid:
 there they are so many plain TCP connections. And that they share it by weight.
 
 QUIC's downloads are daemons of the cell (`load/quic.py`), not requests of the load generator: what each of them

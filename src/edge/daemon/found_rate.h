@@ -4,7 +4,7 @@
 /// pace that lets it find it.
 ///
 /// D is what comes from the provider, before it waits here. Round trips are those of the users' connections, see
-/// RoundTrips. Limited: packets wait here. Squid bounds what is on its way; here the senders do, and they send as fast
+/// RoundTrips. Limited: packets wait here. Squid bounds bytes in flight; here the senders do, and they send as fast
 /// as packets leave here once those wait. So the pace is C, but
 /// - 5 % more while no queue stands at the provider, or D never could be more than C;
 /// - 5 % less where half of the queue stands there that may, and 30 to 50 % less than C and than D while a long one

@@ -2,7 +2,7 @@
 /// \file
 /// The gateway: Squid as the patch makes it, driving the real RequestScheduler. What squid::Gateway does is here, what
 /// squid::Ticket does for one request is in Ticket; who changes one should look at the other. Without a
-/// configuration it is Squid as it comes.
+/// configuration it is unmodified Squid.
 #ifndef MSFRS_SIM_ACCESS_GATEWAY_H
 #define MSFRS_SIM_ACCESS_GATEWAY_H
 

@@ -23,7 +23,7 @@ struct RunParams {
     double slice = 10;              ///< s, > 0: shares are looked at in pieces of so much
     double seconds = 200, warmup = 60, drain = 0;
     uint64_t seed = 1;
-    bool scheduled = true;          ///< false: Squid as it comes
+    bool scheduled = true;          ///< false: unmodified Squid
     uint32_t workers = 1;           ///< of the gateway, 1..Columns: each has a scheduler, and all share a ledger
     /// Which of them a request comes to: any, as connections do; that of its class; that of its user.
     enum class Split { Random, Class, User } split = Split::Random;

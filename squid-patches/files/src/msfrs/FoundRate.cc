@@ -41,7 +41,7 @@ CheckFoundRate(const Configuration &config)
         link.place.refuse("rate=auto needs interface=, whose counter tells what the link brings; give it, as in "
                           "interface=eth1");
     if (config.quantum && config.quantum->bytes == 0)
-        config.quantum->place.refuse("none is not possible with rate=auto, as nothing bounds then what is on its way; "
+        config.quantum->place.refuse("none is not possible with rate=auto, as nothing then bounds the bytes in flight; "
                                      "give a size, as in 16 KB");
 }
 

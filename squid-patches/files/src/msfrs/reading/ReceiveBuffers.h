@@ -28,7 +28,7 @@ public:
     /// Warns if the kernel gives less than what a response that is alone should have.
     void check(const RequestScheduler &) const;
 
-    /// Lets a server have as much on its way to us as there is room now for this response.
+    /// Lets a server have as many bytes in flight as there is room now for this response.
     /// \param window what it was bounded to before, bytes; 0: not known
     void fit(Comm::Connection &, RequestScheduler &, Request &, int64_t &window, msfrs_time now);
 

@@ -37,7 +37,7 @@ struct ServerReadings {
 /// How a ticket reads its server. Whether and when, the ticket says; what that means for the server's connection is
 /// seen to here:
 ///
-/// - ReceiveBuffers: what the server may have on its way to us, looked at again as a quantum begins
+/// - ReceiveBuffers: what the server may have in flight, looked at again as a quantum begins
 /// - ReadBatch: between pauses, several segments are read at a time while others wait
 /// - ArrivalWatch: during a pause, when all that is still to be read has arrived, if it is known how much that is
 /// - LookAhead: during a pause otherwise, what arrives goes on
@@ -121,7 +121,7 @@ private:
     FrozenTimeout serverTimeout_;
     FrozenTimeout clientTimeout_;
     int64_t untilFitting_ = 1;     ///< bytes to read before the window is looked at: the first of a quantum
-    int64_t window_ = 0;           ///< what the server may have on its way, bytes; 0: not looked at yet
+    int64_t window_ = 0;           ///< what the server may have in flight, bytes; 0: not looked at yet
 };
 
 } // namespace msfrs::squid

@@ -40,7 +40,7 @@ AUTO = synthetic.Arm('msfrs-auto', shares=(4, 2, 1), utilisation=0.986, queue_ms
 
 
 @pytest.fixture
-def wandering(tmp_path):
+def variable_rate(tmp_path):
     """2 Mbit/s are carried; 4 and 2 Mbit/s in turn were offered, and 2.4 believed."""
     for arm in (synthetic.STOCK, synthetic.OURS, AUTO):
         path = tmp_path / 'run' / arm.name
@@ -49,14 +49,14 @@ def wandering(tmp_path):
     return tmp_path / 'run'
 
 
-def test_figures_are_of_what_was_offered(wandering):
-    measures = Measures(runs.read_cell(wandering / 'msfrs-auto'))
+def test_figures_are_of_what_was_offered(variable_rate):
+    measures = Measures(runs.read_cell(variable_rate / 'msfrs-auto'))
     assert measures.offered_bps() == pytest.approx(3e6)
     assert measures.utilisation() == pytest.approx(0.986 * 2 / 3, rel=1e-3)
     assert measures.found_share() == pytest.approx(0.8)
     assert measures.queue_mean_ms() == pytest.approx(58 / 0.986, rel=0.05), 'it is emptied by what the link carries'
     assert measures.queue_p95_ms() > 1.3 * measures.queue_mean_ms()
-    stock = Measures(runs.read_cell(wandering / 'stock'))
+    stock = Measures(runs.read_cell(variable_rate / 'stock'))
     with pytest.raises(stats.StatsError, match='not looked for'):
         stock.found_share()
 
@@ -67,8 +67,8 @@ def test_a_link_that_stays_is_as_it_was(tmp_path):
     assert measures.offered_bps() == 2e6 and measures.queue_mean_ms() == pytest.approx(58, rel=0.01)
 
 
-def test_it_is_judged_by_targets_of_its_own(wandering):
-    groups = verdict.by_condition([Measures(cell) for cell in runs.read_run(wandering).cells])
+def test_it_is_judged_by_targets_of_its_own(variable_rate):
+    groups = verdict.by_condition([Measures(cell) for cell in runs.read_run(variable_rate).cells])
     assert len(groups) == 1
     judged = verdict.judge(groups)
     rows = {row.name: row for row in judged.rows if row.compared.startswith(wording.arm('msfrs-auto'))}
@@ -80,19 +80,19 @@ def test_it_is_judged_by_targets_of_its_own(wandering):
     assert not judged.savings
 
 
-def test_it_is_shown(wandering, capsys):
-    write_report(wandering)
+def test_it_is_shown(variable_rate, capsys):
+    write_report(variable_rate)
     said = capsys.readouterr().out
     assert 'Backlogged over kept tunnels: 2 Mbit/s on average (lte)' in said
     assert 'what the link was taken for, of what it carried: MSF-RS, rate=auto 80.0 %' in said
-    group, = verdict.by_condition([Measures(cell) for cell in runs.read_run(wandering).cells])
+    group, = verdict.by_condition([Measures(cell) for cell in runs.read_run(variable_rate).cells])
     assert [line for line in table.notes(group) if line.startswith("ISP's queue, p95: stock Squid ")]
-    page = (wandering / 'report.html').read_text()
-    assert page.count('Rate of the link over time') == 3 and 'A rate that wanders' in page
+    page = (variable_rate / 'report.html').read_text()
+    assert page.count('Rate of the link over time') == 3 and 'A variable-rate link' in page
 
 
-def test_cells_of_other_traces_are_not_compared(wandering):
-    path = wandering / 'other'
+def test_cells_of_other_traces_are_not_compared(variable_rate):
+    path = variable_rate / 'other'
     synthetic.make_cell(path, AUTO, 'https-backlogged', inflight=4)
     follow(path, [4e6, 2e6] * 7, 5.0, trace='leo')
-    assert len(verdict.by_condition([Measures(cell) for cell in runs.read_run(wandering).cells])) == 2
+    assert len(verdict.by_condition([Measures(cell) for cell in runs.read_run(variable_rate).cells])) == 2
