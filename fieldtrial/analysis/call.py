@@ -8,6 +8,9 @@ from .stats import StatsError
 PACKET_MS = 20          #: packetisation delay
 BEST_R = 93.2           #: of G.711 with nothing in the way (G.107, table 3)
 ROBUSTNESS = 25.1       #: Bpl of G.711 with concealment (G.113, appendix I)
+#: Of the datagrams, those that the receiver's jitter buffer waits for: it may be long, and then delays all, or short, and
+#: then plays nothing for what comes later.
+IN_TIME = np.linspace(0.5, 1, 101)
 
 
 def delays_ms(measures):
@@ -26,9 +29,9 @@ def p95_ms(measures):
     return float(np.quantile(delays_ms(measures), 0.95))
 
 
-def lost_share(measures):
-    """Share of the datagrams that were dropped, or came later than a jitter buffer of the 95th percentile plays them."""
-    late = float((delays_ms(measures) > p95_ms(measures)).mean())
+def lost_share(measures, buffer_ms=np.inf):
+    """Share of the datagrams that were dropped, or came later than a jitter buffer that waits for so long plays them."""
+    late = float((delays_ms(measures) > buffer_ms).mean())
     lost, came = measures.beside_sum('lost'), measures.beside_sum('packets')
     dropped = max(lost, 0.0) / max(lost + came, 1.0)
     return dropped + (1 - dropped) * late
@@ -49,5 +52,6 @@ def mos(delay_ms, lost):
 
 
 def score(measures):
-    """The mean opinion score of the call."""
-    return mos(PACKET_MS + p95_ms(measures), lost_share(measures))
+    """The mean opinion score of the call, with the jitter buffer that suits its delays best."""
+    return max(mos(PACKET_MS + float(buffer_ms), lost_share(measures, buffer_ms))
+               for buffer_ms in np.quantile(delays_ms(measures), IN_TIME))

@@ -37,6 +37,7 @@ def test_delay_counts_and_what_is_lost_or_comes_too_late(tmp_path):
     assert call.score(short) == call.mos(50, 0)
     late = measures(tmp_path / 'late', [30.0] * 54 + [400.0] * 6)
     assert call.p95_ms(late) == 400
+    assert call.lost_share(late, 30) == pytest.approx(0.1) and call.lost_share(late) == 0
     lossy = measures(tmp_path / 'lossy', [30.0] * 60, lost=12)
     assert call.lost_share(lossy) == pytest.approx(12 / 120)
     assert call.score(lossy) < 3.5 < 4.3 < call.score(short)
@@ -45,3 +46,10 @@ def test_delay_counts_and_what_is_lost_or_comes_too_late(tmp_path):
 def test_where_there_was_none_it_is_said(tmp_path):
     with pytest.raises(StatsError, match='the run recorded no call'):
         call.score(measures(tmp_path))
+
+
+def test_the_jitter_buffer_is_the_one_that_suits_the_call(tmp_path):
+    few = measures(tmp_path / 'few', [30.0] * 57 + [400.0] * 3)
+    assert call.score(few) == call.mos(50, 0.05) > call.mos(420, 0)       # a short one, which loses what is late
+    many = measures(tmp_path / 'many', [30.0] * 30 + [80.0] * 30)
+    assert call.score(many) == call.mos(100, 0) > call.mos(50, 0.5)       # one that waits for all
