@@ -23,7 +23,8 @@ std::vector<uint8_t> Packet(const std::string &digits)
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {
-    using namespace msfrs::delayline;
+    using namespace msfrs;
+    using namespace delayline;
     std::istringstream text(std::string(reinterpret_cast<const char *>(data), size));
     std::string line;
     std::getline(text, line);

@@ -40,7 +40,8 @@ extern "C" int memfd_create(const char *, unsigned) noexcept
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {
-    using namespace msfrs::edge;
+    using namespace msfrs;
+    using namespace edge;
     static const auto kept = AllPlugins();
     const std::string text(reinterpret_cast<const char *>(data), size);
     // Files and shared objects of the system are no input: with a directory that is not there, no plugin is found but

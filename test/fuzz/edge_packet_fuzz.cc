@@ -10,7 +10,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {
-    using namespace msfrs::edge;
+    using namespace msfrs;
+    using namespace edge;
     const auto key = ReadKey(data, size);
     if (!key)
         return 0;

@@ -11,7 +11,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {
-    using namespace msfrs::edge;
+    using namespace msfrs;
+    using namespace edge;
     std::istringstream in(std::string(reinterpret_cast<const char *>(data), size));
     std::vector<Rule> rules;
     try {
