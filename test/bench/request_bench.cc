@@ -25,7 +25,7 @@ struct Owner : msfrs::RequestOwner {
     void expired() override {}
     msfrs::PathSample path(const msfrs_time now) override
     {
-        return {7, 40'000'000, 30'000'000, static_cast<uint64_t>(now / 1'000'000), 0}; // where Squid asks its kernel
+        return {7, 40'000'000, 30'000'000, 0, static_cast<uint64_t>(now / 1'000'000), 0}; // where Squid asks its kernel
     }
 };
 
