@@ -18,6 +18,7 @@ from test_shares import near
 
 #: Seconds: until weights hold from the start, and over which they are measured.
 WARM_UP, MEASURED = 25.0, 30.0
+LOOKS = 3
 
 
 class Setup:
@@ -82,19 +83,22 @@ def test_the_weights_hold_for_what_bypasses_squid(setup, edge):
     before = {**loads[0].bytes(), **loads[1].bytes()}
     time.sleep(MEASURED)
     got = {**loads[0].since(before), **loads[1].since(before)}
-    status, said = setup.status(), setup.run('status')
+    # Each looks for four seconds, in which a share of 0.2 comes to 0.1 to 0.3; below 0.1 nothing is said.
+    looks, said = [setup.status()['bypass'] for _ in range(LOOKS)], setup.run('status')
     for load in loads:
         load.stop(abort=True)
     part = got[guest] / sum(got.values())
-    past = status['bypass']
-    assert past['user'] == guest.v4 and past['held'] == (edge == 'yes') and past['part'] > 0.9, past
+    seen = [past for past in looks if past]
+    assert seen and all(past['user'] == guest.v4 and past['held'] == (edge == 'yes') and past['part'] > 0.9
+                        for past in seen), looks
+    share = sum(past['share'] for past in seen) / LOOKS
     if edge == 'yes':
         assert near(part, 0.2), (got, said)
-        assert 0.1 <= past['share'] < 0.35, past
+        assert 0.1 <= share < 0.35, looks
         assert near((sum(got.values())) * 8 / MEASURED, 0.9 * setup.world.rate_bps), got
     else:
         assert part > 0.5, 'what is mended by msfrs-edge'
-        assert near(past['share'], part, 0.25), (past, part)
+        assert near(share, part, 0.25), (looks, part)
         assert f'most of it to {guest.v4}; no weight holds for it' in said.splitlines()[0]
 
 
