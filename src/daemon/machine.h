@@ -14,7 +14,7 @@ struct Written {
     std::string where; ///< the line it is from; empty: nobody wrote one
 };
 
-/// Whether there is such a user, who is not root. \throws RuleError with the line
+/// Checks that the user exists and is not root. \throws RuleError with the line
 void CheckUser(const Written &user);
 /// Whether there is a place for the socket. \throws RuleError with the line
 void CheckControl(const Written &control);

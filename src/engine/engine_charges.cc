@@ -33,7 +33,7 @@ void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amo
         static_cast<NamedFlow &>(*item.flow).account->bytes += static_cast<uint64_t>(amount);
 }
 
-/// The scheduler is told of what goes beyond the estimate.
+/// Charges the scheduler with the bytes beyond the estimate.
 void Engine::use(msfrs_item &item, const uint32_t resource, const int64_t amount, const msfrs_time now)
 {
     auto &used = costsOf(static_cast<ItemRecord &>(item)).used[resource];

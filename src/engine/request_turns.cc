@@ -86,7 +86,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
         r.countHeld(now);
     if (complete && !std::exchange(r.beyond, true))
         return true;
-    // Who is alone in waiting for its next quantum goes on, unless there are more in service than there should be.
+    // A response with no competitors continues, unless more are in service than the window allows.
     self.look(now);
     if (self.engine->totals().queued.items == 0 && !self.wanted() && self.within()) {
         r.quantumLeft = std::max<int64_t>(r.quantumLeft, 0) + self.config.quantum;
@@ -111,8 +111,8 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
     return self.goOn(r, now);
 }
 
-/// A response queues for its next turn when what is left of this one is in flight. So no round trip of silence is
-/// between the two, and who has no other response is there when others are picked.
+/// A response queues for its next turn when the rest of this one is in flight. So no idle round trip separates the two,
+/// and a user with a single response takes part when the next turn is given.
 bool RequestScheduler::Impl::isTimeToQueue(const Request &r, const bool complete) const
 {
     return byBytes() && !complete && r.quantumLeft <= r.window &&

@@ -12,13 +12,6 @@ namespace {
 
 constexpr int64_t Packet = 1000;
 
-Driver::Setup Exact()
-{
-    Driver::Setup setup;
-    setup.cost = Engine::Cost::Exact;
-    return setup;
-}
-
 /// Serves `bytes` in all, every user of every class having two packets queued all the time.
 std::map<std::string, int64_t> Serve(Driver &d, const std::vector<std::pair<msfrs_class *, int>> &users, int64_t bytes)
 {

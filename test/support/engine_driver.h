@@ -104,6 +104,14 @@ private:
     uint64_t number_ = 0;
 };
 
+/// As of packets: costs are known before they are served.
+inline Driver::Setup Exact()
+{
+    Driver::Setup setup;
+    setup.cost = Engine::Cost::Exact;
+    return setup;
+}
+
 } // namespace msfrs::test
 
 #endif

@@ -45,7 +45,7 @@ public:
     bool adopt(const Schedule &, msfrs_time now) override;
     std::optional<msfrs_time> due() const override { return capacity_.nextUpdate(); }
     bool settle(Schedule &, msfrs_time now) override;
-    /// What a packet tells of the link, which those that go up do not come over.
+    /// Reads what a packet shows of the link. One that goes up does not cross it.
     bool seen(const Arrival &, size_t transport, const Traits &, int64_t onLink, const Config &,
               msfrs_time now) override;
     void waits(bool, msfrs_time now) override;

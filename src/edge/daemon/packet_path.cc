@@ -297,9 +297,10 @@ void PacketPath::leave()
 
 void PacketPath::settle(const msfrs_time now)
 {
-    if (!rate_->settle(*schedule_, now))
+    if (rate_->settle(*schedule_, now))
+        pacer_.setRate(rate_->pace(*schedule_));
+    else
         leave();
-    pacer_.setRate(rate_->pace(*schedule_));
 }
 
 /// The schedule is new: so is the source of its rate, unless the one before does for it, too.

@@ -11,13 +11,6 @@ namespace {
 
 constexpr int64_t Packet = 1000;
 
-Driver::Setup Exact()
-{
-    Driver::Setup setup;
-    setup.cost = Engine::Cost::Exact;
-    return setup;
-}
-
 TEST(Sfq, FlowsThatCollideShareOneShareInOrderOfArrival)
 {
     Driver d(ParseVariant("sfq quantum=1000"), Exact());
