@@ -5,7 +5,7 @@ import pytest
 from gateway import NARROW
 
 pytestmark = [pytest.mark.sanitized, pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 5.0))]
-BATCH = 4096    #: bytes; BatchBytes in ReadBatch.cc
+BATCH = 4096    #: bytes; BatchBytes in src/session/read_batch.cc
 
 
 @pytest.fixture(scope='module')

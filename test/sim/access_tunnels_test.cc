@@ -2,7 +2,7 @@
 /// \file
 /// HTTP/2 in tunnels through the simulated gateway, and what users wait for.
 #include "sim/access/run.h"
-#include "sim/access/session.h"
+#include "sim/access/http2_session.h"
 #include "support/plugins.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ RunParams Defaults(const Traffic traffic, const bool scheduled = true)
 struct Scene {
     explicit Scene(const bool kept, const bool scheduled = true, const double rate = 100e6):
         link(clock, rate, 1 << 20), gateway(clock, link, {100 * Ms}, config(rate, scheduled), 1),
-        clients(clock, [this](const Wish &wish, std::shared_ptr<Session> session) {
+        clients(clock, [this](const Wish &wish, std::shared_ptr<Http2Session> session) {
             gateway.tunnel(wish.cls, wish.user, wish.server, std::move(session));
         }, kept)
     {

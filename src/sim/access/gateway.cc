@@ -10,9 +10,7 @@ namespace msfrs::sim::access {
 
 namespace {
 
-constexpr msfrs_time CheckBatchesEvery = Second;
 constexpr msfrs_time KeepOpen = 60 * Second; ///< pconn_timeout
-constexpr int64_t LeastWindow = 65535;
 
 class LinkCounter final : public InterfaceCounter {
 public:
@@ -36,7 +34,7 @@ Gateway::Gateway(Clock &clock, Link &link, std::vector<ServerPath> paths, const 
     batches_(clock, [this] {
         for (const auto &ticket : tickets_)
             ticket->checkBatch();
-        batches_.set(clock_.now() + CheckBatchesEvery);
+        batches_.set(clock_.now() + ReadBatch::CheckEvery);
     })
 {
     if (!config)
@@ -51,7 +49,7 @@ Gateway::Gateway(Clock &clock, Link &link, std::vector<ServerPath> paths, const 
     host.ledger = std::move(ledger);
     scheduler_ = std::make_unique<RequestScheduler>(*config, host, clock_.now());
     arm(clock_.now());
-    batches_.set(clock_.now() + CheckBatchesEvery);
+    batches_.set(clock_.now() + ReadBatch::CheckEvery);
 }
 
 Gateway::~Gateway() = default;
@@ -62,7 +60,7 @@ void Gateway::fetch(const Wish &wish, Watcher watcher)
 }
 
 void Gateway::tunnel(const uint32_t cls, const std::string &user, const uint32_t server,
-                     std::shared_ptr<Session> session)
+                     std::shared_ptr<Http2Session> session)
 {
     begin(std::make_shared<Tunnel>(*this, cls, user, server, std::move(session)));
 }
@@ -116,23 +114,6 @@ void Gateway::keep(Connection &connection)
     connection.onReadable = nullptr;
     connection.idleSince = clock_.now();
     idle_[connection.server()].push_back(&connection);
-}
-
-void Gateway::fitWindow(Connection &connection, Request &request, int64_t &window)
-{
-    auto most = LeastWindow; // the scale was chosen for the first buffer
-    while (most < connection.boundedBuffer * 4 / 5)
-        most *= 2;
-    const auto base = scheduler_->baseRoundTrip(connection.server());
-    const auto wanted = std::min<int64_t>(scheduler_->receiveBuffer(request, base), most);
-    if (wanted <= window / 4 * 5 && wanted >= window / 4 * 3)
-        return;
-    window = wanted;
-    if (wanted > connection.boundedBuffer) {
-        connection.boundedBuffer = wanted;
-        connection.receiver().growBuffer(wanted);
-    }
-    connection.receiver().clampWindow(wanted);
 }
 
 } // namespace msfrs::sim::access

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The gateway: Squid as the patch makes it, driving the real RequestScheduler. What squid::Gateway does is here, what
-/// squid::Ticket does for one request is in Ticket; who changes one should look at the other. Without a
-/// configuration it is unmodified Squid.
+/// The gateway: Squid as the patch makes it, driving the real RequestScheduler with the Session that Squid has. Without
+/// a configuration it is unmodified Squid.
 #ifndef MSFRS_SIM_ACCESS_GATEWAY_H
 #define MSFRS_SIM_ACCESS_GATEWAY_H
 
@@ -16,7 +15,7 @@
 
 namespace msfrs::sim::access {
 
-class Session;
+class Http2Session;
 class Ticket;
 
 /// What a client wants.
@@ -49,7 +48,7 @@ public:
 
     void fetch(const Wish &, Watcher);
     /// A client wants a tunnel to a server, in which it has its session.
-    void tunnel(uint32_t cls, const std::string &user, uint32_t server, std::shared_ptr<Session>);
+    void tunnel(uint32_t cls, const std::string &user, uint32_t server, std::shared_ptr<Http2Session>);
 
     bool kernelTakesLeast = false; ///< see Receiver::takeLeast()
 
@@ -76,7 +75,6 @@ private:
     Connection *reuse(uint32_t server);
     Connection &connect(uint32_t server);
     void keep(Connection &);
-    void fitWindow(Connection &, Request &, int64_t &window);
     void begin(std::shared_ptr<Ticket>);
     void end(Ticket &);
 

@@ -2,7 +2,7 @@
 #include "sim/access/run.h"
 
 #include "ledger/shared.h"
-#include "sim/access/session.h"
+#include "sim/access/http2_session.h"
 
 #include <algorithm>
 #include <cmath>
@@ -194,7 +194,7 @@ RunResult Simulate(const RunParams &params)
     const double offered = MeanRate(trace, params.warmup, params.seconds);
     for (size_t n = params.trace.empty() ? 1 : 0; n < trace.size(); ++n)
         clock.at(trace[n].at, [&link, rate = trace[n].rate] { link.setRate(rate); });
-    const auto open = [&workers](const Wish &wish, std::shared_ptr<Session> session) {
+    const auto open = [&workers](const Wish &wish, std::shared_ptr<Http2Session> session) {
         workers.one(wish).tunnel(wish.cls, wish.user, wish.server, std::move(session));
     };
     Clients clients(clock, open, params.traffic == RunParams::Traffic::Tunnels);

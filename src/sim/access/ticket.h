@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The scheduling of one transaction at the simulated gateway, and how its server is read: what squid::Ticket with its
-/// ServerReading does. Transaction forwards an HTTP/1 response with it, Tunnel a tunnel.
+/// One transaction at the simulated gateway: the Session that Squid has, too, and the connection and continuations that
+/// squid::Ticket has for it there. Transaction forwards an HTTP/1 response with it, Tunnel a tunnel.
 #ifndef MSFRS_SIM_ACCESS_TICKET_H
 #define MSFRS_SIM_ACCESS_TICKET_H
 
-#include "exchange/exchange.h"
+#include "session/session.h"
 #include "sim/access/gateway.h"
 
 #include <string_view>
 
 namespace msfrs::sim::access {
 
-class Ticket : private RequestOwner {
+class Ticket : private SessionHolder, private ServerConnection {
 public:
     Ticket(Gateway &gateway, uint32_t cls, std::string user):
         gateway_(gateway), cls_(cls), user_(std::move(user)) {}
@@ -21,8 +21,7 @@ public:
 
     /// Queues it; forward() follows, unless it is refused.
     void start();
-    /// Once a second: an endless wait for a whole batch ends.
-    void checkBatch();
+    void checkBatch() { session_.checkBatch(); }
 
     std::list<std::shared_ptr<Ticket>>::iterator place; ///< the gateway's
 
@@ -52,40 +51,44 @@ protected:
     Connection *connection_ = nullptr;
 
 private:
-    /// As in Squid's Ticket.h; Reading, for a transaction that is not scheduled, is FREE there.
-    enum class State { Waiting, Served, Paused, Arrived, Silent, Asking, Reading };
-
-    bool mayRead();
-    bool looksAhead() const { return state_ == State::Paused && looking_; }
+    /// job(scheduler, now), if there is a scheduler that knows this transaction.
+    template <class Job> void attempt(Job job);
     int64_t take();
-    void takeAhead();
-    bool ask();
+    void endPause();
     void readSoon();
-    void setBatch(int64_t bytes);
-    void prepareBatch(bool contended);
 
+    /* SessionHolder API */
+    msfrs_time now() const override { return gateway_.clock_.now(); }
     void granted() override;
     void expired() override { finish(true); }
-    bool silent(msfrs_time now) override;
-    PathSample path(msfrs_time now) override;
-    bool asked() const override { return exchange_.state() == Exchange::State::Asked; }
+    void dropped() override { finish(true); }
+    void paused(int64_t rest) override;
+
+    /* ServerConnection API */
+    bool open() const override { return connection_ != nullptr; }
+    int64_t unread() const override { return connection_->receiver().unread(); }
+    PathSample path(msfrs_time now) const override;
+    uint64_t key() const override { return connection_->server(); }
+    msfrs_time roundTrip() const override { return connection_->smoothed(); }
+    int64_t segment() const override { return Mss; }
+    int64_t bufferedWindow(int64_t bound, int64_t quantum) override;
+    void setWindow(int64_t bytes) override;
+    void setLowWater(int64_t bytes) override;
+    bool readsAhead() const override { return looking_; }
+    void cameAhead(int64_t, msfrs_time) override {}
+    int64_t takeAhead() override;
 
     const uint32_t cls_;
     const std::string user_;
-    State state_ = State::Reading;
-    Request *scheduled_ = nullptr;
-    Exchange exchange_;
-    bool holding_ = false;         ///< inside hold()
+    Session session_{*this, *this};
+    bool waiting_ = false;         ///< forward() when a turn is had
     bool reading_ = false;         ///< the gateway wants to know when there is something to read
     bool paused_ = false;          ///< goOn() when a turn is had
     bool watching_ = false;        ///< for the rest to arrive
     bool looking_ = false;         ///< in this pause what arrives goes on
     int64_t ahead_ = 0;            ///< bytes that have gone to the client and stay in the kernel until the pause is over
+    int64_t taken_ = 0;            ///< of these, those of pauses that are over
     bool saying_ = false;          ///< send() when a turn is had
-    msfrs_time srtt_ = 0;
-    int64_t untilFitting_ = 1, window_ = 0;
-    int64_t lowWater_ = 1;
-    bool batched_ = false, batchRead_ = true, batchSilent_ = false;
 };
 
 } // namespace msfrs::sim::access

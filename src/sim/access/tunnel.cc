@@ -6,19 +6,19 @@
 namespace msfrs::sim::access {
 
 Tunnel::Tunnel(Gateway &gateway, const uint32_t cls, const std::string &user, const uint32_t server,
-               std::shared_ptr<Session> session):
-    Ticket(gateway, cls, user), server_(server), session_(std::move(session))
+               std::shared_ptr<Http2Session> session):
+    Ticket(gateway, cls, user), server_(server), http2_(std::move(session))
 {
 }
 
 void Tunnel::forward()
 {
     connection_ = &gateway_.connect(server_);
-    session_->onLeave = [this] { gateway_.clock_.after(0, [this] { finish(false); }); };
+    http2_->onLeave = [this] { gateway_.clock_.after(0, [this] { finish(false); }); };
     connection_->onOpen = [this] {
         connection_->onReadable = [this] { read(); };
-        session_->onWords = [this] { readClient(); };
-        session_->begin();
+        http2_->onWords = [this] { readClient(); };
+        http2_->begin();
         goOn();
     };
     connection_->open();
@@ -28,7 +28,7 @@ void Tunnel::readClient()
 {
     if (held_)
         return;
-    words_ = session_->take();
+    words_ = http2_->take();
     if (words_.bytes.empty())
         return;
     held_ = true;
@@ -40,7 +40,7 @@ void Tunnel::send()
 {
     if (!connection_)
         return;
-    connection_->say([session = session_, words = std::exchange(words_, {})](Sender &sender) {
+    connection_->say([session = http2_, words = std::exchange(words_, {})](Sender &sender) {
         session->heard(sender, words);
     });
     held_ = false;
@@ -53,9 +53,9 @@ void Tunnel::finish(bool)
     if (connection_)
         connection_->onReadable = nullptr;
     connection_ = nullptr;
-    session_->onWords = session_->onLeave = nullptr;
+    http2_->onWords = http2_->onLeave = nullptr;
     gateway_.end(*this);
-    session_->close();
+    http2_->close();
 }
 
 } // namespace msfrs::sim::access

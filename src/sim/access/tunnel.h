@@ -4,26 +4,26 @@
 #ifndef MSFRS_SIM_ACCESS_TUNNEL_H
 #define MSFRS_SIM_ACCESS_TUNNEL_H
 
-#include "sim/access/session.h"
+#include "sim/access/http2_session.h"
 #include "sim/access/ticket.h"
 
 namespace msfrs::sim::access {
 
 class Tunnel final : public Ticket {
 public:
-    Tunnel(Gateway &, uint32_t cls, const std::string &user, uint32_t server, std::shared_ptr<Session>);
+    Tunnel(Gateway &, uint32_t cls, const std::string &user, uint32_t server, std::shared_ptr<Http2Session>);
 
 private:
     void forward() override;
     void finish(bool refused) override;
-    const char *took(const int64_t bytes) override { return session_->pass(bytes); }
-    void deliver(int64_t) override { session_->deliver(); }
+    const char *took(const int64_t bytes) override { return http2_->pass(bytes); }
+    void deliver(int64_t) override { http2_->deliver(); }
     void send() override;
     void readClient();
 
     const uint32_t server_;
-    const std::shared_ptr<Session> session_;
-    Session::Words words_;         ///< of the client, that are being sent on
+    const std::shared_ptr<Http2Session> http2_;
+    Http2Session::Words words_;         ///< of the client, that are being sent on
     bool held_ = false;            ///< these wait, and the client is not read
 };
 

@@ -255,8 +255,20 @@ Gateway::tick()
         moveByQuota();
     if (quotas.any())
         next = std::min(next, Now() + Second);
-    readings.check(Now());
-    arm(std::min(next, readings.nextCheck()));
+    checkBatches();
+    readings.looks.check(Now());
+    arm(std::min(next, readings.looks.nextCheck()));
+}
+
+/// reads of servers that have fallen silent wait no longer
+void
+Gateway::checkBatches()
+{
+    if (Now() < nextBatchCheck_)
+        return;
+    nextBatchCheck_ = Now() + ReadBatch::CheckEvery;
+    for (const auto ticket: tickets_)
+        ticket->checkBatch();
 }
 
 /// sets the one timer

@@ -94,6 +94,7 @@ private:
     void failed(const char *what, const char *why) noexcept;
     void releaseAll();
     void tick();
+    void checkBatches();
     void arm(msfrs_time when);
     void wakeBy(msfrs_time when) { if (when < nextTick_) arm(when); }
     static void Tick(void *);
@@ -105,6 +106,7 @@ private:
     Tickets tickets_; ///< those that scheduler_ knows
     bool accessChanged_ = false; ///< tickets may belong to other classes
     msfrs_time nextTick_ = 0;
+    msfrs_time nextBatchCheck_ = 0;
 };
 
 template <class Job>
@@ -117,7 +119,7 @@ Gateway::attempt(const char * const what, Job job) noexcept
         job(*scheduler_, Now());
         if (const auto wake = scheduler_->wakeAt())
             wakeBy(wake);
-        wakeBy(readings.nextCheck());
+        wakeBy(readings.looks.nextCheck());
         return true;
     } catch (const std::exception &e) {
         failed(what, e.what());

@@ -30,7 +30,8 @@ Ticket::Ticket(HttpRequest * const request, const AccessLogEntryPointer &al, con
     request_(request),
     al_(al),
     holder_(holder),
-    flow_(Classify(request, al))
+    flow_(Classify(request, al)),
+    reading_(TheGateway()->readings)
 {
     if (const auto excess = TheExcessPort())
         excess->flows.note(ClientAddress(*request), flow_);
@@ -82,26 +83,25 @@ Ticket::Hold(HttpRequest * const request, const AccessLogEntryPointer &al, const
 
     const auto expected = request->msfrsExpected <= Little ? request->msfrsExpected : -1;
     auto why = Refusal::None;
-    const auto joined = ticket->join("hold", State::waiting, [&](auto &scheduler, const auto now) {
-        return scheduler.hold(*ticket, ticket->cls_, ticket->flow_.name(), now, why, expected);
+    const auto joined = ticket->join("hold", [&](auto &scheduler, const auto now) {
+        why = ticket->session_.hold(scheduler, ticket->cls_, ticket->flow_.name(), now, expected);
     });
     if (!joined)
         return nullptr;
-    if (!ticket->scheduled_)
-        ticket->state_ = State::refused;
 
+    const auto refused = !ticket->session_.request();
     debugs(97, 3, "class " << ticket->cls_ << " user " << ticket->flow_.user <<
-           (!ticket->scheduled_ ? " refused " : ticket->held() ? " waits " : " released ") << request->url);
+           (refused ? " refused " : ticket->held() ? " waits " : " released ") << request->url);
     ticket->report();
     if (!ticket->held())
         return ticket; // without a wait
 
     ticket->callback_ = callback;
     const auto gateway = TheGateway();
-    if (ticket->scheduled_)
-        gateway->noteWait();
-    else
+    if (refused)
         ticket->conclude(Verdict::KindOf(why));
+    else
+        gateway->noteWait();
     gateway->keepTime();
     return ticket;
 }
@@ -119,9 +119,8 @@ Ticket::Inherit(HttpRequest * const request, const AccessLogEntryPointer &al,
     if (!ticket)
         return nullptr;
 
-    const auto joined = ticket->join("adopt", State::served, [&](auto &scheduler, const auto now) {
-        ticket->exchange_.begin(now);
-        return scheduler.adopt(*ticket, ticket->cls_, ticket->flow_.name(), now);
+    const auto joined = ticket->join("adopt", [&](auto &scheduler, const auto now) {
+        ticket->session_.adopt(scheduler, ticket->cls_, ticket->flow_.name(), now);
     });
     return joined ? ticket : nullptr;
 }
@@ -135,24 +134,20 @@ Ticket::InitialReceiveBuffer(const Comm::Connection &server)
 }
 
 /// makes us known to the scheduler
-/// \param state which granted() may change before we return
-/// \param job returns the scheduled request or nil
+/// \param job which may call granted()
 /// \returns whether the scheduler did its part
 template <class Job>
 bool
-Ticket::join(const char * const what, const State state, const Job job)
+Ticket::join(const char * const what, const Job job)
 {
-    state_ = state;
     const auto gateway = TheGateway();
-    const auto joined = gateway->attempt(what, [&](auto &scheduler, const auto now) {
-        scheduled_ = job(scheduler, now);
-    });
-    if (scheduled_) {
+    const auto joined = gateway->attempt(what, job);
+    if (session_.request()) {
         place_ = gateway->enlist(*this);
         request_->msfrsTicket = this;
     }
     if (!joined)
-        state_ = State::free;
+        session_.release();
     return joined;
 }
 
@@ -160,29 +155,21 @@ Ticket::join(const char * const what, const State state, const Job job)
 void
 Ticket::leave()
 {
-    reading_.stop();
-    state_ = State::free;
-    if (!scheduled_)
+    reading_.endPause();
+    if (!session_.request()) {
+        session_.release();
         return;
+    }
     const auto gateway = TheGateway();
-    if (const auto ahead = reading_.takeAhead())
-        chargeScheduler(ahead);
-    report();
-    const auto scheduled = scheduled_;
-    if (!scheduled)
-        return; // the scheduler has failed
-    scheduled_ = nullptr;
-    gateway->forget(place_);
-    gateway->attempt("done", [scheduled](auto &scheduler, const auto now) {
-        scheduler.done(scheduled, now);
+    gateway->attempt("finish", [this](auto &scheduler, const auto now) {
+        session_.finish(scheduler, now);
     });
-}
-
-void
-Ticket::chargeScheduler(const int64_t bytes)
-{
-    TheGateway()->attempt("charge", [&](auto &scheduler, const auto now) {
-        scheduler.charge(*scheduled_, bytes, now);
+    report();
+    if (!session_.request())
+        return; // the scheduler has failed
+    gateway->forget(place_);
+    gateway->attempt("done", [this](auto &scheduler, const auto now) {
+        session_.end(scheduler, now);
     });
 }
 
@@ -200,19 +187,32 @@ Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateD
 void
 Ticket::charge(const int64_t bytes, const char * const data)
 {
-    if (!scheduled_ || bytes <= 0)
+    if (!session_.request() || bytes <= 0)
         return;
-    exchange_.serverSays(data, static_cast<size_t>(bytes), Gateway::Now());
-    if (reading_.mayReadAhead()) {
-        reading_.cameAhead(Gateway::Now());
-    } else {
-        reading_.came(bytes);
-        chargeScheduler(bytes);
-    }
     const auto gateway = TheGateway();
+    gateway->attempt("charge", [&](auto &scheduler, const auto now) {
+        session_.charge(scheduler, bytes, data, now);
+    });
     if (gateway->quotas.charge(cls_, flow_.name(), bytes))
         gateway->moveByQuota();
     gateway->keepTime();
+}
+
+/// \param question to the session
+/// \returns the answer; yes if the scheduler fails and lets us go
+template <class Question>
+bool
+Ticket::ask(const char * const what, const Question question)
+{
+    const auto gateway = TheGateway();
+    auto may = true;
+    gateway->attempt(what, [&](auto &scheduler, const auto now) {
+        may = question(scheduler, now);
+    });
+    if (may || !session_.request())
+        return true;
+    gateway->noteWait();
+    return false;
 }
 
 bool
@@ -220,7 +220,7 @@ Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const
 {
     reading_.thaw(server, client);
 
-    if (!scheduled_ || state_ == State::arrived || reading_.mayReadAhead())
+    if (session_.free())
         return true;
 
     if (ServerReading::NearBy(*server)) {
@@ -229,14 +229,9 @@ Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const
     }
 
     reading_.setServer(server);
-    if (rest >= 0) { // before anybody is asked: it is what the order goes by
-        TheGateway()->attempt("expect", [&](auto &scheduler, const auto now) {
-            scheduler.expect(*scheduled_, rest, now);
-        });
-        if (!scheduled_)
-            return true; // the scheduler has failed and let us go
-    }
-    const auto may = goOn(rest);
+    const auto may = ask("read", [&](auto &scheduler, const auto now) {
+        return session_.mayRead(scheduler, rest, rest, now);
+    });
     if (!may || send_) // a client whose words are held back is not to blame, nor is who waits for them
         reading_.freeze(client);
     return may;
@@ -245,57 +240,19 @@ Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const
 void
 Ticket::expectAtLeast(const int64_t bytes)
 {
-    if (!scheduled_)
+    if (!session_.request())
         return;
     TheGateway()->attempt("expectAtLeast", [&](auto &scheduler, const auto now) {
-        scheduler.expectAtLeast(*scheduled_, bytes, now);
+        scheduler.expectAtLeast(*session_.request(), bytes, now);
     });
-}
-
-/// \returns whether it is our turn, or we need none
-bool
-Ticket::goOn(const int64_t rest)
-{
-    const auto gateway = TheGateway();
-    if (state_ == State::silent || state_ == State::asking) {
-        auto owes = false;
-        gateway->attempt("owes", [&](auto &scheduler, msfrs_time) {
-            owes = scheduler.owes(*scheduled_);
-        });
-        if (!scheduled_)
-            return true; // the scheduler has failed and let us go
-        if (!owes && exchange_.mayGoOnUnasked(Gateway::Now()))
-            return true;
-        return state_ == State::silent && ask();
-    }
-    if (state_ != State::served)
-        return false;
-
-    auto more = true;
-    gateway->attempt("readMore", [&](auto &scheduler, const auto now) {
-        const auto complete = exchange_.mayBeComplete() && reading_.nothingWaits();
-        more = reading_.mayGoOn(gateway->readings, scheduler, *scheduled_, rest, complete, now);
-    });
-    if (more || state_ != State::served) // the latter: released by a scheduler that failed
-        return true;
-    state_ = State::paused;
-    reading_.pause(gateway->readings, rest, [self = Pointer(this)] { self->noteArrival(); }, Gateway::Now());
-    return false;
 }
 
 bool
 Ticket::maySend(const char * const data, const size_t size)
 {
-    if (!scheduled_)
-        return true;
-    const auto answered = exchange_.state() == Exchange::State::Answered;
-    if (!exchange_.clientSays(data, size, Gateway::Now()))
-        return state_ != State::asking && ask();
-    if (answered && asked() && (state_ == State::served || state_ == State::paused))
-        TheGateway()->attempt("asked more", [&](auto &scheduler, const auto time) {
-            scheduler.askedMore(*scheduled_, time);
-        });
-    return true;
+    return !session_.request() || ask("send", [&](auto &scheduler, const auto now) {
+        return session_.maySend(scheduler, {data, size}, now);
+    });
 }
 
 void
@@ -305,31 +262,6 @@ Ticket::sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &clie
     send_ = call;
     clientWords_.start(client, 1, [self = Pointer(this)] { self->noteClientReadable(); });
     reading_.freeze(client);
-}
-
-/// begins a new exchange
-/// \returns whether it may go on at once
-bool
-Ticket::ask()
-{
-    if (state_ != State::silent)
-        return true; // the exchange and the scheduler disagree: nobody is kept waiting for that
-    const auto gateway = TheGateway();
-    state_ = State::asking;
-    auto now = true;
-    gateway->attempt("again", [&](auto &scheduler, const auto time) {
-        now = scheduler.again(*scheduled_, time);
-        if (now)
-            exchange_.begin(time);
-    });
-    if (now && state_ == State::asking) {
-        state_ = State::served;
-        reading_.beginQuantum();
-    } else if (!now) {
-        gateway->noteWait();
-    }
-    report();
-    return now;
 }
 
 void
@@ -362,13 +294,13 @@ void
 Ticket::reclass()
 {
     const auto gateway = TheGateway();
-    const auto cls = scheduled_ ? gateway->quotas.classOf(flow_.cls, flow_.name()) : cls_;
+    const auto cls = session_.request() ? gateway->quotas.classOf(flow_.cls, flow_.name()) : cls_;
     if (cls == cls_)
         return;
     debugs(97, 3, "class " << cls << " instead of " << cls_ << " for user " << flow_.user);
     cls_ = cls;
     gateway->attempt("reclass", [&](auto &scheduler, const auto now) {
-        scheduler.reclass(*scheduled_, cls, now);
+        scheduler.reclass(*session_.request(), cls, now);
     });
     report();
 }
@@ -395,9 +327,7 @@ Ticket::overQuota(const RequestConfig &config) const
 void
 Ticket::release()
 {
-    reading_.stop();
-    scheduled_ = nullptr;
-    state_ = State::free;
+    session_.release();
     conclude(shutting_down ? Verdict::Kind::shuttingDown : Verdict::Kind::released);
     resume();
     send();
@@ -406,30 +336,15 @@ Ticket::release()
 void
 Ticket::granted()
 {
-    const auto now = Gateway::Now();
-    if (state_ == State::paused || state_ == State::arrived)
-        exchange_.resume(now);
-    else
-        exchange_.begin(now);
-    if (state_ != State::arrived)
-        state_ = State::served;
-    reading_.beginQuantum();
     conclude(Verdict::Kind::released);
     resume();
     send();
 }
 
-bool
-Ticket::silent(const msfrs_time now)
+void
+Ticket::paused(const int64_t rest)
 {
-    if (state_ == State::arrived) // nothing more will come over the link, be its client ever so slow to take it
-        return true;
-    if (state_ != State::served || !reading_.silent(exchange_, TheGateway()->config().patience, now))
-        return false;
-    reading_.stop();
-    exchange_.end();
-    state_ = State::silent;
-    return true;
+    reading_.pause(rest, [self = Pointer(this)] { self->noteArrival(); }, now());
 }
 
 std::string
@@ -452,11 +367,11 @@ Ticket::noteArrival()
 {
     if (!resume_)
         return; // our turn has come at the same time
-    if (reading_.mayReadAhead()) {
+    if (reading_.readsAhead()) {
         ScheduleCallHere(std::exchange(resume_, nullptr));
         return;
     }
-    state_ = State::arrived;
+    session_.arrived();
     resume();
 }
 
@@ -499,7 +414,6 @@ Ticket::conclude(const Verdict::Kind kind)
     const Verdict verdict = {kind};
     if (!verdict.refusal())
         return;
-    state_ = State::refused;
     if (al_)
         al_->msfrs.refusal = verdict.refusal();
     if (const auto gateway = TheGateway())
@@ -535,11 +449,11 @@ Ticket::send()
 void
 Ticket::report() const noexcept
 {
-    if (!al_ || !scheduled_)
+    if (!al_ || !session_.request())
         return;
     auto &log = al_->msfrs;
     TheGateway()->attempt("trace", [&](auto &scheduler, const auto now) {
-        const auto trace = scheduler.trace(*scheduled_, now);
+        const auto trace = scheduler.trace(*session_.request(), now);
         if (!trace.className.empty()) // it may have changed at reconfiguration
             log.className = SBuf(trace.className);
         log.overQuota = overQuota(scheduler.config());

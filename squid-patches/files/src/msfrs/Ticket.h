@@ -12,36 +12,23 @@
 #include "base/AsyncCallbacks.h"
 #include "base/RefCount.h"
 #include "comm/forward.h"
-#include "exchange/exchange.h"
 #include "msfrs/Classify.h"
 #include "msfrs/ClientWatch.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/reading/ServerReading.h"
 #include "msfrs/Verdict.h"
+#include "session/session.h"
 
 #include <vector>
 
 namespace msfrs::squid
 {
 
-/// The scheduling of one transaction, from the hold before its forwarding starts to the last byte read from
-/// its server. Who forwards the transaction (FwdState or TunnelStateData) holds the ticket; the scheduler holds
-/// it by reference.
-///
-///     Hold() --> WAITING ----> SERVED <------------- granted -----------+
-///                   |          |  ^ |                                   |
-///                refused       |  | +- quantum over, others wait -> PAUSED --- the rest has arrived --> ARRIVED
-///                   v          |  |
-///                REFUSED       |  +----------------- granted -------- ASKING
-///                              +- server silent -> SILENT                |
-///                                                    +-- anybody speaks -+
-///     any --> FREE: the scheduler does not know us (any more), and everything may go on
-///
-/// Invariants: only SERVED has a place in the window; ARRIVED gives one back that is granted late. In PAUSED the server
-/// is read without its window opening (LookAhead), in ASKING not at all. Only in ASKING are words of a tunnel's client
-/// held back: its exchange is over, and the next request needs a turn. Pending continuations: callback_ in WAITING,
-/// resume_ to read the server, send_ to forward buffered client data.
-class Ticket: public RefCountable, private RequestOwner
+/// The scheduling of one transaction in Squid: a Session, the connections that it is about, and what is to be continued
+/// when it says so. Who forwards the transaction (FwdState or TunnelStateData) holds the ticket; the gateway holds it by
+/// reference. Pending continuations: callback_ until the first turn, resume_ to read the server, send_ to forward
+/// buffered client data.
+class Ticket: public RefCountable, private SessionHolder
 {
     MEMPROXY_CLASS(Ticket);
 
@@ -67,7 +54,7 @@ public:
     ~Ticket() override;
 
     /// whether the transaction has to wait for the callback that Hold() got
-    bool held() const { return state_ == State::waiting || state_ == State::refused; }
+    bool held() const { return session_.held(); }
 
     /// While we are held(): notices if the client of a tunnel, or of a connection that is peeked at, leaves.
     void watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &);
@@ -108,35 +95,33 @@ public:
     /// The scheduler has gone; the transaction goes on without it.
     void release();
 
+    /// Every ReadBatch::CheckEvery.
+    void checkBatch() { session_.checkBatch(); }
+
     /// updates what access.log can say about this transaction
     void report() const noexcept;
 
 private:
-    enum class State { waiting, refused, served, paused, arrived, silent, asking, free };
-
     Ticket(HttpRequest *, const AccessLogEntryPointer &, const void *holder);
 
     static Pointer Make(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
                         const void *holder);
-    template <class Job> bool join(const char *what, State, Job job);
+    template <class Job> bool join(const char *what, Job job);
     void leave();
-    void chargeScheduler(int64_t bytes);
+    template <class Question> bool ask(const char *what, Question);
     SBuf overQuota(const RequestConfig &) const;
     void conclude(Verdict::Kind);
-    bool goOn(int64_t rest);
-    bool ask();
     void noteArrival();
     void noteClientReadable();
     void resume();
     void send();
 
-    /* RequestOwner API */
+    /* SessionHolder API */
+    msfrs_time now() const override { return Gateway::Now(); }
     void granted() override;
     void expired() override;
     void dropped() override;
-    bool silent(msfrs_time now) override;
-    PathSample path(msfrs_time) override { return reading_.path(); }
-    bool asked() const override { return exchange_.state() == Exchange::State::Asked; }
+    void paused(int64_t rest) override;
     std::string host() const override;
     uint64_t id() const override;
 
@@ -145,18 +130,16 @@ private:
     const void *holder_;
 
     Flow flow_;
-    State state_ = State::free;
     uint32_t cls_ = 0; ///< where quotas have that flow now; an index, as its own class
-    Request *scheduled_ = nullptr; ///< nil once the scheduler has forgotten us, or before it knows us
-    Gateway::Tickets::iterator place_;    ///< among the gateway's; valid while scheduled_
-    Exchange exchange_;
+    ServerReading reading_;           ///< of the server of the latest mayRead()
+    Session session_{*this, reading_};
+    Gateway::Tickets::iterator place_; ///< among the gateway's; valid while the scheduler knows the session
 
     AsyncCallback<Verdict> callback_;
     AsyncCallPointer resume_;
     AsyncCallPointer send_;
     ClientWatch::Pointer watch_;      ///< of a client in WAITING, after watch()
     ArrivalWatch clientWords_;        ///< on while send_ waits, until the client says more
-    ServerReading reading_;           ///< of the server of the latest mayRead()
 };
 
 } // namespace msfrs::squid

@@ -35,8 +35,26 @@ Write(const int fd, const char * const buf, const int size)
 
 } // namespace
 
+LookAheads::Place
+LookAheads::enlist(LookAhead &look, const msfrs_time now)
+{
+    if (waiting_.empty())
+        nextCheck_ = now + LookAhead::CheckEvery;
+    return waiting_.insert(waiting_.end(), &look);
+}
+
 void
-LookAhead::start(const Comm::ConnectionPointer &conn, Checked<LookAhead> &all, const std::function<void()> &note,
+LookAheads::check(const msfrs_time now)
+{
+    if (now < nextCheck())
+        return;
+    nextCheck_ = now + LookAhead::CheckEvery;
+    for (auto place = waiting_.begin(); place != waiting_.end(); )
+        (*place++)->check(now); // which may forget itself
+}
+
+void
+LookAhead::start(const Comm::ConnectionPointer &conn, LookAheads &all, const std::function<void()> &note,
                  const msfrs_time now)
 {
     stop();

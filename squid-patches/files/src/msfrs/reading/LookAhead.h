@@ -6,14 +6,35 @@
 #define SQUID_SRC_MSFRS_READING_LOOKAHEAD_H
 
 #include "comm/Connection.h"
-#include "msfrs/reading/Checked.h"
+#include "plugin/msfrs_plugin.h"
 
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <list>
 #include <utility>
 
 namespace msfrs::squid
 {
+
+class LookAhead;
+
+/// Those of a process that wait for data, looked at by one timer.
+class LookAheads
+{
+public:
+    using Place = std::list<LookAhead *>::iterator;
+
+    Place enlist(LookAhead &, msfrs_time now);
+    void forget(const Place place) { waiting_.erase(place); }
+    void check(msfrs_time now);
+    /// when check() is due
+    msfrs_time nextCheck() const { return waiting_.empty() ? std::numeric_limits<msfrs_time>::max() : nextCheck_; }
+
+private:
+    std::list<LookAhead *> waiting_;
+    msfrs_time nextCheck_ = 0; ///< valid while there are any
+};
 
 /// Reads a paused response. Bytes that were in flight when the pause began cross the link anyway, so they are forwarded
 /// as they arrive. They stay in the kernel (MSG_PEEK) until the next turn begins, which keeps the receive window shut.
@@ -32,7 +53,7 @@ public:
 
     /// A pause begins. Does nothing for what TLS has yet to decode.
     /// \param note is called when there is something to read, once before each noteRead()
-    void start(const Comm::ConnectionPointer &, Checked<LookAhead> &, const std::function<void()> &note, msfrs_time now);
+    void start(const Comm::ConnectionPointer &, LookAheads &, const std::function<void()> &note, msfrs_time now);
 
     /// whether the connection may be read: data has arrived that was not read in this pause; only between start() and
     /// stop()
@@ -62,8 +83,8 @@ private:
     int64_t taken_ = 0;            ///< see take()
     bool ready_ = false;
     bool listed_ = false;          ///< somebody looks
-    Checked<LookAhead> *all_ = nullptr; ///< valid as conn_
-    Checked<LookAhead>::Place place_; ///< valid while listed_
+    LookAheads *all_ = nullptr; ///< valid as conn_
+    LookAheads::Place place_; ///< valid while listed_
     msfrs_time latest_ = 0;        ///< when there was something to read; valid as conn_
 };
 

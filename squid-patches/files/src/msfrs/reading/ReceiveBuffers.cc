@@ -23,19 +23,7 @@ namespace msfrs::squid
 namespace
 {
 
-/// Least window in segments of the server. Into a window of less than one a server sends only as its persist timer
-/// allows, which backs off to two minutes while we pause. With one, the window is shut until all of it was read.
-constexpr int64_t LeastSegments = 2;
-
 constexpr uint32_t SampleFirst = 64, SampleEvery = 16; ///< quanta; a sample takes two system calls
-
-uint64_t
-KeyOf(const Ip::Address &address)
-{
-    struct in6_addr bytes;
-    address.getInAddr(bytes);
-    return std::hash<std::string_view>()({reinterpret_cast<const char *>(&bytes), sizeof(bytes)});
-}
 
 } // namespace
 
@@ -49,7 +37,7 @@ ReceiveBuffers::option(const int64_t window) const
 int
 ReceiveBuffers::initial(const Comm::Connection &conn, const RequestScheduler &scheduler) const
 {
-    const auto base = scheduler.baseRoundTrip(KeyOf(conn.remote));
+    const auto base = scheduler.baseRoundTrip(Key(conn));
     const auto size = option(scheduler.receiveBufferShare(base));
     return (Config.tcpRcvBufsz == 0 || Config.tcpRcvBufsz > static_cast<size_t>(size)) ? size : 0;
 }
@@ -66,32 +54,22 @@ ReceiveBuffers::check(const RequestScheduler &scheduler) const
 }
 
 void
-ReceiveBuffers::fit(Comm::Connection &conn, RequestScheduler &scheduler, Request &request,
-                    int64_t &window, const msfrs_time now)
+ReceiveBuffers::bound(Comm::Connection &conn, const int64_t window) const
 {
-    scheduler.lookAtPath(request, now);
-    if (conn.rcvbuf <= 0)
-        return; // somebody else's business
-    learnShare(conn, scheduler.config().quantum, window);
-
-    // The window scale was derived from the first buffer, in steps of 64 KB times a power of two.
-    int64_t most = 65535;
-    while (most < conn.rcvbuf)
-        most *= 2;
-    const auto base = scheduler.baseRoundTrip(KeyOf(conn.remote));
-    auto wanted = std::min<int64_t>(scheduler.receiveBuffer(request, base), most);
-    if (wanted <= window / 4 * 5 && wanted >= window / 4 * 3)
-        return; // not worth the system calls
-    wanted = std::max(wanted, std::min(LeastSegments * Path(conn).segment, most));
-    if (wanted == window)
-        return;
-    window = wanted;
-    const auto size = option(wanted);
+    const auto size = option(window);
     if (size > conn.rcvbuf) { // a smaller one might drop what is under way
         conn.rcvbuf = size;
         SetReceiveBuffer(conn, size);
     }
-    SetWindowClamp(conn, static_cast<int>(wanted));
+    SetWindowClamp(conn, static_cast<int>(window));
+}
+
+uint64_t
+ReceiveBuffers::Key(const Comm::Connection &conn)
+{
+    struct in6_addr bytes;
+    conn.remote.getInAddr(bytes);
+    return std::hash<std::string_view>()({reinterpret_cast<const char *>(&bytes), sizeof(bytes)});
 }
 
 PathSample
@@ -99,7 +77,7 @@ ReceiveBuffers::Look(const Comm::Connection &conn)
 {
     PathSample sample;
     const auto path = Path(conn);
-    sample.server = KeyOf(conn.remote);
+    sample.server = Key(conn);
     sample.rtt = path.latest;
     sample.least = path.least;
     sample.age = path.age;
@@ -109,7 +87,6 @@ ReceiveBuffers::Look(const Comm::Connection &conn)
     return sample;
 }
 
-/// \param window what we have bounded it to, bytes
 void
 ReceiveBuffers::learnShare(const Comm::Connection &conn, const int64_t quantum, const int64_t window)
 {

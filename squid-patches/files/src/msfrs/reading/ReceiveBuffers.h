@@ -28,16 +28,20 @@ public:
     /// Warns if the kernel gives less than what a response that is alone should have.
     void check(const RequestScheduler &) const;
 
-    /// Lets a server have as many bytes in flight as there is room now for this response.
-    /// \param window what it was bounded to before, bytes; 0: not known
-    void fit(Comm::Connection &, RequestScheduler &, Request &, int64_t &window, msfrs_time now);
+    /// The server may have so many bytes in flight.
+    void bound(Comm::Connection &, int64_t window) const;
+
+    /// Learns what the kernel makes of a buffer. \param window what the connection is bounded to, bytes
+    void learnShare(const Comm::Connection &, int64_t quantum, int64_t window);
 
     /// What a connection sees of the path.
     static PathSample Look(const Comm::Connection &);
 
+    /// PathSample::server
+    static uint64_t Key(const Comm::Connection &);
+
 private:
     int option(int64_t window) const;
-    void learnShare(const Comm::Connection &, int64_t quantum, int64_t window);
 
     BufferShare share_; ///< of connections to servers
     uint32_t quanta_ = 0; ///< that learnt of the share

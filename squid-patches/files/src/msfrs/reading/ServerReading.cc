@@ -3,19 +3,20 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
+#include "base/AsyncCall.h"
 #include "CachePeer.h"
 #include "comm/Connection.h"
 #include "debug/Stream.h"
+#include "fde.h"
 #include "msfrs/reading/ServerReading.h"
 #include "msfrs/reading/SocketOptions.h"
-
-#include <algorithm>
 
 namespace msfrs::squid
 {
 
-/// how long what a server said may wait for its client before its place is better had by another
-static constexpr msfrs_time UnreadFor = 1'000'000'000;
+ServerReading::ServerReading(ServerReadings &all): all_(all) {}
+
+ServerReading::~ServerReading() = default;
 
 bool
 ServerReading::NearBy(const Comm::Connection &conn)
@@ -30,61 +31,69 @@ ServerReading::NearBy(const Comm::Connection &conn)
 }
 
 bool
-ServerReading::mayGoOn(ServerReadings &all, RequestScheduler &scheduler, Request &request,
-                       const int64_t rest, const bool complete, const msfrs_time now)
+ServerReading::plain() const
 {
-    const auto ahead = look_.take();
-    if (ahead > 0)
-        scheduler.charge(request, ahead, now);
-    untilFitting_ -= ahead;
-    if (!scheduler.readMore(request, now, complete))
-        return false;
-    // not before we have read: Linux before 6.7 takes a window that is shut just now for all there may be
-    if (untilFitting_ <= 0) {
-        untilFitting_ = std::max<int64_t>(scheduler.config().quantum, 1);
-        all.buffers.fit(*server_, scheduler, request, window_, now);
-    }
-    batch_.prepare(server_, rest, scheduler.contended(), all.batches, now);
-    return true;
+    return open() && !fd_table[server_->fd].closing() && !fd_table[server_->fd].ssl;
+}
+
+PathSample
+ServerReading::path(msfrs_time) const
+{
+    return open() && !NearBy(*server_) ? ReceiveBuffers::Look(*server_) : PathSample();
+}
+
+msfrs_time
+ServerReading::roundTrip() const
+{
+    return Path(*server_).srtt;
+}
+
+int64_t
+ServerReading::segment() const
+{
+    return Path(*server_).segment;
+}
+
+int64_t
+ServerReading::bufferedWindow(const int64_t bound, const int64_t quantum)
+{
+    if (!open() || server_->rcvbuf <= 0)
+        return 0;
+    all_.buffers.learnShare(*server_, quantum, bound);
+    return server_->rcvbuf;
 }
 
 void
-ServerReading::came(const int64_t bytes)
+ServerReading::setLowWater(const int64_t bytes)
 {
-    untilFitting_ -= bytes;
-    unreadUntil_ = 0;
-    batch_.noteRead(bytes);
+    const auto conn = batched_ ? batched_ : server_;
+    batched_ = bytes > 1 ? conn : nullptr;
+    if (Comm::IsConnOpen(conn))
+        SetLowWater(*conn, static_cast<int>(bytes));
+}
+
+int64_t
+ServerReading::takeAhead()
+{
+    look_.stop();
+    return look_.take();
 }
 
 void
-ServerReading::pause(ServerReadings &all, const int64_t rest, const ArrivalWatch::Note &note, const msfrs_time now)
+ServerReading::pause(const int64_t rest, const ArrivalWatch::Note &note, const msfrs_time now)
 {
-    batch_.stop();
     debugs(97, 5, "pause " << server_);
     if (rest > 0)
         arrivals_.start(server_, rest, note);
     else if (rest < 0)
-        look_.start(server_, all.looks, note, now);
+        look_.start(server_, all_.looks, note, now);
 }
 
-bool
-ServerReading::silent(const Exchange &exchange, const msfrs_time patience, const msfrs_time now)
+void
+ServerReading::endPause()
 {
-    if (exchange.silentAt(srtt_, patience) > now || now < unreadUntil_)
-        return false;
-    if (Comm::IsConnOpen(server_)) {
-        srtt_ = Path(*server_).srtt;
-        const auto since = exchange.silentAt(srtt_, patience);
-        if (since > now)
-            return false;
-        // What waits in the kernel has been said. A client that does not take it is not waited for either.
-        if (!nothingWaits() && now - since < UnreadFor) {
-            unreadUntil_ = since + UnreadFor;
-            return false;
-        }
-    }
-    debugs(97, 5, "silence of " << server_);
-    return true;
+    arrivals_.stop();
+    look_.stop();
 }
 
 void

@@ -8,8 +8,8 @@
 /// It writes as long as the socket has room (Sender::room()), and nothing overtakes what is in queue or socket. So
 /// large responses share a connection by turns of 32 KB, and small ones wait for the socket. Flow control of HTTP/2 and
 /// limits of streams are left out: windows of browsers are wider than those of TCP here.
-#ifndef MSFRS_SIM_ACCESS_SESSION_H
-#define MSFRS_SIM_ACCESS_SESSION_H
+#ifndef MSFRS_SIM_ACCESS_HTTP2_SESSION_H
+#define MSFRS_SIM_ACCESS_HTTP2_SESSION_H
 
 #include "sim/access/gateway.h"
 
@@ -18,7 +18,7 @@
 
 namespace msfrs::sim::access {
 
-class Session : public std::enable_shared_from_this<Session> {
+class Http2Session : public std::enable_shared_from_this<Http2Session> {
 public:
     /// What the client says: bytes, and what the server does when it has heard them.
     struct Words {
@@ -26,9 +26,9 @@ public:
         std::vector<Clock::Event> heard;
     };
 
-    explicit Session(Clock &clock): clock_(clock) {}
-    Session(const Session &) = delete;
-    Session &operator=(const Session &) = delete;
+    explicit Http2Session(Clock &clock): clock_(clock) {}
+    Http2Session(const Http2Session &) = delete;
+    Http2Session &operator=(const Http2Session &) = delete;
 
     // The client.
     void request(int64_t size, Watcher);
@@ -100,19 +100,19 @@ private:
 class Clients {
 public:
     /// Brings a session to a gateway.
-    using Open = std::function<void(const Wish &, std::shared_ptr<Session>)>;
+    using Open = std::function<void(const Wish &, std::shared_ptr<Http2Session>)>;
     /// \param kept a user's session with a server is kept for the requests to come; false: each has one of its own
     Clients(Clock &clock, Open open, const bool kept): clock_(clock), open_(std::move(open)), kept_(kept) {}
 
     void fetch(const Wish &, Watcher);
     /// Opens a session in which nothing is asked for.
-    void idle(const Wish &wish) { open_(wish, std::make_shared<Session>(clock_)); }
+    void idle(const Wish &wish) { open_(wish, std::make_shared<Http2Session>(clock_)); }
 
 private:
     Clock &clock_;
     Open open_;
     bool kept_;
-    std::map<std::pair<std::string, uint32_t>, std::shared_ptr<Session>> sessions_; ///< by user and server
+    std::map<std::pair<std::string, uint32_t>, std::shared_ptr<Http2Session>> sessions_; ///< by user and server
 };
 
 } // namespace msfrs::sim::access

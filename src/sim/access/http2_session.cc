@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "sim/access/session.h"
+#include "sim/access/http2_session.h"
 
 #include <algorithm>
 
@@ -31,21 +31,21 @@ std::string RecordOf(const unsigned char type, const int64_t length)
 
 } // namespace
 
-void Session::request(const int64_t size, Watcher watcher)
+void Http2Session::request(const int64_t size, Watcher watcher)
 {
     streams_.push_back(std::make_shared<Stream>(Stream{size, std::move(watcher)}));
     if (ready_)
         ask(streams_.back());
 }
 
-void Session::leave()
+void Http2Session::leave()
 {
     if (onLeave)
         onLeave();
 }
 
 /// The gateway reads it after the current call has returned.
-void Session::say(const std::string &bytes, Clock::Event heard)
+void Http2Session::say(const std::string &bytes, Clock::Event heard)
 {
     words_.bytes += bytes;
     words_.heard.push_back(std::move(heard));
@@ -55,7 +55,7 @@ void Session::say(const std::string &bytes, Clock::Event heard)
     });
 }
 
-void Session::ask(const StreamPtr &stream)
+void Http2Session::ask(const StreamPtr &stream)
 {
     say(RecordOf(ApplicationData, RequestFrame + Overhead), [this, stream] {
         queue_.push_back({stream, ResponseFrame, 0, stream->left == 0});
@@ -63,7 +63,7 @@ void Session::ask(const StreamPtr &stream)
     });
 }
 
-void Session::begin()
+void Http2Session::begin()
 {
     say(RecordOf(Handshake, ClientHello), [this] {
         write(Handshake, ServerHello);
@@ -74,7 +74,7 @@ void Session::begin()
     });
 }
 
-void Session::finishHandshake()
+void Http2Session::finishHandshake()
 {
     say(RecordOf(ChangeCipherSpec, 1) + RecordOf(ApplicationData, Finished), [this] {
         for (const auto length : {SessionTicket, SessionTicket, Settings + Overhead})
@@ -86,7 +86,7 @@ void Session::finishHandshake()
         ask(stream);
 }
 
-void Session::heard(Sender &sender, const Words &words)
+void Http2Session::heard(Sender &sender, const Words &words)
 {
     if (closed_)
         return;
@@ -96,21 +96,21 @@ void Session::heard(Sender &sender, const Words &words)
         event();
 }
 
-void Session::write(const unsigned char type, const int64_t length, std::vector<Piece> pieces, Clock::Event then)
+void Http2Session::write(const unsigned char type, const int64_t length, std::vector<Piece> pieces, Clock::Event then)
 {
     records_.push_back({HeaderOf(type, length), HeaderBytes + length, std::move(pieces), std::move(then)});
     sender_->write(HeaderBytes + length);
 }
 
 /// sk_stream_is_writeable(): when it was full, a third of it has to be free.
-bool Session::socketHasRoom()
+bool Http2Session::socketHasRoom()
 {
     full_ = full_ ? 3 * sender_->held() > 2 * sender_->room() : sender_->held() >= sender_->room();
     return !full_;
 }
 
 /// The server writes what it can.
-void Session::serve()
+void Http2Session::serve()
 {
     for (;;) {
         for (; !queue_.empty(); writeFromQueue()) {
@@ -128,7 +128,7 @@ void Session::serve()
 }
 
 /// A record of what is in the queue.
-void Session::writeFromQueue()
+void Http2Session::writeFromQueue()
 {
     std::vector<Piece> pieces;
     int64_t length = 0;
@@ -152,7 +152,7 @@ void Session::writeFromQueue()
     write(ApplicationData, length + Overhead, std::move(pieces));
 }
 
-const char *Session::pass(const int64_t bytes)
+const char *Http2Session::pass(const int64_t bytes)
 {
     bytes_.assign(static_cast<size_t>(bytes), 0);
     for (int64_t done = 0; done < bytes;) {
@@ -171,7 +171,7 @@ const char *Session::pass(const int64_t bytes)
     return bytes_.data();
 }
 
-void Session::deliver()
+void Http2Session::deliver()
 {
     for (auto &record : std::exchange(arrived_, {})) {
         if (record.then)
@@ -188,7 +188,7 @@ void Session::deliver()
     }
 }
 
-void Session::close()
+void Http2Session::close()
 {
     closed_ = true;
     if (sender_)
@@ -200,13 +200,13 @@ void Session::close()
 
 void Clients::fetch(const Wish &wish, Watcher watcher)
 {
-    std::shared_ptr<Session> alone;
+    std::shared_ptr<Http2Session> alone;
     auto &kept = kept_ ? sessions_[{wish.user, wish.server}] : alone;
     if (kept && !kept->closed()) {
         kept->request(wish.size, std::move(watcher));
         return;
     }
-    const auto session = kept = std::make_shared<Session>(clock_);
+    const auto session = kept = std::make_shared<Http2Session>(clock_);
     if (!kept_) {
         watcher.ended = [session = std::weak_ptr(session), ended = std::move(watcher.ended)](const bool refused) {
             ended(refused);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "session/receive_window.h"
+
+#include <algorithm>
+
+namespace msfrs {
+
+namespace {
+
+/// Least window in segments of the server. Into a window of less than one a server sends only as its persist timer
+/// allows, which backs off to two minutes while we pause. With one, the window is shut until all of it was read.
+constexpr int64_t LeastSegments = 2;
+
+/// The window scale was derived from the first buffer, in steps of 64 KB times a power of two.
+constexpr int64_t Unscaled = 65535;
+
+} // namespace
+
+bool ReceiveWindow::due(const int64_t quantum)
+{
+    if (untilFitting_ > 0)
+        return false;
+    untilFitting_ = std::max<int64_t>(quantum, 1);
+    return true;
+}
+
+void ReceiveWindow::fit(ServerConnection &server, const int64_t buffered, int64_t wanted)
+{
+    auto most = Unscaled;
+    while (most < buffered)
+        most *= 2;
+    wanted = std::min(wanted, most);
+    if (wanted <= bound_ / 4 * 5 && wanted >= bound_ / 4 * 3)
+        return; // not worth the system calls
+    wanted = std::max(wanted, std::min(LeastSegments * server.segment(), most));
+    if (wanted == bound_)
+        return;
+    bound_ = wanted;
+    server.setWindow(wanted);
+}
+
+} // namespace msfrs

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "session/session.h"
+
+#include <utility>
+
+namespace msfrs {
+
+namespace {
+
+/// How long what a server said may wait for its client before its place is better had by another.
+constexpr msfrs_time UnreadFor = 1'000'000'000;
+
+} // namespace
+
+Refusal Session::hold(RequestScheduler &scheduler, const uint32_t cls, const std::string_view user,
+                      const msfrs_time now, const int64_t expected)
+{
+    auto why = Refusal::None;
+    patience_ = scheduler.config().patience;
+    state_ = State::Waiting;
+    request_ = scheduler.hold(*this, cls, user, now, why, expected);
+    if (!request_)
+        state_ = State::Refused;
+    return why;
+}
+
+void Session::adopt(RequestScheduler &scheduler, const uint32_t cls, const std::string_view user, const msfrs_time now)
+{
+    patience_ = scheduler.config().patience;
+    state_ = State::Served;
+    exchange_.begin(now);
+    request_ = scheduler.adopt(*this, cls, user, now);
+}
+
+bool Session::mayRead(RequestScheduler &scheduler, const int64_t rest, const int64_t stated, const msfrs_time now)
+{
+    if (free())
+        return true;
+    if (rest >= 0) // before anybody is asked: it is what the order goes by
+        scheduler.expect(*request_, stated, now);
+    if (state_ == State::Silent || state_ == State::Asking) {
+        if (!scheduler.owes(*request_) && exchange_.mayGoOnUnasked(now))
+            return true;
+        return state_ == State::Silent && ask(scheduler, now);
+    }
+    if (state_ != State::Served)
+        return false;
+
+    patience_ = scheduler.config().patience;
+    chargeAhead(scheduler, now);
+    if (!scheduler.readMore(*request_, now, exchange_.mayBeComplete() && server_.unread() == 0)) {
+        state_ = State::Paused;
+        stopBatch();
+        holder_.paused(rest);
+        return free();
+    }
+    const auto quantum = scheduler.config().quantum;
+    if (window_.due(quantum)) {
+        scheduler.lookAtPath(*request_, now);
+        if (const auto buffered = server_.bufferedWindow(window_.bound(), quantum))
+            window_.fit(server_, buffered, scheduler.receiveBuffer(*request_, scheduler.baseRoundTrip(server_.key())));
+    }
+    batch_.prepare(server_.plain() ? rest : -1, scheduler.contended());
+    setLowWater();
+    return true;
+}
+
+void Session::charge(RequestScheduler &scheduler, const int64_t bytes, const char *const data, const msfrs_time now)
+{
+    if (!request_ || bytes <= 0)
+        return;
+    exchange_.serverSays(data, static_cast<size_t>(bytes), now);
+    if (server_.readsAhead()) {
+        server_.cameAhead(bytes, now);
+        return;
+    }
+    unreadUntil_ = 0;
+    window_.came(bytes);
+    batch_.noteRead(bytes);
+    setLowWater();
+    scheduler.charge(*request_, bytes, now);
+}
+
+bool Session::maySend(RequestScheduler &scheduler, const std::string_view data, const msfrs_time now)
+{
+    if (!request_)
+        return true;
+    const bool answered = exchange_.state() == Exchange::State::Answered;
+    if (!exchange_.clientSays(data.data(), data.size(), now))
+        return state_ != State::Asking && ask(scheduler, now);
+    if (answered && asked() && (state_ == State::Served || state_ == State::Paused))
+        scheduler.askedMore(*request_, now);
+    return true;
+}
+
+/// Begins a new exchange. \returns whether it may go on at once
+bool Session::ask(RequestScheduler &scheduler, const msfrs_time now)
+{
+    if (state_ != State::Silent)
+        return true; // the exchange and the scheduler disagree: nobody is kept waiting for that
+    state_ = State::Asking;
+    if (!scheduler.again(*request_, now))
+        return false;
+    exchange_.begin(now);
+    state_ = State::Served;
+    window_.beginQuantum();
+    return true;
+}
+
+void Session::arrived()
+{
+    if (state_ == State::Paused)
+        state_ = State::Arrived;
+}
+
+void Session::checkBatch()
+{
+    batch_.check();
+    setLowWater();
+}
+
+void Session::finish(RequestScheduler &scheduler, const msfrs_time now)
+{
+    stopBatch();
+    state_ = State::Free;
+    chargeAhead(scheduler, now);
+}
+
+void Session::end(RequestScheduler &scheduler, const msfrs_time now)
+{
+    if (const auto ended = std::exchange(request_, nullptr))
+        scheduler.done(ended, now);
+}
+
+void Session::release()
+{
+    stopBatch();
+    state_ = State::Free;
+    request_ = nullptr;
+}
+
+/// What was read in a pause is charged when the pause is over.
+void Session::chargeAhead(RequestScheduler &scheduler, const msfrs_time now)
+{
+    const auto ahead = server_.takeAhead();
+    window_.came(ahead);
+    if (request_ && ahead > 0)
+        scheduler.charge(*request_, ahead, now);
+}
+
+void Session::setLowWater()
+{
+    if (batch_.lowWater() == lowWater_)
+        return;
+    lowWater_ = batch_.lowWater();
+    server_.setLowWater(lowWater_);
+}
+
+void Session::stopBatch()
+{
+    batch_.stop();
+    setLowWater();
+}
+
+void Session::granted()
+{
+    const auto now = holder_.now();
+    if (state_ == State::Paused || state_ == State::Arrived)
+        exchange_.resume(now);
+    else
+        exchange_.begin(now);
+    if (state_ != State::Arrived)
+        state_ = State::Served;
+    window_.beginQuantum();
+    holder_.granted();
+}
+
+void Session::expired()
+{
+    state_ = State::Refused;
+    holder_.expired();
+}
+
+void Session::dropped()
+{
+    state_ = State::Refused;
+    holder_.dropped();
+}
+
+bool Session::silent(const msfrs_time now)
+{
+    if (state_ == State::Arrived) // nothing more will come over the link, be its client ever so slow to take it
+        return true;
+    if (state_ != State::Served || now < unreadUntil_ || exchange_.silentAt(srtt_, patience_) > now)
+        return false;
+    if (server_.open()) {
+        srtt_ = server_.roundTrip();
+        const auto since = exchange_.silentAt(srtt_, patience_);
+        if (since > now)
+            return false;
+        // What waits in the kernel has been said. A client that does not take it is not waited for either.
+        if (now - since < UnreadFor && server_.unread() > 0) {
+            unreadUntil_ = since + UnreadFor;
+            return false;
+        }
+    }
+    stopBatch();
+    exchange_.end();
+    state_ = State::Silent;
+    return true;
+}
+
+} // namespace msfrs
