@@ -27,8 +27,19 @@ set_series() {
 # The lines of FILE without comments, and without those that are then empty.
 uncommented() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1"; }
 
-# The patches of the series, in order.
-series_patches() { uncommented "$patches/series"; }
+# The paths of the patches, in order: the series' own, or common to all.
+series_patches() {
+    local name path
+    for name in $(uncommented "$here/series"); do
+        path=$patches/$name.patch
+        [ -e "$path" ] || path=$here/common/$name.patch
+        [ -e "$path" ] || die "squid-patches/series names $name, which is neither in $series/ nor in common/"
+        echo "$path"
+    done
+}
+
+# Whether lines of PATCH may have moved: common patches are exact for series 6.
+may_move() { [ "$series" != 6 ] && [[ $1 == "$here"/common/* ]]; }
 
 # need COMMAND PURPOSE: refuses to go on without COMMAND.
 need() {
@@ -75,14 +86,14 @@ unpack() {
         dpkg-source --no-copy --no-check -x "$1" "$2"
 }
 
-# apply_strictly DIR PATCH: applies PATCH in DIR only if it fits exactly.
+# apply_strictly DIR PATCH: applies PATCH in DIR only if it fits exactly, or with its lines moved where they may.
 apply_strictly() {
     local out
     if ! out=$(patch -d "$1" -p1 --fuzz=0 --no-backup-if-mismatch --force -i "$2" 2>&1); then
         printf '%s\n' "$out" | grep -E 'FAILED|find file|malformed' | tail -n 12 >&2
         die "${2##*/} does not apply to $(basename "$1"); port it (squid-patches/README.md tells how)"
     fi
-    if printf '%s\n' "$out" | grep -qE 'offset|fuzz|Reversed'; then
+    if ! may_move "$2" && printf '%s\n' "$out" | grep -qE 'offset|fuzz|Reversed'; then
         printf '%s\n' "$out" >&2
         die "${2##*/} applies only with an offset; run: squid-patches/refresh $series --write"
     fi
@@ -91,7 +102,7 @@ apply_strictly() {
 # apply_all DIR: the series in DIR, a source as `unpack` leaves it, and our whole files.
 apply_all() {
     local patch
-    for patch in $(series_patches); do apply_strictly "$1" "$patches/$patch"; done
+    for patch in $(series_patches); do apply_strictly "$1" "$patch"; done
     (cd "$here/files" && find . -type f ! -name Makefile.in -print0 | xargs -0 cp --parents -t "$1")
     "$here/directives" write "$1/src/msfrs"
 }

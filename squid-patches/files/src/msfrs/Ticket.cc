@@ -69,8 +69,6 @@ Ticket::~Ticket()
 {
     // Holders finish their tickets. If one has not, its place in the window must not be lost with it.
     leave();
-    if (request_ && request_->msfrsTicket == this)
-        request_->msfrsTicket = nullptr;
 }
 
 TicketPointer
@@ -277,7 +275,7 @@ Ticket::finish(const void * const holder)
     resume(); // nobody should wait, but if somebody does, for nothing
     send();
     reading_.setServer(nullptr);
-    if (request_->msfrsTicket == this)
+    if (request_->msfrsTicket.getRaw() == this)
         request_->msfrsTicket = nullptr;
     request_ = nullptr;
     al_ = nullptr;
