@@ -29,7 +29,7 @@ struct Buffer {
     int64_t limit;  ///< B in packets or bytes, > 0
 
     /// \param params a table's values, of which the first are those above
-    /// \returns whether they are allowed; if not, there is a sentence in err
+    /// \returns whether they are allowed; if not, err holds a sentence
     bool init(const msfrs_host &host, const msfrs_value *const params, char *const err, const size_t length)
     {
         constexpr int64_t Default = 1000;
@@ -52,7 +52,7 @@ struct Buffer {
     int64_t sizeOf(const msfrs_item &i) const { return bytes ? i.est[0] : 1; }
     int64_t length(const msfrs_queue_view &q) const { return bytes ? q.bytes : q.length; }
 
-    /// Whether i does not fit. An item without a byte still takes memory: there are never more items than bytes.
+    /// Whether i does not fit. An empty item still takes memory: there are never more items than bytes.
     bool full(const msfrs_queue_view &q, const msfrs_item &i) const
     {
         return q.length >= limit || sizeOf(i) > limit - length(q);

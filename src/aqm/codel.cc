@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// codel: controlled delay. Judges at the head of a queue, by how long what leaves has waited.
+/// codel: controlled delay. Decides at the head of a queue, by the sojourn time of the item that leaves.
 ///
 /// Source: Nichols, Jacobson, McGregor, Iyengar, RFC 8289 (2018), section 5. For each item whose turn has come:
 ///
-///     above    it has waited for `target` or longer, more than a full packet is left behind it, and both have been so
+///     above    its sojourn time is `target` or longer, more than a full packet is left behind it, and both have held
 ///              for every item since `interval` ago at least
 ///     not dropping, above:     drop it, and begin to drop:
-///                              count = drops of the last time but its first, if those were more than 1 and ended less
-///                              than 16 intervals ago, else 1;  next = now + interval / sqrt(count)
-///     dropping, above, now >= next:  drop it; count + 1, next = next + interval / sqrt(count), until next is to come
-///     dropping, not above:     cease to drop
+///                              count = drops of the last time except the first, if those were more than 1 and ended
+///                              less than 16 intervals ago, else 1;  next = now + interval / sqrt(count)
+///     dropping, above, now >= next:  drop it; count + 1, next = next + interval / sqrt(count), until next > now
+///     dropping, not above:     stop dropping
 ///
-/// A drop shortens the gap to the next with the square root of their number, so that a TCP's rate falls linearly.
-/// What can carry a mark is marked instead of dropped (ecn=on), by the same law.
+/// The gap between drops shrinks with the square root of their number, so that a TCP's rate falls linearly. ECN-capable
+/// items are marked instead of dropped (ecn=on), by the same law.
 ///
-/// FQ-CoDel (RFC 8290) is this behind scheduler fq. It has no limit of its own: a buffer that is full is the host's.
-/// Requests wait for seconds where packets wait for milliseconds: there both times are to be set.
+/// Behind scheduler fq this is FQ-CoDel (RFC 8290). It has no limit of its own: a full buffer is left to the host.
+/// Requests wait for seconds where packets wait for milliseconds: set both times accordingly.
 /// Cost: O(1), and a square root for each drop.
 #include "aqm/watched.h"
 
@@ -28,12 +28,12 @@ namespace {
 using msfrs::Watched;
 
 struct State {
-    msfrs_time firstAbove; ///< when being above since long is reached; 0: not above
-    msfrs_time next;       ///< when the next is to be dropped
-    uint32_t count;        ///< drops since `dropping` began, and what it began with
-    uint32_t begun;        ///< what it began with
+    msfrs_time firstAbove; ///< when `interval` above the target is reached; 0: not above
+    msfrs_time next;       ///< when to drop the next
+    uint32_t count;        ///< its value when `dropping` began, plus drops since then
+    uint32_t begun;        ///< `count` when `dropping` began
     bool dropping;
-    bool unscheduled;      ///< one was dropped, and whether there is to be a next depends on the one behind it
+    bool unscheduled;      ///< one was dropped, and the item behind it decides whether to schedule another
 };
 
 struct Instance {

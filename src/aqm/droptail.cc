@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// droptail: what does not fit into the buffer is dropped, nothing else. The baseline of every AQM. Textbook; nothing
-/// to depart from. Never marks: a full buffer has no place for the packet, marked or not.
+/// droptail: drops what does not fit into the buffer, nothing else. The baseline of every AQM. Textbook; no departures.
+/// Never marks: a full buffer has no room for the packet, marked or not.
 #include "aqm/buffer.h"
 
 namespace {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// pie: proportional integral controller enhanced. Drops what arrives with a probability that is steered by how long
-/// what leaves has waited.
+/// pie: proportional integral controller enhanced. Drops arrivals with a probability controlled by the sojourn time of
+/// departures.
 ///
-/// Source: Pan, Natarajan, Baker, White, RFC 8033 (2017), sections 4 and 5. Every `update`, d being the wait of what has
-/// left last (0 while nothing is queued), and D what it was an update before:
+/// Source: Pan, Natarajan, Baker, White, RFC 8033 (2017), sections 4 and 5. Every `update`, where d is the sojourn time
+/// of the last departure (0 while nothing is queued) and D the value of d one update before:
 ///
-///     p += (alpha (d - target) + beta (d - D)) / scale(p)     d in seconds; never more than 0.02 at once from p = 0.1 on
+///     p += (alpha (d - target) + beta (d - D)) / scale(p)     d in seconds; at most 0.02 at once from p = 0.1 on
 ///     p *= 0.98                                               if d = D = 0
 ///     scale(p) = 2048, 512, 128, 32, 8, 2, 1                  below 10^-6, 10^-5 ... 10^-1, and beyond
 ///
-/// An arrival passes while what is left of the burst allowance is more than 0 (`burst` at first, and again once p = 0
-/// and d and D are below half of the target; less by `update` at each); while D is below half of the target and p < 0.2;
-/// and while no more than two full packets are queued. Any other is dropped with probability p, but not before the
-/// probabilities since the last drop add up to 0.85, and at the latest when they come to 8.5 (5.4): drops are spread.
-/// Up to `mark_most` what can carry a mark is marked instead (5.1).
+/// An arrival passes while any burst allowance is left (`burst` at first, and again once p = 0 and d and D are below
+/// half of the target; each update takes off `update`); while D is below half of the target and p < 0.2; and while no
+/// more than two full packets are queued. Any other is dropped with probability p, but not before the probabilities
+/// since the last drop add up to 0.85, and at the latest when they reach 8.5 (5.4): drops are spread. Up to `mark_most`
+/// ECN-capable items are marked instead (5.1).
 ///
-/// The wait is measured by time stamps (4.3 allows it), so no rate of departures is estimated. There is no timer: what
-/// is due is made up for at the next item, with the wait that was last seen; after a minute without an item all begins
-/// anew. It has no limit of its own: a buffer that is full is the host's. Cost: O(1).
+/// The sojourn time is measured by time stamps (4.3 allows it), so no departure rate is estimated. There is no timer:
+/// updates that are due are made up for at the next item, with the sojourn time last seen; after a minute without an
+/// item the state starts anew. It has no limit of its own: a full buffer is left to the host. Cost: O(1).
 #include "aqm/watched.h"
 
 #include <algorithm>
@@ -29,10 +29,10 @@ using msfrs::Watched;
 
 struct State {
     msfrs_time nextUpdate; ///< 0: no item has been seen
-    msfrs_time burst;      ///< what is left of the allowance, ns
+    msfrs_time burst;      ///< remaining burst allowance, ns
     msfrs_time wait, before; ///< d and D, ns
     double probability;
-    double accumulated;    ///< probabilities of those that passed since the last drop
+    double accumulated;    ///< sum of the probabilities since the last drop
 };
 
 struct Instance {
@@ -62,7 +62,7 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     return 0;
 }
 
-/// How much smaller the steps of a small probability are, so that it is as stable as a large one.
+/// How much smaller the steps of a small probability are, to make it as stable as a large one.
 double Scale(const double probability)
 {
     double scale = 2048, below = 1e-6;
@@ -87,8 +87,8 @@ void Update(const Instance &self, State &s, const msfrs_time wait)
     s.before = wait;
 }
 
-/// Makes up for the updates that are due.
-/// \param empty whether nothing is queued, since the last item
+/// Makes up for updates that are due.
+/// \param empty whether nothing has been queued since the last item
 void CatchUp(const Instance &self, State &s, const bool empty, const msfrs_time now)
 {
     if (s.nextUpdate == 0 || now - s.nextUpdate > Forgotten) {
@@ -100,7 +100,7 @@ void CatchUp(const Instance &self, State &s, const bool empty, const msfrs_time 
         Update(self, s, empty ? 0 : s.wait);
 }
 
-/// Whether an arrival is hit, where the probability counts.
+/// Whether an arrival is dropped or marked, where the probability counts.
 bool Hits(const Instance &self, State &s)
 {
     if (s.probability == 0)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The state of each queue for AQMs that decide by waiting time (CoDel, PIE).
+/// The state of each queue for AQMs that decide by sojourn time (CoDel, PIE).
 ///
-/// Items wait in the scheduler's queues, so there is a state for each of these: for each flow with a scheduler that
-/// serves flows in turn (fq, drr), for each class with one that does not separate flows (diffserv), one for all with
-/// fifo. The flows of a class with MSFRS_AGGREGATE are one queue.
+/// Items wait in the scheduler's queues, and each of these has a state: one per flow with a scheduler that serves flows
+/// in turn (fq, drr), one per class with one that does not separate flows (diffserv), one for all with fifo. The flows
+/// of a class with MSFRS_AGGREGATE are one queue.
 #ifndef MSFRS_AQM_WATCHED_H
 #define MSFRS_AQM_WATCHED_H
 
@@ -21,11 +21,11 @@ constexpr msfrs_param FullPacketParam = {"packet", MSFRS_INT, "bytes", "1514", 1
 
 inline msfrs_time Nanoseconds(const double ms) { return static_cast<msfrs_time>(ms * 1e6); }
 
-/// \tparam State of one queue; all zero is right for a new one
+/// \tparam State of one queue; zeroed memory is right for a new one
 template <class State>
 class Watched {
 public:
-    /// A queue, the item that comes or goes not counted.
+    /// A queue, without the item that arrives or leaves.
     struct Queue {
         State &state;
         uint32_t items;

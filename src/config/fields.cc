@@ -20,7 +20,7 @@ struct Unit {
     double scale;
 };
 
-/// A number with a unit, as a whole number.
+/// Parses a number with a unit into a whole number.
 template <size_t N>
 int64_t Quantity(const Field &f, const Unit (&units)[N], const char *const example, const int64_t least,
                  const int64_t most, const char *const allowed)

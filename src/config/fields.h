@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The notation of every configuration file but squid.conf: a line of words, most of them FIELD=VALUE, with the units
-/// of rates, sizes and times. Files are untrusted: every refusal names file and line, the field, the value and what is
-/// allowed.
+/// The syntax of every configuration file but squid.conf: a line of words, most of them FIELD=VALUE, with units for
+/// rates, sizes and times. Files are untrusted: every error message has file and line, the field, the value and what
+/// is allowed.
 #ifndef MSFRS_CONFIG_FIELDS_H
 #define MSFRS_CONFIG_FIELDS_H
 
@@ -18,7 +18,7 @@
 
 namespace msfrs {
 
-/// A line that is refused; what() has file and line, the field, the value and what is allowed.
+/// A rejected line; what() has file and line, the field, the value and what is allowed.
 class RuleError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -26,24 +26,24 @@ public:
 
 constexpr size_t MostLineLength = 1024;
 
-/// What a terminal can show of a text; '?' stands for the rest.
+/// The printable characters of a text; '?' replaces the others.
 std::string Printable(std::string_view text);
-/// As much of a value as a message can show.
+/// A value, printable and truncated for a message.
 std::string Shown(std::string_view text);
-/// The next word of a line, taken off it; empty at its end.
+/// Removes the next word from a line; empty at its end.
 std::string_view NextWord(std::string_view &line);
 /// "one, two and three"
 std::string Listed(const std::vector<const char *> &names);
-/// Digits alone, up to `most`.
+/// Parses a number of digits alone, up to `most`.
 std::optional<uint32_t> WholeNumber(std::string_view text, uint32_t most);
 /// Whether a name is of letters, digits, '-', '_' and '.', at most MostNameLength of them.
 bool GoodName(std::string_view text);
 constexpr size_t MostNameLength = 32;
 
-/// The file, open. \throws RuleError
+/// Opens a file. \throws RuleError
 std::ifstream OpenFile(const std::string &path);
 
-/// The lines of a file that hold anything once comments (`#` to the end of the line) are gone.
+/// The lines of a file that are not empty after removing comments (`#` to the end of the line).
 class Lines {
 public:
     /// \param file for messages
@@ -61,12 +61,12 @@ private:
     size_t number_ = 0;
 };
 
-/// A field as it was given, and the readers of its value. All of them throw RuleError.
+/// A field as given, and parsers of its value. All of them throw RuleError.
 struct Field {
     std::string_view name, value;
     const std::string &where;
 
-    /// The value is not allowed: says which, and what is.
+    /// Rejects the value; `what` has what is allowed.
     [[noreturn]] void refuse(const std::string &what) const;
 
     struct AddressRange {
@@ -78,13 +78,13 @@ struct Field {
     };
     Prefix prefix(const char *allowed = "ADDRESS and ADDRESS/LENGTH") const;
     AddressRange addresses() const; ///< ADDRESS, ADDRESS/LENGTH or FIRST-LAST
-    /// FIRST-LAST or one number, up to `most`. \param noun what they are, for messages
+    /// FIRST-LAST or one number, up to `most`. \param noun for messages
     Range<uint32_t> range(uint32_t most, const char *noun) const;
     int64_t rate(int64_t least, int64_t most, const char *allowed) const; ///< bit/s
     int64_t size(int64_t least, int64_t most, const char *allowed) const; ///< bytes
     int64_t time(int64_t least, int64_t most, const char *allowed) const; ///< ns
     int64_t number(int64_t least, int64_t most) const;
-    /// A decimal number with nothing behind it but `unit`, which may be empty.
+    /// A decimal number followed only by `unit`, which may be empty.
     double decimal(std::string_view unit, double least, double most) const;
     double weight() const { return decimal("", 0.001, 1e6); }
     bool onOff() const;
@@ -93,17 +93,17 @@ struct Field {
 /// The fields of one line.
 class Fields {
 public:
-    /// \param where file and line \param names those that the line may have: literals
+    /// \param where file and line \param names the allowed fields, string literals
     /// \param line FIELD=VALUE...; outlives this
     Fields(std::string where, std::vector<const char *> names, std::string_view line);
-    Fields(const Fields &) = delete; ///< what find() gives refers to this
+    Fields(const Fields &) = delete; ///< results of find() refer to this
 
     [[noreturn]] void refuse(const std::string &what) const { throw RuleError(where_ + ": " + what); }
-    /// The field, unless it was left out.
+    /// The field, if given.
     std::optional<Field> find(const char *name) const;
-    /// The field, unless it was left out or is `any`.
+    /// The field, if given and not `any`.
     std::optional<Field> limiting(const char *name) const;
-    /// The field. \param why it must be there, for the refusal
+    /// The field, which must be given. \param why for the error message
     Field need(const char *name, const std::string &why) const;
     const std::string &where() const { return where_; }
 

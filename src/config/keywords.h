@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The notation of the daemons' configuration files: a line begins with a keyword. A keyword is one row of a table: its
-/// name, how it is written, how often it may be given, and a function that reads the rest of the line.
+/// The syntax of the daemons' configuration files: a line begins with a keyword. A keyword is one row of a table: its
+/// name, its usage, how often it may be given, and a function that reads the rest of the line.
 #ifndef MSFRS_CONFIG_KEYWORDS_H
 #define MSFRS_CONFIG_KEYWORDS_H
 
@@ -15,15 +15,15 @@
 
 namespace msfrs {
 
-/// What is left of a line.
+/// The rest of a line.
 struct Line {
     std::string where; ///< file and line
     std::string_view rest;
-    const char *usage = ""; ///< how its keyword is written
+    const char *usage = ""; ///< syntax of its keyword
 
     /// The next word; empty at the end of the line.
     std::string_view next() { return NextWord(rest); }
-    /// The next word, which must be there.
+    /// The next word, which is required.
     std::string_view need()
     {
         const auto word = next();
@@ -31,9 +31,9 @@ struct Line {
             refuse("something is missing; wanted is: " + std::string(usage));
         return word;
     }
-    /// What is left, as fields.
+    /// The rest, as fields.
     Fields fields(std::vector<const char *> names) { return Fields(where, std::move(names), rest); }
-    /// Refuses anything that is left.
+    /// Rejects further words.
     void end()
     {
         if (const auto word = next(); !word.empty())
@@ -43,7 +43,7 @@ struct Line {
     {
         throw RuleError(where + ": " + Printable(what)); // a plugin's name, or a path, may be in it
     }
-    /// The next word, a name of letters, digits, '-', '_' and '.'. \param what it is, for the refusal
+    /// The next word, a name of letters, digits, '-', '_' and '.'. \param what noun for the error message
     std::string name(const char *const what)
     {
         const std::string word(need());
@@ -52,14 +52,14 @@ struct Line {
                    "\": a name has letters, digits, '-', '_' and '.', at most " + std::to_string(MostNameLength));
         return word;
     }
-    /// Refuses what cannot be the path of a file. \param what it is for, and what goes before it
+    /// Rejects an invalid path of a file. \param what prefix of the error message
     void checkPath(const std::string &what, const std::string_view path, const size_t most) const
     {
         if (path.empty() || path[0] != '/' || path.size() > most || Printable(path) != path)
             refuse(what + Shown(path) + ": wanted is a path from '/' on of at most " + std::to_string(most) +
                    " characters");
     }
-    /// The rest, the name of shared memory.
+    /// The rest, which is the name of shared memory.
     std::string segment()
     {
         constexpr size_t Most = 200;
@@ -73,7 +73,7 @@ struct Line {
 };
 constexpr size_t MostSocketPath = 107; ///< characters: sun_path
 
-/// \tparam Around what else a line is read with
+/// \tparam Around further arguments for reading a line
 template <class Config, class... Around>
 struct Keyword {
     const char *name;
@@ -82,7 +82,7 @@ struct Keyword {
     void (*read)(Line &, Config &, const Around &...);
 };
 
-/// How the keyword of that name is written.
+/// The syntax of the keyword of that name.
 template <class Row, size_t N>
 const char *UsageOf(const Row (&keywords)[N], const std::string_view name)
 {
@@ -94,7 +94,7 @@ template <class Config, class... Around, size_t N>
 void ReadKeywords(std::istream &in, const std::string &file, const Keyword<Config, Around...> (&keywords)[N],
                   Config &config, const Around &...around)
 {
-    std::map<const void *, size_t> seen; // the line where a keyword was first
+    std::map<const void *, size_t> seen; // line of a keyword's first occurrence
     Lines lines(in, file);
     for (std::string_view text; lines.next(text);) {
         Line line{lines.where(), text};

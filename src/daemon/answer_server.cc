@@ -9,14 +9,14 @@
 
 namespace msfrs {
 
-/// A client that asks.
+/// A client.
 struct AnswerServer::Connection {
     AnswerServer &server;
-    uint64_t number; ///< of those accepted, this one
+    uint64_t number; ///< among those accepted
     std::unique_ptr<event, void (*)(event *)> deadline{nullptr, event_free};
     bool answered = false;
 
-    /// From now on there is patience for what comes next, however often a little of it comes.
+    /// Starts the deadline of the next step, which partial progress does not extend.
     void wait() const
     {
         const timeval patience{server.limits_.patience, 0};
@@ -39,7 +39,7 @@ struct AnswerServer::Connection {
         answered = true;
         bufferevent_disable(client, EV_READ);
         wait();
-        // writable() is called once all of it was sent.
+        // The write callback is called once all of it was sent.
         bufferevent_write(client, text->data(), text->size());
     }
 };

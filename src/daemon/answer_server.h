@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A question in, an answer out, and the connection is over: for a few who ask at once, and whoever they are.
+/// One question, one answer, then the connection closes: for a few clients at a time, trusted or not.
 #ifndef MSFRS_DAEMON_ANSWER_SERVER_H
 #define MSFRS_DAEMON_ANSWER_SERVER_H
 
@@ -20,14 +20,14 @@ namespace msfrs {
 class AnswerServer {
 public:
     struct Limits {
-        size_t connections; ///< at once; for one more the oldest makes room, those first that have not asked yet
-        size_t question;    ///< bytes, from which on a question that is not complete is not waited for
-        int patience;       ///< s for a question to come, and for its answer to be read, all in all
+        size_t connections; ///< at once; one more replaces the oldest, first of those that have not asked yet
+        size_t question;    ///< bytes; the server does not wait for the rest of a longer question
+        int patience;       ///< s for a complete question to arrive, and for its complete answer to be read
     };
-    /// \param got what has come so far \returns the answer; nothing: there is more of the question to come
+    /// \param got bytes received so far \returns the answer; nothing: the question is not complete
     using Answer = std::function<std::optional<std::string>(std::string_view got)>;
 
-    /// \param listening a socket that listens and does not block
+    /// \param listening a listening, non-blocking socket
     /// \throws SystemError
     AnswerServer(event_base *, Descriptor listening, Limits, Answer);
     ~AnswerServer();

@@ -23,7 +23,7 @@ CommandLine ParseCommandLine(const int argc, char **const argv, const std::strin
     known.push_back({});
     CommandLine line;
     bool other = false;
-    optind = 0; // from the beginning, whoever has parsed before
+    optind = 0; // restarts the scan after earlier parsing
     for (int found; (found = getopt_long(argc, argv, "", known.data(), nullptr)) != -1;) {
         if (found == Check)
             line.check = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The command line that our daemons have in common.
+/// The command line common to the daemons.
 #ifndef MSFRS_DAEMON_COMMAND_LINE_H
 #define MSFRS_DAEMON_COMMAND_LINE_H
 
@@ -16,11 +16,11 @@ struct CommandLine {
     bool check = false, help = false, version = false;
 };
 
-/// An option of one program alone, with a value or without: `--name`, `--name VALUE`, `--name=VALUE`. Where it is all
-/// that is given, no FILE is wanted.
+/// An option of one program alone, with a value or without: `--name`, `--name VALUE`, `--name=VALUE`. If it is the only
+/// option, FILE is not required.
 struct FurtherOption {
     const char *name;
-    std::function<void(const char *value)> take; ///< value: null where there is none
+    std::function<void(const char *value)> take; ///< value: null if there is none
 };
 
 /// \param program its name, for messages
@@ -28,10 +28,10 @@ struct FurtherOption {
 CommandLine ParseCommandLine(int argc, char **argv, const std::string &program,
                              const std::vector<FurtherOption> &further = {});
 
-/// "PROGRAM VERSION\n", the version that configure.ac has.
+/// "PROGRAM VERSION\n", with the version of configure.ac.
 std::string VersionLine(const std::string &program);
 
-/// Prints on standard output what --help or --version wants, if one of them was given; whether it was.
+/// Prints the text of --help or --version on standard output, if one was given. \returns whether one was
 bool Answered(const CommandLine &line, const std::string &program, const char *usage);
 
 } // namespace msfrs

@@ -33,7 +33,7 @@ bool Connect(const Descriptor &s, const sockaddr_un &to)
     return connect(s.get(), reinterpret_cast<const sockaddr *>(&to), sizeof(to)) == 0;
 }
 
-/// A socket that listens at a path in place of one that nobody listens at any more.
+/// A socket that listens at a path, replacing a stale one.
 Descriptor Listen(const std::string &path, const std::string &program)
 {
     const auto address = AddressOf(path);
@@ -52,7 +52,7 @@ Descriptor Listen(const std::string &path, const std::string &program)
     return made;
 }
 
-/// The first line of what has come, without its end.
+/// The first line received, without its end.
 std::optional<std::string_view> FirstLine(const std::string_view got)
 {
     const auto end = got.find('\n');
@@ -73,7 +73,7 @@ Control::Control(event_base *const base, const std::string &path, const std::str
 
 Control::~Control()
 {
-    unlink(path_.c_str()); // where that is not permitted any more, the next one does it
+    unlink(path_.c_str()); // if that is no longer permitted, the next process does it
 }
 
 std::string Ask(const std::string &path, const std::string &program, const std::string &command)

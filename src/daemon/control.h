@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The control socket: a line in, a text out, and the connection is over.
+/// The control socket: a line in, a text out, then the connection closes.
 #ifndef MSFRS_DAEMON_CONTROL_H
 #define MSFRS_DAEMON_CONTROL_H
 
@@ -14,11 +14,11 @@ public:
     using Answer = std::function<std::string(std::string_view command)>;
 
     static constexpr size_t MostConnections = 16, MostCommand = 64;
-    static constexpr int Patience = 5; ///< seconds for a command to come, and for its answer to be read, all in all
+    static constexpr int Patience = 5; ///< s for a complete command to arrive, and for its complete answer to be read
 
-    /// Listens at a path, for the owner alone (root, before privileges are dropped) and its group; and always for one
-    /// more: of MostConnections, the oldest makes room, those first that have not said what they want. A socket that
-    /// nobody listens at any more is replaced. \param program for messages
+    /// Listens at a path, for the owner (root, before privileges are dropped) and its group only. A connection beyond
+    /// MostConnections replaces the oldest, first of those that have not sent a command. A stale socket is replaced.
+    /// \param program for messages
     /// \throws SystemError
     Control(event_base *, const std::string &path, const std::string &program, Answer);
     ~Control();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What our daemons share: file descriptors and errors of the system.
+/// Common to the daemons: file descriptors and system errors.
 #ifndef MSFRS_DAEMON_DESCRIPTOR_H
 #define MSFRS_DAEMON_DESCRIPTOR_H
 
@@ -17,7 +17,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// `what`, and what errno says.
+/// Throws `what` and the message of errno.
 [[noreturn]] inline void Fail(const std::string &what) { throw SystemError(what + ": " + std::strerror(errno)); }
 
 /// Owns a file descriptor.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// libevent's events, and a timer of nanoseconds, as objects.
+/// libevent's events, and a nanosecond timer, as objects.
 #ifndef MSFRS_DAEMON_EVENT_H
 #define MSFRS_DAEMON_EVENT_H
 
@@ -25,7 +25,7 @@ inline int64_t NanosecondsOf(const clockid_t clock)
 
 /// Nanoseconds of the monotonic clock.
 inline int64_t MonotonicNow() { return NanosecondsOf(CLOCK_MONOTONIC); }
-/// Nanoseconds of processor time that the calling thread has had.
+/// Nanoseconds of processor time used by the calling thread.
 inline int64_t ThreadTime() { return NanosecondsOf(CLOCK_THREAD_CPUTIME_ID); }
 
 using EventBase = std::unique_ptr<event_base, void (*)(event_base *)>;
@@ -39,7 +39,7 @@ inline EventBase NewEventBase()
     return base;
 }
 
-/// A libevent event that calls a function; gone with the object.
+/// A libevent event that calls a function; removed with the object.
 class Event {
 public:
     /// \throws SystemError
@@ -62,20 +62,20 @@ private:
     event *event_ = nullptr;
 };
 
-/// One timer. libevent's own are exact to a millisecond only.
+/// One timer. libevent's own have a resolution of a millisecond.
 class Timer {
 public:
     Timer(event_base *const base, std::function<void()> call):
         timer_(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
         due_(base, timer_.get(), EV_READ, [this, call = std::move(call)] {
-            at_.reset(); // and setting it takes back an expiry that was not read: the descriptor is never read
+            at_.reset(); // setting the timer clears an unread expiry, so the descriptor is never read
             call();
             if (!at_)
                 set(0);
         })
     {}
 
-    /// Calls at that time of the monotonic clock, or at once if that has passed; not at all: nothing.
+    /// Calls at that time of the monotonic clock, or at once if that has passed; nothing: never.
     void arm(const std::optional<int64_t> at)
     {
         if (at_ == at)
@@ -84,8 +84,8 @@ public:
         set(!at ? 0 : *at > 0 ? *at : 1);
     }
 
-    /// Calls once between the two times, at one that is set already if that will do: to set the clock's interrupt
-    /// costs microseconds where the processor is a virtual one.
+    /// Calls once between the two times, and keeps a time already set if it is between them: on a virtual processor,
+    /// setting the clock's interrupt takes microseconds.
     void armBetween(const int64_t first, const int64_t last)
     {
         if (!at_ || *at_ < first || *at_ > last)

@@ -12,7 +12,7 @@ namespace msfrs {
 
 namespace {
 
-/// "/run/msfrs-edge" of "/run/msfrs-edge/control.socket"; "" of what is right below the root.
+/// "/run/msfrs-edge" of "/run/msfrs-edge/control.socket"; "" for a path right below the root.
 std::string Above(const std::string &path) { return path.substr(0, path.rfind('/')); }
 
 enum class Found { Nothing, Directory, Socket, Other };
@@ -81,7 +81,7 @@ std::string WhyControlStays(const Written &control, const std::string &user)
     const auto above = Above(control.value);
     struct stat directory{}, socket{};
     const bool writable = faccessat(AT_FDCWD, (above + "/").c_str(), W_OK | X_OK, AT_EACCESS) == 0;
-    // In a directory like /tmp only whoever owns a file may remove it.
+    // In a directory like /tmp only the owner of a file may remove it.
     const bool sticky = stat((above + "/").c_str(), &directory) == 0 && (directory.st_mode & S_ISVTX) &&
         directory.st_uid != geteuid() && lstat(control.value.c_str(), &socket) == 0 && socket.st_uid != geteuid();
     if (writable && !sticky)

@@ -23,7 +23,7 @@ void SayReady()
     to.sun_family = AF_UNIX;
     std::memcpy(to.sun_path, path, length);
     if (path[0] == '@')
-        to.sun_path[0] = 0; // a name that is in no file system
+        to.sun_path[0] = 0; // an abstract socket name
     const Descriptor s(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     constexpr char Ready[] = "READY=1";
     sendto(s.get(), Ready, sizeof(Ready) - 1, MSG_NOSIGNAL, reinterpret_cast<const sockaddr *>(&to),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Telling systemd how far a start has come (Type=notify).
+/// Startup notification for systemd (Type=notify).
 #ifndef MSFRS_DAEMON_NOTIFY_H
 #define MSFRS_DAEMON_NOTIFY_H
 
 namespace msfrs {
 
-/// Says that this program works now: "ready" on standard output, for who started it, and READY=1 where NOTIFY_SOCKET
-/// names the socket of whoever waits for it (sd_notify(3)), if somebody listens there.
+/// Reports that this program is ready: "ready" on standard output, for the process that started it, and READY=1 to the
+/// socket that NOTIFY_SOCKET names (sd_notify(3)), if a process listens there.
 void SayReady();
 
 } // namespace msfrs

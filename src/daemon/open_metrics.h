@@ -30,7 +30,7 @@ private:
     std::string name_;
 };
 
-/// \param value of letters, digits, '-', '_' and '.': nothing is to be escaped
+/// \param value of letters, digits, '-', '_' and '.': nothing needs escaping
 inline std::string Label(const char *const name, const std::string &value)
 {
     return std::string(name) + "=\"" + value + "\"";

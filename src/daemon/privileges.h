@@ -8,11 +8,11 @@
 
 namespace msfrs {
 
-/// What is kept of root's rights.
+/// The privileges of root that are kept.
 enum class Keep { Nothing, NetAdmin };
 
-/// Gives up root for `user`, every way back to it, and all capabilities but those named; threads made later inherit
-/// that. Without root only the capabilities are given up.
+/// Gives up root for `user`, every way back to it, and all capabilities but those named; later threads inherit that.
+/// A process that is not root only gives up the capabilities.
 /// \throws SystemError
 void DropPrivileges(const std::string &user, Keep = Keep::Nothing);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How our programs end.
+/// Exit codes of the programs.
 #ifndef MSFRS_DAEMON_PROGRAM_H
 #define MSFRS_DAEMON_PROGRAM_H
 
@@ -13,13 +13,13 @@
 
 namespace msfrs {
 
-/// The program was called in a way that it does not know.
+/// The command line is invalid.
 class UsageError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Runs a program, and says on standard error what it threw.
+/// Runs a program, and prints an exception on standard error.
 /// \returns its exit code: what run() returned, 2 after UsageError and RuleError, 1 after anything else
 template <class Run>
 int ExitCodeOf(const char *const name, const Run &run)
@@ -28,7 +28,7 @@ int ExitCodeOf(const char *const name, const Run &run)
         std::fprintf(stderr, "%s: %s\n", name, error.what());
         return code;
     };
-    std::signal(SIGPIPE, SIG_IGN); // a client that has gone is its connection's end, not ours
+    std::signal(SIGPIPE, SIG_IGN); // a client that disconnects ends its connection, not the program
     try {
         return run();
     } catch (const UsageError &error) {

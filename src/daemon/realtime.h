@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A turn on the processor as soon as it is wanted.
+/// Real-time priority for a thread.
 #ifndef MSFRS_DAEMON_REALTIME_H
 #define MSFRS_DAEMON_REALTIME_H
 
@@ -9,8 +9,8 @@
 
 namespace msfrs {
 
-/// While it lives, the calling thread, and for good the threads that it starts, go before all that has no real-time
-/// priority (SCHED_RR, the lowest of these).
+/// While it lives, the calling thread has real-time priority (SCHED_RR, the lowest). Threads that it starts meanwhile
+/// keep that for good.
 class Realtime {
 public:
     Realtime(): before_(sched_getscheduler(0))
@@ -26,7 +26,7 @@ public:
     }
     Realtime(const Realtime &) = delete;
 
-    /// 0, or errno: it was refused.
+    /// 0, or errno if it was denied.
     int error() const { return error_; }
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Keeps the segment of a name mapped: it may come later than we do, and another one with each start of Squid.
+/// Keeps the segment of a name mapped. It may be created after this program starts, and anew at each start of Squid.
 #ifndef MSFRS_DAEMON_SEGMENT_WATCH_H
 #define MSFRS_DAEMON_SEGMENT_WATCH_H
 
@@ -18,14 +18,14 @@ public:
     explicit SegmentWatch(std::string name): name_(std::move(name)) {}
 
     enum class Change { None, Gone, Other };
-    /// Looks whether the name stands for another segment than before. After Gone and Other the former one is still
-    /// mapped until change() is called. \returns Gone also where there is one that cannot be used: see why()
+    /// Checks whether the name denotes another segment than before. After Gone and Other the former one is still
+    /// mapped until change() is called. \returns Gone also if the segment cannot be used: see why()
     Change look();
-    /// Maps what look() has found. \returns nullptr if there is none
+    /// Switches to the segment that look() has found. \returns nullptr if there is none
     ledger::Segment *change();
 
     bool mapped() const { return now_ != nullptr; }
-    /// In one sentence, why there is none; empty: there is one.
+    /// The reason, in one sentence, why there is none; empty: there is one.
     const std::string &why() const { return why_; }
 
 private:

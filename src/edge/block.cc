@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t MostPairs = 65536;
 
-/// Makes one dimension of two, unless its table or its vectors would be too many.
+/// Merges two dimensions, unless the table would have too many entries or vectors.
 bool Pair(const VectorSet &a, const VectorSet &b, const unsigned rules, VectorSet &vectors, Pairing &pairing)
 {
     if (a.size() * b.size() > MostPairs)
@@ -143,7 +143,7 @@ void Block::intersect(const Vectors &v, const unsigned n, uint32_t *const found)
             uint64_t left = axes[0].summaries()[v.of[0][i]].words[q];
             for (size_t a = 1; a < axes.size(); ++a)
                 left &= axes[a].summaries()[v.of[a][i]].words[q];
-            while (left) { // four bits of it: a word
+            while (left) { // four bits of the summary: a word
                 const auto place = static_cast<unsigned>(__builtin_ctzll(left)) / 4;
                 const unsigned w = 2 * LineWords * q + place;
                 uint64_t bits = axes[0].word(v.of[0][i], w);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Up to 4,096 rules of one address family, as the classifier looks them up.
+/// Lookup structure of the classifier for up to 4,096 rules of one address family.
 #ifndef MSFRS_EDGE_BLOCK_H
 #define MSFRS_EDGE_BLOCK_H
 
@@ -12,10 +12,10 @@
 
 namespace msfrs::edge {
 
-constexpr unsigned GroupSize = 64; ///< keys that are looked up side by side
+constexpr unsigned GroupSize = 64; ///< keys looked up in parallel
 constexpr unsigned MostAxes = 5;
 
-/// A pair of dimensions that became one: the vector of (a, b) is table[a * stride + b].
+/// Two dimensions merged into one: the vector of (a, b) is table[a * stride + b].
 struct Pairing {
     std::vector<VectorId> table;
     uint32_t stride = 1;
@@ -34,8 +34,8 @@ struct Block {
     Family family;
     std::vector<uint32_t> rules;
     std::vector<VectorSet> axes; ///< source, destination, then 1 to 3 for the service
-    std::unique_ptr<PageTable> source4, destination4;    ///< of IPv4
-    std::unique_ptr<SortedStarts> source6, destination6; ///< of IPv6
+    std::unique_ptr<PageTable> source4, destination4;    ///< for IPv4
+    std::unique_ptr<SortedStarts> source6, destination6; ///< for IPv6
     std::unique_ptr<PageTable> sourcePort, destinationPort;
     std::array<VectorId, 256> protocol{};
     Pairing port, service; ///< (destination port, protocol), (source port, port); tables empty where not paired
@@ -46,7 +46,7 @@ struct Block {
     void locateAddresses(const FlowKey *const *keys, unsigned n, Vectors &) const;
     /// Fills in the vectors of the ports and the protocol.
     void locateServices(const FlowKey *const *keys, unsigned n, Vectors &) const;
-    /// The number of the first rule that all of keys[i]'s vectors have, or NoMatch.
+    /// The number of the first rule that is in all vectors of keys[i], or NoMatch.
     void intersect(const Vectors &, unsigned n, uint32_t *found) const;
 
 private:

@@ -88,7 +88,7 @@ void Classifier::find(const FlowKey *const keys, const size_t n, uint32_t *const
     }
 }
 
-/// Keys without a match go on to the next block; the lists are used up.
+/// Keys without a match proceed to the next block; overwrites the lists.
 void Classifier::findGroup(const std::vector<std::unique_ptr<Block>> &blocks, const FlowKey **const keys, unsigned n,
                            uint32_t **const found) const
 {

@@ -28,12 +28,12 @@ struct RuleTable {
 
 struct Packet {
     uint8_t *data;  ///< from the IP header
-    size_t length;  ///< bytes that are there
-    size_t whole = 0; ///< its bytes, where more were sent than are there
+    size_t length;  ///< bytes at `data`
+    size_t whole = 0; ///< length as sent, if longer than that
 };
 
 struct Verdict {
-    bool pass;      ///< false: beyond what its rule allows
+    bool pass;      ///< false: exceeds the rate of its rule
     PerHop cls;     ///< the class to queue it in
     uint32_t rule;  ///< or NoMatch
 };
@@ -44,10 +44,10 @@ public:
     /// \param tables must outlive this
     explicit Conditioner(const Published<RuleTable> &tables);
 
-    /// Judges and marks packets that arrive now, in their order. What matches no rule is best effort, and marked so:
-    /// the edge trusts no code point from outside. What is no IP packet passes as it is, as best effort.
-    /// When the table was replaced, a rule that has the name, rate and depth of one before goes on with its bucket;
-    /// the other buckets start full.
+    /// Classifies, polices and marks packets that arrive now, in their order. A packet without a matching rule is
+    /// best effort, and marked so: the edge trusts no code point from outside. A non-IP packet passes unchanged, as
+    /// best effort. After the table was replaced, a rule keeps the bucket of an earlier one with the same name, rate
+    /// and depth; the other buckets start full.
     /// \param now nanoseconds of any clock; see Policer for one that jumps
     void process(const Packet *, size_t n, int64_t now, Verdict *);
 
@@ -55,14 +55,14 @@ public:
     const RuleTable *table() const { return table_.get(); }
 
 private:
-    static constexpr size_t Most = 64; ///< packets that are classified side by side
+    static constexpr size_t Most = 64; ///< packets classified in parallel
 
     void adopt(const std::shared_ptr<const RuleTable> &, int64_t now);
 
     Published<RuleTable>::Reader tables_;
     std::shared_ptr<const RuleTable> table_;
     std::vector<std::optional<Policer>> policers_; ///< by rule; nothing: not policed
-    FlowKey keys_[Most]; ///< of process(): to set them all up for every packet would cost more than a lookup
+    FlowKey keys_[Most]; ///< of process(); initialising them for every packet would cost more than a lookup
 };
 
 } // namespace msfrs::edge

@@ -29,7 +29,7 @@ Intervals<Key> CutAt(const std::vector<Range<Key>> &ranges, const Key last, Vect
         Key at;
         uint32_t range;
     };
-    std::vector<Edge> edges; // the vector changes here: a range begins, or has just ended
+    std::vector<Edge> edges; // here the vector changes: a range begins, or has just ended
     edges.reserve(2 * ranges.size());
     for (uint32_t r = 0; r < ranges.size(); ++r) {
         edges.push_back({ranges[r].first, r});
@@ -45,7 +45,7 @@ Intervals<Key> CutAt(const std::vector<Range<Key>> &ranges, const Key last, Vect
         for (; e != edges.end() && !(start < e->at); ++e)
             now[e->range / 64] ^= uint64_t(1) << e->range % 64;
         all.starts.push_back(start);
-        all.vectors.push_back(vectors.add(now).value()); // n ranges have no more than there is place for
+        all.vectors.push_back(vectors.add(now).value()); // n ranges have at most Most vectors
         if (e == edges.end())
             return all;
         start = e->at;
@@ -144,7 +144,7 @@ Intervals<Address> Cut(const std::vector<Range<Address>> &ranges, const Address 
 
 PageTable::PageTable(const Intervals<uint32_t> &intervals, const unsigned bits)
 {
-    // The first entries are those of pages that are one interval.
+    // The first entries are for pages that are one interval.
     const auto most = *std::max_element(intervals.vectors.begin(), intervals.vectors.end());
     for (unsigned v = 0; v <= most; ++v)
         leaves_.push_back(static_cast<VectorId>(v));
@@ -163,7 +163,7 @@ PageTable::PageTable(const Intervals<uint32_t> &intervals, const unsigned bits)
     leaves_.shrink_to_fit();
 }
 
-/// The entry for the 256 keys from `first`; `at` is the interval that `first` is in, afterwards that of the last.
+/// The entry for the 256 keys from `first`. `at`: the interval of `first`, afterwards that of the last key.
 uint32_t PageTable::leafEntry(const Intervals<uint32_t> &in, const uint32_t first, size_t &at)
 {
     const auto ends = [&](const uint32_t key) { return at + 1 < in.starts.size() && in.starts[at + 1] <= key; };

@@ -23,7 +23,7 @@ using VectorId = uint16_t; ///< at most 2 * BlockRules + 1 vectors in a dimensio
 constexpr unsigned LineWords = 8; ///< of a cache line
 constexpr unsigned BlockLines = BlockWords / LineWords;
 
-/// Rows of words, each kept once and aligned to its size.
+/// Rows of words without duplicates, each aligned to its size.
 template <unsigned Width>
 class Distinct {
 public:
@@ -31,9 +31,9 @@ public:
         uint64_t words[Width];
     };
 
-    /// The row's number; it is added unless it is there. Not after seal().
+    /// Adds the row unless it exists. \returns its number. Not after seal().
     uint32_t add(const Row &);
-    /// Ends the building and frees what only that needs.
+    /// Ends construction and frees the memory that only that needs.
     void seal();
     size_t size() const { return rows_.size(); }
     const Row &operator[](const size_t n) const { return rows_[n]; }
@@ -47,11 +47,11 @@ private:
     std::vector<uint32_t> slots_; ///< an open hash table: number + 1, or 0
 };
 
-/// The different vectors of a dimension. Intervals that nest return to the vector they came from, so that there are
-/// fewer vectors than intervals. A vector is a list of lines of 512 bits; each line is kept once, too: from one
+/// The distinct vectors of a dimension. After a nested interval the vector is the same as before it, so there are fewer
+/// vectors than intervals. A vector is a list of lines of 512 bits, and each line is stored once, too: from one
 /// interval to the next the vector changes in a bit for each range that begins or ends, so in few of its lines, and
-/// n ranges have at most 2n lines and one for each place in the list. Of each vector there is a summary: bit s says
-/// whether the 16 bits from 16 s on have one, so that 32 bits of it stand for a line.
+/// n ranges have at most 2n lines and one for each position in the list. Each vector has a summary: bit s is set if
+/// any of the 16 bits from 16 s on is, so 32 bits of it stand for a line.
 class VectorSet {
 public:
     static constexpr size_t Most = 2 * BlockRules + 1, MostLines = 65536;
@@ -63,8 +63,8 @@ public:
 
     /// \param rules 1..BlockRules, bits in use
     explicit VectorSet(const unsigned rules): lines_((rules + 64 * LineWords - 1) / (64 * LineWords)) {}
-    /// The vector's number; it is added unless it is there. What is beyond `rules` is 0. Not after seal().
-    /// \returns nothing beyond Most vectors or MostLines lines
+    /// Adds the vector unless it exists. Bits beyond `rules` are 0. Not after seal().
+    /// \returns its number; nothing beyond Most vectors or MostLines lines
     std::optional<VectorId> add(const Vector &);
     void seal();
 
@@ -78,7 +78,7 @@ public:
     size_t bytes() const;
 
     const Summary *summaries() const { return summaries_.data(); }
-    /// Numbers of the lines of vector v: [v * BlockLines] and those behind it.
+    /// Numbers of the lines of vector v: from [v * BlockLines] on.
     const LineId *lists() const { return reinterpret_cast<const LineId *>(lists_.data()); }
 
 private:
@@ -97,20 +97,19 @@ struct Intervals {
     std::vector<VectorId> vectors;
 };
 
-/// Cuts a dimension at the first key of every range and behind its last one: at most 2n + 1 intervals of n ranges
+/// Cuts a dimension at the first key of every range and after its last one: at most 2n + 1 intervals for n ranges
 /// (the paper counts 2n - 1, those that a range covers).
 /// \param ranges bit i of the vectors says whether ranges[i] covers the interval; at most BlockRules
-/// \param last the greatest key there is
+/// \param last the greatest possible key
 Intervals<uint32_t> Cut(const std::vector<Range<uint32_t>> &ranges, uint32_t last, VectorSet &);
 Intervals<Address> Cut(const std::vector<Range<Address>> &ranges, Address last, VectorSet &);
 
-/// From a key of up to 32 bits to its interval's vector in a fixed number of loads and without a branch: the
-/// binary search over the intervals, unrolled into pages of 256 (bits by bits, as a multibit trie). An entry holds
-/// the place of a page and a mask for the index into it; where a whole page would be one interval the mask is 0
-/// and the page a single entry.
+/// Maps a key of up to 32 bits to its interval's vector in a fixed number of loads and without a branch: the binary
+/// search over the intervals, unrolled into pages of 256 (a multibit trie). An entry holds the index of a page and a
+/// mask for the index into it. If a whole page is one interval, the mask is 0 and the page a single entry.
 class PageTable {
 public:
-    /// \param bits of the key: 16 (two levels: 257 pages, so that NoPort has its place) or 32 (three levels)
+    /// \param bits of the key: 16 (two levels: 257 pages, so that NoPort has an entry) or 32 (three levels)
     PageTable(const Intervals<uint32_t> &, unsigned bits);
     VectorId find16(const uint32_t key) const { return leaf(top_[key >> 8], key); }
     VectorId find32(const uint32_t key) const
@@ -130,14 +129,14 @@ private:
 
     std::vector<uint32_t> top_, middle_;
     std::vector<VectorId> leaves_;
-    std::vector<uint32_t> single_; ///< while building: place of a vector's single entry in middle_, + 1
+    std::vector<uint32_t> single_; ///< during construction: index of a vector's single entry in middle_, + 1
 };
 
 /// Binary search over the intervals of a dimension too wide for pages.
 class SortedStarts {
 public:
     explicit SortedStarts(Intervals<Address> intervals): intervals_(std::move(intervals)) {}
-    /// found[i] for keys[i]; many at a time so that the loads of one wait beside those of the others.
+    /// found[i] for keys[i]; many at a time, so that their memory loads overlap.
     void find(const Address *keys, unsigned n, uint32_t *found) const;
     size_t bytes() const;
 

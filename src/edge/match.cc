@@ -15,7 +15,7 @@ struct ProtocolName {
     uint32_t number;
     bool ports;
 };
-// Not from the system's table: a rule file must mean the same everywhere.
+// Not from the system's table: a rule file must have the same meaning everywhere.
 constexpr ProtocolName ProtocolNames[] = {
     {"icmp", 1, false}, {"igmp", 2, false}, {"tcp", 6, true}, {"udp", 17, true}, {"dccp", 33, true},
     {"gre", 47, false}, {"esp", 50, false}, {"ah", 51, false}, {"icmpv6", 58, false}, {"ospf", 89, false},

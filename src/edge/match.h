@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a packet is known by at the edge, and what a rule asks of it.
+/// The fields that classify a packet at the edge, and the condition of a rule.
 #ifndef MSFRS_EDGE_MATCH_H
 #define MSFRS_EDGE_MATCH_H
 
@@ -15,11 +15,11 @@ class Fields;
 
 namespace msfrs::edge {
 
-/// The port of a packet that has none: later fragments, ICMP, what is cut short. A rule that names ports never
-/// matches it, a rule for any port does.
+/// The port of a packet that has none: later fragments, ICMP, truncated packets. A rule that names ports never matches
+/// it, a rule for any port does.
 constexpr uint32_t NoPort = 65536;
 
-/// The fields that rules look at.
+/// The fields that rules test.
 struct FlowKey {
     Address source, destination;
     uint32_t sourcePort = NoPort, destinationPort = NoPort; ///< 0..65535 or NoPort
@@ -29,7 +29,7 @@ struct FlowKey {
 
 /// A rule's condition: every field of the packet lies in the rule's range.
 struct Match {
-    std::optional<Family> family; ///< nothing: either; both address ranges must then be whole
+    std::optional<Family> family; ///< empty: either; both address ranges must then be complete
     Range<Address> source{{}, LastAddress}, destination{{}, LastAddress};
     Range<uint32_t> sourcePort{0, NoPort}, destinationPort{0, NoPort};
     Range<uint32_t> protocol{0, 255};
@@ -40,7 +40,7 @@ struct Match {
             sourcePort.contains(k.sourcePort) && (!family || *family == k.family) &&
             destination.contains(k.destination) && source.contains(k.source);
     }
-    /// Whether it contains every packet that the other does.
+    /// Whether it contains every packet that the other one contains.
     bool covers(const Match &m) const
     {
         return (!family || family == m.family) && protocol.covers(m.protocol) && sourcePort.covers(m.sourcePort) &&
@@ -49,7 +49,7 @@ struct Match {
     }
 
 private:
-    /// The addresses of a range that there are in the family.
+    /// The addresses of a range that exist in the family.
     Range<Address> within(const Range<Address> &r) const
     {
         const Address last{0, LastAddress4};
@@ -57,7 +57,7 @@ private:
     }
 };
 
-/// What the fields from, to, protocol, from-port and to-port of a line ask for. \throws RuleError
+/// The condition given by the fields from, to, protocol, from-port and to-port of a line. \throws RuleError
 Match MatchOf(const Fields &);
 
 constexpr uint32_t NoMatch = UINT32_MAX;

@@ -20,7 +20,7 @@ void Pacer::configure(const int64_t rate, const int64_t burst)
     rate_ = rate;
     burst_ = burst;
     carry_ = 0;
-    // In floating point: a large burst at a low rate is more than 64 bits hold on the way.
+    // In floating point: for a large burst at a low rate the product exceeds 64 bits.
     const double time = rate ? static_cast<double>(burst_) * PerByte / static_cast<double>(rate) : 0;
     constexpr double Year = 3e16;
     burstTime_ = static_cast<int64_t>(time < Year ? time : Year);
@@ -30,7 +30,7 @@ void Pacer::sent(const int64_t bytes, const int64_t now)
 {
     if (rate_ == 0)
         return;
-    // The burst's credit is beyond what lateness is worth.
+    // The credit of the burst may exceed that for lateness.
     raise(now - (burstTime_ > MostLate ? burstTime_ : MostLate));
     const int64_t owed = bytes * PerByte + carry_;
     next_ += owed / rate_;

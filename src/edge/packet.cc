@@ -17,7 +17,7 @@ bool HasPorts(const uint8_t protocol)
 
 uint16_t Get16(const uint8_t *const p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
 
-/// \param at where the transport header begins
+/// \param at offset of the transport header
 void ReadPorts(const uint8_t *const packet, const size_t length, const size_t at, FlowKey &key, size_t &transport)
 {
     if (at <= length)
@@ -61,7 +61,7 @@ std::optional<FlowKey> ReadKey6(const uint8_t *const packet, const size_t length
             return key;
         }
         if (n == MostExtensions || length < at + 8)
-            return key; // its protocol is then that of the header that could not be passed
+            return key; // the protocol is then that of the header that stopped parsing
         key.protocol = packet[at];
         if (next == FragmentHeader && (Get16(packet + at + 2) & 0xfff8))
             return key;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// IP packets without link header: reading the fields that rules look at, and marking.
+/// IP packets without link header: parsing the fields that rules test, and marking.
 #ifndef MSFRS_EDGE_PACKET_H
 #define MSFRS_EDGE_PACKET_H
 
@@ -12,22 +12,22 @@
 
 namespace msfrs::edge {
 
-/// Reads the fields of a packet. It is untrusted: nothing beyond `length` is read, and extension headers of IPv6
+/// Parses the fields of a packet. It is untrusted: nothing beyond `length` is read, and extension headers of IPv6
 /// are followed at most MostExtensions deep. Ports are those of TCP, UDP, UDP-Lite, DCCP and SCTP; a fragment other
-/// than the first, what is cut short, and all other protocols have none (NoPort).
-/// \param transport if not null: set to where the header of the protocol begins, 0 for a later fragment and for what
-///        is cut short before it
-/// \returns nothing for what has neither a whole IPv4 nor a whole IPv6 header
+/// than the first, a truncated packet and all other protocols have none (NoPort).
+/// \param transport if not null: set to the offset of the transport header, 0 for a later fragment and for a packet
+///        truncated before it
+/// \returns nothing for a packet without a complete IPv4 or IPv6 header
 std::optional<FlowKey> ReadKey(const uint8_t *packet, size_t length, size_t *transport = nullptr);
 
 constexpr int MostExtensions = 8;
 
-/// Sets the differentiated services code point (0..63) of a packet that ReadKey() could read. The two bits of ECN
-/// stay as they are; the checksum of an IPv4 header is brought up to date (RFC 1624, equation 3): one that was right
-/// stays right, one that was wrong stays wrong.
+/// Sets the differentiated services code point (0..63) of a packet that ReadKey() could parse. The two bits of ECN do
+/// not change. The checksum of an IPv4 header is updated (RFC 1624, equation 3): a correct one stays correct, a wrong
+/// one stays wrong.
 void Mark(uint8_t *packet, unsigned dscp);
 
-/// The code point of a packet that ReadKey() could read.
+/// The code point of a packet that ReadKey() could parse.
 unsigned DscpOf(const uint8_t *packet);
 /// Its two bits of explicit congestion notification (RFC 3168).
 unsigned EcnOf(const uint8_t *packet);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Per-hop behaviours: the code points that rules may mark with, and the class of the scheduler each is served in.
+/// Per-hop behaviours: the code points that rules may set, and the scheduler class of each.
 #ifndef MSFRS_EDGE_PER_HOP_H
 #define MSFRS_EDGE_PER_HOP_H
 

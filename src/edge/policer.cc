@@ -8,7 +8,7 @@ namespace msfrs::edge {
 
 namespace {
 
-constexpr int64_t PerByte = 8 * 1'000'000'000LL; ///< 10^-9 bits of a byte
+constexpr int64_t PerByte = 8 * 1'000'000'000LL; ///< 10^-9 bits per byte
 
 } // namespace
 
@@ -27,7 +27,7 @@ Policer::Policer(const TokenRate &r, const int64_t now)
 bool Policer::admit(const int64_t length, const int64_t now)
 {
     if (now > last_) {
-        // Compared in time, not in tokens: the product with a long time would overflow.
+        // Compared as times, not as tokens: the product with a long time would overflow.
         const uint64_t passed = static_cast<uint64_t>(now) - static_cast<uint64_t>(last_);
         const int64_t missing = full_ - tokens_;
         if (passed > static_cast<uint64_t>(missing / rate_))

@@ -7,7 +7,7 @@
 ///     token += rate * (now - last_arrival_time), at most the depth; last_arrival_time = now   at every arrival,
 ///     a packet that is dropped included; a packet is admitted if its length is at most the tokens, and takes them.
 ///
-/// Tokens are counted in 10^-9 bits, the product of rate and nanoseconds, so that nothing is rounded: what is
+/// Tokens are counted in 10^-9 bits, the product of rate and nanoseconds, so nothing is rounded: the traffic
 /// admitted in any time t never exceeds depth + rate * t.
 #ifndef MSFRS_EDGE_POLICER_H
 #define MSFRS_EDGE_POLICER_H
@@ -16,7 +16,7 @@
 
 namespace msfrs::edge {
 
-/// What a rule allows.
+/// The limit of a rule.
 struct TokenRate {
     static constexpr int64_t MaxRate = 1'000'000'000'000; ///< bit/s
     static constexpr int64_t MinDepth = 64, MaxDepth = 1'000'000'000; ///< bytes
@@ -32,8 +32,8 @@ public:
     /// The bucket starts full. \param now any clock's nanoseconds \throws std::invalid_argument out of range
     Policer(const TokenRate &, int64_t now);
 
-    /// Whether a packet of `length` bytes (>= 0) may pass. A clock that goes back brings no tokens, and is taken as
-    /// the time from then on; one that jumps ahead fills the bucket and no more.
+    /// Whether a packet of `length` bytes (>= 0) may pass. A clock that goes back adds no tokens and is used from then
+    /// on; one that jumps ahead at most fills the bucket.
     bool admit(int64_t length, int64_t now);
 
     /// 10^-9 bits in the bucket, as of the latest arrival.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Something immutable that is replaced while others read it, as the kernel's RCU does: readers never wait for what
-/// is being built, and keep what they have until they look again.
+/// An immutable object that is replaced while other threads read it, as in the kernel's RCU: readers never wait for
+/// the construction of the next one, and keep theirs until they call get() again.
 #ifndef MSFRS_EDGE_PUBLISHED_H
 #define MSFRS_EDGE_PUBLISHED_H
 
@@ -18,13 +18,13 @@ class Published {
 public:
     explicit Published(std::shared_ptr<const T> first): current_(std::move(first)) {}
 
-    /// From any thread; T was built before, without a lock. The one that it replaces is freed with its last reader.
+    /// From any thread; T was built before, without a lock. The old object is freed with its last reader.
     void publish(std::shared_ptr<const T> next)
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         current_.swap(next);
         version_.fetch_add(1, std::memory_order_release);
-    } // and here only is `next`, the old one, let go
+    } // `next`, the old object, is released only here
 
     /// One thread's view. Costs an atomic load as long as nothing is published.
     class Reader {

@@ -43,10 +43,10 @@ Rule ParseRule(std::string_view line, const std::string &where)
     return {std::string(name), MatchOf(fields), PoliceOf(fields), CodePointNamed(mark)};
 }
 
-/// Rules that match everything, or everything of a family: behind one of them a rule has nothing left to match.
+/// Rules that match everything, or everything of a family: a later rule may never match.
 class WideRules {
 public:
-    /// \throws RuleError if none of its packets come to the rule of line `number`
+    /// \throws RuleError if no packet can reach the rule of line `number`
     void add(const Rule &rule, const size_t number, const std::string &where)
     {
         for (const auto &[match, line] : seen_) {
@@ -80,7 +80,7 @@ CodePoint CodePointNamed(const Field &f)
 std::vector<Rule> ReadRules(std::istream &in, const std::string &file)
 {
     std::vector<Rule> rules;
-    std::unordered_map<std::string, size_t> seen; // the line where a name was first
+    std::unordered_map<std::string, size_t> seen; // line of a name's first occurrence
     WideRules wide;
     Lines lines(in, file);
     for (std::string_view line; lines.next(line);) {

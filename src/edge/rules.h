@@ -2,12 +2,12 @@
 /// \file
 /// Rules from a file.
 ///
-/// One rule a line, the first that matches counts; `#` begins a comment:
+/// One rule per line, the first that matches applies; `#` begins a comment:
 ///
 ///     NAME [from=ADDRESSES] [to=ADDRESSES] [protocol=PROTOCOL] [from-port=PORTS] [to-port=PORTS]
 ///          [rate=RATE depth=SIZE] mark=CODEPOINT
 ///
-///     NAME        letters, digits, '-', '_' and '.', at most 32, of one rule only
+///     NAME        letters, digits, '-', '_' and '.', at most 32, unique
 ///     ADDRESSES   any, ADDRESS, ADDRESS/LENGTH, FIRST-LAST; IPv4 or IPv6
 ///     PROTOCOL    any, a name (tcp, udp, ...) or a number 0 to 255
 ///     PORTS       any, PORT, FIRST-LAST; a packet without ports matches `any` alone
@@ -15,8 +15,8 @@
 ///     SIZE        with unit B, KB or MB (powers of 1024): the token bucket's depth
 ///     CODEPOINT   ef, af11 to af43, be
 ///
-/// What is left out is `any`; without rate and depth a rule is not policed. Behind a rule that matches everything, or all
-/// of an address family, a rule that has nothing left to match is refused.
+/// An omitted field is `any`; without rate and depth a rule is not policed. After a rule that matches everything, or
+/// all of an address family, a rule that can never match is rejected.
 #ifndef MSFRS_EDGE_RULES_H
 #define MSFRS_EDGE_RULES_H
 
@@ -44,7 +44,7 @@ constexpr size_t MostRules = 65536;
 /// \throws RuleError unless the field's value is the name of a code point
 CodePoint CodePointNamed(const Field &);
 
-/// Reads a file of rules; it is untrusted, and what is kept of it is bounded by MostRules and MostLineLength.
+/// Reads a file of rules. It is untrusted; MostRules and MostLineLength bound the memory used.
 /// \param file for messages
 /// \throws RuleError
 std::vector<Rule> ReadRules(std::istream &, const std::string &file);

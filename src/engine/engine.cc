@@ -20,7 +20,7 @@ constexpr size_t Aligned(const size_t size)
     return (size + unit - 1) / unit * unit;
 }
 
-/// Zeroed and aligned for anything; null when the plugin wants none.
+/// Zeroed and aligned for any type; null if the plugin needs none.
 State NewState(const size_t size)
 {
     static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= alignof(std::max_align_t));
@@ -62,7 +62,7 @@ struct Engine::Instance {
 
     bool sees(const msfrs_class &c) const { return !(c.flags & MSFRS_INTERIOR) || (plugin.flags & MSFRS_HIERARCHY); }
 
-    const msfrs_plugin &plugin; ///< outlived by the Part that loaded it
+    const msfrs_plugin &plugin; ///< the Part that loaded it outlives this
     State state;
     EngineHost hostTable;
     msfrs_host table{};
@@ -103,7 +103,7 @@ Engine::Engine(Part sched, Part aqm, const Cost cost, const uint32_t resources, 
 
 Engine::~Engine()
 {
-    // The plugins see an orderly end, so that they can free what they hold.
+    // End the plugins in order, so that they can free what they hold.
     for (auto &record : records_) {
         if (!record)
             continue;
@@ -112,7 +112,7 @@ Engine::~Engine()
                 remove(*named.second->flow->head, latest_, MSFRS_SHUTDOWN);
         }
     }
-    while (!classList_.empty()) // no class was made before its parent
+    while (!classList_.empty()) // a class is added after its parent
         freeClass(*classList_.back());
     schedInst_.reset();
     aqmInst_.reset();
@@ -318,7 +318,7 @@ size_t Engine::itemSize() const { return itemPool_.stride(); }
 void Engine::freeItem(ItemRecord &item)
 {
     auto &f = static_cast<NamedFlow &>(*item.flow);
-    // enqueued is never later than now, and exact enough for what forgets flows after minutes
+    // not later than now, and exact enough to forget flows after minutes
     f.idleSince = std::max(f.idleSince, item.enqueued);
     itemPool_.put(&item);
 }
@@ -326,7 +326,7 @@ void Engine::freeItem(ItemRecord &item)
 void Engine::link(msfrs_item &item)
 {
     auto &f = *item.flow;
-    msfrs_item *after = f.tail; // the item that ours will follow
+    msfrs_item *after = f.tail; // the new item's predecessor
     if (const auto before = schedOps_->before) {
         while (after && before(schedState_, &item, after))
             after = after->prev;
@@ -349,7 +349,7 @@ void Engine::enterQueue(ItemRecord &item, const msfrs_time now)
 {
     auto &f = *item.flow;
     item.set(ItemRecord::Queued, true);
-    item.seq = item.seq ? nextId_++ : item.id; // one count for both: a continuation's seq is beyond every id so far
+    item.seq = item.seq ? nextId_++ : item.id; // one counter for both: a continuation's seq exceeds every id so far
     item.enqueued = now;
     link(item);
     const bool wakes = f.backlog + f.in_service == 0;
@@ -403,7 +403,7 @@ void Engine::leaveQueue(ItemRecord &item, const msfrs_time now)
         idleSince_ = now;
 }
 
-/// The engine's part of that; the scheduler is to be told.
+/// The engine's part of taking an item into service; the caller tells the scheduler.
 void Engine::beginService(ItemRecord &item)
 {
     ++item.flow->in_service;
@@ -420,7 +420,7 @@ void Engine::enterService(ItemRecord &item, const msfrs_time now)
     schedOps_->picked(schedState_, &item, now);
 }
 
-/// An item that has left its queue unserved ends.
+/// Ends an item that has left its queue unserved.
 void Engine::drop(ItemRecord &item, const msfrs_time now, const msfrs_reason why)
 {
     countIdle(*item.flow);

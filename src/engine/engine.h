@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The engine: owns items, flows, classes, their queues and counters, and drives one scheduler and at most one
-/// AQM. It reads no clock and does no I/O; whoever holds it passes `now`.
+/// The engine: owns items, flows, classes, their queues and counters, and drives one scheduler and at most one AQM. It
+/// reads no clock and does no I/O; its host passes `now`.
 ///
 /// States of an item and the calls that change them:
 ///
@@ -42,8 +42,8 @@ struct EngineTotals {
     Tally offered, dropped, queued, inService, done;
 };
 
-/// A plugin answered what it must not. what() names it, the call and the answer. The engine keeps its laws, but is not
-/// to be asked again: its host ends what is in service (isQueued() tells) and frees it.
+/// A plugin gave an invalid answer. what() names the plugin, the call and the answer. The engine's laws still hold, but
+/// it must not be used further: its host ends the items in service (isQueued() tells which) and frees it.
 class PluginError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -52,14 +52,14 @@ public:
 struct FlowAccount;
 class PushOut;
 
-/// A flow with the name it was found by and figures for reports.
+/// A flow with its name and figures for reports.
 struct NamedFlow : msfrs_flow {
     msfrs_time idleSince = 0;     ///< when its last item ended
     FlowAccount *account = nullptr;
-    uint32_t party = 0;           ///< its host's; 0 at first
-    int64_t owed = 0;             ///< likewise; goes on in another engine
-    ServiceLag::User lag;         ///< its host's; goes on in another engine
-    uint64_t counted = 0;         ///< its host's: the last count of users in which it was
+    uint32_t party = 0;           ///< its host's; initially 0
+    int64_t owed = 0;             ///< likewise; carried over to another engine
+    ServiceLag::User lag;         ///< its host's; carried over to another engine
+    uint64_t counted = 0;         ///< its host's: the last count of users that included it
     struct {
         double length = 0;
         uint32_t place = 0;
@@ -69,7 +69,7 @@ struct NamedFlow : msfrs_flow {
     uint64_t bytes() const;       ///< charged in resource 0 since the flow was created
 };
 
-/// What the engine's host lends it and all plugins.
+/// What the engine's host provides for it and all plugins.
 struct EngineHost {
     std::function<void(int level, const std::string &)> log;
     std::function<uint64_t()> random;
@@ -83,21 +83,21 @@ public:
         std::vector<msfrs_value> params;
     };
 
-    /// Whether an estimate is the whole cost (packets), or what an item costs is told by charge() (requests).
+    /// Whether an estimate is the whole cost (packets), or charge() reports what an item costs (requests).
     enum class Cost { Exact, Measured };
 
-    /// \param aqm its plugin may be null: everything is admitted
+    /// \param aqm with a null plugin everything is admitted
     /// \param resources how many of est[] are in use, 1..MSFRS_RESOURCES
     /// \param limit hard limit of queued items, 0: none
     /// \throws ConfigError when a plugin refuses its parameters or does not fit the host or its partner
     Engine(Part sched, Part aqm, Cost, uint32_t resources, uint32_t limit, EngineHost);
-    /// Queued items are freed without a word to their hosts; what is in service the host must end before.
+    /// Frees queued items without notifying their hosts. The host must have ended the items in service.
     ~Engine();
     Engine(const Engine &) = delete;
     Engine &operator=(const Engine &) = delete;
 
-    /// From now on an item that comes when `limit` is reached is not simply dropped: what has most of the buffer for
-    /// its weight loses its last one; see PushOut. Before the first class, and where there is no AQM with a limit.
+    /// From now on an arrival at a full queue (`limit`) is not simply dropped: the flow with most of the buffer for its
+    /// weight loses its last item; see PushOut. Call before the first class, and only without an AQM that has a limit.
     /// \param packet est[0] of a full packet, > 0
     void pushOut(int64_t packet);
 
@@ -106,99 +106,98 @@ public:
     /// \throws ConfigError when the parent is not an interior class
     msfrs_class *addClass(const std::string &name, double weight, uint32_t flags = 0, msfrs_class *parent = nullptr);
     void setWeight(msfrs_class &, double weight);
-    /// \returns false, and nothing happens, while the class has items or classes below it
+    /// \returns false, and nothing happens, while the class has items or child classes
     bool removeClass(msfrs_class &);
     const std::vector<msfrs_class *> &classes() const { return classList_; }
 
     /// Finds or creates the flow of a class (not an interior one) by name.
     NamedFlow &flow(msfrs_class &, std::string_view name, double weight = 1.0);
-    /// The flow, if there is one of that name.
+    /// The flow of that name, or null.
     NamedFlow *knownFlow(const msfrs_class &, std::string_view name) const;
-    /// How many flows there are, idle ones included.
+    /// Number of flows, including idle ones.
     size_t flows() const { return flows_; }
     /// Calls `visit` for every flow of a class.
     void eachFlow(const msfrs_class &, const std::function<void(const NamedFlow &)> &visit) const;
-    /// Frees flows that have been idle since before `before` if the scheduler need not remember them, and those
-    /// that have been idle since before `anyway` whatever it remembers: memory must not grow with everyone who
-    /// was ever seen.
+    /// Frees flows that have been idle since before `before` if the scheduler need not remember them, and all that have
+    /// been idle since before `anyway`: memory must not grow with every user ever seen.
     void forgetIdleFlows(msfrs_time before, msfrs_time anyway);
 
     enum class Offer { Queued, Marked, Dropped };
     /// Offers an item of estimated cost est[0..resources-1].
-    /// \param victim asked about a queued item that is to be dropped, too (CHOKe) or instead (pushOut()): false keeps
-    ///        it, after true it is freed
+    /// \param victim asked about a queued item that is to be dropped as well (CHOKe) or instead (pushOut()): false
+    ///        keeps it, true frees it
     /// \param flags enum msfrs_item_flags
     /// \param remaining as expect() takes it
     /// \returns Queued or Marked with `item` set, or Dropped with `item` null
-    /// \throws PluginError, and the item is dropped
+    /// \throws PluginError; the item is dropped
     Offer offer(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, msfrs_item *&item,
                 const std::function<bool(msfrs_item &)> &victim = {}, uint32_t flags = 0,
                 int64_t remaining = MSFRS_UNKNOWN);
-    /// Takes in an item that is not to be judged: work that must not wait, or that goes on after a pause. What comes
-    /// from another engine: engine/migrate.h.
+    /// Takes in an item without asking the AQM: work that must not wait, or that continues after a pause. For items of
+    /// another engine see engine/migrate.h.
     /// \param attained cost charged to it so far
     /// \param remaining as expect() takes it
     msfrs_item *adopt(msfrs_flow &, const int64_t *est, void *host, msfrs_time now, int64_t attained, bool inService,
                       int64_t remaining = MSFRS_UNKNOWN);
 
-    /// Told of an item that the AQM drops instead of letting it go, by the host's own pointer: it is freed already.
-    /// May call the engine.
+    /// Called for an item that the AQM drops when its turn comes, with the host's own pointer; the item is freed
+    /// already. May call the engine.
     using Lost = std::function<void(void *host)>;
-    /// Takes the next item that the AQM lets go into service. nullptr: nothing suits; with a backlog and PICK_ANY
-    /// `wakeAt` says when.
-    /// \throws PluginError, and no item has been taken, or one whose host is not told, which is in service
+    /// Takes the next item that the AQM lets pass into service. nullptr: none is suitable; with a backlog and PICK_ANY
+    /// `wakeAt` is when to ask again.
+    /// \throws PluginError; no item was taken, or one is in service whose host was not told
     msfrs_item *pick(msfrs_time now, msfrs_pick mode, msfrs_time &wakeAt, const Lost &lost = {});
-    /// Takes a certain queued item into service, whatever the AQM says but for a mark.
-    /// \throws PluginError, and it is in service
+    /// Takes a given queued item into service. The AQM may mark it but not drop it.
+    /// \throws PluginError; the item is in service
     void pickThis(msfrs_item &, msfrs_time now);
-    /// An item in service goes back to its queue, its estimate anew.
-    /// \param coming in resource 0 of the turn that it had, >= 0: charged now, and used while it waits or later
+    /// Returns an item in service to its queue with a new estimate.
+    /// \param coming what its turn is still to bring in resource 0, >= 0: charged now, and used while it waits or later
     void requeue(msfrs_item &, const int64_t *est, msfrs_time now, int64_t coming = 0);
-    /// amount >= 0 of resource 0 was used by a queued item: what was to come, and what is beyond that for its flow.
+    /// amount >= 0 of resource 0 was used by a queued item: first from `coming`, then charged to its flow.
     void chargeQueued(msfrs_item &, int64_t amount, msfrs_time now);
-    /// What is still to be charged to an item, queued or in service, in resource 0, as far as anybody knows: >= 0, or
-    /// MSFRS_UNKNOWN. Stays so until the next call; charge() does not count it down. Only with Cost::Measured.
+    /// Sets the estimate of what is still to be charged to an item in resource 0, queued or in service: >= 0, or
+    /// MSFRS_UNKNOWN. It holds until the next call; charge() does not count it down. Only with Cost::Measured.
     void expect(msfrs_item &, int64_t remaining, msfrs_time now);
     /// amount >= 0 of a resource was used by an item in service.
     void charge(msfrs_item &, uint32_t resource, int64_t amount, msfrs_time now);
-    /// amount >= 0 of resource 0 was used for a flow by no item.
+    /// amount >= 0 of resource 0 was used for a flow, but by none of its items.
     void chargeFlow(msfrs_flow &, int64_t amount, msfrs_time now);
-    /// The same where another party has served the flow: it counts in the order, and not in NamedFlow::bytes(). A
-    /// negative amount takes back what was charged too much.
-    /// \param served whether items of the flow had it; if not, it was traffic that nobody holds back
+    /// The same for service by another party: it counts in the order, but not in NamedFlow::bytes(). A negative amount
+    /// refunds an overcharge.
+    /// \param served whether items of the flow used it; if not, it was traffic that nothing holds back
     void chargeElsewhere(msfrs_flow &, int64_t amount, msfrs_time now, bool served = false);
-    /// A queued item leaves and is freed.
+    /// Removes a queued item and frees it.
     void remove(msfrs_item &, msfrs_time now, msfrs_reason);
-    /// An item goes on with another flow, queued or in service as it is. What it used stays with the flow for which it
-    /// was used; what was charged in advance and is not used goes along. To the scheduler it is a new item, which comes
-    /// before the old one goes: it queues behind those that came before, and neither flow seems to have been away
-    /// (migrate.cc). No AQM is asked; for one, and in totals(), the old item has left and the new one was never judged.
-    /// Only with Cost::Measured.
-    /// \returns the item that it is now, with the same host pointer; `item` is freed
+    /// Moves an item to another flow, queued or in service as it is. What it has used stays charged to the old flow;
+    /// what was charged in advance and is unused moves along. To the scheduler it is a new item, which arrives before
+    /// the old one leaves: it queues behind earlier arrivals, and neither flow seems to have been idle (migrate.cc). No
+    /// AQM is asked; to the AQM, and in totals(), the old item has left and the new one was never judged. Only with
+    /// Cost::Measured.
+    /// \returns the new item, with the same host pointer; `item` is freed
     msfrs_item *move(msfrs_item &item, msfrs_flow &to, msfrs_time now);
-    /// An item in service ends and is freed.
+    /// Ends an item in service and frees it.
     void done(msfrs_item &, msfrs_time now);
 
     bool isQueued(const msfrs_item &) const;
-    /// Whether the AQM has marked it, as it came or as its turn came.
+    /// Whether the AQM has marked it, on arrival or when its turn came.
     bool isMarked(const msfrs_item &) const;
-    /// The greatest `now` of all calls. One that is less counts as this: where calls are made within calls, the outer
-    /// one goes on with its own.
+    /// The greatest `now` of all calls. A smaller `now` counts as this one: in nested calls the outer call continues
+    /// with its own.
     msfrs_time latest() const { return latest_; }
-    /// What an item in service was charged in advance and has not used yet, of a resource.
+    /// What an item in service was charged in advance for a resource and has not used yet.
     int64_t unused(const msfrs_item &, uint32_t resource = 0) const;
     const EngineTotals &totals() const { return totals_; }
-    /// There is a backlog of so many items in other engines for what this one serves, too. (First: none.)
+    /// Sets the backlog, in items, at other engines that serve the same link. (Initially 0.)
     void waitElsewhere(const uint64_t items) { elsewhere_ = items; }
-    /// So many others serve the same users on the link, and they and this one take turns.
+    /// Sets how many others serve the same users on the link by turns with this engine.
     void share(const uint64_t others) { sharers_ = others; }
     const msfrs_plugin &scheduler() const { return sched_.plugin->ops(); }
     const msfrs_plugin *aqm() const { return aqm_.plugin ? &aqm_.plugin->ops() : nullptr; }
-    /// The scheduler's gauges of a class (or of the instance: null), in its table's order.
+    /// The scheduler's gauges of a class (null: of the instance), in the order of its table.
     std::vector<double> gauges(const msfrs_class *) const;
-    /// The AQM's, likewise; none without one.
+    /// The same of the AQM; empty without one.
     std::vector<double> aqmGauges(const msfrs_class *) const;
-    /// Bytes the engine holds for one queued item, for reports.
+    /// Bytes of memory for one queued item, for reports.
     size_t itemSize() const;
 
     /// Recounts everything. \returns an empty string, or the first law that does not hold
@@ -240,19 +239,19 @@ private:
     EngineHost host_;
     std::unique_ptr<Instance> schedInst_, aqmInst_;
     std::vector<std::unique_ptr<ClassRecord>> records_; ///< by index; holes are null
-    std::vector<msfrs_class *> classList_;              ///< those that live
-    // What every item needs of the plugins, at hand.
+    std::vector<msfrs_class *> classList_;              ///< those that exist
+    // What every item needs of the plugins, cached.
     const msfrs_sched_ops *schedOps_;
     const msfrs_aqm_ops *aqmOps_ = nullptr;
     void *schedState_, *aqmState_ = nullptr;
-    size_t schedItem_, aqmItem_ = 0;                    ///< where in an item its plugin's state begins; 0: it has none
-    size_t costsAt_;                                    ///< where in an item ItemCosts begins; zeroed up to there
-    std::unique_ptr<PushOut> pushOut_;                  ///< null: what comes when `limit` is reached is dropped
+    size_t schedItem_, aqmItem_ = 0;                    ///< offset of its plugin's state in an item; 0: it has none
+    size_t costsAt_;                                    ///< offset of ItemCosts in an item; zeroed up to there
+    std::unique_ptr<PushOut> pushOut_;                  ///< null: arrivals at `limit` are dropped
     bool draws_;                                        ///< the AQM may draw among the queued items
     uint64_t elsewhere_ = 0, sharers_ = 0;              ///< see msfrs_host
     double virtualTime_ = 0;                            ///< the scheduler's, see msfrs_host
     Pool itemPool_, flowPool_;
-    std::vector<ItemRecord *> drawable_;                ///< the queued items, for that draw
+    std::vector<ItemRecord *> drawable_;                ///< the queued items, for such draws
     EngineTotals totals_;
     int64_t backlogCost_ = 0;                           ///< sum of est[0] of the queued items
     uint64_t nextId_ = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What plugins are asked (may it queue, who is next, may it go), how their answers are checked, and what comes of them.
+/// Asks the plugins (may it queue, which is next, may it go), checks their answers and carries them out.
 #include "engine/engine_records.h"
 
 #include <cassert>
@@ -9,7 +9,7 @@ namespace msfrs {
 
 namespace {
 
-/// \param verdict as a number: what is beyond its enum must not be taken for one of it
+/// \param verdict as a number: a value outside the enum must not be taken for one inside
 std::string UnknownVerdict(const int verdict, const char *const call, const char *const allowed)
 {
     return std::string(call) + " answered with verdict " + std::to_string(verdict) + "; allowed are " + allowed;
@@ -70,11 +70,11 @@ Engine::Offer Engine::offer(msfrs_flow &f, const int64_t *const est, void *const
     return marked ? Offer::Marked : Offer::Queued;
 }
 
-/// Asks the AQM about an item that was taken out of its queue.
-/// \throws PluginError, and the item is in service
+/// Asks the AQM whether an item that was taken out of its queue may go.
+/// \throws PluginError; the item is in service
 bool Engine::letsGo(ItemRecord &item, const msfrs_time now)
 {
-    // Neither an adopted item nor a continuation was admitted: to an AQM that counts it would leave twice.
+    // Adopted items and continuations were never admitted: an AQM that counts would see them leave twice.
     if (!item.is(ItemRecord::Judged))
         return true;
     item.set(ItemRecord::Judged, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the engine tells of itself: its laws, recounted from scratch, and the gauges of its plugins.
+/// The engine's self-inspection: its laws, recounted from scratch, and the gauges of its plugins.
 #include "engine/engine_records.h"
 
 namespace msfrs {
@@ -35,7 +35,7 @@ std::string Engine::auditLaws() const
         uint32_t users = 0, backlog = 0, fresh = 0, inService = 0;
         int64_t cost = 0;
     };
-    std::vector<Sums> sums(records_.size()); // by index; a class comes before those below it, so from behind
+    std::vector<Sums> sums(records_.size()); // by index; children come after parents: reverse order
     for (auto it = classList_.rbegin(); it != classList_.rend(); ++it) {
         const auto c = *it;
         auto &own = sums[c->index];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What items and flows are charged, and what is expected of them: the part of the engine that counts bytes.
+/// Charges items and flows, and tracks what remains of items: the part of the engine that counts bytes.
 #include "engine/engine_records.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void Engine::charge(msfrs_item &item, const uint32_t resource, const int64_t amo
         static_cast<NamedFlow &>(*item.flow).account->bytes += static_cast<uint64_t>(amount);
 }
 
-/// Charges the scheduler with the bytes beyond the estimate.
+/// Charges the scheduler for the bytes beyond the estimate.
 void Engine::use(msfrs_item &item, const uint32_t resource, const int64_t amount, const msfrs_time now)
 {
     auto &used = costsOf(static_cast<ItemRecord &>(item)).used[resource];

@@ -44,7 +44,7 @@ public:
     Migration(Engine &from, Engine &to, const Passage &passage, const msfrs_time now):
         from_(from), to_(to), passage_(passage), plugin_(from.scheduler()), now_(to.at(from.at(now)))
     {
-        to_.nextId_ = from_.nextId_; // what has come keeps its number
+        to_.nextId_ = from_.nextId_; // existing items keep their numbers
         for (const auto *const c : from_.classes()) {
             for (auto *const next : to_.classes()) {
                 if (std::strcmp(c->name, next->name) == 0 && !((c->flags ^ next->flags) & MSFRS_INTERIOR))
@@ -55,7 +55,7 @@ public:
     void run();
 
 private:
-    /// What was put for one owner.
+    /// Figures that were put for one owner.
     struct Kept {
         msfrs_owner whose; ///< in from_
         size_t begin;      ///< in figures_
@@ -65,7 +65,7 @@ private:
         msfrs_item *before;
         Passage::Place place;
         bool served;
-        bool resumes;              ///< it stands where it stood
+        bool resumes;              ///< it keeps its position
         msfrs_item *after = nullptr;
     };
 
@@ -92,10 +92,10 @@ private:
     const Passage &passage_;
     const msfrs_plugin &plugin_;
     const msfrs_time now_;
-    std::unordered_map<const msfrs_class *, msfrs_class *> heirs_; ///< of classes that go on
+    std::unordered_map<const msfrs_class *, msfrs_class *> heirs_; ///< of classes that continue
     std::vector<msfrs_class *> classes_;
     std::vector<msfrs_flow *> flows_;
-    std::vector<msfrs_class *> knownClasses_; ///< sorted by address, as the next two
+    std::vector<msfrs_class *> knownClasses_; ///< sorted by address, like the next two
     std::vector<msfrs_flow *> knownFlows_;
     std::vector<msfrs_item *> knownItems_;
     std::vector<Moving> moving_;              ///< in the order of seq
@@ -110,7 +110,7 @@ void Migration::gather()
         if (sees(*c))
             classes_.push_back(c);
         from_.eachFlow(*c, [&](const NamedFlow &f) {
-            flows_.push_back(const_cast<NamedFlow *>(&f)); // its owner is from_, which we have
+            flows_.push_back(const_cast<NamedFlow *>(&f)); // owned by from_, which is mutable here
             for (auto *i = f.head; i; i = i->next)
                 moving_.push_back({i, {}, false, false});
         });
@@ -133,7 +133,7 @@ void Migration::Put(void *const self, const msfrs_owner *const whose, const doub
     }
 }
 
-/// \returns what is wrong
+/// \returns the fault, empty if there is none
 std::string Migration::put(const msfrs_owner &whose, const double *const figures, const uint32_t n)
 {
     const int owners = (whose.cls != nullptr) + (whose.flow != nullptr) + (whose.item != nullptr);
@@ -175,7 +175,7 @@ void Migration::save()
         FailPlugin(plugin_, "save gave " + fault_);
 }
 
-/// Made if it is not there.
+/// Created if it does not exist.
 msfrs_flow *Migration::heir(const msfrs_flow &before) const
 {
     auto *const c = passage_.sameFlows ? heir(*before.cls) : nullptr;
@@ -192,7 +192,7 @@ bool Migration::goesOn(const msfrs_flow &before, const msfrs_flow &after) const
            static_cast<const NamedFlow &>(before).name() == static_cast<const NamedFlow &>(after).name();
 }
 
-/// The engine's own figures.
+/// Copies the engine's own figures.
 void Migration::takeOver(const msfrs_flow &before, msfrs_flow &after) const
 {
     const auto &old = static_cast<const NamedFlow &>(before);
@@ -208,8 +208,8 @@ void Migration::restore(const Kept &kept, const msfrs_owner &whose) const
         FailPlugin(to_.scheduler(), std::string("restore refuses what save gave of ") + NameOf(whose));
 }
 
-/// Says of every item where it goes. Those that come to a flow with others do so in the order of their arrival, so
-/// that the flow's order is kept: then none of them resumes.
+/// Decides where each item goes. Items that join a flow with others do so in order of arrival, to keep the flow's
+/// order; then none of its queued items resumes.
 void Migration::place()
 {
     const bool same = Same(plugin_, to_.scheduler());

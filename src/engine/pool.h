@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Blocks of one size, in slabs that begin on cache lines. A block that was given back is the next to be given out,
-/// while it is still in the cache; slabs are kept until the pool goes, so that memory is that of the greatest number
-/// of blocks there have been at once.
+/// Blocks of one size, in slabs aligned to cache lines. The block freed last is allocated first, while it is still in
+/// the cache. Slabs are kept until the pool is destroyed, so memory is that of the most blocks ever in use.
 #ifndef MSFRS_ENGINE_POOL_H
 #define MSFRS_ENGINE_POOL_H
 
@@ -35,7 +34,7 @@ public:
         }
     }
 
-    /// What a block takes in memory.
+    /// Bytes of memory that a block takes.
     size_t stride() const { return stride_; }
 
     /// Not cleared. \throws std::bad_alloc
@@ -71,12 +70,12 @@ private:
         const size_t last = slabs_.empty() ? 8 : slabs_.back().blocks;
         const size_t blocks = std::max<size_t>(std::min(2 * last, Huge / stride_), 1);
         const size_t alignment = AlignmentOf(blocks * stride_);
-        const size_t bytes = alignment == Huge ? Huge : blocks * stride_; // nobody else shares a huge page
+        const size_t bytes = alignment == Huge ? Huge : blocks * stride_; // nothing else shares a huge page
         slabs_.reserve(slabs_.size() + 1);
         const auto memory = static_cast<char *>(::operator new(bytes, std::align_val_t(alignment)));
         slabs_.push_back({memory, blocks});
 #ifdef MADV_HUGEPAGE
-        // So many blocks need more small pages than the processor can remember the places of. A wish: it may fail.
+        // So many blocks span more small pages than the TLB has entries. A hint: it may fail.
         if (alignment == Huge)
             madvise(memory, Huge, MADV_HUGEPAGE);
 #endif

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Which packet leaves a buffer that is full: the last of the longest queue, so that who floods pays for it, and who
-/// sends less than their share loses nothing.
+/// Which packet leaves a full buffer: the last of the longest queue. So a flood pays for itself, and a flow that sends
+/// less than its share loses nothing.
 ///
 /// Longest queue drop (Suter, Lakshman, Stiliadis, Choudhury, "Buffer management schemes for supporting TCP in gigabit
-/// routers with per-flow queueing", 1999; section III.B), in two steps as the schedulers share: the class that has most
-/// for its weight, and of that the flow that has most for its weight.
+/// routers with per-flow queueing", 1999; section III.B), in two steps like the schedulers' shares: the class that has
+/// most for its weight, and of that class the flow that has most for its weight.
 ///
 ///     length = max(bytes, packets * packet) / weight
 ///
-/// The buffer is counted in packets, so a packet takes the place of a full one however small it is: by bytes alone,
-/// who floods with the smallest packets would push out everybody else. Packets that the link will cut into several
-/// count as what they are on it.
+/// The buffer counts packets, so a small packet takes as much room as a full one: if only bytes counted, a flood of the
+/// smallest packets would push out everybody else. A packet that the link will split counts as the packets it becomes.
 ///
-/// The arrival counts as queued. Where its own flow is the longest it is the one to go: of a lone flow the tail drops.
+/// The arrival counts as queued. If its own flow is the longest, the arrival is dropped: a lone flow has tail drop.
 ///
-/// Cost: O(log classes + log flows of the class) for each packet that comes or goes.
+/// Cost: O(log classes + log flows of the class) for each packet that arrives or leaves.
 #ifndef MSFRS_ENGINE_PUSH_OUT_H
 #define MSFRS_ENGINE_PUSH_OUT_H
 
@@ -41,21 +40,21 @@ public:
         c.flows.settle(f, f.backlog > 0);
         reweigh(*f.cls);
     }
-    /// The class has another weight, or another backlog.
+    /// The weight or the backlog of the class has changed.
     void reweigh(const msfrs_class &cls)
     {
         auto &c = of(cls);
         c.length = length(cls.backlog, cls.backlog_cost, cls.weight);
         classes_.settle(c, cls.backlog > 0);
     }
-    /// The class, which is empty, goes.
+    /// The class, which is empty, is removed.
     void removed(const msfrs_class &cls)
     {
         if (cls.index < records_.size())
             records_[cls.index].reset();
     }
 
-    /// The flow that is to lose its last item for one of `bytes` that comes for `f`, or f itself.
+    /// The flow that must lose its last item to an arrival of `bytes` for `f`, or f itself.
     NamedFlow &longest(NamedFlow &f, const int64_t bytes)
     {
         auto &own = of(*f.cls);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How RequestScheduler finds what the link carries, and what is in terms of that.
+/// How RequestScheduler estimates what the link carries, and what depends on the estimate.
 #include "engine/request_state.h"
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 namespace msfrs {
 
 namespace {
-constexpr size_t MostLooks = 8;                          ///< at connections, in a Capacity::Every
+constexpr size_t MostLooks = 8;                          ///< connections sampled in a Capacity::Every
 constexpr msfrs_time LookEvery = 20'000'000;             ///< ns, where C is known
 constexpr msfrs_time LongestTrip = 60'000'000'000;       ///< ns: more than TCP waits for
-constexpr msfrs_time FreshFor = 200'000'000;             ///< ns, round trips after something has come, where C is found
-constexpr double Keeps = 7.0 / 8;                        ///< RFC 6298, 1 - alpha: the kernel's mean, with each round trip
+constexpr msfrs_time FreshFor = 200'000'000;             ///< ns: age limit of an RTT, where C is estimated
+constexpr double Keeps = 7.0 / 8;                        ///< RFC 6298, 1 - alpha: of the smoothed RTT, at each sample
 
-/// The round trips that have brought the kernel's mean from `before` down to `mean`, ns, one after the other in
-/// `elapsed`; the mean where it has not come down.
+/// The RTT, ns, that has brought the kernel's smoothed RTT from `before` down to `mean`, if samples followed one
+/// another during `elapsed`; the smoothed RTT itself if it has not fallen.
 msfrs_time Latest(const msfrs_time mean, const msfrs_time before, const msfrs_time least, const msfrs_time elapsed)
 {
     if (mean >= before)
@@ -29,7 +29,7 @@ msfrs_time Latest(const msfrs_time mean, const msfrs_time before, const msfrs_ti
 }
 } // namespace
 
-/// Adopts bounds of C, or that it is known.
+/// Adopts bounds of C, or that C is known.
 void RequestScheduler::Impl::findBetween(const CapacityParams &bounds, const msfrs_time now)
 {
     if (bounds.max <= 0)
@@ -42,8 +42,8 @@ void RequestScheduler::Impl::findBetween(const CapacityParams &bounds, const msf
         config.rate = capacity->rate();
 }
 
-/// What the link has carried since some time, bytes. Where C is found each counts by what C was when it came, as if C
-/// had always been rated(): U of an interval in which C changes is then a mean.
+/// Bytes that the link has carried since some origin. Where C is estimated, bytes are scaled by C at the time they
+/// arrived, as if C had always been rated(): U of an interval in which C changes is then a mean.
 double RequestScheduler::Impl::carried()
 {
     const double total = meter->total() + others->received, responses = meter->own() + others->own;
@@ -53,13 +53,13 @@ double RequestScheduler::Impl::carried()
     return capacity ? sums.total : total;
 }
 
-/// Where C is found the queue is that of the last moment, and at all servers.
+/// Where C is estimated, the queue of the last moment, over all servers.
 QueueSeen RequestScheduler::Impl::pathHere(const msfrs_time now) const
 {
     return capacity ? path.atAll(now, Capacity::Recent) : path.seen(now);
 }
 
-/// Where C is found, with what the connections of other parties see.
+/// Where C is estimated, includes what the connections of other parties see.
 QueueSeen RequestScheduler::Impl::pathSeen(const msfrs_time now) const
 {
     if (!capacity || others->queues.empty())
@@ -75,7 +75,7 @@ double RequestScheduler::Impl::rated() const { return capacity ? config.bounds.m
 void RequestScheduler::lookAtPath(Request &r, const msfrs_time now)
 {
     auto &self = *impl_;
-    // Where C is found this is too old, after a pause: findRate() asks those under way.
+    // Where C is estimated, a sample after a pause is too old: findRate() samples those in service.
     if (self.capacity || (now < self.nextLook && self.nextLook - now <= LookEvery))
         return;
     if (self.lookAtPath(r, now))
@@ -88,13 +88,13 @@ bool RequestScheduler::Impl::lookAtPath(Request &r, const msfrs_time now)
     const bool known = seen.rtt > 0 && seen.rtt <= LongestTrip && seen.age >= 0 && (!capacity || seen.age <= FreshFor);
     if (known) {
         const auto least = seen.least > 0 ? seen.least : seen.rtt;
-        // A quantum has few round trips, and C cannot wait until the mean has forgotten what was long before a pause.
+        // A quantum has few RTT samples, and C cannot wait until the smoothed RTT forgets those from before a pause.
         const auto latest = capacity ? Latest(seen.rtt, r.roundTrip, least, now - r.toldAt) : seen.rtt;
         path.seen(seen.server, latest, least, now);
         r.roundTrip = seen.rtt;
         r.toldAt = now;
     }
-    if (r.packets > 0 && seen.packets >= r.packets && seen.outOfOrder >= r.outOfOrder) { // else: of another connection
+    if (r.packets > 0 && seen.packets >= r.packets && seen.outOfOrder >= r.outOfOrder) { // else: another connection
         packets += seen.packets - r.packets;
         outOfOrder += seen.outOfOrder - r.outOfOrder;
     }
@@ -138,7 +138,7 @@ void RequestScheduler::Impl::adoptRate()
     const double found = capacity->rate();
     if (found == config.rate)
         return;
-    carried(); // what came until now counts by C as it was
+    carried(); // bytes until now count with C as it was
     config.rate = found;
     adoptWindow(WindowOf(config));
 }

@@ -20,7 +20,7 @@ void Require(const bool holds, const std::string &what, const double value, cons
 
 void CheckRequestConfig(const RequestConfig &c)
 {
-    // Written so that not-a-number fails.
+    // Written so that NaN fails.
     const auto positive = [](const double v) { return v > 0 && std::isfinite(v); };
     if (c.bounds.min != 0 || c.bounds.max != 0) {
         Require(positive(c.bounds.min), "least link rate", c.bounds.min, "a rate above 0 bit/s");
@@ -77,8 +77,8 @@ WindowParams WindowOf(const RequestConfig &c)
 {
     auto w = c.window;
     if (!c.byBytes())
-        w.floor = 0; // the paper has none
-    // A quantum alone makes a queue on a slow link.
+        w.floor = 0; // the paper's window has none
+    // A single quantum makes a queue on a slow link.
     const double quantum = std::min(static_cast<double>(c.quantum) * 8 / c.rate, 1.0) * 1e9;
     w.queue = std::max<msfrs_time>(30'000'000, static_cast<msfrs_time>(0.75 * quantum));
     return w;

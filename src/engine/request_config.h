@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a request scheduler's parameters may be.
+/// Which values the parameters of a request scheduler may have.
 #ifndef MSFRS_ENGINE_REQUEST_CONFIG_H
 #define MSFRS_ENGINE_REQUEST_CONFIG_H
 
@@ -12,14 +12,14 @@ namespace msfrs {
 /// \throws ConfigError with a sentence naming the value and what is allowed
 void CheckRequestConfig(const RequestConfig &);
 
-/// The same, where C is found with what it begins with as the rate.
+/// Checks the configuration and, where C is estimated, sets the rate to the initial estimate.
 /// \throws ConfigError
 RequestConfig Prepared(RequestConfig);
 
-/// Bytes that the link carries in one round trip.
+/// Bandwidth-delay product: bytes that the link carries in one RTT.
 double BandwidthDelay(const RequestConfig &);
 
-/// The window's parameters, those that follow from the others included. The paper's window knows no floor.
+/// The window's parameters, including derived ones. The paper's window has no floor.
 WindowParams WindowOf(const RequestConfig &);
 
 } // namespace msfrs

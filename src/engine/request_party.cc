@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How RequestScheduler is a party of its ledger.
+/// RequestScheduler as a party of its ledger.
 #include "engine/request_party.h"
 
 #include "engine/request_state.h"
@@ -12,12 +12,12 @@ namespace msfrs {
 
 namespace {
 
-constexpr double Thousandths = 1000; ///< of C: parts in which bytes are told to other parties
+constexpr double Thousandths = 1000; ///< of C: unit in which bookings are reported to other parties
 constexpr double Global = 0.95; ///< see chargeClasses()
-constexpr const char *Elsewhere = "(elsewhere)"; ///< a user whom a class is charged for, but for its own users
-constexpr double AllOthers = 1e12; ///< its weight: as a user it never counts
-constexpr int64_t WholeResponse = 65536; ///< bytes: what a place is worth without quanta
-constexpr msfrs_time FollowFor = 10'000'000'000; ///< who has been here so lately may come back: what it had counts
+constexpr const char *Elsewhere = "(elsewhere)"; ///< pseudo-user: the class's service elsewhere, less its users'
+constexpr double AllOthers = 1e12; ///< its weight: it never counts as a user
+constexpr int64_t WholeResponse = 65536; ///< bytes: what a slot is worth without quanta
+constexpr msfrs_time FollowFor = 10'000'000'000; ///< ns: a user seen so recently may return, and what it had counts
 
 uint32_t Items(const NamedFlow &f) { return f.backlog + f.in_service; }
 
@@ -70,12 +70,12 @@ void RequestScheduler::Impl::look(const msfrs_time now)
 {
     others = &ledger->look(now);
     paper.elsewhere(byBytes() ? 0 : others->places);
-    // A few that wait for a moment are no backlog: the small ones among them profit most of what goes out of turn.
+    // A few that wait for a moment are no backlog: the small ones among them profit most from service out of turn.
     engine->waitElsewhere(static_cast<double>(others->waiting) > outstanding() ? others->waiting : 0);
     engine->share(others->workers);
 }
 
-/// Responses in service of other parties; by bytes as if theirs were as ours.
+/// Responses in service at other parties; by bytes, as if theirs were like ours.
 double RequestScheduler::Impl::outstandingElsewhere() const
 {
     const double here = takenHere();
@@ -84,7 +84,7 @@ double RequestScheduler::Impl::outstandingElsewhere() const
                       : 0;
 }
 
-/// The rate at which responses of other parties may come, as a share of C.
+/// Rate at which responses of other parties may arrive, as a share of C.
 double RequestScheduler::Impl::takenElsewhere() const
 {
     const auto led = ledger->follow();
@@ -106,7 +106,7 @@ void RequestScheduler::Impl::tellClasses()
         ledger->served(n, slots[n].cls->name, slots[n].stats->bytes + slots[n].stats->excess);
 }
 
-/// All who have work, after flows have moved or weights have changed.
+/// Touches all flows that have work, after flows have moved or weights have changed.
 void RequestScheduler::Impl::touchAll()
 {
     for (const auto list : {&waiting, &paused, &served, &early}) {
@@ -121,16 +121,16 @@ double RequestScheduler::Impl::weight(const msfrs_class &cls) const
     return found == slots.end() ? cls.weight : config.classes[static_cast<size_t>(found - slots.begin())].weight;
 }
 
-/// With what a class has at other parties of this gateway its counter here comes to
+/// Accounts for the service of classes at other parties of this gateway. A class's counter here comes to
 ///     SC_i += Global L / D_i for each L bytes at any of them, and (1 - Global) L / D_i,here for those here,
-/// D_i being the weight of its active users: each counts at every party for the part of its requests that is there. The
-/// first term alone gives classes their weights but lets users of a class drift apart who are at different parties; the
-/// second alone does not make up for what the split got wrong. Where all parties had as much for their demand, either
+/// where D_i is the weight of its active users: each counts at every party for the part of its requests that is there.
+/// The first term alone gives classes their weights, but lets users of a class at different parties drift apart. The
+/// second alone does not correct what the split got wrong. If all parties had the same service for their demand, either
 /// gives the same.
 ///
-/// Other gateways do not count: each has its share by demand, and msfrs-share corrects that by the bytes (Dues). With
-/// the first term over all of them a class that is ahead at one gateway is charged nearly as much as its share by what
-/// it gets at another, and waits 1 / (1 - Global) times as long as its lead is worth.
+/// Other gateways do not count: each has its share by demand, and msfrs-share corrects it by bytes served (Dues). With
+/// the first term over all gateways, a class ahead at one of them would be charged nearly its share by what it gets at
+/// another, and would wait 1 / (1 - Global) times as long as its lead is worth.
 void RequestScheduler::Impl::chargeClasses(const msfrs_time now)
 {
     for (uint32_t n = 0; n < slots.size(); ++n) {
@@ -139,13 +139,13 @@ void RequestScheduler::Impl::chargeClasses(const msfrs_time now)
         const double configured = config.classes[n].weight;
         const auto had = ledger->elsewhere(n);
         const bool here = cls.users > 0 && had.here > 0;
-        // Bytes per 1 of SC_i.
+        // Bytes per unit of SC_i.
         const double step = here ? 1 / ((1 - Global) / had.here + Global / had.demand) : configured;
         const double weight = here ? step / cls.users : configured;
         if (weight != cls.weight)
             engine->setWeight(cls, weight);
         slot.owed += had.demand > 0 ? Global * had.bytes * step / had.demand : 0;
-        slot.owed -= users.charged(cls.index); // which the class was charged with its users
+        slot.owed -= users.charged(cls.index); // already charged to the class with its users
         const auto bytes = static_cast<int64_t>(slot.owed);
         slot.owed -= static_cast<double>(bytes);
         if (bytes != 0)
@@ -164,7 +164,7 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     ledger->measured({byBytes() ? Thousandths : paper.limit(), config.rate, use.utilisation(), queueTarget.get()},
                      {received, meter->own(), meter->metered(), {pathHere(now), packets, outOfOrder}});
     if (!ledger->settle(now))
-        return; // goes on by what it knows
+        return; // continue with what is known
     chargeClasses(now);
     followWindow(now);
 }

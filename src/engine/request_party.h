@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The users of a scheduler that its ledger follows: who has work, or was charged lately. Not installed.
+/// The users of a scheduler that its ledger follows: those with work, and those charged lately. Not installed.
 #ifndef MSFRS_ENGINE_REQUEST_PARTY_H
 #define MSFRS_ENGINE_REQUEST_PARTY_H
 
@@ -11,18 +11,18 @@
 
 namespace msfrs {
 
-/// NamedFlow::party is a flow's place here, plus 1. A flow is forgotten long before its engine may free it.
+/// NamedFlow::party is a flow's index here, plus 1. A flow leaves this list long before its engine may free it.
 class FollowedUsers {
 public:
-    /// A flow that is not followed has been given work or was charged.
+    /// Follows a flow that was given work or charged, and was not followed so far.
     /// \param weight of its class, as configured
     void enter(Ledger &, NamedFlow &, double weight);
-    /// Tells the ledger what all were charged here, and charges them what they had elsewhere. To be called at least
+    /// Reports to the ledger what all were charged here, and charges them for their service elsewhere. Call it at least
     /// before Engine::forgetIdleFlows().
     void exchange(Ledger &, Engine &, msfrs_time now);
-    /// Bytes that users of the class with this index were charged by the last exchange().
+    /// Bytes that the last exchange() charged to users of the class with this index.
     double charged(const uint32_t cls) const { return cls < charged_.size() ? charged_[cls] : 0; }
-    /// Requests of the user that wait elsewhere.
+    /// Requests of the user that wait at other parties.
     uint32_t waiting(const Ledger &ledger, const NamedFlow &f) const
     {
         return f.party ? ledger.waitingElsewhere(entries_[f.party - 1].user) : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How a request goes on in another class, and what must hold of all requests whatever became of them.
+/// Moves a request to another class, and checks what must hold of all requests in any state.
 #include "engine/request_state.h"
 
 namespace msfrs {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How RequestScheduler takes a new configuration over without losing a request.
+/// How RequestScheduler adopts a new configuration without losing a request.
 #include "engine/migrate.h"
 #include "engine/request_state.h"
 
@@ -17,8 +17,8 @@ bool RequestScheduler::Impl::SamePlugins(const RequestConfig &a, const RequestCo
     return same(a.arbiter, b.arbiter) && same(a.admission, b.admission) && a.pluginDir == b.pluginDir;
 }
 
-/// Moves all that there is into a new engine: used when the plugins change or a class goes.
-/// \throws PluginError and then all requests are where they were
+/// Moves everything into a new engine, when the plugins change or a class is removed.
+/// \throws PluginError; all requests are then where they were
 void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Engine> next,
                                      const msfrs_time now)
 {
@@ -69,7 +69,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
         const auto same = [&](const ClassConfig &c) { return c.name == slot.cls->name; };
         keepEngine = keepEngine && std::any_of(next.classes.begin(), next.classes.end(), same);
     }
-    // Everything that may throw comes before anything is changed.
+    // Everything that may throw precedes the first change.
     auto engine = keepEngine ? nullptr : self.makeEngine(next);
     const bool sameMeter = self.config.interface == next.interface && self.config.overhead == next.overhead &&
                            self.config.packetOverhead == next.packetOverhead;
@@ -93,7 +93,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
         }
         self.slots = std::move(slots);
     }
-    // What is measured counts otherwise from here on: what was so far is closed first.
+    // Measurements count differently from here on, so the interval so far is closed first.
     const bool anew = meter || self.config.bounds.min != next.bounds.min;
     if (anew)
         self.endInterval(now, self.carried(), -1);

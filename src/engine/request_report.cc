@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What RequestScheduler tells of itself.
+/// The reports of RequestScheduler.
 #include "engine/request_state.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
 {
     const auto &self = *impl_;
     std::vector<ClassReport> all;
-    // Who is held now counts now, not when it is over.
+    // A request that is held now counts already, not only when it ends.
     std::unordered_map<const ClassStats *, WaitHistogram> held;
     for (const auto &slot : self.slots)
         held.emplace(slot.stats.get(), slot.stats->held);
@@ -26,7 +26,7 @@ std::vector<ClassReport> RequestScheduler::classes(const msfrs_time now) const
         const auto &s = *slot.stats;
         ClassReport r;
         r.name = slot.cls->name;
-        r.weight = self.config.classes[all.size()].weight; // what parties share may have changed that of slot.cls
+        r.weight = self.config.classes[all.size()].weight; // the parties' shares may have changed that of slot.cls
         r.users = slot.cls->users;
         r.queued = slot.cls->backlog - s.paused - s.early;
         r.paused = s.paused;
@@ -93,7 +93,7 @@ std::vector<HeldReport> RequestScheduler::held(const size_t most, const msfrs_ti
 {
     const auto &self = *impl_;
     std::vector<HeldReport> all;
-    const auto end = [&](const auto &list) { // both are in the order of waitingSince
+    const auto end = [&](const auto &list) { // both are in order of waitingSince
         return std::next(list.begin(), static_cast<std::ptrdiff_t>(std::min(most, list.size())));
     };
     const auto add = [&](const Request *const r) {
@@ -112,9 +112,9 @@ std::vector<HeldReport> RequestScheduler::held(const size_t most, const msfrs_ti
     return all;
 }
 
-constexpr double FullLink = 0.95; ///< share of C: what others take of it, somebody would have
+constexpr double FullLink = 0.95; ///< share of C: what others take of it, somebody would have had
 
-/// Why somebody waits, or nobody does.
+/// One sentence: why requests wait, or why none does.
 std::string RequestScheduler::Impl::because() const
 {
     const auto waits = waiters();
@@ -166,7 +166,7 @@ WindowReport RequestScheduler::window() const
     r.carriedWhileFull = self.use.carriedWhileFull();
     if (self.capacity)
         r.capacity = self.capacity->report();
-    // U of another rate or interface says nothing of the link as it is configured now.
+    // U of another rate or interface says nothing about the link as it is configured now.
     std::copy_if(self.history.begin(), self.history.end(), std::back_inserter(r.history),
                  [&](const WindowReport::Sample &sample) { return sample.at > self.configuredAt; });
     return r;

@@ -12,8 +12,8 @@ namespace msfrs {
 namespace {
 
 constexpr size_t HistoryLength = 120;
-/// ns: how long a standing queue and a utilisation below the target must coincide before the configured rate is doubted.
-/// Single intervals fall below the target by chance.
+/// ns: how long a standing queue and a utilisation below the target must coincide before the configured rate is
+/// doubted. Single intervals fall below the target by chance.
 constexpr msfrs_time DoubtAfter = 30'000'000'000;
 constexpr msfrs_time ForgetEvery = 10'000'000'000;
 constexpr msfrs_time ForgetAfter = 60'000'000'000;
@@ -59,7 +59,7 @@ std::unique_ptr<Engine> RequestScheduler::Impl::makeEngine(const RequestConfig &
     }
     const Loaded nextArbiter{c.arbiter.name, c.pluginDir, sched.plugin};
     const Loaded nextAdmission{c.admission.name, c.pluginDir, aqm.plugin};
-    // The hard limit is hold()'s business: a paused response must never be dropped by a count.
+    // hold() enforces the hard limit: a paused response must never be dropped for it.
     auto made = std::make_unique<Engine>(std::move(sched), std::move(aqm), Engine::Cost::Measured, 1, 0,
                                          EngineHost{host.log, host.random});
     arbiter = nextArbiter;
@@ -79,7 +79,7 @@ std::unique_ptr<Meter> RequestScheduler::Impl::makeMeter(const RequestConfig &c)
 RequestScheduler::Impl::Estimate RequestScheduler::Impl::estimate(const bool fresh, const int64_t remaining) const
 {
     const auto usual = fresh ? static_cast<int64_t>(firstQuantum) : config.quantum;
-    return {remaining == MSFRS_UNKNOWN ? usual : std::min(remaining, config.quantum)}; // 0 without quanta: the paper
+    return {remaining == MSFRS_UNKNOWN ? usual : std::min(remaining, config.quantum)}; // 0 without quanta (the paper)
 }
 
 void RequestScheduler::Impl::learn(const Request &r)
@@ -90,7 +90,7 @@ void RequestScheduler::Impl::learn(const Request &r)
     firstQuantum += firstQuantum > 0 ? (used - firstQuantum) / 64 : used;
 }
 
-/// The request holds a place in the window from here on.
+/// From here on the request holds a slot in the window.
 void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
 {
     const bool readsOn = r.state == Request::State::Early;
@@ -115,7 +115,7 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     if (&r == asking)
         answered = true;    // readMore() answers directly
     else if (!readsOn)
-        r.owner->granted(); // may call back; r is not touched any more
+        r.owner->granted(); // may call back; do not use r any more
 }
 
 /// The request has left the engine unserved; its owner answers the client and calls done().
@@ -124,23 +124,23 @@ void RequestScheduler::Impl::refuse(Request &r, const msfrs_time now, const msfr
     r.item = nullptr;
     r.totalWait += std::max<msfrs_time>(now - r.waitingSince, 0);
     change(r, Request::State::Refused);
-    why == MSFRS_DROPPED ? r.owner->dropped() : r.owner->expired(); // may call back; r is not touched any more
+    why == MSFRS_DROPPED ? r.owner->dropped() : r.owner->expired(); // may call back; do not use r any more
 }
 
-/// The admission control has dropped a request that waited; the engine has it no more.
+/// The admission control has dropped a waiting request; the engine no longer has it.
 void RequestScheduler::Impl::lose(Request &r, const msfrs_time now)
 {
     ++r.stats->admission;
     if (&r != arriving)
         return refuse(r, now, MSFRS_DROPPED);
     r.item = nullptr;
-    arriving = nullptr; // hold() says so itself: its owner does not have it yet
+    arriving = nullptr; // hold() reports it: the owner does not have the request yet
 }
 
 void RequestScheduler::Impl::pump(const msfrs_time now)
 {
     if (pumping)
-        return; // granted() called back; the loop below goes on for it
+        return; // called by granted(): the loop below continues for it
     pumping = true;
     wakeAt = 0;
     bool stuck = false;
@@ -167,7 +167,7 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
         use.setFull(full, now, carried());
 }
 
-/// Who waited for the very first grant too long is refused; who was served before goes on regardless of the window.
+/// Of requests that have waited too long, refuses those never granted, and grants the others regardless of the window.
 void RequestScheduler::Impl::expire(const msfrs_time now)
 {
     while (!waiting.empty() && now - waiting.front()->waitingSince >= config.maxWait) {
@@ -190,7 +190,7 @@ void RequestScheduler::Impl::expire(const msfrs_time now)
 
 void RequestScheduler::Impl::restSilent(const msfrs_time now)
 {
-    if (now < nextSilence || config.quantum == 0) // without quanta it is the paper: a place is held to the end
+    if (now < nextSilence || config.quantum == 0) // without quanta a slot is held to the end, as in the paper
         return;
     nextSilence = now + SilenceEvery;
     restSilent(served, now);
@@ -213,7 +213,7 @@ void RequestScheduler::Impl::restSilent(const std::list<Request *> &those, const
     }
 }
 
-/// A turn ends for good, or the wait for one.
+/// Ends a turn for good, or the wait for one.
 void RequestScheduler::Impl::end(Request &r, const msfrs_time now)
 {
     if (r.state == Request::State::Served)
@@ -235,12 +235,12 @@ RequestScheduler::~RequestScheduler()
     for (const auto list : {&impl_->waiting, &impl_->paused, &impl_->served, &impl_->early, &impl_->resting,
                             &impl_->refused}) {
         for (const auto r : *list) {
-            if (r->item && !engine.isQueued(*r->item)) // the engine frees what is queued by itself
+            if (r->item && !engine.isQueued(*r->item)) // the engine itself frees queued items
                 engine.done(*r->item, engine.latest());
             delete r;
         }
     }
-    impl_->users.clear(*impl_->ledger); // which its host may keep
+    impl_->users.clear(*impl_->ledger); // the host may keep the ledger
     impl_->ledger->say({}, engine.latest());
 }
 
@@ -270,7 +270,7 @@ Request *RequestScheduler::hold(RequestOwner &owner, const uint32_t cls, const s
         const auto r = static_cast<Request *>(item.host);
         if (r->state == Request::State::Queued && r->firstWait < 0)
             victim = r;
-        return r == victim; // a paused response is half delivered, and nobody could be told about a later exchange
+        return r == victim; // a paused response is half delivered, and a later exchange cannot be refused
     };
     const auto estimate = self.estimate(true, request->remaining);
     if (self.engine->offer(flow, estimate.data(), request.get(), now, request->item, mayDrop, 0,
@@ -321,7 +321,7 @@ void RequestScheduler::done(Request *const r, const msfrs_time now)
 {
     auto &self = *impl_;
     const std::unique_ptr<Request> end(r);
-    if (r == self.asking) { // ended by another's granted(), in the middle of its own question
+    if (r == self.asking) { // ended by another's granted(), during its own readMore() or again()
         self.asking = nullptr;
         self.answered = false;
     }
@@ -344,17 +344,17 @@ void RequestScheduler::chargeExcess(const uint32_t cls, const std::string_view u
     assert(bytes >= 0);
     countExcess(bytes);
     slot.stats->excess += static_cast<uint64_t>(bytes);
-    // Whoever sends packets to addresses that do not exist must not fill the memory.
+    // Packets to addresses that do not exist must not fill the memory.
     const bool room = self.engine->flows() < MostUsers || self.engine->knownFlow(*slot.cls, user);
     auto &flow = self.engine->flow(*slot.cls, room ? user : OtherUsers);
-    self.touch(flow); // before: what it has when it enters is not told
+    self.touch(flow); // first: what a flow has when it enters is not reported
     self.engine->chargeFlow(flow, bytes, now);
     self.chargedBytes += flow.backlog + flow.in_service > 0 ? bytes : 0;
 }
 
 void RequestScheduler::countExcess(const int64_t bytes) { impl_->meter->packets(bytes); }
 
-/// A standing queue implies a full link: if U is below its target meanwhile, the rate or the count of bytes is wrong.
+/// A standing queue implies a full link: if U is below its target meanwhile, the rate or the byte count is wrong.
 void RequestScheduler::Impl::doubtRate(const QueueSeen &seen, const msfrs_time now)
 {
     const auto &params = windowParams;
@@ -367,10 +367,11 @@ void RequestScheduler::Impl::doubtRate(const QueueSeen &seen, const msfrs_time n
         return;
     doubted = true;
     char text[300];
-    std::snprintf(text, sizeof(text),
-                  "a queue of %.0f ms stands at the provider, and the link is at %.1f %% of its rate: it may carry less "
-                  "than its rate, or its interface may not count all of each packet (packet overhead)",
-                  1000 * Seconds(seen.queue), 100 * use.usedWhileFull());
+    std::snprintf(
+        text, sizeof(text),
+        "a queue of %.0f ms stands at the provider, and the link is at %.1f %% of its rate: it may carry less "
+        "than its rate, or its interface may not count all of each packet (packet overhead)",
+        1000 * Seconds(seen.queue), 100 * use.usedWhileFull());
     host.log(0, text);
 }
 
@@ -433,8 +434,7 @@ msfrs_time RequestScheduler::wakeAt() const
     const auto also = [&wake](const msfrs_time when) { wake = wake && when ? std::min(wake, when) : wake + when; };
     const auto look = self.ledger->lookAt();
     also(look);
-    // Where the ledger is looked at soon after, servers are asked then: of a worker's work on a slow link, waking up is
-    // the most.
+    // If the ledger is due soon after, check the servers then: on a slow link wake-ups are most of a worker's work.
     if (!self.served.empty() && self.config.quantum > 0)
         also(look > self.nextSilence && look - self.nextSilence < SilenceEvery / 2 ? look : self.nextSilence);
     return wake;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The state behind RequestScheduler, shared by its sources: serving (request_scheduler.cc), receive windows
-/// (request_windows.cc), a rate that is found (request_capacity.cc), sharing the link (request_party.cc), changing the
+/// (request_windows.cc), estimating the rate (request_capacity.cc), sharing the link (request_party.cc), changing the
 /// configuration (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
 #ifndef MSFRS_ENGINE_REQUEST_STATE_H
 #define MSFRS_ENGINE_REQUEST_STATE_H
@@ -26,10 +26,10 @@
 
 namespace msfrs {
 
-constexpr msfrs_time SilenceEvery = 25'000'000; ///< how often servers in service are asked whether they are silent
+constexpr msfrs_time SilenceEvery = 25'000'000; ///< ns between checks for silent servers in service
 /// Bytes of an exchange after which its time held is a sample: about a page. A download is held most of its time by
-/// design; as one sample it would hide in an hour what pages are held. With half as many bytes a page is two samples of
-/// half its time each; with twice as many the samples of downloads are twice as long as those of pages.
+/// design; as one sample of an hour it would hide how long pages are held. With half as many bytes a page is two
+/// samples of half its time each; with twice as many the samples of downloads are twice as long as those of pages.
 constexpr int64_t HeldPiece = 1'000'000;
 
 inline double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
@@ -38,10 +38,11 @@ struct ClassStats {
     explicit ClassStats(std::string n): name(std::move(n)) {}
 
     std::string name;
-    uint64_t requests = 0, exchanges = 0, bytes = 0, excess = 0, quanta = 0, perUser = 0, total = 0, admission = 0, expired = 0;
+    uint64_t requests = 0, exchanges = 0, bytes = 0, excess = 0, quanta = 0, perUser = 0, total = 0, admission = 0,
+             expired = 0;
     double unfinished = 0; ///< byte s: see ClassReport
     uint32_t early = 0, paused = 0, resting = 0;
-    WaitHistogram held; ///< of exchanges that are over, and of each HeldPiece of others
+    WaitHistogram held; ///< of finished exchanges, and of each HeldPiece of others
 };
 
 class Request {
@@ -54,44 +55,44 @@ public:
     msfrs_item *item = nullptr;       ///< null only when Resting or Refused
     std::shared_ptr<ClassStats> stats;
     std::list<Request *>::iterator place; ///< in the list of its state
-    msfrs_time waitingSince;          ///< of the current wait
+    msfrs_time waitingSince;          ///< start of the current wait
     msfrs_time firstWait = -1, totalWait = 0;
     State state = State::Queued;
-    bool first = true;                ///< Served for the first time, in this exchange
-    bool askedMore = false;           ///< Served or Early; once it has to wait, it does so for a first turn again
-    bool beyond = false;              ///< Served; its quantum is used up, and one read was granted beyond it
+    bool first = true;                ///< Served for the first time in this exchange
+    bool askedMore = false;           ///< Served or Early: its next wait is again one for a first turn
+    bool beyond = false;              ///< Served; its quantum is used up, and one more read was granted
     uint32_t quanta = 0, w = 0;
     int64_t quantumLeft = 0, bytes = 0;
-    int window = 0;                   ///< bytes that it may have in flight
+    int window = 0;                   ///< receive window, bytes
     int64_t remaining = MSFRS_UNKNOWN; ///< of the response; the item has it as of its latest queueing or expect()
-    int64_t stated = INT64_MAX;       ///< least that `bytes` and what was said to remain came to; -1: never believed again
+    int64_t stated = INT64_MAX;       ///< least sum of `bytes` and stated remainder; -1: never believed again
     FlightCredit::Booking booking;    ///< what it may still bring in this turn; none unless Served or Early
     msfrs_time base = 0;              ///< ns: base RTT of its server; 0: not known
 
-    // Last, since a release does without: what takes no cache line there makes a long queue cheaper.
+    // Last, since a release does not read these: fewer cache lines per release make a long queue cheaper.
     double wplus = 0;
     msfrs_time askedAt;               ///< when its exchange began
     uint32_t exchanges = 1;
     msfrs_time exchangeWait = 0;
-    msfrs_time heldBefore = 0;        ///< part of held() that is in ClassStats::held
-    int64_t bytesBefore = 0;          ///< part of `bytes` that is
+    msfrs_time heldBefore = 0;        ///< part of held() that is already in ClassStats::held
+    int64_t bytesBefore = 0;          ///< part of `bytes` that is already counted there
     msfrs_class *cls = nullptr;       ///< valid while Resting
     std::string user;                 ///< likewise: its flow may be forgotten meanwhile
-    msfrs_time roundTrip = 0, toldAt = 0; ///< ns: the mean that its connection's kernel told last, and when; 0: none
-    uint64_t packets = 0, outOfOrder = 0; ///< that its connection had received when it was asked last
+    msfrs_time roundTrip = 0, toldAt = 0; ///< ns: smoothed RTT last reported by the kernel, and when; 0: none
+    uint64_t packets = 0, outOfOrder = 0; ///< received by its connection, as last sampled
 
-    /// ns that it was held since hold(), the wait that still lasts included
+    /// ns held since hold(), including the current wait
     msfrs_time held(const msfrs_time now) const
     {
         const bool waits = state == State::Queued || state == State::Paused;
         return totalWait + (waits ? std::max<msfrs_time>(now - waitingSince, 0) : 0);
     }
-    /// Adds to the figures what they do not have yet.
+    /// Adds what is not yet in the figures.
     void tellHeld(WaitHistogram &figures, const msfrs_time now) const
     {
         figures.add(held(now) - heldBefore, bytes - bytesBefore, now);
     }
-    /// An exchange or a HeldPiece of it is over, or goes on in another class. Not while Resting: there is none.
+    /// An exchange or a HeldPiece of it is over, or moves to another class. Not while Resting: there is none.
     void countHeld(const msfrs_time now)
     {
         tellHeld(stats->held, now);
@@ -119,7 +120,7 @@ struct RequestScheduler::Impl {
     struct Slot {
         msfrs_class *cls;
         std::shared_ptr<ClassStats> stats;
-        double owed = 0; ///< bytes that the class had elsewhere and was not charged
+        double owed = 0; ///< bytes that the class had elsewhere and was not charged for
     };
 
     /// The plugins of the engine, by the names under which they were loaded.
@@ -128,7 +129,7 @@ struct RequestScheduler::Impl {
         PluginPtr plugin;
     };
 
-    /// Loads a plugin. One that runs and cannot be loaded again stays: its file may have gone.
+    /// Loads a plugin. A running one that cannot be loaded again stays: its file may be gone.
     PluginPtr load(const PluginChoice &, msfrs_kind, const std::string &dir, const Loaded &running) const;
     std::unique_ptr<Engine> makeEngine(const RequestConfig &);
     std::unique_ptr<Meter> makeMeter(const RequestConfig &) const;
@@ -181,16 +182,16 @@ struct RequestScheduler::Impl {
     }
 
     using Estimate = std::array<int64_t, MSFRS_RESOURCES>;
-    /// What a request is charged when it is granted, to be corrected when its turn is over. What comes of it comes a
-    /// round trip later: without it whoever is behind would be granted again and again until then.
+    /// What a request is charged when it is granted, corrected when its turn is over. Its bytes arrive an RTT later:
+    /// without this charge a user that is behind would be granted again and again until then.
     Estimate estimate(bool fresh, int64_t remaining) const;
-    /// What somebody says of a size, or unknown.
+    /// A stated size, or unknown if it is implausible.
     static int64_t Believable(int64_t bytes);
     /// Books what a response may still bring in this turn.
     void book(Request &);
     bool byBytes() const { return config.byBytes(); }
     double roundTrip(msfrs_time base) const;
-    /// The rate at which responses here may come, as a share of C.
+    /// Rate at which responses here may arrive, as a share of C.
     double takenHere() const { return credit.rate() / (config.rate / 8); }
     double takenElsewhere() const;
     double taken() const { return takenHere() + takenElsewhere(); } ///< of all parties
@@ -203,27 +204,27 @@ struct RequestScheduler::Impl {
     bool open() const { return byBytes() ? takeLess(1) : paper.open(); }
     bool within() const { return byBytes() ? takeLess(1) || taken() == 1 : paper.within(); }
     bool openForFresh() const;
-    /// Share of C that is the responses': what other traffic leaves, and at least the floor unless that traffic is
-    /// known to be unresponsive.
+    /// Share of C for responses: what other traffic leaves, but at least the floor unless that traffic is known to be
+    /// unresponsive.
     double leftByOthers() const;
-    /// Closes the interval, if the clock has moved since it began.
-    /// \param total what carried() says
-    /// \param responses share of C that they had in it; negative: not known
+    /// Closes the interval, if time has passed since it began.
+    /// \param total carried()
+    /// \param responses share of C that they had in it; negative: unknown
     bool endInterval(msfrs_time now, double total, double responses);
-    /// From here on the meter counts from another origin.
+    /// From here on the meter counts from a new origin.
     void rebase(msfrs_time now);
     void adoptWindow(const WindowParams &);
     bool isTimeToQueue(const Request &, bool complete) const;
-    /// Requests that have no turn.
+    /// Queued requests that have no turn.
     uint64_t waiters() const { return engine->totals().queued.items - early.size(); }
-    /// A turn is over; nothing is changed yet.
+    /// A turn is over; called before anything is changed.
     void learn(const Request &);
     void grant(Request &, msfrs_time now);
     void refuse(Request &, msfrs_time now, msfrs_reason);
     void lose(Request &, msfrs_time now);
     void pump(msfrs_time now);
     void expire(msfrs_time now);
-    /// Takes their places from those whose servers are silent.
+    /// Takes the slots of requests whose servers are silent.
     void restSilent(msfrs_time now);
     void restSilent(const std::list<Request *> &, msfrs_time now);
     void end(Request &, msfrs_time now);
@@ -232,17 +233,17 @@ struct RequestScheduler::Impl {
     void renew(Request &, msfrs_time now);
     void queueFresh(Request &, msfrs_flow &, msfrs_time now);
     bool goOn(Request &, msfrs_time now);
-    NamedFlow &flowOf(const Request &) const; ///< of one that is not Refused
-    /// Bytes came without a turn.
+    NamedFlow &flowOf(const Request &) const; ///< of a request that is not Refused
+    /// Bytes arrived without a turn.
     void owe(NamedFlow &, int64_t bytes, msfrs_time now);
-    /// A turn begins. \returns how much of its quantum goes to what its user owes
+    /// A turn begins. \returns the part of its quantum that pays what its user owes
     int64_t pay(const Request &, msfrs_time now);
     double weightedPlaces() const;
     double activeWeights() const;
-    uint32_t activeUsers() const; ///< who have a request, waiting or in service
+    uint32_t activeUsers() const; ///< with a request waiting or in service
     struct Receivers {
         double weights = 0;     ///< of users
-        uint32_t responses = 0; ///< in service, of one user, of which bytes have come
+        uint32_t responses = 0; ///< of one user, in service, that have begun to arrive
     };
     Receivers receivers(const NamedFlow &);
     void countLag(const Request &, int64_t bytes);
@@ -255,31 +256,31 @@ struct RequestScheduler::Impl {
     double rated() const;
     QueueSeen pathHere(msfrs_time now) const;
     QueueSeen pathSeen(msfrs_time now) const;
-    /// \returns whether its connection knew of a round trip
+    /// \returns whether its connection knew an RTT
     bool lookAtPath(Request &, msfrs_time now);
-    /// Asks what connections see and adapts C to it, when that is due.
+    /// Samples connections and adapts C, when that is due.
     void findRate(msfrs_time now);
-    /// C is what was found, here or by another party.
+    /// Adopts the estimate of C, made here or by another party.
     void adoptRate();
     std::string because() const;
     /// Reads what the other parties have and want.
     void look(msfrs_time now);
-    /// Says what this one has and wants.
+    /// Publishes what this party has and wants.
     void tell(msfrs_time now);
     void tellClasses();
     void chargeClasses(msfrs_time now);
     void touch(msfrs_flow &f)
     {
         auto &flow = static_cast<NamedFlow &>(f);
-        if (host.ledger && flow.party == 0) // alone, nobody follows users
+        if (host.ledger && flow.party == 0) // without other parties users are not followed
             users.enter(*ledger, flow, weight(*f.cls));
     }
     double weight(const msfrs_class &) const; ///< as configured
     void touchAll();
-    /// Ledger::settle() and all that goes with it, when it is due.
+    /// Ledger::settle() and what goes with it, when it is due.
     void settle(msfrs_time now);
     void followWindow(msfrs_time now);
-    /// Whether somebody else waits for a place.
+    /// Whether another party waits for a slot.
     bool wanted() const { return others->waiting > 0; }
     /// Warns once if a standing queue shows that the configured rate is too high, or that bytes are not counted.
     void doubtRate(const QueueSeen &, msfrs_time now);
@@ -289,8 +290,8 @@ struct RequestScheduler::Impl {
     std::shared_ptr<Ledger> ledger;
     const OtherParties *others = nullptr;         ///< the ledger's; never null
     FollowedUsers users;
-    bool blocked = false;                         ///< somebody waits for a place, as of the last pump()
-    int64_t chargedBytes = 0;                     ///< of requests, and of excess of users who have some
+    bool blocked = false;                         ///< requests wait for a slot, as of the last pump()
+    int64_t chargedBytes = 0;                     ///< to requests, and for excess of users who have some
     msfrs_time nextSettle = 0;
     Loaded arbiter, admission;
     std::unique_ptr<Meter> meter;
@@ -302,34 +303,34 @@ struct RequestScheduler::Impl {
     FlightCredit credit;
     QueueTarget queueTarget;
     ServiceLag lag;
-    uint64_t rounds = 0; ///< of receivers(), to count each user once
-    msfrs_time usualBase = 0;                     ///< ns: base RTT where a server's own is not known
+    uint64_t rounds = 0; ///< number of receivers() calls, to count each user once
+    msfrs_time usualBase = 0;                     ///< ns: base RTT where a server's own is unknown
     QueueEstimate path;
-    std::optional<Capacity> capacity;             ///< only where C is to be found
+    std::optional<Capacity> capacity;             ///< only where C is estimated
     struct {
         double total = 0, own = 0;                ///< see carried(); own: of responses
-        double totalBefore = 0, ownBefore = 0;    ///< of the meter, when that was counted last
+        double totalBefore = 0, ownBefore = 0;    ///< of the meter, when it was last counted
     } sums;
-    uint64_t packets = 0, outOfOrder = 0;         ///< that connections were seen to receive
-    size_t looks = 0;                             ///< times that connections were asked
-    msfrs_time nextLook = 0;                      ///< at a connection, where C is known
-    bool uncounted = false;                       ///< whether it was said that these cannot be seen
-    double firstQuantum = 0;                      ///< bytes that come of a first quantum, on average; 0: not known
+    uint64_t packets = 0, outOfOrder = 0;         ///< received by connections, as sampled
+    size_t looks = 0;                             ///< rounds of sampling connections
+    msfrs_time nextLook = 0;                      ///< of a connection, where C is known
+    bool uncounted = false;                       ///< whether it was logged that these cannot be seen
+    double firstQuantum = 0;                      ///< mean bytes of a first quantum; 0: unknown
     double ownBefore = 0, own = -1;               ///< sums.own at the end of the last interval; see ownShare()
     msfrs_time ownAt = 0;                         ///< when that was
     std::vector<Slot> slots;                      ///< by index into config.classes
-    std::list<Request *> waiting, paused, served, early, resting, refused; ///< each in the order in which they entered
+    std::list<Request *> waiting, paused, served, early, resting, refused; ///< each in order of entry
     std::deque<WindowReport::Sample> history;
-    double configuredAt = -1;                     ///< s, as Sample::at: what was measured before is not reported
+    double configuredAt = -1;                     ///< s, as Sample::at: earlier measurements are not reported
     msfrs_time nextForget = 0;
-    msfrs_time nextSilence = 0;                   ///< when restSilent() looks again, while anybody is served
-    msfrs_time wakeAt = 0;                        ///< when the arbiter wants to be asked again; 0: no wish
-    Request *asking = nullptr;                    ///< the one whose readMore() or again() pumps
+    msfrs_time nextSilence = 0;                   ///< next check by restSilent(), while any request is served
+    msfrs_time wakeAt = 0;                        ///< when the arbiter wants to be asked again; 0: unset
+    Request *asking = nullptr;                    ///< the request whose readMore() or again() pumps
     bool answered = false;                        ///< whether it was granted
-    Request *arriving = nullptr;                  ///< the one whose hold() pumps; null again once it was dropped
+    Request *arriving = nullptr;                  ///< the request whose hold() pumps; null again once it was dropped
     bool pumping = false;
-    bool doubted = false;                         ///< whether doubtRate() has spoken since the configuration was read
-    msfrs_time believedAt = 0;                    ///< when nothing spoke against the rate last
+    bool doubted = false;                         ///< whether doubtRate() has warned since the configuration was read
+    msfrs_time believedAt = 0;                    ///< when the rate was last in no doubt
 };
 
 } // namespace msfrs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The turns of a response: what is known of its size, what it is charged, when its quantum is over, and later exchanges.
+/// The turns of a response: its stated size, its charges, the end of its quantum, and later exchanges.
 #include "engine/request_state.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace msfrs {
 
 namespace {
 
-constexpr int64_t Unsaid = 4096; ///< bytes beyond what was said that mean nothing: headers, an FTP server's replies
-constexpr int64_t MostExpected = int64_t(1) << 60; ///< bytes: who says more says nothing
+constexpr int64_t Unsaid = 4096; ///< bytes beyond the stated size that are ignored: headers, an FTP server's replies
+constexpr int64_t MostExpected = int64_t(1) << 60; ///< bytes: a larger statement is ignored
 
 } // namespace
 
@@ -98,7 +98,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
     }
     if (early) {
         self.queueAgain(r, Request::State::Early, now);
-        self.learn(r); // with what is in flight
+        self.learn(r); // including bytes in flight
         self.pump(now);
         return true;
     }
@@ -111,8 +111,8 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
     return self.goOn(r, now);
 }
 
-/// A response queues for its next turn when the rest of this one is in flight. So no idle round trip separates the two,
-/// and a user with a single response takes part when the next turn is given.
+/// A response queues for its next turn when the rest of this one is in flight. So no idle RTT separates the two, and a
+/// user with a single response takes part when the next turn is granted.
 bool RequestScheduler::Impl::isTimeToQueue(const Request &r, const bool complete) const
 {
     return byBytes() && !complete && r.quantumLeft <= r.window &&
@@ -128,7 +128,7 @@ void RequestScheduler::Impl::queueAgain(Request &r, const Request::State state, 
     engine->requeue(*r.item, estimate(false, r.remaining).data(), now, std::max<int64_t>(r.quantumLeft, 0));
 }
 
-/// What was left of its turn has come before its next one.
+/// The rest of its turn has arrived before its next one.
 /// \returns true: it waits from now on
 bool RequestScheduler::Impl::pause(Request &r, const msfrs_time now)
 {
@@ -145,20 +145,20 @@ void RequestScheduler::askedMore(Request &r, const msfrs_time now)
 {
     auto &self = *impl_;
     if (r.state == Request::State::Served || r.state == Request::State::Early) {
-        r.askedMore = !r.first; // what is asked in a first turn, as after a TLS handshake, is what that turn is for
+        r.askedMore = !r.first; // a request in a first turn, as after a TLS handshake, is what that turn is for
     } else if (r.state == Request::State::Paused) {
         self.renew(r, now);
         self.pump(now);
     }
 }
 
-/// It waits with an item that had no service yet. The new one comes before the old one goes, so that neither class nor
-/// user seems to have been away.
+/// Makes it wait with a fresh item. The new item comes before the old one leaves, so that neither class nor user seems
+/// to have been idle.
 void RequestScheduler::Impl::renew(Request &r, const msfrs_time now)
 {
     const auto old = r.item;
     const bool inService = r.state == Request::State::Served;
-    r.totalWait = r.held(now); // if it was paused: it waits anew from now on
+    r.totalWait = r.held(now); // if it was paused, a new wait begins
     queueFresh(r, *old->flow, now);
     if (inService)
         engine->done(*old, now);
@@ -166,7 +166,7 @@ void RequestScheduler::Impl::renew(Request &r, const msfrs_time now)
         engine->remove(*old, now, MSFRS_GONE);
 }
 
-/// It waits from now on with an item of its own that had no service yet, and no AQM is asked.
+/// From now on it waits with a fresh item of its own; no AQM is asked.
 void RequestScheduler::Impl::queueFresh(Request &r, msfrs_flow &flow, const msfrs_time now)
 {
     r.item = engine->adopt(flow, estimate(true, r.remaining).data(), &r, now, 0, false, r.remaining);
@@ -175,11 +175,11 @@ void RequestScheduler::Impl::queueFresh(Request &r, msfrs_flow &flow, const msfr
     change(r, Request::State::Queued);
 }
 
-/// \returns whether a request that has just been queued may go on at once
+/// \returns whether a request that was just queued may continue at once
 bool RequestScheduler::Impl::goOn(Request &r, const msfrs_time now)
 {
     if (pumping)
-        return false; // asked from inside granted(): the pump that called it goes on for this one too
+        return false; // called from inside granted(): the pump that called it continues for this one too
     asking = &r;
     answered = false;
     pump(now);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What servers send without a turn, and how it is paid for. Charged to the class as it comes it would be a debt of all
-/// users of the class, though nobody of them has competed for it. So while others wait it is *owed* by its user:
+/// Bytes that servers send without a turn, and how they are paid for. Charged to the class on arrival they would be a
+/// debt of all its users, though none of them competed for them. So while others wait, their user *owes* them:
 ///
 ///     owe():  owed += bytes                                      no counter of the scheduler changes
 ///     pay():  part = min(owed, quantum)                          as the user's next turn begins
-///             owed -= part, SC += part / (w * UC), the turn is so much shorter
+///             owed -= part, SC += part / (w * UC), the turn is shorter by part
 ///
-/// The class loses the turns that the user would have had anyway. A user who owes a quantum gets nothing more without a
-/// turn (owes()), so that the debt is at most that, and one read of each of the user's connections. While nobody waits
-/// bytes are charged as they come, which costs nothing (src/sched/msf.cc).
+/// The class loses only turns that the user would have had anyway. A user who owes a quantum gets nothing more without
+/// a turn (owes()), so the debt is at most a quantum and one read of each of the user's connections. While nobody
+/// waits, bytes are charged on arrival, which costs nothing (src/sched/msf.cc).
 #include "engine/request_state.h"
 
 #include <algorithm>
@@ -23,13 +23,13 @@ NamedFlow &RequestScheduler::Impl::flowOf(const Request &r) const
 
 void RequestScheduler::Impl::owe(NamedFlow &flow, const int64_t bytes, const msfrs_time now)
 {
-    touch(flow); // before, as in chargeExcess()
+    touch(flow); // first, as in chargeExcess()
     if (engine->totals().queued.items == 0 && !wanted()) {
         engine->chargeFlow(flow, bytes, now);
         return;
     }
     flow.owed += bytes;
-    flow.idleSince = now; // it is not forgotten meanwhile
+    flow.idleSince = now; // keeps the flow from being forgotten
 }
 
 int64_t RequestScheduler::Impl::pay(const Request &r, const msfrs_time now)

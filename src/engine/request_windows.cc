@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How RequestScheduler shares the bytes in flight among the responses in service: their receive windows; and what
-/// its window is to know of them.
+/// How RequestScheduler shares the bytes in flight among the responses in service by their receive windows, and what
+/// its window must know of these.
 #include "engine/request_config.h"
 #include "engine/request_state.h"
 
@@ -13,14 +13,14 @@ namespace msfrs {
 
 namespace {
 constexpr int64_t Segment = 1460;
-constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: so that one is always in flight
-/// A response counts with so many windows. With one, all of a few users' responses are in service, and windows alone keep
-/// weights worse than turns do; with as many as make a quantum, too few are in service, and q* grows to make up for
-/// that. docs/lab/results.md has more and less.
+constexpr int64_t LeastWindow = 3 * Segment; ///< bytes: keeps one segment in flight all the time
+/// Number of windows that a response counts as. With one, all responses of a few users are in service, and windows
+/// alone keep weights less well than turns do. With as many as make a quantum, too few are in service, and q* grows to
+/// compensate. docs/lab/results.md has larger and smaller values.
 constexpr double Booked = 1.5;
-/// Of a user's lag, what its windows grow by. docs/lab/results.md has less and more of this and the next one.
+/// Part of a user's lag by which its windows grow. docs/lab/results.md has other values of this and the next one.
 constexpr double LagGain = 0.3;
-/// Times C that is booked where windows divide the link: as turns do, the last release goes a little beyond C.
+/// Multiple of C that is booked where windows divide the link: as with turns, the last release exceeds C a little.
 constexpr double Divided = 1.1;
 } // namespace
 
@@ -28,15 +28,15 @@ int RequestScheduler::Impl::mostBuffer() const
 {
     if (config.quantum == 0)
         return 0;
-    // What the link carries in one round trip, and room for the quantum in service.
+    // The bandwidth-delay product, and room for the quantum in service.
     const double most = std::max(BandwidthDelay(config), static_cast<double>(config.quantum));
     return static_cast<int>(std::min(most, 16.0 * 1024 * 1024));
 }
 
 int RequestScheduler::receiveBuffer() const { return impl_->mostBuffer(); }
 
-/// Bytes that a new response may have in flight until its window is first adjusted. Uses q0 instead of q*, which is long
-/// beside other traffic: initial bursts would lengthen that queue further.
+/// Bytes that a new response may have in flight until its window is first adjusted. Uses q0 instead of q*, which is
+/// long beside other traffic: initial bursts would lengthen that queue further.
 int RequestScheduler::Impl::windowOf(const msfrs_time base) const
 {
     if (config.quantum == 0)
@@ -47,7 +47,7 @@ int RequestScheduler::Impl::windowOf(const msfrs_time base) const
     return static_cast<int>(std::min(std::max(share, least), static_cast<double>(mostBuffer())));
 }
 
-/// Of all users who have a request, waiting or in service.
+/// Weights of all users who have a request, waiting or in service.
 double RequestScheduler::Impl::activeWeights() const
 {
     double weights = 0;
@@ -64,8 +64,8 @@ uint32_t RequestScheduler::Impl::activeUsers() const
     return active;
 }
 
-/// Users who wait, or of whose responses bytes have come: a user whose servers have not answered yet leaves its share of
-/// the windows to others.
+/// Users who wait, or whose responses have begun to arrive: a user whose servers have not answered yet leaves its share
+/// of the windows to others.
 RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const NamedFlow &of)
 {
     Receivers found = {activeWeights(), 0};
@@ -89,7 +89,7 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const NamedF
     return found;
 }
 
-/// Bytes of a response have come.
+/// Bytes of a response have arrived.
 void RequestScheduler::Impl::countLag(const Request &r, const int64_t bytes)
 {
     auto &flow = flowOf(r);
@@ -98,10 +98,10 @@ void RequestScheduler::Impl::countLag(const Request &r, const int64_t bytes)
     lag.serve(flow.lag, static_cast<double>(bytes), active.responses == 0, flow.cls->weight, active.weights);
 }
 
-/// A user's share of C (R + q*) by weight among the active users, and a part of its lag, divided among its responses in
-/// service. Turns do not give a user with one response its share: while that one's bytes are in flight, the user has no
-/// other to release. A user that is ahead of its share has shorter windows only while all of C is booked: else nobody would
-/// use what it leaves. What has come and is not acknowledged, none to two segments, is not in flight.
+/// A user's share of C (R + q*) by weight among the active users, plus a part of its lag, divided among its responses
+/// in service. Turns do not give a user with one response its share: while its bytes are in flight, the user has no
+/// other response to release. A user ahead of its share has shorter windows only while all of C is booked: otherwise
+/// nobody would use what it leaves. Unacknowledged data that has arrived, none to two segments, is not in flight.
 double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base)
 {
     if (!r.item)
@@ -122,7 +122,7 @@ double RequestScheduler::Impl::roundTrip(const msfrs_time base) const
     return Seconds((base > 0 ? base : usualBase > 0 ? usualBase : config.rtt) + queueTarget.get());
 }
 
-/// W+; by bytes, as many as would take all of C if they were like those in service, or like quanta if there is none.
+/// W+; by bytes, as many as would take all of C if they were like those in service, or like quanta if there are none.
 double RequestScheduler::Impl::limit() const
 {
     if (!byBytes())
@@ -132,15 +132,15 @@ double RequestScheduler::Impl::limit() const
     return std::max(1 / each, 1.0);
 }
 
-/// W and W+ as its first grant finds them, for the log.
+/// W and W+ at the first grant, for the log.
 void RequestScheduler::Impl::noteWindow(Request &r) const
 {
     r.w = static_cast<uint32_t>(std::lround(outstanding()));
     r.wplus = limit();
 }
 
-/// Whether they take less than this share of what other traffic leaves, or than the floor makes of that: beyond it some
-/// must still wait.
+/// Whether responses take less than this share of what other traffic leaves, or than the floor makes of it; beyond that
+/// share some requests must still wait.
 bool RequestScheduler::Impl::takeLess(const double share) const
 {
     const double growth = floor.factor(), all = taken() / leftByOthers();
@@ -174,7 +174,7 @@ double RequestScheduler::Impl::leftByOthers() const
     return std::max(1 - floor.others(), floor.inVain() ? 1 - windowParams.target : windowParams.floor);
 }
 
-/// An interval of the window is over.
+/// An interval of the window has ended.
 void RequestScheduler::Impl::updateQueueTarget(const QueueSeen &seen)
 {
     if (const auto led = ledger->follow(); led && led->queue > 0) {
@@ -198,7 +198,7 @@ void RequestScheduler::Impl::book(Request &r)
     if ((r.state == Request::State::Served || r.state == Request::State::Early) && r.item) {
         bytes = std::min(r.quantumLeft,
                          static_cast<int64_t>(Booked * (r.window > 0 ? r.window : windowOf(r.base))));
-        // Even of what is small on average a least window may come.
+        // Even a response that is small on average may bring a least window.
         const auto usual = firstQuantum > 0 ? std::max(static_cast<int64_t>(firstQuantum), LeastWindow) : 0;
         if (r.remaining != MSFRS_UNKNOWN)
             bytes = std::min(bytes, r.remaining);
@@ -215,7 +215,7 @@ int RequestScheduler::receiveBuffer(Request &r, const msfrs_time base)
 {
     r.base = base;
     const auto byUser = static_cast<int>(std::min(impl_->userShare(r, base), static_cast<double>(impl_->mostBuffer())));
-    // What ends with this turn comes in one round trip: it is booked as no more.
+    // The rest of a response that ends with this turn arrives in one RTT: it is booked as no more.
     const auto last = r.remaining != MSFRS_UNKNOWN && r.remaining <= r.quantumLeft ? r.remaining : 0;
     r.window = std::max(byUser, static_cast<int>(std::max(last, std::min(impl_->config.quantum, LeastWindow))));
     impl_->book(r);
@@ -224,7 +224,7 @@ int RequestScheduler::receiveBuffer(Request &r, const msfrs_time base)
 
 msfrs_time RequestScheduler::baseRoundTrip(const uint64_t server) const { return impl_->path.base(server); }
 
-/// What responses had of C since this was asked last; negative: not known.
+/// Share of C that responses had since the last call; negative: unknown.
 double RequestScheduler::Impl::ownShare(const msfrs_time now)
 {
     const double bytes = sums.own - std::exchange(ownBefore, sums.own);
@@ -233,7 +233,7 @@ double RequestScheduler::Impl::ownShare(const msfrs_time now)
     return own;
 }
 
-/// How many could be in service at their weights until some class has nobody waiting; 0: there is nobody.
+/// How many could be in service at their weights until some class has none waiting; 0: there are no requests.
 double RequestScheduler::Impl::weightedPlaces() const
 {
     double least = 0, weights = 0;
@@ -247,7 +247,7 @@ double RequestScheduler::Impl::weightedPlaces() const
     }
     const double here = static_cast<double>(paper.outstanding() + engine->totals().queued.items);
     const double elsewhere = outstandingElsewhere() + static_cast<double>(others->waiting);
-    return here > 0 ? least * weights * (1 + elsewhere / here) : elsewhere; // as if theirs were as ours
+    return here > 0 ? least * weights * (1 + elsewhere / here) : elsewhere; // as if theirs were like ours
 }
 
 } // namespace msfrs

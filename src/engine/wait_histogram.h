@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Quantiles of times held over the last five to ten minutes, and the bytes that went with them, in fixed memory.
+/// Quantiles of times held over the last five to ten minutes, and the bytes delivered with them, in fixed memory.
 #ifndef MSFRS_ENGINE_WAIT_HISTOGRAM_H
 #define MSFRS_ENGINE_WAIT_HISTOGRAM_H
 
@@ -11,11 +11,11 @@
 
 namespace msfrs {
 
-/// Buckets grow by 2^(1/8), so that a quantile is at most 9 % too high; the first holds all below 1 ms.
-/// Two halves of five minutes each; the older is emptied when the younger is full.
+/// Bucket widths grow by 2^(1/8), so a quantile is at most 9 % too high; the first bucket holds all below 1 ms. Two
+/// halves of five minutes each; the older is cleared when the younger is full.
 class WaitHistogram {
 public:
-    /// \param wait ns, >= 0 \param bytes >= 0, delivered to the one that waited
+    /// \param wait ns, >= 0 \param bytes >= 0, delivered to the request that waited
     void add(msfrs_time wait, int64_t bytes, msfrs_time now);
     /// \param q 0 < q <= 1
     /// \returns seconds, the upper end of the quantile's bucket (0: below 1 ms, or no waits)
@@ -41,7 +41,7 @@ private:
     std::array<msfrs_time, 2> begin_{{0, -1}}; ///< -1: empty
     size_t young_ = 0;
     uint64_t count_ = 0;
-    uint64_t sum_ = 0; ///< us: what is added in another order must not come to less
+    uint64_t sum_ = 0; ///< us: an integer, so that another order of additions does not give less
 };
 
 } // namespace msfrs

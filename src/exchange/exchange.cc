@@ -10,26 +10,26 @@ namespace {
 
 constexpr msfrs_time Ms = 1'000'000;
 
-/// How long a server may say nothing. Measured over HTTP/2 in TLS with round trips of 12 to 296 ms: 50 and 200 ms
-/// after a record did equally well, so little hangs on finding where records end.
+/// How long a server may be silent. Measured over HTTP/2 in TLS with round trips of 12 to 296 ms: 50 and 200 ms after
+/// a record did equally well, so little depends on finding record boundaries.
 constexpr msfrs_time AfterRecord = 50 * Ms;
 constexpr msfrs_time Within = 200 * Ms;       ///< or two round trips
-constexpr msfrs_time Again = 1100 * Ms;       ///< what is lost may come again after a second only (RFC 6298): a SYN, or
-                                              ///< the rest of a record
+constexpr msfrs_time Again = 1100 * Ms;       ///< a retransmission may take a second (RFC 6298): of a SYN, or of the
+                                              ///< rest of a record
 
 /// After the client's Finished the greeting takes as long as the first answer did, or longer if a queue has grown
-/// since; and a server may take this long to make it. What comes later answers something.
+/// since; and a server may take this long to produce it. Later bytes are an answer.
 constexpr msfrs_time Greeting = 50 * Ms;
 
 constexpr int64_t Upload = 16384;             ///< bytes unanswered: more than any request without a body
 constexpr msfrs_time UploadPause = 500 * Ms;  ///< after which an upload is over
 
-/// So much may be said unasked each second, and at once: a line of a chat, a notification, TLS session tickets.
+/// Unsolicited bytes allowed per second, and at once: a line of a chat, a notification, TLS session tickets.
 constexpr int64_t Allowance = 1500;
 
-/// Bytes of an upload for each one that its server may send beside the allowance. Servers acknowledge an upload with
-/// WINDOW_UPDATEs; Go's send 70 bytes for each 4 KB. With half of it those would need turns, so that uploads would
-/// wait for the downlink.
+/// Bytes of an upload for each byte that its server may send beside the allowance. Servers acknowledge an upload with
+/// WINDOW_UPDATEs; Go's send 70 bytes for each 4 KB. With half of it those would need turns, so uploads would wait
+/// for the downlink.
 constexpr int64_t Acknowledged = 32;
 
 } // namespace
@@ -38,7 +38,7 @@ void Exchange::begin(const msfrs_time now)
 {
     state_ = State::Asked;
     since_ = now;
-    expectGreeting(now); // the end of a handshake may have waited
+    expectGreeting(now); // the end of a handshake may have been held
 }
 
 void Exchange::resume(const msfrs_time now)
@@ -68,7 +68,7 @@ bool Exchange::clientSays(const char *const data, const size_t size, const msfrs
     return true;
 }
 
-/// What the client has said goes on to the server.
+/// The client's bytes are forwarded to the server.
 void Exchange::expectGreeting(const msfrs_time now)
 {
     if (!client_.finished() || greetingUntil_ != 0)
@@ -87,7 +87,7 @@ void Exchange::serverSays(const char *const data, const size_t size, const msfrs
         state_ = State::Answered;
         since_ = now;
         unanswered_ = 0;
-    } else if (state_ != State::Asked) { // housekeeping, too: only its size tells what it is
+    } else if (state_ != State::Asked) { // housekeeping, too: only its size identifies it
         unasked_ = Allowance - allowance(now) + static_cast<int64_t>(size);
         unaskedAt_ = now;
     }
@@ -123,7 +123,7 @@ msfrs_time Exchange::silentAt(const msfrs_time srtt, const msfrs_time patience) 
     case State::Answered:
         if (mayBeComplete())
             return since_ + AfterRecord;
-        // In the middle of a record there is more to come: a full queue or a loss must not make the server look silent.
+        // In the middle of a record more data must follow: a full queue or a loss must not make the server look silent.
         return since_ + std::max(followed_ && !server_.opaque() ? Again : Within, 2 * srtt);
     }
     return 0;

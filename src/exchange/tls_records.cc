@@ -12,12 +12,12 @@ enum : unsigned char { ChangeCipherSpec = 20, Alert = 21, Handshake = 22, Applic
 
 constexpr size_t LongestRecord = 16384 + 2048; ///< RFC 5246, section 6.2.3; RFC 8446 allows less
 
-/// HTTP/2 frames that a client sends without wanting anything (RFC 9113), with their headers of 9 bytes: an
+/// HTTP/2 frames of a client that request nothing (RFC 9113), with their headers of 9 bytes: an
 /// acknowledgement of SETTINGS, WINDOW_UPDATE, PING, WINDOW_UPDATE for a stream and for the connection.
 constexpr size_t SmallFrames[] = {9, 13, 17, 26};
-constexpr size_t Tls13Alert = 2; ///< in TLS 1.3 an alert, too, is a record of application data to whoever looks
+constexpr size_t Tls13Alert = 2; ///< in TLS 1.3 an alert, too, looks like a record of application data
 constexpr size_t Tls13Overhead = 1 + 16; ///< type and tag (RFC 8446, section 5.2), unpadded
-constexpr size_t Tls12Overhead = 8 + 16; ///< nonce and tag (RFC 5288); what CBC and ChaCha20 add is taken for a request
+constexpr size_t Tls12Overhead = 8 + 16; ///< nonce and tag (RFC 5288); CBC and ChaCha20 records count as requests
 
 /// The longest Finished of TLS 1.2: CBC with SHA-384, nonce and padding included. In TLS 1.3, too, a handshake message
 /// may follow ChangeCipherSpec, when the server has asked for another ClientHello; hellos are longer.
@@ -25,8 +25,8 @@ constexpr size_t Tls12Finished = 16 + 16 + 48 + 16;
 /// A Finished of TLS 1.3 is a hash, SHA-256 or SHA-384, behind a header of 4 bytes.
 constexpr size_t Tls13Finished[] = {4 + 32 + Tls13Overhead, 4 + 48 + Tls13Overhead};
 
-/// Seen with common servers: one ticket of 139 bytes, two of 250, of 618 each with a client's certificate in them, two in
-/// one record. They may differ by a block of the cipher that they are sealed with.
+/// Seen with common servers: one ticket of 139 bytes, two of 250, of 618 each with a client's certificate in them, two
+/// in one record. They may differ by a block of the cipher that encrypts them.
 constexpr size_t MostTickets = 4, LongestTicket = 1024, TicketsDiffer = 16;
 /// SETTINGS of up to six values and a WINDOW_UPDATE.
 constexpr size_t LongestSettings = 9 + 6 * 6 + 13 + Tls13Overhead;
@@ -36,7 +36,7 @@ constexpr size_t LongestSettings = 9 + 6 * 6 + 13 + Tls13Overhead;
 bool TlsRecords::housekeeping() const
 {
     if (header_[0] == Alert)
-        return true; // a client that says good-bye
+        return true; // the client closes the connection
     if (header_[0] != ApplicationData)
         return false;
     if (!tls12_ && left_ == Tls13Alert + Tls13Overhead)
@@ -74,7 +74,7 @@ bool TlsRecords::greets()
     return false;
 }
 
-/// what the record that begins is
+/// \returns the content of the record that begins
 TlsRecords::Content TlsRecords::content()
 {
     if (housekeeping())
@@ -91,7 +91,7 @@ TlsRecords::Content TlsRecords::content()
     return greets() ? Content::Greeting : Content::Request;
 }
 
-/// \returns whether the header is one
+/// \returns whether the header is valid
 bool TlsRecords::beginRecord()
 {
     const auto type = header_[0];
@@ -123,7 +123,7 @@ TlsRecords::Content TlsRecords::follow(const char *data, size_t size)
         if (headerBytes_ == sizeof(header_) && !beginRecord())
             opaque_ = true;
     }
-    // A header that is not whole yet may become anything: it waits with what follows it.
+    // An incomplete header may become any record: it waits with the bytes after it.
     return size > 0 || opaque_ || headerBytes_ > 0 ? Content::Request : most;
 }
 

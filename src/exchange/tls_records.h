@@ -6,9 +6,9 @@
 ///
 /// A stream that does not look like records is *opaque* from there on: another protocol, or one joined in the middle.
 ///
-/// In TLS 1.3 all encrypted records have the type of application data. Size and order tell them apart: a Finished
-/// message, and the *greeting* that a server sends by itself after the handshake: session tickets, of similar size and
-/// one after the other, and the SETTINGS of HTTP/2, once. docs/design/exchanges.md has the sizes.
+/// In TLS 1.3 all encrypted records have the type of application data. Size and order distinguish a Finished message,
+/// and the *greeting* that a server sends unsolicited after the handshake: session tickets, of similar size and one
+/// after the other, and the SETTINGS of HTTP/2, once. docs/design/exchanges.md has the sizes.
 #ifndef MSFRS_EXCHANGE_TLS_RECORDS_H
 #define MSFRS_EXCHANGE_TLS_RECORDS_H
 
@@ -22,7 +22,7 @@ public:
     /// What some bytes contain, in ascending order.
     enum class Content {
         Housekeeping, ///< only HTTP/2 frames that request nothing: acknowledgements, window updates, pings
-        Greeting,     ///< also a greeting, which is no answer if a server sends it
+        Greeting,     ///< also a greeting; from a server, it is not an answer
         Request       ///< anything else, as far as can be seen
     };
 
@@ -30,15 +30,15 @@ public:
     /// \returns the greatest content of the records that began, ended or continued in them; Housekeeping if size is 0
     Content follow(const char *data, size_t size);
 
-    /// Whether a Finished message of TLS 1.3 was seen, and after it more than housekeeping.
+    /// Whether a Finished message of TLS 1.3 was seen, and whether more than housekeeping followed it.
     bool finished() const { return finished_; }
     bool saidMore() const { return saidMore_; }
 
-    /// The other side has finished the handshake: a greeting may come from now on. Session tickets that came before it
-    /// were all.
+    /// The other side has finished the handshake: a greeting may follow from now on. If session tickets came earlier,
+    /// there are no more.
     void otherFinished();
 
-    /// The time for a greeting is over.
+    /// Ends the period in which a greeting is expected.
     void endGreeting() { greeting_ = Greeting::Over; }
 
     /// Whether the bytes so far end where a record ends; false if the stream is opaque.
@@ -54,8 +54,8 @@ private:
     bool greets();
 
     unsigned char header_[5] = {};
-    size_t headerBytes_ = 0;    ///< bytes of header_ that have come
-    size_t left_ = 0;           ///< bytes that the current record still needs
+    size_t headerBytes_ = 0;    ///< bytes of header_ that have arrived
+    size_t left_ = 0;           ///< bytes missing from the current record
     bool opaque_ = false;
     Content content_ = Content::Housekeeping; ///< of the current record
     bool cipherChanged_ = false;

@@ -15,7 +15,7 @@ constexpr double MostWeight = 1e9;
 
 uint64_t AddressKey(const IpBits &a)
 {
-    // Finalizer of splitmix64: hosts of a network differ in their last bits.
+    // Finalizer of splitmix64: hosts of a network differ only in their last bits.
     uint64_t x = a.low + 0x9e3779b97f4a7c15 * (a.high + 1);
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
@@ -38,10 +38,10 @@ void Ask(Directory &directory, const uint32_t place)
 {
     const auto number = directory.asked.load(Relaxed);
     directory.questions[number % Directory::Questions].store(place, Relaxed);
-    directory.asked.fetch_add(1, std::memory_order_release); // two who ask at once lose one question, which is repeated
+    directory.asked.fetch_add(1, std::memory_order_release); // two parties at once lose one query, which is repeated
 }
 
-/// An entry for an address that has none: a free one, or one without traffic for long.
+/// Takes an entry for an address that has none: a free one, or one long without traffic.
 uint32_t Take(Directory &directory, const IpBits &address, const msfrs_time now)
 {
     const auto key = AddressKey(address);
@@ -68,7 +68,7 @@ uint32_t Take(Directory &directory, const IpBits &address, const msfrs_time now)
 bool Older(const Word &time, const msfrs_time now, const msfrs_time age)
 {
     const auto at = static_cast<msfrs_time>(time.load(Relaxed));
-    return at > now || at <= now - age; // what is to come is nonsense
+    return at > now || at <= now - age; // a time in the future is invalid
 }
 
 void Enter(AddressEntry &entry, const Owner &owner, const msfrs_time now)
@@ -90,7 +90,7 @@ std::vector<uint64_t> ClassList::keys() const
 
 void TellClasses(Directory &directory, const std::vector<ClassTold> &classes, const size_t other)
 {
-    const auto revision = directory.revision.load(Relaxed) & ~uint64_t{1}; // odd: who told before has died
+    const auto revision = directory.revision.load(Relaxed) & ~uint64_t{1}; // odd: the previous writer has died
     directory.revision.store(revision + 1);
     const auto count = std::min<size_t>(classes.size(), Directory::Classes);
     for (size_t n = 0; n < count; ++n) {
@@ -192,7 +192,7 @@ void Requested(Directory &directory, const IpBits &address, const Owner &owner, 
 uint32_t Answers::next(const msfrs_time now)
 {
     const auto asked = directory_.asked.load(std::memory_order_acquire);
-    if (asked - answered_ > Directory::Questions) { // some are overwritten: all may have been asked for
+    if (asked - answered_ > Directory::Questions) { // some are overwritten, so any address may have been queried
         answered_ = asked;
         walk_ = 0;
     }
@@ -219,7 +219,7 @@ void Answers::tell(const uint32_t place, const IpBits &address, const Owner &own
 {
     auto &entry = directory_.addresses[place];
     if (entry.key.load() != AddressKey(address) || !Is(entry, address))
-        return; // another's by now
+        return; // the entry has a new address by now
     if (anew_)
         entry.requested.store(0, Relaxed);
     Enter(entry, owner, now);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The directory of a segment: who sees packets alone asks there whose they are, and Squid answers, by its classes and
-/// by the latest request of the address or, without one, by its access lists. So classes are configured once.
+/// The directory of a segment. A party that sees only packets asks here for the class and user of an address. Squid
+/// answers by the address's latest request or, without one, by its access lists. So classes are configured once.
 ///
-/// Lock-free. A list of classes has a revision that is odd while it changes. An address is entered by who asks; its
-/// answer may be that of a moment ago, and a reader may see class and user of two answers for the time of a write.
+/// Lock-free. A list of classes has a revision that is odd while it changes. The party that asks enters the address.
+/// An answer may be slightly out of date, and during a write a reader may see class and user of two answers.
 #ifndef MSFRS_LEDGER_DIRECTORY_H
 #define MSFRS_LEDGER_DIRECTORY_H
 
@@ -15,10 +15,10 @@
 
 namespace msfrs::ledger {
 
-constexpr msfrs_time AskAgain = 60'000'000'000;       ///< ns after which an answer is asked for anew
-constexpr msfrs_time AskSoon = 1'000'000'000;         ///< ns after which it is while there is none
+constexpr msfrs_time AskAgain = 60'000'000'000;       ///< ns after which a query is repeated
+constexpr msfrs_time AskSoon = 1'000'000'000;         ///< ns after which it is while there is no answer
 constexpr msfrs_time SeenEvery = 10'000'000'000;      ///< ns between two writes of AddressEntry::seen
-constexpr msfrs_time ForgetAddress = 600'000'000'000; ///< ns without traffic after which another may have the entry
+constexpr msfrs_time ForgetAddress = 600'000'000'000; ///< ns without traffic after which the entry may be reused
 
 struct ClassTold {
     std::string name;   ///< 1 to 32 bytes
@@ -34,9 +34,9 @@ struct ClassList {
     std::vector<uint64_t> keys() const;
 };
 
-/// Says which classes there are; one writer. Those beyond Directory::Classes are left out.
+/// Publishes the classes; one writer. Those beyond Directory::Classes are left out.
 void TellClasses(Directory &, const std::vector<ClassTold> &, size_t other);
-/// \returns nothing if nobody has told yet, if they change at this moment, or if what is there cannot be
+/// \returns nothing if none were published, if they are being changed, or if they are invalid
 std::optional<ClassList> ReadClasses(const Directory &);
 
 /// 128 bits, IPv4 as ::ffff:a.b.c.d.
@@ -45,20 +45,20 @@ struct IpBits {
 };
 constexpr IpBits IpBits4(const uint32_t address) { return {0, uint64_t{0xffff} << 32 | address}; }
 
-/// Whose something is.
+/// The owner of an address or a packet.
 struct Owner {
     uint64_t cls = 0, user = 0; ///< ClassKey(), UserKey()
 };
 
 constexpr uint32_t NoAddress = UINT32_MAX;
-/// \returns a place in Directory::addresses, or NoAddress
+/// \returns an index into Directory::addresses, or NoAddress
 uint32_t FindAddress(const Directory &, const IpBits &);
 
-/// For a packet: says whose the address is, and asks Squid where that is not known, or has not been said for long.
+/// The owner of a packet's address. Asks Squid if there is no answer, or only an old one.
 /// \returns nothing while it is not known
 std::optional<Owner> OwnerOf(Directory &, const IpBits &, msfrs_time now);
 
-/// Squid has had a request of the address: if anybody has asked for it, this is the answer.
+/// Squid has received a request from the address: if a party has asked for the address, this is the answer.
 void Requested(Directory &, const IpBits &, const Owner &, msfrs_time now);
 
 /// The side that answers. Not copied: there is one.
@@ -67,8 +67,8 @@ public:
     explicit Answers(Directory &directory): directory_(directory) {}
     Answers(const Answers &) = delete;
 
-    /// Calls ownerOf(address) for what was asked since the last call, and enters its Owner. What a request has said
-    /// within ForgetAddress stays.
+    /// Calls ownerOf(address) for each query since the last call, and enters its Owner. An answer by a request stays
+    /// for ForgetAddress.
     template <class OwnerOf>
     void answer(const msfrs_time now, const OwnerOf &ownerOf)
     {
@@ -78,7 +78,7 @@ public:
             tell(place, address, ownerOf(address), now);
         }
     }
-    /// Answers mean something else from here on: all are given anew, by addresses alone.
+    /// The meaning of answers has changed: all addresses are answered again, by the address alone.
     void forget() { walk_ = 0, anew_ = true; }
 
 private:
@@ -86,8 +86,8 @@ private:
     void tell(uint32_t place, const IpBits &, const Owner &, msfrs_time now);
 
     Directory &directory_;
-    uint64_t answered_ = 0;     ///< questions
-    uint32_t walk_ = 0;         ///< place from which on all are looked at; Directory::Addresses: none
+    uint64_t answered_ = 0;     ///< queries
+    uint32_t walk_ = 0;         ///< index from which all entries are visited; Directory::Addresses: none
     bool anew_ = false;
 };
 

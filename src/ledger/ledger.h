@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The ledger: what several schedulers on one link must agree on, each a *party*. A party has its own engine with its
-/// own counters; the ledger tells it what the others have and had, and whose turn it is. `AloneLedger` is that of a
-/// scheduler that has the link to itself; `SharedLedger` (shared.h) is one party's view of a segment.
+/// The ledger: the state that several schedulers on one link, the *parties*, must agree on. Each party has an engine
+/// with counters of its own. The ledger gives it the present and past service of the others, and decides whose turn it
+/// is. `AloneLedger` is for a scheduler without others; `SharedLedger` (shared.h) is one party's view of a segment.
 #ifndef MSFRS_LEDGER_LEDGER_H
 #define MSFRS_LEDGER_LEDGER_H
 
@@ -16,43 +16,43 @@
 
 namespace msfrs {
 
-/// What a party says of itself.
+/// The state that a party publishes.
 struct PartyState {
-    uint32_t places = 0;     ///< responses in service, W; by bytes, thousandths of C that are booked.
+    uint32_t places = 0;     ///< responses in service, W; by bytes, booked thousandths of C.
                              ///< SharedWindow::limit of either fill the link
-    uint64_t waiting = 0;    ///< requests that wait for a place and would take one now
+    uint64_t waiting = 0;    ///< requests that wait for a window slot and would take one now
     uint64_t queued = 0;     ///< requests that wait for their first service
     int64_t served = 0;      ///< bytes charged so far, grows
     int64_t quantum = 16384; ///< bytes of a turn, > 0
-    int64_t inService = 0;   ///< bytes >= 0, what `places` are worth
+    int64_t inService = 0;   ///< bytes >= 0 that `places` stand for
 };
 
-/// What a party's connections see of the way to servers: for who looks for C.
+/// Path measurements of a party's connections to servers, input for the estimate of C.
 struct PathSeen {
     QueueSeen queue;                      ///< of the last Capacity::Recent
-    uint64_t packets = 0, outOfOrder = 0; ///< received, and of these before others sent earlier; grow
+    uint64_t packets = 0, outOfOrder = 0; ///< received, and of these out of order; grow
 };
 
-/// What all others come to.
+/// Sums over all other parties.
 struct OtherParties {
     uint32_t places = 0;
-    uint32_t workers = 0;   ///< of the others, those that take places by turns
+    uint32_t workers = 0;   ///< of the others, those that take slots by turns
     uint64_t waiting = 0, queued = 0;
-    double part = 1;        ///< this party's of the weights of all active users, > 0 to 1
-    double received = 0;    ///< bytes that the link carried by their count, beside what we measure; grows
-    double own = 0;         ///< bytes that their responses brought; grows
-    std::vector<QueueSeen> queues;        ///< what each of them sees
+    double part = 1;        ///< this party's part of the weights of all active users, > 0 to 1
+    double received = 0;    ///< bytes that the link carried by their count and not by ours; grows
+    double own = 0;         ///< bytes of their responses; grows
+    std::vector<QueueSeen> queues;        ///< the queue estimate of each
     uint64_t packets = 0, outOfOrder = 0; ///< as PathSeen has them; grow
 };
 
-/// A class as all parties of this gateway have it, as of the last settle().
+/// A class at all parties of this gateway, as of the last settle().
 struct ClassElsewhere {
-    double bytes = 0;       ///< charged to it by others since the settle() before
+    double bytes = 0;       ///< charged to it by other parties since the previous settle()
     double demand = 0;      ///< of all, this party included: sum of the weights of its active users
-    double here = 0;        ///< the part of that which is this party's
+    double here = 0;        ///< this party's part of that
 };
 
-/// The window, as the party that measures has it, or as one that follows has taken it over.
+/// The window as computed by the party that measures, or as adopted by a follower.
 struct SharedWindow {
     double limit = 1;       ///< W+, 1..2^20; thousandths of C: 1000
     double rate = 0;        ///< C in bit/s, > 0
@@ -60,11 +60,11 @@ struct SharedWindow {
     msfrs_time queue = 0;   ///< q*, ns >= 0; 0: not known
 };
 
-/// What a party measures.
+/// The measurements of a party.
 struct Measured {
     double received = 0;    ///< bytes that the link carried, grows
     double own = 0;         ///< of these, responses of this party; grows
-    bool metered = false;   ///< `received` is an interface's count, the same for all of one machine
+    bool metered = false;   ///< `received` is an interface's count, the same for all parties of a machine
     PathSeen path;
 };
 
@@ -75,46 +75,46 @@ public:
 
     virtual ~Ledger() = default;
 
-    /// What the others come to, not older than a millisecond. The reference stays valid while the ledger lives.
+    /// The sums of the others, at most a millisecond old. The reference stays valid while the ledger lives.
     virtual const OtherParties &look(msfrs_time now) = 0;
-    /// Whether a place that is free may be taken: no other party that waits is too far behind.
-    /// \param fresh for an item without service: the reserve is open to who is ahead a little more
+    /// Whether this party may take a free window slot: no other waiting party is too far behind.
+    /// \param fresh for an item without service: the reserve is open to a party that is slightly further ahead
     virtual bool turn(bool fresh) const = 0;
-    /// Says what this party has and wants, at every change; after look().
+    /// Publishes the state of this party, at every change; after look().
     virtual void say(const PartyState &, msfrs_time now) = 0;
-    /// When look() is worth another call; 0: not before settle().
+    /// When to call look() again; 0: not before settle().
     virtual msfrs_time lookAt() const = 0;
 
-    /// A user of a class is followed from here on. \param weight of the user, > 0
+    /// Starts to follow a user of a class. \param weight of the user, > 0
     /// \param bytes charged to it here so far, any number
-    /// \param items of its requests that have work here
+    /// \param items its requests that have work here
     /// \returns NoUser if there is nothing to follow
     virtual User enter(std::string_view cls, std::string_view user, double weight, uint64_t bytes, uint32_t items) = 0;
-    /// Says of a user that has entered, before every settle(), what it was charged, how many of its requests wait for
-    /// their first service, and how many have work.
-    /// \returns bytes charged to it by others since the last call, or since it entered
+    /// Publishes, before every settle(), the bytes charged to a user that has entered, and how many of its requests
+    /// wait for their first service or have work.
+    /// \returns bytes charged to it by other parties since the last call, or since it entered
     virtual int64_t exchange(User, uint64_t bytes, uint32_t waiting, uint32_t items) = 0;
-    /// Its requests that wait elsewhere, as of the last exchange().
+    /// Its requests that wait at other parties, as of the last exchange().
     virtual uint32_t waitingElsewhere(User) const = 0;
-    /// Whether any of its requests has work elsewhere, likewise.
+    /// Whether any of its requests has work at other parties, likewise.
     virtual bool busyElsewhere(User) const = 0;
-    /// The user is followed no more.
+    /// Stops following the user.
     virtual void leave(User) = 0;
 
-    /// Says what a class was charged here so far, in bytes. \param n index into the configuration's classes
+    /// Publishes the bytes charged to a class here so far. \param n index into the configuration's classes
     virtual void served(uint32_t n, std::string_view cls, uint64_t bytes) = 0;
-    /// What others had of the class. \param n as in served()
+    /// The class at the other parties. \param n as in served()
     virtual ClassElsewhere elsewhere(uint32_t n) const = 0;
-    /// Whether others go by what this party's interface counts; if not, its figure may be an old one.
+    /// Whether the others rely on this party's interface counter; if not, its reading may be an old one.
     virtual bool measures() const = 0;
-    /// Says what is measured, and the window that this party has.
+    /// Publishes the measurements and the window of this party.
     virtual void measured(const SharedWindow &, const Measured &) = 0;
-    /// Every so often, after all users, classes and measures were told: who lives, who leads, and what all want.
-    /// \returns false if another process has taken this party's slot and there is no other for it, so that nothing is
-    /// known anew
+    /// Every so often, after all users, classes and measurements were published: finds the live parties, the leader
+    /// and all demands.
+    /// \returns false if another process has taken this party's slot and there is no other, so nothing is updated
     virtual bool settle(msfrs_time now) = 0;
     static constexpr msfrs_time Every = 100'000'000; ///< ns between two calls of settle()
-    /// The window to go by; nothing: this party leads, and computes it.
+    /// The window to follow; nothing: this party leads, and computes it.
     virtual std::optional<SharedWindow> follow() const = 0;
 };
 
@@ -138,7 +138,7 @@ public:
     std::optional<SharedWindow> follow() const override { return {}; }
 
 private:
-    const OtherParties none_ = {}; // clang wants it said
+    const OtherParties none_ = {}; // clang needs the initialiser
 };
 
 } // namespace msfrs

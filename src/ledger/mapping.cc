@@ -49,7 +49,7 @@ const void *const NotAttached = reinterpret_cast<void *>(-1); // of shmat()
 
 key_t KeyOf(const std::string &name)
 {
-    return static_cast<key_t>(ClassKey(name) | 1); // never IPC_PRIVATE, which is 0
+    return static_cast<key_t>(ClassKey(name) | 1); // not IPC_PRIVATE, which is 0
 }
 
 int Mapping::Find(const std::string &name) { return shmget(KeyOf(name), 0, 0); }

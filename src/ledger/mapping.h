@@ -2,14 +2,14 @@
 /// \file
 /// A segment in shared memory, by a name that all parties know.
 ///
-/// System V shared memory, not a file in /dev/shm, because a party must never get SIGBUS when it touches a word:
-///   - The kernel accounts for all of a System V segment when it is made, as for any memory of a process, or refuses to
-///     make it. A file of /dev/shm takes room when a page is touched first, and SIGBUS ends whoever touches it when
-///     /dev/shm is full.
-///   - No call changes the size of a System V segment. Whoever may write to a file may also truncate it, and a file of
-///     /dev/shm cannot be sealed: only that of memfd_create() can, which other programs cannot open by name.
-/// Its key is a hash of the name. `ipcs -m` lists segments, `ipcrm -M KEY` takes one away from its key: parties that
-/// have it mapped keep it. Parties must be in one IPC namespace.
+/// It is System V shared memory and not a file in /dev/shm, because access to a word must never raise SIGBUS:
+///   - The kernel accounts for all of a System V segment when it is created, as for any memory of a process, or refuses
+///     to create it. A file in /dev/shm is allocated page by page at first access. If /dev/shm is full then, SIGBUS
+///     ends the process.
+///   - No call changes the size of a System V segment. A process that may write to a file may also truncate it. Sealing
+///     works only for files of memfd_create(), which other programs cannot open by name, not in /dev/shm.
+/// The key is a hash of the name. `ipcs -m` lists segments. `ipcrm -M KEY` removes a segment's key; parties that have
+/// it mapped keep it. All parties must be in one IPC namespace.
 #ifndef MSFRS_LEDGER_MAPPING_H
 #define MSFRS_LEDGER_MAPPING_H
 
@@ -20,7 +20,7 @@
 
 namespace msfrs::ledger {
 
-/// what() names the segment, what is wrong with it, and what is allowed.
+/// what() has the segment's name, the error, and what is allowed.
 class MappingError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -31,15 +31,15 @@ key_t KeyOf(const std::string &name);
 
 class Mapping {
 public:
-    /// \returns the identifier of the segment of that name now, never one that another had before; -1: there is none
+    /// \returns the present identifier of the segment of that name, never one of an earlier segment; -1: there is none
     static int Find(const std::string &name);
-    /// Maps the segment of that name, which another has made.
-    /// \throws MappingError also where it is no segment of this version
+    /// Maps the segment of that name, which another process has created.
+    /// \throws MappingError also if it is no segment of this version
     static Mapping Open(const std::string &name);
-    /// Makes a new, empty one, which loses its name when the object goes. \param mode as of a file, 0660
-    /// \throws MappingError also where one of that name is there already
+    /// Creates an empty segment, which loses its name with the destructor. \param mode as of a file, 0660
+    /// \throws MappingError also if one of that name exists
     static Mapping Create(const std::string &name, unsigned mode);
-    /// Takes the name from a segment that a process which was killed has left. What is no ledger stays.
+    /// Removes the name of a segment left by a killed process. A segment that is no ledger stays.
     static void Remove(const std::string &name);
 
     Mapping(Mapping &&) noexcept;
@@ -53,7 +53,7 @@ private:
 
     Segment *segment_ = nullptr;
     int id_;
-    bool made_ = false; ///< and to be removed at the end
+    bool made_ = false; ///< created here, so removed by the destructor
 };
 
 } // namespace msfrs::ledger

@@ -12,7 +12,7 @@ namespace msfrs::ledger {
 namespace {
 
 constexpr auto Relaxed = std::memory_order_relaxed;
-constexpr int Attempts = 4;         ///< others may take what was found
+constexpr int Attempts = 4;         ///< other parties may take the entry found
 constexpr unsigned GenerationShift = 53, KindShift = 51, KeptShift = 52;
 constexpr uint64_t NumberMask = (uint64_t(1) << KindShift) - 1;
 
@@ -29,7 +29,7 @@ void SetUsed(QuotaTable &table, const uint32_t place)
         table.used[place / 64].fetch_or(bit);
 }
 
-/// Null if the entry has none that can be.
+/// Null if the entry has no valid account.
 template <class Table>
 auto AccountIn(Table &table, const QuotaEntry &entry) -> decltype(&table.accounts[0])
 {
@@ -39,7 +39,7 @@ auto AccountIn(Table &table, const QuotaEntry &entry) -> decltype(&table.account
 
 uint64_t GenerationOf(const QuotaAccount &account) { return PeriodWord::Of(account.period.load(Relaxed)).generation; }
 
-/// Writes what does not depend on the period, where it is not so already.
+/// Writes the fields that do not depend on the period, if they differ.
 void Describe(QuotaEntry &entry, const uint32_t account, const uint64_t next, const std::string_view name)
 {
     if (entry.next.load(Relaxed) != next)
@@ -58,17 +58,17 @@ void Describe(QuotaEntry &entry, const uint32_t account, const uint64_t next, co
     entry.length.store(length, std::memory_order_release);
 }
 
-/// Makes an entry that of another user, who begins from 0.
+/// Gives an entry to another user, whose count begins at 0.
 bool TakeOver(QuotaEntry &entry, const uint64_t user)
 {
     auto before = entry.key.load();
     entry.length.store(0);
-    entry.account.store(0); // so that nobody adds to it by this name
+    entry.account.store(0); // so that no party adds to it under this name
     entry.count.store(0);
     return entry.key.compare_exchange_strong(before, user);
 }
 
-/// Adds to a count of the period that runs. \returns what it was and what it is, both 0 if `once` and it was done
+/// Adds to a count of the current period. \returns it before and after, both 0 if `once` and that has been done
 std::pair<uint64_t, uint64_t> Add(const QuotaAccount &account, QuotaEntry &entry, const int64_t bytes, const bool once)
 {
     auto before = entry.count.load(Relaxed);
@@ -117,7 +117,7 @@ uint32_t AccountOf(QuotaTable &table, const uint64_t cls)
         if (account.key.load() == cls || account.key.compare_exchange_strong(before, cls) || before == cls)
             return static_cast<uint32_t>(&account - table.accounts);
     }
-    for (auto &account : table.accounts) { // one of a class that is not there any more
+    for (auto &account : table.accounts) { // that of a class that no longer has a quota
         auto before = account.key.load();
         if (account.limit.load() == 0 && account.key.compare_exchange_strong(before, cls)) {
             account.period.store(PeriodWord::Of(account.period.load()).next(0, 0).word());
@@ -144,7 +144,7 @@ uint32_t TakeCount(QuotaTable &table, const uint64_t user, const uint32_t accoun
                    const std::string_view name)
 {
     const auto taken = [&](const uint32_t place) {
-        SetUsed(table, place); // first: who finds an entry whose name is known looks no further
+        SetUsed(table, place); // first: no party looks further at an entry whose name is known
         Describe(table.entries[place], account, next, name);
         return place;
     };
@@ -207,7 +207,7 @@ void AddKept(QuotaTable &table, QuotaEntry &entry, const int64_t bytes)
         return;
     const auto [before, after] = Add(*account, entry, bytes, true);
     const auto limit = account->limit.load(Relaxed);
-    if (before < limit && after >= limit) // by what was had before: it has passed no quota now
+    if (before < limit && after >= limit) // by earlier bytes: this does not count as passing the quota now
         table.moves.fetch_add(1);
 }
 
@@ -224,7 +224,7 @@ Owner ServedAs(const QuotaTable &table, Owner owner)
 {
     if (table.limited.load(Relaxed) == 0)
         return owner;
-    for (uint32_t steps = 0; steps < QuotaTable::Accounts; ++steps) { // a circle is nonsense, but must not hold us up
+    for (uint32_t steps = 0; steps < QuotaTable::Accounts; ++steps) { // bounded, in case of an invalid cycle
         const auto place = FindCount(table, owner.user);
         if (place == NoCount)
             return owner;

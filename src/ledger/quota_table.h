@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The table of quotas in a segment: one count for each user of a class that has a quota, to which all add that serve
-/// the user: each worker of Squid what it reads, msfrs-edge what passes it. So nobody owns a count, nothing is added up
-/// or handed over when one of them dies, and all see at once who has had a quota.
+/// The table of quotas in a segment: one count for each user of a class with a quota. All parties that serve the user
+/// add to it: each worker of Squid the bytes it reads, msfrs-edge those that pass it. So no party owns a count, nothing
+/// has to be summed or handed over when a party dies, and all see at once which users have passed a quota.
 ///
-/// Lock-free. A new user takes the first free entry of its probes by one compare-and-swap; there is no freeing, so two
-/// who enter the same user meet at the same entry. Only if all its probes are in use, it takes the entry of who has had
-/// least there. Bytes that are added at that moment may be lost or be the new user's, a read each at most. All but the
-/// key, the count and the account of an entry is written again by whoever finds it wrong.
+/// Lock-free. A new user takes the first free entry of its probes by one compare-and-swap. Entries are never freed, so
+/// two parties that enter the same user meet at the same entry. If all its probes are in use, the user takes over the
+/// entry with the lowest count. Bytes that are added meanwhile may be lost or go to the new user, at most one read
+/// each. A party that finds a wrong field rewrites it, except for the key, the count and the account of an entry.
 ///
-/// A count belongs to a *generation*: that of its class's period. When a period ends, the generation of the class
-/// changes by one compare-and-swap, and all counts of it are 0.
+/// A count belongs to a *generation*: that of its class's period. At the end of a period the generation of the class
+/// changes by one compare-and-swap, which makes all its counts 0.
 #ifndef MSFRS_LEDGER_QUOTA_TABLE_H
 #define MSFRS_LEDGER_QUOTA_TABLE_H
 
@@ -22,8 +22,8 @@
 
 namespace msfrs::ledger {
 
-constexpr uint64_t MostQuotaBytes = (uint64_t(1) << 52) - 1; ///< a count stays there
-constexpr uint64_t Generations = 2048;                       ///< 0 is that of nothing
+constexpr uint64_t MostQuotaBytes = (uint64_t(1) << 52) - 1; ///< a count saturates there
+constexpr uint64_t Generations = 2048;                       ///< 0: none
 
 /// QuotaAccount::period.
 struct PeriodWord {
@@ -33,14 +33,14 @@ struct PeriodWord {
 
     static PeriodWord Of(uint64_t word);
     uint64_t word() const;
-    /// What follows this one.
+    /// The period after this one.
     PeriodWord next(uint64_t ofKind, int64_t with) const { return {generation % (Generations - 1) + 1, ofKind, with}; }
 };
 
 /// QuotaEntry::count.
 struct CountWord {
     uint64_t generation = 0;    ///< < Generations
-    bool kept = false;          ///< it has what was kept over a restart
+    bool kept = false;          ///< the count saved over a restart has been added
     uint64_t bytes = 0;         ///< <= MostQuotaBytes
 
     static CountWord Of(uint64_t word);
@@ -49,35 +49,35 @@ struct CountWord {
 
 constexpr uint32_t NoCount = UINT32_MAX, NoAccount = UINT32_MAX;
 
-/// \returns the index of the account of a class, made if there is none; NoAccount if all are in use
+/// \returns the index of the account of a class, created if there is none; NoAccount if all are in use
 uint32_t AccountOf(QuotaTable &, uint64_t cls);
 
-/// \returns the place of a user in QuotaTable::entries, or NoCount
+/// \returns the index of a user in QuotaTable::entries, or NoCount
 uint32_t FindCount(const QuotaTable &, uint64_t user);
 
 /// Finds the entry of a user, or takes one.
 /// \param account index \param next UserKey() of the same user in the class `over` of the account
-/// \returns NoCount if others were faster, again and again
+/// \returns NoCount if other parties were faster at every attempt
 uint32_t TakeCount(QuotaTable &, uint64_t user, uint32_t account, uint64_t next, std::string_view name);
 
-/// \returns the name of the user of an entry; empty: it is not known, or is none
+/// \returns the name of the user of an entry; empty: not known, or no user
 std::string NameOf(const QuotaEntry &);
 
-/// \returns what the user of an entry had in the period that runs, 0..MostQuotaBytes
+/// \returns the bytes of an entry's user in the current period, 0..MostQuotaBytes
 int64_t BytesIn(const QuotaTable &, const QuotaEntry &);
 
-/// Adds what a user was charged.
-/// \returns whether these bytes were the ones that passed the quota of its account, which `moves` says, too
+/// Adds bytes charged to a user.
+/// \returns whether these bytes passed the quota of its account; `moves` has grown then
 bool AddBytes(QuotaTable &, QuotaEntry &, int64_t bytes);
 
-/// Adds what was kept over a restart; does nothing if that has been done in this period.
+/// Adds the count saved over a restart; does nothing if that has been done in this period.
 void AddKept(QuotaTable &, QuotaEntry &, int64_t bytes);
 
-/// The same as AddBytes() for who knows users by their keys alone. A user who is not in the table is in no class with a
-/// quota, or Squid has not told of it yet.
+/// The same as AddBytes() for callers that know users by their keys alone. A user who is not in the table has no class
+/// with a quota, or Squid has not entered it yet.
 void CountBytes(QuotaTable &, uint64_t user, int64_t bytes);
 
-/// As whom a user is to be served, who may have had its quota.
+/// \returns the class and user as which a user is served, after any quotas it has used up
 Owner ServedAs(const QuotaTable &, Owner);
 
 /// Calls visit(place, entry) for all entries that have a key.
@@ -93,7 +93,7 @@ void EachCount(Table &table, const Visit &visit)
     }
 }
 
-/// Empty, for a process that shares it with nobody. Pages that are not used take no memory.
+/// An empty table private to this process. Unused pages take no memory.
 struct Unmap {
     void operator()(QuotaTable *) const;
 };

@@ -14,7 +14,7 @@ uint64_t Hash(uint64_t hash, const std::string_view text)
 
 constexpr uint64_t Begin = 0xcbf29ce484222325;
 
-/// The low bits, by which a user is found, depend on all others; and the numbers that mean something else are left out.
+/// Makes the low bits, by which a user is found, depend on all others, and avoids the reserved values.
 uint64_t Mixed(uint64_t hash)
 {
     hash ^= hash >> 32;
@@ -29,7 +29,7 @@ uint64_t ClassKey(const std::string_view cls) { return Mixed(Hash(Begin, cls)); 
 
 uint64_t UserKey(const std::string_view cls, const std::string_view user)
 {
-    return Mixed(Hash(Hash(Begin, cls) * 0x100000001b3, user)); // as if a zero stood between them
+    return Mixed(Hash(Hash(Begin, cls) * 0x100000001b3, user)); // as if a zero byte separated them
 }
 
 void FormatSegment(void *const memory)

@@ -18,17 +18,17 @@ namespace {
 
 constexpr auto Relaxed = std::memory_order_relaxed;
 constexpr msfrs_time LookEvery = 1'000'000;       ///< at most
-constexpr msfrs_time WaitLeast = 5'000'000, WaitMost = 32'000'000; ///< while somebody waits here: half of what the
-                                                  ///< link takes for a quantum, within these
-constexpr msfrs_time LeadEvery = 20'000'000;      ///< while somebody waits elsewhere, for who measures that time
-constexpr msfrs_time Prompt = 50'000'000;         ///< who waits and has not looked for so long is not waited for
-constexpr double LeadTime = 0.01;                 ///< s of the link
+constexpr msfrs_time WaitLeast = 5'000'000, WaitMost = 32'000'000; ///< while requests wait here: half of the link's
+                                                  ///< time for a quantum, within these
+constexpr msfrs_time LeadEvery = 20'000'000;      ///< while requests wait elsewhere: the leader measures that time
+constexpr msfrs_time Prompt = 50'000'000;         ///< a waiting party that has not looked for so long is not waited for
+constexpr double LeadTime = 0.01;                 ///< s of link capacity
 constexpr int LeadQuanta = 2, FreshQuanta = 4;
-constexpr double Memory = 0.05;                   ///< part of demand that counts anew at each settlement
+constexpr double Memory = 0.05;                   ///< gain of the mean demand at each settlement
 constexpr double Nobody = std::numeric_limits<double>::infinity(), MostTag = 1e18;
-constexpr double MostGrowth = 1e8, MostSeconds = 10; ///< bytes, and s of the link, that may come between two readings
+constexpr double MostGrowth = 1e8, MostSeconds = 10; ///< bytes, and s of link capacity, accepted between two readings
 constexpr uint32_t LastClass = SlotClasses - 1;
-constexpr msfrs_time ComplainEvery = 60'000'000'000; ///< of a slot that is overwritten again and again
+constexpr msfrs_time ComplainEvery = 60'000'000'000; ///< about a slot that is overwritten repeatedly
 
 uint64_t Bit(const uint32_t n) { return uint64_t(1) << n; }
 
@@ -45,17 +45,17 @@ void EachBit(uint64_t bits, Visit visit)
 struct SharedLedger::Impl {
     struct Followed {
         uint64_t key = 0;
-        uint32_t entry = NoEntry;   ///< of the table; NoEntry: there was no room
+        uint32_t entry = NoEntry;   ///< of the table; NoEntry: there was none
         uint32_t cls = LastClass;
         double weight = 0;
-        uint64_t origin = 0;        ///< what the column has beyond what was charged here
+        uint64_t origin = 0;        ///< the column's bytes less those charged here
         uint64_t elsewhere = 0;     ///< ElsewhereBytes() as of the last exchange
         uint32_t waiting = 0;       ///< elsewhere
-        uint64_t items = 0;         ///< likewise, with work
+        uint64_t items = 0;         ///< requests elsewhere with work
         bool alone = false;         ///< it had no work elsewhere
-        bool active = false;        ///< as the table has it
+        bool active = false;        ///< the bit in the table
     };
-    /// What a slot said last.
+    /// The last reading of a slot.
     struct Other {
         uint64_t epoch = 0, received = 0, own = 0, packets = 0, outOfOrder = 0;
         std::array<uint64_t, LastClass> served{}; ///< by our classes
@@ -70,8 +70,8 @@ struct SharedLedger::Impl {
 
     uint32_t me() const { return slot->number(); }
     double lead(const int quanta) const { return static_cast<double>(quanta * state.quantum) + rate / 8 * LeadTime; }
-    /// Never 0: what is in service for nobody who is active counts as it did. Demand itself falls when what it stood
-    /// for is served, and would make a party that has just served small requests look as if it had had too much.
+    /// Never 0: without active users, bytes in service count as before. The demand itself falls when its requests are
+    /// served, which would make a party that has just served small requests look overserved.
     double weight() const { return usual; }
     double inService() const { return static_cast<double>(state.inService); }
     double tag() const { return std::min(base + inService() / weight(), MostTag); }
@@ -81,10 +81,10 @@ struct SharedLedger::Impl {
         return static_cast<msfrs_time>(
             std::clamp(half, static_cast<double>(WaitLeast), static_cast<double>(WaitMost)));
     }
-    /// What may have come between two readings, bytes.
+    /// Bytes that may have arrived between two readings.
     double most() const { return MostGrowth + rate / 8 * MostSeconds; }
 
-    /// Takes over the window of who leads, but for the slot `mine`.
+    /// Adopts the leader's window, ignoring the slot `mine`.
     void inherit(const msfrs_time now, const uint32_t mine)
     {
         const auto leader = Leader(segment, now, mine);
@@ -109,7 +109,7 @@ struct SharedLedger::Impl {
     void follow(Followed &, uint64_t bytes, bool active);
     void seek(Followed &) const;
     uint32_t classOf(uint64_t cls) const;
-    /// This party's part of the weight of a user who has so many items > 0 here.
+    /// This party's part of the weight of a user with `items` > 0 here.
     static double part(const Followed &f, const uint32_t items)
     {
         return f.weight * items / (items + static_cast<double>(f.items));
@@ -119,37 +119,37 @@ struct SharedLedger::Impl {
     PartyParams params;
     Log log;
     std::unique_ptr<OwnSlot> slot;
-    uint64_t living = 0;                    ///< others, by bits
-    uint64_t complained = 0;                ///< slots of which it was said that they have nonsense
+    uint64_t living = 0;                    ///< other parties, by bits
+    uint64_t complained = 0;                ///< slots already reported as invalid
     bool complainedOfUsers = false;
     msfrs_time complainedOfLoss = -ComplainEvery;
     OtherParties others;
     std::array<Other, Slots> before;
     msfrs_time lookedAt;
-    double leastWaiting = Nobody;           ///< least tag of the others that wait
-    double greatest = 0;                    ///< of all others that have places or wait
+    double leastWaiting = Nobody;           ///< least tag of the other waiting parties
+    double greatest = 0;                    ///< of all others with responses in service or waiting
     PartyState state;
-    double base = 0;                        ///< the tag without what is in service
+    double base = 0;                        ///< the tag without bytes in service
     double demand = 0;
-    double usual = 1;                       ///< demand as it was of late
+    double usual = 1;                       ///< mean demand of late
     bool known = false;                     ///< there has been demand
     struct {
         double all = 0;
         std::array<double, SlotClasses> classes{};
-    } next;                                 ///< demand as told since the last settlement
+    } next;                                 ///< demand published since the last settlement
     uint64_t furtherServed = 0;             ///< of the classes from LastClass on
-    std::vector<uint64_t> classKeys;        ///< of those before LastClass
+    std::vector<uint64_t> classKeys;        ///< of the classes before LastClass
     std::array<ClassElsewhere, LastClass> classes;
     double rate = 0;                        ///< bit/s
     bool metered = false;
-    bool meteredBefore = false;             ///< by a worker in a slot before ours, whose count is that of us all
+    bool meteredBefore = false;             ///< by a worker in an earlier slot, whose count all use
     std::optional<SharedWindow> led;
-    bool inherited = false;                 ///< `led` is to be taken over, whoever leads now
+    bool inherited = false;                 ///< `led` is to be adopted, whichever party leads now
     std::vector<Followed> followed;
-    std::vector<User> free;                 ///< places in `followed`
+    std::vector<User> free;                 ///< free indices of `followed`
 };
 
-/// Who is there.
+/// Finds the live parties.
 void SharedLedger::Impl::survey(const msfrs_time now)
 {
     uint64_t broken = 0;
@@ -167,7 +167,7 @@ void SharedLedger::Impl::take(const uint32_t number, const msfrs_time now)
     survey(now);
 }
 
-/// After somebody else has written the slot. What was known of the others and of the users' bytes here goes on.
+/// Takes a slot after another process has written ours. Keeps the state of the others and the users' bytes here.
 /// \returns false if there is none
 bool SharedLedger::Impl::rejoin(const msfrs_time now)
 {
@@ -187,13 +187,13 @@ bool SharedLedger::Impl::rejoin(const msfrs_time now)
     for (auto &f : followed) {
         if (f.entry != NoEntry && number == lost)
             SetActive(segment.users[f.entry], f.key, lost, false);
-        f.entry = NoEntry; // exchange() takes another
+        f.entry = NoEntry; // exchange() takes another entry
     }
     take(number, now);
     return true;
 }
 
-/// After a time in which the others took us for dead.
+/// Starts over after a time in which the others took this party for dead.
 void SharedLedger::Impl::beginAnew(const msfrs_time now)
 {
     lookedAt = now - LookEvery;
@@ -213,11 +213,11 @@ void SharedLedger::Impl::beginToWait()
     base = std::max(base, from - (lead(LeadQuanta) + inService()) / weight());
 }
 
-/// What another party had and wants of the classes that we have, too.
+/// Adds service and demand of another party in the classes that it shares with us.
 void SharedLedger::Impl::measureClasses(const Slot &there, Other &was, const bool goesOn)
 {
     for (size_t n = 0; n < std::min<size_t>(classKeys.size(), LastClass); ++n) {
-        auto found = there.classes + n; // with the same configuration
+        auto found = there.classes + n; // the position with the same configuration
         if (found->key.load(Relaxed) != classKeys[n])
             found = std::find_if(there.classes, there.classes + LastClass,
                                  [&](const auto &cls) { return cls.key.load(Relaxed) == classKeys[n]; });
@@ -233,7 +233,7 @@ void SharedLedger::Impl::measureClasses(const Slot &there, Other &was, const boo
     }
 }
 
-/// What others measured since the last time.
+/// Adds the measurements of the others since the last time.
 void SharedLedger::Impl::measureOthers(const msfrs_time now)
 {
     others.queues.clear();
@@ -253,7 +253,7 @@ void SharedLedger::Impl::measureOthers(const msfrs_time now)
             const auto growth = static_cast<double>(to - from);
             return was.epoch == reading->epoch && growth <= most() ? growth : 0;
         };
-        // An interface of this machine counts the same for all of its parties.
+        // All parties of this machine share the count of an interface.
         if (reading->kind == Kind::Gateway || (!metered && !figures->metered))
             others.received += grown(was.received, figures->received);
         others.own += grown(was.own, figures->own);
@@ -272,7 +272,7 @@ uint32_t SharedLedger::Impl::classOf(const uint64_t cls) const
     return static_cast<uint32_t>(std::min<std::ptrdiff_t>(found - classKeys.begin(), LastClass));
 }
 
-/// Finds the user's entry, or another than it had.
+/// Finds an entry for the user, or another one.
 void SharedLedger::Impl::follow(Followed &f, const uint64_t bytes, const bool active)
 {
     f.entry = TakeUser(segment, f.key, me(), active, living | Bit(me()));
@@ -292,7 +292,7 @@ void SharedLedger::Impl::follow(Followed &f, const uint64_t bytes, const bool ac
     seek(f);
 }
 
-/// What the user has elsewhere.
+/// Counts the user's requests at other parties.
 void SharedLedger::Impl::seek(Followed &f) const
 {
     auto &user = segment.users[f.entry];
@@ -340,7 +340,7 @@ const OtherParties &SharedLedger::look(const msfrs_time now)
         others.places += r->places;
         demand += r->demand;
         others.queued += r->queued;
-        if (r->kind == Kind::Gateway) { // has no tag: it is shown with the places that it is due
+        if (r->kind == Kind::Gateway) { // has no tag: it is entered with its fair share
             others.waiting += r->waiting;
             return;
         }
@@ -372,7 +372,7 @@ void SharedLedger::say(const PartyState &state, const msfrs_time now)
     auto &self = *impl_;
     auto &slot = *self.slot;
     if (!slot.beat(now))
-        return; // settle() says so
+        return; // settle() handles it
     const auto grown = state.served - self.state.served;
     if (grown > 0)
         self.base += static_cast<double>(grown) / self.weight();
@@ -411,7 +411,7 @@ Ledger::User SharedLedger::enterKeys(const uint64_t cls, const uint64_t user, co
     f.cls = self.classOf(cls);
     f.weight = weight;
     self.follow(f, bytes, items > 0);
-    if (items > 0) // the settlements count anew
+    if (items > 0) // settle() recomputes it
         self.demand += Impl::part(f, items);
     if (self.free.empty()) {
         self.followed.push_back(f);
@@ -448,7 +448,7 @@ int64_t SharedLedger::exchange(const User place, const uint64_t bytes, const uin
     if (static_cast<double>(grown) > self.most())
         grown = 0;
     if (active) {
-        // What comes of parties where the user has had no work was excess, which its requests are to make up for.
+        // Bytes from parties where the user had no work were excess, which its requests have to make up for.
         if (f.items == 0 && f.alone)
             self.base += static_cast<double>(grown) / self.weight();
         const double part = Impl::part(f, items);

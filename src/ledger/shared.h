@@ -2,20 +2,21 @@
 /// \file
 /// A party of a segment.
 ///
-/// Order between parties. Each has a tag, as start-time fair queueing has it: what it was charged, and what its places
-/// are worth, for its demand. A party may take a place if its tag is ahead of the least tag of the others that wait by
-/// no more than a lead of two quanta and what the link carries in 10 ms: so no place stays free until the one that is
-/// behind looks. The reserve is open to who is ahead by four quanta more. Who begins to wait takes at least the least
-/// tag of those who wait already, or, if nobody does, the greatest of all, less the lead: an unused share is not saved
-/// up. Whoever waits gets its turn in the end, since its tag stays while those of the others grow. A party that has not
-/// looked for 50 ms is not waited for: it is stopped or busy, and what it is behind it keeps. Another gateway has no
-/// turn: msfrs-share shows it with the places that it is due. Nor has msfrs-edge: it paces its packets to its share
-/// (edge/daemon/link_party.h), and shows what part of the window that is.
+/// Order between parties. Each has a tag, as in start-time fair queueing: the bytes charged to it, and those its window
+/// slots stand for, divided by its demand. A party may take a window slot if its tag is ahead of the least tag of the
+/// other waiting parties by at most a lead of two quanta and 10 ms of link capacity, so that no slot stays free until
+/// the party that is behind looks. For the reserve the lead is four quanta more. A party that begins to wait takes at
+/// least the least tag of the waiting parties or, if none waits, the greatest of all, less the lead: an unused share
+/// is not saved up. Every waiting party gets its turn, since its tag stays while those of the others grow. A party that
+/// has not looked for 50 ms is stopped or busy. The others do not wait for it, and it keeps its arrears. Other gateways
+/// have no turn: msfrs-share enters each with its fair share of the window. Nor has msfrs-edge: it paces its packets to
+/// its share (edge/daemon/link_party.h), and publishes that as a part of the window.
 ///
-/// Races: two parties may take the same place between two looks. The window is over by one then, until one is returned.
+/// Races: two parties may take the same window slot between two looks. The window is then exceeded by one until one is
+/// returned.
 ///
-/// A party that was silent for longer than ledger::DeadAfter begins anew: its tag as one that begins to wait, what its
-/// users had elsewhere in the meantime is forgotten, and the window is that of the party that led in the meantime.
+/// A party that was silent for longer than ledger::DeadAfter starts over. Its tag is that of a party that begins to
+/// wait, what its users had elsewhere meanwhile is forgotten, and it adopts the window of the party that led meanwhile.
 #ifndef MSFRS_LEDGER_SHARED_H
 #define MSFRS_LEDGER_SHARED_H
 
@@ -31,7 +32,7 @@ namespace msfrs {
 /// All parameters.
 struct PartyParams {
     ledger::Kind kind = ledger::Kind::Worker;
-    uint32_t slot = 0;              ///< as ledger::OwnSlot::OfWorker() or Free() said
+    uint32_t slot = 0;              ///< as returned by ledger::OwnSlot::OfWorker() or Free()
     uint64_t config = 0;            ///< a number for the configuration; reports compare it
 };
 

@@ -9,7 +9,7 @@ namespace msfrs::ledger {
 
 namespace {
 
-/// Gives everybody up to what it can use, those first who can use least for their weight.
+/// Gives each party at most what it can use, in ascending order of that by weight.
 /// \returns what is left
 double Fill(const std::vector<Want> &wants, std::vector<double> &shares, double left,
             const std::vector<size_t> &those, const std::vector<double> &weights)
@@ -17,7 +17,7 @@ double Fill(const std::vector<Want> &wants, std::vector<double> &shares, double 
     auto order = those;
     const auto level = [&](const size_t n) { return wants[n].most / weights[n]; };
     std::sort(order.begin(), order.end(), [&](const size_t a, const size_t b) { return level(a) < level(b); });
-    std::vector<double> weight(order.size() + 1); // of all from a place on: sums, since differences would lose digits
+    std::vector<double> weight(order.size() + 1); // sums of all from an index on; differences would lose digits
     for (size_t place = order.size(); place > 0; --place)
         weight[place - 1] = weight[place] + weights[order[place - 1]];
     for (size_t place = 0; place < order.size(); ++place) {

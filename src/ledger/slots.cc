@@ -8,17 +8,17 @@ namespace msfrs::ledger {
 namespace {
 
 constexpr auto Relaxed = std::memory_order_relaxed;
-constexpr double MostReal = 1e18;              ///< of any figure: more than bytes of a link in its life
+constexpr double MostReal = 1e18;              ///< of any figure: more than the bytes of a link over its lifetime
 constexpr uint64_t MostWaiting = uint64_t(1) << 32;
 
 bool Within(const double value, const double least, const double most)
 {
-    return value >= least && value <= most; // not-a-number is not
+    return value >= least && value <= most; // false for NaN
 }
 
 double ReadReal(const Word &word) { return Real(word.load(Relaxed)); }
 
-/// The last slot of first..end-1 in which nobody lives.
+/// The last slot of first..end-1 without a live party.
 std::optional<uint32_t> LastUnused(const Segment &segment, const uint32_t first, const uint32_t end,
                                    const msfrs_time now)
 {
@@ -41,7 +41,7 @@ std::optional<SlotReading> ReadSlot(const Slot &slot, const msfrs_time now, bool
     r.kind = static_cast<Kind>(kind);
     r.epoch = life >> 8;
     r.heartbeat = static_cast<msfrs_time>(slot.heartbeat.load(Relaxed));
-    // Another's `now` may be a little later than ours; much later is another clock, or nonsense.
+    // Another party's `now` may be slightly later than ours; much later means another clock, or a broken slot.
     const bool fresh = r.heartbeat > now - DeadAfter && r.heartbeat < now + DeadAfter;
     if (!fresh)
         return {};
@@ -94,7 +94,7 @@ uint32_t Leader(const Segment &segment, const msfrs_time now, const uint32_t wit
         if (n == without || !ReadSlot(segment.slots[n], now))
             continue;
         const auto figures = ReadFigures(segment.slots[n]);
-        if (figures && figures->rate > 0 && figures->rank < least) { // without a rate it has not said anything yet
+        if (figures && figures->rate > 0 && figures->rank < least) { // without a rate it has not published a window yet
             least = figures->rank;
             leader = n;
         }
@@ -119,7 +119,7 @@ OwnSlot::OwnSlot(Segment &segment, const uint32_t number, const Kind kind, const
     segment_(segment), number_(number), slot_(segment.slots[number])
 {
     const auto epoch = (segment.header.epoch.fetch_add(1) + 1) & 0xffffffffffffff;
-    slot_.life.store(epoch << 8); // nobody's until it is clear
+    slot_.life.store(epoch << 8); // owned by no party until it is clear
     clear();
     SetReal(slot_.limit, 1);
     Set(slot_.pid, static_cast<uint64_t>(getpid()));
@@ -150,7 +150,7 @@ void OwnSlot::clear()
         Set(cls.demand, 0);
     }
     if (before == 0)
-        return; // nobody ever had it: no user has its bit
+        return; // no party ever had it, so no user has its bit
     Set(slot_.heartbeat, 0);
     const auto bit = uint64_t(1) << number_;
     for (auto &user : segment_.users) {

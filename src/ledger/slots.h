@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Reading and taking the slots of a segment. A slot may be written by anybody who may write the segment, so whatever
-/// is outside its range makes it dead.
+/// Reading and taking the slots of a segment. Any process that may write the segment may write a slot, so a value
+/// outside its range makes the slot dead.
 #ifndef MSFRS_LEDGER_SLOTS_H
 #define MSFRS_LEDGER_SLOTS_H
 
@@ -12,7 +12,7 @@
 
 namespace msfrs::ledger {
 
-/// What a slot says, within its ranges.
+/// The contents of a slot, within their ranges.
 struct SlotReading {
     Kind kind = Kind::Free;
     uint64_t epoch = 0;
@@ -22,7 +22,7 @@ struct SlotReading {
     double tag = 0, demand = 0;
 };
 
-/// The same of the rest of the slot: for who follows its window, and for reports.
+/// The rest of the slot, for followers of its window and for reports.
 struct SlotFigures {
     Rank rank = Never;
     uint64_t received = 0, own = 0;
@@ -33,37 +33,37 @@ struct SlotFigures {
     PathSeen path;
 };
 
-/// \param broken set if something in the slot is not what it may be
-/// \returns nothing then, or if nobody has the slot or its party is dead
+/// \param broken set if a value in the slot is out of range
+/// \returns nothing then, or if the slot is free or its party is dead
 std::optional<SlotReading> ReadSlot(const Slot &, msfrs_time now, bool *broken = nullptr);
-/// Of a slot that lives. \returns nothing if something is not what it may be
+/// Of a live slot. \returns nothing if a value is out of range
 std::optional<SlotFigures> ReadFigures(const Slot &);
 
-/// Number of the live slot whose window all go by; Slots: none.
-/// \param without a slot that does not count
+/// Number of the live slot whose window all follow; Slots: none.
+/// \param without a slot to ignore
 uint32_t Leader(const Segment &, msfrs_time now, uint32_t without = Slots);
 
-/// Bit n: the party in slot n lives. \param broken the slots in which something is not what it may be
+/// Bit n: the party in slot n is live. \param broken the slots with a value out of range
 uint64_t Living(const Segment &, msfrs_time now, uint64_t *broken = nullptr);
 
 /// A slot that this process writes. Not copied: there is one writer.
 class OwnSlot {
 public:
-    /// Takes the slot `number`, whatever is in it: as OfWorker() or Free() said.
+    /// Takes the slot `number`, as returned by OfWorker() or Free(), whatever its contents.
     OwnSlot(Segment &, uint32_t number, Kind, msfrs_time now);
     /// Clears the slot if it is still ours.
     ~OwnSlot();
     OwnSlot(const OwnSlot &) = delete;
     OwnSlot &operator=(const OwnSlot &) = delete;
 
-    /// \returns the slot for Squid's worker of that number (from 0), to be taken by the constructor: the one of the
-    /// same number, whatever a worker before it has left there; where another party lives in it, a free one that
-    /// neither others nor workers look for first. Nothing: all are in use
+    /// \returns the slot for Squid's worker of that number (from 0), to be passed to the constructor: the one of the
+    /// same number, whatever an earlier worker has left there. If another party lives in it, a free one that neither
+    /// other parties nor workers prefer. Nothing: all are in use
     static std::optional<uint32_t> OfWorker(const Segment &, uint32_t number, msfrs_time now);
-    /// \returns the same for anybody else: a slot from FirstShared on that is free or dead, those with a column first
+    /// \returns the same for other parties: a free or dead slot from FirstShared on, those with a column first
     static std::optional<uint32_t> Free(const Segment &, msfrs_time now);
 
-    /// Says that the party lives. \returns false if another has taken the slot; then nothing more may be written
+    /// Writes the heartbeat. \returns false if another party has taken the slot; then nothing more may be written
     bool beat(msfrs_time now);
     bool held() const { return slot_.life.load(std::memory_order_relaxed) == life_; }
 
@@ -80,7 +80,7 @@ private:
     uint64_t life_;
 };
 
-/// Writes a field of one's own.
+/// Writes a field of the own slot.
 inline void Set(Word &field, const uint64_t value) { field.store(value, std::memory_order_relaxed); }
 inline void SetReal(Word &field, const double value) { Set(field, Bits(value)); }
 

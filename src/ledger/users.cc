@@ -6,7 +6,7 @@ namespace msfrs::ledger {
 namespace {
 
 constexpr auto Relaxed = std::memory_order_relaxed;
-constexpr int Attempts = 4; ///< others may take what was found; who has no luck so often does without an entry
+constexpr int Attempts = 4; ///< other parties may take the entry found; after that many the user has no entry
 
 uint32_t Place(const uint64_t key, const uint32_t probe)
 {
@@ -23,7 +23,7 @@ uint32_t FindUser(const Segment &segment, const uint64_t key)
         if (found == key)
             return Place(key, n);
         if (found == 0)
-            break; // entries are never freed, so the user is not behind this one
+            break; // entries are never freed, so the user is in no later probe
     }
     return NoEntry;
 }

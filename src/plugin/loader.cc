@@ -29,7 +29,7 @@ std::string WithArticle(const uint32_t kind)
 }
 
 /// The names of the plugins in `dir`, sorted.
-/// \throws ConfigError: it cannot be read
+/// \throws ConfigError if it cannot be read
 std::vector<std::string> NamesIn(const std::string &dir)
 {
     DIR *const d = opendir(dir.c_str());
@@ -55,7 +55,7 @@ bool Loads(const std::string &name, const msfrs_kind kind, const std::string &di
     }
 }
 
-/// The plugins of `kind` in `dir`, for a message; the directory is part of the answer.
+/// The plugins of `kind` in `dir`, for a message that includes the directory.
 std::string WhatIsThere(const msfrs_kind kind, const std::string &dir)
 {
     try {
@@ -75,19 +75,19 @@ bool ValidName(const std::string &name)
     });
 }
 
-/// What a minor of the ABI had: where the descriptor and the tables of operations ended.
+/// Where the descriptor and the tables of operations end in a minor version of the ABI.
 struct Sizes {
     size_t plugin, sched, aqm;
 };
 constexpr Sizes SizesOf[] = {
     {offsetof(msfrs_plugin, keeps), offsetof(msfrs_sched_ops, save), sizeof(msfrs_aqm_ops)},
     {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)},
-    {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)}, // the host's table alone has grown
-    {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)}, // and flows
+    {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)}, // only the host table has grown
+    {sizeof(msfrs_plugin), sizeof(msfrs_sched_ops), sizeof(msfrs_aqm_ops)}, // and flows, too
 };
 static_assert(sizeof(SizesOf) / sizeof(*SizesOf) == MSFRS_ABI_MINOR + 1);
 
-/// Whether all can be read that the plugin says it has.
+/// Checks that everything the plugin claims to have can be read.
 void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind kind)
 {
     const auto version = [](const unsigned major, const unsigned minor) {
@@ -121,10 +121,10 @@ void CheckAbi(const msfrs_plugin &p, const std::string &path, const msfrs_kind k
         refuseSize("table of operations (ops_size)", p.ops_size, ops);
 }
 
-/// A plugin as this ABI has it, whatever minor it was built for: what that did not have is 0 or NULL.
+/// A plugin in the layout of this ABI, whatever minor it was built for: fields that its minor lacks are 0 or NULL.
 class Loaded final : public Plugin {
 public:
-    /// \param object null for what is linked in
+    /// \param object null if the plugin is linked in
     Loaded(std::unique_ptr<const SharedObject> object, const msfrs_plugin &p, std::string path):
         object_(std::move(object)), path_(std::move(path))
     {
@@ -199,7 +199,7 @@ PluginPtr LoadPlugin(const std::string &name, const msfrs_kind kind, const std::
     }
     const auto where = dir.empty() ? DefaultPluginDir() : dir;
     const auto path = isPath ? name : where + "/" + name + ".so";
-    if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) { // access() would ask for the real user
+    if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0) { // access() would check the real user
         const std::string reason = std::strerror(errno);
         throw ConfigError("no " + std::string(KindName(kind)) + " '" + name + "': " + path + ": " + reason +
                           (isPath ? "" : "; " + WhatIsThere(kind, where)));

@@ -34,22 +34,21 @@ public:
 };
 using PluginPtr = std::shared_ptr<const Plugin>;
 
-/// Loads `name` of `kind` from `dir` (name.so), or from the file itself if name contains '/'. What is loaded stays as
-/// it is if the file is overwritten, and the next call loads what the file holds then (plugin/shared_object.h).
-/// A process that is root, or may become so, loads no file that others could have changed (plugin/trust.h).
-/// \throws ConfigError: not found (with the names that are there), not to be trusted, not a plugin, another ABI (wanted
-///         and got), another kind
+/// Loads `name` of `kind` from `dir` (name.so), or from the file itself if name contains '/'. A loaded plugin does not
+/// change if its file is overwritten; the next call loads the new contents (plugin/shared_object.h). A process that is
+/// root, or may become root, loads no file that others could have changed (plugin/trust.h).
+/// \throws ConfigError: not found (names those present), not trusted, not a plugin, another ABI (names both) or kind
 PluginPtr LoadPlugin(const std::string &name, msfrs_kind kind, const std::string &dir);
 
 /// The same checks for a plugin that is linked into the program; for tests. \throws ConfigError as LoadPlugin()
 PluginPtr WrapPlugin(const msfrs_plugin &);
 
-/// A text for people: all plugins of a directory, and of each parameter its name, default, range, unit and meaning. A
-/// file that is not a plugin is listed with the reason.
-/// \throws ConfigError the directory cannot be read
+/// Readable text: all plugins of a directory, with the name, default, range, unit and meaning of each parameter. A file
+/// that is not a plugin is listed with the reason.
+/// \throws ConfigError if the directory cannot be read
 std::string DescribePlugins(const std::string &dir);
 
-/// A text for people: the parameters of a plugin, one a line.
+/// Readable text: the parameters of a plugin, one a line.
 std::string DescribeParams(const msfrs_plugin &);
 
 /// The directory of the installed plugins; set by configure.

@@ -42,8 +42,7 @@ std::string Allowed(const msfrs_param &p)
     return text;
 }
 
-/// Decimal notation alone: the C functions below would also take blanks, hexadecimal digits, "nan", and what
-/// stands before a NUL.
+/// Decimal notation only: the C functions below also accept blanks, hexadecimal digits, "nan", and text before a NUL.
 bool LooksDecimal(const std::string &text)
 {
     return !text.empty() && text.find_first_not_of("0123456789+-.eE") == std::string::npos;
@@ -95,7 +94,7 @@ std::vector<msfrs_value> ParseParams(const msfrs_plugin &plugin, const std::vect
         const auto &p = plugin.params[n];
         auto asDefault = p;
         if (p.type == MSFRS_INT || p.type == MSFRS_REAL)
-            asDefault.min = std::min(p.min, 0.0); // what nobody may write says that nothing was given
+            asDefault.min = std::min(p.min, 0.0); // a default that nobody may write means "not given"
         if (!p.def || !Parse(asDefault, p.def, values[n])) {
             throw ConfigError(std::string("plugin ") + plugin.name + " has a bad default " + p.name + "=" +
                               (p.def ? p.def : "(none)"));

@@ -16,23 +16,23 @@ namespace {
 #ifdef MFD_NOEXEC_SEAL
 constexpr unsigned NoProgram = MFD_NOEXEC_SEAL;
 #else
-constexpr unsigned NoProgram = 0x0008u; // from Linux 6.3 on: it can be mapped, and not be run as a program
+constexpr unsigned NoProgram = 0x0008u; // since Linux 6.3: can be mapped, but not executed as a program
 #endif
 
-/// Memory that is called a file. \returns a descriptor or -1
+/// Creates an anonymous file in memory. \returns a descriptor or -1
 int NewMemory(const std::string &path)
 {
     constexpr size_t Longest = 200; // of 249
     const auto name = "msfrs:" + (path.size() > Longest ? "..." + path.substr(path.size() - Longest) : path);
     constexpr unsigned Flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    const int memory = memfd_create(name.c_str(), Flags | NoProgram); // the one kind that vm.memfd_noexec=2 allows
+    const int memory = memfd_create(name.c_str(), Flags | NoProgram); // the only kind that vm.memfd_noexec=2 allows
     return memory >= 0 ? memory : memfd_create(name.c_str(), Flags);
 }
 
-/// Fills `memory` with all that the file holds, and seals it.
+/// Fills `memory` with the contents of the file, and seals it.
 bool Copy(const std::string &path, const int memory)
 {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO must not hold us up
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO must not block us
     if (file < 0)
         return false;
     struct stat status;
@@ -46,7 +46,7 @@ bool Copy(const std::string &path, const int memory)
     return whole && fcntl(memory, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) == 0;
 }
 
-/// A path of the memory. By the process's number others, a debugger, find it too, unless /proc has other numbers.
+/// A path of the memory. By the process id others, such as a debugger, find it too, unless /proc has other ids.
 std::string PathOf(const int memory)
 {
     const auto file = "/fd/" + std::to_string(memory);
@@ -83,8 +83,8 @@ SharedObject::~SharedObject()
     dlclose(handle_);
     if (copy_ < 0)
         return;
-    // An object may refuse to be unloaded (a symbol that must be unique in the process). Its name must then not come to
-    // stand for another: the dynamic linker would take that for this one.
+    // Some objects cannot be unloaded (a symbol that must be unique in the process). Their name must then not be
+    // reused: the dynamic linker would take another object of that name for this one.
     if (void *const still = dlopen(loaded_.c_str(), RTLD_LAZY | RTLD_NOLOAD))
         dlclose(still);
     else

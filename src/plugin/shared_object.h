@@ -9,9 +9,9 @@
 /// "/memfd:msfrs:PATH (deleted)"; debuggers and sanitizers find its symbols by the dynamic linker's name for it,
 /// /proc/PID/fd/N.
 ///
-/// If the system does not allow such a copy (no /proc, a filter of system calls, SELinux), or the object needs files
-/// beside it ($ORIGIN), the file itself is loaded. Then replace it by renaming a new file over it, as install(1) and
-/// package managers do: a process keeps the file that it has mapped.
+/// If the system does not allow such a copy (no /proc, a system call filter, SELinux), or the object needs files beside
+/// it ($ORIGIN), the file itself is loaded. Then replace it by renaming a new file over it, as install(1) and package
+/// managers do: a process keeps the file that it has mapped.
 #ifndef MSFRS_PLUGIN_SHARED_OBJECT_H
 #define MSFRS_PLUGIN_SHARED_OBJECT_H
 

@@ -25,8 +25,8 @@ std::string Resolved(const std::string &path)
     return found;
 }
 
-/// Calls visit(name, status) for "/" and all else that leads to a path without symbolic links. From above: nobody can
-/// exchange what is in a directory that was found to be in good hands.
+/// Calls visit(name, status) for "/" and each further component of a path without symbolic links. From the top: nobody
+/// can replace anything in a directory that was found to be trusted.
 template <class Visit>
 void EachOnTheWay(const std::string &path, Visit visit)
 {
@@ -43,7 +43,7 @@ void EachOnTheWay(const std::string &path, Visit visit)
     }
 }
 
-/// Whether these may exchange what is there: in a sticky directory only the owners may.
+/// Whether these may replace the entry: in a sticky directory only owners may.
 bool Open(const struct stat &status, const mode_t writers)
 {
     return (status.st_mode & writers) && !(S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX));
@@ -61,7 +61,7 @@ std::string GroupName(const gid_t gid)
     return "group " + (entry ? std::string(entry->gr_name) : std::to_string(gid));
 }
 
-/// The file that this code is in: the program's, or a shared library's.
+/// The file that contains this code: the program or a shared library.
 std::string OwnFile()
 {
     Dl_info info;
@@ -119,7 +119,7 @@ std::string TrustedPath(const std::string &path)
         const auto own = WritersOf(OwnFile());
         trusted.users.insert(own.users.begin(), own.users.end());
         trusted.groups.insert(own.groups.begin(), own.groups.end());
-    } catch (const std::runtime_error &) { // replaced since it was started: then root alone
+    } catch (const std::runtime_error &) { // replaced since it was started: then only root
     }
     return TrustedPath(path, trusted);
 }

@@ -6,13 +6,13 @@ namespace msfrs {
 namespace {
 
 constexpr int64_t Hour = 3600, Day = 24 * Hour;
-constexpr int64_t Thursday = 3; ///< days from Monday: what 1970-01-01 was
+constexpr int64_t Thursday = 3; ///< days from Monday to 1970-01-01
 
-/// Rounds down, below zero, too.
+/// Rounds down, also below zero.
 constexpr int64_t Whole(const int64_t n, const int64_t of) { return n / of - (n % of < 0); }
 
 /// Days from 0000-03-01 to the first of a month of the Gregorian calendar; months are counted from March, so that the
-/// day of the leap year is the last of a year.
+/// leap day is the last of a year.
 constexpr int64_t DaysTo(const int64_t months)
 {
     const int64_t year = Whole(months, 12), month = months - 12 * year;
@@ -21,10 +21,10 @@ constexpr int64_t DaysTo(const int64_t months)
 
 constexpr int64_t Epoch = DaysTo(1970 * 12 - 2);
 
-/// The month, counted as above, that a day since 1970-01-01 is in.
+/// The month, counted as above, of a day since 1970-01-01.
 constexpr int64_t MonthOf(const int64_t day)
 {
-    auto month = Whole((day + Epoch) * 4800, 146097); // 4800 months have 146097 days: at most one off
+    auto month = Whole((day + Epoch) * 4800, 146097); // 4800 months have 146097 days: off by one at most
     while (DaysTo(month) > day + Epoch)
         --month;
     while (DaysTo(month + 1) <= day + Epoch)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Quotas::save() and load(). One thing a line:
+/// Quotas::save() and load(). One entry a line:
 ///
 ///     msfrs-quota 1
 ///     class NAME PERIOD NUMBER
 ///     BYTES USER
 ///     end LINES
 ///
-/// A class is followed by its users. NUMBER is that of the period. In USER all but visible ASCII is written %XX, and
-/// so is the %. LINES counts those before the last, which tells a whole text from one that was cut.
+/// A class is followed by its users. NUMBER is the number of the period. In USER everything but visible ASCII is
+/// written as %XX, and so is %. LINES counts the lines before the last, which reveals a truncated text.
 #include "quota/quotas.h"
 
 #include <charconv>
@@ -62,12 +62,12 @@ std::optional<int64_t> Whole(const std::string_view text)
     return parsed.ec == std::errc() && parsed.ptr == end ? std::make_optional(n) : std::nullopt;
 }
 
-/// A text line by line, and the words of a line.
+/// Reads a text by lines, and a line by words.
 class Reader {
 public:
     explicit Reader(const std::string_view text): rest_(text) {}
 
-    /// \returns false at the end; a last line that does not end with a line feed is none
+    /// \returns false at the end; a last line without a line feed does not count
     bool next()
     {
         const auto end = rest_.find('\n');
@@ -82,7 +82,7 @@ public:
     size_t number() const { return number_; }
     bool more() const { return !rest_.empty(); }
 
-    /// Takes a word off the line: up to a blank, which goes too.
+    /// Takes a word off the line, up to and including a blank.
     std::string_view word()
     {
         const auto blank = line_.find(' ');
@@ -119,7 +119,7 @@ std::string Quotas::save() const
             const auto bytes = ledger::BytesIn(table_, entry);
             const auto name = ledger::NameOf(entry);
             const auto key = keyOf(account, name);
-            // An entry that changes hands just now has another's name, or is not the one that is found.
+            // An entry that is being reused has another name, or is not the one found by its key.
             if (bytes == 0 || name.empty() || entry.key.load() != key || ledger::FindCount(table_, key) != place)
                 return;
             text += std::to_string(bytes) + ' ' + Escaped(name) + '\n';
@@ -184,7 +184,7 @@ void Quotas::load(const std::string_view text)
                 ledger::AddKept(table_, table_.entries[place], bytes);
         }
     }
-    moved(); // who is moved has no requests here yet
+    moved(); // users that are moved have no requests here yet
 }
 
 } // namespace msfrs

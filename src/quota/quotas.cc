@@ -10,7 +10,7 @@ namespace msfrs {
 
 namespace {
 
-/// s by which one of those who share a table may have looked at the clock before the other.
+/// s by which one process may have read the clock before another that shares the table.
 constexpr int64_t Slower = 5;
 
 size_t IndexOf(const std::vector<QuotaClass> &classes, const std::string &name)
@@ -70,13 +70,13 @@ Quotas::Quotas(ledger::QuotaTable &table, std::vector<QuotaClass> classes, const
 void Quotas::configure(std::vector<QuotaClass> classes, const int64_t local)
 {
     assert(!CheckQuotas(classes));
-    tick(local); // by the periods that there were
+    tick(local); // by the previous periods
     accounts_.clear();
     for (const auto &c : classes) {
         accounts_.emplace_back();
         static_cast<QuotaClass &>(accounts_.back()) = c;
     }
-    std::vector<const Account *> owners(ledger::QuotaTable::Accounts); // of the accounts of the table
+    std::vector<const Account *> owners(ledger::QuotaTable::Accounts); // of the table's accounts
     size_t limited = 0;
     for (auto &account : accounts_) {
         if (account.bytes == 0)
@@ -117,12 +117,12 @@ void Quotas::begin(Account &account, const int64_t number)
         if (shared.period.compare_exchange_weak(before, runs.next(kind, number).word()))
             break;
     }
-    end(account, ledger::PeriodWord::Of(shared.period.load()), number); // of a class that had none for a while
+    end(account, ledger::PeriodWord::Of(shared.period.load()), number); // of a class that had no quota for a while
     shared.limit.store(static_cast<uint64_t>(account.bytes));
     shared.over.store(ledger::ClassKey(account.over));
 }
 
-/// Whether anybody belongs into another class than before.
+/// Whether any user belongs to another class than before.
 bool Quotas::moved()
 {
     const auto moves = table_.moves.load();
@@ -137,7 +137,7 @@ int64_t Quotas::had(const Account &account, const std::string_view user) const
 
 size_t Quotas::classOf(size_t cls, const std::string_view user) const
 {
-    for (;;) { // no circle: CheckQuotas()
+    for (;;) { // no cycle: CheckQuotas()
         const auto &account = accounts_.at(cls);
         if (account.bytes == 0 || had(account, user) < account.bytes)
             return cls;
@@ -145,7 +145,7 @@ size_t Quotas::classOf(size_t cls, const std::string_view user) const
     }
 }
 
-/// \returns the place of a user; NoCount: it cannot be counted now
+/// \returns the index of a user's entry; NoCount: it cannot be counted now
 uint32_t Quotas::enter(const Account &account, const std::string_view user)
 {
     const auto key = keyOf(account, user);
@@ -178,7 +178,7 @@ bool Quotas::charge(const size_t cls, const std::string_view user, const int64_t
     return moved();
 }
 
-/// What the clock shows, for all who share the table.
+/// The time of the clock, common to all that share the table.
 int64_t Quotas::shown(const int64_t local)
 {
     auto before = table_.clock.load();
@@ -191,12 +191,12 @@ int64_t Quotas::shown(const int64_t local)
     }
 }
 
-/// Ends the period that runs, if the clock shows another. \returns false if another has done so
+/// Ends the current period, if the clock shows another. \returns false if another process has done so
 bool Quotas::end(const Account &account, const ledger::PeriodWord &runs, const int64_t number)
 {
     auto &shared = table_.accounts[account.shared];
     auto before = runs.word();
-    if (number < runs.number) { // the clock was set back: what runs goes on
+    if (number < runs.number) { // the clock was set back: the current period continues
         const ledger::PeriodWord same{runs.generation, runs.kind, number};
         return shared.period.compare_exchange_strong(before, same.word());
     }
@@ -211,7 +211,7 @@ bool Quotas::end(const Account &account, const ledger::PeriodWord &runs, const i
         return false;
     if (over)
         table_.moves.fetch_add(1);
-    eachUser(account, [&](uint32_t, ledger::QuotaEntry &entry) { // generations come again, but not these counts
+    eachUser(account, [&](uint32_t, ledger::QuotaEntry &entry) { // generations recur, but these counts must not
         auto count = entry.count.load();
         if (count != 0 && ledger::CountWord::Of(count).generation != next.generation)
             entry.count.compare_exchange_strong(count, 0);

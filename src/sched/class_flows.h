@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A round robin at two levels, between classes and between the flows of a class. The template parameters decide which
-/// flow of a class is next.
+/// A round robin at two levels, between classes and between the flows of a class. The template parameters select the
+/// order of the flows of a class.
 #ifndef MSFRS_SCHED_CLASS_FLOWS_H
 #define MSFRS_SCHED_CLASS_FLOWS_H
 
@@ -10,9 +10,9 @@
 
 namespace msfrs {
 
-/// \tparam Members of flows: Round, or what has its calls
-/// \tparam FlowTurn what Members keeps of a flow; derived from Turn
-/// \tparam Shares whether the parameter `share` is there, the second of the table
+/// \tparam Members of flows: Round, or a template with the same calls
+/// \tparam FlowTurn state of a flow in Members; derived from Turn
+/// \tparam Shares whether there is the parameter `share`, the second of the table
 template <template <class> class Members, class FlowTurn, bool Shares>
 class ClassFlows {
 public:
@@ -97,7 +97,7 @@ private:
 
     static void Gauges(void *, const msfrs_class *const c, double *const out) { out[0] = c ? StateOf(c).deficit : 0; }
 
-    /// Who is in no round has nothing to be kept.
+    /// Members that are in no round have nothing to save.
     static void Save(void *const inst, const msfrs_move *const move, msfrs_time)
     {
         Self(inst).save(*move);

@@ -11,7 +11,7 @@
 
 namespace msfrs {
 
-/// What a turn pays for an item. At least one byte, so that a queue of empty items cannot keep the turn for ever.
+/// The cost of an item to its turn. At least one byte, so that a queue of empty items cannot keep the turn for ever.
 inline double CostOf(const msfrs_item &i) { return static_cast<double>(std::max<int64_t>(i.est[0], 1)); }
 
 /// The first two rows of the parameter table of a scheduler that uses ClassRound, in this order.
@@ -28,14 +28,14 @@ constexpr msfrs_gauge DeficitGauge = {
 template <class ClassState>
 class ClassRound {
 public:
-    /// \param shares whether there is the second row; without it weights are the classes'
+    /// \param shares whether the table has the second row; without it weights are the classes'
     void init(const msfrs_value *const params, const bool shares = true)
     {
         quantum_ = static_cast<double>(params[0].i);
         perUser_ = shares && params[1].i == 1;
     }
 
-    /// bytes a round of a weight of 1
+    /// bytes per round for a weight of 1
     double quantum() const { return quantum_; }
 
     /// The next item, or null when nothing is queued. \param nextOf the next item of a class with something queued
@@ -52,7 +52,7 @@ public:
         return nextOf(c);
     }
 
-    /// An item of m queues. \param first whether m had none
+    /// An item of m was queued. \param first whether m had none
     template <class Member>
     void enqueued(ClassState &c, Member &m, const bool first)
     {
@@ -62,7 +62,7 @@ public:
             classes_.ready(c);
     }
     /// An item of m left its queue.
-    /// \param empty whether it was m's last one; \param cost bytes paid, 0: it went unserved
+    /// \param empty whether it was m's last one; \param cost bytes paid; 0: it was not served
     template <class Member>
     void left(ClassState &c, Member &m, const bool empty, const double cost)
     {
@@ -84,7 +84,7 @@ public:
     }
     void forget(ClassState &c) { classes_.forget(c); }
 
-    /// Saves places and deficits of the classes, in the order of their turns.
+    /// Saves positions and deficits of the classes, in the order of their turns.
     void save(const msfrs_move &move) const
     {
         classes_.save([&](const ClassState &c, const auto &figures) {

@@ -8,21 +8,21 @@
 ///
 ///     | service_i / w_i - service_j / w_j | <= quantum + Max_i / w_i + Max_j / w_j        (Max: largest item)
 ///
-/// share=class  a class's weight is what all its users have together: 4:2:1 between classes, whatever the number of
-///              users; what the MSF-RS paper calls class-based weighted fairness, and its section 2.3 finds wrong for
-///              users at a gateway: each of many in a heavy class may have less than one in a light class.
-/// share=user   a class's weight is what each of its users has: the class's is w_i * UC_i, as in msf.
+/// share=class  all users of a class share its weight: 4:2:1 between classes, whatever the number of users. The MSF-RS
+///              paper calls this class-based weighted fairness, and finds it wrong for users at a gateway (section
+///              2.3): each of many users in a heavy class may have less than a single one in a light class.
+/// share=user   each user of a class has its weight: the class has w_i * UC_i, as in msf.
 /// Within a class a flow's share is in proportion to its own weight.
 ///
-/// Where this departs from the paper (round.h has the reasons): costs that are told afterwards make a deficit
-/// negative, and an item larger than the deficit waits for as many rounds as it takes, which are counted and not
-/// walked. Every item costs at least one byte, so that a flow of empty ones cannot keep the turn for ever.
+/// Departures from the paper (round.h has the reasons): costs reported afterwards make a deficit negative. An item
+/// larger than the deficit waits for as many rounds as needed, which are counted and not walked. Every item costs at
+/// least one byte, so that a flow of empty items cannot keep the turn for ever.
 ///
-/// Requests are no packets (MSF-RS, sections 2.1 and 2.2): their cost is unknown when they are picked, so that a
-/// flow's turn goes on until answers come back. The shares hold all the same, with bursts of a round trip.
+/// Requests are not packets (MSF-RS, sections 2.1 and 2.2): their cost is unknown when they are picked, so a flow's
+/// turn lasts until responses arrive. The shares hold all the same, with bursts of one RTT.
 ///
-/// Cost: O(1) while quantum * weight is at least the largest item; below that the rounds that serve nobody are walked
-/// twice at most, O(members of the level).
+/// Cost: O(1) while quantum * weight is at least the largest item; below that, rounds that serve nobody are walked at
+/// most twice, O(members of the level).
 #include "plugin/msfrs_plugin.h"
 #include "sched/class_flows.h"
 

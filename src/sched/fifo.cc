@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// fifo: first come, first served, over all classes and flows. Weights play no part. A continuation takes its
-/// place behind all that came before it. What a gateway without scheduling does once a window holds it back;
-/// kept as the baseline, and for the packet hosts. Every call is O(1).
+/// fifo: first come, first served, over all classes and flows; weights are ignored. A continuation queues behind
+/// everything that came before it. This is what a gateway without scheduling does once a window holds it back; it is
+/// the baseline, and serves the packet hosts. Every call is O(1).
 #include "plugin/msfrs_plugin.h"
 #include "sched/item_list.h"
 

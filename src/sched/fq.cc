@@ -3,18 +3,18 @@
 /// fq: flow queueing. Round robin by bytes between the flows of a class, in which flows that have just begun to send go
 /// first; between classes, deficit round robin by weight, as in drr.
 ///
-/// Source: Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290 (2018), section 4.2; aqm codel beside it
-/// makes FQ-CoDel. A flow that sends less than a quantum each time it has been idle for a round (a name server's
-/// answer, a call's packet, the first of a page) does not wait for those that have a queue. Such a flow cannot starve
-/// the others by itself: once served it comes behind them. Ever new flows can, as in the RFC, while each brings a
-/// packet: bound them by what the host takes for a flow (msfrs-edge: `flow src`, or `flow host`).
+/// Source: Hoeiland-Joergensen, McKenney, Taht, Gettys, Dumazet, RFC 8290 (2018), section 4.2; with aqm codel it makes
+/// FQ-CoDel. A flow that sends less than a quantum after each idle round (a DNS reply, a packet of a call, the first of
+/// a page) does not wait for flows with a queue. One such flow cannot starve the others: once served, it queues behind
+/// them. A stream of new flows can, as in the RFC, while each brings a packet: bound them by what the host takes for a
+/// flow (msfrs-edge: `flow src`, or `flow host`).
 ///
-/// Departures: every flow has a queue of its own, none is hashed to another's. A full buffer is the host's affair (the
-/// RFC drops of the longest queue, as msfrs-edge does). Weights of classes and flows, which the RFC has not, multiply
-/// the quantum. There is no share=user as in drr: who is new goes first, has nothing queued then, and counts as a user
-/// only for that moment, so that a class's share would depend on how its users send.
+/// Departures: every flow has its own queue, without hashing. A full buffer is left to the host (the RFC drops from the
+/// longest queue, as msfrs-edge does). Weights of classes and flows, which the RFC does not have, multiply the quantum.
+/// There is no share=user as in drr: a new flow goes first, has nothing queued then, and counts as a user only for that
+/// moment, so a class's share would depend on how its users send.
 ///
-/// Cost: O(1) while a quantum is at least the largest item; else O(flows of the class), twice at most.
+/// Cost: O(1) while a quantum is at least the largest item; else O(flows of the class), at most twice.
 #include "sched/class_flows.h"
 #include "sched/new_first.h"
 

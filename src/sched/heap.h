@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A binary heap of pointers that knows where each element stands, so that an element whose key has changed
-/// can be moved, and one that is not on top can be taken out, in O(log n). Keys are kept in the heap's own
-/// array: a comparison then seldom has to look at the elements, which are spread over memory.
+/// A binary heap of pointers that tracks the position of each element. An element whose key has changed can be moved,
+/// and one that is not on top can be removed, in O(log n). Keys are kept in the heap's own array: a comparison then
+/// seldom reads the elements, which are spread over memory.
 #ifndef MSFRS_SCHED_HEAP_H
 #define MSFRS_SCHED_HEAP_H
 
@@ -16,7 +16,7 @@ namespace msfrs {
 /// \tparam T element
 /// \tparam Traits `static double Key(const T &)`, least first;
 ///         `static bool Before(const T &, const T &)`, a strict weak order among equal keys;
-///         `static uint32_t &Place(T &)`, where the heap keeps the element's place: 0 while it is not in it,
+///         `static uint32_t &Place(T &)`, where the heap keeps the element's position: 0 while it is not in the heap,
 ///         so that zeroed state is right from the start
 template <class T, class Traits>
 class Heap {
@@ -26,11 +26,11 @@ public:
     T *top() const { return entries_.empty() ? nullptr : entries_.front().element; }
     T *at(const size_t n) const { return entries_[n].element; }
     double keyAt(const size_t n) const { return entries_[n].key; }
-    /// Whether the element at place a goes before the one at place b.
+    /// Whether the element at position a goes before the one at position b.
     bool before(const size_t a, const size_t b) const { return Before(entries_[a], entries_[b]); }
     static bool Holds(T &t) { return Traits::Place(t) != 0; }
 
-    /// Makes room for n elements, so that no push up to then allocates. \throws std::bad_alloc
+    /// Reserves room for n elements, so that no push up to then allocates. \throws std::bad_alloc
     void reserve(const size_t n)
     {
         if (n > entries_.capacity())

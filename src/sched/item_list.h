@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Queued items of several flows in the order in which they were enqueued. The links are a scheduler's item state:
-/// appending and taking out anywhere cost O(1).
+/// appending, and removing anywhere, is O(1).
 #ifndef MSFRS_SCHED_ITEM_LIST_H
 #define MSFRS_SCHED_ITEM_LIST_H
 
@@ -14,7 +14,7 @@ struct ItemLinks {
     msfrs_item *prev, *next;
 };
 
-/// All zero is an empty list.
+/// Zeroed memory is an empty list.
 class ItemList {
 public:
     bool empty() const { return !head_; }

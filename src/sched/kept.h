@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// For schedulers that save what they keep: the call of msfrs_move::put.
+/// For schedulers that save their figures: calls msfrs_move::put.
 #ifndef MSFRS_SCHED_KEPT_H
 #define MSFRS_SCHED_KEPT_H
 

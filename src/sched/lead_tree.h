@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A search tree of pointers in the order of a key, in which every element knows the least value in its subtree: it
-/// finds the element with the least value among those whose key is at most a bound. A treap, expected O(log n) for
-/// each call. Its shape depends only on a hash of the order of insertion, so that the same run takes the same time.
+/// A search tree of pointers ordered by a key, in which every element knows the least value in its subtree. It finds
+/// the element with the least value among those whose key is at most a bound. A treap, expected O(log n) for each call.
+/// Its shape depends only on a hash of the order of insertion, so that equal runs take equal time.
 #ifndef MSFRS_SCHED_LEAD_TREE_H
 #define MSFRS_SCHED_LEAD_TREE_H
 
@@ -10,17 +10,17 @@
 
 namespace msfrs {
 
-/// An element's place in a LeadTree. Zeroed: in no tree.
+/// An element's node in a LeadTree. Zeroed: in no tree.
 template <class T>
 struct LeadNode {
     double key, value;
-    uint64_t tie;           ///< unique; of equal keys, and of equal values and keys, the least goes first
+    uint64_t tie;           ///< unique; the least goes first, of equal keys, and of equal values and keys
     T *left, *right, *best; ///< best: element with the least value in this subtree
     uint32_t priority;      ///< at least that of the elements below
     bool held;
 };
 
-/// \tparam Node the member of T that is its place in this tree
+/// \tparam Node the member of T that is its node in this tree
 template <class T, LeadNode<T> T::*Node>
 class LeadTree {
 public:
@@ -93,7 +93,7 @@ private:
         return t;
     }
 
-    /// Splits a subtree into the elements before `at` and those behind.
+    /// Splits a subtree into the elements before `at` and those behind it.
     static void Split(T *const root, const T &at, T *&before, T *&behind)
     {
         if (!root) {
@@ -144,7 +144,7 @@ private:
         return Settled(root);
     }
 
-    /// The finalizer of MurmurHash3 over a count: as good as random here.
+    /// The finalizer of MurmurHash3 over a counter: as good as random here.
     uint32_t next()
     {
         uint32_t h = ++count_;

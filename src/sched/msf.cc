@@ -5,50 +5,50 @@
 /// Paper: Tsao, Lai, Tsao, Lin, "On applying fair queuing discipline to schedule requests at access gateway for
 /// downlink differential QoS", Computer Networks (2008), section 3.1, equation (1), figure 3.
 ///
-///     SC_i += L / (w_i * UC_i)      at every piece of a response of L bytes, with the UC of that moment   (1)
+///     SC_i += L / (w_i * UC_i)      for every piece of a response of L bytes, with the UC of that moment   (1)
 ///     next:  the class with the least SC; of equals the one with the greatest w_i * UC_i
 ///
-/// Where this departs from the paper, each by a parameter that has the paper's rule as another value:
-///   users=fair   each user of a class has its own counter. (users=fifo: one queue for the class, in order of arrival.)
-///   order=remaining   what is left of responses decides within the limits of fairness. Within a user, items without
-///                service go first, then the least left. Among users, the one whose next item has the least left for
-///                its weight goes first, of those who are ahead of the least served user by no more than
-///                max(lead_floor, lead exp(-t / lead_time)), t being the time for which the least served user has had
-///                something waiting. So a large response waits for small ones at first, and gets its share in the end.
-///                A user who had no service for lead_time goes next, whatever is left. An item of unknown size counts
-///                as many bytes as it has had, at least 4096. (order=attained: the least served user, and within a
-///                user the item that has attained the least. Packets always keep their order.)
+/// Departures from the paper, each by a parameter that has the paper's rule as another value:
+///   users=fair   each user of a class has its own counter. (users=fifo: one queue per class, in order of arrival.)
+///   order=remaining   remaining bytes of responses decide within the limits of fairness. Within a user, items without
+///                service go first, then the least remaining. Among users, the one whose next item has the least
+///                remaining for its weight goes first, of those ahead of the least served user by no more than
+///                max(lead_floor, lead exp(-t / lead_time)), where t is the time for which the least served user has
+///                had items waiting. So a large response waits for small ones at first, and gets its share in the end.
+///                A user without service for lead_time goes next, whatever remains. An item of unknown size counts as
+///                many bytes as it has had, at least 4096. (order=attained: the least served user, and within a user
+///                the item with the least attained service. Packets always keep their order.)
 ///   wake=virtual a class whose queue was empty takes max(own SC, V - lag). V is the greatest so far of the least SC
 ///                among the queued classes at each pick. While nothing is queued V grows with every charge, since
-///                bandwidth that is used while nobody waits costs nothing. Users of a class likewise. (wake=paper: an
-///                idle class takes the least SC of the active ones, and all SC are 0 when all are idle, so that a
-///                class which used idle bandwidth is punished later.)
+///                bandwidth used while nobody waits costs nothing. The same holds for users of a class. (wake=paper: an
+///                idle class takes the least SC of the active ones, and all SC are 0 when all are idle, so a class that
+///                used idle bandwidth is punished later.)
 ///   lag          bytes of a user of weight 1: the unused share that may be had later. A class or user that returns
 ///                from a pause, say with the next page, is served at once, and a class whose requests are all in
-///                service for a moment does not lose its turn. It decays to 0 over a pause of `lag_time`: after a
+///                service for a moment does not lose its turn. The lag decays to 0 over a pause of `lag_time`: after a
 ///                longer pause, and for a new user, there is none. (0: MSFQ's rule.)
 ///   debt         bytes of a user of weight 1: traffic without an item (section 6, excessive traffic) puts class and
-///                user no further ahead of V than this and what the reserve allows. While such bytes come faster than
-///                a share, the debt stays as it is and the user gets nothing else. When they end, the user is served
-///                again after the debt, however long they came. (The paper has no bound, nor has wake=paper here:
+///                user ahead of V by no more than this and what the reserve allows. While such bytes arrive faster than
+///                a share, the debt stays constant and the user gets nothing else. When they end, the user is served
+///                again after the debt, however long they lasted. (The paper has no bound, nor has wake=paper here:
 ///                there an idle class owes nothing.)
 ///   favour       bytes that classes may have out of turn; each second in which nobody waits earns all of them. While
-///                any are left, the class whose next item has the least left for its weight goes first. What goes
+///                any are left, the class whose next item has the least remaining for its weight goes first. Service
 ///                ahead of the least served class in this way is charged to no class: nothing is paid back. So short
 ///                bursts pass as if there were no classes. A backlog earns nothing, and shares are exact once these
-///                bytes are used up. (0: strict minimum service, the paper's.)
-///   ahead=inf    the least left of all goes first, of any user: a baseline that shows the price of fairness.
-/// What a class is ahead or behind scales with its users: those who come later divide it among them (Spread()).
-/// Where several schedulers share the link, who waits at the others waits, too: msfrs_host::elsewhere.
+///                bytes are used up. (0: strict minimum service, as in the paper.)
+///   ahead=inf    the least remaining of all goes first, of any user: a baseline that shows the price of fairness.
+/// A class's lead or lag scales with its users: those who join later divide it among them (Spread()). Where several
+/// schedulers share the link, requests waiting at the others count as waiting: msfrs_host::elsewhere.
 /// Beyond the paper: PICK_FRESH serves the reserve for first quanta. It returns an item without service, of a class
-/// that is not ahead of the least served class by more than `ahead`, in bytes of a class of weight 1, and of a user
-/// that is not ahead of the least served user of the class by more than `user_ahead` bytes; none while that user had
-/// no service for lead_time. Under backlog all classes come to be ahead by the same amount, so their shares do not
-/// change. Where several schedulers take turns (msfrs_host::sharers), both are twice as much, and no class is too far
-/// ahead while anything of favour= is left: its next place may be at another, which has no new item.
+/// ahead of the least served class by at most `ahead`, in bytes of a class of weight 1, and of a user ahead of the
+/// least served user of the class by at most `user_ahead` bytes; none while the latter had no service for lead_time.
+/// Under backlog all classes come to be ahead by the same amount, so their shares do not change. Where several
+/// schedulers take turns (msfrs_host::sharers), both bounds double, and no class is too far ahead while any favour= is
+/// left: its next slot may be at another scheduler, which has no new item.
 ///
 /// Cost: a release or a charge is O(log classes + log users of the class + log items of the user); waking under
-/// wake=paper is O(classes), and so is a release while anything of favour= is left, or with ahead=inf.
+/// wake=paper is O(classes), and so is a release while any favour= is left, or with ahead=inf.
 #include "sched/msf_choice.h"
 #include "sched/msf_moves.h"
 
@@ -58,9 +58,9 @@
 namespace msfrs::msf {
 namespace {
 
-/// Equation (1). A refund may exceed what the user count of the moment makes of it: no counter goes below 0.
+/// Equation (1). At the current user count a refund may exceed what was charged: no counter goes below 0.
 /// \param ofFavour charged to no class
-/// \param classMost \param userMost which the amount takes the counter no further than
+/// \param classMost \param userMost the amount takes the counters no further than these
 void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const bool ofFavour = false,
            const double classMost = NoBound, const double userMost = NoBound)
 {
@@ -82,7 +82,7 @@ void Spend(Instance &self, msfrs_flow &f, const int64_t amount, const bool ofFav
     Settle(self, f);
 }
 
-/// A class that was idle comes back, by the paper's rule.
+/// An idle class returns, by the paper's rule.
 void WakeAsInPaper(Instance &self, ClassState &waking)
 {
     bool others = false;
@@ -146,7 +146,7 @@ int ClassAdded(void *const inst, msfrs_class *const c)
 void ClassChanged(void *const inst, msfrs_class *const c, double)
 {
     auto &self = Self(inst);
-    self.queued.settle(StateOf(c), c->backlog > 0); // the tie rule looks at the weight
+    self.queued.settle(StateOf(c), c->backlog > 0); // ties depend on the weight
     self.active.settle(StateOf(c), c->users > 0);
 }
 
@@ -171,7 +171,7 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
 
 void FlowRemoved(void *, msfrs_flow *const f) { StateOf(f).~FlowState(); }
 
-/// What is left of the lag, in bytes of a user of weight 1, for one that was last busy at `since`.
+/// The remaining lag, in bytes of a user of weight 1, of a class or user that was last busy at `since`.
 double Lag(const Instance &self, const msfrs_time since)
 {
     if (since == Never)
@@ -180,14 +180,14 @@ double Lag(const Instance &self, const msfrs_time since)
     return pause < self.lagTime ? static_cast<double>(self.lag) * (1 - pause / self.lagTime) : 0;
 }
 
-/// The least counter that a class may wake with.
+/// The least counter with which a class may wake.
 double Waking(const Instance &self, const ClassState &c)
 {
     return *self.virtualTime - Lag(self, c.busy ? self.now : c.idleSince);
 }
 
-/// The least that a user of a class may wake with: `lag` as bytes of that user. Who has something in service has not
-/// been away, and may be behind by as much as the reserve or the lead put others ahead of him.
+/// The least counter with which a user of a class may wake: `lag` as bytes of that user. A user with something in
+/// service has not been away, and may be behind by as much as the reserve or the lead puts others ahead of it.
 double Waking(const Instance &self, const FlowState &f)
 {
     const auto &cls = *f.flow->cls;
@@ -196,12 +196,12 @@ double Waking(const Instance &self, const FlowState &f)
     return StateOf(&cls).userTime - (f.busy ? std::max(owed, ahead) : owed);
 }
 
-/// A class or a user without a queue comes back.
+/// A class or a user without a queue returns.
 void Wake(const Instance &self, ClassState &c) { *c.cls->service = std::max(c.service(), Waking(self, c)); }
 void Wake(const Instance &self, FlowState &f) { f.service = std::max(f.service, Waking(self, f)); }
 
-/// A class is ahead of V, or behind, in bytes of the users that it had then; those who come later have no part in it.
-/// What they find is divided among all, once: users who come and go again gain no more than by staying.
+/// A class's lead over V, or its lag, is in bytes of the users that it had then; users who join later have no part in
+/// it. What they find is divided among all, once: leaving and returning gains users no more than staying.
 void Spread(const Instance &self, ClassState &c)
 {
     const double share = c.share(), v = *self.virtualTime;
@@ -210,7 +210,7 @@ void Spread(const Instance &self, ClassState &c)
     c.earnedBy = std::max(c.earnedBy, share);
 }
 
-/// Whoever would wake like a newcomer.
+/// True for a user that would wake like a newcomer.
 int FlowForgettable(void *const inst, const msfrs_flow *const f)
 {
     const auto &self = Self(inst);
@@ -218,7 +218,7 @@ int FlowForgettable(void *const inst, const msfrs_flow *const f)
     return Lag(self, flow.idleSince) == 0 && flow.service <= Waking(self, flow);
 }
 
-/// An item has left: notes who has none any more.
+/// An item has left: notes which class or user has none any more.
 void Rest(Instance &self, const msfrs_flow &f, const msfrs_time now)
 {
     self.now = now;
@@ -279,7 +279,7 @@ msfrs_item *Pick(void *const inst, const msfrs_time now, const msfrs_pick mode, 
     if (mode == MSFRS_PICK_ANY)
         return Next(NextUser(self));
 
-    // A class with nothing queued but something served counts as if it queued now: max(SC, V).
+    // A class with nothing queued but items in service counts as if it queued now: max(SC, V).
     const double least = std::min(self.queued.keyAt(0), std::max(self.active.keyAt(0), *self.virtualTime));
     const size_t place = FreshClass(self, 0, least, MostAhead(self));
     return place == Nowhere ? nullptr : Next(*FreshUser(self, *self.queued.at(place)));
@@ -289,10 +289,10 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
 {
     auto &self = Self(inst);
     self.now = now;
-    // The heaps still hold what was picked. Their tops are it, or, where the host took it out of turn, whoever is
-    // behind it: taking the counter of one far ahead would make all who wake now wait for the others.
+    // The heaps still hold the picked item. Their tops are its class and user or, where the host took it out of turn,
+    // those served less: with the counter of one far ahead, all that wake now would wait for the others.
     auto &cls = StateOf(i->flow->cls);
-    *self.virtualTime = std::max(*self.virtualTime, self.queued.keyAt(0)); // one that lags does not take it back
+    *self.virtualTime = std::max(*self.virtualTime, self.queued.keyAt(0)); // a lagging class does not lower V
     if (self.users == Fair)
         cls.userTime = std::max(cls.userTime, cls.leastKey());
     if (cls.service() <= *self.virtualTime)
@@ -300,7 +300,7 @@ void Picked(void *const inst, msfrs_item *const i, const msfrs_time now)
     StateOf(i->flow).servedAt = now;
     const bool ofFavour = StateOf(i).ofFavour = self.favour.left(now) > 0 && cls.service() > self.queued.keyAt(0);
     Erase(*i);
-    // Spend() looks at who still has anything queued, and settles, too.
+    // Spend() must see who still has items queued, and it settles, too.
     if (i->flow->backlog == 0 || i->est[0] == 0)
         Settle(self, *i->flow);
     if (i->est[0] > 0)
@@ -327,15 +327,15 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *const i, const u
     }
     auto &flow = StateOf(f);
     auto &cls = StateOf(f->cls);
-    // Who is idle starts where a request would have found it: what stays within the share of somebody who asks for
-    // nothing else is no debt.
+    // An idle class or user starts where a request would have found it: bytes within the share of a user who asks for
+    // nothing else are no debt.
     if (f->cls->backlog == 0)
         Wake(self, cls);
     if (f->backlog == 0)
         Wake(self, flow);
-    // Nothing holds these bytes back, so nothing but this bound keeps the counters from running away.
+    // Nothing holds these bytes back, so only this bound keeps the counters from running away.
     const auto debt = static_cast<double>(self.debt);
-    const double users = std::max(f->cls->users, 1u); // who have no part in the debt of this one
+    const double users = std::max(f->cls->users, 1u); // who do not share the debt of this one
     Spend(self, *f, amount, false, *self.virtualTime + (self.ahead + debt) / users,
           cls.userTime + (static_cast<double>(self.userAhead) + debt * f->cls->weight) / f->weight);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Which item msf picks next: for a place of the reserve, and for any place.
+/// Which item msf picks next, for a slot of the reserve and for any slot.
 #ifndef MSFRS_SCHED_MSF_CHOICE_H
 #define MSFRS_SCHED_MSF_CHOICE_H
 
@@ -10,7 +10,7 @@
 
 namespace msfrs::msf {
 
-/// \returns the part of a lead, 0 to 1, that is left over a class or user that has been busy since p.busySince
+/// \returns the part of a lead, 0 to 1, that remains against a class or user that has been busy since p.busySince
 inline double Decay(const Instance &self, const Presence &p)
 {
     return std::exp(static_cast<double>(p.busySince - self.now) / self.leadTime);
@@ -42,21 +42,21 @@ inline const FlowState &NextUser(const Instance &self, const ClassState &c)
 
 constexpr size_t Nowhere = SIZE_MAX;
 
-/// A bound of the reserve, in bytes: twice as much where several schedulers share the users. Each knows what the others
-/// served a tenth of a second late, and has the sizes of its own responses alone. So counters lie further apart.
+/// A bound of the reserve, in bytes; doubled where several schedulers share the users. Each learns what the others
+/// served a tenth of a second late, and has the sizes of its own responses alone, so counters lie further apart.
 inline double Bound(const Instance &self, const double bytes) { return *self.sharers > 0 ? 2 * bytes : bytes; }
 
-/// How far a class may be ahead and still use the reserve. One scheduler gives bytes out of turn at the next place that
-/// is free; of several that place may be at another, so there the reserve gives them, too.
+/// How far a class may be ahead and still use the reserve. A single scheduler gives bytes out of turn at the next free
+/// slot. With several schedulers that slot may be at another, so there the reserve gives them, too.
 inline double MostAhead(const Instance &self)
 {
     return *self.sharers > 0 && self.favour.left(self.now) > 0 ? NoBound : Bound(self, self.ahead);
 }
 
-/// The user of a class that may use the reserve, or null: the least served of those with a fresh item, if it is not
-/// ahead of the least served of all. Otherwise a user with many requests would use the reserve all the time and get
+/// The user of a class that may use the reserve, or null: the least served of those with a fresh item, if it is not too
+/// far ahead of the least served of all. Otherwise a user with many requests would use the reserve all the time and get
 /// more than its share. Null also while the least served user is neglected: items of the reserve keep W above W+, and
-/// then no other item goes.
+/// then no other item is released.
 inline FlowState *FreshUser(const Instance &self, const ClassState &c)
 {
     if (c.fresh.empty())
@@ -70,7 +70,7 @@ inline FlowState *FreshUser(const Instance &self, const ClassState &c)
     return first ? user : nullptr;
 }
 
-/// Place in the heap, at n or below it, of the best class that may use the reserve; Nowhere if there is none. Visits
+/// Position in the heap, at n or below it, of the best class that may use the reserve; Nowhere if there is none. Visits
 /// only the part of the heap whose keys are at most `least + ahead`.
 /// \param ahead of `least`, in bytes of a class of weight 1: its users share it
 inline size_t FreshClass(const Instance &self, const size_t n, const double least, const double ahead)
@@ -87,8 +87,8 @@ inline size_t FreshClass(const Instance &self, const size_t n, const double leas
     return self.queued.before(right, left) ? right : left;
 }
 
-/// The user of all classes whose next item has the least left, divided by the weight of the class (not with ahead=inf).
-/// Of equal ones the user of the least served class.
+/// The user, of all classes, whose next item has the least remaining, divided by the weight of the class (not with
+/// ahead=inf). Of equals, the user of the least served class.
 inline const FlowState &LeastLeft(const Instance &self)
 {
     const FlowState *found = nullptr;
@@ -106,7 +106,7 @@ inline const FlowState &LeastLeft(const Instance &self)
     return *found;
 }
 
-/// The user that goes next of all; something must be queued.
+/// The user, of all classes, that goes next; something must be queued.
 inline const FlowState &NextUser(const Instance &self)
 {
     if (self.ahead == NoBound || self.favour.left(self.now) > 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What msf saves of an instance, and how another goes on with it; the calls are msfrs_sched_ops's.
+/// What msf saves of an instance, and how another continues with it; the calls are those of msfrs_sched_ops.
 #ifndef MSFRS_SCHED_MSF_MOVES_H
 #define MSFRS_SCHED_MSF_MOVES_H
 
@@ -9,10 +9,10 @@
 
 namespace msfrs::msf {
 
-/// Another number when any of the figures below means something else.
+/// Must change when any of the figures below changes its meaning.
 constexpr uint32_t Keeps = 2;
 
-/// How long ago something was, in ns; -1: never.
+/// Age of an event, in ns; -1: never.
 inline double Age(const msfrs_time then, const msfrs_time now)
 {
     return then == Never ? -1 : static_cast<double>(now - then);
@@ -22,7 +22,7 @@ inline msfrs_time At(const double age, const msfrs_time now)
     return age < 0 ? Never : now - static_cast<msfrs_time>(age);
 }
 
-/// Who is busy is saved as one who has just ceased to be: resumed() makes it busy again, if it still has an item.
+/// A busy class or user is saved as idle since now: resumed() makes it busy again, if it still has an item.
 inline double IdleAge(const Presence &p, const msfrs_time now) { return Age(p.busy ? now : p.idleSince, now); }
 
 inline void RestorePresence(Presence &p, const double idle, const double busy, const msfrs_time now)

@@ -25,14 +25,14 @@ constexpr int64_t Small = 4096; ///< bytes: least size that a response of unknow
 
 struct ItemState {
     msfrs_item *prev, *next;  ///< in ItemQueue's list
-    uint32_t place;           ///< in ItemQueue's heap
+    uint32_t place;           ///< position in ItemQueue's heap
     bool listed;              ///< whether it is in the list
-    bool ofFavour;            ///< what its service costs is charged to Favour
+    bool ofFavour;            ///< its service is charged to Favour
 };
 
 inline ItemState &StateOf(const msfrs_item *const i) { return *static_cast<ItemState *>(i->state); }
 
-/// \returns what is left of an item, bytes: as stated, or as much as it has had, if that is not known
+/// \returns the remaining bytes of an item: as stated, or as many as it has had, if that is unknown
 inline double Left(const msfrs_item &i)
 {
     return static_cast<double>(i.remaining >= 0 ? i.remaining : std::max(Small, i.attained));
@@ -44,9 +44,9 @@ struct ItemTraits {
     static bool Before(const msfrs_item &a, const msfrs_item &b) { return a.seq < b.seq; }
 };
 
-/// The queued items of a user. Items without service come first, whatever is left of them: the reserve looks only at
-/// the head. Most of these are of unknown size and go by arrival. They have a list, since a heap of equal keys would
-/// read several of them, spread over memory, for each that comes or goes.
+/// The queued items of a user. Items without service come first, whatever remains of them: the reserve looks only at
+/// the head. Most of these are of unknown size and go by arrival. They are in a list, since a heap of equal keys would
+/// read several of them, spread over memory, for each one added or removed.
 class ItemQueue {
 public:
     /// Whether i is in the queue of any user.
@@ -64,7 +64,7 @@ public:
     void push(msfrs_item &i)
     {
         auto &state = StateOf(&i);
-        if (i.attained != 0 || i.remaining >= 0 || (last_ && last_->seq > i.seq)) { // the last: known, then not
+        if (i.attained != 0 || i.remaining >= 0 || (last_ && last_->seq > i.seq)) { // last: size known, then unknown
             sized_.push(i);
             return;
         }
@@ -95,7 +95,7 @@ private:
 /// When a class or user was active.
 struct Presence {
     msfrs_time idleSince = Never; ///< when it last had an item
-    msfrs_time busySince = 0;     ///< while busy: since when, or earlier by what counts of the time before a pause
+    msfrs_time busySince = 0;     ///< while busy: since when, or earlier to count time before a pause
     bool busy = false;            ///< has an item, queued or in service
 
     void end(const msfrs_time now)
@@ -104,8 +104,8 @@ struct Presence {
         busy = false;
     }
 
-    /// A continuation does not count. The wait before a pause is forgotten over `memory` ns, so that a user with one
-    /// request after the other has waited nearly as long as a user with all requests at once.
+    /// A continuation does not count. The wait before a pause is forgotten over `memory` ns, so a user with one request
+    /// after another has waited nearly as long as a user with all requests at once.
     void begin(const msfrs_time now, const double memory)
     {
         if (busy)
@@ -120,9 +120,9 @@ struct Presence {
 struct FlowState : Presence {
     msfrs_flow *flow;
     double service;      ///< bytes / weight of the flow
-    uint32_t place[2];   ///< in ClassState::queued and ::fresh
-    bool fifo;           ///< the instance's `users` parameter, at hand for the key
-    bool sorted;         ///< what is queued is in `items`; else the engine's queue is the order
+    uint32_t place[2];   ///< positions in ClassState::queued and ::fresh
+    bool fifo;           ///< the instance's `users` parameter, copied for the key
+    bool sorted;         ///< queued items are in `items`; else the engine's queue is the order
     msfrs_time servedAt; ///< when an item was last picked
     ItemQueue items;
     LeadNode<FlowState> node; ///< in ClassState::users
@@ -140,9 +140,9 @@ struct FlowTraits {
 
 struct ClassState : Presence {
     msfrs_class *cls;
-    double earnedBy;     ///< most w_i * UC_i since the class was last not ahead of V
+    double earnedBy;     ///< greatest w_i * UC_i since the class was last not ahead of V
     double userTime;     ///< V among the users of this class
-    uint32_t place[2];   ///< in Instance::queued and ::active
+    uint32_t place[2];   ///< positions in Instance::queued and ::active
     bool sorted;         ///< users with a backlog are in `users`, else in `queued`
     Heap<FlowState, FlowTraits<0>> queued;
     LeadTree<FlowState, &FlowState::node> users;
@@ -177,20 +177,21 @@ public:
     {
         return waits_ ? left_ : std::min(most_, left_ + most_ * static_cast<double>(now - since_) / Earned);
     }
-    /// More than is left, too, since an estimate may be given back. While nobody waits it takes nothing from anybody.
-    /// \param bytes < 0: given back
+    /// Takes more than is left, too, since an estimate may be refunded. While nobody waits it takes nothing from
+    /// anybody.
+    /// \param bytes < 0: a refund
     void spend(const double bytes, const msfrs_time now)
     {
         if (bytes < 0 || waits_)
             set(left(now) - bytes, now);
     }
-    /// Starts with so many bytes. Nobody waits yet.
+    /// Starts with so many bytes, while nobody waits.
     void restore(const double bytes, const msfrs_time now)
     {
         set(bytes, now);
         waits_ = false;
     }
-    /// Whether anybody waits from now on.
+    /// Sets whether anybody waits from now on.
     void settle(const bool waits, const msfrs_time now)
     {
         if (waits == waits_)
@@ -200,7 +201,7 @@ public:
     }
 
 private:
-    static constexpr double Earned = 1e9; ///< ns without anybody who waits that earn all
+    static constexpr double Earned = 1e9; ///< ns in which nobody waits that earn all
 
     void set(const double bytes, const msfrs_time now)
     {
@@ -238,7 +239,7 @@ inline FlowState &StateOf(const msfrs_flow *const f) { return *static_cast<FlowS
 
 inline bool AnybodyWaits(const Instance &self) { return !self.queued.empty() || *self.elsewhere > 0; }
 
-/// Brings all heaps up to date after anything about the flow or its class has changed.
+/// Brings all heaps up to date after any change of the flow or its class.
 inline void Settle(Instance &self, msfrs_flow &f)
 {
     auto &flow = StateOf(&f);
@@ -256,7 +257,7 @@ inline void Settle(Instance &self, msfrs_flow &f)
     self.favour.settle(AnybodyWaits(self), self.now);
 }
 
-/// An item has come to its user's queue.
+/// An item has joined its user's queue.
 inline void Insert(msfrs_item &i)
 {
     auto &flow = StateOf(i.flow);

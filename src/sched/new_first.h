@@ -6,13 +6,13 @@
 /// one, with a quantum of credit. The head of the new list has the turn; if that list is empty, the head of the old
 /// one:
 ///
-///     credit <= 0:        another quantum of credit, to the end of the old list
-///     nothing queued:     out of the old list; from the new one to the end of the old, so that a member that sends now
-///                         and then is not new each time while others wait
-///     otherwise:          its next item, whose cost it pays from its credit, which may fall below 0
+///     credit <= 0:        it gets another quantum, and goes to the end of the old list
+///     nothing queued:     it leaves the old list, or goes from the new one to the end of the old, so that a member
+///                         that sends now and then is not new each time while others wait
+///     otherwise:          its next item is sent and paid from its credit, which may fall below 0
 ///
-/// Beyond the RFC, for the same reasons as in round.h: a member in debt keeps its place in the old list, queued or not;
-/// service while no member is queued costs nothing; and rounds that serve no member are taken in one step.
+/// Beyond the RFC, for the same reasons as in round.h: a member in debt keeps its position in the old list, queued or
+/// not; service while no member is queued costs nothing; and rounds that serve no member are taken in one step.
 #ifndef MSFRS_SCHED_NEW_FIRST_H
 #define MSFRS_SCHED_NEW_FIRST_H
 
@@ -22,11 +22,11 @@ namespace msfrs {
 
 struct NewFirstTurn : Turn {
     bool fresh;  ///< in the new list
-    bool unpaid; ///< it has come since its last turn, and has had no quantum yet
+    bool unpaid; ///< it has joined since its last turn, and has had no quantum yet
 };
 
-/// The same calls as Round's. \tparam T derived from NewFirstTurn, with `bool queued() const`: whether it has an item
-/// queued. All zero is empty.
+/// Has the same calls as Round. \tparam T derived from NewFirstTurn, with `bool queued() const`: whether it has an item
+/// queued. Zeroed memory is empty.
 template <class T>
 class NewFirst {
 public:
@@ -59,7 +59,7 @@ public:
             t.fresh = t.unpaid = false;
             push(old_, t);
         } else {
-            t.deficit = 0; // nobody saves up while idle
+            t.deficit = 0; // no credit is saved up while idle
         }
     }
 
@@ -95,7 +95,7 @@ public:
                 visits = uint64_t(2) * size_ + 2;
             }
             T &t = *static_cast<T *>(new_ ? new_ : old_);
-            if (t.unpaid) { // it has just come; what it owes from before it still owes
+            if (t.unpaid) { // it has just joined; an older debt remains
                 t.unpaid = false;
                 t.deficit += quantum(t);
             }
@@ -136,7 +136,7 @@ private:
         ++size_;
         link(head, t);
     }
-    /// To the end of the old list.
+    /// Moves t to the end of the old list.
     void pass(T &t)
     {
         unlink(t.fresh ? new_ : old_, t);
@@ -151,7 +151,7 @@ private:
         t.deficit = 0;
     }
 
-    /// All rounds at once before the one in which the first of those queued has credit. All are in the old list.
+    /// Takes at once all rounds before the one in which the first queued member has credit. All are in the old list.
     template <class Quantum>
     void skipRounds(const Quantum &quantum)
     {

@@ -3,16 +3,16 @@
 /// A deficit round robin among members of one level: classes, the flows of a class, hash buckets.
 ///
 /// M. Shreedhar, G. Varghese, "Efficient fair queuing using deficit round-robin", IEEE/ACM Trans. Networking 4 (3),
-/// 1996. A member's turn begins with its quantum added to its deficit and lasts while the deficit covers its next
-/// item; what is left is kept for the next round, except by a member that has nothing more queued.
+/// 1996. A member's turn begins with its quantum added to its deficit and lasts while the deficit covers its next item;
+/// the rest is kept for the next round, except by a member that has nothing more queued.
 ///
 /// Beyond the paper, for costs that are only known afterwards and for items larger than a quantum:
-///   - A deficit may go below 0. A member in debt keeps its place in the ring, queued or not, and the quanta of the
+///   - A deficit may go below 0. A member in debt keeps its position in the ring, queued or not, and the quanta of the
 ///     rounds pay its debt: a member that is served for a long time while others queue keeps its debt, less what the
 ///     others had in the same time.
 ///   - Service while no member of the level is queued costs nothing, and is not recorded.
-///   - A round in which no deficit sufficed is repeated in one step, as often as it takes, so that a debt or an item
-///     of any size costs at most two passes.
+///   - A round in which no deficit suffices is repeated in one step, as often as needed, so that a debt or an item of
+///     any size costs at most two passes.
 #ifndef MSFRS_SCHED_ROUND_H
 #define MSFRS_SCHED_ROUND_H
 
@@ -24,14 +24,14 @@
 
 namespace msfrs {
 
-/// A member of a ring. All zero is right for one that has never been in a ring.
+/// A member of a ring. Zeroed memory is right for one that has never been in a ring.
 struct Turn {
     Turn *prev, *next;  ///< in the ring; null while out of it
     double deficit;     ///< bytes
 };
 
 /// The ring of one level. \tparam T derived from Turn, with `bool queued() const`: whether it has an item queued.
-/// All zero is an empty ring.
+/// Zeroed memory is an empty ring.
 template <class T>
 class Round {
 public:
@@ -46,7 +46,7 @@ public:
             join(t);
     }
 
-    /// t has nothing queued any more, after its last item left.
+    /// t has nothing queued any more: its last item has left.
     void rest(T &t)
     {
         --queued_;
@@ -61,21 +61,21 @@ public:
             leave(t);
     }
 
-    /// t is served `amount` bytes, or fewer than it has paid for (negative).
+    /// t is served `amount` bytes; negative: a refund.
     void spend(T &t, const double amount)
     {
         t.deficit -= amount;
         if (t.deficit < 0) {
             if (!t.next)
                 join(t);
-        } else if (!t.queued()) { // nobody saves up while idle
+        } else if (!t.queued()) { // no deficit is saved up while idle
             if (t.next)
                 leave(t);
             t.deficit = 0;
         }
     }
 
-    /// Calls visit(t, figures) for each member in the order in which restore() is to get them.
+    /// Calls visit(t, figures) for each member, in the order in which restore() expects them.
     template <class Visit>
     void save(const Visit &visit) const
     {
@@ -85,7 +85,7 @@ public:
                   std::array<double, Figures>{turn->deficit, turn == head_ && granted_ ? 1.0 : 0.0});
         }
     }
-    /// t, which is out of the ring and has nothing queued, has a place there again. \param figures of save()
+    /// t, which is out of the ring and has nothing queued, joins it again. \param figures from save()
     void restore(T &t, const double *const figures)
     {
         join(t);
@@ -95,7 +95,7 @@ public:
     }
     static constexpr uint32_t Figures = 2;
 
-    /// The member whose turn it is. Somebody must be queued.
+    /// The member whose turn it is. At least one must be queued.
     /// \param cost of a queued member's next item, > 0; \param quantum of a member, > 0; both in bytes
     template <class Cost, class Quantum>
     T &select(const Cost &cost, const Quantum &quantum)
@@ -148,7 +148,7 @@ private:
         t.deficit = 0;
     }
 
-    /// All rounds at once before the one in which the first deficit suffices.
+    /// Takes at once all rounds before the one in which the first deficit suffices.
     template <class Cost, class Quantum>
     void skipRounds(const Cost &cost, const Quantum &quantum)
     {

@@ -7,7 +7,7 @@ namespace msfrs {
 
 namespace {
 
-/// Three segments. Of a receive buffer for half a quantum, so much may wait and the sender still goes on.
+/// Three segments. With a receive buffer of half a quantum, so much may wait unread while the sender continues.
 constexpr int64_t BatchBytes = 4096;
 
 } // namespace

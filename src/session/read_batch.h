@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Reads of a response, several segments at a time. On a slow link every segment comes alone, and each would cost a
-/// wakeup, a read and a write. Only for a response that is known to have more to come; its end is never waited for
-/// longer than without, and a server that falls silent is not either, but for the time of two check()s.
+/// Reads a response several segments at a time. On a slow link every segment arrives alone, and each would cost a
+/// wake-up, a read and a write. Used only for a response that is known to have more to come. Its end is never noticed
+/// later than without batches, and a server that falls silent is noticed at most two check()s later.
 #ifndef MSFRS_SESSION_READ_BATCH_H
 #define MSFRS_SESSION_READ_BATCH_H
 
@@ -14,17 +14,17 @@ namespace msfrs {
 
 class ReadBatch {
 public:
-    /// ns between two check()s. Half and double change how late the end of a stalled response is noticed, nothing else.
+    /// ns between two check()s. Half or double changes how late the end of a stalled response is noticed, nothing else.
     static constexpr msfrs_time CheckEvery = 1'000'000'000;
 
-    /// Before a read. \param rest bytes that are still to be read, negative: unknown
-    /// \param worthwhile whether to begin
+    /// Call before a read. \param rest bytes still to be read; negative: unknown
+    /// \param worthwhile whether to begin a batch
     void prepare(int64_t rest, bool worthwhile);
-    /// After a read of so many bytes.
+    /// Call after a read of so many bytes.
     void noteRead(int64_t bytes);
-    /// From time to time: gives up if nothing was read since the last time.
+    /// Call periodically: gives up if nothing was read since the last call.
     void check();
-    /// What was learnt about the server is forgotten.
+    /// Forgets what was learnt about the server.
     void stop();
 
     /// SO_RCVLOWAT, bytes: the next read waits for so many.

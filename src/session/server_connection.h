@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The connection to a server as a session sees it: what its kernel knows and is told. Squid has sockets behind it,
-/// the simulator of the access link a model.
+/// The connection to a server as a session sees it: what its kernel reports, and the options that a session sets. Squid
+/// implements it by sockets, the simulator of the access link by a model.
 #ifndef MSFRS_SESSION_SERVER_CONNECTION_H
 #define MSFRS_SESSION_SERVER_CONNECTION_H
 
@@ -16,33 +16,32 @@ public:
     virtual ~ServerConnection() = default;
 
     virtual bool open() const = 0;
-    /// Whether the kernel counts the bytes that are read; false where TLS has yet to decode them.
+    /// Whether the kernel's byte counts are those of the reads; false where TLS has yet to decode them.
     virtual bool plain() const { return true; }
-    /// Bytes that wait in the kernel to be read; only while open().
+    /// Unread bytes in the kernel; only while open().
     virtual int64_t unread() const = 0;
-    /// What it sees of the path; nothing unless open().
+    /// Samples the path; empty unless open().
     virtual PathSample path(msfrs_time now) const = 0;
-    /// Key of the server's address, as PathSample::server; only while open().
+    /// Key of the server's address, as in PathSample::server; only while open().
     virtual uint64_t key() const = 0;
-    /// ns, smoothed; 0: not known. Only while open().
+    /// Smoothed RTT, ns; 0: unknown. Only while open().
     virtual msfrs_time roundTrip() const = 0;
     /// Bytes of a full segment; only while open().
     virtual int64_t segment() const = 0;
 
-    /// Looks at the receive buffer, once a quantum. \param bound the window that setWindow() set, bytes; 0: none yet
-    /// \returns the window for which the buffer is large enough, bytes; 0: its size is not ours to choose
+    /// Checks the receive buffer, once a quantum. \param bound the window that setWindow() set, bytes; 0: none yet
+    /// \returns the window for which the buffer is large enough, bytes; 0: we cannot choose its size
     virtual int64_t bufferedWindow(int64_t bound, int64_t quantum) = 0;
-    /// The server may have so many bytes in flight.
+    /// Limits the bytes that the server may have in flight.
     virtual void setWindow(int64_t bytes) = 0;
-    /// It is readable when so many bytes have arrived, or the end of the stream; 1 in the beginning.
+    /// Sets how many bytes, or the end of the stream, must have arrived to make it readable; initially 1.
     virtual void setLowWater(int64_t bytes) = 0;
 
-    /// In a pause: whether it may be read nevertheless. What is read then stays in the kernel, so that the receive
-    /// window does not open.
+    /// Whether it may be read even in a pause. Bytes then stay in the kernel, so that the receive window does not open.
     virtual bool readsAhead() const = 0;
     /// Bytes were read while readsAhead().
     virtual void cameAhead(int64_t bytes, msfrs_time now) = 0;
-    /// What was read ahead leaves the kernel. \returns its bytes, each only once
+    /// Removes from the kernel what was read ahead. \returns its bytes, each only once
     virtual int64_t takeAhead() = 0;
 };
 

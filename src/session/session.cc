@@ -7,7 +7,7 @@ namespace msfrs {
 
 namespace {
 
-/// How long what a server said may wait for its client before its place is better had by another.
+/// How long unread bytes of the server may wait for its client before another request makes better use of the slot.
 constexpr msfrs_time UnreadFor = 1'000'000'000;
 
 } // namespace
@@ -36,7 +36,7 @@ bool Session::mayRead(RequestScheduler &scheduler, const int64_t rest, const int
 {
     if (free())
         return true;
-    if (rest >= 0) // before anybody is asked: it is what the order goes by
+    if (rest >= 0) // first, since the order depends on it
         scheduler.expect(*request_, stated, now);
     if (state_ == State::Silent || state_ == State::Asking) {
         if (!scheduler.owes(*request_) && exchange_.mayGoOnUnasked(now))
@@ -93,11 +93,11 @@ bool Session::maySend(RequestScheduler &scheduler, const std::string_view data, 
     return true;
 }
 
-/// Begins a new exchange. \returns whether it may go on at once
+/// Begins a new exchange. \returns whether it may continue at once
 bool Session::ask(RequestScheduler &scheduler, const msfrs_time now)
 {
     if (state_ != State::Silent)
-        return true; // the exchange and the scheduler disagree: nobody is kept waiting for that
+        return true; // the exchange and the scheduler disagree: the client must not wait for that
     state_ = State::Asking;
     if (!scheduler.again(*request_, now))
         return false;
@@ -139,7 +139,7 @@ void Session::release()
     request_ = nullptr;
 }
 
-/// What was read in a pause is charged when the pause is over.
+/// Bytes read during a pause are charged when the pause is over.
 void Session::chargeAhead(RequestScheduler &scheduler, const msfrs_time now)
 {
     const auto ahead = server_.takeAhead();
@@ -189,7 +189,7 @@ void Session::dropped()
 
 bool Session::silent(const msfrs_time now)
 {
-    if (state_ == State::Arrived) // nothing more will come over the link, be its client ever so slow to take it
+    if (state_ == State::Arrived) // nothing more will come over the link, however slowly the client reads
         return true;
     if (state_ != State::Served || now < unreadUntil_ || exchange_.silentAt(srtt_, patience_) > now)
         return false;
@@ -198,7 +198,7 @@ bool Session::silent(const msfrs_time now)
         const auto since = exchange_.silentAt(srtt_, patience_);
         if (since > now)
             return false;
-        // What waits in the kernel has been said. A client that does not take it is not waited for either.
+        // A server with unread bytes in the kernel is not silent, but a client that does not read cannot keep the slot.
         if (now - since < UnreadFor && server_.unread() > 0) {
             unreadUntil_ = since + UnreadFor;
             return false;

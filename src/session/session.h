@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The scheduling of one transaction, from the hold before its forwarding starts to the last byte read from its server.
-/// Squid and the simulator of the access link run the same one; sockets and continuations are theirs.
+/// Schedules one transaction, from the hold before it is forwarded to the last byte read from its server. Squid and the
+/// simulator of the access link run this same code; sockets and continuations are theirs.
 ///
 ///     hold() --> WAITING ----> SERVED <------------- granted -----------+
 ///                   |          |  ^ |                                   |
@@ -9,15 +9,15 @@
 ///                   v          |  |
 ///                REFUSED       |  +----------------- granted -------- ASKING
 ///                              +- server silent -> SILENT                |
-///                                                    +-- anybody speaks -+
-///     any --> FREE: the scheduler does not know us (any more), and everything may go on
+///                                                    +-- either sends ---+
+///     any --> FREE: the scheduler does not know the session (any more), and everything may proceed
 ///
-/// Invariants: only SERVED has a place in the window; ARRIVED gives one back that is granted late. In PAUSED the server
-/// is read without its window opening (ServerConnection::readsAhead()), in ASKING not at all. Only in ASKING are words
-/// of a tunnel's client held back: its exchange is over, and the next request needs a turn.
+/// Invariants: only SERVED has a slot in the window; ARRIVED returns one that is granted late. In PAUSED the server is
+/// read without opening its window (ServerConnection::readsAhead()), in ASKING not at all. Only in ASKING are bytes of
+/// a tunnel's client held back: its exchange is over, and the next request needs a turn.
 ///
-/// The scheduler is passed into each call, since a host that fails open may have none. A call that throws leaves the
-/// session fit for release() alone.
+/// The scheduler is an argument of each call, since a host that fails open may have none. After a call that throws,
+/// only release() may be called.
 #ifndef MSFRS_SESSION_SESSION_H
 #define MSFRS_SESSION_SESSION_H
 
@@ -33,23 +33,23 @@
 
 namespace msfrs {
 
-/// Who forwards the transaction. granted() and paused() may come from inside any call to the scheduler, and must not
-/// call it.
+/// The host's side of a session: it forwards the transaction. granted() and paused() may be called from inside any call
+/// to the scheduler, and must not call it.
 class SessionHolder {
 public:
     virtual ~SessionHolder() = default;
     /// monotonic clock, ns
     virtual msfrs_time now() const = 0;
-    /// A turn was had: whatever mayRead(), maySend() or hold() held back may go on.
+    /// A turn was granted: whatever mayRead(), maySend() or hold() held back may proceed.
     virtual void granted() = 0;
-    /// The request waited for too long, or was not admitted: answer the client, then finish() and end().
+    /// The request waited too long, or was not admitted: answer the client, then call finish() and end().
     virtual void expired() = 0;
     virtual void dropped() = 0;
-    /// A quantum is over: what arrives in the pause is waited for, or read ahead.
-    /// \param rest bytes that are still to be read, unread ones included; negative: unknown. If they have all arrived
-    ///        arrived() is to be called.
+    /// A quantum is over: wait for the bytes that arrive during the pause, or read them ahead.
+    /// \param rest bytes still to be read, including unread ones; negative: unknown. When all have arrived, call
+    ///        arrived().
     virtual void paused(int64_t rest) = 0;
-    /// For reports, as RequestOwner has them.
+    /// For reports, as in RequestOwner.
     virtual std::string host() const { return {}; }
     virtual uint64_t id() const { return 0; }
 };
@@ -60,37 +60,37 @@ public:
     Session(const Session &) = delete;
     Session &operator=(const Session &) = delete;
 
-    /// Queues it; held() says whether it has to wait for granted(). Parameters as RequestScheduler::hold().
+    /// Queues it; held() is whether it has to wait for granted(). Parameters as in RequestScheduler::hold().
     /// \returns why it was refused
     Refusal hold(RequestScheduler &, uint32_t cls, std::string_view user, msfrs_time now, int64_t expected = -1);
-    /// It does not wait.
+    /// Puts it in service without waiting.
     void adopt(RequestScheduler &, uint32_t cls, std::string_view user, msfrs_time now);
     bool held() const { return state_ == State::Waiting || state_ == State::Refused; }
 
-    /// Whether the scheduler knows it, and as what.
+    /// The scheduler's record of it; null if the scheduler does not know it.
     Request *request() const { return request_; }
 
     /// Whether the server may be read. If not, granted() follows.
-    /// \param rest bytes that are still to be read, unread ones included; negative: unknown
-    /// \param stated what the server says of `rest`
+    /// \param rest bytes still to be read, including unread ones; negative: unknown
+    /// \param stated what the server states of `rest`
     bool mayRead(RequestScheduler &, int64_t rest, int64_t stated, msfrs_time now);
-    /// Bytes were read from the server. \param data them, if they are a tunnel's; else null
+    /// Bytes were read from the server. \param data the bytes, if they are a tunnel's; else null
     void charge(RequestScheduler &, int64_t bytes, const char *data, msfrs_time now);
-    /// Whether what the client of a tunnel said may go on to the server. If not, granted() follows.
+    /// Whether bytes of a tunnel's client may be sent to the server. If not, granted() follows.
     bool maySend(RequestScheduler &, std::string_view data, msfrs_time now);
-    /// In a pause: the rest of the response has arrived, or as much of it as will ever come.
+    /// During a pause: the rest of the response has arrived, or as much of it as will ever come.
     void arrived();
     /// Whether it may be read without asking: nothing more will come over the link, or it is read ahead.
     bool free() const { return !request_ || state_ == State::Arrived || server_.readsAhead(); }
 
-    /// Every ReadBatch::CheckEvery.
+    /// Call every ReadBatch::CheckEvery.
     void checkBatch();
 
-    /// Nothing more will come from the server: what was read ahead is charged. end() follows.
+    /// Nothing more will come from the server: charges what was read ahead. end() follows.
     void finish(RequestScheduler &, msfrs_time now);
-    /// The scheduler forgets it.
+    /// Removes it from the scheduler.
     void end(RequestScheduler &, msfrs_time now);
-    /// The scheduler has gone.
+    /// The scheduler is gone.
     void release();
 
 private:
@@ -116,12 +116,12 @@ private:
     State state_ = State::Free;
     Request *request_ = nullptr;
     Exchange exchange_;
-    ReadBatch batch_;              ///< of what is read between pauses
-    int64_t lowWater_ = 1;         ///< that the server's connection has
+    ReadBatch batch_;              ///< for reads between pauses
+    int64_t lowWater_ = 1;         ///< as set on the server's connection
     ReceiveWindow window_;
     msfrs_time patience_ = 0;      ///< RequestConfig::patience
-    msfrs_time srtt_ = 0;          ///< to the server, when that was last asked; 0: not known
-    msfrs_time unreadUntil_ = 0;   ///< when what waits in the kernel is no reason any more not to count as silent
+    msfrs_time srtt_ = 0;          ///< to the server, as last asked; 0: unknown
+    msfrs_time unreadUntil_ = 0;   ///< from then on unread bytes in the kernel no longer prevent silent()
 };
 
 } // namespace msfrs

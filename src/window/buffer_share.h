@@ -13,9 +13,9 @@ namespace msfrs {
 /// (jumbo pages, tunnels). So it is learned from connections. Not in the paper.
 class BufferShare {
 public:
-    /// A connection offers a window of at most `window` bytes with a buffer of `buffer` bytes, as the kernel counts;
-    /// both > 0. The largest share seen lately counts: a window grows with the bytes received, and is smaller until
-    /// then.
+    /// Adds an observation: a connection offers a window of at most `window` bytes with a buffer of `buffer` bytes, as
+    /// the kernel counts; both > 0. The largest recent share counts, since a window grows with the bytes received and
+    /// is smaller until then.
     void seen(int64_t window, int64_t buffer);
     double share() const { return share_; } ///< window / buffer, 1/16 to 1
     /// \returns the buffer for a window, both in bytes

@@ -10,8 +10,8 @@ namespace msfrs {
 namespace {
 constexpr CapacityLaw Law;
 constexpr msfrs_time Second = 1'000'000'000;
-constexpr msfrs_time LongestQueue = 60 * Second; ///< that is believed
-constexpr size_t MostChanges = 16;               ///< that are remembered
+constexpr msfrs_time LongestQueue = 60 * Second; ///< longer samples are discarded
+constexpr size_t MostChanges = 16;               ///< kept for the report
 
 double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 
@@ -107,7 +107,7 @@ bool Capacity::update(const CapacitySample &seen, const msfrs_time now)
 {
     const bool back = now < ticks_.back().at || seen.total < ticks_.back().seen.total;
     if (back || ticks_.back().seen.total == 0)
-        ticks_.clear(); // and what was seen before the first time is not known
+        ticks_.clear(); // totals before the first sample are unknown
     if (back) {
         carriedAt_ = -1;
         grownAt_ = sideSince_ = 0;
@@ -164,7 +164,7 @@ void Capacity::judge(const msfrs_time now)
         change(settled, CapacityReason::Loss, now);
 }
 
-/// Enters VariableRate, and leaves it where the queue stays long or short: then the path or the servers are the cause.
+/// Enters VariableRate, and leaves it if the queue stays long or short: then the path or the servers are the cause.
 void Capacity::watchSwings(const std::optional<msfrs_time> queue, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
@@ -203,7 +203,7 @@ bool Capacity::queueGrows() const
     return before->seen.queue && *ticks_.back().seen.queue > *before->seen.queue;
 }
 
-/// \param settled D of a second, or of a shorter time if that is more, bit/s
+/// \param settled D over a second, or over a shorter time if that is higher, bit/s
 void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Span &whole, const msfrs_time now)
 {
     const auto &seen = ticks_.back().seen;
@@ -231,7 +231,7 @@ void Capacity::judgeQueue(const msfrs_time queue, const double settled, const Sp
 void Capacity::drain(const msfrs_time queue, const double delivered, const CapacityReason why, const msfrs_time now)
 {
     if (delivered <= 0)
-        return; // down
+        return; // the link is down
     if (std::exchange(mode_, CapacityMode::Draining) != CapacityMode::Draining)
         cut_ = {report_.rate, queue, now, 0};
     else if (!needsAnotherCut(queue, delivered, now))
@@ -244,7 +244,7 @@ void Capacity::drain(const msfrs_time queue, const double delivered, const Capac
 bool Capacity::needsAnotherCut(const msfrs_time queue, const double delivered, const msfrs_time now)
 {
     const double ratio = static_cast<double>(queue) / static_cast<double>(std::max<msfrs_time>(cut_.queue, 1));
-    // Before it can show: if D falls and q grows all the same, the link has become slower.
+    // Too early for the cut to show. If D falls and q grows all the same, the link has become slower.
     if (now - cut_.at < std::max(Law.prompt, ticks_.back().seen.base + cut_.queue))
         return ratio > 1 + Law.alike && delivered < (1 - Law.alike) * report_.rate;
     cut_.queue = queue;
@@ -258,7 +258,7 @@ bool Capacity::cutsInVain(const msfrs_time queue, const double ratio, const msfr
     const auto &seen = ticks_.back().seen;
     // Bytes in flight are C (base + allowed): D is this share of C if the path is longer by q, and C if q is a queue.
     const double left = Seconds(seen.base + seen.allowed) / Seconds(seen.base + queue);
-    // D over a longer time includes what was delivered before the last cut.
+    // D over a longer time includes delivery before the last cut.
     if (ratio > 1 + Law.alike || over(Law.prompt).rate > report_.rate * (1 + left) / 2) {
         cut_.inVain = 0;
         cut_.from = report_.rate;

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Estimates the capacity of the link, C, from passing traffic: no probes are sent.
+/// Estimates the capacity of the link, C, from passing traffic. It sends no probes.
 ///
 /// Measured: *D*, the delivery rate at the interface; *q*, the queueing delay at the bottleneck, by which RTT samples
-/// exceed the base RTT of their server; *limited*, whether requests wait and the window is full. If it is not
-/// limited, a low D means little demand and a long q a slow server, so C can only grow. Controlled: C, from `min` to
-/// `max`. Bytes in flight are C (R + q*), so that a standing queue drains once C is right.
+/// exceed the base RTT of their server; *limited*, whether requests wait and the window is full. While not limited, a
+/// low D means low demand and a long q means a slow server, so C can only grow.
+/// Controlled: C, from `min` to `max`. Bytes in flight are C (R + q*), so a standing queue drains once C is right.
 ///
 ///     from          to            when
 ///     Steady        Draining      limited, and q is long, or D has fallen and q grows
-///     Draining      Steady        q is at most what is allowed, or cuts were in vain
+///     Draining      Steady        q is at most the allowed queue, or cuts were in vain
 ///     any           VariableRate  four swings in a minute
 ///     VariableRate  Steady        fewer than that in the last minute, or q was long, or short, for 10 s
-///     any           Following     follow(): another worker finds C
+///     any           Following     follow(): another worker estimates C
 ///     Following     Steady        lead()
 ///
-/// - *Steady*. If D exceeds C by the margin, C is D, and a fifth more while that goes on and q is short. If it is
-///   limited, q is short and D is C, C grows by half the margin once per RTT; it stops where D does not follow, 3 to
-///   5 % too high where delays show nothing (an AQM or a policer keeps the queue short).
-/// - *Draining*. C is D, reduced by at most half at a time, once per RTT, until q is what is allowed. A cut that
-///   reduces D but not q was in vain. After three in a row the cause is no queue of ours but a longer route or a full
-///   uplink: C is restored, and q counts from there. If D falls on and q grows within the RTT, C follows at once.
-/// - *VariableRate* (window/swings.h). RTT samples show a queue too late there, so C is D of 200 ms and 7 % more,
-///   which finds what the link can carry beyond. If it is not limited C only grows.
-/// - If a tenth of the packets arrive out of order and D is lower by a tenth, C is D of a second, or of 300 ms if that
-///   is more (a policer).
-/// Otherwise C stays, also while nothing arrives at all.
+/// - *Steady*. If D exceeds C by the margin, C becomes D, or 1.2 D while this continues and q is short. While limited,
+///   with a short q and D equal to C, C grows by half the margin once per RTT. Growth stops when D no longer follows.
+///   Where delay shows no queue (an AQM or a policer keeps it short) C ends up 3 to 5 % too high.
+/// - *Draining*. Once per RTT C is cut to D, by at most half, until q is down to the allowed queue. A cut that reduces
+///   D but not q was in vain. After three of these in a row the delay is not our queue but a longer route or a full
+///   uplink: C is restored, and q is measured from there. If D keeps falling and q grows within the RTT, C follows at
+///   once.
+/// - *VariableRate* (window/swings.h). RTT samples show a queue too late on such a link, so C is 1.07 times D over
+///   200 ms; the 7 % discover spare capacity. While not limited, C only grows.
+/// - If a tenth of the packets arrive out of order and D is lower by a tenth (a policer), C becomes D over one second,
+///   or over 300 ms if that is higher.
+/// Otherwise C does not change, not even while nothing arrives.
 ///
-/// That delivery proves capacity is BBR's argument (Cardwell et al., CACM 60(2), 2017); the rest is not from a paper.
+/// BBR argues that a delivered rate proves capacity (Cardwell et al., CACM 60(2), 2017); the rest is not from a paper.
 #ifndef MSFRS_WINDOW_CAPACITY_H
 #define MSFRS_WINDOW_CAPACITY_H
 
@@ -41,37 +42,37 @@
 
 namespace msfrs {
 
-/// Bounds of C. The configuration refuses what is out of range.
+/// Bounds of C. The configuration rejects values out of range.
 struct CapacityParams {
     double min = 0; ///< bit/s, > 0
     double max = 0; ///< bit/s, >= min
 };
 
-/// Parameters of the law. docs/lab/constants.md shows the effect of half and double of each.
+/// Parameters of the law. docs/lab/constants.md has the effect of half and double of each.
 struct CapacityLaw {
-    msfrs_time brief = 300'000'000;  ///< ns that D is averaged over: a few quanta of a slow link, most RTTs
-    msfrs_time prompt = 200'000'000; ///< ns that D is averaged over before C is reduced: two updates
+    msfrs_time brief = 300'000'000;  ///< ns over which D is averaged: a few quanta on a slow link, most RTTs
+    msfrs_time prompt = 200'000'000; ///< ns over which D is averaged before C is reduced: two updates
     double limited = 0.9;            ///< share of that time in which requests waited
-    double margin = 0.03;            ///< of C: variation of D that bursts and timer granularity cause
+    double margin = 0.03;            ///< of C: variation of D caused by bursts and timer granularity
     double further = 1.2;            ///< times D while D grows: from 1 to 60 Mbit/s within ten seconds
     double beyond = 1.07;            ///< times D on a variable-rate link
     double shortQueue = 0.25, longQueue = 2; ///< times the allowed queue
-    double fall = 0.7;               ///< D over C at which the link has become slower, before q shows it
-    double alike = 0.1;              ///< relative difference of queues or rates that does not count; share of packets
+    double fall = 0.7;               ///< D over C at which the link counts as slower, before q shows it
+    double alike = 0.1;              ///< relative difference of queues or rates to ignore; share of packets
     int inVain = 3;                  ///< cuts in a row without effect on q
-    msfrs_time settled = 10'000'000'000; ///< ns of a long, or short, queue that end VariableRate
-    uint64_t packets = 20;           ///< fewest in a second that give a share of loss
+    msfrs_time settled = 10'000'000'000; ///< ns of a long, or short, queue after which VariableRate ends
+    uint64_t packets = 20;           ///< fewest in a second from which a loss rate is computed
 };
 
-/// A measurement. Sums may start anywhere.
+/// A measurement. Sums may have any origin.
 struct CapacitySample {
-    double total = 0;                ///< bytes that the link has carried; a sum, never less than before
+    double total = 0;                ///< bytes that the link has carried; a sum, never decreases
     msfrs_time full = 0;             ///< ns in which requests have waited for a slot; a sum
     std::optional<msfrs_time> queue; ///< ns >= 0: queueing delay seen in RTT samples of the last `Recent`
     msfrs_time base = 0;             ///< ns: mean base RTT; 0: not known
     msfrs_time allowed = 30'000'000; ///< ns, > 0: the standing queue that the window allows
-    uint64_t packets = 0;            ///< that connections to servers have received; a sum
-    uint64_t outOfOrder = 0;         ///< of these, that came before others sent earlier; a sum
+    uint64_t packets = 0;            ///< received on connections to servers; a sum
+    uint64_t outOfOrder = 0;         ///< of these, the ones that arrived out of order; a sum
 };
 
 /// Why C was changed.
@@ -84,18 +85,18 @@ struct CapacityChange {
     CapacityReason why;
 };
 
-/// The estimate, and why it is what it is.
+/// The estimate and the reasons for it.
 struct CapacityReport {
     CapacityParams params;
     double rate = 0;      ///< C, bit/s
     double delivered = 0; ///< D, bit/s
-    double loss = 0;      ///< share of the packets of the last second that came out of order
+    double loss = 0;      ///< share of the packets of the last second that arrived out of order
     double queue = -1;    ///< q, s; negative: too few RTT samples
     double ignored = 0;   ///< s of q that count as part of the base RTT
     bool limited = false;
     double known = 0;     ///< s of the last day in which requests waited, so that C was measured
-    double mostly = 0, half = 0; ///< what C was at least for nine tenths of that time, and for half of it, bit/s
-    std::deque<CapacityChange> changes; ///< the latest last, at most 16; what had one reason for a second is one
+    double mostly = 0, half = 0; ///< lower bound of C in nine tenths, and in half, of that time, bit/s
+    std::deque<CapacityChange> changes; ///< latest last, at most 16; changes for one reason within a second are merged
 };
 
 /// See the table above.
@@ -117,10 +118,10 @@ public:
     /// To be called when due. If the clock goes back, measurement starts again and C stays.
     /// \returns whether C has changed
     bool update(const CapacitySample &, msfrs_time now);
-    /// Another worker finds C from here on, and has found this, bit/s > 0: adopted within the bounds. Measurements go
-    /// on, in case that worker dies.
+    /// From now on another worker estimates C. Adopts its estimate, bit/s > 0, within the bounds. Measurement
+    /// continues in case that worker dies.
     void follow(double rate, msfrs_time now);
-    void lead(); ///< C is found here again, from its present value
+    void lead(); ///< estimates C here again, from its present value
 
     bool varies() const { return mode_ == CapacityMode::VariableRate; } ///< whether it is a variable-rate link
     double rate() const { return report_.rate; } ///< C, bit/s, from min to max
@@ -133,16 +134,16 @@ private:
         msfrs_time at;
         CapacitySample seen;
     };
-    /// Measured over some time.
+    /// Measurements over some time.
     struct Span {
         double rate;    ///< D, bit/s
         double limited; ///< share of it in which requests waited
-        double loss;    ///< share of packets out of order; 0 if there were few
+        double loss;    ///< share of packets out of order; 0 if there were too few
     };
     struct Cut {
         double from;          ///< C before D began to follow C down, bit/s
-        msfrs_time queue, at; ///< of the latest, ns
-        int inVain;           ///< cuts in a row that brought D down and not q
+        msfrs_time queue, at; ///< of the latest cut, ns
+        int inVain;           ///< cuts in a row that reduced D but not q
     };
     Span over(msfrs_time) const;
     bool queueGrows() const;
@@ -160,7 +161,7 @@ private:
     std::deque<Tick> ticks_;      ///< of the last second and a bit; never empty
     msfrs_time ignored_ = 0;      ///< ns of q that are part of the base RTT
     msfrs_time carriedAt_ = -1;   ///< when D was last more than C; negative: never
-    msfrs_time grownAt_ = 0;      ///< when C last grew by itself
+    msfrs_time grownAt_ = 0;      ///< when C last grew because q was short
     CapacityMode mode_ = CapacityMode::Steady;
     Cut cut_ = {};                ///< Draining: the latest
     bool bounding_;               ///< see the constructor

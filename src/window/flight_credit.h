@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Admission in bytes: the rate at which released responses may come, against what the link carries.
+/// Admission control in bytes: the rate at which released responses may arrive, against the capacity of the link.
 ///
-/// A response of which b bytes may be in flight, from a server of base RTT R, takes b / (R + q*) of the link: Little's
-/// law, for a queue of q* at the bottleneck. b follows from its receive window, and is at most the rest of its turn. A
-/// response is released while
+/// By Little's law, a response that may have b bytes in flight from a server of base RTT R takes b / (R + q*) of the
+/// link if the bottleneck queue is q*. b follows from its receive window, and is at most the rest of its turn. The
+/// scheduler releases a response while
 ///
 ///     sum of b / (R + q*)  <  C
 ///
-/// so that bytes in flight fill the link and leave q* in its queue, for any mix of users and of near and far servers.
-/// A response that has not begun counts like the rest. Not in the paper, which counts responses (PaperWindow).
+/// so that bytes in flight fill the link and a queue of q*, for any mix of users and of near and far servers. A
+/// response that has not begun counts like the others. Not in the paper, which counts responses (PaperWindow).
 #ifndef MSFRS_WINDOW_FLIGHT_CREDIT_H
 #define MSFRS_WINDOW_FLIGHT_CREDIT_H
 
@@ -19,7 +19,7 @@ namespace msfrs {
 
 class FlightCredit {
 public:
-    /// What one response may have in flight; a part of the sums of at most one FlightCredit.
+    /// What one response may have in flight; included in the sums of at most one FlightCredit.
     struct Booking {
         int64_t bytes = 0; ///< b >= 0
         double rate = 0;   ///< bytes/s
@@ -34,7 +34,7 @@ public:
         rate_ -= booking.rate;
         booking = {bytes, static_cast<double>(bytes) / seconds};
         bytes_ += bytes;
-        rate_ = bytes_ > 0 ? rate_ + booking.rate : 0; // rounding does not add up
+        rate_ = bytes_ > 0 ? rate_ + booking.rate : 0; // rounding errors do not accumulate
     }
 
     int64_t bytes() const { return bytes_; }

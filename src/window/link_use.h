@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// How much of C the link carries, by intervals, and by the time in which a request waited for a place: a link that is
-/// not full while nobody waits says nothing about the window.
+/// Utilisation of the link, per interval and over the time in which a request waited for a slot: a link that is not
+/// full while no request waits says nothing about the window.
 #ifndef MSFRS_WINDOW_LINK_USE_H
 #define MSFRS_WINDOW_LINK_USE_H
 
@@ -11,14 +11,14 @@
 
 namespace msfrs {
 
-/// U_m (Tsao et al. 2008, equation 2): share of C that so many bytes in so much time are.
+/// U_m (Tsao et al. 2008, equation 2): `bytes` in `time` as a share of C.
 /// \param time ns > 0
 /// \param rate C, bit/s > 0
 double Utilisation(double bytes, msfrs_time time, double rate);
 
 class LinkUse {
 public:
-    /// A moment, and what had been counted then.
+    /// A point in time and the counts at that time.
     struct Mark {
         msfrs_time at;         ///< ns
         double total;          ///< bytes the link had carried since some fixed time
@@ -31,19 +31,19 @@ public:
     LinkUse(msfrs_time interval, msfrs_time now, double total);
     void configure(const msfrs_time interval) { interval_ = interval; }
 
-    /// Says whether a request waits for a place: then the window is full. To be called at least at every change.
+    /// Sets whether a request waits for a slot, that is, whether the window is full. Call at least at every change.
     void setFull(bool full, msfrs_time now, double total);
     bool full() const { return full_; }
-    /// For how long somebody has waited for a place in all, ns.
+    /// Total time in which a request has waited for a slot, ns.
     msfrs_time fullTime(const msfrs_time now) const
     {
         return fullEver_ + (full_ ? std::max<msfrs_time>(now - fullSince_, 0) : 0);
     }
-    /// The same as of the last call of setFull() or update(), and the bytes that the link carried in it.
+    /// The same as of the last call of setFull() or update(), and the bytes that the link carried in that time.
     msfrs_time fullTime() const { return fullEver_; }
     double carriedWhileFull() const { return fullEverBytes_; }
     Mark mark(const msfrs_time now, const double total) const { return {now, total, fullEver_, fullEverBytes_}; }
-    /// From here on totals are counted from another origin.
+    /// Totals count from another origin from now on.
     void rebase(msfrs_time now, double total);
 
     /// When the current interval ends.
@@ -59,7 +59,7 @@ public:
     // Of the last interval:
     msfrs_time elapsed() const { return elapsed_; }     ///< its length, ns; 0 before the first
     double utilisation() const { return utilisation_; } ///< share of C
-    /// Of the time in it in which a request waited, share of C; of all of it if none did.
+    /// Utilisation while a request waited, share of C; that of the whole interval if none did.
     double usedWhileFull() const { return usedWhileFull_; }
     double fullShare() const { return fullShare_; }     ///< share of it in which a request waited
 
@@ -72,7 +72,7 @@ private:
     msfrs_time fullSince_ = 0;        ///< accounted up to here, while full
     double fullSinceTotal_ = 0;
     msfrs_time fullEver_ = 0;         ///< full up to fullSince_
-    double fullEverBytes_ = 0;        ///< what the link carried in that time
+    double fullEverBytes_ = 0;        ///< bytes carried in that time
     msfrs_time elapsed_ = 0;
     double utilisation_ = 0, fullShare_ = 0, usedWhileFull_ = 0;
 };

@@ -81,7 +81,7 @@ double Meter::total()
         log_(0, "interface " + name_ + " is back; utilisation is taken from its receive counter");
         complained_ = false;
     }
-    // No earlier reading, or a counter that started anew: what came since then is unknown to the counter.
+    // No earlier reading, or the counter was reset: it cannot tell the bytes since.
     if (!before || last_->bytes < before->bytes || last_->packets < before->packets)
         return total_ += paid;
     metered_ = true;

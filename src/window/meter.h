@@ -28,7 +28,7 @@ public:
 };
 
 /// The receive counters of an interface in Linux' sysfs; `interface` is its name. Does not throw.
-/// \param packets whether they are wanted, too: each counter is a file that is opened for every reading
+/// \param packets whether to read the packet counter too: each counter is a file that is opened for every reading
 std::unique_ptr<InterfaceCounter> OpenSysfsCounter(const std::string &interface, bool packets);
 
 /// Bytes on the link, S_m of the paper. When the counter fails, this is logged once, and payload replaces it until the
@@ -46,13 +46,13 @@ public:
 
     /// `bytes` >= 0 of responses were read.
     void payload(int64_t bytes) { payload_ += bytes; }
-    /// `bytes` >= 0 of packets, headers included, came beside the responses.
+    /// `bytes` >= 0 of packets, headers included, arrived beside the responses.
     void packets(int64_t bytes) { packets_ += bytes; }
     /// Reads the counter. \returns bytes since the meter was made; never decreases
     double total();
-    /// The same as of the last reading, where the counter answered: for who need not know the latest.
+    /// The same as of the last reading if the counter was readable, for callers that do not need the latest value.
     double latest() { return metered_ ? total_ : total(); }
-    /// The part of total() that responses brought, by payload and overhead, bytes.
+    /// The responses' part of total(), by payload and overhead, bytes.
     double own() const { return own_ + responses(); }
     /// Whether the last total() came from the counter.
     bool metered() const { return metered_; }

@@ -7,7 +7,7 @@
 namespace msfrs {
 
 namespace {
-/// More than any gateway has connections: keeps W+ finite while nothing answers.
+/// More than the connections of any gateway: keeps W+ finite while no server answers.
 constexpr double MostOutstanding = 1 << 20;
 } // namespace
 
@@ -29,8 +29,8 @@ void PaperWindow::update(const WindowParams &params, const LinkUse &use, const m
     const auto full = use.fullTime() - since_.full;
     if (full * 2 < params.interval)
         return;
-    // The link answers a round trip after the window has filled: what it carried over the whole time keeps that
-    // ramp from looking like room to spare.
+    // The link responds a round trip after the window has filled. U over the whole time keeps that ramp from looking
+    // like spare capacity.
     const double whole = now > since_.at ? Utilisation(total - since_.total, now - since_.at, rate) : 0;
     const double u = std::max(Utilisation(use.carriedWhileFull() - since_.fullBytes, full, rate), whole); // U_m
     const double factor = u * params.growth > params.target // min{U+/U_m, K}, also for U_m = 0

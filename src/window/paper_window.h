@@ -4,12 +4,12 @@
 /// Lai, Tsao, Lin, "On applying fair queuing discipline to schedule requests at access gateway for downlink
 /// differential QoS", section 3.2, equations (2) and (3).
 ///
-/// The paper recomputes W+ only when W = W+. So U_m is measured over the time in which a request waited for a place.
+/// The paper recomputes W+ only when W = W+. So U_m is measured over the time in which a request waited for a slot.
 /// This time adds up, and once it reaches half an interval W+ is recomputed at the end of the interval. Under backlog
 /// this is exactly the paper's rule. With bursts it keeps the idle gaps between them out of U_m, which would
 /// otherwise open the window until it holds nothing back.
 ///
-/// It decides on releases with `law=paper`, and without quanta; with `law=bytes` W alone is counted here.
+/// It decides on releases with `law=paper` and without quanta. With `law=bytes` it only counts W.
 #ifndef MSFRS_WINDOW_PAPER_WINDOW_H
 #define MSFRS_WINDOW_PAPER_WINDOW_H
 
@@ -24,29 +24,29 @@ public:
     PaperWindow(const msfrs_time now, const double total): since_{now, total} {}
 
     bool open() const;                          ///< W < W+: any item may be released
-    bool within() const;                        ///< W <= W+: no item has to give its place back
+    bool within() const;                        ///< W <= W+: no item has to give its slot back
     /// W < (1 + reserve) W+: an item without service may be released.
     bool openForFresh(double reserve) const;
 
     void released() { ++outstanding_; }         ///< W + 1
     void returned();                            ///< W - 1; 0 stays 0
-    /// So many are outstanding of other parties on the link.
+    /// Sets how many items of other parties on the link are outstanding.
     void elsewhere(const uint32_t outstanding) { elsewhere_ = outstanding; }
     uint32_t outstanding() const { return outstanding_; } ///< items released here and neither paused nor done
     uint32_t all() const { return outstanding_ + elsewhere_; } ///< W
     double limit() const { return limit_; }     ///< W+, real, >= 1
 
-    /// An interval has ended.
+    /// Updates W+ at the end of an interval.
     /// \param total bytes the link has carried since some fixed time
     /// \param rate C in bit/s, > 0
     void update(const WindowParams &, const LinkUse &, msfrs_time now, double total, double rate);
-    /// From here on totals are counted from another origin.
+    /// Totals count from another origin from now on.
     void rebase(msfrs_time now, double total);
-    /// Sets W+ to 1 and forgets what was measured.
+    /// Sets W+ to 1 and discards measurements.
     void reset(const LinkUse &, msfrs_time now, double total);
-    /// Another party computes W+ from here on: nothing here changes it.
+    /// Another party computes W+ from now on: update() and reset() do not change it.
     void follow(double limit);
-    void lead() { led_ = false; }               ///< it is computed here, from what it is
+    void lead() { led_ = false; }               ///< computes W+ here again, from its present value
 
 private:
     void change(double limit);

@@ -9,8 +9,8 @@ namespace msfrs {
 
 namespace {
 constexpr msfrs_time Second = 1'000'000'000;
-constexpr msfrs_time BaseLasts = 60 * Second; ///< and as long again
-constexpr double Alone = 0.1; ///< quantile: some of a server's round trips are on another path, or waited for nobody
+constexpr msfrs_time BaseLasts = 60 * Second; ///< then as long again as Base::before
+constexpr double Alone = 0.1; ///< quantile: some samples of a server take another path, or met no queue
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::max();
 } // namespace
 
@@ -41,7 +41,7 @@ QueueEstimate::Base &QueueEstimate::baseOf(const uint64_t server, const msfrs_ti
             base = {Never, base.now, base.since + BaseLasts};
         return base;
     }
-    if (bases_.size() >= MostServers) { // whoever was not seen for longest goes
+    if (bases_.size() >= MostServers) { // evict the server with the oldest base
         const auto older = [](const auto &a, const auto &b) { return a.second.since < b.second.since; };
         bases_.erase(std::min_element(bases_.begin(), bases_.end(), older));
     }

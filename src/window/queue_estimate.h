@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// An estimate of the queue at the provider: the round-trip times of connections to servers, less the least one that
-/// was seen to the same server. Passive: it sends nothing. Not in the paper.
+/// Estimates the bottleneck queue at the provider: RTT samples of connections to servers, less the base RTT of the same
+/// server. Passive: it sends nothing. Not in the paper.
 ///
-/// A queue at the provider is in the way from every server. What is long to some of them only is their own path.
+/// The bottleneck queue delays packets from every server. A delay to some servers only is on their own paths.
 #ifndef MSFRS_WINDOW_QUEUE_ESTIMATE_H
 #define MSFRS_WINDOW_QUEUE_ESTIMATE_H
 
@@ -17,51 +17,51 @@
 
 namespace msfrs {
 
-/// What round trips say of the queue at the provider.
+/// The bottleneck queue as RTT samples show it.
 struct QueueSeen {
-    uint64_t trips = 0;     ///< how many there were
-    msfrs_time queue = 0;   ///< ns >= 0: a low quantile of what they were beyond their least
-    msfrs_time base = 0;    ///< ns >= 0: mean of the least ones; 0: not known
+    uint64_t trips = 0;     ///< number of RTT samples
+    msfrs_time queue = 0;   ///< ns >= 0: a low quantile of their excess over the base RTT
+    msfrs_time base = 0;    ///< ns >= 0: mean base RTT; 0: not known
 
-    bool enough() const { return trips >= 4; } ///< to believe in `queue`
+    bool enough() const { return trips >= 4; } ///< whether `queue` is reliable
 };
 
-/// What several know together who each see connections of their own: means by their round trips. The quantiles are low
-/// ones already, and the least of them is that of who never saw the way without a queue.
+/// Combines the estimates of several parties that each see their own connections: means, weighted by RTT samples. The
+/// quantiles are low ones already, and the least of them comes from a party that never saw the path without a queue.
 QueueSeen Together(const std::vector<QueueSeen> &);
 
 class QueueEstimate {
 public:
-    /// A connection has measured a round trip.
-    /// \param server key of the server's address: round trips to it have the same base
-    /// \param rtt ns > 0, latest
-    /// \param least ns > 0, least of this connection
+    /// Adds an RTT sample of a connection.
+    /// \param server key of the server's address: connections to it have the same base RTT
+    /// \param rtt ns > 0, the latest
+    /// \param least ns > 0, the least of this connection
     void seen(uint64_t server, msfrs_time rtt, msfrs_time least, msfrs_time now);
 
-    /// What the queue adds to a round trip: a low quantile of what was seen lately, since a server that thinks or a
-    /// client that is slow makes round trips longer, and nothing makes them shorter. `base` is meanBase().
-    /// \param lately for how long a round trip counts, ns, from 0 to SampleLasts
-    /// \param share which quantile, from 0 to below 1
+    /// The queueing delay: a low quantile of the latest RTT samples, since a server's processing time or a slow client
+    /// makes samples longer, and nothing makes them shorter. `base` is meanBase().
+    /// \param lately age up to which a sample counts, ns, from 0 to SampleLasts
+    /// \param share the quantile, from 0 to below 1
     QueueSeen seen(msfrs_time now, msfrs_time lately = SampleLasts, double share = 0.25) const;
-    /// The same, ns. Nothing while too little was seen.
+    /// The same, ns. Empty while there are too few samples.
     std::optional<msfrs_time> queue(msfrs_time now) const;
-    /// The least over the servers, each counted by its latest round trip: a queue that one of them does not see is not
-    /// at the provider, however many of the samples are of others. One server alone has nobody to agree with: a low
-    /// quantile of its round trips.
+    /// The least over the servers, each by its latest RTT sample: a queue that one of them does not see is not at the
+    /// provider, however many samples are of others. With a single server there is no agreement to look for, so this
+    /// is a low quantile of its samples.
     /// \param lately as above
     QueueSeen atAll(msfrs_time now, msfrs_time lately) const;
 
-    /// \returns the mean base of the samples of the last two seconds, ns; 0: there are none
+    /// \returns the mean base RTT of the samples of the last two seconds, ns; 0: there are none
     msfrs_time meanBase(msfrs_time now) const;
 
-    /// \returns the least round trip to a server in the last one to two minutes, ns; 0: not known
+    /// \returns the base RTT to a server: the least sample of the last one to two minutes, ns; 0: not known
     msfrs_time base(uint64_t server) const;
 
     static constexpr size_t MostServers = 1024, MostSamples = 256;
     static constexpr msfrs_time SampleLasts = 2'000'000'000; ///< ns
 
 private:
-    /// The least round trip of this minute and of the one before, ns. Older ones expire, since a route may become
+    /// The least RTT sample of this minute and of the one before, ns. Older ones expire, since a route may become
     /// longer.
     struct Base {
         msfrs_time now, before, since;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// q*, the queueing delay at the bottleneck that responses are released for (FlightCredit).
+/// q*, the target of the queueing delay at the bottleneck. Responses are released so as to reach it (FlightCredit).
 ///
-/// A queue of q* makes up for bytes that come late or not at all: with too short a one the link is idle while requests
-/// wait, with too long a one they wait at the provider. So q* follows what the link carries,
+/// A standing queue of q* keeps the link busy when bytes arrive late or not at all. If it is too short, the link is
+/// idle while requests wait; if it is too long, they wait at the provider. So q* is controlled by utilisation,
 ///
 ///     dq*/dt = Gain (unused share of C - tolerated share),  q0 / 4 <= q* <= 10 q0
 ///
-/// and grows only while requests wait: what nobody wants may stay unused. Once nobody waits it is q0 again. Where round
-/// trips show a longer queue than is allowed, q* is shorter by the excess instead: whatever is unused then, C is too
-/// high. On a variable-rate link q* is 0, since its next fall is near.
+/// and grows only while requests wait: capacity without demand may stay unused. Once no request waits, it is reset to
+/// q0. If RTT samples show a longer queue than is allowed, q* is reduced by the excess instead: however much is unused
+/// then, C is too high. On a variable-rate link q* is 0, since the rate will soon fall again.
 #ifndef MSFRS_WINDOW_QUEUE_TARGET_H
 #define MSFRS_WINDOW_QUEUE_TARGET_H
 
@@ -22,30 +22,30 @@ namespace msfrs {
 
 class QueueTarget {
 public:
-    /// Seconds of q* per second in which all of C is unused: a link that carries 4 % less than it should has 20 ms more
-    /// after a second. docs/lab/results.md has less and more.
+    /// Seconds of q* per second in which all of C is unused: on a link that carries 4 % less than it should, q* is
+    /// 20 ms longer after a second. docs/lab/results.md has lower and higher gains.
     static constexpr double Gain = 0.5;
-    /// Times q0, the queue that is allowed where C is known, and where it is found. Bursts of arrivals make a queue that is
-    /// no fault of q*. But a C that is found is a little too high, and makes q* what is allowed.
+    /// The allowed queue, in multiples of q0, where C is configured and where it is estimated. Arrival bursts cause a
+    /// queue that q* is not to blame for. But an estimated C is slightly too high, and raises q* to the allowed queue.
     static constexpr double AllowedKnown = 1.5, AllowedFound = 0.5;
 
-    /// \param first ns >= 0, where q* starts
+    /// \param first ns >= 0, initial q*
     explicit QueueTarget(const msfrs_time first): target_(first) {}
 
     msfrs_time get() const { return target_; } ///< q*, ns
 
-    /// q0, and the rest of what is known of the bottleneck queue.
+    /// q0, and the state of the bottleneck queue.
     struct Path {
         msfrs_time first;                ///< q0, ns > 0
-        std::optional<msfrs_time> queue; ///< ns >= 0, what round trips show; empty: not known
-        bool found = false;              ///< C is
-        bool varies = false;             ///< the link's rate does
+        std::optional<msfrs_time> queue; ///< ns >= 0, queueing delay seen in RTT samples; empty: not known
+        bool found = false;              ///< C is estimated
+        bool varies = false;             ///< it is a variable-rate link
     };
 
-    /// An interval has ended.
+    /// Updates q* at the end of an interval.
     /// \param interval ns
     /// \param waiting share of it in which requests waited
-    /// \param unused share of C that the link did not carry then, or in all of it if none waited; at most 1
+    /// \param unused share of C that the link did not carry in that time, or in all of it if none waited; at most 1
     /// \param tolerated share of C
     void update(const msfrs_time interval, const double waiting, const double unused, const double tolerated,
                 const Path &path)

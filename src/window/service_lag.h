@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Lag: by how many bytes a user's service is behind its fair share, while it has requests. After Stoica and
-/// Abdel-Wahab, "Earliest eligible virtual deadline first" (1995), where it makes up for quanta; not in the paper.
+/// Abdel-Wahab, "Earliest eligible virtual deadline first" (1995), where it compensates for quanta; not in the paper.
 ///
 ///     V += b / sum of active weights      a user's  S += b / w      lag = w (V - S)
 ///
-/// for every b bytes that come for a user of weight w. Turns keep the weights of many users. Where few have all their
-/// responses in service, windows divide the link, and these are off by segments and by what servers make of them. So
-/// the lag, fed back to windows, keeps the weights there. A user that begins has no lag, unless it is ahead: so that
-/// stopping pays nobody. Nor has one that is alone.
+/// for every b bytes that arrive for a user of weight w. With many users, turns enforce the weights. If a few users
+/// have all their responses in service, receive windows divide the link. Windows are inexact by whole segments, and
+/// servers differ in how they use them. So the lag is fed back to the windows, which enforces the weights there. A user
+/// that becomes active has no lag unless it is ahead, so stopping gains nothing. A user that is alone has none either.
 #ifndef MSFRS_WINDOW_SERVICE_LAG_H
 #define MSFRS_WINDOW_SERVICE_LAG_H
 
@@ -18,19 +18,19 @@ namespace msfrs {
 
 class ServiceLag {
 public:
-    /// Of lag either way, what the link carries in so many s: what differed long ago is not made up for.
-    /// docs/lab/results.md has less and more.
+    /// Bound of the lag either way, in seconds of link capacity: old differences are not compensated for.
+    /// docs/lab/results.md has lower and higher bounds.
     static constexpr double Most = 0.25;
 
     struct User {
         double served = 0; ///< S, bytes per weight
     };
 
-    /// \param most bytes >= 0, of lag either way
+    /// \param most bytes >= 0, bound of the lag either way
     void setMost(const double most) { most_ = most; }
 
-    /// Bytes have come for a user.
-    /// \param begins none of its responses was receiving before
+    /// Accounts for bytes that have arrived for a user.
+    /// \param begins whether none of its responses was receiving before
     /// \param weight w > 0 \param weights of all active users, >= w
     void serve(User &user, const double bytes, const bool begins, const double weight, const double weights)
     {
@@ -43,7 +43,7 @@ public:
         due_ += bytes / weights;
     }
 
-    /// Bytes; negative: it is ahead.
+    /// \returns the lag, bytes; negative: the user is ahead
     double bytes(User &user, const double weight) const
     {
         bound(user, weight);

@@ -4,7 +4,7 @@
 ///
 /// A swing is a fall of C by 30 %, caused by a bottleneck queue, after a rise by as much. A variable-rate link has
 /// several in a minute; a step, the busy hour of a cell and the handover of a satellite have one or none. The caller
-/// forgets falls that turn out to be a longer path.
+/// discards falls that turn out to be a longer path.
 #ifndef MSFRS_WINDOW_SWINGS_H
 #define MSFRS_WINDOW_SWINGS_H
 
@@ -20,8 +20,8 @@ public:
     static constexpr size_t Several = 4;                  ///< swings in Lately
     static constexpr msfrs_time Lately = 60'000'000'000;  ///< ns
 
-    /// C is this, bit/s > 0, while somebody waits.
-    /// \param queue whether one stands at the provider
+    /// Adds a value of C, bit/s > 0, taken while requests wait.
+    /// \param queue whether there is a standing queue at the bottleneck
     void seen(double rate, bool queue, msfrs_time now);
     bool varies(msfrs_time now) const; ///< whether there were several lately
 

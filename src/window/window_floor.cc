@@ -7,12 +7,12 @@ namespace msfrs {
 
 namespace {
 constexpr msfrs_time Second = 1'000'000'000;
-constexpr msfrs_time Memory = 6 * Second;    ///< of means: losses make single seconds uneven
-constexpr msfrs_time Settle = 2 * Memory;    ///< until the mean is that of the share beside others
+constexpr msfrs_time Memory = 6 * Second;    ///< time constant of means: losses make single seconds uneven
+constexpr msfrs_time Settle = 2 * Memory;    ///< until the mean reflects the share beside other traffic
 constexpr msfrs_time Trial = 5 * Memory;
-constexpr msfrs_time Lasts = 600 * Second;   ///< what a trial has told
-/// The most that windows change in one interval, since an effect shows after round trips; the gain of a trial that is
-/// worth it, times the share before; and times the floor, where windows need no longer grow.
+constexpr msfrs_time Lasts = 600 * Second;   ///< validity of a trial's result
+/// Largest factor by which windows change in one interval, since effects take round trips to show; of a trial that is
+/// worth it, the gain over the share before; and the multiple of the floor at which windows need no longer grow.
 constexpr double Step = 1.2;
 constexpr double Taken = 0.6;                ///< times the share when growth was given up: others have taken the rest
 } // namespace

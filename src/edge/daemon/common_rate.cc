@@ -7,7 +7,7 @@ namespace msfrs::edge {
 
 namespace {
 
-/// A class's share of the link if all have something to send, from its weight among its siblings and its parent's.
+/// A class's share of the link if all are backlogged, from its weight among its siblings and its parent's share.
 std::vector<double> SharesOf(const Config &config)
 {
     std::vector<double> shares;
@@ -47,7 +47,7 @@ void SharedRate::tell(const size_t cls, const uint32_t flows)
 {
     if (told_.size() <= cls)
         told_.resize(cls + 1);
-    if (told_[cls] != flows) // what wraps around in between is right in the end
+    if (told_[cls] != flows) // wrapping in between cancels out
         common_.flows[cls].fetch_add(flows - told_[cls], std::memory_order_relaxed);
     told_[cls] = flows;
 }

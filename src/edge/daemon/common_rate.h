@@ -18,14 +18,14 @@ namespace msfrs::edge {
 ///
 ///     W_k = sum over classes c:  w_c n_kc / n_c          rate_k = C W_k / sum W_j
 ///
-/// n_kc: flows of class c that are backlogged in thread k; n_c: in all of them. The sum of the rates is C; for as long
-/// as a packet takes after a thread fell idle or woke it may be less or more.
+/// n_kc: flows of class c that are backlogged in thread k; n_c: in all of them. The sum of the rates is C; for the
+/// time of one packet after a thread became idle or active it may be lower or higher.
 struct CommonRate {
     static constexpr size_t MostClasses = 1024;
     std::atomic<uint32_t> flows[MostClasses]{}; ///< backlogged in all threads, by class
 };
 
-/// A thread's part. Used by one thread.
+/// A thread's share. Used by one thread.
 class SharedRate : public RateSource {
 public:
     explicit SharedRate(CommonRate &common): common_(common) {}
@@ -43,9 +43,9 @@ public:
 
     /// \param flows backlogged here, by class
     void tell(size_t cls, uint32_t flows);
-    /// Nothing waits here.
+    /// No packets wait here.
     void clear();
-    /// 0..1. \param weights by class
+    /// This thread's share, 0..1. \param weights by class
     double of(const std::vector<double> &weights) const;
 
 private:
@@ -54,7 +54,7 @@ private:
     std::vector<double> weights_; ///< by class: its share of the link
 };
 
-/// A conditioner that several threads use, one batch of packets at a time: a rule's rate is for all of them.
+/// A conditioner that several threads use, one batch of packets at a time: they share the rate of a rule.
 class SharedConditioner {
 public:
     SharedConditioner(const Published<RuleTable> &tables, const unsigned threads):

@@ -11,11 +11,11 @@ namespace msfrs::edge {
 
 bool Config::gso() const
 {
-    // Segments that stay together are cheaper, and are one packet to the scheduler: they may stay where 64 KB hold
-    // others up for no longer than about a millisecond.
+    // Segments that stay together are cheaper, and one packet to the scheduler. They may stay together if 64 KB delay
+    // other packets by no more than about a millisecond.
     constexpr int64_t Least = 500'000'000;
     return queue.gso == QueueConfig::Gso::On ||
-        // A party has the rate of Squid's link, which is not known yet.
+        // A party uses the rate of Squid's link, which is not known yet.
         (queue.gso == QueueConfig::Gso::Auto && segment.empty() &&
          (link.rate == 0 || link.rate >= Least));
 }

@@ -2,9 +2,8 @@
 /// \file
 /// The configuration of msfrs-edge; docs/user/edge.md describes the file.
 ///
-/// A keyword is one row of the table in keywords.cc: its name, how it is written, how often it may be given, and a
-/// function that reads the rest of the line into a Config. What can only be told once the whole file is read goes
-/// into Finish() there.
+/// A keyword is one row of the table in keywords.cc: its name, its usage, how often it may be given, and a function
+/// that reads the rest of the line into a Config. Checks that need the whole file are in Finish() there.
 #ifndef MSFRS_EDGE_DAEMON_CONFIG_H
 #define MSFRS_EDGE_DAEMON_CONFIG_H
 
@@ -27,11 +26,11 @@ namespace msfrs::edge {
 constexpr const char *Program = "msfrs-edge";
 
 struct LinkConfig {
-    int64_t rate = 0;     ///< bit/s; 0: no limit. Where it is found: bounds.min
-    CapacityParams bounds; ///< between which it is found; max is 0: it is known
+    int64_t rate = 0;     ///< bit/s; 0: no limit. With rate=auto: bounds.min
+    CapacityParams bounds; ///< of the estimate; max is 0: the rate is configured
     int64_t overhead = 0; ///< bytes that the link adds to each packet
-    int64_t mtu = 1500;   ///< bytes of a packet on the link: what larger ones will be cut into
-    int64_t burst = 0;    ///< bytes that may go at once after idleness
+    int64_t mtu = 1500;   ///< bytes of a packet on the link, into which larger ones will be split
+    int64_t burst = 0;    ///< bytes that may leave at once after idle time
     std::string where;    ///< the line it is from
 
     bool found() const { return bounds.max > 0; }
@@ -43,10 +42,10 @@ struct QueueConfig {
     uint32_t number = 0;  ///< of the first NFQUEUE
     uint32_t threads = 1; ///< queues number, number + 1, ...: one thread each
     Gso gso = Gso::Auto;
-    bool failOpen = true; ///< what the kernel cannot queue passes unscheduled, instead of being dropped
+    bool failOpen = true; ///< packets that the kernel cannot queue pass unscheduled instead of being dropped
     bool conntrack = true;
-    bool realtime = true; ///< threads go before what has no real-time priority
-    uint32_t buffer = 8u << 20; ///< bytes of headers under way to us
+    bool realtime = true; ///< threads have real-time priority
+    uint32_t buffer = 8u << 20; ///< bytes of headers between kernel and daemon
     std::string where;    ///< the line it is from
 
     friend bool operator==(const QueueConfig &a, const QueueConfig &b)
@@ -59,12 +58,12 @@ struct QueueConfig {
 struct ClassConfig {
     std::string name, parent; ///< parent: of an interior class, or empty
     double weight = 1;
-    bool aggregate = false;   ///< its flows are one, where a plugin treats flows apart
-    bool interior = false;    ///< others name it as their parent
+    bool aggregate = false;   ///< its flows count as one to plugins that separate flows
+    bool interior = false;    ///< other classes name it as their parent
     std::string where;
 };
 
-/// What a `classify` line asks for beside addresses, protocol and ports.
+/// A `classify` line, with its conditions beside addresses, protocol and ports.
 struct ClassifyLine {
     enum class Kind { Any, Ack, Request };
 
@@ -75,7 +74,7 @@ struct ClassifyLine {
     Kind kind = Kind::Any;
     std::string where;
 
-    /// Whether it fits every packet that the other does.
+    /// Whether it matches every packet that the other one matches.
     bool covers(const ClassifyLine &c) const
     {
         return match.covers(c.match) && length.covers(c.length) && (!dscp || dscp == c.dscp) &&
@@ -83,9 +82,9 @@ struct ClassifyLine {
     }
 };
 
-/// Telling Squid of what comes beside it: see Excess.
+/// Reports to Squid of traffic that does not pass it: see Excess.
 struct ExcessConfig {
-    std::string socket; ///< path of Squid's; empty: nobody is told
+    std::string socket; ///< path of Squid's; empty: no reports
     msfrs_time interval = 100'000'000; ///< ns between two reports
     std::string where;  ///< the line it is from
 };
@@ -97,37 +96,37 @@ struct Config {
     QueueConfig queue;
     Engine::Part scheduler, aqm; ///< aqm: its plugin may be null
     std::string schedulerText, aqmText;
-    std::string schedulerWhere, aqmWhere; ///< the lines they are from; empty: nobody wrote one
-    uint32_t limit = 1000;       ///< packets that wait, at most
+    std::string schedulerWhere, aqmWhere; ///< the lines they are from; empty: not configured
+    uint32_t limit = 1000;       ///< most packets that wait
     FlowRule flow;
-    std::vector<ClassConfig> classes; ///< no class is before its parent
-    size_t defaultClass = NoClass; ///< some class, once the file was read
+    std::vector<ClassConfig> classes; ///< parents before children
+    size_t defaultClass = NoClass; ///< set once the file was read
     std::vector<ClassifyLine> classify;
     std::string rulesFile;
     std::shared_ptr<const std::vector<Rule>> rules; ///< null: no conditioner
-    std::optional<unsigned> markShift;              ///< where in the firewall mark the code points go; nothing: nowhere
+    std::optional<unsigned> markShift;              ///< position of code points in the firewall mark; nothing: none
     std::string control;                            ///< path of the control socket; empty: none
     std::string controlWhere, userWhere;            ///< the lines they are from
     ExcessConfig excess;
     std::string segment, segmentWhere;              ///< name of the ledger's memory; empty: no party of it
     std::string user = "nobody";
 
-    /// Whether segments of TCP stay together.
+    /// Whether TCP segments stay together (GSO).
     bool gso() const;
-    /// The same with the classes that Squid tells.
+    /// The same with the classes of Squid.
     Config withClasses(const ledger::ClassList &) const;
 };
 
 constexpr uint32_t MostThreads = 64, MostLimit = 60000, MostClasses = 1024, MostClassify = 256;
 
 /// \param file for messages
-/// \param pluginDir where plugins are; empty: where they are installed
+/// \param pluginDir directory of the plugins; empty: the installed one
 /// \throws RuleError with file, line, the value and what is allowed
 Config ReadConfig(std::istream &, const std::string &file, const std::string &pluginDir = {});
-/// The same from a file's path. A rules file that is named without a directory is beside it.
+/// The same from a file's path. A rules file given without a directory is beside it.
 Config ReadConfig(const std::string &path, const std::string &pluginDir = {});
 
-/// Why a running daemon cannot take `next` in place of `now`; empty if it can.
+/// Why a running daemon cannot switch from `now` to `next`; empty if it can.
 std::string NeedsRestart(const Config &now, const Config &next);
 
 } // namespace msfrs::edge

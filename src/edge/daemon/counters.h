@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the daemon counts.
+/// Counters of the daemon.
 #ifndef MSFRS_EDGE_DAEMON_COUNTERS_H
 #define MSFRS_EDGE_DAEMON_COUNTERS_H
 
@@ -28,7 +28,7 @@ struct Volume {
     friend bool operator==(const Volume &a, const Volume &b) { return a.packets == b.packets && a.bytes == b.bytes; }
 };
 
-/// How long packets waited, in powers of two of a microsecond.
+/// Histogram of waits of packets, in powers of two of a microsecond.
 struct WaitCounts {
     static constexpr size_t Buckets = 26; ///< below 1 us, 2 us, 4 us ... 16.8 s, and beyond
 
@@ -44,13 +44,13 @@ struct WaitCounts {
     WaitCounts &operator+=(const WaitCounts &);
 };
 
-/// Of a class. At all times: offered = policed + dropped + passed + what is queued.
+/// Of a class. At all times: offered = policed + dropped + passed + queued.
 struct ClassCounts {
     Volume offered;
-    Volume policed; ///< beyond what their rule allows
+    Volume policed; ///< exceeding the rate of their rule
     Volume dropped; ///< by the AQM or the limit
     Volume passed;
-    Volume marked;  ///< with congestion experienced; they are among what is queued or passed
+    Volume marked;  ///< with congestion experienced; also counted as queued or passed
     Volume queued;  ///< now
     WaitCounts waits;
 
@@ -59,11 +59,11 @@ struct ClassCounts {
 
 /// Of a queue of the kernel.
 struct QueueCounts {
-    uint64_t overruns = 0; ///< times the kernel told that it could not hand packets over
-    uint64_t unscheduled = 0; ///< packets that passed without having been scheduled
+    uint64_t overruns = 0; ///< times the kernel reported that it could not deliver packets
+    uint64_t unscheduled = 0; ///< packets that passed unscheduled
     uint64_t gone = 0;     ///< verdicts for packets that the kernel no longer had
-    uint64_t unreadable = 0; ///< packets without an IP header that could be read
-    uint64_t kernelDropped = 0, userDropped = 0; ///< the kernel's own: queue full, socket full
+    uint64_t unreadable = 0; ///< packets without a valid IP header
+    uint64_t kernelDropped = 0, userDropped = 0; ///< the kernel's counts: queue full, socket full
 
     QueueCounts &operator+=(const QueueCounts &);
 };

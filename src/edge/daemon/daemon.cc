@@ -30,7 +30,7 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
     const auto fail = [this](const std::string &why) {
         log_(why);
         failed_ = true;
-        kill(getpid(), SIGTERM); // the main thread's loop ends by that
+        kill(getpid(), SIGTERM); // ends the main thread's loop
     };
     CheckMachine(*config_);
     MakeControlDirectory(ControlOf(*config_), config_->user);
@@ -58,7 +58,7 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
             log_(std::string("no real-time priority (") + std::strerror(error) +
                  "): packets wait while other programs have the processors");
     }
-    DropPrivileges(config_->user, Keep::NetAdmin); // which the kernel wants to see for every verdict
+    DropPrivileges(config_->user, Keep::NetAdmin); // which the kernel requires for every verdict
     for (const auto &why :
          {CheckReload(*config_, file_, pluginDir_), WhyControlStays(ControlOf(*config_), config_->user)}) {
         if (!why.empty())
@@ -94,7 +94,7 @@ bool Daemon::run(const std::function<void()> &ready)
         lookForSegment();
     ready();
     event_base_dispatch(base_.get());
-    workers_.clear(); // they let go what waits
+    workers_.clear(); // they release waiting packets
     if (excess_)
         excess_->report();
     return !failed_;
@@ -123,13 +123,13 @@ std::string Daemon::reload()
     }
 }
 
-/// \throws ConfigError and then nothing has changed
+/// \throws ConfigError, with nothing changed
 void Daemon::takeUp(const std::shared_ptr<const Config> &next)
 {
-    std::vector<std::shared_ptr<std::unique_ptr<Schedule>>> schedules; // shared: a question must be copyable
+    std::vector<std::shared_ptr<std::unique_ptr<Schedule>>> schedules; // shared, since a question must be copyable
     for (size_t n = 0; n < workers_.size(); ++n)
         schedules.push_back(std::make_shared<std::unique_ptr<Schedule>>(newSchedule(next)));
-    // Nothing can be refused any more.
+    // Nothing can be rejected from here on.
     const auto news = BeginsAnew(config_->scheduler.plugin->ops(), next->scheduler.plugin->ops());
     if (!news.empty())
         log_(news);
@@ -149,7 +149,7 @@ std::shared_ptr<const Config> Daemon::effective(const Config &read) const
     return std::make_shared<const Config>(told_ && !read.segment.empty() ? read.withClasses(*told_) : read);
 }
 
-/// Squid may come later than we do, with another segment at each start, and with other classes at any time.
+/// Squid may start later than this program, with another segment at each start, and change its classes at any time.
 void Daemon::lookForSegment()
 {
     const auto now = MonotonicNow();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The daemon: workers, signals, reloading, the control socket.
+/// The daemon: workers, signals, reloads, the control socket.
 #ifndef MSFRS_EDGE_DAEMON_DAEMON_H
 #define MSFRS_EDGE_DAEMON_DAEMON_H
 
@@ -23,14 +23,14 @@ public:
     using Log = std::function<void(const std::string &)>;
 
     /// Takes the queues, opens the control socket and gives up root. \param log called in any thread
-    /// \throws RuleError a mistake in the file \throws SystemError what is missing
+    /// \throws RuleError an error in the file \throws SystemError a missing resource
     Daemon(std::string file, std::string pluginDir, Log log);
 
-    /// Schedules packets until SIGTERM or SIGINT; SIGHUP reloads. \param ready called once packets can come
-    /// \returns false: something failed on the way, and was logged
+    /// Schedules packets until SIGTERM or SIGINT; SIGHUP reloads. \param ready called once packets can arrive
+    /// \returns false after a failure, which was logged
     bool run(const std::function<void()> &ready);
 
-    /// Reads the file again. \returns an empty string, or why all is as it was
+    /// Reads the file again. \returns an empty string, or the reason why nothing has changed
     std::string reload();
     Report report();
 
@@ -48,23 +48,23 @@ private:
     std::string file_, pluginDir_;
     Log log_;
     EventBase base_;
-    std::shared_ptr<const Config> read_, config_; ///< as the file has it; as it runs
+    std::shared_ptr<const Config> read_, config_; ///< from the file; in effect
     Published<RuleTable> rules_;
     SharedConditioner conditioner_;
     CommonRate common_;
     msfrs_time start_ = MonotonicNow();
     uint64_t reloads_ = 0, refused_ = 0;
-    Descriptor kernelTable_; ///< readable for root alone, so opened before that is over
+    Descriptor kernelTable_; ///< readable only by root, so opened before root is given up
     std::unique_ptr<Control> control_;
-    std::unique_ptr<Excess> excess_; ///< null: Squid is told nothing
+    std::unique_ptr<Excess> excess_; ///< null: no reports to Squid
     Timer excessDue_;
-    std::unique_ptr<SegmentWatch> watch_; ///< null: no party of a ledger. Outlives the workers, who write in it
+    std::unique_ptr<SegmentWatch> watch_; ///< null: no party of a ledger. Outlives the workers, which write there
     ledger::Segment *segment_ = nullptr;
     std::optional<ledger::ClassList> told_; ///< Squid's classes
-    std::string noSlot_, said_;             ///< why there is no place in the segment; the latest line about it
+    std::string noSlot_, said_;             ///< why there is no slot in the segment; the latest log line about it
     Timer lookDue_;
     std::atomic<bool> failed_{false};
-    std::unique_ptr<Realtime> realtime_; ///< until the workers have begun
+    std::unique_ptr<Realtime> realtime_; ///< until the workers have started
     std::vector<std::unique_ptr<Worker>> workers_;
 };
 

@@ -22,7 +22,7 @@ std::string Text(const Address &address, const Family family)
 
 size_t Excess::Hash::operator()(const Receiver &r) const
 {
-    // Finalizer of splitmix64: hosts of a network differ in their last bits.
+    // Finalizer of splitmix64: hosts of a network differ only in their last bits.
     uint64_t x = r.address.low + 0x9e3779b97f4a7c15 * (r.address.high + static_cast<uint64_t>(r.family));
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
@@ -46,7 +46,7 @@ void Excess::packet(const FlowKey &key, const uint64_t bytes)
         outside_ += bytes;
 }
 
-/// With the lock.
+/// Called with the lock held.
 void Excess::gather(const Receiver &receiver, const uint64_t bytes)
 {
     const auto known = gathered_.find(receiver);
@@ -63,7 +63,7 @@ Excess::Outcome Excess::send(const std::string &datagram) const
     sockaddr_un to{};
     to.sun_family = AF_UNIX;
     path_.copy(to.sun_path, sizeof(to.sun_path) - 1);
-    // By name each time: Squid may have made the socket anew.
+    // By name each time: Squid may have recreated the socket.
     if (sendto(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr *>(&to),
                sizeof(to)) >= 0)
         return Outcome::Sent;
@@ -83,7 +83,7 @@ void Excess::report()
     Counts now;
     auto outcome = Outcome::Sent;
     std::string datagram;
-    uint64_t inside = 0, over = 0; // bytes in the datagram, and those that no line has room for
+    uint64_t inside = 0, over = 0; // bytes in the datagram, and those beyond the limit of a line
     auto first = gathered.begin(), next = first;
     const auto flush = [&](const uint64_t others) {
         outcome = send(datagram);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Tells Squid's msfrs_excess of the bytes that came for whom beside it (MSF-RS paper, section 6 (2) and (3)).
+/// Reports bytes that did not pass Squid to its msfrs_excess, by receiver (MSF-RS paper, section 6 (2) and (3)).
 #ifndef MSFRS_EDGE_DAEMON_EXCESS_H
 #define MSFRS_EDGE_DAEMON_EXCESS_H
 
@@ -16,28 +16,28 @@ namespace msfrs::edge {
 
 class Excess {
 public:
-    static constexpr size_t MostReceivers = 4096;   ///< between two reports; what comes for more is of no class
-    static constexpr size_t LongestDatagram = 8192; ///< that Squid takes
-    static constexpr uint64_t MostBytes = 10'000'000'000; ///< that Squid takes in a line
+    static constexpr size_t MostReceivers = 4096;   ///< between two reports; bytes for further ones have no class
+    static constexpr size_t LongestDatagram = 8192; ///< that Squid accepts
+    static constexpr uint64_t MostBytes = 10'000'000'000; ///< that Squid accepts in a line
 
     struct Counts {
-        uint64_t bytes = 0;         ///< told, of inside receivers
-        uint64_t outsideBytes = 0;  ///< told, of all others
+        uint64_t bytes = 0;         ///< reported, of inside receivers
+        uint64_t outsideBytes = 0;  ///< reported, of all others
         uint64_t datagrams = 0;     ///< sent
-        uint64_t waits = 0;         ///< times that Squid was behind: the bytes wait for the next report
-        uint64_t lostBytes = 0;     ///< because nobody reads, or more than Squid takes waited
+        uint64_t waits = 0;         ///< times that Squid was busy: the bytes wait for the next report
+        uint64_t lostBytes = 0;     ///< because no process reads, or more waited than Squid accepts
     };
 
-    /// \param path of Squid's socket \param inside whose inside networks have the users
+    /// \param path of Squid's socket \param inside its inside networks are those of the users
     /// \throws SystemError
     Excess(std::string path, FlowRule inside);
 
     /// A packet of `bytes` from its IP header passed. From any thread.
     void packet(const FlowKey &, uint64_t bytes);
-    /// Sends what has gathered since the last call. Never waits.
+    /// Sends the bytes gathered since the last call. Never blocks.
     void report();
     Counts counts() const;
-    /// From now on these are the inside networks.
+    /// Replaces the inside networks.
     void replace(FlowRule inside);
 
 private:
@@ -61,7 +61,7 @@ private:
 
     const std::string path_;
     Descriptor socket_;
-    mutable std::mutex mutex_; ///< of all below
+    mutable std::mutex mutex_; ///< protects all below
     FlowRule inside_;
     Gathered gathered_;
     uint64_t outside_ = 0;

@@ -28,7 +28,7 @@ std::string AddressText(const std::string_view bytes)
 
 unsigned Byte(const std::string_view s, const size_t n) { return static_cast<unsigned char>(s[n]); }
 
-/// \param at where 3 bytes of a port, or NoPort, are
+/// \param at offset of the 3 bytes of a port or NoPort
 std::string EndText(const std::string_view address, const std::string_view name, const size_t at)
 {
     const unsigned port = Byte(name, at) << 16 | Byte(name, at + 1) << 8 | Byte(name, at + 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Which packets are one flow.
+/// The mapping of packets to flows.
 #ifndef MSFRS_EDGE_DAEMON_FLOW_KEY_H
 #define MSFRS_EDGE_DAEMON_FLOW_KEY_H
 
@@ -13,7 +13,7 @@
 
 namespace msfrs::edge {
 
-/// What makes a flow.
+/// The fields that identify a flow.
 enum class FlowBy {
     Connection, ///< addresses, ports and protocol
     Source,
@@ -21,7 +21,7 @@ enum class FlowBy {
     Host        ///< the address in an inside network: the source's if both are, and if none is
 };
 
-/// A flow's name in the engine: a few bytes, since it is looked up for every packet.
+/// A flow's name in the engine: a few bytes, since every packet needs a look-up.
 class FlowName {
 public:
     std::string_view view() const { return {bytes_.data(), size_}; }
@@ -34,7 +34,7 @@ private:
     size_t size_ = 0;
 };
 
-/// How flows are told apart.
+/// How flows are distinguished.
 struct FlowRule {
     struct Network {
         Family family;
@@ -42,13 +42,13 @@ struct FlowRule {
     };
 
     FlowBy by = FlowBy::Connection;
-    /// Bits of an IPv6 address that count, unless by Connection: an IPv6 link has 64 (RFC 4291), and a host may take as
-    /// many addresses of them as it likes. Squid's msfrs_user has the same default.
+    /// Significant bits of an IPv6 address, unless by Connection. An IPv6 link has a prefix of 64 bits (RFC 4291), in
+    /// which a host may take any number of addresses. Squid's msfrs_user has the same default.
     unsigned prefix6 = 64;
     std::vector<Network> inside;
 
     FlowName nameOf(const FlowKey &) const;
-    /// Whether a name of the other rule, where it names a flow of this one, too, means the same.
+    /// Whether a name has the same meaning under both rules.
     bool sameNames(const FlowRule &other) const { return by == other.by && prefix6 == other.prefix6; }
     /// Whether the address is in an inside network.
     bool isInside(const Address &, Family) const;

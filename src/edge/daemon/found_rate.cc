@@ -9,13 +9,13 @@ namespace msfrs::edge {
 
 namespace {
 
-constexpr msfrs_time Allowed = 30'000'000;   ///< ns of queue at the provider that do no harm
-constexpr double FewPackets = 2 * 1514 * 8;  ///< bits: a queue, too, on a slow link, that is none
-constexpr msfrs_time Lately = 200'000'000;   ///< ns; where there are Many round trips in it,
-constexpr double Shorter = 0.25;             ///< the lower quartile tells: they are no means, as those of kernels are
+constexpr msfrs_time Allowed = 30'000'000;   ///< ns of queue at the provider that are harmless
+constexpr double FewPackets = 2 * 1514 * 8;  ///< bits: on a slow link these look like a queue, too
+constexpr msfrs_time Lately = 200'000'000;   ///< ns; with Many RTT samples in it, q is
+constexpr double Shorter = 0.25;             ///< their lower quartile: they are no means, unlike those of kernels
 constexpr uint64_t Many = 8;
-constexpr double Shortest = 0.1;             ///< else, of Capacity::Recent, as with Squid
-constexpr msfrs_time Follows = 200'000'000;  ///< ns after a round trip for which D is not yet what the pace makes it
+constexpr double Shortest = 0.1;             ///< else this quantile over Capacity::Recent, as with Squid
+constexpr msfrs_time Follows = 200'000'000;  ///< ns after a round trip until D follows the pace
 constexpr double Crowded = 0.7;              ///< D over C
 constexpr double More = 1.05, Less = 0.95, MuchLess = 0.7, Half = 0.5; ///< pace over C, or over D
 constexpr msfrs_time LookEvery = 20'000'000'000, LookFor = 300'000'000; ///< ns
@@ -55,7 +55,7 @@ void FoundRate::waits(const bool waiting, const msfrs_time now)
     noted_ = now;
 }
 
-/// q from which it is long, ns, as Capacity judges it.
+/// q from which the queue is long, ns, by the criterion of Capacity.
 msfrs_time FoundRate::longQueue() const { return std::max(2 * allowed_, base_ * 2 / 5); }
 
 bool FoundRate::settle(Schedule &, const msfrs_time now)

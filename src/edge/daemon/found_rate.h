@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The rate of a downlink that nobody knows (`link rate=auto`): what Capacity finds from the packets that pass, and the
-/// pace that lets it find it.
+/// The rate of a downlink that is not known (`link rate=auto`): Capacity estimates it from passing packets, and the
+/// pace here makes that possible.
 ///
-/// D is what comes from the provider, before it waits here. Round trips are those of the users' connections, see
-/// RoundTrips. Limited: packets wait here. Squid bounds bytes in flight; here the senders do, and they send as fast
-/// as packets leave here once those wait. So the pace is C, but
-/// - 5 % more while no queue stands at the provider, or D never could be more than C;
-/// - 5 % less where half of the queue stands there that may, and 30 to 50 % less than C and than D while a long one
-///   does: it gets empty, and stands here instead, where the scheduler and the AQM decide on it;
-/// - half of it for 300 ms, after the first second and then every 20 s, unless a long queue stands: a queue that was
-///   there whenever a round trip was seen is part of the least ones, and would stay for good (as BBR does; Cardwell et
-///   al., CACM 60(2), 2017).
-/// Capacity's limited is also that a queue stands at the provider while D is at least 70 % of C: a C that is too high
-/// lets nothing wait here.
+/// D is the arrival rate from the provider, before packets wait here. RTT samples are those of the users' connections,
+/// see RoundTrips. Limited: packets wait here. Squid bounds bytes in flight; here the senders do, and once packets
+/// wait, they send as fast as packets leave. So the pace is C, but
+/// - 5 % more while there is no queue at the provider, or D could never exceed C;
+/// - 5 % less if the queue there is half of the allowed one, and 30 to 50 % less than C and than D while it is long: it
+///   drains, and stands here instead, where the scheduler and the AQM decide on it;
+/// - half of C for 300 ms, after the first second and then every 20 s, unless the queue is long: a queue that is in all
+///   RTT samples is part of the base RTT, and would stay for good (as BBR does; Cardwell et al., CACM 60(2), 2017).
+/// Capacity's *limited* also holds with a queue at the provider while D is at least 70 % of C: if C is too high, no
+/// packets wait here.
 #ifndef MSFRS_EDGE_DAEMON_FOUND_RATE_H
 #define MSFRS_EDGE_DAEMON_FOUND_RATE_H
 
@@ -24,12 +23,12 @@
 
 namespace msfrs::edge {
 
-/// What is believed of the link, and why.
+/// The estimate and the reasons for it.
 struct FoundReport {
     CapacityReport capacity;
-    double base = 0;      ///< s: mean of the least round trips to servers; 0: not known
+    double base = 0;      ///< s: mean base RTT to servers; 0: not known
     int64_t pace = 0;     ///< bit/s
-    msfrs_time at = 0;    ///< of this report: changes are as old as they are before it
+    msfrs_time at = 0;    ///< of this report, to which the age of a change is relative
 };
 
 class FoundRate : public RateSource {
@@ -41,11 +40,11 @@ public:
     /// From `min` to `max`.
     int64_t pace() const;
     int64_t pace(const Schedule &) override { return pace(); }
-    /// Takes other bounds over.
+    /// Adopts other bounds.
     bool adopt(const Schedule &, msfrs_time now) override;
     std::optional<msfrs_time> due() const override { return capacity_.nextUpdate(); }
     bool settle(Schedule &, msfrs_time now) override;
-    /// Reads what a packet shows of the link. One that goes up does not cross it.
+    /// Takes measurements from a packet. An upstream packet does not cross the link.
     bool seen(const Arrival &, size_t transport, const Traits &, int64_t onLink, const Config &,
               msfrs_time now) override;
     void waits(bool, msfrs_time now) override;
@@ -64,9 +63,9 @@ private:
     msfrs_time noted_;
     bool waiting_ = false;
     msfrs_time base_ = 0, allowed_ = 0; ///< ns; as of the last settle()
-    msfrs_time lookAt_, lookUntil_ = 0; ///< when the next look for a base begins; when the last one ends
+    msfrs_time lookAt_, lookUntil_ = 0; ///< start of the next probe for a base RTT; end of the last one
     bool looks_ = false;
-    bool crowded_ = false;    ///< a queue stands at the provider, and the link is nearly used as C says: it is full
+    bool crowded_ = false;    ///< there is a queue at the provider, and D is close to C: the link is full
 };
 
 } // namespace msfrs::edge

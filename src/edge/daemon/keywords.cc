@@ -10,7 +10,7 @@ namespace msfrs::edge {
 
 namespace {
 
-/// Between what rate=auto looks for the rate.
+/// The bounds of the rate with rate=auto.
 void ReadBounds(const Fields &fields, LinkConfig &link)
 {
     const std::string why = ": rate=auto looks for the rate between min= and max=, as in min=2Mbit max=80Mbit";
@@ -289,7 +289,7 @@ const Keyword<Config, Surroundings> Keywords[] = {
     {"user", "user NAME", false, ReadUser},
 };
 
-/// A conditioner names its classes itself: those that were not declared are there with the edge's own weights.
+/// A conditioner has fixed classes: those that were not declared are added with the edge's own weights.
 void AddPerHopClasses(Config &config)
 {
     for (const auto &c : PerHopClasses) {
@@ -304,7 +304,7 @@ void AddPerHopClasses(Config &config)
         config.defaultClass = ClassNamed(config, PerHopClasses[static_cast<size_t>(PerHop::Be)].name);
 }
 
-/// Schedulers that weigh bytes against time need the link's rate; it is written down once.
+/// Schedulers that weigh bytes against time need the link's rate, which is configured only once.
 void GiveLinkRate(Config &config)
 {
     const auto &plugin = config.scheduler.plugin->ops();
@@ -355,7 +355,7 @@ void CheckClasses(Config &config, const std::string &file)
         refuseInterior(rule.cls, "have packets of its own: classify names a class below it");
 }
 
-/// A party of the ledger has its classes, users and rate from Squid.
+/// A party of the ledger gets its classes, users and rate from Squid.
 void CheckParty(const Config &config)
 {
     const auto refuse = [&](const bool found, const std::string &why) {
@@ -372,7 +372,7 @@ void CheckParty(const Config &config)
     refuse(config.link.found(), "Squid tells the rate; give link rate=RATE or rate=none for when it does not run");
 }
 
-/// What is to be found needs both directions of the link, seen by one thread, and nobody else who looks for it.
+/// Estimating the rate requires one thread that sees both directions of the link, and no other estimator.
 void CheckFound(const Config &config)
 {
     const auto refuse = [&](const bool found, const std::string &why) {

@@ -9,7 +9,7 @@
 
 namespace msfrs::edge {
 
-/// Where the configuration is read from.
+/// The context of a configuration file.
 struct Surroundings {
     std::string directory; ///< of the file, with '/' at its end, or empty
     std::string pluginDir;
@@ -17,7 +17,7 @@ struct Surroundings {
 
 /// Reads all lines. \throws RuleError
 void ReadLines(std::istream &, const std::string &file, Config &, const Surroundings &);
-/// What only the whole file tells: defaults, and what must fit together.
+/// Steps that need the whole file: defaults and consistency checks.
 void Finish(Config &, const std::string &file, const Surroundings &);
 
 } // namespace msfrs::edge

@@ -16,21 +16,21 @@ using ledger::Slots;
 
 namespace {
 
-constexpr double Headroom = 1.25, Least = 0.02; ///< times what a rival had, and of the capacity: so that it can grow
+constexpr double Headroom = 1.25, Least = 0.02; ///< times a rival's rate, and of the capacity, so that it can grow
 constexpr double Memory = 0.5;                  ///< s
-constexpr msfrs_time Wanting = 500'000'000;     ///< ns for which it counts that somebody wanted more
+constexpr msfrs_time Wanting = 500'000'000;     ///< ns for which a user or a party wants more after it has waited
 constexpr msfrs_time Patience = 5'000'000;      ///< ns that a packet may wait without its user wanting more
-constexpr msfrs_time Kept = 1'000'000'000;      ///< ns without a packet after which a user is not followed any more
-constexpr double MostLoss = 0.2;                ///< part of what comes that is made room for
+constexpr msfrs_time Kept = 1'000'000'000;      ///< ns without a packet after which a user is no longer followed
+constexpr double MostLoss = 0.2;                ///< part of the arrivals compensated for
 constexpr double LongRoundTrip = 0.3;           ///< s
-constexpr double Rest = 0.25;                   ///< of a place that is left out
+constexpr double Rest = 0.25;                   ///< fraction of a slot that is ignored
 constexpr double FewPlaces = 3;
-constexpr double Payload = 1448.0 / 1514;       ///< of a full segment's frame: what a proxy reads of it, and is charged
+constexpr double Payload = 1448.0 / 1514;       ///< of a full segment's frame: the bytes that a proxy reads and charges
 constexpr double LeastRate = 8000;              ///< bit/s
 constexpr double FullPacket = 1514 * 8;         ///< bits
 constexpr msfrs_time Never = std::numeric_limits<msfrs_time>::min() / 2;
 constexpr int64_t Quantum = 16384;
-constexpr double MostBytes = 1e9;               ///< of a party between two looks; more is nonsense
+constexpr double MostBytes = 1e9;               ///< of a party between two looks; more is invalid
 
 /// Bytes of frames in the ledger's unit, which is that of responses.
 uint64_t AsRead(const uint64_t bytes) { return static_cast<uint64_t>(static_cast<double>(bytes) * Payload); }
@@ -102,7 +102,7 @@ ledger::Owner LinkParty::ownerOf(const Traits &t, const Config &config, const ms
         return {};
     if (const auto told = ledger::OwnerOf(segment_.directory, BitsOf(t.key.destination, t.key.family), now))
         return ledger::ServedAs(segment_.quotas, *told);
-    // As Squid calls users whom it knows by their address alone.
+    // The name that Squid gives users known by their address alone.
     const auto bits = config.flow.prefix6;
     auto name = FlowText(FlowRule{FlowBy::Destination, bits, {}}.nameOf(t.key).view());
     if (t.key.family == Family::V6 && bits < 128)
@@ -135,7 +135,7 @@ void LinkParty::passed(NamedFlow &flow, const int64_t bytes, const msfrs_time wa
     const auto user = find(flow);
     if (!user)
         return;
-    // What is lost here is for its user to pay, not for the others of the class.
+    // Packets dropped here are charged to their user, not to the others of the class.
     classes_[ledger::ClassKey(flow.cls->name)] += static_cast<uint64_t>(bytes);
     if (waited >= patience())
         user->wanted = now;
@@ -148,13 +148,13 @@ int64_t LinkParty::mostOfABeginning(const NamedFlow &flow) const
     return std::max(UserOrder::Early, static_cast<int64_t>(static_cast<double>(rate_) / 8 * part * LongRoundTrip));
 }
 
-/// A packet that finds one under way, and one of somebody else before it, has not waited for its own.
+/// Includes a packet in transmission and one of another user ahead: those are no queue of the user's own.
 msfrs_time LinkParty::patience() const
 {
     return Patience + (rate_ > 0 ? static_cast<msfrs_time>(2 * FullPacket * 1e9 / static_cast<double>(rate_)) : 0);
 }
 
-/// What users had here is told, what they had elsewhere charged.
+/// Publishes the users' service here, and charges that elsewhere.
 void LinkParty::exchange(Engine &engine, const msfrs_time now, const double seconds)
 {
     double light = 0;

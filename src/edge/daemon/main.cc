@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-edge: schedules the packets that rules of iptables send to NFQUEUE.
+/// msfrs-edge: schedules the packets that iptables rules send to NFQUEUE.
 #include "daemon/command_line.h"
 #include "daemon/notify.h"
 #include "daemon/privileges.h"
@@ -59,7 +59,7 @@ int Run(const Options &options)
     if (options.check) {
         const auto config = ReadConfig(options.file, options.plugins);
         CheckMachine(config);
-        DropPrivileges(config.user); // the rest is what that user finds
+        DropPrivileges(config.user); // the other checks run as that user
         if (const auto why = CheckReload(config, options.file, options.plugins); !why.empty())
             Log(why);
         return 0;

@@ -19,7 +19,7 @@ namespace msfrs::edge {
 
 namespace {
 
-constexpr size_t Attributes = 1024; ///< of a packet, besides its bytes
+constexpr size_t Attributes = 1024; ///< bytes for the attributes of a packet
 constexpr size_t MostVerdictBytes = 32768; ///< sent at a time
 
 /// "NFQUEUE 3"
@@ -60,7 +60,7 @@ uint32_t PortIn(const nlattr *const a)
     return a && mnl_attr_get_payload_len(a) == 2 ? ntohs(mnl_attr_get_u16(a)) : NoPort;
 }
 
-/// The tuple that a connection was begun with: behind NAT, addresses inside.
+/// The original tuple of a connection: with NAT, the inside addresses.
 std::optional<FlowKey> OriginIn(const nlattr *const conntrack)
 {
     const auto tuple = Nested(conntrack)[CTA_TUPLE_ORIG];
@@ -116,7 +116,7 @@ NfQueue::NfQueue(const Options &options):
 {
     if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0)
         Explain(number_, errno);
-    const size_t slot = NLMSG_ALIGN(options.copy + Attributes); // each begins as aligned as the first
+    const size_t slot = NLMSG_ALIGN(options.copy + Attributes); // each is aligned like the first
     buffers_->bytes.resize(Batch * slot);
     for (size_t n = 0; n < Batch; ++n) {
         buffers_->parts[n] = {&buffers_->bytes[n * slot], slot};
@@ -153,7 +153,7 @@ void NfQueue::configure(const Options &options)
     header = nfq_nlmsg_put(message, NFQNL_MSG_CONFIG, number_);
     mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(NFQA_CFG_F_CONNTRACK));
     mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(NFQA_CFG_F_CONNTRACK));
-    conntrack_ = command(message) == 0; // a kernel without it does without
+    conntrack_ = command(message) == 0; // not every kernel supports it
 }
 
 int NfQueue::command(char *const message)
@@ -164,7 +164,7 @@ int NfQueue::command(char *const message)
     answer_ = -1;
     if (mnl_socket_sendto(socket_.get(), header, header->nlmsg_len) < 0)
         return errno;
-    // The kernel has answered when sendto() returns, but packets may have come before.
+    // The kernel has answered when sendto() returns, but packets may precede the answer.
     for (bool more = true; answer_ < 0 && more;) {
         for (const auto &a : read(more)) {
             accept(a.id);
@@ -181,7 +181,7 @@ const std::vector<Arrival> &NfQueue::read(bool &more)
     const int got = recvmmsg(fd(), buffers_->messages, Batch, MSG_DONTWAIT, nullptr);
     more = got == static_cast<int>(Batch);
     if (got < 0) {
-        if (errno == ENOBUFS) { // told once for any number of packets; reading goes on as before
+        if (errno == ENOBUFS) { // reported once for any number of packets; reading continues
             ++overruns_;
             more = true;
         } else if (errno == EINTR) {
@@ -237,7 +237,7 @@ void NfQueue::parsePacket(const void *const message)
     };
     Arrival a{};
     a.id = ntohl(static_cast<const nfqnl_msg_packet_hdr *>(mnl_attr_get_payload(packet))->packet_id);
-    missed_ += static_cast<uint32_t>(a.id - arrived_ - 1); // numbers go up, and around
+    missed_ += static_cast<uint32_t>(a.id - arrived_ - 1); // numbers ascend and wrap around
     arrived_ = a.id;
     a.mark = number(NFQA_MARK);
     if (const auto *const payload = attributes[NFQA_PAYLOAD]) {
@@ -264,17 +264,17 @@ void NfQueue::add(const uint32_t id, const bool pass, const uint32_t *const mark
     if (mark)
         nfq_nlmsg_verdict_put_mark(header, *mark);
     const auto carried = mark ? std::optional<uint32_t>(*mark) : std::nullopt;
-    // Numbers go up, and around.
+    // Numbers ascend and wrap around.
     alike_ = pass && (verdicts_.empty() || (alike_ && carried == mark_ && static_cast<int32_t>(id - latest_) > 0));
     latest_ = id;
     mark_ = carried;
     held_ -= held_ > 0;
-    verdicts_.insert(verdicts_.end(), message, message + header->nlmsg_len); // a multiple of 4, as the next one wants
+    verdicts_.insert(verdicts_.end(), message, message + header->nlmsg_len); // a multiple of 4, as the next one needs
     if (verdicts_.size() >= MostVerdictBytes)
         flush();
 }
 
-/// Where nothing waits, one verdict says the same as all: it is for every packet up to its number, in their order.
+/// If no packet waits, one batch verdict replaces all: it applies to every packet up to its number, in their order.
 void NfQueue::join()
 {
     alignas(nlmsghdr) char message[128];
@@ -293,7 +293,7 @@ void NfQueue::flush()
         if (mnl_socket_sendto(socket_.get(), verdicts_.data(), verdicts_.size()) >= 0) {
             verdicts_.clear();
         } else if (errno == ENOBUFS || errno == ENOMEM || errno == EAGAIN) {
-            return; // with the next ones
+            return; // sent with the next ones
         } else if (errno != EINTR) {
             Fail(Named(number_) + ": verdicts cannot be sent");
         }

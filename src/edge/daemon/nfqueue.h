@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// One NFQUEUE of the kernel: packets' headers come, verdicts go.
+/// One NFQUEUE of the kernel: reads packet headers and sends verdicts.
 ///
-/// Packets stay in the kernel, and only the headers of each are read, unless the host wants all of it. A payload in a
-/// verdict would replace the whole packet (the kernel cuts it to the payload's length), so that marking through it would
-/// take copying whole packets both ways; verdicts carry a firewall mark instead, and a rule of iptables in mangle
-/// POSTROUTING writes the bits.
+/// Packets stay in the kernel, and only their headers are read, unless the host wants whole packets. A payload in a
+/// verdict would replace the whole packet (the kernel truncates it to the payload's length), so marking by payload
+/// would require copying whole packets both ways. Verdicts carry a firewall mark instead, and an iptables rule in
+/// mangle POSTROUTING sets the bits.
 #ifndef MSFRS_EDGE_DAEMON_NFQUEUE_H
 #define MSFRS_EDGE_DAEMON_NFQUEUE_H
 
@@ -27,51 +27,51 @@ public:
     struct Options {
         uint32_t number = 0;
         uint32_t length = 2048;     ///< packets that the kernel holds for us
-        uint32_t buffer = 8u << 20; ///< bytes of headers that wait to be read, the kernel's own included
-        uint32_t copy = Headers;    ///< bytes that are read of a packet
+        uint32_t buffer = 8u << 20; ///< bytes of headers that wait to be read, the kernel's overhead included
+        uint32_t copy = Headers;    ///< bytes read of a packet
         bool gso = false, failOpen = true, conntrack = true;
     };
 
     static constexpr uint32_t Headers = 256; ///< bytes: IPv6 with a few extensions, and TCP
-    static constexpr uint32_t Whole = 65535; ///< bytes that the longest packet has
-    static constexpr size_t Batch = 64; ///< packets that are read at a time
+    static constexpr uint32_t Whole = 65535; ///< bytes of the longest packet
+    static constexpr size_t Batch = 64; ///< packets read at a time
 
-    /// From here on the kernel queues to us. \throws SystemError with what to do about it
+    /// The kernel queues packets to us from now on. \throws SystemError with a remedy
     explicit NfQueue(const Options &);
     ~NfQueue() override;
     NfQueue(const NfQueue &) = delete;
 
     int fd() const;
-    /// Reads what has come, up to Batch packets. They are valid until the next call.
-    /// \returns how many; `more` says whether there may be more
+    /// Reads up to Batch packets, which are valid until the next call.
+    /// \param more set to whether there may be more
     const std::vector<Arrival> &read(bool &more);
 
     void accept(uint32_t id) override { add(id, true, nullptr); }
     void accept(uint32_t id, const uint32_t mark) override { add(id, true, &mark); }
     void drop(uint32_t id) override { add(id, false, nullptr); }
-    /// Sends the verdicts that have gathered. \throws SystemError
+    /// Sends the gathered verdicts. \throws SystemError
     void flush();
-    /// Whether the kernel had no memory for verdicts: flush() is to be called again.
+    /// Whether the kernel had no memory for verdicts: call flush() again.
     bool pending() const { return !verdicts_.empty(); }
 
-    /// Packets that the kernel holds for us at most.
+    /// Sets the maximum of packets that the kernel holds for us.
     void setLength(uint32_t);
-    /// From now on the kernel lets pass what it would have queued; what it has queued already can still be read.
+    /// From now on the kernel passes packets instead of queueing them; those already queued can still be read.
     void passOn();
 
     uint64_t overruns() const { return overruns_; }
-    // The kernel numbers packets before it tries to hand them over, so what it could not is known exactly, as far as the
-    // latest that it could.
-    /// Packets that passed without having been scheduled: because of that, with fail-open, or while the queue was set up.
+    // The kernel numbers packets before it tries to deliver them, so the number of undelivered ones is exact up to the
+    // latest one delivered.
+    /// Packets that passed unscheduled: undelivered with fail-open, or while the queue was set up.
     uint64_t unscheduled() const { return (failOpen_ ? missed_ : 0) + early_; }
-    /// Packets that the kernel dropped because of that.
+    /// Undelivered packets that the kernel dropped.
     uint64_t dropped() const { return failOpen_ ? 0 : missed_; }
-    /// How many packets may be under way to us, beside those that wait here: more than a buffer has room for, so that it
-    /// is full before the queue is. What the queue has no room for is not numbered.
+    /// Most packets between kernel and daemon, beside those that wait here: more than the buffer can hold, so that it
+    /// is full before the queue is. Packets that find the queue full are not numbered.
     static uint32_t underWay(const uint32_t buffer) { return std::max(2048u, 2 * (buffer / LeastMessage)); }
-    static constexpr uint32_t LeastMessage = 768; ///< bytes of the kernel's memory, of which it grants twice the buffer
+    static constexpr uint32_t LeastMessage = 768; ///< bytes of kernel memory; the kernel grants twice the buffer
     uint64_t gone() const { return gone_; }
-    bool conntrack() const { return conntrack_; } ///< whether the kernel tells of connections
+    bool conntrack() const { return conntrack_; } ///< whether the kernel reports connections
 
 private:
     struct Buffers;
@@ -89,12 +89,12 @@ private:
     std::unique_ptr<Buffers> buffers_;
     std::vector<Arrival> arrivals_;
     std::vector<char> verdicts_;
-    size_t held_ = 0;     ///< packets that were read and have no verdict yet
+    size_t held_ = 0;     ///< packets read that have no verdict yet
     bool alike_ = true;   ///< all of verdicts_ accept, with the same mark, in the order of arrival
     uint32_t latest_ = 0; ///< packet of the latest of verdicts_
-    std::optional<uint32_t> mark_; ///< of that packet; nothing: it keeps its own
+    std::optional<uint32_t> mark_; ///< of that packet; nothing: its own is kept
     uint64_t overruns_ = 0, gone_ = 0, missed_ = 0, early_ = 0;
-    uint32_t arrived_ = 0; ///< of the latest packet that was handed over
+    uint32_t arrived_ = 0; ///< number of the latest packet delivered
     bool failOpen_ = true;
     bool conntrack_ = false;
     uint32_t sequence_ = 0;

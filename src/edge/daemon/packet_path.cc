@@ -11,10 +11,10 @@ namespace msfrs::edge {
 
 namespace {
 
-constexpr size_t Most = 64; ///< packets that are conditioned side by side
+constexpr size_t Most = 64; ///< packets conditioned in one batch
 constexpr uint8_t TcpSyn = 2, TcpFin = 1, TcpRst = 4;
 
-/// What a segment of TCP carries, and the bytes of it that are headers.
+/// Whether a TCP segment carries data, and the bytes of its headers.
 void ReadSegment(const Arrival &a, const size_t at, Traits &t, uint32_t &bytes)
 {
     const uint8_t *const tcp = a.data + at;
@@ -82,16 +82,16 @@ void PacketPath::lose(Held &h)
     unused_.push_back(&h);
 }
 
-/// Of its user some packet is to be lost.
+/// Drops a packet of its user.
 void PacketPath::loseTurn(Held &h, const bool newest) { lose(order_.lost(h, newest)); }
 
-/// Whether a mark can be set on its way out, and will be heeded.
+/// Whether congestion can be marked at departure, and the connection supports ECN.
 bool PacketPath::markable(const Held &h) const
 {
     return schedule_->config().markShift && h.traits.ecn != NotCapable;
 }
 
-/// The AQM has marked it; nothing if it has done so before.
+/// Marks the packet for the AQM; does nothing if it is marked already.
 void PacketPath::congested(Held &h)
 {
     if (std::exchange(h.congested, true))
@@ -112,7 +112,7 @@ int64_t PacketPath::onLink(const LinkConfig &link, const uint32_t length, const 
 {
     if (length <= link.mtu || headers >= link.mtu)
         return length + link.overhead;
-    // Each of what it is cut into has the headers again.
+    // Each piece has the headers again.
     const int64_t payload = int64_t{length} - headers, room = link.mtu - headers;
     const int64_t pieces = (payload + room - 1) / room;
     return payload + pieces * (headers + link.overhead);
@@ -136,7 +136,7 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
         if (rules)
             conditioner_->process(packets, end - begin, now, verdicts);
         for (size_t i = 0; i < end - begin; ++i) {
-            // A packet that may go at once does not find those behind it in the queue.
+            // A packet that may leave at once does not find later ones in the queue.
             if (pacer_.ready(now))
                 service(now);
             if (rules && held[i]->traits.readable)
@@ -153,7 +153,7 @@ void PacketPath::arrive(const Arrival *const arrivals, const size_t n, const msf
     service(now);
 }
 
-/// At once.
+/// Passes a packet at once.
 void PacketPath::pass(Held &h)
 {
     h.cls = schedule_->classOf(h.traits);
@@ -205,7 +205,7 @@ void PacketPath::admit(Held &h, const bool pass, const msfrs_time now)
         pacer_.wake(now);
     }
     const int64_t cost = onLink(h);
-    // What cannot be marked on the way out is not to be marked, but dropped.
+    // A packet that cannot be marked at departure is to be dropped instead.
     const uint32_t flags = markable(h) ? MSFRS_ECN_CAPABLE : 0;
     auto &flow = schedule_->flowOf(h.traits, h.cls);
     rate_->came(flow, cost, now);
@@ -239,7 +239,7 @@ msfrs_item *PacketPath::pick(const msfrs_time now)
     auto &engine = schedule_->engine();
     msfrs_time wake = 0;
     auto *const item = engine.pick(now, MSFRS_PICK_ANY, wake, lost_);
-    if (!item && engine.totals().queued.items) // the AQM has not dropped all that there was
+    if (!item && engine.totals().queued.items) // the AQM has not dropped all of them
         retry_ = wake;
     return item;
 }
@@ -249,14 +249,14 @@ void PacketPath::release(msfrs_item &item, const msfrs_time now)
     auto &h = order_.next(*static_cast<Held *>(item.host));
     auto &flow = static_cast<NamedFlow &>(*item.flow);
     if (order_.overshoots(h, rate_->mostOfABeginning(flow))) {
-        if (!markable(h)) { // its user has the turn all the same: the link has carried it
+        if (!markable(h)) { // the turn still counts for its user: the link has carried the packet
             lose(h);
             schedule_->engine().done(item, now);
             return;
         }
         congested(h);
     }
-    // The turn's mark is of no use on a packet that cannot carry it.
+    // A packet without ECN cannot carry the turn's mark.
     if (schedule_->engine().isMarked(item) && h.traits.ecn != NotCapable)
         congested(h);
     const int64_t cost = onLink(h);
@@ -303,7 +303,7 @@ void PacketPath::settle(const msfrs_time now)
         leave();
 }
 
-/// The schedule is new: so is the source of its rate, unless the one before does for it, too.
+/// Takes a new source of the rate for a new schedule, unless the present source accepts it.
 void PacketPath::adopt(const msfrs_time now)
 {
     if (rate_->adopt(*schedule_, now))
@@ -330,20 +330,20 @@ void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
         auto &h = *static_cast<Held *>(item.host);
         h.item = &item;
         h.cls = next->classOf(h.traits);
-        // The class it now waits in has it on its books, from the beginning.
+        // Counted by the class in which it waits now, from the beginning.
         counts[h.cls].offered.add(h.traits.length);
     };
     rate_->release();
     Migrate(schedule_->engine(), next->engine(), passage, now);
-    schedule_ = std::move(next); // the packets of the old one are ours still
+    schedule_ = std::move(next); // the packets of the old one are still ours
     counts_ = std::move(counts);
     pacer_.configure(config.link.rate, config.link.burst);
     adopt(now);
     service(now);
 }
 
-/// Classes of the same name go on counting. What waits leaves the books of its class: replace() puts it on those of
-/// the class it comes to.
+/// Classes of the same name keep their counts. Waiting packets are removed from those of their class; replace() adds
+/// them to those of the new one.
 std::vector<ClassCounts> PacketPath::countsFor(const Config &next) const
 {
     const auto &now = schedule_->config();
@@ -369,7 +369,7 @@ void PacketPath::flush(const msfrs_time now)
         if (auto *const item = pick(at))
             release(*item, at);
         else
-            at = retry_.value_or(at); // a scheduler that waits for a time is shown that time
+            at = retry_.value_or(at); // a scheduler that waits for a time is asked at that time
     }
 }
 

@@ -4,8 +4,8 @@
 ///
 ///     classify -> police -> mark -> AQM -> scheduler -> pacer -> verdict
 ///
-/// The packets themselves stay in the kernel: here are their headers, and a number each that the verdict names. Knows
-/// nothing of netlink and reads no clock.
+/// The packets stay in the kernel; here are only their headers, and their numbers for the verdicts. Knows nothing of
+/// netlink and reads no clock.
 #ifndef MSFRS_EDGE_DAEMON_PACKET_PATH_H
 #define MSFRS_EDGE_DAEMON_PACKET_PATH_H
 
@@ -26,17 +26,17 @@
 
 namespace msfrs::edge {
 
-/// A packet as it comes from the kernel.
+/// A packet as delivered by the kernel.
 struct Arrival {
-    uint32_t id;             ///< what the verdict names it by
+    uint32_t id;             ///< its number for the verdict
     uint32_t mark;           ///< firewall mark
     uint8_t *data;           ///< from the IP header; may be written to, and is lost after arrive()
-    uint32_t captured;       ///< bytes that are there
-    uint32_t length;         ///< bytes that the packet has
-    const FlowKey *origin = nullptr; ///< of its connection as it was begun, where the kernel tells
+    uint32_t captured;       ///< bytes at `data`
+    uint32_t length;         ///< bytes of the packet
+    const FlowKey *origin = nullptr; ///< original tuple of its connection, if the kernel reports it
 };
 
-/// A packet that waits.
+/// A waiting packet.
 struct Held {
     Traits traits;
     uint32_t id = 0, mark = 0;
@@ -45,17 +45,17 @@ struct Held {
     uint32_t headers = 0;  ///< bytes of each segment that are not payload
     size_t cls = 0;        ///< index into Config::classes
     msfrs_time since = 0;
-    msfrs_item *item = nullptr; ///< whose host it is while it waits
-    uint64_t connection = 0;    ///< UserOrder's
+    msfrs_item *item = nullptr; ///< its item, whose host it is while it waits
+    uint64_t connection = 0;    ///< for UserOrder
     int64_t bytes = 0;          ///< on the link, likewise
 };
 
-/// What a packet's headers say. \param headers bytes of each of its segments that are not payload
-/// \param transport if not null: set to where the header of its protocol begins, as ReadKey() says
-/// \returns false: there is no IP header that can be read, and only its length is known
+/// Parses a packet's headers. \param headers bytes of each of its segments that are not payload
+/// \param transport if not null: set to the offset of the transport header, as by ReadKey()
+/// \returns false: there is no valid IP header, and only the length is known
 bool ReadTraits(const Arrival &, Traits &, uint32_t &headers, size_t *transport = nullptr);
 
-/// Where verdicts go, in order.
+/// Receives verdicts, in order.
 class Verdicts {
 public:
     virtual ~Verdicts() = default;
@@ -64,44 +64,44 @@ public:
     virtual void drop(uint32_t id) = 0;
 };
 
-/// Told of each packet that passes, before its verdict.
-/// \param onLink bytes that it is on the link
+/// Called for each packet that passes, before its verdict.
+/// \param onLink its bytes on the link
 using Observer = std::function<void(const Held &, int64_t onLink)>;
 
-/// The bits of the firewall mark that the iptables rules turn into those of the IP header: from `mark shift=` on,
-/// lowest first, 6 of the code point, 1 that says that they are to be set, 1 that says congestion experienced.
+/// The bits of the firewall mark that the iptables rules copy to the IP header: from `mark shift=` on, lowest first, 6
+/// of the code point, 1 that is set if the code point is to be written, 1 for congestion experienced.
 constexpr uint32_t MarkCodePoint = 0x3f, MarkSet = 0x40, MarkCongestion = 0x80, MarkBits = 0xff;
 
 class PacketPath {
 public:
-    /// \param conditioner called only while the configuration has rules; null: never has
-    /// \param common what other paths have a part of, too; null: this one has the link to itself
+    /// \param conditioner called only while the configuration has rules; null: it never has
+    /// \param common the rate shared with other paths; null: this one has the link to itself
     PacketPath(std::unique_ptr<Schedule>, SharedConditioner *, CommonRate *, Verdicts &, msfrs_time now);
     PacketPath(const PacketPath &) = delete;
 
-    /// Judges packets in their order, and lets those go whose time it is.
+    /// Polices, marks and queues packets in their order, and releases those that are due.
     void arrive(const Arrival *, size_t n, msfrs_time now);
-    /// Lets those go whose time it is.
+    /// Releases packets that are due.
     void service(msfrs_time now);
-    /// When service() has something to do; nothing while no packet waits.
+    /// When to call service() again; nothing while no packet waits.
     std::optional<msfrs_time> next() const;
 
-    /// From now on by another configuration: what waits is classified anew, and keeps its order within a flow. It is
-    /// not judged again. Classes of the same name and their flows keep what the scheduler has counted, while that stays
-    /// the same one. \throws PluginError
+    /// Switches to another configuration. Waiting packets are classified again and keep their order within a flow. They
+    /// are not policed again. Classes of the same name and their flows keep the scheduler's counters if it is the same
+    /// scheduler. \throws PluginError
     void replace(std::unique_ptr<Schedule>, msfrs_time now);
-    /// Lets everything go that waits, in the scheduler's order, without pace.
+    /// Releases all waiting packets, in the scheduler's order, without pacing.
     void flush(msfrs_time now);
-    /// From now on as this party of a ledger: users, their accounts and the rate are the ledger's, where it tells.
+    /// Joins a ledger as this party. Users, their accounts and the rate are the ledger's from now on, if it has them.
     void join(std::unique_ptr<LinkParty>, msfrs_time now);
-    /// Without a ledger, at the configuration's rate.
+    /// Leaves the ledger and uses the configured rate.
     void leave();
     /// Null: it has left, or another process has taken its slot.
     const LinkParty *party() const { return dynamic_cast<const LinkParty *>(rate_.get()); }
-    /// Null: the rate is known.
+    /// Null: the rate is not estimated.
     const FoundRate *found() const { return dynamic_cast<const FoundRate *>(rate_.get()); }
 
-    /// Frees what is no longer needed; every few seconds.
+    /// Frees memory that is no longer needed; to be called every few seconds.
     void tidy(msfrs_time now) { schedule_->forget(now); }
 
     const Schedule &schedule() const { return *schedule_; }
@@ -110,7 +110,7 @@ public:
     uint64_t unreadable() const { return unreadable_; }
     void observe(Observer observer) { observer_ = std::move(observer); }
 
-    /// What a packet is on the link: the bytes of all packets it will be cut into.
+    /// A packet's bytes on the link: those of all packets it will be split into.
     static int64_t onLink(const LinkConfig &, uint32_t length, uint32_t headers);
 
 private:
@@ -136,14 +136,14 @@ private:
     Verdicts &verdicts_;
     Pacer pacer_;
     std::unique_ptr<RateSource> rate_;
-    std::vector<ClassCounts> counts_; ///< by class; `queued` is not kept up
-    UserOrder order_;            ///< of what waits for users of the party
+    std::vector<ClassCounts> counts_; ///< by class; `queued` is not maintained
+    UserOrder order_;            ///< of packets that wait for users of the party
     std::deque<Held> held_;      ///< never shrinks; a deque never moves its elements
     std::vector<Held *> unused_;
     uint64_t unreadable_ = 0;
-    std::optional<msfrs_time> retry_; ///< when the scheduler wants to be asked again
-    std::function<bool(msfrs_item &)> victim_; ///< drops one that waits
-    Engine::Lost lost_;                        ///< drops one whose turn has come
+    std::optional<msfrs_time> retry_; ///< when to ask the scheduler again
+    std::function<bool(msfrs_item &)> victim_; ///< drops a waiting packet
+    Engine::Lost lost_;                        ///< drops a packet at its turn
     Observer observer_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a running daemon tells: for people, and as OpenMetrics.
+/// The report of a running daemon: as text, and as OpenMetrics.
 #ifndef MSFRS_EDGE_DAEMON_REPORT_H
 #define MSFRS_EDGE_DAEMON_REPORT_H
 
@@ -24,21 +24,21 @@ struct GaugeValue {
     double value = 0;
 };
 
-/// Everything at one moment.
+/// A snapshot of all figures.
 struct Report {
     std::shared_ptr<const Config> config;
     std::string file;
     double upSeconds = 0;
     uint64_t reloads = 0, reloadFailures = 0;
     std::vector<ClassCounts> classes; ///< as in Config::classes
-    std::vector<QueueCounts> queues;  ///< as the threads
-    std::vector<size_t> flows;        ///< as the threads
+    std::vector<QueueCounts> queues;  ///< by thread
+    std::vector<size_t> flows;        ///< by thread
     bool conntrack = false;
     std::vector<GaugeValue> gauges;
-    std::optional<Excess::Counts> excess; ///< nothing: Squid is told nothing
+    std::optional<Excess::Counts> excess; ///< nothing: no reports to Squid
     bool party = false;               ///< of a ledger
-    std::optional<FoundReport> found; ///< nothing: the link's rate is known
-    int64_t share = 0;                ///< as such: bit/s that packets may have; 0: Squid says nothing of the link
+    std::optional<FoundReport> found; ///< nothing: the rate is not estimated
+    int64_t share = 0;                ///< as a party: rate for packets, bit/s; 0: Squid publishes no rate
 };
 
 std::string Text(const Report &);

@@ -8,7 +8,7 @@ namespace msfrs::edge {
 
 namespace {
 
-constexpr size_t Ways = 4; ///< places that a connection may have
+constexpr size_t Ways = 4; ///< entries that a connection may have
 enum Flag : uint8_t { Fin = 1, Syn = 2, Reset = 4, Acknowledges = 16 };
 enum Option : uint8_t { End = 0, Nothing = 1, Timestamps = 8 };
 
@@ -103,7 +103,7 @@ void RoundTrips::Flow::send(const uint32_t what, const msfrs_time now)
     sent[(first + waiting++) % sent.size()] = {what, now};
 }
 
-/// All up to `upTo` was answered. \param exactly only what was answered with itself tells a time
+/// All up to `upTo` was answered. \param exactly only an entry equal to `upTo` gives a sample
 std::optional<msfrs_time> RoundTrips::Flow::answered(const uint32_t upTo, const bool exactly, const msfrs_time now)
 {
     std::optional<msfrs_time> time;
@@ -118,8 +118,8 @@ std::optional<msfrs_time> RoundTrips::Flow::answered(const uint32_t upTo, const 
     return time;
 }
 
-/// The server does not want stamps: nobody sends them from here on. \returns the time of the handshake, if there was
-/// one attempt
+/// The server does not use timestamps, so neither side sends them from now on. \returns the RTT sample of the
+/// handshake, if there was one attempt
 std::optional<msfrs_time> RoundTrips::Flow::unstamped(const msfrs_time now)
 {
     stamped = false;
@@ -137,7 +137,7 @@ RoundTrips::Flow *RoundTrips::find(const FlowKey &upward)
     return found == end ? nullptr : &*found;
 }
 
-/// A place for one that is not followed; null: those who have them all were seen of late.
+/// Takes an entry for a connection that is not followed; null: all of them have recent traffic.
 RoundTrips::Flow *RoundTrips::place(const FlowKey &upward, const msfrs_time now)
 {
     const auto first = flows_.begin() + static_cast<std::ptrdiff_t>(FirstPlace(upward));
@@ -154,14 +154,14 @@ RoundTrips::Flow *RoundTrips::place(const FlowKey &upward, const msfrs_time now)
 void RoundTrips::up(const FlowKey &key, const TcpSegment &s, const msfrs_time now)
 {
     auto flow = find(key);
-    if (flow && (s.reset || (s.syn && s.to != flow->sentTo))) { // it has ended, or begins anew
+    if (flow && (s.reset || (s.syn && s.to != flow->sentTo))) { // it has ended, or starts again
         flow->used = false;
         flow = nullptr;
     }
     if (s.reset || (!flow && !(flow = place(key, now))))
         return;
     flow->latest = now;
-    if (s.ack && flow->heard && Beyond(s.acknowledged, flow->expected)) { // what we have not seen has arrived
+    if (s.ack && flow->heard && Beyond(s.acknowledged, flow->expected)) { // segments not seen here have arrived
         flow->expected = s.acknowledged;
         flow->highest = Beyond(flow->highest, flow->expected) ? flow->highest : flow->expected;
     }
@@ -172,13 +172,13 @@ void RoundTrips::up(const FlowKey &key, const TcpSegment &s, const msfrs_time no
         const auto last = flow->sent[(flow->first + flow->waiting + flow->sent.size() - 1) % flow->sent.size()].at;
         if (newer && (flow->waiting == 0 || now - last >= apart))
             flow->send(s.stamp, now);
-        if (newer) // the first that goes with a stamp is what its echo is for, and no other
+        if (newer) // an echo is for the first segment with the timestamp, and no other
             flow->lastStamp = s.stamp;
         flow->stamped = true;
     } else if (fresh && !flow->stamped && flow->waiting == 0) {
         flow->send(s.to, now);
     } else if (s.to != s.from && !fresh && !flow->stamped) {
-        flow->waiting = 0; // sent again: an answer may be to either
+        flow->waiting = 0; // retransmitted: an answer may be to either
     }
     if (!flow->spoke || Beyond(s.to, flow->sentTo))
         flow->sentTo = s.to;
@@ -201,7 +201,7 @@ std::optional<RoundTrip> RoundTrips::down(const FlowKey &key, const TcpSegment &
     std::optional<msfrs_time> time;
     if (!flow->stamped)
         time = flow->answered(s.acknowledged, false, now);
-    else if (s.stamped && !Beyond(s.echo, flow->lastStamp)) // else it was never sent
+    else if (s.stamped && !Beyond(s.echo, flow->lastStamp)) // otherwise it was never sent
         time = flow->answered(s.echo, true, now);
     else if (s.syn && !s.stamped)
         time = flow->unstamped(now);
@@ -210,8 +210,8 @@ std::optional<RoundTrip> RoundTrips::down(const FlowKey &key, const TcpSegment &
     return RoundTrip{KeyOf(key.source), *time};
 }
 
-/// Counts what comes while something before it is missing. Which parts are missing is not kept: what fills the first
-/// hole fills all.
+/// Counts segments that arrive while an earlier one is missing. Holes are not recorded: filling the first one fills
+/// all.
 void RoundTrips::order(Flow &flow, const TcpSegment &s)
 {
     if (s.from == s.to)

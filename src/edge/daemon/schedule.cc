@@ -45,10 +45,10 @@ void Schedule::Check(const Config &config, const std::string &file)
 {
     EngineHost host{[](int, const std::string &) {}, [] { return uint64_t{0}; }};
     try {
-        // The copy shares the plugins, and must not own what the caller does.
+        // The copy shares the plugins, and must not own the caller's objects.
         Schedule(std::make_shared<const Config>(config), host);
     } catch (const ConfigError &error) {
-        // A plugin's refusal begins with its name.
+        // A plugin's error begins with its name.
         const std::string why = error.what();
         const auto from = [&](const Engine::Part &part) {
             return part.plugin && why.rfind(std::string(part.plugin->ops().name) + ":", 0) == 0;
@@ -86,7 +86,7 @@ NamedFlow &Schedule::flowOf(const Traits &t, const size_t cls)
     };
     if (t.owner.user == 0)
         return find(config_->flow.nameOf(t.origin).view());
-    char key[sizeof(t.owner.user)]; // no address, and no connection, has this length
+    char key[sizeof(t.owner.user)]; // no name of an address or a connection has this length
     std::memcpy(key, &t.owner.user, sizeof(key));
     return find({key, sizeof(key)});
 }

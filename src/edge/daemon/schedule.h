@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A configuration at work: the engine with its plugins and classes, and who belongs where.
+/// A configuration in effect: the engine with its plugins and classes, and the mapping of packets to flows.
 #ifndef MSFRS_EDGE_DAEMON_SCHEDULE_H
 #define MSFRS_EDGE_DAEMON_SCHEDULE_H
 
@@ -16,26 +16,26 @@
 
 namespace msfrs::edge {
 
-/// What is known of a packet once its headers were read.
+/// The fields of a packet's headers.
 struct Traits {
-    FlowKey key;              ///< as it is on the link
-    FlowKey origin;           ///< as its connection was begun, where the kernel tells; otherwise key
-    bool readable = false;    ///< it has an IP header; otherwise the keys say nothing
-    bool ack = false;         ///< a segment of TCP that carries nothing: acknowledgement, or opening or closing
-    bool data = false;        ///< a segment of TCP that carries something
+    FlowKey key;              ///< as on the link
+    FlowKey origin;           ///< original tuple of its connection, if the kernel reports it; otherwise key
+    bool readable = false;    ///< it has an IP header; otherwise the keys are meaningless
+    bool ack = false;         ///< a TCP segment without data: acknowledgement, or opening or closing
+    bool data = false;        ///< a TCP segment with data
     uint8_t dscp = 0, ecn = 0;
     uint32_t length = 0;      ///< bytes from the IP header
-    PerHop perHop = PerHop::Be; ///< what the conditioner says; only with rules
-    ledger::Owner owner;      ///< as Squid has it; user 0: nobody's. A class that is not here is the default one
+    PerHop perHop = PerHop::Be; ///< from the conditioner; only with rules
+    ledger::Owner owner;      ///< according to Squid; user 0: none. An unknown class is the default one
 };
 
 class Schedule {
 public:
     /// \param resources that packets visit; the first is the link
-    /// \throws ConfigError when a plugin refuses its parameters or does not fit
+    /// \throws ConfigError if a plugin rejects its parameters or does not fit
     Schedule(std::shared_ptr<const Config>, EngineHost, uint32_t resources = 1);
 
-    /// Tries the configuration out. \throws RuleError with the line
+    /// Tests the configuration. \throws RuleError with the line
     static void Check(const Config &, const std::string &file);
 
     const Config &config() const { return *config_; }
@@ -44,13 +44,13 @@ public:
 
     /// Index into Config::classes.
     size_t classOf(const Traits &) const;
-    /// The flow of a packet in a class. Once there are MostFlows, what is new shares one flow a class.
+    /// The flow of a packet in a class. Once there are MostFlows, new ones share one flow per class.
     NamedFlow &flowOf(const Traits &, size_t cls);
     msfrs_class &classAt(const size_t n) const { return *classes_[n]; }
-    /// The user whose flow it is, as the ledger knows it; 0: it is that of an address or a connection.
+    /// The flow's user, as a key of the ledger; 0: the flow is of an address or a connection.
     static uint64_t userOf(const NamedFlow &);
 
-    /// Frees the flows that have been idle for long.
+    /// Frees flows that have been idle for long.
     void forget(msfrs_time now);
     static constexpr size_t MostFlows = 65536;
 

@@ -48,7 +48,7 @@ bool UserOrder::overshoots(const Held &h, const int64_t most)
     return !std::exchange(found->second.told, true);
 }
 
-/// The first or last of a list takes the host's turn, and the host that one's.
+/// The first or last packet of a list takes the host's turn, and the host takes that one's.
 Held &UserOrder::leave(const Users::iterator found, Held &host, const bool early, const bool newest)
 {
     auto &queue = found->second;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The order within a user's queue: what a connection begins with goes before what others have of theirs.
+/// The order within a user's queue: the first bytes of a connection precede the rest of the user's traffic.
 ///
-/// A user who downloads has packets waiting for seconds on a slow link. Behind them a handshake is sent again and again
-/// until it is given up, and a name server's answer comes too late; and all that is sent again has crossed the link. So
-/// the first `Early` bytes of a connection since nothing of it waited go before the rest, in order of arrival both.
-/// Packets of a connection keep their order. Users are not concerned: the engine's items are a user's *turns*, and
-/// which packet a turn is for is decided when it comes. What an AQM drops is of the rest, while there is any.
+/// On a slow link the packets of a download wait for seconds. Behind them a handshake is retransmitted until it is
+/// given up, and a DNS answer arrives too late; and all retransmissions have crossed the link. So the first `Early`
+/// bytes of a connection, counted since it last had none waiting, precede the rest, both in order of arrival. Packets
+/// of a connection keep their order. The order of users does not change: the engine's items are a user's *turns*, and
+/// the packet is chosen when its turn comes. An AQM drops packets of the rest while there are any.
 ///
-/// Overshoot. Who begins sends a window, and twice as much every round trip until it hears of a loss or of a queue. All
-/// of that makes a queue at the provider before it comes here, and an AQM that waits for a queue to stand is too late.
-/// So a connection of which too much waits is to hear of it at once, by one packet: once, since nothing of it waited.
+/// Overshoot. A new connection sends a window, and doubles it every round trip until it detects a loss or a queue. All
+/// of that builds a queue at the provider before it arrives here, and an AQM that waits for a standing queue is too
+/// late. So a connection with too many waiting bytes gets a signal at once, by one packet, once until none of it waits.
 ///
 /// Cost: O(1), and a look-up of user and connection for each packet.
 #ifndef MSFRS_EDGE_DAEMON_USER_ORDER_H
@@ -30,20 +30,20 @@ class UserOrder {
 public:
     static constexpr int64_t Early = 16384; ///< bytes on the link; a quantum, as a response in Squid
 
-    /// A packet waits, and is the host of this item. Nothing happens with one that is for no user.
+    /// A packet waits, and is the host of this item. Does nothing for a packet without a user.
     /// \param bytes on the link, > 0
     void queued(msfrs_item &, Held &, int64_t bytes);
-    /// The turn of which this packet is the host has come. \returns the packet that goes; the item is not looked at
+    /// The turn of which this packet is the host has come. \returns the packet to send; the item is not read
     Held &next(Held &host);
-    /// Whether more than `most` bytes wait of the connection of this packet, which has left. True once for a beginning.
+    /// Whether more than `most` bytes wait of the connection of this packet, which has left. True once per start.
     bool overshoots(const Held &, int64_t most);
-    /// The turn of which this packet is the host is lost. \returns the packet that is lost: of the rest, the oldest
+    /// The turn of which this packet is the host is lost. \returns the packet to drop: of the rest, the oldest
     /// (`newest`: the youngest)
     Held &lost(Held &host, bool newest);
 
 private:
     struct Connection {
-        int64_t bytes = 0;      ///< since nothing of it waited
+        int64_t bytes = 0;      ///< since none of it waited
         int64_t queued = 0;     ///< bytes that wait
         uint32_t waiting = 0;   ///< packets
         bool told = false;      ///< overshoots() was true

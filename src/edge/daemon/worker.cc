@@ -25,7 +25,7 @@ Worker::~Worker()
     if (!thread_.joinable())
         return;
     ask([this] {
-        // The kernel lets pass what comes from now on, so nothing is between the last reading and the end.
+        // The kernel passes packets from now on, so none arrives between the last reading and the end.
         queue_.passOn();
         for (bool more = true; more;) {
             const auto &arrivals = queue_.read(more);
@@ -52,7 +52,7 @@ NfQueue::Options Worker::queueOptions(const Config &config, const uint32_t n)
 
 void Worker::start()
 {
-    // Signals are for the main thread.
+    // The main thread handles signals.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -101,8 +101,8 @@ void Worker::settle()
         tidied_ = now;
     }
     queue_.flush();
-    // A timer for each packet of a fast link would cost more than all else. What the pacer is woken late by it makes up
-    // for; where nothing waits, an early call does no harm.
+    // A timer for each packet of a fast link would cost more than all else. The pacer compensates for a late call; if
+    // no packet waits, an early call does no harm.
     constexpr msfrs_time Late = 100'000;
     if (queue_.pending())
         timer_.arm(now + 10 * Late);
@@ -178,7 +178,7 @@ bool Worker::ask(std::function<void()> what)
             promise->set_value();
         });
     }
-    promise.reset(); // it is broken if the question goes without having been answered
+    promise.reset(); // broken if the question is discarded without an answer
     const uint64_t ring = 1;
     if (write(bell_.get(), &ring, sizeof(ring)) < 0)
         Fail("a worker's bell");

@@ -20,30 +20,30 @@ namespace msfrs::edge {
 
 class Worker {
 public:
-    /// \param failed called in the worker's thread, once, when it cannot go on
+    /// \param failed called in the worker's thread, once, when it cannot continue
     Worker(const NfQueue::Options &, std::unique_ptr<Schedule>, SharedConditioner *, CommonRate *,
            std::function<void(const std::string &)> failed);
-    /// Ends the thread. What waits is let go first, in order, unless the worker had failed.
+    /// Ends the thread. Waiting packets are released first, in order, unless the worker had failed.
     ~Worker();
     Worker(const Worker &) = delete;
 
     /// Before start(): called in the worker's thread for each packet that passes.
     void observe(Observer observer) { path_.observe(std::move(observer)); }
     void start();
-    /// Calls `what` in the worker's thread, and returns when it has. Not from that thread.
+    /// Calls `what` in the worker's thread, and returns when it is done. Not from that thread.
     /// \returns false: the worker has ended
     bool ask(std::function<void()> what);
 
     /// The n-th queue of a configuration.
     static NfQueue::Options queueOptions(const Config &, uint32_t n);
-    /// Packets that the kernel holds for a queue: those that wait, and those under way to us and back.
+    /// Packets that the kernel holds for a queue: those that wait, and those between kernel and daemon.
     static uint32_t queueLength(const Config &c) { return c.limit + NfQueue::underWay(c.queue.buffer); }
 
-    // Once started, these are for what is asked.
+    // Once started, only for functions passed to ask().
     PacketPath &path() { return path_; }
-    /// From now on by another configuration; see PacketPath::replace().
+    /// Switches to another configuration; see PacketPath::replace().
     void replace(std::unique_ptr<Schedule>);
-    /// Adds what this worker, the n-th, has to tell.
+    /// Adds the figures of this worker, the n-th.
     void report(Report &, size_t n) const;
 
 private:
@@ -57,12 +57,12 @@ private:
     NfQueue queue_;
     PacketPath path_;
     std::function<void(const std::string &)> failed_;
-    Descriptor bell_; ///< rings when something was asked
+    Descriptor bell_; ///< signals a new question
     Timer timer_;
     Event readable_, asked_;
     std::mutex mutex_;
     std::vector<std::function<void()>> questions_;
-    bool ended_ = false; ///< no question is answered any more
+    bool ended_ = false; ///< questions are no longer answered
     msfrs_time tidied_ = 0;
     std::thread thread_;
 };

@@ -13,7 +13,7 @@ void Clock::at(const msfrs_time when, Event event)
 void Clock::run(const msfrs_time until)
 {
     while (!events_.empty() && events_.top().when <= until) {
-        // Moving leaves when and order, by which the queue is ordered, as they are.
+        // Moving does not change `when` and `order`, by which the queue is ordered.
         auto due = std::move(const_cast<Due &>(events_.top()));
         events_.pop();
         now_ = due.when;

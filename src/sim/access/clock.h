@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Simulated time: what happens when, in a reproducible order.
+/// Simulated time: an event queue with a reproducible order.
 #ifndef MSFRS_SIM_ACCESS_CLOCK_H
 #define MSFRS_SIM_ACCESS_CLOCK_H
 
@@ -18,16 +18,16 @@ constexpr msfrs_time Ms = 1'000'000, Second = 1'000 * Ms;
 
 inline double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 
-/// What is due at the same time happens in the order in which it was asked for.
+/// Events at the same time run in the order in which they were scheduled.
 class Clock {
 public:
     using Event = std::function<void()>;
 
     msfrs_time now() const { return now_; }
-    /// \param when not before now(): what is late happens now
+    /// \param when not before now(): a late event runs now
     void at(msfrs_time when, Event);
     void after(const msfrs_time delay, Event event) { at(now_ + delay, std::move(event)); }
-    /// Lets time pass; now() is `until` then, unless it was later already.
+    /// Advances time to `until`, unless it is later already.
     void run(msfrs_time until);
 
 private:
@@ -43,7 +43,7 @@ private:
     uint64_t order_ = 0;
 };
 
-/// Something that happens later, unless it is called off. May go before its time, and before the clock.
+/// An event that runs later unless it is cancelled. May be destroyed before its time, and before the clock.
 class Timer {
 public:
     Timer(Clock &clock, Clock::Event event): clock_(clock), state_(std::make_shared<State>(State{std::move(event)})) {}
@@ -51,7 +51,7 @@ public:
     Timer(const Timer &) = delete;
     Timer &operator=(const Timer &) = delete;
 
-    /// Sets it, or sets it anew.
+    /// Sets or resets it.
     void set(msfrs_time when);
     void stop() { state_->serial = 0; }
     bool running() const { return state_->serial != 0; }
@@ -61,7 +61,7 @@ private:
     struct State {
         Clock::Event event;
         msfrs_time when = 0;
-        uint64_t serial = 0, last = 0; ///< serial: of the setting that counts; 0: none
+        uint64_t serial = 0, last = 0; ///< serial: of the valid setting; 0: none
     };
 
     Clock &clock_;

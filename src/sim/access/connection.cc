@@ -55,7 +55,7 @@ void Connection::say(std::function<void(Sender &)> heard)
     });
 }
 
-/// Something that the server sends comes to the provider's queue. Nothing overtakes what was sent before.
+/// Carries data from the server to the provider's queue, in the order of sending.
 void Connection::comeDown(Clock::Event event)
 {
     comes_ = std::max(comes_, clock_.now() + path_.down(clock_.now()));
@@ -66,7 +66,7 @@ void Connection::carry(const Segment &segment)
 {
     comeDown([this, segment] {
         link_.send(segment.bytes.end - segment.bytes.begin + Headers, [this, segment] {
-            if (asked_ >= 0 && segment.echo >= asked_) { // the first of an answer; what came twice is of the one before
+            if (asked_ >= 0 && segment.echo >= asked_) { // the first of an answer; a duplicate is of the one before
                 sample(clock_.now() - asked_);
                 asked_ = -1;
             }
@@ -83,7 +83,7 @@ void Connection::sample(const msfrs_time rtt)
 
 msfrs_time Connection::latest() const
 {
-    constexpr msfrs_time Stale = 1'000'000'000; // as Squid's Path() has it
+    constexpr msfrs_time Stale = 1'000'000'000; // as in Squid's Path()
     if (receiver_.roundTrip() > 0 && clock_.now() - lastAsked_ > Stale)
         return receiver_.roundTrip();
     return receiver_.roundTrip() > 0 && srtt_ > 0 ? std::min(receiver_.roundTrip(), srtt_) : srtt_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A connection of the gateway to a server: handshake, requests one after the other, answers. Uplink and the way
-/// between server and provider have room for everything; the downlink is the Link.
+/// A connection of the gateway to a server: handshake, requests one after the other, answers. Uplink and the path
+/// between server and provider have unlimited capacity; the downlink is the Link.
 #ifndef MSFRS_SIM_ACCESS_CONNECTION_H
 #define MSFRS_SIM_ACCESS_CONNECTION_H
 
@@ -15,14 +15,14 @@ namespace msfrs::sim::access {
 
 constexpr int64_t ResponseHeader = 272; ///< bytes, as in the field trial
 
-/// The way to a server and back, without the link's queue.
+/// The path to a server and back, without the link's queue.
 struct ServerPath {
     ServerPath(const msfrs_time r): rtt(r) {}
 
     msfrs_time rtt;       ///< base RTT, ns > 0
-    msfrs_time jump = 0;  ///< ns >= 0: by so much the way from the server is longer in every other `every`
-    msfrs_time every = 0; ///< ns; 0: it stays
-    /// What the way from the server takes at some time, ns.
+    msfrs_time jump = 0;  ///< ns >= 0: extra delay from the server in every other `every`
+    msfrs_time every = 0; ///< ns; 0: constant
+    /// Delay from the server at some time, ns.
     msfrs_time down(const msfrs_time now) const { return rtt - rtt / 2 + (every > 0 && now / every % 2 ? jump : 0); }
 };
 
@@ -31,11 +31,11 @@ public:
     /// \param buffer receive buffer in bytes, 0: the kernel's own
     Connection(Clock &, Link &, uint32_t server, const ServerPath &, int64_t buffer);
 
-    /// Called when it may be written to, and when there is something to read.
+    /// Called when it may be written to, and when there are bytes to read.
     std::function<void()> onOpen, onReadable;
 
     void open();
-    /// The gateway says something, which the server hears later.
+    /// The gateway sends a message, which the server receives later.
     void say(std::function<void(Sender &)> heard);
     /// The server answers with header and body.
     void request(const int64_t body) { say([body](auto &sender) { sender.write(ResponseHeader + body); }); }
@@ -50,8 +50,8 @@ public:
     msfrs_time latest() const;
     msfrs_time least() const { return least_; }
 
-    // The gateway's notes.
-    int64_t boundedBuffer = 0;  ///< what it asked for, bytes of window
+    // State kept for the gateway.
+    int64_t boundedBuffer = 0;  ///< receive buffer requested, bytes of window
     msfrs_time idleSince = 0;
 
 private:

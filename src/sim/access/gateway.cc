@@ -74,7 +74,7 @@ void Gateway::begin(std::shared_ptr<Ticket> ticket)
 
 void Gateway::end(Ticket &ticket)
 {
-    // Somebody is inside it, and what it has asked the clock for comes before this.
+    // Delays destruction: its code may be running, and events that it has scheduled come before this.
     clock_.after(0, [last = *ticket.place] {});
     tickets_.erase(ticket.place);
 }
@@ -86,7 +86,7 @@ void Gateway::tick()
 
 void Gateway::arm(const msfrs_time when)
 {
-    timer_.set(std::max(when, clock_.now() + Ms)); // Squid's events are as coarse
+    timer_.set(std::max(when, clock_.now() + Ms)); // the resolution of Squid's events
 }
 
 Connection *Gateway::reuse(const uint32_t server)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The gateway: Squid as the patch makes it, driving the real RequestScheduler with the Session that Squid has. Without
-/// a configuration it is unmodified Squid.
+/// The gateway: patched Squid, driving the real RequestScheduler with Squid's Session. Without a configuration it is
+/// unmodified Squid.
 #ifndef MSFRS_SIM_ACCESS_GATEWAY_H
 #define MSFRS_SIM_ACCESS_GATEWAY_H
 
@@ -18,17 +18,17 @@ namespace msfrs::sim::access {
 class Http2Session;
 class Ticket;
 
-/// What a client wants.
+/// A client's request.
 struct Wish {
     uint32_t cls;
     std::string user;
     uint32_t server;
     int64_t size;        ///< bytes of the body
-    /// What the server says is left, of what is left (bytes); none: the truth.
+    /// Remaining bytes stated by the server, from the true ones; none: the true ones.
     std::function<int64_t(int64_t left)> says = {};
 };
 
-/// Told about a request's course.
+/// Callbacks for the progress of a request.
 struct Watcher {
     std::function<void(int64_t bytes)> received; ///< bytes of the body
     std::function<void(bool refused)> ended;
@@ -38,7 +38,7 @@ class Gateway {
 public:
     /// \param paths to the servers
     /// \param config none: nothing is scheduled. Its interface, if named, counts what the link carries.
-    /// \param ledger of all who share the link; null: the gateway has it to itself
+    /// \param ledger of all parties of the link; null: the gateway has it to itself
     /// \throws ConfigError
     Gateway(Clock &, Link &, std::vector<ServerPath> paths, const std::optional<RequestConfig> &config, uint64_t seed,
             std::shared_ptr<Ledger> ledger = {});
@@ -47,7 +47,7 @@ public:
     Gateway &operator=(const Gateway &) = delete;
 
     void fetch(const Wish &, Watcher);
-    /// A client wants a tunnel to a server, in which it has its session.
+    /// A client requests a tunnel to a server for its session.
     void tunnel(uint32_t cls, const std::string &user, uint32_t server, std::shared_ptr<Http2Session>);
 
     bool kernelTakesLeast = false; ///< see Receiver::takeLeast()
@@ -62,7 +62,7 @@ private:
     friend class Transaction;
     friend class Tunnel;
 
-    /// job(scheduler), after which its timer is right.
+    /// Calls job(scheduler), then updates the scheduler's timer.
     template <class Job>
     void with(Job job)
     {
@@ -82,9 +82,9 @@ private:
     Link &link_;
     std::vector<ServerPath> paths_;
     std::mt19937_64 random_;
-    std::string log_;                                    ///< what the scheduler said
-    std::list<std::unique_ptr<Connection>> connections_; ///< all there ever were
-    std::vector<std::vector<Connection *>> idle_;        ///< by server, the latest last
+    std::string log_;                                    ///< log of the scheduler
+    std::list<std::unique_ptr<Connection>> connections_; ///< all that ever existed
+    std::vector<std::vector<Connection *>> idle_;        ///< by server, latest last
     std::unique_ptr<RequestScheduler> scheduler_;
     std::list<std::shared_ptr<Ticket>> tickets_;
     Timer timer_, batches_;

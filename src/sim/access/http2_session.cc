@@ -10,7 +10,7 @@ namespace {
 enum : unsigned char { ChangeCipherSpec = 20, Handshake = 22, ApplicationData = 23 };
 constexpr int64_t HeaderBytes = 5, LongestRecord = 16384, Overhead = 17; // RFC 8446, section 5
 
-// Bytes of records as OpenSSL, nginx and the trial's client make them, with a certificate of an elliptic curve.
+// Bytes of the records of OpenSSL, nginx and the trial's client, with an elliptic-curve certificate.
 constexpr int64_t ClientHello = 512, ServerHello = 122, ServerExtensions = 28, Certificate = 700,
                   CertificateVerify = 96, Finished = 69, SessionTicket = 250;
 constexpr int64_t Preface = 24 + 45 + 13, Settings = 27 + 13;     ///< with their WINDOW_UPDATEs
@@ -44,7 +44,7 @@ void Http2Session::leave()
         onLeave();
 }
 
-/// The gateway reads it after the current call has returned.
+/// Sends a message, which the gateway reads after the current call has returned.
 void Http2Session::say(const std::string &bytes, Clock::Event heard)
 {
     words_.bytes += bytes;
@@ -102,14 +102,14 @@ void Http2Session::write(const unsigned char type, const int64_t length, std::ve
     sender_->write(HeaderBytes + length);
 }
 
-/// sk_stream_is_writeable(): when it was full, a third of it has to be free.
+/// sk_stream_is_writeable(): after it was full, a third of it has to be free.
 bool Http2Session::socketHasRoom()
 {
     full_ = full_ ? 3 * sender_->held() > 2 * sender_->room() : sender_->held() >= sender_->room();
     return !full_;
 }
 
-/// The server writes what it can.
+/// The server writes as much as it can.
 void Http2Session::serve()
 {
     for (;;) {
@@ -127,7 +127,7 @@ void Http2Session::serve()
     }
 }
 
-/// A record of what is in the queue.
+/// Writes a record from the queue.
 void Http2Session::writeFromQueue()
 {
     std::vector<Piece> pieces;

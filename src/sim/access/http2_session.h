@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// HTTP/2 in TLS 1.3 between a client and a server: both ends, and the records between them as the gateway sees them.
-/// The client is beside the gateway: what it is sent it has at once. The server is as nginx, the field trial's origin:
+/// The client is next to the gateway and receives data at once. The server is like nginx, the field trial's origin:
 ///
 ///     responses --- 32 KB of each in turn, in frames of 8 KB ---> queue --- records of 16 KB ---> socket
 ///
-/// It writes as long as the socket has room (Sender::room()), and nothing overtakes what is in queue or socket. So
-/// large responses share a connection by turns of 32 KB, and small ones wait for the socket. Flow control of HTTP/2 and
-/// limits of streams are left out: windows of browsers are wider than those of TCP here.
+/// It writes as long as the socket has room (Sender::room()), and queue and socket are FIFO. So large responses share a
+/// connection by turns of 32 KB, and small ones wait for the socket. Flow control of HTTP/2 and limits of streams are
+/// not simulated: browsers' windows are larger than those of TCP here.
 #ifndef MSFRS_SIM_ACCESS_HTTP2_SESSION_H
 #define MSFRS_SIM_ACCESS_HTTP2_SESSION_H
 
@@ -20,7 +20,7 @@ namespace msfrs::sim::access {
 
 class Http2Session : public std::enable_shared_from_this<Http2Session> {
 public:
-    /// What the client says: bytes, and what the server does when it has heard them.
+    /// A message of the client: bytes, and the server's actions when it has received them.
     struct Words {
         std::string bytes;
         std::vector<Clock::Event> heard;
@@ -32,21 +32,21 @@ public:
 
     // The client.
     void request(int64_t size, Watcher);
-    /// It wants the tunnel no more.
+    /// Closes the tunnel.
     void leave();
 
     // The gateway: called when the client has sent something, and when it has closed the tunnel.
     std::function<void()> onWords, onLeave;
-    /// A tunnel is there, and both may speak.
+    /// The tunnel is open, and both ends may send.
     void begin();
     Words take() { return std::exchange(words_, {}); }
-    /// These have come to the server.
+    /// The server has received a message.
     void heard(Sender &, const Words &);
-    /// The next bytes of the server, which have been written; valid until the next call.
+    /// The next bytes that the server has written; valid until the next call.
     const char *pass(int64_t bytes);
-    /// The client gets what has passed.
+    /// Delivers passed records to the client.
     void deliver();
-    /// There is no tunnel, or none any more: requests that have not ended are refused.
+    /// There is no tunnel any more, or never was: requests that have not ended are refused.
     void close();
     bool closed() const { return closed_; }
 
@@ -56,17 +56,17 @@ private:
         Watcher watcher;
     };
     using StreamPtr = std::shared_ptr<Stream>;
-    /// Of a response, part of a record.
+    /// A part of a record that belongs to a response.
     struct Piece {
         StreamPtr stream;
-        int64_t bytes, body;  ///< with and without headers of frames
-        bool end;             ///< of the response
+        int64_t bytes, body;  ///< with and without frame headers
+        bool end;             ///< it ends the response
     };
     struct Record {
         std::string header;
         int64_t size;         ///< with its header, bytes
         std::vector<Piece> pieces;
-        Clock::Event then;    ///< what the client does besides; may be empty
+        Clock::Event then;    ///< further action of the client; may be empty
     };
 
     void say(const std::string &bytes, Clock::Event heard);
@@ -83,29 +83,29 @@ private:
     // The client's end.
     Words words_;
     bool ready_ = false;                 ///< requests may be sent
-    std::vector<StreamPtr> streams_;     ///< that have not ended
+    std::vector<StreamPtr> streams_;     ///< those that have not ended
     // The server's end.
     Sender *sender_ = nullptr;
-    std::deque<StreamPtr> turns_;        ///< responses with more to come, of which nothing is in the queue
+    std::deque<StreamPtr> turns_;        ///< responses with bytes left and none in the queue
     std::deque<Piece> queue_;
-    bool full_ = false;                  ///< the socket was, and has not told of room since then
+    bool full_ = false;                  ///< the socket was full, and has not reported room since
     // Between them.
-    std::deque<Record> records_;         ///< written, and not passed in full
+    std::deque<Record> records_;         ///< written, not passed completely
     int64_t passed_ = 0;                 ///< bytes of the first of them
-    std::vector<Record> arrived_;        ///< passed in full, and not delivered
+    std::vector<Record> arrived_;        ///< passed completely, not delivered
     std::string bytes_;
 };
 
-/// Clients that have a session with each server that they ask.
+/// Clients with a session for each server that they use.
 class Clients {
 public:
-    /// Brings a session to a gateway.
+    /// Opens a session at a gateway.
     using Open = std::function<void(const Wish &, std::shared_ptr<Http2Session>)>;
-    /// \param kept a user's session with a server is kept for the requests to come; false: each has one of its own
+    /// \param kept a user's session with a server is kept for later requests; false: each request has one of its own
     Clients(Clock &clock, Open open, const bool kept): clock_(clock), open_(std::move(open)), kept_(kept) {}
 
     void fetch(const Wish &, Watcher);
-    /// Opens a session in which nothing is asked for.
+    /// Opens a session without requests.
     void idle(const Wish &wish) { open_(wish, std::make_shared<Http2Session>(clock_)); }
 
 private:

@@ -58,7 +58,7 @@ void Link::serve()
     while (!frames_.empty()) {
         auto &frame = frames_.front();
         const auto bytes = static_cast<double>(frame.bytes);
-        if (tokens_ + 1e-6 < bytes) { // and not a nanosecond more for a rounding
+        if (tokens_ + 1e-6 < bytes) { // tolerance for rounding
             if (rate_ > 0)
                 next_.set(now + static_cast<msfrs_time>(std::ceil((bytes - tokens_) * 8e9 / rate_)));
             return;
@@ -81,7 +81,7 @@ double Link::queueNow() const
     return static_cast<double>(backlog_) * 8 / rate_;
 }
 
-/// The queue has been as it is since the last call.
+/// Records the queue, which has not changed since the last call.
 void Link::note() const
 {
     const auto time = clock_.now() - noted_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The narrow downlink: a token bucket of two full frames and, before it, the provider's drop-tail queue in bytes. The
-/// same as in the field trial, where sch_tbf makes it.
+/// The bottleneck downlink: a token bucket of two full frames and, before it, the provider's drop-tail queue in bytes.
+/// The same as in the field trial, which uses sch_tbf.
 #ifndef MSFRS_SIM_ACCESS_LINK_H
 #define MSFRS_SIM_ACCESS_LINK_H
 
@@ -16,33 +16,33 @@ constexpr int64_t Mss = 1448, Headers = 14 + 20 + 32, FullFrame = Mss + Headers,
 
 class Link {
 public:
-    /// \param rate C in bit/s, > 0, of whole frames
-    /// \param buffer bytes that may wait; at least two full frames do
+    /// \param rate C in bit/s, > 0, counting whole frames
+    /// \param buffer bytes that may wait; at least two full frames may
     Link(Clock &, double rate, int64_t buffer);
 
-    /// A frame comes to the provider's queue.
+    /// A frame arrives at the provider's queue.
     /// \param arrives called when it has passed the link
-    /// \returns whether it was taken
+    /// \returns whether it was queued
     bool send(int64_t bytes, Clock::Event arrives);
 
-    /// C is another from now on, >= 0.
+    /// Changes C, >= 0.
     void setRate(double);
     double rate() const { return rate_; }
     int64_t buffer() const { return buffer_; }
     int64_t backlog() const { return backlog_; } ///< bytes that wait
 
-    /// What has happened, since the object was made.
+    /// Counts since the object was created.
     struct Counts {
         uint64_t offeredFrames = 0, droppedFrames = 0, carriedFrames = 0;
         int64_t offered = 0, dropped = 0, carried = 0; ///< bytes
     };
     const Counts &counts() const { return counts_; }
 
-    /// How long the queue was, in time that the link takes for it; `from` now on. Once C has changed, for how long who
-    /// is at its head has waited: a link that stands still takes for ever.
+    /// Starts to measure the queue, in transmission time of the link. Once C has changed, the queue is the wait of the
+    /// frame at its head, since the transmission time is infinite while the link is down.
     void measureQueue();
     double meanQueue() const;              ///< s, over time
-    double queueQuantile(double share) const; ///< s that is not exceeded in so much of the time, to a millisecond
+    double queueQuantile(double share) const; ///< s, not exceeded in this share of the time; to a ms
 
 private:
     struct Frame {
@@ -65,10 +65,10 @@ private:
     double tokens_;        ///< bytes, at tokensAt_
     msfrs_time tokensAt_ = 0;
     Counts counts_;
-    mutable std::vector<msfrs_time> queued_; ///< by milliseconds of queue: for how long
+    mutable std::vector<msfrs_time> queued_; ///< time by milliseconds of queue
     mutable double queueTime_ = 0;           ///< integral of the queue in s over time in ns
     mutable msfrs_time noted_ = 0;
-    msfrs_time measured_ = 0;                ///< since when
+    msfrs_time measured_ = 0;                ///< start of the measurement
 };
 
 } // namespace msfrs::sim::access

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-sim-access: the field trial's cells in seconds. A row for each run, then the means over the seeds. With
-/// show=trace what C does, for the trial's own link.
+/// msfrs-sim-access: the field trial's cells in seconds. Prints a row for each run, then the means over the seeds. With
+/// show=trace it prints the course of C, for the trial's own link.
 #include "plugin/number.h"
 #include "sim/access/recorded.h"
 #include "sim/access/run.h"
@@ -27,7 +27,7 @@ const Units Plain = {{"", 1}}, Rates = {{"bit", 1}, {"kbit", 1e3}, {"Mbit", 1e6}
             Durations = {{"ms", 1e6}, {"s", 1e9}}, Sizes = {{"bytes", 1}, {"KB", 1024}, {"MB", 1048576}},
             Shares = {{"%", 0.01}};
 
-/// What a run is, and what is printed of it.
+/// The parameters of a run, and the output wanted.
 struct Wanted {
     RunParams run;
     std::vector<std::string> arms = {"msfrs"};
@@ -121,7 +121,7 @@ void SetWorkload(Wanted &w, const std::string &name, const std::string &text)
     load.parts = 1;
     if (text == "backlogged" || text == "phases") {
         load.kind = Kind::Backlogged;
-        if (text == "phases") { // all, without the first class, without two, all
+        if (text == "phases") { // all classes, without the first, without two, all
             load.parts = 4;
             load.active = {0b1001, 0b1011, 0b1111};
         }
@@ -325,7 +325,7 @@ Wanted Parse(const int argc, char **const argv)
     return wanted;
 }
 
-/// As the field trial's arms.
+/// The field trial's arms.
 RunParams ArmOf(RunParams run, const std::string &arm)
 {
     run.scheduled = arm != "stock";
@@ -339,7 +339,7 @@ RunParams ArmOf(RunParams run, const std::string &arm)
     return run;
 }
 
-/// What a row says, by column.
+/// The figures of a row, by column.
 std::vector<double> Figures(const RunResult &r)
 {
     std::vector<double> row;

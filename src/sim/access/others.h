@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Traffic that shares the link and does not pass the gateway: downloads by plain TCP, and a stream that does not give
-/// way.
+/// Traffic that shares the link and does not pass the gateway: downloads by plain TCP, and an unresponsive stream.
 #ifndef MSFRS_SIM_ACCESS_OTHERS_H
 #define MSFRS_SIM_ACCESS_OTHERS_H
 
@@ -13,17 +12,17 @@
 namespace msfrs::sim::access {
 
 struct OthersParams {
-    uint32_t downloads = 0;         ///< each a connection that always has more to bring
+    uint32_t downloads = 0;         ///< each a connection that always has data to send
     double constant = 0;            ///< share of C of the stream, 0 to 1
-    msfrs_time from = 0, until = 3600 * Second; ///< ns: when all of them begin and end
+    msfrs_time from = 0, until = 3600 * Second; ///< ns: start and end of all of them
 };
 
 class Others {
 public:
-    /// \param paths to the servers, over which the downloads are spread
+    /// \param paths to the servers, among which the downloads are distributed
     Others(Clock &, Link &, const OthersParams &, const std::vector<ServerPath> &paths);
 
-    /// Bytes of frames that have come, those of connections as if all were full.
+    /// Bytes of frames received; those of connections are counted as full frames.
     int64_t carried() const { return stream_ + received_ * FullFrame / Mss; }
 
 private:

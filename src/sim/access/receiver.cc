@@ -20,7 +20,7 @@ Receiver::Receiver(Clock &clock, std::function<void(const Ack &)> acknowledge, s
 {
 }
 
-/// What may be offered now: __tcp_select_window().
+/// The window to offer now: __tcp_select_window().
 int64_t Receiver::window() const
 {
     auto room = buffer_ - unread();
@@ -72,7 +72,7 @@ void Receiver::arrived(const Segment &segment)
         readable_();
 }
 
-/// Of each acknowledgement's timestamp the first segment that echoes it counts, in milliseconds, an eighth each.
+/// The first segment that echoes an acknowledgement's timestamp gives a sample, in ms; the gain of the mean is 1/8.
 void Receiver::measure(const msfrs_time echo)
 {
     if (echo == lastEcho_)
@@ -123,7 +123,7 @@ void Receiver::tune()
 
 int64_t Receiver::setLowWater(const int64_t bytes)
 {
-    return lowWater_ = tuned_ ? bytes : std::min(bytes, buffer_ * 4 / 5); // half of it, of which 5/8 are a window
+    return lowWater_ = tuned_ ? bytes : std::min(bytes, buffer_ * 4 / 5); // half of it, of which 5/8 are the window
 }
 
 void Receiver::clampWindow(const int64_t bytes)

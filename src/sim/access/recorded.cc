@@ -63,7 +63,7 @@ std::vector<Arrival> ReadRecorded(const std::string &path, const std::vector<std
                               cell("size") + " are not what a request has");
         arrivals.push_back({t, user, among("server", cell("server").substr(1), servers), size});
     }
-    // In the order of arrival; the trial writes them as they end.
+    // In the order of arrival; the trial writes them in the order of completion.
     std::stable_sort(arrivals.begin(), arrivals.end(), [](const auto &a, const auto &b) { return a.t < b.t; });
     return arrivals;
 }

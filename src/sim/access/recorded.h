@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The requests that a field trial has recorded, to be made again.
+/// Replays the requests recorded in a field trial.
 #ifndef MSFRS_SIM_ACCESS_RECORDED_H
 #define MSFRS_SIM_ACCESS_RECORDED_H
 
@@ -9,7 +9,7 @@
 namespace msfrs::sim::access {
 
 /// Reads requests.csv of a cell: users are called CLASS-NUMBER and servers sNUMBER.test there, both from 1.
-/// \param classes names, in order \param users how many each has \param servers how many there are
+/// \param classes names, in order \param users number in each \param servers number of servers
 /// \throws ConfigError with file and line
 std::vector<Arrival> ReadRecorded(const std::string &path, const std::vector<std::string> &classes,
                                   const std::vector<uint32_t> &users, uint32_t servers);

@@ -107,7 +107,7 @@ public:
         }
     }
 
-    /// The one to which a request, or a tunnel, comes.
+    /// The worker that gets a request or a tunnel.
     Gateway &one(const Wish &wish)
     {
         auto n = draws_.below(static_cast<uint32_t>(all_.size()));
@@ -130,7 +130,7 @@ public:
 private:
     RunParams::Split split_;
     Draws draws_;
-    std::map<std::string, uint32_t> users_; ///< in the order in which they came
+    std::map<std::string, uint32_t> users_; ///< in the order of arrival
     std::unique_ptr<ledger::Segment> memory_;
     std::string log_;
     std::vector<std::unique_ptr<Gateway>> all_;

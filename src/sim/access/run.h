@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A whole run: link, gateway and users put together, and what is measured of it.
+/// A complete run: link, gateway and users, and the measurements.
 #ifndef MSFRS_SIM_ACCESS_RUN_H
 #define MSFRS_SIM_ACCESS_RUN_H
 
@@ -14,30 +14,30 @@ namespace msfrs::sim::access {
 /// The field trial's defaults.
 struct RunParams {
     double rate = 2e6;              ///< C, bit/s
-    std::string trace;              ///< what C does, see MakeTrace(); empty: it stays
-    double buffer = 1.5;            ///< of the provider's queue in C times bufferRtt
+    std::string trace;              ///< course of C, see MakeTrace(); empty: constant
+    double buffer = 1.5;            ///< length of the provider's queue, in C times bufferRtt
     msfrs_time bufferRtt = 154 * Ms; ///< ns
     std::vector<ServerPath> paths;  ///< to the servers
     WorkloadParams workload;
     OthersParams others;            ///< beside the gateway
-    double slice = 10;              ///< s, > 0: shares are looked at in pieces of so much
+    double slice = 10;              ///< s, > 0: length of the slices in which shares are measured
     double seconds = 200, warmup = 60, drain = 0;
     uint64_t seed = 1;
     bool scheduled = true;          ///< false: unmodified Squid
     uint32_t workers = 1;           ///< of the gateway, 1..Columns: each has a scheduler, and all share a ledger
-    /// Which of them a request comes to: any, as connections do; that of its class; that of its user.
+    /// Which of them gets a request: a random one, as with connections; that of its class; that of its user.
     enum class Split { Random, Class, User } split = Split::Random;
-    /// How users ask: by HTTP/1 on connections that the gateway shares; by HTTP/2 in tunnels, one for each user and
-    /// server that is kept, or one for each request.
+    /// How users send requests: by HTTP/1 on connections that the gateway shares; by HTTP/2 in tunnels, a persistent
+    /// one for each user and server, or one for each request.
     enum class Traffic { Http1, Tunnels, NewTunnels } traffic = Traffic::Http1;
-    uint32_t idle = 0;              ///< tunnels of each user beside those, in which nothing is asked for
-    bool kernelTakesLeast = false;  ///< the gateway's is Linux 6.16 or later: see Receiver::takeLeast()
+    uint32_t idle = 0;              ///< further tunnels of each user, without requests
+    bool kernelTakesLeast = false;  ///< the gateway runs Linux 6.16 or later: see Receiver::takeLeast()
     RequestConfig config;           ///< its interface is the link, and its rate, if 0, `rate`
 
     RunParams();                    ///< twelve servers of 12 to 296 ms, four users in each of gold, silver, bronze
 };
 
-/// Of requests, or of pages where there are any: those wanted in the measured time. Who has not ended counts with the
+/// Of requests, or of pages if there are any: those made in the measured time. One that has not ended counts with the
 /// time up to the end of the run.
 struct Latency {
     size_t count = 0, unfinished = 0;
@@ -46,31 +46,31 @@ struct Latency {
 
 struct RunResult {
     std::vector<double> perUser;    ///< of each class: bytes of bodies that a user received in the measured time
-    std::vector<double> userError;  ///< of each class: how far a user is off the mean of the class at most, a share
-    double utilisation = 0;         ///< share of C in the measured time; of its mean where it follows a trace
-    double found = 0;               ///< what the gateway takes for C on average, over what C is on average
-    double others = 0;              ///< what of that did not pass the gateway
-    double sliceError = 0;          ///< of what users of a class have in a slice, off their mean: standard deviation,
-                                    ///< root mean square over the classes, a share
+    std::vector<double> userError;  ///< of each class: largest relative deviation of a user from its mean
+    double utilisation = 0;         ///< share of C in the measured time; of its mean with a trace
+    double found = 0;               ///< mean of the gateway's estimate of C over the mean of C
+    double others = 0;              ///< part of that which did not pass the gateway
+    double sliceError = 0;          ///< relative standard deviation of the bytes of a class in a slice, root mean
+                                    ///< square over the classes
     double queueMean = 0, queueP95 = 0; ///< at the provider, s
     double dropped = 0;             ///< share of the frames, in the measured time
     Latency all;
     std::vector<Latency> classes;
     double unfinished = 0, whileAsked = 0; ///< see Work, bytes and a share of C
-    double unfinishedSeen = 0;      ///< as `unfinished`, by what the schedulers report
+    double unfinishedSeen = 0;      ///< as `unfinished`, as reported by the schedulers
     double smallMean = 0;           ///< s: requests of up to 16 KB
-    std::vector<double> paint;      ///< of each class, s: until a page paints, on average
+    std::vector<double> paint;      ///< of each class, s: mean time until a page paints
     struct Rates { double believed, carries; };
-    std::vector<Rates> rates;       ///< what the gateway takes for C, and C in the second before, bit/s, one a second
+    std::vector<Rates> rates;       ///< the gateway's estimate of C, and C in the second before, bit/s, one a second
     double inService = 0;           ///< mean of W over the measured time
     std::vector<WindowReport::Sample> window; ///< the course of W+, one an interval
-    std::vector<std::vector<double>> parts;   ///< bytes a user of each class had in each part of the run (Backlogged)
-    uint64_t retransmitted = 0, timeouts = 0; ///< in all, of the servers
-    int64_t carried = 0, received = 0;        ///< bytes in all: by the link, and of responses by the users
-    std::string log;                ///< what the scheduler said
+    std::vector<std::vector<double>> parts;   ///< bytes per user of each class in each part of the run (Backlogged)
+    uint64_t retransmitted = 0, timeouts = 0; ///< total, of the servers
+    int64_t carried = 0, received = 0;        ///< total bytes: by the link, and of responses by the users
+    std::string log;                ///< log of the scheduler
 };
 
-/// So many of the paths, evenly spread, are longer by `jump` in every other `every`, ns.
+/// Makes `count` of the paths, evenly spread, longer by `jump` in every other `every`, ns.
 void LetJump(std::vector<ServerPath> &, size_t count, msfrs_time jump, msfrs_time every);
 
 /// \throws ConfigError

@@ -10,7 +10,7 @@ namespace msfrs::sim::access {
 
 namespace {
 constexpr msfrs_time LeastTimeout = 200 * Ms, MostTimeout = 120 * Second, DelayedAck = 200 * Ms;
-constexpr int Duplicates = 3; ///< segments that arrive after one that has not, before it counts as lost at once
+constexpr int Duplicates = 3; ///< later segments that arrive before a missing one counts as lost at once
 } // namespace
 
 Sender::Sender(Clock &clock, std::function<void(const Segment &)> send, const int64_t edge, const msfrs_time rtt):
@@ -57,7 +57,7 @@ void Sender::measure(const msfrs_time rtt)
     leastRtt_ = std::min(leastRtt_, rtt);
 }
 
-/// How many segments may go now.
+/// Number of segments that may be sent now.
 double Sender::quota() const
 {
     if (phase_ != Phase::Recovery)
@@ -185,7 +185,7 @@ void Sender::acknowledged(const Ack &ack)
         onAcknowledged();
 }
 
-/// RACK: what was sent before something that has arrived is lost, as packets do not overtake each other.
+/// RACK: a segment sent before one that has arrived is lost, as packets do not overtake each other.
 void Sender::detectLoss()
 {
     reorder_.stop();
@@ -237,7 +237,7 @@ void Sender::arm()
 void Sender::expired()
 {
     const auto now = clock_.now();
-    if (inFlight_ == 0 && lostCount_ == 0) { // a probe of the window, never lost here: what the receiver has room for
+    if (inFlight_ == 0 && lostCount_ == 0) { // a window probe, never lost here: as much as the receiver has room for
         backoff_ = std::min(backoff_ + 1, 10);
         if (!sendNew(true))
             send_({{next_, next_}, true, echo_});
@@ -248,7 +248,7 @@ void Sender::expired()
         probing_ = false;
         if (!sendNew()) {
             const auto last = std::find_if(sent_.rbegin(), sent_.rend(), [](const auto &s) { return !s.arrived; });
-            --inFlight_; // it goes once more
+            --inFlight_; // it is retransmitted
             last->again = true;
             ++retransmitted_;
             hand(*last);

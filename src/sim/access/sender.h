@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A server's end of a TCP connection, as Linux has it: CUBIC, selective acknowledgements, RACK (RFC 8985) with its
-/// tail loss probe, proportional rate reduction (RFC 6937). Only the direction from the server is simulated.
+/// A server's end of a TCP connection, as in Linux: CUBIC, selective acknowledgements, RACK (RFC 8985) with its tail
+/// loss probe, proportional rate reduction (RFC 6937). Only the direction from the server is simulated.
 #ifndef MSFRS_SIM_ACCESS_SENDER_H
 #define MSFRS_SIM_ACCESS_SENDER_H
 
@@ -19,27 +19,27 @@ struct Range {
 
 struct Segment {
     Range bytes;
-    bool push;           ///< nothing follows at once
-    msfrs_time echo;     ///< when the latest acknowledgement that the server has seen was sent
+    bool push;           ///< no segment follows at once
+    msfrs_time echo;     ///< sending time of the latest acknowledgement that the server has seen
 };
 
 struct Ack {
-    int64_t next;        ///< all before has arrived
-    int64_t edge;        ///< so far the server may send
+    int64_t next;        ///< all bytes before it have arrived
+    int64_t edge;        ///< the server may send up to here
     msfrs_time sent;
-    std::vector<Range> beyond; ///< what has arrived after a gap
+    std::vector<Range> beyond; ///< received after a gap
 };
 
 class Sender {
 public:
-    /// \param send hands a segment to the network
-    /// \param edge how far it may send before the first acknowledgement
+    /// \param send sends a segment
+    /// \param edge it may send up to here before the first acknowledgement
     /// \param rtt of the handshake, ns > 0
     Sender(Clock &, std::function<void(const Segment &)> send, int64_t edge, msfrs_time rtt);
 
-    /// What the gateway sent at `when` has come.
+    /// A message sent by the gateway at `when` has arrived.
     void heard(const msfrs_time when) { echo_ = std::max(echo_, when); }
-    /// The server has `bytes` > 0 more to say, however much of it the socket holds.
+    /// The server writes `bytes` > 0, however many the socket holds.
     void write(int64_t bytes);
     void acknowledged(const Ack &);
     /// Called after each acknowledgement: there may be room in the socket.
@@ -57,7 +57,7 @@ private:
     struct Sent {
         Range bytes;
         msfrs_time at;
-        uint64_t order;   ///< in which segments were last sent
+        uint64_t order;   ///< of the last transmission among all segments
         bool again = false, arrived = false, lost = false;
     };
     enum class Phase { Open, Recovery, Loss };
@@ -76,18 +76,18 @@ private:
     Clock &clock_;
     std::function<void(const Segment &)> send_;
     Cubic cubic_;
-    std::deque<Sent> sent_;       ///< that were not acknowledged for good
+    std::deque<Sent> sent_;       ///< not cumulatively acknowledged
     int64_t acked_ = 0, next_ = 0, written_ = 0, edge_;
     int inFlight_ = 0, lostCount_ = 0, arrivedCount_ = 0; ///< of sent_: neither lost nor arrived, lost, arrived
-    uint64_t order_ = 0, latest_ = 0;  ///< latest_: the latest one sent of those that have arrived
+    uint64_t order_ = 0, latest_ = 0;  ///< latest_: the last one sent of those that have arrived
     msfrs_time srtt_ = 0, rttVar_ = 0, leastRtt_ = 0;
     msfrs_time echo_ = 0, lastSent_ = 0;
     Phase phase_ = Phase::Open;
-    int64_t recoveryPoint_ = 0;   ///< a recovery is over when that has arrived
-    int64_t roundEnd_ = 0;        ///< a round trip is over when that has arrived
+    int64_t recoveryPoint_ = 0;   ///< a recovery ends when this has arrived
+    int64_t roundEnd_ = 0;        ///< a round trip ends when this has arrived
     double prior_ = 0;            ///< window before the recovery
-    double delivered_ = 0, out_ = 0; ///< segments that arrived and were sent since its start
-    bool limited_ = false;        ///< the window, and not the application or the receiver, is what limited the sender
+    double delivered_ = 0, out_ = 0; ///< segments arrived and sent since its start
+    bool limited_ = false;        ///< the window limited the sender, and not the application or the receiver
     int mostInFlight_ = 0, mostBefore_ = 0; ///< in this round and in the one before
     int backoff_ = 0;
     double widest_ = Cubic::Initial; ///< the largest congestion window so far

@@ -7,7 +7,7 @@
 namespace msfrs::sim::access {
 
 namespace {
-constexpr int64_t MostRead = 65536;          ///< bytes that Squid reads at once
+constexpr int64_t MostRead = 65536;          ///< bytes that Squid reads at a time
 } // namespace
 
 template <class Job>
@@ -53,7 +53,7 @@ void Ticket::leave()
     reading_ = paused_ = saying_ = false;
 }
 
-/// Squid would read on.
+/// Reads on if the scheduler allows it.
 void Ticket::goOn()
 {
     if (!connection_)
@@ -83,7 +83,7 @@ void Ticket::paused(const int64_t rest)
     }
 }
 
-/// What went to the client in a pause leaves the kernel, and nobody waits for the rest any more.
+/// Removes the bytes sent to the client in a pause from the kernel, and stops waiting for the rest.
 void Ticket::endPause()
 {
     looking_ = false;
@@ -99,7 +99,7 @@ int64_t Ticket::takeAhead()
     return std::exchange(taken_, 0);
 }
 
-/// \returns how many bytes there are for the client; in a pause they stay in the kernel, so that no window opens
+/// \returns the number of bytes for the client; in a pause they stay in the kernel, so that the window stays shut
 int64_t Ticket::take()
 {
     auto &receiver = connection_->receiver();

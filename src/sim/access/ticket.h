@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// One transaction at the simulated gateway: the Session that Squid has, too, and the connection and continuations that
-/// squid::Ticket has for it there. Transaction forwards an HTTP/1 response with it, Tunnel a tunnel.
+/// One transaction at the simulated gateway: Squid's Session, and its connection and continuations as in squid::Ticket.
+/// Transaction uses it to forward an HTTP/1 response, and Tunnel a tunnel.
 #ifndef MSFRS_SIM_ACCESS_TICKET_H
 #define MSFRS_SIM_ACCESS_TICKET_H
 
@@ -23,35 +23,35 @@ public:
     void start();
     void checkBatch() { session_.checkBatch(); }
 
-    std::list<std::shared_ptr<Ticket>>::iterator place; ///< the gateway's
+    std::list<std::shared_ptr<Ticket>>::iterator place; ///< in the gateway's list
 
 protected:
-    /// What squid's FwdState or TunnelStateData does when the scheduler lets it.
+    /// As Squid's FwdState or TunnelStateData, when the scheduler grants it.
     virtual void forward() = 0;
     virtual void finish(bool refused) = 0;
-    /// Bytes of the server that are still to be read, and what is said of that to the scheduler; -1: unknown.
+    /// Remaining bytes of the server, and the number stated to the scheduler; -1: unknown.
     virtual int64_t rest() const { return -1; }
     virtual int64_t stated() const { return rest(); }
     /// `bytes` were read from the server. \returns them, if they are a tunnel's
     virtual const char *took(int64_t bytes) = 0;
-    /// These go to the client. May end the transaction.
+    /// Sends bytes to the client. May end the transaction.
     virtual void deliver(int64_t bytes) = 0;
-    /// What the client said may go on to the server, after maySend() has held it.
+    /// Forwards the client's bytes to the server after maySend() has held them.
     virtual void send() {}
 
-    /// The server is read whenever it may be and there is something to read.
+    /// Reads the server whenever that is allowed and there are bytes.
     void goOn();
     void read();
-    /// Whether what the client of a tunnel said may go on to the server. If not, send() is called later.
+    /// Whether bytes of a tunnel's client may be sent to the server. If not, send() is called later.
     bool maySend(std::string_view data);
-    /// The scheduler is to know nothing more of it.
+    /// Removes it from the scheduler.
     void leave();
 
     Gateway &gateway_;
     Connection *connection_ = nullptr;
 
 private:
-    /// job(scheduler, now), if there is a scheduler that knows this transaction.
+    /// Calls job(scheduler, now), if a scheduler knows this transaction.
     template <class Job> void attempt(Job job);
     int64_t take();
     void endPause();
@@ -81,14 +81,14 @@ private:
     const uint32_t cls_;
     const std::string user_;
     Session session_{*this, *this};
-    bool waiting_ = false;         ///< forward() when a turn is had
-    bool reading_ = false;         ///< the gateway wants to know when there is something to read
-    bool paused_ = false;          ///< goOn() when a turn is had
+    bool waiting_ = false;         ///< forward() at the next turn
+    bool reading_ = false;         ///< read() when there are bytes to read
+    bool paused_ = false;          ///< goOn() at the next turn
     bool watching_ = false;        ///< for the rest to arrive
-    bool looking_ = false;         ///< in this pause what arrives goes on
-    int64_t ahead_ = 0;            ///< bytes that have gone to the client and stay in the kernel until the pause is over
-    int64_t taken_ = 0;            ///< of these, those of pauses that are over
-    bool saying_ = false;          ///< send() when a turn is had
+    bool looking_ = false;         ///< in this pause, arriving bytes are forwarded
+    int64_t ahead_ = 0;            ///< bytes sent to the client that stay in the kernel until the pause ends
+    int64_t taken_ = 0;            ///< of these, those of pauses that have ended
+    bool saying_ = false;          ///< send() at the next turn
 };
 
 } // namespace msfrs::sim::access

@@ -26,7 +26,7 @@ RateTrace Steps(const double rate, const msfrs_time end)
 RateTrace Wave(const double rate, const msfrs_time end)
 {
     RateTrace trace;
-    for (msfrs_time t = 0; t < end; t += 100 * Ms) // as even in logarithms as rates are felt
+    for (msfrs_time t = 0; t < end; t += 100 * Ms) // a cosine on a logarithmic scale, as rates are perceived
         trace.push_back({t, rate * std::pow(3, (std::cos(2 * M_PI * Seconds(t) / 60) - 1) / 2)});
     return trace;
 }

@@ -38,7 +38,7 @@ const char *Transaction::took(const int64_t bytes)
 
 void Transaction::deliver(const int64_t bytes)
 {
-    const auto body = std::min(bytes, wish_.size - rest_); // that of `bytes` which is not the header's
+    const auto body = std::min(bytes, wish_.size - rest_); // the part of `bytes` after the header
     if (body > 0)
         watcher_.received(body);
     if (rest_ <= 0)

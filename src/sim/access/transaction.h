@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// One HTTP/1 request at the simulated gateway: what Squid's forwarding does, on a connection that is kept.
+/// One HTTP/1 request at the simulated gateway, forwarded as by Squid on a persistent connection.
 #ifndef MSFRS_SIM_ACCESS_TRANSACTION_H
 #define MSFRS_SIM_ACCESS_TRANSACTION_H
 
@@ -24,7 +24,7 @@ private:
     const Wish wish_;
     Watcher watcher_;
     int64_t rest_;                 ///< of header and body
-    bool headed_ = false;          ///< the header has come, which says how much is to come
+    bool headed_ = false;          ///< the header has arrived, which states the length
 };
 
 } // namespace msfrs::sim::access

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// One tunnel at the simulated gateway: what Squid's tunnel.cc with our patch does.
+/// One tunnel at the simulated gateway, as in Squid's patched tunnel.cc.
 #ifndef MSFRS_SIM_ACCESS_TUNNEL_H
 #define MSFRS_SIM_ACCESS_TUNNEL_H
 
@@ -23,8 +23,8 @@ private:
 
     const uint32_t server_;
     const std::shared_ptr<Http2Session> http2_;
-    Http2Session::Words words_;         ///< of the client, that are being sent on
-    bool held_ = false;            ///< these wait, and the client is not read
+    Http2Session::Words words_;         ///< of the client, being forwarded
+    bool held_ = false;            ///< they wait, and the client is not read
 };
 
 } // namespace msfrs::sim::access

@@ -41,7 +41,7 @@ void Work::change(const int64_t bytes, const int requests)
     requests_ += requests;
 }
 
-/// Requests were open until now, or were not; from now on it may be otherwise.
+/// Ends a period in which requests were open throughout, or not at all.
 void Work::closePeriod()
 {
     const auto now = clock_.now(), from = std::exchange(openedAt_, now);

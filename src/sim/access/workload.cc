@@ -155,7 +155,7 @@ void Workload::keepAsking(User &user)
     });
 }
 
-/// As the trial: sizes are drawn until they make up the load of the run, and exponential gaps are scaled to fill it.
+/// As in the trial: draws sizes up to the load of the run, and scales exponential gaps to fill it.
 std::vector<Arrival> Workload::drawArrivals(const uint64_t seed)
 {
     std::vector<Arrival> arrivals;
@@ -178,7 +178,7 @@ std::vector<Arrival> Workload::drawArrivals(const uint64_t seed)
 
 std::vector<Arrival> Workload::drawBurst(const uint64_t seed)
 {
-    constexpr double Calm = 0.9;        // share of the time before it in which tunnels are opened
+    constexpr double Calm = 0.9;        // share of the time before the burst in which tunnels are opened
     constexpr int64_t SmallSize = 500;
     std::vector<Arrival> arrivals;
     Draws gaps(seed, "gaps");
@@ -231,7 +231,7 @@ void Workload::object(User &user, const std::shared_ptr<Page> &page)
     }
 }
 
-/// An object has come.
+/// An object has arrived.
 void Workload::paint(Page &page, const uint32_t object)
 {
     if (object < params_.blocking && --page.blocking == 0)

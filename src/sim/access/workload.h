@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the users ask for: the field trial's backlogged, open and pages workloads, alike in distribution, and a crowd
-/// that comes at once. Each user draws from a generator of its own, so that every variant of a run is asked for the same.
+/// The users' requests: the field trial's backlogged, open and pages workloads, with the same distributions, and a
+/// burst. Each user has a random generator of its own, so that every variant of a run gets the same requests.
 #ifndef MSFRS_SIM_ACCESS_WORKLOAD_H
 #define MSFRS_SIM_ACCESS_WORKLOAD_H
 
@@ -15,7 +15,7 @@
 
 namespace msfrs::sim::access {
 
-/// Bits of a mt19937_64 as the field's distributions; those of the library differ between libraries.
+/// The field trial's distributions from the bits of a mt19937_64; those of the standard libraries differ.
 class Draws {
 public:
     Draws(uint64_t seed, std::string_view name);
@@ -30,13 +30,13 @@ private:
     std::mt19937_64 bits_;
 };
 
-/// Bytes of frames that an answer takes on the link.
+/// Bytes of an answer's frames on the link.
 int64_t WireBytes(int64_t body);
 
-/// Of a user by class and number in it, both from 0.
+/// Name of a user by class and number in it, both from 0.
 std::string UserName(uint32_t cls, uint32_t n);
 
-/// A request to come.
+/// A future request.
 struct Arrival {
     double t;                       ///< s
     uint32_t user;                  ///< among all
@@ -50,22 +50,22 @@ struct WorkloadParams {
     uint32_t inFlight = 4;          ///< Backlogged: requests of every user at a time, >= 1
     double load = 0.95;             ///< Open: share of C, > 0
     uint32_t objects = 12, connections = 6; ///< Pages: of a page, >= 1; of them at a time, >= 1
-    uint32_t blocking = 4;          ///< Pages: a page paints once so many of its objects are there, the first asked; >= 1
+    uint32_t blocking = 4;          ///< Pages: a page paints once its first so many objects have arrived; >= 1
     uint32_t hosts = 1;             ///< Pages: servers of a page's objects, in turn, >= 1
-    uint32_t burst = 1000;          ///< Burst: requests made at once, of each user to the servers in turn
+    uint32_t burst = 1000;          ///< Burst: requests at once, of each user to the servers in turn
     double burstAt = 1;             ///< Burst: when, s >= 0
-    bool opened = false;            ///< Burst: each was preceded by a small one, so that there is a tunnel
+    bool opened = false;            ///< Burst: a small request precedes each, so that there is a tunnel
     double think = 5;               ///< Pages: mean pause, s
-    std::vector<Arrival> recorded;  ///< Recorded: all that are wanted
-    bool ownServers = false;        ///< Backlogged: user n always asks server n, and not any of them
+    std::vector<Arrival> recorded;  ///< Recorded: all requests
+    bool ownServers = false;        ///< Backlogged: user n always uses server n, and not a random one
     int64_t fixedSize = 0;          ///< bytes of every answer; 0: lognormal
     std::vector<uint32_t> users;    ///< in each class
-    /// Backlogged: in which of so many equal parts of the run a class asks: bit n for part n. Empty: always.
+    /// Backlogged: in which of `parts` equal parts of the run a class is active: bit n for part n. Empty: always.
     std::vector<uint32_t> active;
     uint32_t parts = 1;
 };
 
-/// A request, or a page, and what became of it. Times in s.
+/// A request or a page, and its result. Times in s.
 struct Record {
     uint32_t cls, user;             ///< user: among all
     int64_t size;                   ///< bytes of bodies
@@ -75,7 +75,7 @@ struct Record {
     double painted = -1;            ///< of a page; -1: it has not
 };
 
-/// Brings a request to a gateway.
+/// Sends a request to a gateway.
 using Fetch = std::function<void(const Wish &, Watcher)>;
 
 class Workload {
@@ -87,7 +87,7 @@ public:
     const std::vector<Record> &records() const { return records_; }
     /// Called with user and bytes of bodies as they arrive.
     std::function<void(uint32_t cls, uint32_t user, int64_t bytes)> received;
-    /// Called with the bytes of a request that is made, and with what has not come of one that has ended.
+    /// Called with the bytes of a new request, and with those missing from one that has ended.
     std::function<void(int64_t bytes)> asked, ended;
 
 private:
