@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The scenario for packets: senders, a router that msfrs-edge runs on, receivers.
+"""The scenario for packets: senders, a router with msfrs-edge, receivers.
 
     senders --- distance --- router out0 ===== eth0 receivers
     own addresses            msfrs-edge        own addresses
 
-All data goes from left to right, so that what is queued is queued in front of out0. TCP is cubic, set by route.
+All data goes from left to right, so the only queue is in front of out0. TCP is cubic, set by route.
 
     with EdgeLink(rtts_ms=(10, 200), receivers=2) as link:
         link.start_edge('conf/edge/uplink.conf')
@@ -21,18 +21,18 @@ from fieldtrial.site.scenario import Scenario
 from fieldtrial.site.world import SYSCTLS
 
 OUT = 'out0'
-NEAR4, NEAR6 = '198.19.0.1', '2001:2:0:8000::1'     #: of the router, towards senders that are a cable away
+NEAR4, NEAR6 = '198.19.0.1', '2001:2:0:8000::1'     #: of the router, for senders without distance
 
 
 @dataclass(frozen=True)
 class End:
-    """An address of senders or receivers beside the usual ones; what is missing has no address of that family."""
+    """Additional addresses of a sender or receiver; None: no address of that family."""
     v4: str = None
     v6: str = None
 
 
 class Cable:
-    """No distance at all: the senders are one cable away from the router."""
+    """No distance: a cable connects the senders to the router."""
 
     name = 'cable'
 
@@ -52,10 +52,10 @@ class Cable:
 
 
 class EdgeLink(Scenario):
-    """Built by entering, taken down by leaving.
+    """Built on entry, torn down on exit.
 
-    rtts_ms: one sender for each, with that round-trip time; None for a sender that is a cable away (all or none are).
-    receivers: how many addresses there are at the other end. mtu: of out0. prefix: where the programs are installed.
+    rtts_ms: one sender for each, with that round-trip time; None for a sender without distance (all or none).
+    receivers: number of addresses at the other end. mtu: of out0. prefix: where the programs are installed.
     """
 
     def __init__(self, *, rtts_ms=(None,), receivers=1, mtu=1500, prefix=None):
@@ -90,7 +90,7 @@ class EdgeLink(Scenario):
         self.distance.connect(fabric, self.router, {self.senders_host: self.senders}, self.directory)
 
     def sender(self, v4=None, v6=None):
-        """A sender with addresses of its own choice. Only where the senders are a cable away."""
+        """A sender with the given addresses. Only for senders without distance."""
         for address, via in ((v4, addresses.GATEWAY_IN4), (v6, addresses.GATEWAY_IN6)):
             if address:
                 self._address(address, self.senders_host, 'eth0', 'in0', self.receivers_host, via)
@@ -110,14 +110,14 @@ class EdgeLink(Scenario):
         opposite.run('ip', 'route', 'add', f'{address}/{length}', 'via', via, 'congctl', 'cubic')
 
     def take(self, queues='0'):
-        """Hands what leaves by out0 to a queue, or to FIRST-LAST."""
+        """Sends the output of out0 to a queue, or to queues FIRST-LAST."""
         msfrs_edge.rules(self.router, 'up', '--link', f'{OUT}={queues}')
 
     def start_edge(self, conf, **how):
-        """msfrs-edge on the router; see msfrs_edge.start."""
+        """Starts msfrs-edge on the router; see msfrs_edge.start."""
         return msfrs_edge.start(self, self.router, self._prefix / 'sbin/msfrs-edge', conf, **how)
 
     def queues(self):
-        """Numbers of the queues that somebody on the router reads."""
+        """Numbers of the queues that a process on the router reads."""
         with self.router.open('/proc/thread-self/net/netfilter/nfnetlink_queue') as file:
             return [int(line.split()[0]) for line in file]

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the FABA paper measured in a simulator, live: TCP beside a flow that listens to nobody (table 1), and TCP with
-unequal round-trip times (table 2), through msfrs-edge with one AQM after another.
+"""The simulations of the FABA paper, live: TCP next to an unresponsive flow (table 1), and TCP with unequal round-trip
+times (table 2), through msfrs-edge with one AQM after another.
 
     sudo python3 -m edgetrial.faba [--lanes N] [--seconds S] [--full] [--aqms LIST] [--prefix DIR]
 
-Paper: Kamra, Saran, Sen, Shorey, "Fair adaptive bandwidth allocation", Computer Networks 44 (2004), section 5. What it
-says of the scenario is kept: 10 Mbit/s, nine TCP NewReno (here: reno with SACK) and 5 Mbit/s of UDP, packets of 512
-bytes, a bandwidth-delay product of 78 packets for each flow, buffers as fractions of 780; the AQMs' parameters are the
-plugins' defaults, which are the paper's. Of table 2 it gives neither rate nor buffer: 16 Mbit/s is what its goodputs
-add up to, and the buffer here is one product of the mean round-trip time.
+Paper: Kamra, Saran, Sen, Shorey, "Fair adaptive bandwidth allocation", Computer Networks 44 (2004), section 5. The
+scenario is the paper's: 10 Mbit/s, nine TCP NewReno (here: reno with SACK) and 5 Mbit/s of UDP, packets of 512 bytes, a
+bandwidth-delay product of 78 packets for each flow, buffers as fractions of 780; the AQMs' parameters are the plugins'
+defaults, which are the paper's. For table 2 the paper gives neither rate nor buffer: its goodputs add up to 16 Mbit/s,
+and the buffer here is one bandwidth-delay product of the mean round-trip time.
 """
 import argparse
 import dataclasses
@@ -66,14 +66,14 @@ class Cell:
 
 
 def conf(cell, rate):
-    """The configuration of msfrs-edge. RED and its kin are told how long a packet takes, by which they age a queue that
-    is empty."""
+    """The configuration of msfrs-edge. RED and its variants need the transmission time of a packet, by which they age
+    the average while the queue is empty."""
     transmission = f' transmission={PACKET * 8 / rate * 1e9:.0f}' if cell.aqm in ('red', 'choke', 'fred') else ''
     return CONF.format(rate=rate, limit=cell.buffer, aqm=cell.aqm + transmission)
 
 
 def measure(cell):
-    """Runs a cell; the rates of its flows in bit/s of whole IP packets, as they arrive."""
+    """Runs a cell; returns the arrival rates of its flows in bit/s of whole IP packets."""
     rtts, rate = ((RTT_MS,), RATE) if cell.table == 1 else (RTTS2_MS, RATE2)
     with EdgeLink(rtts_ms=rtts, prefix=cell.prefix) as link:
         link.start_edge(conf(cell, rate))
@@ -93,7 +93,7 @@ def measure(cell):
 
 
 def _in_order():
-    """In a process of the pool: a signal ends it by way of all that takes things down."""
+    """Initialises a process of the pool: a signal ends it through all clean-up handlers."""
     def end(signum, _frame):
         for each in stopping.SIGNALS:
             signal.signal(each, signal.SIG_IGN)
@@ -140,7 +140,7 @@ def print_table2(results):
 
 
 def judge(one, two, buffers):
-    """Sentences on what the paper claims, each with whether it came out."""
+    """Sentences on the paper's claims, each with whether it was confirmed."""
     def share(aqm, name):
         return one[aqm, name][1] / (RATE * (FLOWS - 1) / FLOWS)
 
@@ -166,7 +166,7 @@ def judge(one, two, buffers):
 
 
 def why_missed(one, buffers):
-    """Where FRED, not FABA, comes out best: what the two FREDs let the UDP flow have. Sentences."""
+    """If FRED and not FABA is best: sentences on the UDP flow's share under the two FREDs."""
     names = list(BUFFERS)
     for name in buffers:
         if {('fred', name), ('faba', name)} <= one.keys() and one['fred', name][1] > one['faba', name][1]:
@@ -194,7 +194,7 @@ def _arguments(argv):
 
 
 def main(argv=None):
-    """The program; its exit code: 1 if something that the paper claims did not come out."""
+    """The program; its exit code: 1 if a claim of the paper was not confirmed."""
     arguments = _arguments(argv)
     if os.geteuid():
         print('edgetrial.faba: makes network namespaces and needs root', file=sys.stderr)
@@ -204,13 +204,13 @@ def main(argv=None):
     cells = {(1, aqm, name): Cell(1, aqm, round(BUFFERS[name] * FLOWS * PRODUCT), 5.0, arguments.seconds,
                                   arguments.prefix)
              for aqm in arguments.aqms for name in buffers}
-    # A window of a flow that is far away takes its time to grow.
+    # The window of a flow with a long round-trip time grows slowly.
     cells |= {(2, aqm): Cell(2, aqm, BUFFER2, 12.0, 2 * arguments.seconds, arguments.prefix)
               for aqm in arguments.aqms}
     total = sum(cell.warm_up + cell.seconds + 1.5 for cell in cells.values()) / arguments.lanes
     print(f'{len(cells)} cells in {arguments.lanes} lanes: some {total / 60:.1f} minutes', flush=True)
     try:
-        # Leaving the pool, by a signal too, sends all that still runs SIGTERM and waits for its end.
+        # Leaving the pool, even by a signal, sends SIGTERM to all running processes and waits for them.
         with stopping.by_signals(), multiprocessing.Pool(arguments.lanes, _in_order) as pool:
             results = dict(zip(cells, pool.map(measure, cells.values(), chunksize=1)))
     except TrialError as error:

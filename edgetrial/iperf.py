@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Flows of iperf3 over a link: TCP that sends what it can, UDP at a constant rate."""
+"""Flows of iperf3 over a link: bulk TCP, and UDP at a constant rate."""
 import contextlib
 import dataclasses
 import itertools
@@ -10,20 +10,20 @@ import time
 from fieldtrial.base.errors import TrialError
 from fieldtrial.site.processes import listens
 
-#: Ports of one run; flows are told apart by them on the wire as well.
+#: First port of a run; ports also identify flows on the wire.
 FIRST_PORT = 5201
-#: Seconds in which iperf3 must have exchanged its results, over a link that is still full of others' packets.
+#: Timeout for iperf3's exchange of results, s, over a link that is still full of other packets.
 PATIENCE = 20.0
 
 
 @dataclasses.dataclass
 class Flow:
-    """What one iperf3 sends from a sender to a receiver.
+    """The traffic of one iperf3 from a sender to a receiver.
 
     rate_bps: None for TCP; for UDP the rate of whole IP packets. streams: connections (with UDP, each at that rate).
-    packet: bytes of an IP packet; for TCP the most, None for what the MTU allows. Of TCP, None for what it finds:
-    window, bytes of iperf3's --window, and congestion, the name of its congestion control. tos: the TOS byte, DSCP and
-    ECN.
+    packet: bytes of an IP packet; for TCP the maximum, None: limited by the MTU. For TCP, None for the system's
+    default: window, bytes of iperf3's --window, and congestion, the name of its congestion control. tos: the TOS byte,
+    DSCP and ECN.
     """
     sender: object
     receiver: object
@@ -34,19 +34,19 @@ class Flow:
     window: int = None
     congestion: str = None
     tos: int = 0
-    port: int = 0           #: of the receiver; 0: `run` finds one
-    result: dict = None     #: what iperf3 said at its end
+    port: int = 0           #: of the receiver; 0: chosen by `run`
+    result: dict = None     #: iperf3's report at its end
 
     @property
     def udp(self):
         return self.rate_bps is not None
 
     def addresses(self):
-        """Of sender and receiver."""
+        """The addresses of sender and receiver."""
         return [getattr(end, f'v{self.family}') for end in (self.sender, self.receiver)]
 
     def arguments(self, seconds):
-        """Of iperf3, the client."""
+        """The arguments of iperf3 as client."""
         source, destination = self.addresses()
         words = ['--client', destination, '--bind', source, '--port', str(self.port), '--time', str(seconds), '--json',
                  '--parallel', str(self.streams), '--tos', str(self.tos)]
@@ -65,21 +65,21 @@ class Flow:
 
     @property
     def goodput_bps(self):
-        """Payload of TCP that arrived, by the receiver's count; the sum of the streams."""
+        """Rate of TCP payload, counted by the receiver; the sum of the streams."""
         return self.result['end']['sum_received']['bits_per_second']
 
     @property
     def retransmits(self):
-        """Segments that TCP sent again."""
+        """Number of TCP retransmissions."""
         return self.result['end']['sum_sent']['retransmits']
 
 
 @contextlib.contextmanager
 def running(link, flows, seconds):
-    """Flows that run while the block does, all of them under way at its beginning, and for `seconds` at most.
+    """Runs flows for the duration of the block, all of them started at its beginning, and for `seconds` at most.
 
-    Their results are not waited for; see `run`. UDP flows begin first: their first words go over TCP, and are not to
-    meet a queue that is full already.
+    Does not wait for their results; see `run`. UDP flows begin first: their set-up uses TCP, which must not meet a full
+    queue.
     """
     processes = []
     try:
@@ -104,7 +104,7 @@ def running(link, flows, seconds):
 
 
 def run(link, flows, seconds):
-    """Runs the flows for `seconds` and fills in their results. Raises TrialError if iperf3 says that it failed."""
+    """Runs the flows for `seconds` and fills in their results. Raises TrialError if iperf3 reports a failure."""
     with running(link, flows, seconds) as clients:
         for flow, client in clients:
             try:
@@ -117,7 +117,8 @@ def run(link, flows, seconds):
 
 
 def _has_begun(host, flow):
-    """iperf3's first datagram is answered and never sent again; by then the server has connected its socket."""
+    """Whether iperf3's first datagram has been answered, which is never retransmitted; by then the server has connected
+    its socket."""
     rows = []
     for name in ('udp', 'udp6'):
         with host.open(f'/proc/thread-self/net/{name}') as table:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What arrives at an interface, packet by packet: when, whose, how long, and with which DSCP and ECN marks."""
+"""Captures packets that arrive at an interface: time, flow, length, and DSCP and ECN marks."""
 import collections
 import select
 import socket
@@ -15,23 +15,23 @@ PACKET_OUTGOING = 4             # linux/if_packet.h
 PACKET_STATISTICS, SOL_PACKET = 6, 263
 SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35     # asm-generic/socket.h
 TIMESPEC = struct.Struct('=qq')
-#: Headers of IPv6 that say how long they are (RFC 8200).
+#: IPv6 extension headers with a length field (RFC 8200).
 _OPTIONS = (0, 43, 60)
 _FRAGMENT = 44
 BUFFER = 16 << 20
 
-#: at: CLOCK_MONOTONIC, s. length: bytes of the IP packet. dscp, ecn: of its TOS or traffic class. Ports are None where
-#: there are none, as in later fragments. offset: of a fragment, in bytes. payload: where that of UDP begins in `data`,
+#: at: CLOCK_MONOTONIC, s. length: bytes of the IP packet. dscp, ecn: of its TOS or traffic class. Ports are None if
+#: there are none, as in later fragments. offset: of a fragment, in bytes. payload: start of the UDP payload in `data`,
 #: the packet.
 Packet = collections.namedtuple(
     'Packet', 'at source destination protocol from_port to_port dscp ecn length offset payload data')
 
 
 def parse(data, at=0.0):
-    """The Packet; None if this is no IP packet that makes sense."""
+    """The Packet; None if this is not a valid IP packet."""
     try:
         return _parse4(data, at) if data[0] >> 4 == 4 else _parse6(data, at) if data[0] >> 4 == 6 else None
-    except (IndexError, ValueError, struct.error):     # it is cut off
+    except (IndexError, ValueError, struct.error):     # truncated
         return None
 
 
@@ -62,15 +62,15 @@ def _made(data, at, tos, length, protocol, offset, here, source, destination):
 
 
 class Wire:
-    """Reads what comes in at an interface of a host while its block runs. Usable with `with`; leaving it raises
-    TrialError if packets came faster than they were read, and some are missing."""
+    """Captures the input of an interface of a host within its block. Usable with `with`; leaving it raises TrialError
+    if packets arrived faster than they were read and some are missing."""
 
     def __init__(self, host, interface, snap=128):
-        """snap: so many bytes of each packet are kept."""
+        """snap: bytes kept of each packet."""
         with host.inside():
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
             self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
-            # When it came, not when it is read: on a busy machine that is later, by tenths of a second.
+            # Time of arrival instead of reading, which can be tenths of a second later on a busy machine.
             self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
             self._socket.bind((interface, ETH_P_ALL))
         self._snap = snap
@@ -106,9 +106,9 @@ class Wire:
                 return
 
     def of(self, flow, start=0.0, end=float('inf')):
-        """The packets of a flow that came in at or after `start` and before `end`."""
+        """The packets of a flow that arrived at or after `start` and before `end`."""
         return [packet for packet in self.packets if start <= packet.at < end and flow.is_packet(packet)]
 
     def rate_bps(self, flow, start, end):
-        """What a flow had of the link, whole IP packets counted."""
+        """A flow's rate on the link, counting whole IP packets."""
         return sum(packet.length for packet in self.of(flow, start, end)) * 8 / (end - start)

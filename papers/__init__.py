@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The papers' figures beside ours. See README.md."""
+"""The papers' figures next to ours. See README.md."""

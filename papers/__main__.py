@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""python3 -m papers: prints the papers' figures beside ours, with the difference, and plots them."""
+"""python3 -m papers: prints the papers' figures next to ours, with the difference, and plots them."""
 import argparse
 import importlib
 import pkgutil
@@ -13,7 +13,7 @@ from .frame import Context, table
 
 
 def papers() -> list[str]:
-    """Every module in papers/figures is a paper."""
+    """Names of the papers: each module in papers/figures is one."""
     return sorted(module.name for module in pkgutil.iter_modules(figures.__path__))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What every figure is made of: rows of figures, the paper's beside ours, and a plot."""
+"""The parts of every figure: rows with the paper's numbers next to ours, and a plot."""
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -7,22 +7,22 @@ from pathlib import Path
 
 import matplotlib
 
-matplotlib.use("Agg")  # files only: there need be no display
+matplotlib.use("Agg")  # files only: no display needed
 import matplotlib.pyplot as plt  # noqa: E402  (after the choice of the backend)
 
 
 @dataclass
 class Row:
-    """One number of the paper and what it is here.
+    """One number of the paper and its counterpart here.
 
-    what:   what is measured, in a few words
+    what:   the measured quantity, as short text
     unit:   of both numbers
-    paper:  as printed in the paper, or read off its text
+    paper:  as printed in the paper, or taken from its text
     ours:   measured
-    within: how far ours may be from the paper's, in `unit`; 0: exactly equal (to 1e-9 of it)
+    within: allowed difference between ours and the paper's, in `unit`; 0: exactly equal (to 1e-9 of it)
     bound:  "" or "most" or "least": the paper's number is a bound, and ours may be anything below or above it.
-            "shown": ours is a timing of this machine; it stands beside the paper's and decides nothing
-    why:    a sentence for the reader where the two differ for a known reason
+            "shown": ours is a timing of this machine; it is shown next to the paper's and decides nothing
+    why:    a sentence for the reader if the two differ for a known reason
     """
 
     what: str
@@ -56,8 +56,8 @@ class Figure:
     key:   part of the file names, for example "atfq-09"
     title: "ATFQ, figure 9: utilisation of the resources"
     rows:  at least one
-    plot:  draws into a matplotlib Figure; None where there is nothing to draw
-    note:  how it was measured, where the paper leaves that open
+    plot:  draws into a matplotlib Figure; None if there is nothing to draw
+    note:  how it was measured, if the paper leaves that open
     """
 
     key: str
@@ -77,7 +77,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """PASS, FAIL, or SHOWN where no row decides anything."""
+        """PASS, FAIL, or SHOWN if no row decides anything."""
         if all(row.bound == "shown" for row in self.rows):
             return "SHOWN"
         return "PASS" if self.meets else "FAIL"
@@ -99,10 +99,10 @@ class Figure:
 
 @dataclass
 class Context:
-    """What a paper's module is given.
+    """The arguments of a paper's module.
 
-    build: the build's folder: programs stand in it, plugins in build/.libs
-    quick: fewer packets, for a look while working; differences are then larger
+    build: the build folder, with the programs; plugins are in build/.libs
+    quick: fewer packets, for a quick look during development; differences are then larger
     """
 
     build: Path
@@ -110,7 +110,7 @@ class Context:
 
 
 def number(value: float) -> str:
-    """Five digits that mean something, no exponent where it can be avoided."""
+    """Five significant digits, without an exponent where possible."""
     if not math.isfinite(value):
         return str(value)
     if value == 0 or 1e-3 <= abs(value) < 1e6:

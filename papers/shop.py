@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The multi-resource shop (src/satellites/sim/shop) in Python: any scheduler plugin, m resources without buffers between them.
+"""Python interface of the multi-resource shop (src/satellites/sim/shop): any scheduler plugin, m resources without
+buffers between them.
 
 Times are whole numbers of 10^-4 microseconds: the papers' figures are exact in them.
 """
@@ -10,7 +11,7 @@ import numpy as np
 
 TICKS = 10**10  # a second
 FOREVER = 2**63 - 1
-RESOURCES = 4  # of a packet, at most
+RESOURCES = 4  # most resources of a packet
 
 FLOW, ARRIVED, START, FINISH = range(4)  # columns of run(); then the time on each resource
 FIRST = 4
@@ -56,8 +57,8 @@ class Shop:
         self._lib.shop_weight(self._shop, ctypes.c_uint32(flow), ctypes.c_double(weight))
 
     def keep(self, flow: int, need: tuple[int, ...], depth: int) -> None:
-        """From now on `depth` packets of the flow are always queued. need: bytes, then ticks on the resources before
-        the link."""
+        """Keeps `depth` packets of the flow queued from now on. need: bytes, then ticks on the resources before the
+        link."""
         self._lib.shop_keep(self._shop, ctypes.c_uint32(flow), _need(need), ctypes.c_uint32(depth))
 
     def arrive(self, flow: int, when: int, need: tuple[int, ...]) -> None:

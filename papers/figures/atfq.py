@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Zhang, Qi, Guo, Li, Li, Jin: ATFQ: a fair and efficient packet scheduling method in multi-resource environments,
-IEEE TNSM 12 (2015), figures 1 and 5-10: CPU, then link, `drfq` and `atfq` as they are built."""
+IEEE TNSM 12 (2015), figures 1 and 5-10: CPU, then link, with the built plugins `drfq` and `atfq`."""
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,11 +8,11 @@ import numpy as np
 from ..frame import Context, Figure, Row
 from ..shop import FIRST, FLOW, START, TICKS, Shop
 
-# Of the shop's link a byte takes one tick: what a packet needs of it can then be given as exactly as the CPU time.
+# A byte takes one tick on the shop's link: a packet's link time is then as exact as its CPU time.
 RATE = 8 * TICKS
 MICROSECOND = TICKS // 10**6
 
-LINK = 200  # ticks a byte: the paper's 400 Mbit/s
+LINK = 200  # ticks per byte: the paper's 400 Mbit/s
 # Table II: ticks of CPU time for a packet of x bytes; all sizes below are multiples of 200 bytes.
 CPU = {
     "IPSE": lambda x: 150 * x + 845_000,
@@ -23,7 +23,7 @@ CPU = {
 
 
 class Packet:
-    """What the packets of a flow need, in ticks, and what its flow would have of the box alone."""
+    """The demand of a flow's packets, in ticks, and the rate of the flow if it had the box alone."""
 
     def __init__(self, application: str, size: int):
         self.name, self.size = f"{application} {size} B", size
@@ -31,12 +31,12 @@ class Packet:
 
     @property
     def active(self) -> int:
-        """Active time that each packet but the first adds: equations (3) to (5) for two resources."""
+        """Active time added by each packet after the first: equations (3) to (5) for two resources."""
         return max(self.cpu, self.link)
 
     @property
     def alone(self) -> float:
-        """Anticipated data rate in bytes a second."""
+        """Anticipated data rate in bytes per second."""
         return self.size * TICKS / self.active
 
     def swapped(self) -> "Packet":
@@ -49,11 +49,11 @@ class Packet:
         return self.link, self.cpu
 
 
-DEPTH = 64  # packets of a flow in the queue: more than a loop takes
+DEPTH = 64  # packets of a flow in the queue: more than one loop takes
 
 
 def utilisation(rows: np.ndarray, begin: int, end: int) -> tuple[float, float]:
-    """CPU and link, in percent of the time from begin to end (ticks), by packets that began in it."""
+    """Utilisation of CPU and link, in percent of the time from begin to end (ticks), by packets that began in it."""
     some = rows[(rows[:, START] >= begin) & (rows[:, START] < end)]
     return tuple(100 * some[:, FIRST + n].sum() / (end - begin) for n in range(2))
 
@@ -68,11 +68,11 @@ def figure_1(context: Context) -> Figure:
             for n, need in enumerate(needs):
                 if scheduler != "fifo":
                     shop.keep(flows[n], need, DEPTH)
-            if scheduler == "fifo":  # the order of the figure as it stands
+            if scheduler == "fifo":  # exactly the order of the figure
                 for n in (0, 0, 1, 1, 1, 1) * 300:
                     shop.arrive(flows[n], 0, needs[n])
             runs[name] = shop.run(packets=1800)
-        # From one packet of U that follows one of V to another, far apart: whole cycles.
+        # Whole cycles: from a packet of U that follows one of V to a similar one far later.
         rows = runs[name]
         starts = [n for n in range(100, 1700) if rows[n, FLOW] == 0 and rows[n - 1, FLOW] == 1]
         measured[name] = (*utilisation(rows, rows[starts[0], START], rows[starts[-1], START]), starts[0])
@@ -130,7 +130,7 @@ def figure_5(context: Context) -> Figure:
     normal = drfq[:, (times >= 2.2) & (times < 3.8)].mean(axis=1)
 
     def window(share, flows, begin, end):
-        """The flows' shares in this time, each a mean over it."""
+        """The flows' mean shares in this time."""
         return share[flows][:, (times >= begin) & (times < end)].mean(axis=1)
 
     three, four = [0, 1, 3], [0, 1, 2, 3]
@@ -151,7 +151,7 @@ def figure_5(context: Context) -> Figure:
         axes = canvas.subplots(1, 2, sharey=True)
         for axis, (name, share) in zip(axes, shares.items()):
             for n, packet in enumerate(packets):
-                axis.plot(times + 0.05, share[n], label=packet.name, lw=3.4 - 0.8 * n)  # all seen where they meet
+                axis.plot(times + 0.05, share[n], label=packet.name, lw=3.4 - 0.8 * n)  # visible where they overlap
             axis.hlines([34.4, 21.6], [0, 2], [2, seconds], color="0.3", ls=":", lw=1, label="paper's text")
             axis.set(xlabel="s", title=name, xlim=(0, seconds), ylim=(0, None))
         axes[0].set_ylabel("% of the anticipated data rate")
@@ -180,11 +180,11 @@ class Evaluation:
             self.used[name] = utilisation(rows, 0, self.end)
 
     def starts(self, name: str, flow: int) -> np.ndarray:
-        """When the packets of a flow (0..19) begin, in ticks."""
+        """Start times of the packets of a flow (0..19), in ticks."""
         return self.start[name][self.flow[name] == flow]
 
     def difference(self, name: str) -> np.ndarray:
-        """Greatest difference of received active time in microseconds, after each packet."""
+        """Greatest difference between flows in received active time, microseconds, after each packet."""
         flows = self.flow[name]
         high = np.full(len(flows), np.iinfo(np.int64).min)
         low = np.full(len(flows), np.iinfo(np.int64).max)

@@ -11,7 +11,7 @@ from ..frame import Context, Figure, Row
 WIRE = 100e6 / (8 * 84)  # packets/s of 64 bytes on Fast Ethernet: 148,810
 EF_LIMIT = 62_500
 FLOW_LIMIT = 74_400 / 500
-QUEUE = 64  # packets; the paper does not say
+QUEUE = 64  # packets; not given in the paper
 CLASSES = ["EF", "AF1", "AF2", "AF3"]
 OFFERED, POLICED, DROPPED, SENT, WAITED = range(5)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Feng, Huang, Chu: A routing system using minimum starting-tag fair queueing: the bounds (5) on delay and (6) on
-fairness, beside the greatest that `msfq` lets happen. (The paper's own measurements are of web servers, in bars without
-numbers.) The bounds are proved in exact arithmetic by the tests in test/sched; here they are seen."""
+fairness, next to the greatest values observed with `msfq`. (The paper's own measurements are of web servers, in bars
+without numbers.) The tests in test/sched prove the bounds in exact arithmetic; this module shows them."""
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,13 +10,13 @@ from ..frame import Context, Figure, Row
 from ..shop import ARRIVED, FINISH, FIRST, FLOW, TICKS, Shop
 
 RATE = 10_000_000  # C, bit/s, of every link
-BYTE = 8 * TICKS // RATE  # ticks that a byte takes
+BYTE = 8 * TICKS // RATE  # ticks per byte
 SHORTEST, LONGEST = 64, 1500  # bytes
 MILLISECOND = TICKS // 1000
 
 
 def figure_6(context: Context) -> Figure:
-    """Equation (6): six flows of different rates are backlogged all the time, six others come and go."""
+    """Equation (6): six flows of different rates are always backlogged, six others come and go."""
     random = np.random.default_rng(1)
     packets = 1000 if context.quick else 10_000
     rates = np.array([1, 2, 3, 5, 8, 13, 1, 2, 3, 5, 8, 13]) / 64 * RATE / 8  # bytes/s; the sum is C
@@ -33,7 +33,7 @@ def figure_6(context: Context) -> Figure:
                 for burst in random.integers(0, packets * MILLISECOND, packets // 40):
                     for size in random.integers(SHORTEST, longest[flow] + 1, 20):
                         shop.arrive(flow, int(burst), (int(size),))
-        # Until one of the six is served to its end.
+        # Until one of the six flows is completely served.
         rows = shop.run(until=packets * MILLISECOND // 4)
     assert all(0 < served < count for served, count in zip(np.bincount(rows[:, FLOW]), offered))  # still backlogged
     service = rows[:, FIRST] / BYTE / rates[rows[:, FLOW]] * 1000  # ms of the flow's own rate
@@ -64,14 +64,14 @@ def figure_6(context: Context) -> Figure:
 
 
 class LeakyBucket:
-    """A source that never sends more than sigma + rho t bytes in t seconds, and sends that much in bursts."""
+    """A source that never sends more than sigma + rho t bytes in t seconds, and reaches this limit in bursts."""
 
     def __init__(self, sigma: int, rho: float, longest: int):
         self.sigma, self.rho, self.longest = sigma, rho, longest
 
     def packets(self, random: np.random.Generator, seconds: float) -> list[tuple[int, int]]:
-        """(ticks, bytes). After a burst of all that it may send it rests until its bucket is full, or goes on at its
-        rate for a while."""
+        """(ticks, bytes) of its packets. After a burst of all its tokens it either pauses until its bucket is full, or
+        continues at its rate for a while."""
         now, tokens, all_ = 0.0, float(self.sigma), []
         while now < seconds:
             for _ in range(random.integers(1, 30)):
@@ -87,7 +87,7 @@ class LeakyBucket:
 
 
 def through(context: Context, hops: int, seconds: float) -> tuple[np.ndarray, float]:
-    """Flow f goes through `hops` links, on each of which nine other flows come from outside and leave again.
+    """Flow f passes `hops` links; on each of them nine other flows enter from outside and leave again.
     Returns the delays of its packets and the bound (5), in ms."""
     random = np.random.default_rng(hops)
     own = LeakyBucket(6000, 0.1 * RATE / 8, LONGEST)

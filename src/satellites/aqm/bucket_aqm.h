@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The plugin around a BucketTree: what FABA and SFED have in common. They differ only in how tokens are handed out.
+/// The common part of the FABA and SFED plugins, around a BucketTree. They differ only in how tokens are distributed.
 ///
-/// An arrival of flow j, in this order (sections 4.1 and 4.2, and what the paper leaves open):
+/// An arrival of flow j, in this order (sections 4.1 and 4.2, and details that the paper leaves open):
 ///   - if flow j has no bucket, one is created, before any coin is tossed; tokens beyond its height go to sigma;
 ///   - a full buffer drops the packet and takes no token;
 ///   - f_p(x_j / L_j) drops: the gentle profile, 0 above lambda1, maxp at lambda2, 1 at 0. Above lambda2 a packet that
-///     can carry a mark is marked instead, and pays for its place;
+///     can carry a mark is marked instead, and pays its tokens;
 ///   - a packet pays its tokens on entry: 1, or its bytes. If the bucket has less, the packet is dropped. A bucket
-///     that is too low to ever hold the packet's tokens need only be full, and then goes below 0. (Otherwise a flow
-///     would be shut out if a packet is larger than L, or if there are more flows than packets fit.)
-///   - an arrival at an empty queue is accepted, and borrows from sigma what its bucket lacks. The paper's fluid model
-///     has all buckets full when nothing is queued. Without this a flow whose bucket is empty would find the idle
-///     link closed, with no departure to ever fill it.
-/// An item that leaves the queue, sent or not, returns its tokens to the root's sigma, and they are handed out.
+///     whose height is below the packet's tokens need only be full, and its balance becomes negative. (Otherwise a flow
+///     would be starved if a packet is larger than L, or if there are more flows than packets fit.)
+///   - an arrival at an empty queue is accepted and borrows the missing tokens from sigma. In the paper's fluid model
+///     all buckets are full when nothing is queued. Without this rule a flow with an empty bucket could not use an idle
+///     link, and no departure would ever fill its bucket.
+/// An item that leaves the queue, sent or not, returns its tokens to the root's sigma, which are then distributed.
 ///
-/// What has a bucket: bucket=flow every flow, weighted by its own weight times its class's (6.1); bucket=class each
-/// class (6.2); bucket=tree the flows within the tree of classes (6.3). A class with MSFRS_AGGREGATE is one leaf
-/// always. A changed weight of a class applies at once, that of a flow at its next arrival.
+/// Owners of buckets: with bucket=flow every flow, weighted by its own weight times its class's (6.1); with
+/// bucket=class each class (6.2); with bucket=tree the flows within the tree of classes (6.3). A class with
+/// MSFRS_AGGREGATE is always one leaf. A changed weight of a class applies at once, that of a flow at its next arrival.
 #ifndef MSFRS_AQM_BUCKET_AQM_H
 #define MSFRS_AQM_BUCKET_AQM_H
 
@@ -29,8 +29,8 @@ namespace msfrs {
 
 /// \tparam Algorithm derived from BucketTree, made of (total, tokens of a typical packet, const Dice &);
 ///         `void opened(Bucket &)` after a bucket was created;
-///         `void distribute(Node &root, Tokens quantum, uint32_t queued)` after quantum tokens came back to sigma;
-///         `uint64_t picks`: how many buckets it has visited to hand out tokens
+///         `void distribute(Node &root, Tokens quantum, uint32_t queued)` after quantum tokens returned to sigma;
+///         `uint64_t picks`: number of buckets visited to distribute tokens
 template <class Algorithm>
 class BucketAqm {
 public:
@@ -40,10 +40,10 @@ public:
     static constexpr uint32_t ParamCount = 9, GaugeCount = 6;
     static constexpr uint32_t Flags = MSFRS_MAY_MARK | MSFRS_HIERARCHY;
 
-    /// What the engine keeps of a flow.
+    /// State of a flow, stored by the engine.
     struct FlowState {
         Bucket own;
-        Bucket *bucket; ///< own, or its class's
+        Bucket *bucket; ///< its own or its class's
     };
     using ClassState = Node;
 
@@ -56,7 +56,7 @@ private:
     double lambda1_, lambda2_, maxp_;
     bool ecn_;
     uint64_t departures_ = 0;
-    union { Algorithm tree_; }; ///< made once the parameters are checked
+    union { Algorithm tree_; }; ///< constructed once the parameters are checked
     bool made_ = false;
 
     static BucketAqm &Self(void *const inst) { return *static_cast<BucketAqm *>(inst); }
@@ -163,7 +163,7 @@ private:
         }
         const Tokens height = tree_.height(b);
         tree_.gather(b, height);
-        for (Node *n = b.parent; n->parent; n = n->parent) // their sigmas have grown
+        for (Node *n = b.parent; n->parent; n = n->parent) // their sigmas have increased
             tree_.gather(*n);
         if (buffer_.full(q, i))
             return MSFRS_DROP;
@@ -194,7 +194,7 @@ private:
         const Tokens price = buffer_.sizeOf(i) * Token;
         ++departures_;
         tree_.root().sigma += price;
-        if (price > 0) // in byte mode what has no size moves nothing
+        if (price > 0) // in byte mode an item without size moves no tokens
             tree_.distribute(tree_.root(), price, q.length);
     }
 

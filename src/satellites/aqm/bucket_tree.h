@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The token buckets of FABA and SFED, in a tree: a leaf is a flow or an aggregate of flows and has a bucket, an
-/// interior node is a class and has a sigma of its own. The flat algorithms are trees of one node.
+/// interior node is a class and has its own sigma. The flat algorithms are trees of one node.
 ///
 /// Paper: Kamra, Saran, Sen, Shorey, "Fair adaptive bandwidth allocation: a rate control based active queue management
-/// discipline", Computer Networks (2004), sections 4 and 6. T tokens, L_j the height of bucket j, x_j what is in it:
+/// discipline", Computer Networks (2004), sections 4 and 6. T tokens, L_j the height of bucket j, x_j its tokens:
 ///
 ///     L_j = L_parent * w_j / (sum of w over the active children of the parent),  L_root = T           (6.1, 6.3)
 ///     sum(x) + sum(sigma) + tokens of queued packets = T                        after every event
 ///
-/// Tokens are counted in integers of 2^-16 token, so the sum is T exactly, however long it runs. sigma of the root
-/// starts at T. An interior node is active while a leaf below it is. It draws its height from its parent's sigma when
-/// it becomes active, and passes all its tokens up when it has lost its last leaf. Tokens of a node beyond its height
-/// that it does not need for a debt of its own (sigma > 0) go up as well.
+/// Tokens are counted in integers of 2^-16 token, so the sum is exactly T at any time. sigma of the root starts at T.
+/// An interior node is active while a leaf below it is. It draws its height from its parent's sigma when it becomes
+/// active, and passes all its tokens up when it has lost its last leaf. A node also passes up tokens beyond its height
+/// that it does not need for its own debt (sigma > 0).
 #ifndef MSFRS_AQM_BUCKET_TREE_H
 #define MSFRS_AQM_BUCKET_TREE_H
 
@@ -28,9 +28,9 @@ constexpr Tokens Token = 1 << 16; ///< one token: a packet, or a byte
 
 struct Node;
 
-/// A child of a node: the bucket of a leaf, or an interior node. Zeroed state is right for one that is not active.
+/// A child of a node: the bucket of a leaf, or an interior node. Zeroed memory is a valid inactive child.
 struct Bucket {
-    Tokens tokens; ///< x_j; of an interior node all that it holds, its sigma included
+    Tokens tokens; ///< x_j; of an interior node all its tokens, including its sigma
     double weight;
     Place place;   ///< among the parent's active children
     Node *parent;
@@ -42,10 +42,10 @@ struct Bucket {
 /// An interior node, or the root (without a parent).
 struct Node : Bucket {
     Tokens sigma;
-    WeightedSet<Bucket> children; ///< those that are active
+    WeightedSet<Bucket> children; ///< active ones
     const msfrs_class *cls;       ///< null for the root
-    Place turn;                   ///< whose turn it is, for SFED's rounds
-    Tokens due;                   ///< what that one is still to get
+    Place turn;                   ///< position in SFED's rounds
+    Tokens due;                   ///< tokens that the child there is still owed
 };
 
 class BucketTree {
@@ -71,10 +71,10 @@ public:
         b.tokens = height(b);
         parent.sigma -= b.tokens;
         if (b.node)
-            b.node->sigma = b.tokens; // nothing of it is in buckets yet
+            b.node->sigma = b.tokens; // no tokens in buckets yet
     }
 
-    /// Takes an active child out; its actual tokens go to sigma. A node without children goes the same way.
+    /// Removes an active child; its tokens go to sigma. A node that has no children left is removed, too.
     void close(Bucket &b)
     {
         auto &parent = *b.parent;
@@ -94,7 +94,7 @@ public:
         b.parent->children.add(b);
     }
 
-    /// Takes the tokens of an active child beyond its height: all of them from a leaf, those to spare from a node.
+    /// Takes the tokens of an active child beyond its height: all of them from a leaf, the spare ones from a node.
     void gather(Bucket &b, const Tokens height)
     {
         const Tokens beyond = b.tokens - height;
@@ -104,14 +104,14 @@ public:
     }
     void gather(Bucket &b) { gather(b, height(b)); }
 
-    /// Takes tokens out of a leaf's bucket and the tree: a packet is queued with them.
+    /// Takes tokens out of a leaf's bucket and the tree, for a packet that is queued.
     static void spend(Bucket &leaf, const Tokens amount)
     {
         for (Bucket *b = &leaf; b->parent; b = b->parent)
             b->tokens -= amount;
     }
 
-    /// Moves tokens from the parent's sigma to an active child, or back where amount < 0.
+    /// Moves tokens from the parent's sigma to an active child, or back if amount < 0.
     static void move(Bucket &b, const Tokens amount)
     {
         b.parent->sigma -= amount;
@@ -120,7 +120,7 @@ public:
             b.node->sigma += amount;
     }
 
-    /// Recounted, for gauges and tests.
+    /// Recomputed sums, for gauges and tests.
     struct Sums {
         uint32_t buckets = 0;
         Tokens inBuckets = 0, sigma = 0;

@@ -7,8 +7,8 @@
 /// packet drawn at random from the queue: of the same flow, both are dropped; otherwise RED decides. The packet that
 /// is being transmitted is not in the queue and is never drawn.
 ///
-/// draws=m compares with up to m packets (the paper's section IV); the first match ends it. Flows are told apart by
-/// what the host calls a flow, never by its hash, so flows whose keys collide are not mistaken for one another.
+/// draws=m compares with up to m packets (the paper's section IV); the first match ends it. Flows are distinguished by
+/// the host's flow, never by its hash, so flows whose keys collide are not confused.
 #include "satellites/aqm/red.h"
 
 #include <new>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// faba: fair adaptive bandwidth allocation. A token bucket for every active flow, tokens handed out at random at
+/// faba: fair adaptive bandwidth allocation. A token bucket for every active flow; tokens are distributed at random at
 /// every departure: O(1) for each packet, whatever the number of flows.
 ///
 /// Paper: Kamra, Saran, Sen, Shorey (2004), section 4.2; the tree of buckets and the arrival of a packet are in
@@ -12,22 +12,22 @@
 ///         sigma < 0:  q tokens (or what sigma lacks) from it, if it has as many
 ///         sigma = 0:  nothing, and the loop ends
 ///
-/// The last line is where the paper is at odds with itself: its pseudocode takes a token wherever sigma is not above 0,
-/// its text only where tokens are lacking, sigma below 0. The text is followed. A token taken at 0 would lie unused in
-/// sigma until the next departure, and come from a bucket whose flow has done nothing.
+/// In the last case the paper contradicts itself: its pseudocode takes a token if sigma is not above 0, its text only
+/// if tokens are lacking, sigma below 0. This code follows the text. A token taken at 0 would lie unused in sigma until
+/// the next departure, and would come from the bucket of a flow that has done nothing.
 ///
-/// p is 1 or, in byte mode, the greater of q and a typical packet's bytes: were it q alone, a small packet that departs
-/// would start a walk over all the buckets to hand out in tiny pieces what a large one left.
+/// p is 1 or, in byte mode, the greater of q and a typical packet's bytes: with q alone, the departure of a small
+/// packet would visit all the buckets to distribute the tokens of a large one in tiny pieces.
 ///
-/// sigma is never moved beyond 0. Heights are looked up anew after every deletion. An interior node that is drawn does
+/// sigma never changes its sign here. Heights are recomputed after every deletion. An interior node that is drawn does
 /// the same with its own sigma and its own Q.
 ///
-/// The random number that names a bucket is taken from the host four draws before it is used, so that the bucket which
-/// it will most likely name can be fetched (aqm/weighted_set.h). A node's first four are the same whatever the seed,
-/// and a host that begins to give other numbers sees them used from the fifth draw on. Each draw is uniform over the
-/// children that are there when it is made, also if they have changed since its number was taken.
+/// The random number that selects a bucket is taken from the host four draws before it is used, so that the bucket it
+/// will most likely select can be prefetched (aqm/weighted_set.h). A node's first four numbers are the same for any
+/// seed, and if a host changes its sequence, the change takes effect from the fifth draw on. Each draw is uniform over
+/// the children that exist when it is made, even if they have changed since its number was taken.
 ///
-/// Buckets visited for a departure are 1 to 1.6 on average. They are more where buckets come and go all the time while
+/// A departure visits 1 to 1.6 buckets on average. It visits more if buckets are opened and closed all the time while
 /// little is queued, since each moves its whole height: measured 2.7 for 300 flows in bursts of 10 before a buffer of
 /// 200, and up to 8 in a tree with a class that does not use its share. The paper's section 5.2 has the same proviso.
 #include "satellites/aqm/bucket_aqm.h"
@@ -43,7 +43,7 @@ public:
     Faba(const Tokens total, const Tokens typical, const Dice &dice):
         BucketTree(total), typical_(typical), dice_(dice) {}
 
-    void opened(Bucket &) {} // what the others have beyond their heights now is gathered when they come by
+    void opened(Bucket &) {} // excess of the other buckets over their new heights is gathered when they are visited
 
     void distribute(Node &n, const Tokens quantum, const uint32_t queued)
     {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// fred: flow random early drop. RED with an account of the buffer that each active flow has.
+/// fred: flow random early drop. RED with an account of each active flow's buffer occupancy.
 ///
 /// Paper: Lin, Morris, "Dynamics of random early detection", SIGCOMM (1997), sections 4 and 5. For an arrival of flow i
 /// with qlen_i queued, avgcq = max(avg / active flows, 1), maxq = min, or 2 while avg >= max:
@@ -8,13 +8,13 @@
 ///     qlen_i >= maxq, or avg >= max and qlen_i > 2 avgcq, or qlen_i >= avgcq and strike_i > 1:  strike_i + 1, drop
 ///     min <= avg < max:  RED's coin, only for a flow with qlen_i >= max(minq, avgcq)
 ///     avg < min:         accept
-///     avg >= max:        accept, since with fewer than two packets the flow is a fragile one (the two-packet buffer of
+///     avg >= max:        accept, since with fewer than two packets the flow is fragile (the two-packet buffer of
 ///                        section 5, for many flows)
 ///
-/// The average is taken at departures as well, so that it follows a queue that drains. A flow has state only while it
-/// has packets queued: strikes are forgotten with the last.
+/// The average is also updated at departures, so that it follows a draining queue. A flow has state only while it has
+/// packets queued: strikes are forgotten with the last one.
 ///
-/// In byte mode all of this is in bytes, a packet of the paper's being `packet` bytes.
+/// In byte mode all of this is in bytes, and a packet of the paper is `packet` bytes.
 #include "satellites/aqm/red.h"
 
 #include <new>
@@ -23,7 +23,7 @@ namespace {
 
 struct FlowState {
     int64_t length;   ///< qlen_i in packets or bytes
-    uint32_t packets; ///< of the flow in the queue that were admitted here
+    uint32_t packets; ///< packets of the flow in the queue that were admitted here
     uint32_t strikes;
 };
 
@@ -54,7 +54,7 @@ msfrs_verdict Judge(Instance &self, const msfrs_item &i, FlowState &f)
     const bool beyond = self.zone() == Instance::Zone::Beyond;
     const double maxq = beyond ? 2 * packet : self.min() > packet ? self.min() : packet;
     if (length >= maxq || (beyond && length > 2 * avgcq) || (length >= avgcq && f.strikes > 1)) {
-        if (f.packets > 0) // without a packet in the queue there is no state to keep it in
+        if (f.packets > 0) // without queued packets the flow has no state
             ++f.strikes;
         return MSFRS_DROP;
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// red: random early detection. Papers, equations and the one departure from them: aqm/red.h.
+/// red: random early detection. See aqm/red.h for papers, equations and the deviations from them.
 ///
-/// gentle=on (the default, and what the FABA paper compares with) lets the probability rise from maxp at max to 1 at
-/// twice max; gentle=off drops all from max on, as in 1993.
+/// gentle=on (the default, and the variant that the FABA paper compares with) raises the probability from maxp at max
+/// to 1 at twice max; gentle=off drops every packet from max on, as in 1993.
 #include "satellites/aqm/red.h"
 
 #include <new>

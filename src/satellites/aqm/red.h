@@ -8,11 +8,11 @@
 ///     avg = (1 - w) avg + w q          at an arrival to a queue of q
 ///     avg = (1 - w)^m avg              at one to an empty queue, m = idle time / transmission time
 ///     p_b = profile(avg)               in byte mode times size / typical size
-///     p_a = p_b / (1 - count p_b)      count: arrivals let pass since the last drop: gaps become uniform
+///     p_a = p_b / (1 - count p_b)      count: arrivals accepted since the last drop, so that gaps are uniform
 ///
-/// Departures: count is 0 for the first arrival after a drop, as the paper's section 7 has it; its pseudocode, with 1,
-/// would drop all from p_b = 1/2 on, which gentle reaches. What arrives at a queue that stays empty lets avg decay only
-/// for the time since the last such arrival; the paper would count the whole idle time again at each.
+/// Deviations: count is 0 for the first arrival after a drop, as in the paper's section 7; its pseudocode, with 1,
+/// would drop every packet from p_b = 1/2 on, which gentle reaches. An arrival at a queue that stays empty decays avg
+/// only by the time since the last such arrival; the paper would count the whole idle time again at each.
 #ifndef MSFRS_AQM_RED_H
 #define MSFRS_AQM_RED_H
 
@@ -41,7 +41,7 @@ public:
     enum class Zone { Below, Early, Beyond }; ///< avg < min, < max, >= max
 
     /// \param params mode, limit, packet, min, max, maxp, weight, transmission, ecn
-    /// \param certain multiple of max at which everything is dropped: 2 gentle, 1 not
+    /// \param certain multiple of max from which every packet is dropped: 2 if gentle, else 1
     bool init(const msfrs_host &host, const msfrs_value *const params, const double certain, char *const err,
               const size_t length)
     {
@@ -62,7 +62,7 @@ public:
         return true;
     }
 
-    /// The average at an arrival or, for fred, at a departure.
+    /// Updates the average at an arrival or, for fred, at a departure.
     void average(const msfrs_queue_view &q, const msfrs_time now)
     {
         if (q.length > 0) {
@@ -70,7 +70,7 @@ public:
             return;
         }
         const msfrs_time since = std::max(q.idle_since, decayed_);
-        if (now > since) // a clock that stands still lets nothing decay
+        if (now > since) // no decay while the clock stands still
             average_ *= std::pow(1 - weight_, static_cast<double>(now - since) / transmission_);
         decayed_ = std::max(now, decayed_);
     }
@@ -79,7 +79,7 @@ public:
     double average() const { return average_; }
     double min() const { return min_; }
 
-    /// Tosses the coin for an arrival: ACCEPT, MARK or DROP.
+    /// Makes the random decision for an arrival: ACCEPT, MARK or DROP.
     msfrs_verdict toss(const msfrs_item &i)
     {
         double p = GentleProfile(average_, min_, max_, certain_, maxp_);
@@ -98,9 +98,9 @@ public:
         return mayMark(i) ? MSFRS_MARK : MSFRS_DROP;
     }
 
-    /// Beyond max congestion is real, not coming: nothing is marked any more (RFC 3168, section 7).
+    /// Beyond max, congestion is no longer incipient: no packet is marked (RFC 3168, section 7).
     bool mayMark(const msfrs_item &i) const { return ecn_ && zone() == Zone::Early && (i.flags & MSFRS_ECN_CAPABLE); }
-    void restart() { count_ = 0; } ///< for an arrival without a coin: it passed below min, or did not fit
+    void restart() { count_ = 0; } ///< for an arrival without a random decision: below min, or buffer full
 
     Buffer buffer;
     Dice dice;
@@ -113,7 +113,7 @@ private:
     bool ecn_;
 };
 
-/// The gauge of all that use it.
+/// The gauge shared by the AQMs that use Red.
 constexpr msfrs_gauge AverageGauge = {"average", "packets or bytes", "average queue avg of RED"};
 
 } // namespace msfrs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// sfed: selective fair early detection, FABA's predecessor. A token bucket for every active flow, tokens handed out
-/// in rounds. A new bucket costs O(flows), since all others are cut to their new height at once.
+/// sfed: selective fair early detection, FABA's predecessor. A token bucket for every active flow; tokens are
+/// distributed in rounds. A new bucket costs O(flows), since all others are cut to their new height at once.
 ///
 /// Paper: Kamra, Saran, Sen, Shorey, "Fair adaptive bandwidth allocation" (2004), section 4.1; the tree of buckets and
 /// the arrival of a packet are in aqm/bucket_tree.h and aqm/bucket_aqm.h. At a departure of q tokens:
@@ -9,13 +9,15 @@
 ///     sigma = sigma + q
 ///     while sigma >= q: the next child in the round gets its due; a bucket with L or more is deleted, x_j to sigma
 ///
-/// What a deletion brings to sigma is handed out in the same rounds. Each bucket is deleted at most once in them, so
-/// that a departure hands out no more than T ln(flows) tokens, and on average those that packets and new buckets took.
+/// Tokens that a deletion returns to sigma are distributed in the same rounds. Each bucket is deleted at most once in
+/// them, so that a departure distributes no more than T ln(flows) tokens, and on average as many as packets and new
+/// buckets take.
 ///
 /// The due of a child is a packet's tokens times its weight over the mean weight: 1 for all where weights are equal, as
-/// in the paper; in byte mode a packet is the greater of the departed and a typical one, so that a small one starts no
-/// long round of tiny dues. Who could not be given all of it for want of sigma gets the rest next. sigma < 0 is not
-/// grabbed back but waits for departures. An interior node whose turn it is does the same with its own sigma.
+/// in the paper; in byte mode a packet is the greater of the departed and a typical one, so that a small one does not
+/// start a long round of tiny dues. A child that could not be given all of its due for want of sigma gets the rest
+/// next. sigma < 0 is not reclaimed from buckets but restored by departures. An interior node does the same with its
+/// own sigma at its turn.
 #include "satellites/aqm/bucket_aqm.h"
 
 namespace {
@@ -31,8 +33,8 @@ public:
     void distribute(Node &n, const Tokens quantum, uint32_t)
     {
         const Tokens packet = std::max(quantum, typical_);
-        // Children that all pass up what they are given, an interior node that is full and is due less than it can hand
-        // out, would keep the round going for ever. Rounding can leave them all at their heights.
+        // If all children pass their tokens back up, such as a full interior node whose due is less than it can
+        // distribute, the round would never end. Rounding can leave them all at their heights.
         for (uint32_t vain = 0; n.sigma >= quantum && vain <= n.children.size() && !n.children.empty();) {
             const auto sigma = n.sigma;
             const auto visited = picks;
@@ -47,7 +49,7 @@ public:
                 close(b);
             if (!b.active()) {
                 n.due = 0;
-                --n.turn.slot; // the last one stands there now, and has not had its turn in this round
+                --n.turn.slot; // the last child has moved there and has not had its turn in this round
             } else if (b.node) {
                 gather(b);
             }
@@ -58,11 +60,11 @@ public:
     uint64_t picks = 0;
 
 private:
-    /// Whose turn it is: who is still owed something, or the next.
+    /// The child whose turn it is: one that is still owed tokens, or the next.
     static Bucket &turn(Node &n, const Tokens packet)
     {
         if (n.due > 0) {
-            --n.turn.slot; // it, or whoever stands there now
+            --n.turn.slot; // the same child, or the one that has moved there
             return n.children.next(n.turn);
         }
         auto &b = n.children.next(n.turn);

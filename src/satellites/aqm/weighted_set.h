@@ -5,8 +5,7 @@
 /// Elements are grouped by the binary exponent of their weights. A draw chooses a group by the groups' totals, then an
 /// element of it, which it accepts with the probability weight / greatest weight of the group: more than 1/2, and 1 if
 /// all weights are equal or powers of two. There are as many groups as exponents in use, a handful for any number of
-/// elements. (An alias table would have to be rebuilt whenever an element comes or goes; a tree of sums would cost
-/// O(log n).)
+/// elements. (An alias table would need rebuilding on every insertion or removal; a tree of sums costs O(log n).)
 #ifndef MSFRS_AQM_WEIGHTED_SET_H
 #define MSFRS_AQM_WEIGHTED_SET_H
 
@@ -19,16 +18,16 @@
 
 namespace msfrs {
 
-/// The place of an element, kept by the set. {0, 0}: in no set, so that zeroed state is right.
+/// The position of an element, maintained by the set. {0, 0}: in no set, so that zeroed memory is valid.
 struct Place {
     uint32_t group; ///< from 0
     uint32_t slot;  ///< from 1
     bool held() const { return slot != 0; }
 };
 
-/// A set of pointers. The elements that the next draws will most likely meet are fetched beforehand: with many elements
-/// none is in the cache, and the wait for memory would be most of what a draw costs.
-/// \tparam T has `double weight` and `Place place`, neither of which anybody else changes while it is in the set
+/// A set of pointers. The elements that the next draws will most likely select are prefetched: with many elements none
+/// is in the cache, and waiting for memory would be most of the cost of a draw.
+/// \tparam T has `double weight` and `Place place`, neither of which may be changed from outside while it is in the set
 template <class T>
 class WeightedSet {
 public:
@@ -60,7 +59,7 @@ public:
         group.slots.pop_back();
         t.place = {};
         --count_;
-        group.total = group.slots.empty() ? 0 : group.total - t.weight; // what is empty starts without rounding errors
+        group.total = group.slots.empty() ? 0 : group.total - t.weight; // an empty group starts without rounding errors
         total_ = count_ ? total_ - t.weight : 0;
     }
 
@@ -73,7 +72,7 @@ public:
             for (auto &g : groups_) {
                 if (g.slots.empty())
                     continue;
-                group = &g; // the last one takes what rounding leaves over
+                group = &g; // the last group absorbs rounding errors
                 if (left < g.total)
                     break;
                 left -= g.total;
@@ -82,8 +81,8 @@ public:
         for (;;) {
             auto &t = **slot(*group, ahead_[turn_ % Ahead]);
             ahead_[turn_ % Ahead] = static_cast<uint32_t>(dice.bits() >> 32);
-            // By those draws the group may have become another, or its size: then it is mostly the same, or another one
-            // is waited for. Each draw is uniform over those that are there then.
+            // By those draws the group or its size may have changed: then it is mostly the same element, or the draw
+            // waits for another one. Each draw is uniform over the elements that exist then.
             __builtin_prefetch(slot(*group, ahead_[turn_ % Ahead]));
             ++turn_;
             __builtin_prefetch(*slot(*group, ahead_[(turn_ + Ahead / 2) % Ahead]), 1);
@@ -93,7 +92,7 @@ public:
     }
 
     /// \returns the element after `p` in a round over all, and moves p to it; the set must not be empty. p may be any
-    /// place, also one that has no element any more.
+    /// position, including one that no longer has an element.
     T &next(Place &p)
     {
         ++p.slot;
@@ -104,7 +103,7 @@ public:
         return *groups_[p.group].slots[p.slot - 1];
     }
 
-    /// Calls `visit` for every element; it must neither add nor remove.
+    /// Calls `visit` for every element; `visit` must neither add nor remove elements.
     template <class Visit>
     void each(Visit visit)
     {
@@ -117,7 +116,7 @@ public:
 private:
     struct Group {
         int exponent;
-        double greatest; ///< 2^exponent, what a weight here may be at most
+        double greatest; ///< 2^exponent, the upper bound of the weights here
         double total = 0;
         std::vector<T *> slots;
     };
@@ -141,7 +140,7 @@ private:
     std::vector<Group> groups_;
     uint32_t count_ = 0;
     static constexpr uint32_t Ahead = 4;
-    /// Random bits for the elements of the next draws, in a ring; the first are anything.
+    /// Random bits for the elements of the next draws, in a ring; the initial values are arbitrary.
     uint32_t ahead_[Ahead] = {0x9e3779b9, 0x3c6ef372, 0xdaa66d2b, 0x78dde6e4};
     uint32_t turn_ = 0;
     double total_ = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Packets on their way through a delay line. No clock and no I/O: `now` is passed in, packets are moved in and out.
+/// Packets inside a delay line. No clock and no I/O: `now` is an argument, packets are moved in and out.
 ///
 /// Each stream (an entry of the delay table) has one constant delay and its own FIFO, so packets of a stream leave in
-/// the order they came. A heap holds the streams that have packets, ordered by when the head is due and, if two are
-/// due at once, by which arrived first.
+/// the order of arrival. A heap holds the streams that have packets, ordered by the due time of their head and, if two
+/// are due at once, by arrival.
 ///
 /// Invariants: offered = delivered + dropped + held, in packets and in bytes, after every call; held memory (payload
 /// plus a fixed overhead per packet) never exceeds the limit; due times within a stream never decrease, even if the
@@ -34,18 +34,19 @@ struct Count {
 
 class DelayQueue {
 public:
-    /// Counted for each held packet beside its bytes: the vector, the FIFO's cell, the allocator's own.
+    /// Overhead counted for each held packet in addition to its bytes: the vector, the FIFO's cell, the allocator's
+    /// data.
     static constexpr size_t Overhead = 96;
 
     /// \param limit most memory that packets may hold, in bytes
     explicit DelayQueue(size_t limit): limit_(limit) {}
 
-    /// Takes a packet in; it is due `delay` after `now`.
-    /// \param stream any small number; memory grows with the greatest one
+    /// Accepts a packet; it is due `delay` after `now`.
+    /// \param stream any small number; memory grows with the greatest value
     /// \returns whether there was room; if not, the packet is counted as dropped
     bool push(size_t stream, Packet &&, Nanoseconds delay, Nanoseconds now);
 
-    /// When the next packet is due; nothing when none is held.
+    /// Due time of the next packet; nothing if none is held.
     std::optional<Nanoseconds> nextDue() const;
 
     /// The next packet that is due at `now` or earlier.
@@ -67,7 +68,7 @@ private:
         Nanoseconds due;
         uint64_t arrival;
         size_t stream;
-        bool operator<(const Head &other) const // the heap's top is the greatest: the earliest must be that
+        bool operator<(const Head &other) const // the heap's top is the greatest: it must be the earliest
         {
             return due != other.due ? due > other.due : arrival > other.arrival;
         }

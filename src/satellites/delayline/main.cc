@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-delayline: a piece of wire that is long. Packets that come in at one TUN interface go out at the other after
-/// a constant delay that depends on their addresses; for kernels without netem, and for tests.
+/// msfrs-delayline: emulates a long wire. Packets that enter one TUN interface leave by the other after a constant
+/// delay that depends on their addresses; for kernels without netem, and for tests.
 #include "daemon/event.h"
 #include "daemon/privileges.h"
 #include "daemon/program.h"
@@ -132,7 +132,7 @@ private:
 
     void take()
     {
-        // Bounded, so that a flood from one side does not keep due packets of the other waiting.
+        // Bounded, so that a flood from one side does not delay due packets of the other.
         for (int turns = 0; turns < 64; ++turns) {
             const auto got = read(in_, buffer_.data(), buffer_.size());
             if (got < 0) {

@@ -22,7 +22,7 @@ Descriptor OpenFile(const std::string &path, int flags)
     return file;
 }
 
-/// Puts the process into a network namespace for as long as the object lives.
+/// Moves the process into a network namespace for the lifetime of the object.
 class Visit {
 public:
     explicit Visit(const std::string &path): home_(OpenFile("/proc/self/ns/net", O_RDONLY))
@@ -31,7 +31,7 @@ public:
         if (setns(there.get(), CLONE_NEWNET) < 0)
             Fail("cannot join the network namespace " + path);
     }
-    // Home again or nowhere: going on in the wrong network would be worse than to end.
+    // Ends the process if it cannot return: continuing in the wrong network would be worse.
     ~Visit()
     {
         if (setns(home_.get(), CLONE_NEWNET) < 0)
@@ -51,7 +51,7 @@ Descriptor Attach(const std::string &name)
                           " characters are allowed");
     std::memcpy(request.ifr_name, name.data(), name.size());
     request.ifr_flags = IFF_TUN | IFF_NO_PI;
-    // The device belongs to the namespace in which the file is opened.
+    // The device belongs to the namespace in which its file is opened.
     Descriptor tun = OpenFile("/dev/net/tun", O_RDWR | O_NONBLOCK);
     if (ioctl(tun.get(), TUNSETIFF, &request) < 0)
         Fail("cannot make the TUN interface " + name +

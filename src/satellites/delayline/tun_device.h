@@ -10,13 +10,13 @@
 
 namespace msfrs::delayline {
 
-/// Makes or attaches to the TUN interface `spec`: NAME, or NAME@FILE where FILE is a network namespace such as
-/// /run/netns/isp. The descriptor is non-blocking and gives IP packets without any header.
-/// \throws SystemError with the name, what failed and why
+/// Creates or attaches to the TUN interface `spec`: NAME, or NAME@FILE where FILE is a network namespace such as
+/// /run/netns/isp. The descriptor is non-blocking and yields IP packets without any header.
+/// \throws SystemError with the name, the operation and the reason
 Descriptor OpenTun(const std::string &spec);
 
-/// Asks the kernel to run this process before ordinary ones: on a busy machine packets would be late otherwise.
-/// \returns why not, empty if it was granted
+/// Asks the kernel to prefer this process over ordinary ones, so that packets are not late on a busy machine.
+/// \returns the reason of a refusal; empty if granted
 std::string PreferThisProcess();
 
 } // namespace msfrs::delayline

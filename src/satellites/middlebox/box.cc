@@ -25,7 +25,7 @@ Box::Box(std::unique_ptr<edge::Schedule> schedule, const CpuConfig &config, cons
 
 Box::~Box()
 {
-    for (auto *const item : processed_) // the engine wants what is in service to end
+    for (auto *const item : processed_) // the engine requires items in service to be completed
         schedule_->engine().done(*item, schedule_->engine().latest());
 }
 
@@ -63,7 +63,7 @@ void Box::arrive(const edge::Arrival &a, const msfrs_time now)
     service(now);
 }
 
-/// What either resource was idle for because of the other is not made up for.
+/// Idle time of one resource that the other caused is not compensated.
 void Box::service(const msfrs_time now)
 {
     auto &engine = schedule_->engine();
@@ -99,7 +99,7 @@ msfrs_item *Box::pick(const msfrs_time now)
     auto &engine = schedule_->engine();
     msfrs_time wake = 0;
     auto *const item = engine.pick(now, MSFRS_PICK_ANY, wake, lost_);
-    if (!item && engine.totals().queued.items) // the AQM has not dropped all that there was
+    if (!item && engine.totals().queued.items) // the AQM has not dropped everything
         retry_ = wake;
     return item;
 }
@@ -143,7 +143,7 @@ void Box::flush(const msfrs_time now)
         if (auto *const item = pick(at))
             release(*item, at);
         else
-            at = retry_.value_or(at); // a scheduler that waits for a time is shown that time
+            at = retry_.value_or(at); // a scheduler that waits for a time is called with that time
     }
 }
 

@@ -4,8 +4,8 @@
 ///
 ///     classify -> AQM -> scheduler -> function (processor, at most its share) -> pacer (link) -> verdict
 ///
-/// The packets themselves stay in the kernel: here are copies for the functions, and a number each that the verdict
-/// names. Knows nothing of netlink and reads no clock but that of processor time, which it is given.
+/// The packets themselves stay in the kernel. The box holds copies for the functions, and the number of each packet for
+/// its verdict. It knows nothing of netlink and reads no clock except that of processor time, which is passed in.
 #ifndef MSFRS_MIDDLEBOX_BOX_H
 #define MSFRS_MIDDLEBOX_BOX_H
 
@@ -21,7 +21,7 @@
 
 namespace msfrs::middlebox {
 
-/// Of a class. At all times: offered = dropped + passed + what waits.
+/// Counts of a class. At all times: offered = dropped + passed + queued.
 struct BoxCounts {
     edge::Volume offered, dropped, passed;
 
@@ -36,20 +36,20 @@ public:
     ~Box();
     Box(const Box &) = delete;
 
-    /// Takes a packet in, and lets those go whose time it is.
+    /// Accepts a packet, and releases all packets that are due.
     void arrive(const edge::Arrival &, msfrs_time now);
-    /// Lets those go whose time it is.
+    /// Releases all packets that are due.
     void service(msfrs_time now);
-    /// When service() has something to do; nothing while no packet waits.
+    /// When service() has something to do; nothing while no packet is queued.
     std::optional<msfrs_time> next() const;
-    /// Lets everything go that waits, in the scheduler's order, without functions and without pace.
+    /// Releases all queued packets, in the scheduler's order, without functions and without pacing.
     void flush(msfrs_time now);
 
     /// By class, as in edge::Config::classes.
     const std::vector<BoxCounts> &counts() const { return counts_; }
     const edge::Schedule &schedule() const { return *schedule_; }
     const CpuStage &cpu() const { return cpu_; }
-    /// All that was counted, for people.
+    /// All counts, as text for people.
     std::string report() const;
 
 private:
@@ -67,8 +67,8 @@ private:
     void release(msfrs_item &, msfrs_time now);
     void lose(Packet &);
 
-    /// Packets that have been processed and wait for the link. A few, so that neither resource waits for the other;
-    /// no more, since their order is settled.
+    /// Most packets that have been processed and wait for the link. A few, so that neither resource waits for the
+    /// other; no more, since their order is final.
     static constexpr size_t MostProcessed = 4;
 
     std::unique_ptr<edge::Schedule> schedule_;
@@ -81,9 +81,9 @@ private:
     std::list<Packet> packets_;
     std::deque<msfrs_item *> processed_;
     bool processorIdle_ = true;
-    std::optional<msfrs_time> retry_; ///< when the scheduler wants to be asked again
-    std::function<bool(msfrs_item &)> victim_; ///< drops one that waits
-    Engine::Lost lost_;                        ///< drops one whose turn has come
+    std::optional<msfrs_time> retry_; ///< when to ask the scheduler again
+    std::function<bool(msfrs_item &)> victim_; ///< drops a queued item
+    Engine::Lost lost_;                        ///< drops an item that was picked
 };
 
 } // namespace msfrs::middlebox

@@ -24,7 +24,7 @@ struct TestPacket {
     FlowKey key;
 };
 
-/// Packets as Measure() promises them.
+/// Packets as documented at Measure().
 class Packets {
 public:
     explicit Packets(const uint64_t seed): random_(seed) {}
@@ -84,7 +84,7 @@ private:
     }
 
     std::mt19937_64 random_;
-    std::map<size_t, std::vector<Bytes>> payloads_; ///< seen lately, by packet size
+    std::map<size_t, std::vector<Bytes>> payloads_; ///< recent ones, by packet size
 };
 
 double Median(std::vector<int64_t> &v)
@@ -106,7 +106,7 @@ std::vector<TimeOfSize> Measure(Function &function, const std::vector<size_t> &s
     Packets packets(seed);
     std::vector<std::vector<int64_t>> times(sizes.size());
     std::vector<TestPacket> batch;
-    for (unsigned round = 0; round < rounds; ++round) { // sizes in turn, so that a disturbance does not hit only one
+    for (unsigned round = 0; round < rounds; ++round) { // sizes in turn, so that a disturbance does not affect only one
         for (size_t n = 0; n < sizes.size(); ++n) {
             batch.clear();
             for (size_t i = 0; i < Batch; ++i)

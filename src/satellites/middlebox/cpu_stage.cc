@@ -8,7 +8,7 @@ namespace msfrs::middlebox {
 
 namespace {
 
-/// A pacer's rate at which 8 bits, for it a nanosecond of processor time, take 1 / share nanoseconds.
+/// The pacer's rate at which 8 bits, which represent a nanosecond of processor time, take 1 / share nanoseconds.
 int64_t RateOf(const double share) { return std::llround(8e9 * share); }
 
 } // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The processor as a resource that packets visit before the link: the functions at work, and how much of the
-/// processor's time they may have.
+/// The processor as a resource that packets visit before the link: the execution of functions, and their share of the
+/// processor's time.
 ///
-/// The share is what keeps the order the scheduler's. A thread that spent all its time on functions would not read
-/// its queue, and the kernel would drop packets before any scheduler has seen them. It is kept by the time that
-/// functions really take; what the scheduler weighs is the estimate, which it must have beforehand.
+/// The share leaves the order to the scheduler. A thread that spent all its time on functions would not read its queue,
+/// and the kernel would drop packets before any scheduler has seen them. The share is enforced by the measured time of
+/// functions; the scheduler uses the estimate, which it needs in advance.
 #ifndef MSFRS_MIDDLEBOX_CPU_STAGE_H
 #define MSFRS_MIDDLEBOX_CPU_STAGE_H
 
@@ -24,22 +24,22 @@ struct FunctionConfig {
 
     const FunctionKind *kind = nullptr;
     ProcessingTime time;     ///< of one pass
-    unsigned passes = 1;     ///< how often it processes each packet, 1..MostPasses: a slower processor on a faster one
-    FunctionOptions options; ///< `random` is given by CpuStage
+    unsigned passes = 1;     ///< times it processes each packet, 1..MostPasses: emulates a slower processor
+    FunctionOptions options; ///< CpuStage sets `random`
     size_t cls = 0;          ///< the class whose packets it processes: index into edge::Config::classes
 };
 
 struct CpuConfig {
     static constexpr double LeastShare = 0.001;
 
-    std::vector<FunctionConfig> functions; ///< at most one of a class
+    std::vector<FunctionConfig> functions; ///< at most one per class
     double share = 0.5; ///< of a processor, LeastShare..1
 
-    /// How long a packet keeps the processor's share busy, in the unit of msfrs_item::est.
+    /// Time a packet keeps the processor's share busy, in the unit of msfrs_item::est.
     int64_t estimate(size_t function, size_t bytes) const;
 };
 
-/// What packets have had of a function.
+/// Usage of a function by packets.
 struct FunctionUse {
     uint64_t packets = 0, bytes = 0;
     uint64_t estimated = 0, measured = 0; ///< ns of processor time; with absurd estimates the sum may wrap
@@ -47,13 +47,13 @@ struct FunctionUse {
 
 class CpuStage {
 public:
-    /// \param random see FunctionOptions::random \param cpu nanoseconds of processor time that this thread has had
+    /// \param random see FunctionOptions::random \param cpu nanoseconds of processor time used by this thread
     CpuStage(const CpuConfig &, const std::function<uint64_t()> &random, std::function<int64_t()> cpu, int64_t now);
 
-    /// Whether the processor's share is free; if not, it is at next().
+    /// Whether the processor's share is free; if not, it becomes free at next().
     bool ready(const int64_t now) const { return pacer_.ready(now); }
     int64_t next() const { return pacer_.next(); }
-    /// A packet comes after a time without any: that time is not made up for.
+    /// A packet arrives after a time without any, which is not compensated.
     void wake(const int64_t now) { pacer_.wake(now); }
     /// Executes a function for a packet, as often as it is configured to.
     void process(size_t function, const FunctionInput &, int64_t now);
@@ -71,7 +71,7 @@ private:
 
     std::vector<Work> at_; ///< as in CpuConfig::functions
     std::function<int64_t()> cpu_;
-    edge::Pacer pacer_; ///< its bytes are nanoseconds of processor time
+    edge::Pacer pacer_; ///< one byte stands for a nanosecond of processor time
 };
 
 } // namespace msfrs::middlebox

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// IPsec encryption: AES-128-GCM as in ESP (RFC 4106, transport mode): behind the IP header stand security parameters
-/// index and sequence number, which are authenticated with the payload; then the nonce's explicit half, the encrypted
-/// payload with its trailer, and an integrity check value of 16 bytes.
+/// IPsec encryption: AES-128-GCM as in ESP (RFC 4106, transport mode): the IP header is followed by security parameters
+/// index and sequence number, which are authenticated with the payload; then by the nonce's explicit half, the
+/// encrypted payload with its trailer, and an integrity check value of 16 bytes.
 ///
-/// The sequence number has 64 bits and is the nonce, so that none comes twice under the key, which lives as long as the
-/// object. The header's length and protocol stay as they were: nobody is to receive it.
+/// The sequence number has 64 bits and is the nonce, so that none repeats under the key, which lives as long as the
+/// object. The header's length and protocol stay unchanged: there is no receiver.
 #include "satellites/middlebox/function.h"
 
 #include <openssl/crypto.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t KeyLength = 16, SaltLength = 4, NonceLength = 8, EspHeader = 8, CheckLength = 16;
 
-/// \throws std::runtime_error with OpenSSL's own words
+/// \throws std::runtime_error with OpenSSL's message
 void Succeed(const int result, const char *const step)
 {
     if (result == 1)
@@ -55,7 +55,7 @@ public:
     {
         const auto payload = in.payload();
         const size_t head = in.payloadAt(), data = head + EspHeader + NonceLength;
-        // Padding to 4 bytes, its length, and what the payload is.
+        // Padding to 4 bytes, its length, and the protocol of the payload.
         const size_t padding = (4 - (payload.length + 2) % 4) % 4, trailer = padding + 2;
         out_.resize(data + payload.length + trailer + CheckLength);
         std::copy_n(in.packet.data, head, out_.begin());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Basic forwarding: what RFC 1812 asks of a router for every packet, but the choice of the route, which the kernel
-/// has made. Checks version, lengths and header checksum, and takes one from the TTL (RFC 1141) or hop limit.
+/// Basic forwarding: the work that RFC 1812 requires of a router for every packet, except route selection, which the
+/// kernel has done. Checks version, lengths and header checksum, and decrements the TTL (RFC 1141) or hop limit.
 #include "satellites/middlebox/function.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ public:
         }
         copy_.assign(packet.begin(), packet.end());
         --copy_[ttl];
-        if (v4) { // the TTL is the high byte of its word: the checksum gains what the word loses
+        if (v4) { // the TTL is the high byte of its word: the checksum increases by the same amount
             unsigned sum = word(&copy_[10]) + 0x100u;
             sum += sum >> 16;
             copy_[10] = static_cast<uint8_t>(sum >> 8);
@@ -57,7 +57,7 @@ private:
         unsigned sum = 0;
         for (size_t i = 0; i < header; i += 2)
             sum += word(packet.data + i);
-        return (sum & 0xffff) + (sum >> 16) == 0xffff; // at most 30 words: one carry is all
+        return (sum & 0xffff) + (sum >> 16) == 0xffff; // at most 30 words: a single carry
     }
 
     std::vector<uint8_t> copy_;

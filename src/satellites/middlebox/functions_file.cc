@@ -117,7 +117,7 @@ void CheckConfig(const edge::Config &config, const std::string &file)
     refuse(config.markShift.has_value(), "mark: msfrs-middlebox polices and marks nothing");
     refuse(!config.excess.socket.empty(), "excess: msfrs-middlebox tells nobody");
     refuse(!config.control.empty(), "control: msfrs-middlebox has no control socket; it tells its figures at its end");
-    // Whole packets wait with us, and the longest has 64 KB.
+    // This process queues whole packets of up to 64 KB.
     constexpr uint32_t Most = 10'000;
     if (config.limit > Most)
         throw RuleError(file + ": limit " + std::to_string(config.limit) + ": of whole packets allowed are 1 to " +

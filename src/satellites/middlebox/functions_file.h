@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The second file of msfrs-middlebox: which function the packets of a class go through. docs/design/middlebox.md tells
-/// more.
+/// The second file of msfrs-middlebox, which assigns functions to classes. See docs/design/middlebox.md.
 #ifndef MSFRS_MIDDLEBOX_FUNCTIONS_FILE_H
 #define MSFRS_MIDDLEBOX_FUNCTIONS_FILE_H
 
@@ -16,10 +15,10 @@ namespace msfrs::middlebox {
 /// \param file for messages \param config of the link, the scheduler and the classes
 /// \throws RuleError with file, line, the value and what is allowed
 CpuConfig ReadFunctions(std::istream &, const std::string &file, const edge::Config &config);
-/// The same from a file's path.
+/// The same from the path of a file.
 CpuConfig ReadFunctions(const std::string &path, const edge::Config &config);
 
-/// Refuses what msfrs-edge would do by its configuration and msfrs-middlebox does not.
+/// Refuses settings of msfrs-edge that msfrs-middlebox does not support.
 /// \throws RuleError with `file`
 void CheckConfig(const edge::Config &, const std::string &file);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-middlebox: packets of NFQUEUE through middlebox functions, for trying schedulers of several resources on real
+/// msfrs-middlebox: passes packets of NFQUEUE through middlebox functions, to test multi-resource schedulers with real
 /// packets. For research: it has one thread, no control socket and no reload, and is not installed.
 #include "daemon/descriptor.h"
 #include "daemon/event.h"
@@ -69,7 +69,7 @@ Options ParseOptions(const int argc, char **const argv)
     return options;
 }
 
-/// SIGTERM and SIGINT as something to read, instead of the end of the process.
+/// SIGTERM and SIGINT as a file descriptor, instead of ending the process.
 Descriptor EndSignals()
 {
     sigset_t ends;
@@ -83,7 +83,7 @@ Descriptor EndSignals()
     return made;
 }
 
-/// Reads what has come, up to `most` times, and hands it over.
+/// Reads pending packets, up to `most` times, and passes them to the box.
 void Take(edge::NfQueue &queue, Box &box, const int most)
 {
     bool more = true;
@@ -93,14 +93,14 @@ void Take(edge::NfQueue &queue, Box &box, const int most)
     }
 }
 
-/// Serves until a signal comes. \throws SystemError
+/// Serves until a signal arrives. \throws SystemError
 void Serve(edge::NfQueue &queue, Box &box, const int signals)
 {
-    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); // ns; the default of 50 us is several packets
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); // ns; the default of 50 us is the time of several packets
     pollfd watched[] = {{queue.fd(), POLLIN, 0}, {signals, POLLIN, 0}};
     while (!watched[1].revents) {
         const auto now = MonotonicNow();
-        // Verdicts that the kernel had no memory for are offered again.
+        // Verdicts for which the kernel had no memory are sent again.
         constexpr msfrs_time Again = 1'000'000;
         const auto next = queue.pending() ? now + Again : box.next();
         const auto wait = next ? std::max<msfrs_time>(0, *next - now) : 0;
@@ -108,11 +108,11 @@ void Serve(edge::NfQueue &queue, Box &box, const int signals)
         if (ppoll(watched, std::size(watched), next ? &left : nullptr, nullptr) < 0 && errno != EINTR)
             Fail("waiting for packets");
         if (watched[0].revents)
-            Take(queue, box, 8); // bounded, so that a flood does not keep the link waiting
+            Take(queue, box, 8); // bounded, so that a flood does not block the link
         box.service(MonotonicNow());
         queue.flush();
     }
-    // The kernel lets pass what comes from now on, so nothing is between the last reading and the end.
+    // From now on the kernel passes new packets, so none is lost between the last read and the end.
     queue.passOn();
     Take(queue, box, INT32_MAX);
     box.flush(MonotonicNow());
@@ -142,7 +142,7 @@ int Run(const Options &options)
     edge::NfQueue queue(queueOptions);
     Box box(std::make_unique<edge::Schedule>(config, host, 2), functions, host.random, ThreadTime, queue,
             MonotonicNow());
-    DropPrivileges(config->user, Keep::NetAdmin); // which the kernel wants to see for every verdict
+    DropPrivileges(config->user, Keep::NetAdmin); // the kernel requires it for every verdict
     std::puts("ready");
     std::fflush(stdout);
     Serve(queue, box, signals.get());

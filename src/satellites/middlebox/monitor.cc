@@ -19,7 +19,7 @@ uint64_t Mix(const uint64_t a, const uint64_t b)
 
 size_t Monitor::Hash::operator()(const FlowKey &k) const
 {
-    // The seed is in both factors, so that nobody who does not know it can make one of them 0.
+    // The seed is in both factors, so that nobody without it can make one of them 0.
     const uint64_t ports = uint64_t(k.sourcePort) << 32 | k.destinationPort;
     const uint64_t kind = uint64_t(k.family) << 8 | k.protocol;
     uint64_t h = Mix(k.source.high ^ seed, k.source.low ^ (seed * 0x9e3779b97f4a7c15));
@@ -60,7 +60,7 @@ Span Monitor::process(const FunctionInput &in)
         least_.push(e);
         return in.packet;
     }
-    auto node = flows_.extract(least_.top()->flow.key); // nothing is allocated, and the entry stays where it is
+    auto node = flows_.extract(least_.top()->flow.key); // no allocation, and the entry stays in place
     node.key() = in.key;
     auto &entry = flows_.insert(std::move(node)).position->second;
     const auto had = entry.flow.bytes;

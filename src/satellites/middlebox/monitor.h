@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Statistical monitoring: packets and bytes of the largest flows, in memory that does not grow with their number.
+/// Statistical monitoring: packets and bytes of the largest flows, in memory independent of the number of flows.
 ///
 /// Algorithm: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams",
-/// ICDT 2005 (Space-Saving), with bytes for counts. m flows are kept; a packet of another takes the place, and the
-/// count, of the least of them. Of N bytes in all, every flow with more than N/m is kept, and what is told of a flow
-/// is at least what it sent, and at most `error` more.
+/// ICDT 2005 (Space-Saving), with bytes for counts. m flows are kept; a packet of another flow replaces the least of
+/// them and inherits its count. Of N bytes in all, every flow with more than N/m is kept, and the count of a flow is at
+/// least the bytes it sent, and at most `error` more.
 #ifndef MSFRS_MIDDLEBOX_MONITOR_H
 #define MSFRS_MIDDLEBOX_MONITOR_H
 
@@ -20,21 +20,21 @@ class Monitor : public Function {
 public:
     struct Flow {
         FlowKey key;
-        uint64_t bytes;   ///< at least what the flow sent, and at most `error` more
-        uint64_t packets; ///< since it was last taken in: at most what it sent
+        uint64_t bytes;   ///< at least the bytes the flow sent, and at most `error` more
+        uint64_t packets; ///< since its last insertion: at most the number it sent
         uint64_t error;
     };
 
     explicit Monitor(const FunctionOptions &);
     Span process(const FunctionInput &) override;
     std::vector<FunctionCount> counts() const override;
-    /// The largest flows by bytes, at most so many, largest first.
+    /// The largest flows by bytes, at most `most`, largest first.
     std::vector<Flow> largest(size_t most) const;
 
 private:
     struct Entry {
         Flow flow;
-        uint64_t number; ///< order in which flows were taken in
+        uint64_t number; ///< order of insertion
         uint32_t place;
     };
     struct Traits {
@@ -42,7 +42,7 @@ private:
         static double Key(const Entry &e) { return static_cast<double>(e.flow.bytes); } // exact up to 2^53 bytes
         static bool Before(const Entry &a, const Entry &b) { return a.number < b.number; }
     };
-    /// Seeded: who sends packets must not be able to choose flows that collide.
+    /// Seeded: senders must not be able to choose flows that collide.
     struct Hash {
         uint64_t seed;
         size_t operator()(const FlowKey &) const;

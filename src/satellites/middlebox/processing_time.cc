@@ -20,7 +20,7 @@ ProcessingTime Fit(const std::vector<TimeOfSize> &samples)
         x += s.bytes, y += s.microseconds;
     const auto n = static_cast<double>(samples.size());
     x /= n, y /= n;
-    // About the means, so that no digits are lost where sizes are large and times small.
+    // Relative to the means, so that no precision is lost if sizes are large and times small.
     double xx = 0, xy = 0, throughOrigin = 0, squares = 0;
     for (const auto &s : samples) {
         xx += (s.bytes - x) * (s.bytes - x);
@@ -31,7 +31,7 @@ ProcessingTime Fit(const std::vector<TimeOfSize> &samples)
     if (!(xx > 0))
         throw std::invalid_argument("a line needs two different packet sizes");
     ProcessingTime best{xy / xx, y - xy / xx * x};
-    // The sum of squares is convex: if its minimum is outside, the least on the boundary is where one of them is 0.
+    // The sum of squares is convex: if its minimum is outside, the constrained one has alpha or beta equal to 0.
     if (best.alpha < 0)
         best = {0, std::max(y, 0.0)};
     else if (best.beta < 0)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Redundancy elimination: stretches of payload that went by before are replaced by where they stood.
+/// Redundancy elimination: parts of a payload that were seen before are replaced by references to their position.
 ///
 /// Paper: Spring, Wetherall, "A protocol-independent technique for eliminating redundant network traffic", SIGCOMM
-/// 2000, figure 5. A fingerprint is taken of every window of 64 bytes; one in 64 represents the payload. A
-/// representative that is known leads to a place in the cache, where the match is widened to both sides as far as it
-/// goes. Then the payload enters the cache, which is a ring, and its representatives the index.
+/// 2000, figure 5. A fingerprint is taken of every window of 64 bytes; one in 64 represents the payload. A known
+/// representative leads to a position in the cache, from which the match is extended in both directions as far as
+/// possible. Then the payload enters the cache, which is a ring, and its representatives enter the index.
 ///
-/// Where this departs from the paper: the fingerprint is a rolling polynomial modulo 2^64 at a random point, not
-/// Rabin's over GF(2): one multiplication a byte, and who does not know the point cannot choose payloads that all
-/// collide. The index is not cleaned when the ring overwrites what it points to: a match is what the bytes say, and
-/// the peer's ring has the same ones.
+/// Deviations from the paper: the fingerprint is a rolling polynomial modulo 2^64 at a random point, not Rabin's over
+/// GF(2): it needs one multiplication per byte, and without the point nobody can choose payloads that all collide. The
+/// index is not cleaned when the ring overwrites an entry's target: bytes are compared for a match, and the peer's ring
+/// has the same bytes.
 ///
-/// What is made, behind the IP header: LITERAL bytes MATCH position LITERAL bytes ... LITERAL bytes; LITERAL and
-/// MATCH are lengths in 32 bits, as is the position in the ring, least significant byte first. The peer puts together
-/// the payload and writes it to its own ring by the same rule: to where the last ended, or to the beginning where it
+/// Output format, after the IP header: LITERAL bytes MATCH position LITERAL bytes ... LITERAL bytes; LITERAL and MATCH
+/// are lengths in 32 bits, as is the position in the ring, least significant byte first. The peer reassembles the
+/// payload and writes it to its own ring by the same rule: at the end of the previous one, or at the beginning if it
 /// does not fit before the end.
 #include "satellites/middlebox/function.h"
 
@@ -42,7 +42,7 @@ public:
         while (places < options.cache >> (SampleBits - 1)) // twice as many as representatives in the ring
             places *= 2;
         index_.resize(places);
-        uint64_t power = 1; // multiplier^Window: the weight of the byte that leaves
+        uint64_t power = 1; // multiplier^Window: the factor of the byte that leaves
         for (size_t i = 0; i < Window; ++i)
             power *= multiplier_;
         for (uint64_t byte = 0; byte < 256; ++byte)
@@ -79,7 +79,7 @@ private:
     };
     struct Representative {
         uint64_t fingerprint;
-        size_t at; ///< where its window begins in the payload
+        size_t at; ///< start of its window in the payload
     };
 
     Place &placeOf(const uint64_t fingerprint) { return index_[fingerprint & (index_.size() - 1)]; }
@@ -88,7 +88,7 @@ private:
     void encode(const Span payload)
     {
         const auto *const p = payload.data;
-        size_t literal = 0; // what is before it has been written
+        size_t literal = 0; // everything before it has been written
         uint64_t h = 0;
         representatives_.clear();
         for (size_t end = 1; end <= payload.length; ++end) {
@@ -151,7 +151,7 @@ private:
     uint64_t leaving_[256];
     std::vector<uint8_t> ring_, out_;
     std::vector<Place> index_;
-    std::vector<Representative> representatives_; ///< of the packet in hand
+    std::vector<Representative> representatives_; ///< of the current packet
     size_t next_ = 0;
     uint64_t packets_ = 0, bytes_ = 0, redundant_ = 0, stretches_ = 0;
 };

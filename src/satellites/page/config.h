@@ -11,7 +11,7 @@
 
 namespace msfrs::page {
 
-/// Where one listens, or asks.
+/// An address to listen on or to connect to.
 struct Endpoint {
     std::string address; ///< IPv4 or IPv6, without brackets
     uint16_t port = 0;
@@ -24,26 +24,26 @@ struct Endpoint {
 struct Config {
     Endpoint listen{"127.0.0.1", 3880, false, true, false};
     Endpoint squid{"127.0.0.1", 3128, false, true, false};
-    std::vector<std::string> hosts; ///< by which browsers may call the page, beside addresses
-    std::string tokenFile;          ///< empty: no token is wanted
-    std::string history;            ///< where the last hour is kept; empty: nowhere
-    std::string web;                ///< where the page's files are
-    std::string chart = "/usr/share/javascript/chart.js/chart.min.js"; ///< as Debian's libjs-chart.js has it
+    std::vector<std::string> hosts; ///< names for the page in browsers, in addition to addresses
+    std::string tokenFile;          ///< empty: no token required
+    std::string history;            ///< file of the last hour; empty: none
+    std::string web;                ///< directory of the page's files
+    std::string chart = "/usr/share/javascript/chart.js/chart.min.js"; ///< of Debian's libjs-chart.js
     int64_t pace = 1;               ///< s between two polls
-    std::string user = "nobody";    ///< to run as when started as root
-    std::string userWhere;          ///< the line it is from
+    std::string user = "nobody";    ///< user to run as when started as root
+    std::string userWhere;          ///< its line in the file
 };
 
-/// How often Squid is asked for all users, s: it is the dearest of its reports.
+/// Interval of requests for all users, s: the most expensive of Squid's reports.
 constexpr int64_t UsersPace = 5;
 
 /// \param file for messages \throws RuleError with file, line, the value and what is allowed
 Config ReadConfig(std::istream &, const std::string &file);
-/// The same from a file's path.
+/// The same from the path of a file.
 Config ReadConfig(const std::string &path);
 
-/// The token in a file: its first line.
-/// \throws RuleError it cannot be read, others may read it, or it is none
+/// Reads a token, the first line of a file.
+/// \throws RuleError it is unreadable, readable by others, or invalid
 std::string ReadToken(const std::string &path);
 
 } // namespace msfrs::page

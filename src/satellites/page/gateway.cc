@@ -72,7 +72,7 @@ const std::map<std::string_view, ClassMetric> ClassMetrics = {
 const std::map<std::string_view, double ClassState::*> Quantiles = {
     {"0.5", &ClassState::heldP50}, {"0.95", &ClassState::heldP95}, {"0.99", &ClassState::heldP99}};
 
-/// What a metric of a class goes into; null: into none that is shown.
+/// The member that holds a metric of a class; null: the metric is not shown.
 double *Place(ClassState &c, const Sample &s, Join &join)
 {
     join = Join::Sum;
@@ -126,7 +126,7 @@ double GatewayState::waiting() const
 
 double GatewayState::fairShare(const ClassState &of) const
 {
-    double weights = of.users > 0 ? 0 : of.weight; // with one user more, if it has none
+    double weights = of.users > 0 ? 0 : of.weight; // with one more user, if it has none
     for (const auto &c : classes)
         weights += c.weight * c.users;
     return weights > 0 ? capacity * of.weight / weights : 0;

@@ -76,7 +76,7 @@ void History::moveTo(const int64_t slot)
     if (slot == newest_)
         return;
     for (auto at = rings_.begin(); at != rings_.end();) {
-        // Forward: the slots that now begin. Back: those that have not been yet.
+        // Forwards: the slots that begin now. Backwards: those that are now in the future.
         clear(at->second, std::min(slot, newest_) + 1, std::max(slot, newest_));
         const auto &means = at->second.means;
         const bool empty = std::all_of(means.begin(), means.end(), [](const float mean) { return std::isnan(mean); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What was measured in the last hour, in slots of some seconds: a ring for each figure, all of bounded size.
+/// Measurements of the last hour, in slots of some seconds: a ring for each figure, all of bounded size.
 #ifndef MSFRS_PAGE_HISTORY_H
 #define MSFRS_PAGE_HISTORY_H
 
@@ -18,16 +18,16 @@ public:
     struct Shape {
         int64_t step = 5;     ///< s of a slot
         size_t slots = 720;   ///< an hour
-        size_t columns = 512; ///< figures, at most; further ones are left out
+        size_t columns = 512; ///< most figures; further ones are ignored
     };
-    using Values = std::vector<std::pair<std::string, double>>; ///< by the figure's name; NaN: not known
+    using Values = std::vector<std::pair<std::string, double>>; ///< by the figure's name; NaN: unknown
 
     explicit History(Shape shape): shape_(shape) {}
 
-    /// Takes what was measured at a time of the wall clock, s; of one slot the mean is kept. If the clock was set back,
-    /// what lies behind it now is forgotten.
+    /// Adds the values measured at a time of the wall clock, s; the mean of each slot is kept. If the clock was set
+    /// back, slots that are now in the future are forgotten.
     void add(int64_t now, const Values &);
-    /// Lets slots pass in which nothing was measured.
+    /// Advances over slots without measurements.
     void advance(int64_t now);
 
     /// {"step":, "newest": number of the last slot, "columns": {name: [oldest ... newest]}}
@@ -35,10 +35,10 @@ public:
     /// {"slot": number of the last slot, "values": {name: mean}}
     std::string newestJson() const;
 
-    /// Writes all as text for load().
+    /// Writes everything as text for load().
     void save(std::ostream &) const;
-    /// Takes what save() wrote; what has become too old, or lies in the future, is left out.
-    /// \throws std::runtime_error with the line: it is none of ours; then nothing was taken
+    /// Reads the output of save(); slots that are too old, or in the future, are left out.
+    /// \throws std::runtime_error with the line if it is invalid; the history is then unchanged
     void load(std::istream &, int64_t now);
 
     int64_t newest() const { return newest_; }
@@ -46,7 +46,7 @@ public:
 
 private:
     struct Ring {
-        std::vector<float> means; ///< slot n is at n % slots; NaN: not known
+        std::vector<float> means; ///< slot n is at n % slots; NaN: unknown
         double sum = 0;           ///< of the newest slot
         unsigned count = 0;
     };
@@ -57,7 +57,7 @@ private:
     Ring *ring(const std::string &name);
 
     Shape shape_;
-    int64_t newest_ = 0; ///< slot; 0: nothing was measured
+    int64_t newest_ = 0; ///< slot; 0: no measurement yet
     std::map<std::string, Ring> rings_;
 };
 

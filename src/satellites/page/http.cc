@@ -28,7 +28,7 @@ std::string_view Trimmed(std::string_view text)
     return text;
 }
 
-/// Takes the text up to `end` off the front, and `end` with it; all that is left if it is not there.
+/// Removes and returns the text up to `end`, which is removed too; the whole rest if there is no `end`.
 std::string_view Front(std::string_view &rest, const std::string_view end)
 {
     const auto at = rest.find(end);
@@ -37,14 +37,14 @@ std::string_view Front(std::string_view &rest, const std::string_view end)
     return front;
 }
 
-/// The name of the query "name=...", which is all that a query may have.
+/// The name in the query "name=...", the only form allowed.
 std::string NameOf(std::string_view query)
 {
     constexpr size_t MostName = 256;
     if (Front(query, "=") != "name" || query.find_first_of("&=") != query.npos)
         throw Refused(400, "The only query is name=.");
     std::string form(query);
-    std::replace(form.begin(), form.end(), '+', ' '); // as forms send it
+    std::replace(form.begin(), form.end(), '+', ' '); // encoding of forms
     const auto decoded = PercentDecoded(form);
     if (!decoded)
         throw Refused(400, "A % in the address is not followed by two hexadecimal digits.");
@@ -204,7 +204,7 @@ std::string Write(const Answer &answer, const bool head)
     std::string text = "HTTP/1.1 " + std::to_string(answer.status) + ' ' + Reason(answer.status) +
         "\r\nConnection: close\r\nContent-Length: " + std::to_string(answer.body.size()) +
         "\r\nContent-Type: " + answer.type + "\r\nCache-Control: " + answer.cached + "\r\n" + answer.more +
-        // Nothing but our own files, whatever text should ever get into a page; and no page of others around it.
+        // Only our own files, even if foreign text gets into a page; and no framing by other pages.
         "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
         "img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'\r\n"
         "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// As much of HTTP/1.1 as a page that is only read needs: one GET or HEAD a connection, nothing in its body. What is
-/// more, or can be read in two ways, is refused.
+/// The subset of HTTP/1.1 that a read-only page needs: one GET or HEAD per connection, without a body. Everything else,
+/// and everything ambiguous, is refused.
 #ifndef MSFRS_PAGE_HTTP_H
 #define MSFRS_PAGE_HTTP_H
 
@@ -15,7 +15,7 @@ namespace msfrs::page {
 
 constexpr size_t MostHead = 8192; ///< bytes of a request
 
-/// A request that is answered with this status and sentence.
+/// Thrown for a request that is answered with this status and sentence.
 class Refused : public std::runtime_error {
 public:
     Refused(const int code, const std::string &why): std::runtime_error(why), status(code) {}
@@ -23,22 +23,22 @@ public:
 };
 
 struct Request {
-    bool head = false;                      ///< the answer's head alone is wanted
-    std::string path;                       ///< as it was sent
+    bool head = false;                      ///< a HEAD request
+    std::string path;                       ///< as sent
     std::optional<std::string> name;        ///< of the query, decoded: UTF-8 without control characters
     std::string host;                       ///< without port, in lower case
     std::optional<std::string> credentials; ///< Authorization
 };
 
-/// Reads a request. \returns nothing: there is more to come \throws Refused
+/// Reads a request. \returns nothing if it is incomplete \throws Refused
 std::optional<Request> ReadRequest(std::string_view got);
 
-/// A host of an address, as Request::host has it: without port, brackets kept, in lower case. Empty: it is none.
+/// The host of an authority, in the form of Request::host: without port, brackets kept, in lower case. Empty: invalid.
 std::string HostOf(std::string_view authority);
 
-/// The token that Authorization brings: of Bearer, or the password of Basic. Empty: none.
+/// The token in Authorization: of Bearer, or the password of Basic. Empty: none.
 std::string TokenOf(std::string_view credentials);
-/// Whether two tokens are the same; how long it takes tells only how long `given` is. \param wanted not empty
+/// Whether two tokens are equal; the time it takes reveals only the length of `given`. \param wanted not empty
 bool SameToken(std::string_view given, std::string_view wanted);
 
 struct Answer {
@@ -49,7 +49,7 @@ struct Answer {
     const char *more = "";           ///< further header lines, each with its end
 };
 
-/// The bytes of an answer. \param head without the body
+/// Serialises an answer. \param head without the body
 std::string Write(const Answer &, bool head);
 
 } // namespace msfrs::page

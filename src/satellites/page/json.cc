@@ -14,7 +14,7 @@ std::string JsonString(std::string_view text)
     while (!text.empty()) {
         const auto length = CharacterLength(text);
         const auto first = static_cast<unsigned char>(text[0]);
-        // U+2028 and U+2029 end a line of JavaScript.
+        // U+2028 and U+2029 end a line in JavaScript.
         if (length == 0 || text.substr(0, 2) == "\xE2\x80") {
             json += length == 0 ? "\\ufffd"
                 : text[2] == '\xA8' ? "\\u2028"
@@ -42,7 +42,7 @@ std::string JsonNumber(const double value)
     return text;
 }
 
-// Inline, GCC 12 takes the value of an empty one for used, with the sanitizers.
+// Not inline: GCC 12 with sanitizers would warn that the value of an empty one is used.
 Json &Json::number(const std::optional<double> &value) { return raw(value ? JsonNumber(*value) : "null"); }
 
 } // namespace msfrs::page

@@ -9,13 +9,13 @@
 
 namespace msfrs::page {
 
-/// A string of JSON with its quotation marks, of ASCII alone but for letters beyond it: no text can end the string, or
-/// an element of HTML around it. Each byte that is no UTF-8 becomes U+FFFD.
+/// A JSON string with its quotation marks; its ASCII characters are escaped such that no text can end the string, or an
+/// element of HTML around it. Each byte that is not UTF-8 becomes U+FFFD.
 std::string JsonString(std::string_view text);
-/// A number with five digits; what is not finite is null.
+/// A number with five digits; null if it is not finite.
 std::string JsonNumber(double value);
 
-/// Writes JSON from left to right; commas come by themselves.
+/// Writes JSON from left to right; commas are inserted automatically.
 class Json {
 public:
     Json &object() { return open('{'); }
@@ -35,10 +35,10 @@ public:
     }
     Json &string(const std::string_view text) { return raw(JsonString(text)); }
     Json &number(const double value) { return raw(JsonNumber(value)); }
-    Json &number(const std::optional<double> &value); ///< null where there is none
+    Json &number(const std::optional<double> &value); ///< null if empty
     Json &whole(const int64_t value) { return raw(std::to_string(value)); }
     Json &boolean(const bool value) { return raw(value ? "true" : "false"); }
-    /// JSON that was written before.
+    /// Inserts JSON that was written before.
     Json &raw(const std::string_view json)
     {
         item();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-page: a live page of what the scheduler does.
+/// msfrs-page: a live page of the scheduler's state.
 #include "daemon/command_line.h"
 #include "daemon/machine.h"
 #include "daemon/notify.h"
@@ -48,7 +48,7 @@ int Run(const int argc, char **const argv)
         ReadFiles(config.web, config.chart, log);
         return 0;
     }
-    event_set_log_callback([](int, const char *) {}); // that Squid cannot be reached is said once, by us
+    event_set_log_callback([](int, const char *) {}); // we report once that Squid is unreachable
     Service service(config, log);
     service.run(SayReady);
     return 0;

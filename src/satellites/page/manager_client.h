@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Asks Squid's cache manager for pages.
+/// Client of Squid's cache manager.
 #ifndef MSFRS_PAGE_MANAGER_CLIENT_H
 #define MSFRS_PAGE_MANAGER_CLIENT_H
 
@@ -14,7 +14,7 @@ struct evhttp_connection;
 
 namespace msfrs::page {
 
-/// What came of a question: the page, or why there is none.
+/// The result of a request: the page, or the reason for its absence.
 struct ManagerPage {
     int status = 0;    ///< of HTTP; 0: no answer
     std::string text;  ///< the page if the status is 200
@@ -32,7 +32,7 @@ public:
     ManagerClient(event_base *, const Endpoint &squid);
     ManagerClient(const ManagerClient &) = delete;
 
-    /// Asks for an action, such as "msfrs-metrics". `done` is called once, later.
+    /// Requests an action, such as "msfrs-metrics". `done` is called once, later.
     /// \throws SystemError
     void ask(const std::string &action, Done done);
 

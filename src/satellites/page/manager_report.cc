@@ -26,7 +26,7 @@ std::string Character(Scanner &in, const unsigned digits)
     return Utf8(code);
 }
 
-/// A string behind its first quotation mark.
+/// A string after its first quotation mark.
 std::string Quoted(Scanner &in)
 {
     std::string text;
@@ -77,7 +77,7 @@ std::string *Find(Fields &fields, const std::string_view name)
     return nullptr;
 }
 
-/// The text of a field that must be there.
+/// The text of a required field.
 std::string &Text(Scanner &in, Fields &fields, const std::string_view name)
 {
     if (auto *const found = Find(fields, name))
@@ -100,7 +100,7 @@ double Amount(Scanner &in, Fields &fields, const std::string_view name)
     return Number(in, Text(in, fields, name), name);
 }
 
-/// Why requests are held or not, without the yes or no before it.
+/// The reason why requests are held or not, without the yes or no before it.
 std::string Because(const std::string_view holding)
 {
     constexpr std::string_view Word = ", because ";
@@ -154,7 +154,7 @@ private:
         return in.rest().substr(0, with.size()) == with;
     }
 
-    /// Of the window its intervals. Those of a second worker are of the same link.
+    /// Reads the intervals of the window. Those of a second worker are of the same link.
     void ofWindow(Scanner &in)
     {
         const bool first = report_.because.size() <= 1;
@@ -172,7 +172,7 @@ private:
         }
     }
 
-    /// Of a class: its name, and what there is of a quota.
+    /// Reads the name of a class, and its quota, if any.
     void ofClass(Scanner &in)
     {
         if (Begins(in, "  - name: \"")) {
@@ -231,8 +231,8 @@ private:
 
     Section section_ = Section::Other;
     ManagerReport report_;
-    std::string class_; // that is being read
-    std::unordered_map<std::string, size_t> users_; // by user and class, the row
+    std::string class_; // being read
+    std::unordered_map<std::string, size_t> users_; // row by user and class
 };
 
 } // namespace

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What only the manager's YAML tells: why requests are held, who waits, who the users are, and how the link was used
-/// from interval to interval. Of YAML this is what
-/// Report.cc writes: one row a line, strings in double quotes.
+/// Information that only the manager's YAML has: why requests are held, which ones wait, the users, and the use of the
+/// link in each interval. Only the YAML that Report.cc writes is supported: one row per line, strings in double quotes.
 #ifndef MSFRS_PAGE_MANAGER_REPORT_H
 #define MSFRS_PAGE_MANAGER_REPORT_H
 
@@ -14,14 +13,14 @@
 
 namespace msfrs::page {
 
-constexpr size_t MostRows = 200'000; ///< of users, and of who is held
+constexpr size_t MostRows = 200'000; ///< of users, and of held requests
 
-/// A request that waits for a turn.
+/// A request that waits for its release.
 struct HeldRow {
     std::string user, cls, host;
     std::string what;  ///< request, exchange or response
     double waited = 0; ///< s
-    std::string id;    ///< of the transaction, as %master_xaction of logformat
+    std::string id;    ///< of the transaction, %master_xaction of logformat
 };
 
 struct UserRow {
@@ -30,38 +29,38 @@ struct UserRow {
     double queued = 0, inFlight = 0;
 };
 
-/// A class's quota, and who had most of it.
+/// A class's quota, and its heaviest users.
 struct QuotaRow {
     struct User {
         std::string name;
         double bytes = 0;             ///< in this period
     };
-    std::string cls, over;            ///< the class, and the one in which those go on who have had all
+    std::string cls, over;            ///< the class, and the one to which users over quota are moved
     std::string period;               ///< hour, day, week or month
-    double bytes = 0;                 ///< of each user in a period
+    double bytes = 0;                 ///< for each user in a period
     double endsIn = 0;                ///< s, until the period ends
-    double users = 0, usersOver = 0;  ///< who had any; of these who had all
-    std::vector<User> most;           ///< the most first
+    double users = 0, usersOver = 0;  ///< users with any usage; those over quota
+    std::vector<User> most;           ///< largest first
 };
 
 /// An interval of the window.
 struct IntervalRow {
     double ago = 0;            ///< s since its end
     double utilisation = 0;    ///< share of the link
-    std::optional<double> own; ///< of that, what responses had
+    std::optional<double> own; ///< the part of it used by responses
 };
 
 struct ManagerReport {
-    std::vector<std::string> because; ///< of each worker: why requests are held, or none is
-    std::vector<HeldRow> held;        ///< the longest first
-    std::vector<UserRow> users;       ///< a user of several workers is one
-    std::vector<QuotaRow> quotas;     ///< of the classes that have one
-    std::vector<IntervalRow> intervals; ///< since the last configuration, the latest last
-    double interval = 0;              ///< s, how long each is; 0: not said
+    std::vector<std::string> because; ///< for each worker: why requests are held or not
+    std::vector<HeldRow> held;        ///< longest wait first
+    std::vector<UserRow> users;       ///< merged over the workers
+    std::vector<QuotaRow> quotas;     ///< of classes with a quota
+    std::vector<IntervalRow> intervals; ///< since the last configuration, latest last
+    double interval = 0;              ///< s, length of each; 0: unknown
 };
 
-/// Reads mgr:msfrs or mgr:msfrs-users. Lines that it does not know are passed over, so that Squid may be newer.
-/// \throws PageError a row that is none, or more than MostRows
+/// Reads mgr:msfrs or mgr:msfrs-users. Unknown lines are skipped, so that Squid may be newer.
+/// \throws PageError an invalid row, or more than MostRows
 ManagerReport ReadManagerReport(std::string_view text);
 
 } // namespace msfrs::page

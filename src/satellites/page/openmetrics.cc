@@ -16,7 +16,7 @@ std::string Name(Scanner &in)
     return std::string(name);
 }
 
-/// A label's value, behind its first quotation mark.
+/// A label's value, after its first quotation mark.
 std::string Value(Scanner &in)
 {
     std::string value;

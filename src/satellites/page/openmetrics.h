@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The page mgr:msfrs-metrics, as far as Squid writes it: OpenMetrics 1.0 without exemplars.
+/// Parser for mgr:msfrs-metrics: the part of OpenMetrics 1.0 that Squid writes, without exemplars.
 #ifndef MSFRS_PAGE_OPENMETRICS_H
 #define MSFRS_PAGE_OPENMETRICS_H
 
@@ -17,7 +17,7 @@ struct Sample {
     std::vector<std::pair<std::string, std::string>> labels;
     double value = 0;
 
-    /// The value of a label; empty: it has none of that name.
+    /// The value of a label; empty: there is no such label.
     std::string_view label(std::string_view wanted) const
     {
         for (const auto &[key, text] : labels) {
@@ -29,7 +29,7 @@ struct Sample {
 };
 
 /// \returns the samples whose values are finite, in the order of the page
-/// \throws PageError a line that is none of the format, more than MostSamples, or a page that was cut off
+/// \throws PageError a malformed line, more than MostSamples, or a truncated page
 std::vector<Sample> ReadOpenMetrics(std::string_view text);
 
 } // namespace msfrs::page

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Reads a line from left to right; nothing that it reads is trusted.
+/// Reads a line of untrusted text from left to right.
 #ifndef MSFRS_PAGE_SCANNER_H
 #define MSFRS_PAGE_SCANNER_H
 
@@ -10,13 +10,13 @@
 
 namespace msfrs::page {
 
-/// A page of the manager that is not what it should be; what() says which line and why.
+/// A malformed page of the manager; what() has the line and the reason.
 class PageError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// What is left of a line. Whatever is not as wanted is refused with the line's number, by PageError.
+/// The rest of a line. Malformed text is refused by a PageError with the number of the line.
 class Scanner {
 public:
     Scanner(const std::string_view line, const size_t number): rest_(line), number_(number) {}
@@ -24,7 +24,7 @@ public:
     std::string_view rest() const { return rest_; }
     bool atEnd() const { return rest_.empty(); }
 
-    /// Takes a character that must be there.
+    /// Takes a required character.
     char take()
     {
         if (atEnd())
@@ -33,7 +33,7 @@ public:
         rest_.remove_prefix(1);
         return c;
     }
-    /// Takes that character, if it is next.
+    /// Takes a character if it is next.
     bool skip(const char c)
     {
         if (atEnd() || rest_.front() != c)
@@ -46,7 +46,7 @@ public:
         if (!skip(c))
             refuse(std::string("wanted is '") + c + "'");
     }
-    /// Takes letters, digits and those of `more`; perhaps none.
+    /// Takes letters, digits and characters of `more`; possibly none.
     std::string_view word(const std::string_view more)
     {
         size_t n = 0;
@@ -56,7 +56,7 @@ public:
             ++n;
         return takeFront(n);
     }
-    /// Takes all before the first of the characters, or all that is left.
+    /// Takes everything before the first of the characters, or the whole rest.
     std::string_view untilAny(const std::string_view ends) { return takeFront(rest_.find_first_of(ends)); }
     std::string_view until(const char end) { return untilAny({&end, 1}); }
 
@@ -77,7 +77,7 @@ private:
     size_t number_;
 };
 
-/// Calls with a Scanner of each line that is not empty.
+/// Calls with a Scanner of each nonempty line.
 template <class Call>
 void EachLine(std::string_view text, const Call &call)
 {

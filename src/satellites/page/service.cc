@@ -51,7 +51,7 @@ Access AccessOf(const Config &config)
     return access;
 }
 
-/// Puts a text in the place of a file, so that one of them is there whenever the machine stops.
+/// Replaces a file by a text atomically, so that a crash leaves either the old or the new one.
 void Replace(const std::string &path, const std::string &text)
 {
     const auto made = path + ".new";
@@ -102,7 +102,7 @@ void Service::ask(const char *const action, const std::function<void(const Manag
 {
     try {
         squid_.ask(action, [this, action, take](const ManagerPage &page) {
-            // What is thrown here must not go through libevent.
+            // Exceptions must not pass through libevent.
             try {
                 take(page);
             } catch (const std::exception &error) {

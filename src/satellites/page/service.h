@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-page: polls Squid, keeps the last hour, and answers.
+/// msfrs-page: polls Squid, keeps the last hour, and answers requests.
 #ifndef MSFRS_PAGE_SERVICE_H
 #define MSFRS_PAGE_SERVICE_H
 
@@ -16,10 +16,10 @@ public:
     using Log = std::function<void(const std::string &)>;
 
     static constexpr size_t MostConnections = 64;
-    static constexpr int Patience = 5;             ///< s for a request, and for its answer
+    static constexpr int Patience = 5;             ///< s for a request and for its answer
     static constexpr int64_t SavePace = 60;        ///< s between two saves of the history
 
-    /// Opens everything, and gives up root.
+    /// Opens all files and sockets, and drops root.
     /// \throws RuleError, SystemError
     Service(const Config &, Log);
 
@@ -27,12 +27,12 @@ public:
     void run(const std::function<void()> &ready);
 
 private:
-    /// Asks Squid; what `take` throws ends the poll.
+    /// Requests a page of Squid; an exception of `take` ends the poll.
     void ask(const char *action, const std::function<void(const ManagerPage &)> &take);
     void poll();
     void pollReport();
     void pollUsers();
-    /// Ends a poll. \param why it failed; empty: it did not
+    /// Ends a poll. \param why reason of a failure; empty: success
     void polled(const std::string &why);
     void load();
     void save();
@@ -46,9 +46,9 @@ private:
     ManagerClient squid_;
     Timer due_, saveDue_;
     AnswerServer server_;
-    std::string saveTrouble_; ///< why the history could not be saved the last time
+    std::string saveTrouble_; ///< why the history could not be saved last time
     int64_t usersDue_ = 0, pollDue_ = 0; ///< ns of the monotonic clock
-    int64_t slot_ = 0;        ///< of the history that is prepared
+    int64_t slot_ = 0;        ///< of the prepared history
 };
 
 } // namespace msfrs::page

@@ -55,7 +55,7 @@ Files ReadFiles(const std::string &directory, const std::string &chart,
 
 void Site::check(const Request &request) const
 {
-    // A name that leads here but is not ours: a page of somebody else, in the browser of one of ours.
+    // Not one of our names, although it leads here: a foreign page in the browser of one of our users (DNS rebinding).
     if (std::find(access_.hosts.begin(), access_.hosts.end(), request.host) == access_.hosts.end())
         throw Refused(421, "This page is not called by that name; a line `host NAME` in its configuration allows it.");
     if (request.path == "/healthz" || access_.token.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the page answers to whom.
+/// The answers of the page, and access to them.
 #ifndef MSFRS_PAGE_SITE_H
 #define MSFRS_PAGE_SITE_H
 
@@ -12,31 +12,31 @@
 
 namespace msfrs::page {
 
-/// Who may ask.
+/// Access control.
 struct Access {
-    std::vector<std::string> hosts; ///< by which the page may be called, as Request::host has them
-    std::string token;              ///< empty: none is needed
+    std::vector<std::string> hosts; ///< valid names of the page, in the form of Request::host
+    std::string token;              ///< empty: none required
 };
 
-/// A file of the page that is sent as it is.
+/// A static file of the page.
 struct File {
     const char *type;
     std::string content;
 };
 
-/// By the path at which it is asked for.
+/// Files by path in the URL.
 using Files = std::map<std::string, File>;
 
-/// The page's own files. \param directory where they are \param chart Chart.js; without it there are tables alone
-/// \param log told if there is none
-/// \throws SystemError a file of ours is missing
+/// Reads the page's files. \param directory their directory \param chart Chart.js; without it there are only tables
+/// \param log receives a message if there is none
+/// \throws SystemError one of our files is missing
 Files ReadFiles(const std::string &directory, const std::string &chart,
                 const std::function<void(const std::string &)> &log);
 
-/// What changes with every poll, written before anybody asks.
+/// Answers that change with every poll, prepared in advance.
 struct Prepared {
     std::string data, history; ///< JSON
-    std::string trouble;       ///< why Squid's figures are not new; empty: they are
+    std::string trouble;       ///< reason for outdated figures; empty: they are current
     std::function<std::string(const std::string &name)> user; ///< JSON of a user
 };
 
@@ -44,7 +44,7 @@ class Site {
 public:
     Site(Access access, Files files): access_(std::move(access)), files_(std::move(files)) {}
 
-    /// Answers to what has come of a request. \returns nothing: there is more to come
+    /// Answers the part of a request received so far. \returns nothing if it is incomplete
     std::optional<std::string> answer(std::string_view got, const Prepared &) const;
 
 private:

@@ -12,14 +12,14 @@ namespace msfrs::page {
 
 namespace {
 
-/// of IPv6; users of IPv4 are single addresses
+/// An IPv6 address; users with IPv4 are single addresses.
 std::optional<in6_addr> AddressOf(const std::string &text)
 {
     in6_addr address{};
     return inet_pton(AF_INET6, text.c_str(), &address) == 1 ? std::make_optional(address) : std::nullopt;
 }
 
-/// Whether the first bits are the same.
+/// Whether the first bits are equal.
 bool Agree(const in6_addr &a, const in6_addr &b, const unsigned bits)
 {
     for (unsigned n = 0; n < std::min(bits, 128u); ++n) {

@@ -9,12 +9,12 @@
 
 namespace msfrs::page {
 
-/// The bytes of the character at the beginning: shortest form, no surrogates, up to U+10FFFF (RFC 3629).
-/// \returns 0: there is none
+/// Length in bytes of the character at the beginning: shortest form, no surrogates, up to U+10FFFF (RFC 3629).
+/// \returns 0 if it is invalid
 size_t CharacterLength(std::string_view text);
-/// Whether all of a text is UTF-8.
+/// Whether a whole text is UTF-8.
 bool IsUtf8(std::string_view text);
-/// A character as UTF-8; U+FFFD for what is none.
+/// A character as UTF-8; U+FFFD for an invalid one.
 std::string Utf8(uint32_t code);
 
 /// The value of a hexadecimal digit.
@@ -26,7 +26,7 @@ inline std::optional<unsigned> HexDigit(const char c)
     return static_cast<unsigned>(at < 16 ? at : at - 6);
 }
 
-/// Takes %XX out of a text. \returns nothing: there is a % that two digits do not follow
+/// Decodes %XX in a text. \returns nothing if a % is not followed by two digits
 std::optional<std::string> PercentDecoded(std::string_view text);
 
 } // namespace msfrs::page

@@ -9,17 +9,17 @@ namespace msfrs::page {
 
 namespace {
 
-constexpr double Full = 0.9;      ///< share of the link from which on it counts as full
-constexpr double HasShare = 0.9;  ///< part of what is due from which on it counts as had: a quantum more or less
-constexpr double LongQueue = 0.1; ///< s at the provider that a user notices
-/// Share of the link past Squid that is worth a sentence. What responses are on the link is estimated (overhead= of
+constexpr double Full = 0.9;      ///< utilisation above which the link counts as full
+constexpr double HasShare = 0.9;  ///< part of a fair share that counts as all of it: tolerates a quantum
+constexpr double LongQueue = 0.1; ///< s of queueing delay at the provider that a user notices
+/// Share of the link that bypasses Squid and is worth a sentence. The share of responses is estimated (overhead= of
 /// msfrs_link); handshakes, small packets, retransmissions and DNS of Squid itself may be several percent more.
 constexpr double MuchPast = 0.1;
-/// s over which that is a mean, and of which so much must have been measured: bytes that the kernel has received and
-/// Squid has not read yet look as if they passed it by, and are a good part of what the link carries in a second.
+/// Averaging time of that share, s, and the minimum measured part of it. Bytes that the kernel has received and Squid
+/// has not read yet appear to bypass Squid, and are a large part of the bytes that the link carries in a second.
 constexpr double PastOver = 30, PastLeast = 10;
-constexpr double UsedOver = 10;   ///< s over which the use of the link is a mean; one interval has a page, or none
-constexpr size_t MostListed = 50; ///< rows of mgr:msfrs `held` (Picture::MostHeld): with as many, others may wait, too
+constexpr double UsedOver = 10;   ///< averaging time of the utilisation, s; one interval may hold a page or nothing
+constexpr size_t MostListed = 50; ///< rows of mgr:msfrs `held` (Picture::MostHeld): at this number, more may wait
 
 std::string Percent(const double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
@@ -64,7 +64,7 @@ std::string Duration(const double seconds)
                        : std::to_string(minutes) + " min";
 }
 
-/// `1 of gold, 4 of bronze`: the classes of which there is any.
+/// `1 of gold, 4 of bronze`: the classes with a nonzero count.
 std::string ByClass(const GatewayState &gateway, double (*const count)(const ClassState &))
 {
     std::string text;
@@ -83,7 +83,7 @@ std::string Because(const ManagerReport &report)
     return all;
 }
 
-/// The intervals that ended in the last seconds: how many, and the mean and its standard error of a figure of each.
+/// The intervals that ended in the last seconds: their number, and the mean of a figure with its standard error.
 struct Mean {
     double count = 0, mean = 0, error = 0;
 };
@@ -98,7 +98,7 @@ Mean MeanOf(const ManagerReport &report, const double seconds, const Figure &fig
         const std::optional<double> value = figure(*at);
         if (!value)
             continue;
-        const double off = *value - of.mean; // Welford's way
+        const double off = *value - of.mean; // Welford's algorithm
         of.mean += off / ++of.count;
         squares += off * (*value - of.mean);
     }
@@ -106,7 +106,7 @@ Mean MeanOf(const ManagerReport &report, const double seconds, const Figure &fig
     return of;
 }
 
-/// Writes an answer, from the verdict on.
+/// Writes an answer, beginning with the verdict.
 class Writer {
 public:
     Writer(const Situation &now, const std::string &name): now_(now), gateway_(now.gateway), name_(name) { find(); }
@@ -134,7 +134,7 @@ public:
 private:
     void say(std::string text) { answer_.why.push_back(std::move(text)); }
 
-    /// Whom and what it is about.
+    /// Finds the users and requests in question.
     void find();
     void sayVerdict();
     std::string waiting() const;
@@ -150,7 +150,7 @@ private:
         const auto *const cls = gateway_.find(user.row.cls);
         return cls && cls->weight > 0 && gateway_.capacity > 0 ? cls : nullptr;
     }
-    /// Whether something is asked for in this class, and not only known from earlier.
+    /// Whether the user has current requests in this class, not only earlier ones.
     static bool active(const User &user)
     {
         return user.row.queued + user.row.inFlight > 0 || user.rate.value_or(0) > 0;
@@ -161,7 +161,7 @@ private:
     }
     bool hasShare() const
     {
-        // A class in which nothing is asked for any more, since the user is in another now, has no share to be had.
+        // A class without current requests, since the user is in another one now, has no share for this user.
         const auto lacks = [&](const User *const u) {
             const auto *const cls = classOf(*u);
             return active(*u) && !(cls && u->rate && *u->rate >= HasShare * gateway_.fairShare(*cls));
@@ -181,7 +181,7 @@ private:
     const char *about_ = "of this user";
     Verdict answer_;
     std::vector<std::string> todo_;
-    bool because_ = false; ///< whether it was said
+    bool because_ = false; ///< whether it was stated
 };
 
 void Writer::find()
@@ -224,7 +224,7 @@ std::string Writer::waiting() const
     const auto &held = answer_.held;
     const auto paused = static_cast<double>(
         std::count_if(held.begin(), held.end(), [](const HeldRow *const row) { return row->what == "response"; }));
-    const auto asked = answer_.waiting - paused; // what is not listed counts among these
+    const auto asked = answer_.waiting - paused; // unlisted ones count as requests
     auto text = asked > 0 ? Counted(asked, "request") : "";
     if (paused > 0)
         text += (asked > 0 ? " and " : "") + Counted(paused, "response");
@@ -268,7 +268,7 @@ void Writer::sayVerdict()
     }
 }
 
-/// Due and had.
+/// States the fair share and the actual rate.
 void Writer::sayShare()
 {
     for (const auto *const user : answer_.users) {
@@ -284,8 +284,8 @@ void Writer::sayShare()
     }
 }
 
-/// Whether a user goes on in another class, since a quota is used up. The manager names only those who had most: for
-/// another one it is said for what the class is there.
+/// Whether a user is served in another class because a quota is used up. The manager lists only the heaviest users; for
+/// any other one the purpose of the class is stated.
 void Writer::sayQuotas()
 {
     for (const auto &quota : now_.report.quotas) {

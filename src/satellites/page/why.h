@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// "Why is it slow?", answered from what is known now: by msfrs-page, and by msfrs-why for `msfrsctl why`.
+/// "Why is it slow?", answered from the current state: by msfrs-page, and by msfrs-why for `msfrsctl why`.
 #ifndef MSFRS_PAGE_WHY_H
 #define MSFRS_PAGE_WHY_H
 
@@ -9,7 +9,7 @@
 
 namespace msfrs::page {
 
-/// What is known of the gateway now.
+/// The known state of the gateway.
 struct Situation {
     GatewayState gateway;
     Flow flow;
@@ -19,21 +19,21 @@ struct Situation {
 
 struct Verdict {
     std::vector<std::string> why;      ///< the verdict, then the figures behind it, then what to do; never empty
-    double waiting = 0;                ///< requests that wait, listed or not
-    std::vector<const HeldRow *> held; ///< of these, those that Squid lists; of the Situation
-    std::vector<const User *> users;   ///< whom it is about, one for each class; of the Situation
+    double waiting = 0;                ///< waiting requests, listed or not
+    std::vector<const HeldRow *> held; ///< those of them that Squid lists; point into the Situation
+    std::vector<const User *> users;   ///< users in question, one for each class; point into the Situation
 };
 
-/// \param name of a user; else of a host or a domain, or a transaction, of which something waits
+/// \param name of a user; otherwise of a host, a domain or a transaction with waiting requests
 Verdict WhySlow(const Situation &, const std::string &name);
 
-/// What it means that Squid does not answer at an address, and what to do.
+/// The meaning of Squid not answering at an address, and what to do.
 std::string SilentText(const std::string &address);
 
-/// Share of the link that bypasses Squid; nothing: it is not known, or not certainly above the error of measurement.
+/// Share of the link that bypasses Squid; nothing: unknown, or not significantly above the error of measurement.
 std::optional<double> PastSquid(const Situation &);
 
-/// Bit/s as people read them: "1.5 Mbit/s".
+/// Bit/s as readable text: "1.5 Mbit/s".
 std::string RateText(double rate);
 
 } // namespace msfrs::page

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-why: what msfrs-page answers for a name, of pages of the manager that `msfrsctl why` has asked for.
+/// msfrs-why: gives msfrs-page's answer for a name, from pages of the manager that `msfrsctl why` has fetched.
 #include "satellites/page/figures.h"
 
 #include <cstdio>
@@ -20,7 +20,7 @@ asked for (s of a clock that is never set) and its length in bytes:
   silent SECONDS BYTES                   ADDRESS:PORT at which Squid does not answer
 )";
 
-/// Takes the sections. \returns why there are no figures; empty: there are \throws PageError
+/// Reads the sections. \returns the reason for missing figures; empty: success \throws PageError
 std::string Take(Figures &figures, std::istream &in)
 {
     std::string trouble;

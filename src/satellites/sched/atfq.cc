@@ -8,30 +8,30 @@
 /// if the flow were alone (no buffers between the resources):
 ///
 ///     F(p^{k+1}) - F(p^k) = L(p^k, 1) + gap(p^k, p^{k+1}) + sum_b L(p^{k+1}, b) - sum_b L(p^k, b)     (3)-(5)
-///     F(p^1) = the greatest F of what is being processed, for a flow that comes or comes back            (1)
+///     F(p^1) = the greatest F of the packets in service, for a flow that becomes active                  (1)
 ///     next loop: the x packets with the least F, or all with F in [T1, T2), in the order of algorithm 1
 ///
-/// Readings of the paper:
+/// Interpretations of the paper:
 ///   - A flow may have several packets in a loop. ("At most one packet of each flow" contradicts the paper's own
-///     figures; flow_order=on is that rule, for flows whose packets must not overtake each other. The loop then ends
-///     where a flow's second packet would be next, since to pass it over would be a round robin of packets. Without
-///     it packets of a flow that need the same times still keep their order.)
-///   - The virtual packet carries the B of the last packet into the next loop, eq. (9), whatever lies in between.
-///   - The greatest F is that of all packets picked so far: V never goes back. A flow that comes back does not get
-///     less than (3)-(5) would give it, so that nobody gains by pausing.
-///   - Of equal F that of the flow which was added first counts as less; within the loop gilmore_gomory.h has the rule.
+///     figures; flow_order=on enforces that rule, for flows whose packets must not be reordered. The loop then ends
+///     where a flow's second packet would be next, since skipping it would be a round robin of packets. Without it,
+///     packets of a flow that need the same times still keep their order.)
+///   - The virtual packet carries the B of the last packet into the next loop, eq. (9), whatever the time between them.
+///   - The greatest F is that of all packets picked so far: V never decreases. A flow that becomes active again does
+///     not get a smaller F than (3)-(5) would give it, so that no flow gains by pausing.
+///   - Ties in F go to the flow that was added first; within the loop gilmore_gomory.h has the rule.
 /// Beyond the paper:
 ///   - Weights: a flow's active time grows by the above divided by its class's weight times its own. A new weight
-///     counts from the packet after the one that is next.
+///     applies from the packet after the next one.
 ///   - m > 2 resources, where the optimum is NP-hard: each term n of the gap in (3) is a shop of two machines, with
 ///     A = L(p,1) + ... + L(p,n-1) and B = L(p,2) + ... + L(p,n). Of the m-1 orders that are optimal for one term the
-///     best for all is taken, or that of the timestamps if it is better: the optimum where one term decides, as in the
-///     paper's (7) and (8).
-///   - An empty packet, of no time on any resource, adds one unit of time, so that a flow of them cannot go first for
-///     ever. Any other adds what (3)-(5) say, be it 0: its time counts with the packets behind it.
-///   - A packet that leaves the queue unserved gives its active time back; its loop is not ordered anew.
+///     best one overall is taken, or the order of the timestamps if it is better: the optimum if one term dominates, as
+///     in the paper's (7) and (8).
+///   - An empty packet, with no time on any resource, adds one unit of time, so that a flow of them cannot go first for
+///     ever. Any other packet adds the value of (3)-(5), even 0: its time counts with the packets behind it.
+///   - A packet that leaves the queue unserved returns its active time; its loop is not reordered.
 ///
-/// Times are whole numbers of 10^-4 microseconds (multi_resource.h). Cost: O(x log flows + m x log x) a loop of x,
+/// Times are whole numbers of 10^-4 microseconds (multi_resource.h). Cost: O(x log flows + m x log x) per loop of x,
 /// at its first pick; O(1) at the others.
 #include "satellites/sched/gilmore_gomory.h"
 #include "sched/heap.h"
@@ -47,35 +47,35 @@ namespace {
 using namespace msfrs;
 
 enum Loop { Packets, Domain, Strict };
-constexpr int64_t MostPackets = 4096; ///< of a loop, however long its time domain
+constexpr int64_t MostPackets = 4096; ///< of a loop, regardless of its time domain
 
 struct FlowState {
     msfrs_flow *flow;
     uint64_t number;  ///< order in which flows were added
-    msfrs_item *next; ///< first in the queue that no loop has taken
-    uint32_t taken;   ///< how many of the queue a loop has taken: the first ones
+    msfrs_item *next; ///< first packet in the queue not taken by a loop
+    uint32_t taken;   ///< number of packets at the head of the queue taken by a loop
     uint32_t place;
     bool started;     ///< whether `last` is a packet
-    uint32_t member;  ///< place in the loop being gathered of the last packet taken, plus 1
+    uint32_t member;  ///< position of the last packet taken in the loop being gathered, plus 1
     Times last;       ///< of the last packet taken
-    Times coming;     ///< of next
-    double share;     ///< weight that perTick is of
+    Times coming;     ///< of `next`
+    double share;     ///< weight on which perTick is based
     int64_t perTick;  ///< StampPerTick()
     Stamp clock;      ///< F of the last packet taken
-    Stamp floor;      ///< V when the queue was empty last
-    Stamp stamp;      ///< F of next
+    Stamp floor;      ///< V when the queue was last empty
+    Stamp stamp;      ///< F of `next`
 };
 
 struct ItemState {
-    uint32_t place; ///< in the loop's order, plus 1; 0 while in no loop
+    uint32_t place; ///< position in the loop's order, plus 1; 0 while in no loop
     Stamp finish;   ///< F
-    Stamp spent;    ///< what its flow's clock went forward by
+    Stamp spent;    ///< amount by which it advanced its flow's clock
 };
 
 struct Traits {
     static uint32_t &Place(FlowState &f) { return f.place; }
     static double Key(const FlowState &f) { return static_cast<double>(f.stamp); }
-    static bool Before(const FlowState &a, const FlowState &b) // equal as doubles need not be equal
+    static bool Before(const FlowState &a, const FlowState &b) // equal doubles may hide a difference
     {
         return a.stamp != b.stamp ? a.stamp < b.stamp : a.number < b.number;
     }
@@ -85,9 +85,9 @@ struct Traits {
 struct Member {
     msfrs_item *item;
     Times times;
-    uint32_t group; ///< first of the packets next to each other in the flow's queue that need the same times
-    uint32_t next;  ///< of the first of a group: the one of it that goes next
-    uint32_t after; ///< the one of the group behind this one
+    uint32_t group; ///< first of the adjacent packets in the flow's queue that need the same times
+    uint32_t next;  ///< in the first of a group: the member that goes next
+    uint32_t after; ///< the following member of the group
 };
 
 struct Instance {
@@ -95,11 +95,11 @@ struct Instance {
     Stamp domain;
     uint32_t resources;
     uint64_t flows, loops;            ///< so far
-    size_t known;                     ///< flows that live
+    size_t known;                     ///< existing flows
     Stamp virtualTime;                ///< V
-    Times last;                       ///< of the packet picked last: p_N' of eq. (9)
-    Heap<FlowState, Traits> waiting;  ///< flows with a packet that no loop has taken
-    std::vector<msfrs_item *> order;  ///< of the loop; null: picked or gone
+    Times last;                       ///< of the last packet picked: p_N' of eq. (9)
+    Heap<FlowState, Traits> waiting;  ///< flows with a packet not taken by a loop
+    std::vector<msfrs_item *> order;  ///< of the loop; null: picked or removed
     size_t cursor;
     std::vector<Member> members;
     std::vector<Job> jobs;
@@ -114,7 +114,7 @@ ItemState &StateOf(const msfrs_item *const i) { return *static_cast<ItemState *>
 int64_t PerTick(FlowState &flow)
 {
     const double share = flow.flow->cls->weight * flow.flow->weight;
-    if (share != flow.share) { // a division: kept until the weight changes
+    if (share != flow.share) { // a division: cached until the weight changes
         flow.share = share;
         flow.perTick = StampPerTick(share);
     }
@@ -132,7 +132,7 @@ Stamp FinishOf(const Instance &self, FlowState &flow, const Times &times)
     return std::max(flow.floor, flow.clock + ToStamp(growth, PerTick(flow)));
 }
 
-/// Brings the flow's place among the waiting up to date after its next packet or its clock has changed.
+/// Updates the flow's position among the waiting ones after its next packet or its clock has changed.
 void Restamp(Instance &self, FlowState &flow)
 {
     if (flow.next) {
@@ -142,7 +142,7 @@ void Restamp(Instance &self, FlowState &flow)
     self.waiting.settle(flow, flow.next != nullptr);
 }
 
-/// The flow's clock goes forward by a packet.
+/// Advances the flow's clock by a packet.
 void Spend(FlowState &flow, msfrs_item &item, const Times &times, const Stamp finish)
 {
     auto &state = StateOf(&item);
@@ -153,13 +153,13 @@ void Spend(FlowState &flow, msfrs_item &item, const Times &times, const Stamp fi
     flow.started = true;
 }
 
-/// Packets of a loop, at most.
+/// Maximum number of packets in a loop.
 size_t MostOf(const Instance &self)
 {
     return static_cast<size_t>(self.loop == Strict ? 1 : self.loop == Packets ? self.packets : MostPackets);
 }
 
-/// The packets of the next loop, in the order of their F; they stay in their queues until they are picked.
+/// Collects the packets of the next loop, in the order of their F; they stay in their queues until they are picked.
 void Gather(Instance &self)
 {
     self.members.clear();
@@ -215,7 +215,7 @@ void Arrange(Instance &self)
         for (const auto &m : members)
             self.jobs.push_back({m.times.sum(0, n), m.times.sum(1, n + 1)});
         self.gilmoreGomory.order(self.jobs, self.last.sum(1, n + 1), self.tried);
-        const auto idle = self.resources > 2 ? IdleTimeOf(self, self.tried) : -1; // for two it is the optimum
+        const auto idle = self.resources > 2 ? IdleTimeOf(self, self.tried) : -1; // with two it is optimal
         if (idle < least) {
             least = idle;
             self.best.swap(self.tried);
@@ -231,8 +231,8 @@ void PlanLoop(Instance &self)
     self.cursor = 0;
     self.order.clear();
     auto &members = self.members;
-    // Of packets that are alike in all but age the oldest goes first: no packet then overtakes one of its flow for
-    // nothing. Those of a group stand in `members` in the order of their ages.
+    // Of packets that differ only in age the oldest goes first, so that no packet of a flow is reordered needlessly.
+    // The members of a group are in `members` in the order of their ages.
     for (const auto k : self.best) {
         auto &next = members[members[k].group].next;
         const auto item = members[next].item;
@@ -280,7 +280,7 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
 
 void FlowRemoved(void *const inst, msfrs_flow *) { --Self(inst).known; }
 
-/// A flow that is not ahead of V would wake with V anyway.
+/// A flow that is not ahead of V would restart with V anyway.
 int FlowForgettable(void *const inst, const msfrs_flow *const f) { return StateOf(f).clock <= Self(inst).virtualTime; }
 
 void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
@@ -309,7 +309,7 @@ msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
     }
 }
 
-/// Takes note that an item is in the queue no more; it was already taken out. \returns whether a loop had taken it
+/// Records that an item has left the queue; it was already removed. \returns whether a loop had taken it
 bool Leave(Instance &self, msfrs_item &item)
 {
     auto &flow = StateOf(item.flow);
@@ -334,7 +334,7 @@ void Picked(void *const inst, msfrs_item *const i, msfrs_time)
     self.last = times;
     if (Leave(self, *i)) {
         self.virtualTime = std::max(self.virtualTime, StateOf(i).finish);
-    } else { // out of turn: it costs its flow what it would have cost in its turn, and V does not follow
+    } else { // out of turn: its flow pays the same cost as in turn, and V does not follow
         Spend(flow, *i, times, FinishOf(self, flow, times));
         Restamp(self, flow);
     }
@@ -349,7 +349,7 @@ void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason)
     Restamp(self, flow);
 }
 
-/// Bytes of the flow that no item caused keep the link busy.
+/// Charges bytes of the flow without an item, which keep the link busy.
 void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t resource, const int64_t amount,
              msfrs_time)
 {

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// diffserv: the scheduler of a DiffServ edge router's port, one queue a class.
+/// diffserv: the scheduler of a DiffServ edge router's port, with one queue per class.
 ///
 /// Paper: Lin, Lin, Yang, Lin, "DiffServ edge routers over network processors" (2003), sections "Detailed packet
 /// flow" and "Scheduler": deficit round robin by weight (Shreedhar and Varghese, 1996), scanned from the top.
 ///
-///     scan the classes from the highest, each time: the first whose credit covers its head sends, and pays
-///     when no class with a backlog can send: credit += quantum, of every class; what is not backlogged has none
+///     each time, scan the classes from the highest: the first whose credit covers its head sends, and pays
+///     when no backlogged class can send: credit += quantum, for every class; classes without a backlog have none
 ///
 /// The paper has six classes, EF, AF1 to AF4 and BE, each with twice the quantum of the next. Here a class's quantum
-/// is its weight times `quantum`, and the classes are scanned by weight, the heaviest first (of equals the one that was
-/// added first): weights of 32, 16, 8, 4, 2 and 1 are the paper's router, and any others are as good. Names say
-/// nothing, but that with strict=on the class called `ef` goes before all others and needs no credit; police what
-/// enters it. Within a class: first come, first served.
+/// is its weight times `quantum`, and the classes are scanned by weight, the heaviest first (of equals the one added
+/// first): weights of 32, 16, 8, 4, 2 and 1 are the paper's router, and any others are allowed. Names have no meaning,
+/// except that with strict=on the class called `ef` goes before all others and needs no credit; police its input.
+/// Within a class: first come, first served.
 ///
-/// This is not strict priority: a heavy class that has spent its credit waits until the light ones have had theirs.
+/// This is not strict priority: a heavy class that has spent its credit waits until the light ones have spent theirs.
 ///
-/// Costs that are told afterwards: what a service costs beyond the estimate is taken from the credit, which may
-/// become a debt; the class sends again once replenishments have paid it, queued or not. While nothing is queued at
-/// all nothing is charged: it costs nobody anything.
+/// Costs reported afterwards: the cost of a service beyond its estimate is taken from the credit, which may become a
+/// debt; the class sends again once replenishments have paid it, queued or not. While nothing at all is queued, nothing
+/// is charged, since no class loses by it.
 ///
-/// Cost: O(classes) a pick, O(1) besides.
+/// Cost: O(classes) per pick, otherwise O(1).
 #include "plugin/msfrs_plugin.h"
 #include "sched/item_list.h"
 #include "sched/kept.h"
@@ -41,7 +41,7 @@ struct ClassState {
     msfrs::ItemList queue;
 
     msfrs_item *head() const { return queue.head(); }
-    double lacks() const { return static_cast<double>(head()->est[0]) - credit; } ///< bytes until the head may go
+    double lacks() const { return static_cast<double>(head()->est[0]) - credit; } ///< bytes missing for the head
     void forfeit() { credit = queue.empty() ? std::min(credit, 0.0) : credit; }
 };
 
@@ -103,7 +103,7 @@ void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
     StateOf(i->flow->cls).queue.append(*i);
 }
 
-/// As many replenishments at once as it takes until one of the backlogged can send; at least one is backlogged.
+/// Does the number of replenishments at once after which a backlogged class can send; at least one must be backlogged.
 void Replenish(Instance &self)
 {
     ClassState *next = nullptr;
@@ -121,7 +121,7 @@ void Replenish(Instance &self)
         c->credit += rounds * c->cls->weight * self.quantum;
         c->forfeit();
     }
-    next->credit = std::max(next->credit, static_cast<double>(next->head()->est[0])); // whatever was rounded
+    next->credit = std::max(next->credit, static_cast<double>(next->head()->est[0])); // despite rounding
 }
 
 msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
@@ -137,7 +137,7 @@ msfrs_item *Pick(void *const inst, msfrs_time, msfrs_pick, msfrs_time *)
     return nullptr;
 }
 
-/// An item left its queue.
+/// Updates the state after an item has left its queue.
 void Left(Instance &self, msfrs_item &i)
 {
     --self.backlog;
@@ -169,7 +169,7 @@ void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t
 
 void Gauges(void *, const msfrs_class *const c, double *const out) { out[0] = c ? StateOf(c).credit : 0; }
 
-constexpr uint32_t Keeps = 1; ///< msfrs_plugin::keeps: what follows
+constexpr uint32_t Keeps = 1; ///< msfrs_plugin::keeps: version of the saved data
 
 void Save(void *const inst, const msfrs_move *const move, msfrs_time)
 {

@@ -2,32 +2,31 @@
 /// \file
 /// drfq: dominant resource fair queueing. Flows get equal time on the resource that each of them needs most.
 ///
-/// Paper: Ghodsi, Sekar, Zaharia, Stoica, "Multi-resource fair queueing for packet processing", SIGCOMM 2012; what
-/// ATFQ (Zhang et al., 2015) measures itself against. For packet k of flow i with weight w_i and processing times
-/// L(p, j):
+/// Paper: Ghodsi, Sekar, Zaharia, Stoica, "Multi-resource fair queueing for packet processing", SIGCOMM 2012; ATFQ
+/// (Zhang et al., 2015) compares itself with it. For packet k of flow i with weight w_i and processing times L(p, j):
 ///
 ///     memory=none      S(p^k) = max(V(a), F(p^{k-1})),        F(p) = S(p) + max_j L(p, j) / w_i
 ///     memory=dovetail  S(p^k, j) = max(V(a), F(p^{k-1}, j)), F(p, j) = S(p, j) + L(p, j) / w_i
 ///     next:            the flow whose first packet has the least S, or the least max_j S(p, j)
 ///
-/// Dove-tailing lets a flow make up on one resource for what it left unused there, so that packets which need now
-/// this resource and now that one fit into each other. What it remembers also means that a flow whose dominant
-/// resource shifts is favoured until the other resource's clock has caught up (ATFQ, figure 5(a)).
+/// Dove-tailing lets a flow make up on one resource for time it left unused there, so that packets with alternating
+/// resource demands fit into each other. This memory also means that a flow whose dominant resource shifts is favoured
+/// until the other resource's clock has caught up (ATFQ, figure 5(a)).
 ///
-/// Where this departs from the paper:
-///   - V is the greatest S picked so far instead of that of the packets in service: it never goes back, and there is
-///     no tag to be reset when the system empties.
-///   - V counts when a flow with an empty queue gets a packet, not at every arrival. For memory=none this is the
-///     same; for dovetail it keeps what figure 5(a) shows, that a backlogged flow's memory is not cut short by how
-///     shallow its queue is.
-///   - There is one V for all resources. With a V_j for each a flow that wakes would inherit what others left unused
-///     of a resource that none of them needed, and be served before them until it has used that up. The price: a
-///     flow that runs empty forgets what it left unused itself.
-///   - A tie goes to the flow that was added first. An item that needs no time at all counts as one unit of time on
-///     each resource, so that a flow of such items cannot go first for ever.
+/// Deviations from the paper:
+///   - V is the greatest S picked so far instead of that of the packets in service: it never decreases, and no tag
+///     needs a reset when the system empties.
+///   - V is applied when a flow with an empty queue gets a packet, not at every arrival. For memory=none this is the
+///     same. For dovetail it preserves the behaviour of figure 5(a): a shallow queue does not shorten the memory of a
+///     backlogged flow.
+///   - There is one V for all resources. With a V_j for each, a flow that becomes active would inherit the time that
+///     others left unused on a resource that none of them needed, and would be served before them until it has used it
+///     up. The price: a flow whose queue empties forgets the time that it left unused itself.
+///   - Ties go to the flow that was added first. An item that needs no time at all counts as one unit of time on each
+///     resource, so that a flow of such items cannot go first for ever.
 ///
-/// Times are whole numbers of 10^-4 microseconds (multi_resource.h). A new weight counts from the next packet that is
-/// picked. Cost: O(log flows) an item.
+/// Times are whole numbers of 10^-4 microseconds (multi_resource.h). A new weight applies from the next packet
+/// picked. Cost: O(log flows) per item.
 #include "sched/heap.h"
 #include "satellites/sched/multi_resource.h"
 
@@ -43,7 +42,7 @@ struct FlowState {
     msfrs_flow *flow;
     uint64_t number; ///< order in which flows were added
     uint32_t place;
-    Stamp finish[MSFRS_RESOURCES]; ///< F of the last packet, which is S of the first in the queue
+    Stamp finish[MSFRS_RESOURCES]; ///< F of the last packet, equal to S of the first in the queue
 
     Stamp start() const { return *std::max_element(std::begin(finish), std::end(finish)); }
 };
@@ -51,7 +50,7 @@ struct FlowState {
 struct Traits {
     static uint32_t &Place(FlowState &f) { return f.place; }
     static double Key(const FlowState &f) { return static_cast<double>(f.start()); }
-    static bool Before(const FlowState &a, const FlowState &b) // equal as doubles need not be equal
+    static bool Before(const FlowState &a, const FlowState &b) // equal doubles may hide a difference
     {
         const auto sa = a.start(), sb = b.start();
         return sa != sb ? sa < sb : a.number < b.number;
@@ -62,7 +61,7 @@ struct Instance {
     int64_t memory, rate;
     uint32_t resources;
     uint64_t flows;                 ///< so far
-    size_t known;                   ///< flows that live
+    size_t known;                   ///< existing flows
     Stamp virtualTime;              ///< V
     Heap<FlowState, Traits> queued; ///< flows with a backlog
 };
@@ -90,7 +89,7 @@ int FlowAdded(void *const inst, msfrs_flow *const f)
 
 void FlowRemoved(void *const inst, msfrs_flow *) { --Self(inst).known; }
 
-/// A flow that is not ahead of V would wake with V anyway.
+/// A flow that is not ahead of V would restart with V anyway.
 int FlowForgettable(void *const inst, const msfrs_flow *const f)
 {
     return StateOf(f).start() <= Self(inst).virtualTime;
@@ -130,8 +129,8 @@ void Picked(void *const inst, msfrs_item *const i, msfrs_time)
 {
     auto &self = Self(inst);
     auto &flow = StateOf(i->flow);
-    // The heap still holds what was picked: on top, unless the host took it out of turn. Then V goes by who is on
-    // top, lest all who wake now wait for one that is far ahead.
+    // The heap still holds the picked flow: on top, unless the host picked it out of turn. In that case V follows the
+    // top, so that flows becoming active need not wait for one that is far ahead.
     self.virtualTime = std::max(self.virtualTime, self.queued.top()->start());
     Spend(self, flow, TimesOf(*i, self.resources, self.rate));
     self.queued.settle(flow, i->flow->head != nullptr);
@@ -143,7 +142,7 @@ void Removed(void *const inst, msfrs_item *const i, msfrs_time, msfrs_reason)
         Self(inst).queued.settle(StateOf(i->flow), false);
 }
 
-/// Bytes of the flow that no item caused: time on the link.
+/// Charges bytes of the flow without an item as time on the link.
 void Charged(void *const inst, msfrs_flow *const f, msfrs_item *, const uint32_t resource, const int64_t amount,
              msfrs_time)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The order of N jobs on two machines without a buffer between them that keeps the first machine idle for the
-/// shortest time.
+/// The order of N jobs on two machines without a buffer between them that minimises the idle time of the first machine.
 ///
 /// Gilmore, Gomory, "Sequencing a one state-variable machine: a solvable case of the traveling salesman problem",
 /// Operations Research 12 (1964); as algorithm 1 in Zhang et al., "ATFQ" (2015). Job j after job i leaves the first
@@ -10,8 +9,8 @@
 /// Line 25 of that algorithm is misprinted. The interchanges act on the index, psi(m) = phi(X_s1 ... X_t1 ... (m)):
 /// they swap successors. Acting on phi(m), as printed, they give an order that is not optimal.
 ///
-/// The optimal order is not unique. Of equal A or B the job given first comes first, of equally dear interchanges
-/// the one at the smaller B: the result depends on the input alone.
+/// The optimal order is not unique. Ties in A or B go to the job given first, ties in the cost of interchanges to the
+/// one at the smaller B: the result depends only on the input.
 #ifndef MSFRS_SCHED_GILMORE_GOMORY_H
 #define MSFRS_SCHED_GILMORE_GOMORY_H
 
@@ -28,8 +27,8 @@ struct Job {
     int64_t b; ///< B, time on the second, >= 0
 };
 
-/// Idle time of the first machine in this order, the gap after the job before included and that after the last not:
-/// the sum of G in equation (6). \param before B of the job before, 0 if there was none
+/// Idle time of the first machine in this order, with the gap after the previous job and without that after the
+/// last: the sum of G in equation (6). \param before B of the previous job, 0 if there was none
 inline int64_t IdleTime(const std::vector<Job> &jobs, const std::vector<uint32_t> &order, int64_t before)
 {
     int64_t idle = 0;
@@ -40,10 +39,10 @@ inline int64_t IdleTime(const std::vector<Job> &jobs, const std::vector<uint32_t
     return idle;
 }
 
-/// Keeps its working memory from call to call. O(N log N).
+/// Reuses its working memory between calls. O(N log N).
 class GilmoreGomory {
 public:
-    /// Makes room for loops of up to n jobs: order() then does not allocate. \throws std::bad_alloc
+    /// Reserves memory for loops of up to n jobs: order() then does not allocate. \throws std::bad_alloc
     void reserve(const size_t n)
     {
         byA_.reserve(n + 1);
@@ -54,7 +53,7 @@ public:
     }
 
     /// \param before B_N', of the last job of the previous loop: equation (9); 0 in the first loop
-    /// \param order is filled with the places of the jobs in `jobs`, first to last; of the same size as `jobs`
+    /// \param order receives the indices of the jobs in `jobs`, first to last; of the same size as `jobs`
     void order(const std::vector<Job> &jobs, const int64_t before, std::vector<uint32_t> &order)
     {
         const auto n = static_cast<uint32_t>(jobs.size());
@@ -123,7 +122,7 @@ private:
         interchanges_.clear();
         for (uint32_t m = 0; m + 1 < n; ++m) {
             if (find(m) == find(m + 1))
-                continue; // unions only grow
+                continue; // they stay united
             const int64_t low = std::max(byB_[m].time, byA_[m].time);
             const int64_t high = std::min(byB_[m + 1].time, byA_[m + 1].time);
             interchanges_.push_back({std::max<int64_t>(high - low, 0), m});
@@ -153,7 +152,7 @@ private:
         return m;
     }
 
-    /// \returns whether they were apart
+    /// \returns whether they were separate
     bool unite(const uint32_t a, const uint32_t b)
     {
         const auto x = find(a), y = find(b);
@@ -164,7 +163,7 @@ private:
     std::vector<Sorted> byA_, byB_;
     std::vector<Interchange> interchanges_;
     std::vector<uint32_t> successor_, cycle_, s_, t_; ///< psi; union-find; the sequences S and T
-    uint32_t virtual_ = 0;                            ///< where p_{N+1} stands in byB_
+    uint32_t virtual_ = 0;                            ///< index of p_{N+1} in byB_
 };
 
 } // namespace msfrs

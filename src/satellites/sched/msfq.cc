@@ -11,29 +11,29 @@
 ///     F(p_k) = S(p_k) + l_k / r                                                          (4)
 ///     next: the one with the least F
 ///
-/// The packet in service counts as backlogged in (2). When nothing is queued or in service all tags begin anew at 0.
-/// While a flow stays backlogged v is at most its own S, so that S(p_k) = F(p_k-1): a tag for each flow is enough, and
-/// only the heads of the queues stand in the two heaps, by S and by F. Ties in F go to the one that has been known
+/// The packet in service counts as backlogged in (2). When nothing is queued or in service all tags restart at 0.
+/// While a flow stays backlogged v is at most its own S, so that S(p_k) = F(p_k-1): one tag per flow is enough, and
+/// only the heads of the queues are in the two heaps, by S and by F. Ties in F go to the flow that has been known
 /// longest.
 ///
-/// The paper's bound on fairness (6) holds exactly, its bound on delay (5) does not: a flow that waits with the least S
-/// holds v back, by up to its l / r, and those that wake meanwhile go before one whose tags ran ahead of v. With that
-/// much added for each link it held in all runs of test/sched/bounds_test.cc; one packet in a hundred or fewer
-/// needed it.
+/// The paper's bound on fairness (6) holds exactly, its bound on delay (5) does not: a waiting flow with the least S
+/// holds v back, by up to its l / r, and flows that become active meanwhile go before one whose tags ran ahead of v.
+/// With this amount added for each link the bound held in all runs of test/sched/bounds_test.cc; at most one packet in
+/// a hundred needed it.
 ///
-/// Where the paper is silent:
-///   - r is the weight. The class level gives each class its weight (share=class: what the MSF-RS paper calls
-///     class-based weighted fairness, and its section 2.3 finds wrong for users at a gateway), or its weight times its
-///     users (share=user: w_i * UC_i, as in msf); the level below gives a flow its weight among its class's.
-///   - With several in service at once (requests) the one picked last is "the packet in service".
-///   - Costs that are told afterwards move the tag on from where it is: the rest of the item is the next packet. While
-///     nobody is queued v goes up with them, since what is used while nobody waits costs nobody anything.
-///   - A weight that changes holds from the next tag on; the class's own at once.
+/// Details that the paper leaves open:
+///   - r is the weight. The class level gives each class its weight (share=class: called class-based weighted
+///     fairness in the MSF-RS paper, whose section 2.3 finds it wrong for users at a gateway), or its weight times its
+///     users (share=user: w_i * UC_i, as in msf); the level below gives a flow its weight among those of its class.
+///   - With several items in service at once (requests) the last one picked is "the packet in service".
+///   - Costs reported afterwards advance the current tag: the rest of the item is the next packet. While no flow is
+///     queued v advances with them, since service used while nobody waits is free.
+///   - A changed weight applies from the next tag on; the class's own applies at once.
 ///   - An item costs at least one byte, so that a flow of empty ones cannot go first for ever.
-/// Requests are no packets (MSF-RS, section 2.2): F, the time at which an item will end, is not known when a request is
-/// picked, so that of two requests the smaller does not go first. The shares hold all the same.
+/// Requests are not packets (MSF-RS, section 2.2): F, the time at which an item will end, is not known when a request
+/// is picked, so the smaller of two requests does not go first. The shares still hold.
 ///
-/// Cost: O(1) to enqueue on a backlogged flow, otherwise O(log flows of the class + log classes).
+/// Cost: O(1) to enqueue to a backlogged flow, otherwise O(log flows of the class + log classes).
 #include "plugin/msfrs_plugin.h"
 #include "sched/kept.h"
 #include "satellites/sched/tag_heap.h"
@@ -45,26 +45,26 @@
 
 namespace {
 
-/// A member of a level. All zero is one that was never served.
+/// A member of a level. Zeroed memory is a member that was never served.
 struct Tagged {
-    double tag;      ///< F of what it had last; S of what it has queued
-    uint32_t slot;   ///< in its level's heaps
-    uint32_t epoch;  ///< Level::epoch that the tag is of; 0: none
+    double tag;      ///< F of its last item; S of its queued one
+    uint32_t slot;   ///< slot in its level's heaps
+    uint32_t epoch;  ///< Level::epoch of the tag; 0: none
 };
 
-/// One level: who is backlogged there, and its virtual time.
+/// One level: its backlogged members and its virtual time.
 template <class Member>
 class Level {
 public:
     bool busy() const { return !start_.empty(); }
-    /// The backlogged member with the least F; somebody must be.
+    /// The backlogged member with the least F; there must be one.
     Member &first() const { return *slots_[finish_.top()].member; }
-    /// What its head costs, and where that is.
+    /// The cost of its head, and the head itself.
     double firstCost() const { return slots_[finish_.top()].cost; }
     const msfrs_item *firstHead() const { return slots_[finish_.top()].head; }
     bool isFirst(const Member &m) const { return finish_.top() == m.slot; }
 
-    /// \throws std::bad_alloc; nothing later does
+    /// \throws std::bad_alloc; no later call does
     void add(Member &m)
     {
         if (free_.empty()) {
@@ -84,7 +84,7 @@ public:
         slots_[m.slot].member = nullptr;
         free_.push_back(m.slot);
     }
-    /// All that have been added, in the order which decides between equal tags.
+    /// Visits all members, in the order which decides between equal tags.
     template <class Visit>
     void each(const Visit &visit) const
     {
@@ -94,14 +94,14 @@ public:
         }
     }
 
-    /// m has something queued again.
-    /// \param head its next item; \param cost bytes of that; \param rate of m, > 0
+    /// m has become backlogged.
+    /// \param head its next item; \param cost bytes of the item; \param rate of m, > 0
     void wake(Member &m, const msfrs_item *const head, const double cost, const double rate)
     {
         m.tag = std::max(tagOf(m), virtualTime()); // (3)
         stand(m, head, cost, rate);
     }
-    /// m stays backlogged, its tag, head or rate has changed.
+    /// m stays backlogged; its tag, head or rate has changed.
     void stand(const Member &m, const msfrs_item *const head, const double cost, const double rate)
     {
         slots_[m.slot].head = head;
@@ -109,21 +109,21 @@ public:
         start_.set(m.slot, m.tag);
         finish_.set(m.slot, m.tag + cost / rate); // (4)
     }
-    /// Whatever m has queued is gone.
+    /// m has no items queued any more.
     void rest(const Member &m)
     {
         start_.erase(m.slot);
         finish_.erase(m.slot);
     }
 
-    /// An item of m goes into service.
+    /// An item of m enters service.
     void serve(Member &m, const msfrs_item *const item, const double cost)
     {
         serving_ = item;
         servingTag_ = tagOf(m);
         m.tag += cost;
     }
-    /// Something was used beyond what serve() was told, or less (negative).
+    /// The cost exceeded the one passed to serve(), or was less (negative).
     void charge(Member &m, const msfrs_item *const item, const double cost)
     {
         m.tag = tagOf(m) + cost;
@@ -135,7 +135,7 @@ public:
     void ended(const msfrs_item *const item)
     {
         if (serving_ == item) {
-            virtualTime(); // it counts until now
+            virtualTime(); // the item counts until now
             serving_ = nullptr;
         }
     }
@@ -161,10 +161,10 @@ public:
         return virtualTime_;
     }
 
-    /// What is saved of a member, and of the level.
+    /// Saved state of a member, and of the level.
     double saved(const Member &m) const { return m.epoch == epoch_ ? m.tag : 0; }
     double saved() const { return virtualTime_; }
-    /// ... and whether it is this item that is in service, and with what tag.
+    /// ... and the tag of this item if it is in service.
     double savedTag(const msfrs_item *const item) const { return serving_ == item ? servingTag_ : NotServed; }
     static constexpr double NotServed = -1;
     void restore(Member &m, const double tag)
@@ -194,7 +194,7 @@ private:
     }
 
     msfrs::TagHeap start_, finish_;
-    /// Of a backlogged member, close together: the members themselves are all over memory.
+    /// Data of a backlogged member, kept compact: the members themselves are scattered in memory.
     struct Slot {
         Member *member;
         const msfrs_item *head;
@@ -213,7 +213,7 @@ struct FlowState : Tagged {
 
 struct ClassState : Tagged {
     msfrs_class *cls;
-    bool active; ///< counted in Instance::active
+    bool active; ///< whether counted in Instance::active
     Level<FlowState> flows;
 };
 
@@ -234,20 +234,20 @@ double RateOf(const Instance &self, const msfrs_class &c)
     return self.perUser ? c.weight * std::max(c.users, 1u) : c.weight;
 }
 
-/// After anything about a flow with something queued has changed.
+/// Updates a backlogged flow after any change.
 void Stand(const FlowState &f)
 {
     StateOf(f.flow->cls).flows.stand(f, f.flow->head, CostOf(*f.flow->head), f.flow->weight);
 }
 
-/// After anything about a class, or who is first in it, has changed.
+/// Updates a class after any change to it or to its first flow.
 void Stand(Instance &self, const ClassState &c)
 {
     if (c.cls->backlog > 0)
         self.classes.stand(c, c.flows.firstHead(), c.flows.firstCost(), RateOf(self, *c.cls));
 }
 
-/// After an item has left its queue.
+/// Updates the levels after an item has left its queue.
 void Leave(Instance &self, const msfrs_flow &f)
 {
     auto &flow = StateOf(&f);
@@ -262,14 +262,14 @@ void Leave(Instance &self, const msfrs_flow &f)
         self.classes.rest(cls);
 }
 
-/// Something of the class is queued or in service.
+/// The class has an item queued or in service.
 void Activate(Instance &self, ClassState &c)
 {
     self.active += !c.active;
     c.active = true;
 }
 
-/// After anything may have ended.
+/// Deactivates the class if it has nothing queued or in service.
 void Idle(Instance &self, ClassState &c)
 {
     if (c.active && c.cls->backlog + c.cls->in_service == 0) {
@@ -331,7 +331,7 @@ void Enqueued(void *const inst, msfrs_item *const i, msfrs_time)
     auto &self = Self(inst);
     const auto &f = *i->flow;
     auto &cls = StateOf(f.cls);
-    if (i->seq != i->id) { // a continuation: its service has ended
+    if (i->seq != i->id) { // a continuation: its previous service has ended
         cls.flows.ended(i);
         self.classes.ended(i);
     }
@@ -405,9 +405,9 @@ void Gauges(void *const inst, const msfrs_class *const c, double *const out)
     out[0] = c ? classes.saved(StateOf(c)) : classes.virtualTime();
 }
 
-constexpr uint32_t Keeps = 1; ///< msfrs_plugin::keeps: what follows
+constexpr uint32_t Keeps = 1; ///< msfrs_plugin::keeps: version of the saved data
 
-/// Flows in the order in which they have been known: it decides between equals.
+/// Saves flows in the order in which they have been known, which decides between equal tags.
 void Save(void *const inst, const msfrs_move *const move, msfrs_time)
 {
     const auto &self = Self(inst);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the multi-resource schedulers agree on: how long an item keeps each resource busy, and a virtual clock that
-/// adds such times up without rounding.
+/// Common definitions of the multi-resource schedulers: the time an item keeps each resource busy, and a virtual clock
+/// that adds such times without rounding.
 ///
 /// An item visits the resources est[1], est[2], ... and then the link, est[0] (a packet is sent when it has been
 /// processed). est[0] is in bytes, as everywhere; the others are processing times in Ticks.
@@ -17,11 +17,11 @@
 
 namespace msfrs {
 
-/// Processing time in units of 10^-4 microseconds: all of ATFQ's table II is a whole number of them.
+/// Processing time in units of 10^-4 microseconds: all times of ATFQ's table II are whole numbers of them.
 using Ticks = int64_t;
 constexpr int64_t TicksPerSecond = 10'000'000'000;
 
-/// 7.8 hours. What is longer on one resource counts as that much, so that no sum below can overflow.
+/// 7.8 hours. A longer time on one resource is clamped to it, so that no sum below can overflow.
 constexpr Ticks LongestTime = Ticks(1) << 48;
 
 /// L(p, 1..m): processing times in the order of the visits, the link last.
@@ -47,7 +47,7 @@ inline Ticks LinkTime(const int64_t bytes, const int64_t rate)
     return static_cast<Ticks>(std::min<__int128>(static_cast<__int128>(bytes) * Bits / rate, LongestTime));
 }
 
-/// \param m how many of est[] are in use
+/// \param m number of est[] in use
 inline Times TimesOf(const msfrs_item &item, const uint32_t m, const int64_t rate)
 {
     Times times{};
@@ -57,8 +57,8 @@ inline Times TimesOf(const msfrs_item &item, const uint32_t m, const int64_t rat
     return times;
 }
 
-/// Idle time of the first resource between two packets that follow each other through m resources without waiting
-/// in between: the last term of ATFQ's equation (3).
+/// Idle time of the first resource between two successive packets that pass m resources without waiting in between: the
+/// last term of ATFQ's equation (3).
 inline Ticks Gap(const Times &before, const Times &after, const uint32_t m)
 {
     Ticks gap = 0, leaves = 0, enters = 0;
@@ -75,8 +75,8 @@ inline Ticks Gap(const Times &before, const Times &after, const uint32_t m)
 using Stamp = __int128;
 constexpr int StampFraction = 32;
 
-/// Virtual time that a tick of service adds to a flow. \param share its class's weight times its own; what is below
-/// 2^-16 or above 2^32 counts as that
+/// Virtual time that a tick of service adds to a flow. \param share its class's weight times its own, clamped to 2^-16
+/// and 2^32
 inline int64_t StampPerTick(const double share)
 {
     constexpr double Least = 1.0, Most = static_cast<double>(int64_t(1) << 48);
@@ -86,7 +86,7 @@ inline int64_t StampPerTick(const double share)
 
 inline Stamp ToStamp(const Ticks ticks, const int64_t perTick) { return static_cast<Stamp>(ticks) * perTick; }
 
-/// Room in a heap for n flows, so that nothing allocates later: no exception crosses the ABI.
+/// Reserves a heap for n flows, so that later calls do not allocate: no exception crosses the ABI.
 /// \returns as flow_added does
 template <class Heap>
 int MakeRoom(Heap &heap, const size_t n)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// sfq: stochastic fairness queueing as Linux's sch_sfq means it: the flows of a class are hashed into buckets, which
-/// take turns by deficit round robin. Between the classes the same round robin goes by weight, as in drr.
+/// sfq: stochastic fairness queueing as in Linux's sch_sfq: the flows of a class are hashed into buckets, which are
+/// served by deficit round robin. Between the classes the same round robin goes by weight, as in drr.
 ///
 /// Source: P. E. McKenney, "Stochastic fairness queueing", Interworking: Research and Experience 2, 1991, and Linux's
 /// tc-sfq(8). A bucket is one first-come-first-served queue of all flows that hash to it: flows that collide have one
-/// share together. Flow weights play no part, since a bucket has none. The share between classes is drr's.
+/// share in common. Flow weights have no effect, since a bucket has none. The share between classes is drr's.
 ///
-/// After `perturb` seconds the hash of a class takes new salt, and what is queued is sorted into its new buckets, each
-/// flow's items in their order. Time is what the host passes in: without a call nothing is due. Deficits and debts
-/// then begin anew, as in Linux: they belonged to buckets that are no more.
+/// After `perturb` seconds the hash of a class takes new salt, and queued items are moved to their new buckets, each
+/// flow's items in their order. Time is passed in by the host: without a call nothing is due. Deficits and debts are
+/// then reset, as in Linux, because they belonged to buckets that no longer exist.
 ///
-/// Not here: Linux's limit, depth and flows, and its drop from the longest queue. A scheduler does not drop: the limit
-/// is the host's, and who has to go is an AQM's affair.
+/// Not supported: Linux's limit, depth and flows, and its drop from the longest queue. A scheduler does not drop: the
+/// host has the limit, and an AQM selects the packet to drop.
 ///
 /// Cost: O(1) as in drr; a perturbation is O(divisor + items queued).
 #include "plugin/msfrs_plugin.h"
@@ -31,7 +31,7 @@ struct Bucket : msfrs::Turn {
 };
 
 struct FlowState {
-    uint32_t bucket; ///< kept until the salt changes, whatever becomes of the flow's key
+    uint32_t bucket; ///< kept until the salt changes, even if the flow's key does
     uint32_t salts;  ///< ClassState::salts when it was hashed; 0: not yet
 };
 
@@ -40,7 +40,7 @@ struct ClassState : msfrs::Turn {
     msfrs::Round<Bucket> members;
     Bucket *buckets;     ///< `divisor` of them
     uint64_t salt;
-    uint32_t salts;      ///< how many it has had; 0: none yet
+    uint32_t salts;      ///< number of salts so far; 0: none yet
     msfrs_time nextSalt;
 
     bool queued() const { return cls->backlog > 0; }
@@ -55,7 +55,7 @@ struct Instance : msfrs::ClassRound<ClassState> {
 Instance &Self(void *const inst) { return *static_cast<Instance *>(inst); }
 ClassState &StateOf(const msfrs_class *const c) { return *static_cast<ClassState *>(c->state); }
 
-/// splitmix64's last steps: every bit of the key and of the salt counts.
+/// The final steps of splitmix64: every bit of the key and of the salt affects the result.
 uint64_t Mixed(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

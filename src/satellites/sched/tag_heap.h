@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A heap of tags, least first, for very many members. It differs from heap.h in what it does to the cache: four
-/// children a node, which fill one cache line, and places in an array of 4 bytes a member, so that moving a member
-/// does not write to wherever the member is in memory. With 100,000 members that is half the time.
+/// A heap of tags, least first, for very many members. It differs from heap.h in its use of the cache: four children
+/// per node, which fill one cache line, and positions in an array of 4 bytes per member, so that moving a member does
+/// not write to the member's own memory. With 100,000 members this halves the time.
 #ifndef MSFRS_SCHED_TAG_HEAP_H
 #define MSFRS_SCHED_TAG_HEAP_H
 
@@ -13,7 +13,7 @@
 
 namespace msfrs {
 
-/// Members are slots, small dense numbers. Of equal tags the one of the lesser slot goes first.
+/// Members are slots, small dense numbers. Of equal tags the one with the lesser slot goes first.
 class TagHeap {
 public:
     bool empty() const { return size_ == 0; }
@@ -22,7 +22,7 @@ public:
     double topTag() const { return at(0).tag; }
     bool holds(const uint32_t slot) const { return slot < places_.size() && places_[slot] != 0; }
 
-    /// Makes room for a slot, so that set() does not allocate.
+    /// Reserves memory for a slot, so that set() does not allocate.
     void reserve(const uint32_t slot)
     {
         if (slot >= places_.size()) {
@@ -31,7 +31,7 @@ public:
         }
     }
 
-    /// Puts a slot in, or changes its tag.
+    /// Inserts a slot, or changes its tag.
     void set(const uint32_t slot, const double tag)
     {
         size_t n = places_[slot];
@@ -71,7 +71,7 @@ private:
         return (a.tag < b.tag) | ((a.tag == b.tag) & (a.slot < b.slot));
     }
 
-    // The root is the last entry of the first line: the children of each then fill a line of their own.
+    // The root is the last entry of the first line, so that the children of each node fill one line.
     Entry &at(const size_t n) { return lines_[(n + Fan - 1) / Fan].entries[(n + Fan - 1) % Fan]; }
     const Entry &at(const size_t n) const { return const_cast<TagHeap *>(this)->at(n); }
 
@@ -97,7 +97,7 @@ private:
             if (first >= size_)
                 break;
             size_t least = first;
-            if (first + Fan <= size_) { // one cache line, and no branch that nobody could predict
+            if (first + Fan <= size_) { // one cache line, and no unpredictable branch
                 const Entry *const e = &at(first);
                 const size_t a = Before(e[1], e[0]), b = 2 + size_t(Before(e[3], e[2]));
                 least += Before(e[b], e[a]) ? b : a;
@@ -114,7 +114,7 @@ private:
     }
 
     std::vector<Line> lines_;
-    std::vector<uint32_t> places_; ///< by slot: place in the heap, from 1; 0: not in it
+    std::vector<uint32_t> places_; ///< by slot: position in the heap, from 1; 0: not in it
     size_t size_ = 0;
 };
 

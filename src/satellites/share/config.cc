@@ -44,7 +44,7 @@ void ReadOther(Line &line, Config &config)
     others.push_back(std::move(name));
 }
 
-/// A name or an address of a host.
+/// Name or address of a host.
 std::string HostOf(const Field &f)
 {
     const auto good = [](const char c) {

@@ -17,9 +17,9 @@ constexpr const char *Program = "msfrs-share";
 
 struct Config {
     SharingParams sharing;
-    RedisParams store;     ///< its password is read by ReadPassword()
+    RedisParams store;     ///< ReadPassword() fills in its password
     Written passwordFile;
-    std::string segment;   ///< name in shared memory
+    std::string segment;   ///< name of the shared memory
     Written control;       ///< path of the control socket
     Written user{"proxy", {}};
 };
@@ -28,8 +28,8 @@ struct Config {
 Config ReadConfig(std::istream &, const std::string &file);
 Config ReadConfig(const std::string &path);
 
-/// Reads the password, if there is a file of it: its first line. The message of a refusal does not show it.
-/// \throws RuleError also where anybody may read the file
+/// Reads the password, the first line of its file, if there is one. Error messages do not show it.
+/// \throws RuleError also if the file is readable by everyone
 void ReadPassword(Config &);
 
 } // namespace msfrs::share

@@ -71,7 +71,7 @@ void Daemon::tick()
 void Daemon::lookForSegment(const int64_t now)
 {
     lookAt_ = now + SegmentWatch::Every;
-    // A name that is gone may come back: as long as somebody lives in what is mapped, that is the segment.
+    // A removed name may reappear: while any party is alive in the mapped memory, that is the segment.
     const auto change = watch_.look();
     if (change == SegmentWatch::Change::Other || (change == SegmentWatch::Change::Gone && board_.parties() == 0)) {
         board_.use(nullptr);

@@ -18,13 +18,13 @@ namespace msfrs::share {
 
 class Daemon {
 public:
-    /// Reads the files of TLS, opens the control socket and gives up root. \param config with its password
-    /// \throws RuleError a mistake in the file \throws SystemError what is missing
+    /// Reads the TLS files, opens the control socket and drops root. \param config with its password
+    /// \throws RuleError an error in the file \throws SystemError something is missing
     Daemon(const Config &config, StateLog::Log log);
     ~Daemon();
 
-    /// Shares until SIGTERM or SIGINT, and then tells the others that this gateway wants nothing. \param ready called
-    /// once
+    /// Runs until SIGTERM or SIGINT, and then reports to the others that this gateway has no demand. \param ready
+    /// called once
     void run(const std::function<void()> &ready);
 
 private:
@@ -37,7 +37,7 @@ private:
     StateLog log_;
     EventBase base_;
     int64_t start_ = MonotonicNow();
-    SegmentWatch watch_; ///< outlives the board, which writes what it has mapped
+    SegmentWatch watch_; ///< outlives the board, which writes to its mapping
     int64_t lookAt_ = 0;
     SegmentBoard board_;
     RedisStore store_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-share: tells the gateways of one link of each other, by Valkey or Redis.
+/// msfrs-share: lets the gateways of one link exchange their state through Valkey or Redis.
 #include "daemon/command_line.h"
 #include "daemon/notify.h"
 #include "daemon/program.h"
@@ -46,7 +46,7 @@ int Run(const CommandLine &options)
         CheckUser(config.user);
         CheckControl(config.control);
         const auto base = NewEventBase();
-        RedisStore(base.get(), config.store, {config.sharing.gateway}); // reads the files of TLS
+        RedisStore(base.get(), config.store, {config.sharing.gateway}); // reads the TLS files
         return 0;
     }
     Daemon(config, Log).run(SayReady);

@@ -35,7 +35,7 @@ private:
     std::string text_;
 };
 
-/// Reads what is known to be long enough, and notes the first figure outside its range.
+/// Reads a message of verified length, and records the first value outside its range.
 class Reader {
 public:
     explicit Reader(const std::string_view text): text_(text) {}
@@ -67,7 +67,7 @@ public:
         const auto bits = number();
         double value;
         std::memcpy(&value, &bits, sizeof(value));
-        if (!(value >= least && value <= most)) // NaN, too
+        if (!(value >= least && value <= most)) // also NaN
             blame(std::string(name) + " " + Number(value) + ": allowed are " + Number(least) + " to " + Number(most));
         return value;
     }

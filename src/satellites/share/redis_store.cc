@@ -19,7 +19,7 @@ namespace msfrs::share {
 
 namespace {
 
-/// What a server may say beside a message: an error's text.
+/// Maximum size of a reply other than a message, such as the text of an error.
 constexpr size_t MostBeside = 4096;
 
 bool IsAddress(const std::string &host)
@@ -60,7 +60,7 @@ SSL_CTX *NewTls(const RedisParams &params)
     return made.release();
 }
 
-/// A session that accepts the server's own certificate only.
+/// A session that accepts only a certificate of this server.
 SSL *NewSession(SSL_CTX *const tls, const std::string &name)
 {
     SSL *const session = SSL_new(tls);
@@ -171,7 +171,7 @@ void RedisStore::send()
 {
     std::string commands;
     for (const auto &key : keys_) {
-        // A byte more than the longest message tells one that is too long, and nobody can make us read more.
+        // One byte more than the longest message reveals one that is too long, and no peer can make us read more.
         commands += Format({"GETRANGE", key, "0", std::to_string(MostMessage)});
         replies_->expect(Command::Fetch);
     }
@@ -235,7 +235,7 @@ void RedisStore::fail(std::string why)
         return; // the next exchange makes a new connection
     failure_ = std::move(why);
     const timeval now{0, 0};
-    evtimer_add(later_.get(), &now); // never from within exchange()
+    evtimer_add(later_.get(), &now); // never called within exchange()
 }
 
 void RedisStore::finish(const Answer &answer)

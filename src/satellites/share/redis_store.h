@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The store in Valkey or Redis: a key for each gateway, that expires. Nothing here waits: one connection, made when
-/// it is needed, all commands of an exchange at once.
+/// The store in Valkey or Redis: an expiring key for each gateway. Non-blocking: one connection, opened when needed;
+/// all commands of an exchange are sent at once.
 #ifndef MSFRS_SHARE_REDIS_STORE_H
 #define MSFRS_SHARE_REDIS_STORE_H
 
@@ -24,19 +24,19 @@ struct RedisParams {
     std::string host = "127.0.0.1"; ///< an address or a name
     uint16_t port = 6379;
     bool tls = false;
-    std::string name;        ///< that the certificate has to be for; empty: host
-    std::string ca;          ///< file of authorities; empty: those of the system
-    std::string certificate, key; ///< files of our own; empty: none
+    std::string name;        ///< required in the certificate; empty: host
+    std::string ca;          ///< file of authorities; empty: the system's
+    std::string certificate, key; ///< our own files; empty: none
     std::string user, password;   ///< empty: none
     unsigned database = 0;
-    std::string link = "link";    ///< begins the keys: gateways of one link have the same
+    std::string link = "link";    ///< prefix of the keys, the same for all gateways of a link
     int64_t timeToLive = 0;       ///< ns, of a message
 };
 
 class RedisStore final : public Store {
 public:
     /// \param names of gateways, our own first
-    /// \throws SystemError a file of TLS that cannot be used
+    /// \throws SystemError an unusable TLS file
     RedisStore(event_base *, RedisParams, const std::vector<std::string> &names);
     ~RedisStore() override;
 
@@ -65,10 +65,10 @@ private:
     Owned<evdns_base> names_;
     Owned<bufferevent> connection_;
     std::unique_ptr<Replies> replies_;
-    bool up_ = false;       ///< the connection stands
+    bool up_ = false;       ///< the connection is established
     std::string message_;
-    Done done_;             ///< empty: no exchange is under way
-    std::string failure_;   ///< to be said when the loop comes to it
+    Done done_;             ///< empty: no exchange in progress
+    std::string failure_;   ///< reported from the event loop
     std::unique_ptr<event, void (*)(event *)> later_;
 };
 

@@ -10,7 +10,7 @@ namespace msfrs::share {
 
 namespace {
 
-/// The first word of an error: a code. What is behind it may repeat what was sent, a password included.
+/// The first word of an error, a code. The rest may repeat the command, including a password.
 std::string_view Code(const std::string_view error) { return error.substr(0, error.find(' ')); }
 
 const char *NameOf(const Command command)
@@ -49,7 +49,7 @@ Replies::Replies(const size_t mostBytes):
     if (!reader_)
         throw std::bad_alloc();
     *functions_ = *reader_->fn;
-    // None of our commands is answered with an array, whose size alone would be reason to allocate as much.
+    // None of our commands has an array as reply, whose announced size alone would cause an allocation.
     functions_->createArray = [](const redisReadTask *, auto) -> void * { return nullptr; };
     reader_->fn = functions_.get();
 }
@@ -91,7 +91,7 @@ void Replies::one(const redisReply &reply)
         ? std::string_view(reply.str, static_cast<size_t>(reply.len)) : std::string_view();
     if (reply.type == REDIS_REPLY_ERROR) {
         if (command == Command::Fetch && Code(text) == "WRONGTYPE")
-            messages_.emplace_back("another type"); // that is no message, and says nothing of the other keys
+            messages_.emplace_back("another type"); // not a message; the other keys may be valid
         else if (command == Command::Auth)
             fail("refuses user or password: " + Shown(Code(text)));
         else

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What Valkey or Redis answers to the commands of one exchange. It is read from a network: nothing is taken for
-/// granted.
+/// The replies of Valkey or Redis to the commands of one exchange. They come from a network: nothing is trusted.
 #ifndef MSFRS_SHARE_REPLIES_H
 #define MSFRS_SHARE_REPLIES_H
 
@@ -21,21 +20,21 @@ namespace msfrs::share {
 
 enum class Command { Auth, Select, Fetch, Leave };
 
-/// The commands, as the protocol has them.
+/// Encodes a command for the protocol.
 std::string Format(const std::vector<std::string> &words);
 
 class Replies {
 public:
-    /// \param mostBytes of a reply
+    /// \param mostBytes maximum size of a reply
     explicit Replies(size_t mostBytes);
     ~Replies();
 
-    /// A command was sent: its reply is wanted, after those of all before.
+    /// Records that a command was sent; its reply follows those of all earlier ones.
     void expect(const Command command) { wanted_.push_back(command); }
     bool complete() const { return wanted_.empty(); }
-    /// Bytes came. \returns false: something is wrong, see failure()
+    /// Processes received bytes. \returns false on an error, see failure()
     bool feed(std::string_view bytes);
-    /// What Fetch brought; to be called when complete.
+    /// The results of Fetch; call it when complete.
     std::vector<std::optional<std::string>> take() { return std::exchange(messages_, {}); }
     const std::string &failure() const { return failure_; }
 

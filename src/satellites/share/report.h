@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a running msfrs-share tells: for people, and as OpenMetrics.
+/// The report of a running msfrs-share: as text for people, and as OpenMetrics.
 #ifndef MSFRS_SHARE_REPORT_H
 #define MSFRS_SHARE_REPORT_H
 
@@ -10,7 +10,7 @@
 
 namespace msfrs::share {
 
-/// Everything at one moment.
+/// A snapshot of all figures.
 struct Report {
     std::string gateway, link, store;
     double share = 0;

@@ -16,13 +16,13 @@ using ledger::SetReal;
 using ledger::Slots;
 
 constexpr auto Relaxed = std::memory_order_relaxed;
-/// Bytes of a user between two looks that cannot be: its column began anew.
+/// Impossible number of bytes of a user between two readings: its column was reset.
 constexpr uint64_t MostGrowth = uint64_t{1} << 36;
 
 uint16_t Small(const uint64_t count) { return static_cast<uint16_t>(std::min(count, ledger::MostCount)); }
 constexpr uint64_t Bit(const uint32_t slot) { return uint64_t{1} << slot; }
 
-/// Adds to `sum` what a count has grown by, and notes it.
+/// Adds the growth of a count to `sum`, and stores its new value.
 void Follow(uint64_t &sum, uint64_t &before, const uint64_t now)
 {
     if (now - before < MostGrowth)
@@ -35,7 +35,7 @@ void Follow(uint64_t &sum, uint64_t &before, const uint64_t now)
 void SegmentBoard::use(ledger::Segment *const segment)
 {
     for (auto &other : others_) {
-        other.slot.reset(); // before the memory may go
+        other.slot.reset(); // before the memory may be unmapped
         other.guests.clear();
     }
     segment_ = segment;
@@ -64,11 +64,11 @@ Sums SegmentBoard::local(const int64_t now)
         auto &followed = followed_[n];
         if (followed.epoch != reading->epoch) {
             followed = {reading->epoch, figures->received, figures->own, {}};
-            local_ &= ~Bit(n); // nor does what was in its columns mean anything
+            local_ &= ~Bit(n); // the content of its columns is meaningless, too
         }
         addParty(slot, *reading, followed, sums);
         Follow(own_, followed.own, figures->own);
-        // An interface's count is the same for all parties of the machine: that of the first will do.
+        // All parties of the machine have the same interface count: the first one is enough.
         uint64_t again = 0;
         Follow(figures->metered && metered ? again : received_, followed.received, figures->received);
         metered |= figures->metered;
@@ -106,7 +106,7 @@ void SegmentBoard::addParty(const ledger::Slot &slot, const ledger::SlotReading 
     for (const auto &cls : slot.classes) {
         const auto key = cls.key.load(Relaxed), served = cls.served.load(Relaxed);
         const double demand = ledger::Real(cls.demand.load(Relaxed));
-        // Whatever is in the segment, there are no more classes than a message has.
+        // Whatever is in the segment, keep no more classes than a message holds.
         if (key == 0 || !(demand >= 0 && demand <= MostDemand) ||
             (classes_.size() == MostClasses && !classes_.count(key)))
             continue;
@@ -140,7 +140,7 @@ void SegmentBoard::addUsers(const uint64_t local, const int64_t now, Sums &sums)
         const auto &entry = segment_->users[place];
         const auto key = entry.key.load(Relaxed), active = entry.active.load(Relaxed) & local;
         auto found = key == 0 ? users_.end() : users_.find(key);
-        // Whatever is in the segment, there are no more users than it has room for.
+        // Whatever is in the segment, keep no more users than it has room for.
         if (key == 0 || (found == users_.end() && (active == 0 || users_.size() == ledger::Users)))
             continue;
         const bool known = found != users_.end() && found->second.entry == place;
@@ -167,7 +167,7 @@ void SegmentBoard::addUsers(const uint64_t local, const int64_t now, Sums &sums)
     }
     for (auto user = users_.begin(); user != users_.end();)
         user = now - user->second.active >= Kept ? users_.erase(user) : std::next(user);
-    // Those with work first: what they have here is part of what they are due elsewhere.
+    // Users with work first: their service here counts towards their fair share elsewhere.
     const auto before = [](const Told &a, const Told &b) {
         return (a.user.items > 0) != (b.user.items > 0) ? a.user.items > 0 : a.recent > b.recent;
     };
@@ -182,13 +182,13 @@ void SegmentBoard::show(const size_t n, const Sums &sums, const bool leads, cons
     auto &other = others_[n];
     if (!segment_)
         return;
-    if (other.slot && !other.slot->beat(now)) { // we were stopped, and another took it
+    if (other.slot && !other.slot->beat(now)) { // this process was stopped, and another one took the slot
         other.slot.reset();
         other.guests.clear();
     }
     if (!other.slot) {
         const auto free = ledger::OwnSlot::Free(*segment_, now);
-        if (!free || *free >= Columns) { // without a column it could not tell of users
+        if (!free || *free >= Columns) { // without a column it could not report users
             ++crowded_;
             return;
         }
@@ -235,7 +235,7 @@ void SegmentBoard::showUser(Other &other, const UserSums &user, const uint64_t l
     }
     const auto [found, fresh] = other.guests.try_emplace(user.key);
     auto &guest = found->second;
-    // The first count has no origin; and counts begin anew when their gateway does.
+    // The first count has no base; and counts are reset when their gateway restarts.
     const auto growth = user.bytes - guest.bytes;
     guest.bytes = user.bytes;
     guest.told = now;

@@ -11,11 +11,11 @@ namespace msfrs::share {
 namespace {
 
 constexpr double Second = 1e9;
-constexpr int64_t Overdue = 3; ///< intervals after which news should have come
-/// Messages after which a gateway is known that was not. The first may have been on its way to the store for as long as
-/// the store was away: what it grows by until the next one is older than that.
+constexpr int64_t Overdue = 3; ///< intervals after which a message is overdue
+/// Messages until an unknown gateway counts as known. The first one may be as old as the store's outage, and so may the
+/// growth up to the next one.
 constexpr unsigned Known = 2;
-/// No link carries so much between two messages: counts that grow by more begin anew.
+/// More than any link carries between two messages: counts that grow by more were reset.
 constexpr uint64_t MostGrowth = uint64_t{1} << 40;
 
 double Seconds(const int64_t t) { return static_cast<double>(t) / Second; }
@@ -137,7 +137,7 @@ void Sharing::findNamesake(const std::optional<std::string> &message, const int6
     if (!found || found->life == life_)
         namesake_ = 0;
     else if (namesake_ == 0)
-        namesake_ = now; // it may be what we left before a restart
+        namesake_ = now; // may be our own message from before a restart
     else if (now - namesake_ >= TimeToLive)
         log_.say("gateway " + params_.gateway,
                  "another msfrs-share leaves messages in this name; each gateway needs its own", now);
@@ -155,7 +155,7 @@ void Sharing::heard(Other &other, const std::string &message, const int64_t now)
     }
     if (other.last && other.last->life == sums->life) {
         if (sums->number <= other.last->number)
-            return; // nothing new
+            return; // no new message
         if (other.news >= Known) {
             const auto growth = static_cast<double>(Growth(other.last->received, sums->received));
             const double took = Seconds(now - other.heard);
@@ -209,14 +209,14 @@ bool Sharing::gone(const Other &other, const int64_t now) const
 {
     if (state_ == StoreState::Last)
         return everAnswered_ && !other.shownNow;
-    // Who has lost the store with us comes back to it a little before or after us.
+    // A gateway that lost the store together with us returns to it slightly before or after us.
     return state_ == StoreState::Together && now - together_ >= TimeToLive;
 }
 
 void Sharing::showAll(const int64_t now)
 {
     const auto &ours = local(now);
-    // Stopped for a while, we do not know what went by.
+    // If this process was stopped, the traffic meanwhile is unknown.
     const double passed = now - lastShown_ < TimeToLive ? Seconds(std::max<int64_t>(now - lastShown_, 0)) : 0;
     bool fresh = state_ == StoreState::Together;
     for (size_t n = 0; n < others_.size(); ++n) {
@@ -224,12 +224,12 @@ void Sharing::showAll(const int64_t now)
         const bool counted = other.counts;
         other.counts = other.news >= Known && state_ != StoreState::Static && here(other, now);
         if (other.counts && !counted && other.shownNow)
-            board_.hide(n); // what was shown is no origin of its counts: see showRest()
+            board_.hide(n); // the values shown are no base for its counts: see showRest()
         if (counted && !other.counts)
             other.news = 0;
         fresh &= !other.counts || !overdue(other, now);
     }
-    // Without news of the others' bytes, ours alone say nothing of who is ahead: what was served is counted with them.
+    // Without the others' bytes, ours alone do not show who is ahead: they are kept until messages arrive.
     const auto taken = [&](double &served) {
         const double bytes = fresh ? served : 0;
         if (fresh || state_ == StoreState::Static)
@@ -241,7 +241,7 @@ void Sharing::showAll(const int64_t now)
     double limit = ours.limit;
     const Other *leader = nullptr;
     for (auto &other : others_) {
-        // Without a rate there is nobody who could measure.
+        // A gateway without a rate has no party that measures.
         if (other.counts && other.leads && other.last->rate > 0 && (!leader || other.name < leader->name)) {
             leader = &other;
             limit = other.last->limit;
@@ -294,9 +294,10 @@ void Sharing::guess(Other &other, const double bytes)
     other.own += static_cast<uint64_t>(bytes);
 }
 
-/// While a gateway is not known, the others divide the link without it. What it was charged meanwhile cannot be made up
-/// for later: charged at once, it puts those users ahead that had most of it, and they have nothing here for longer
-/// than the outage took. So once the gateway is known again it is shown as a new party, whose counts have no origin.
+/// While a gateway is unknown, the others divide the link without it. Its charges from that time cannot be compensated
+/// later: charged at once, they would put its heaviest users so far ahead that they would get no service here for
+/// longer than the outage took. So once the gateway is known again it is shown as a new party, whose counts have no
+/// base.
 void Sharing::showRest(const size_t n, const Sums &ours, const double passed, const int64_t now)
 {
     auto &other = others_[n];
@@ -317,7 +318,7 @@ void Sharing::show(const size_t n, Sums sums, const double places, const bool le
     auto &other = others_[n];
     const double wanted = places + other.owed;
     other.places = sums.places = static_cast<uint64_t>(wanted);
-    other.owed = wanted - static_cast<double>(sums.places); // so that fractions hold on average
+    other.owed = wanted - static_cast<double>(sums.places); // so that fractions are kept on average
     sums.received = other.received;
     sums.own = other.own;
     board_.show(n, sums, leads, now);

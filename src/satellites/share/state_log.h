@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// One line for each change of a state, and few where it changes all the time.
+/// Logs one line for each change of a state, rate-limited if it changes all the time.
 #ifndef MSFRS_SHARE_STATE_LOG_H
 #define MSFRS_SHARE_STATE_LOG_H
 
@@ -14,13 +14,13 @@ namespace msfrs::share {
 class StateLog {
 public:
     using Log = std::function<void(const std::string &)>;
-    static constexpr unsigned Burst = 6;                 ///< lines of a subject at once
-    static constexpr int64_t Refill = 10'000'000'000;    ///< ns after which it may have one more
+    static constexpr unsigned Burst = 6;                 ///< lines of a subject in a burst
+    static constexpr int64_t Refill = 10'000'000'000;    ///< ns for one more line
 
     explicit StateLog(Log log): log_(std::move(log)) {}
 
-    /// \param subject what has a state, such as the store or a gateway
-    /// \param state as the line has it; one that the subject is in already is not said again
+    /// \param subject the owner of the state, such as the store or a gateway
+    /// \param state text of the line; an unchanged state is not logged again
     void say(const std::string &subject, const std::string &state, const int64_t now)
     {
         auto &s = subjects_[subject];
@@ -31,7 +31,7 @@ public:
         s.said = false;
         saySoon(subject, s, now);
     }
-    /// To be called now and then: says the state in which a subject has stayed that had changed too often.
+    /// Call it regularly: logs the final state of a subject whose changes were suppressed.
     void tick(const int64_t now)
     {
         for (auto &[name, subject] : subjects_)
@@ -41,8 +41,8 @@ public:
 private:
     struct Subject {
         std::string state;
-        bool said = true;  ///< its state
-        int64_t since = 0; ///< from when on a line comes back
+        bool said = true;  ///< whether its state was logged
+        int64_t since = 0; ///< start of the refill of lines
         unsigned used = 0, left = 0;
     };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What both pages use. Whatever comes from Squid becomes text, never markup.
+// Code shared by both pages. Data from Squid becomes text, never markup.
 'use strict';
 
 const byId = (id) => document.getElementById(id);
@@ -62,8 +62,8 @@ function newRow(count) {
     return row;
 }
 
-// Shows rows of {key, cells}. While the table has the keyboard's focus no row moves or goes: what is about to be
-// chosen stays where it is.
+// Shows rows of {key, cells}. While the table has keyboard focus no row is moved or removed, so that the row about to
+// be selected stays in place.
 function fillTable(id, rows, none) {
     const body = byId(id).tBodies[0];
     const heads = byId(id).tHead.rows[0].cells;
@@ -107,12 +107,12 @@ function fillList(id, texts) {
 
 const userLink = (name) => ({ text: name, href: `/user?name=${encodeURIComponent(name)}` });
 
-// What is wrong, and how old the figures are; empty if nothing is.
+// The problem and the age of the figures; empty if there is no problem.
 function withAge({ trouble, age }) {
     return trouble && age !== null ? `${trouble} These figures are ${shown.age(age)} old.` : trouble;
 }
 
-// Texts of Squid, as sentences.
+// Turns texts of Squid into sentences.
 const sentences = (texts) => texts.map((text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`).join(' ');
 
 function showStatus(text, trouble) {
@@ -128,7 +128,7 @@ async function fetchJson(path) {
     return answer.json();
 }
 
-// Calls `step` now, and again `seconds()` after each call has ended, but not while nobody looks.
+// Calls `step` now, and again `seconds()` after each call has ended, but not while the page is hidden.
 function repeat(step, seconds, paused = () => false) {
     let timer = 0;
     let running = false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The page of the gateway: figures every second, plots when a slot of the history is complete.
+// The gateway's page: figures every second, plots when a slot of the history is complete.
 'use strict';
 
 const past = new PastHour();
 const plots = PLOTS.map((what) => new Plot(what));
 let pace = 1;
-let drawn = null; // the slot that the plots show
+let drawn = null; // the latest slot in the plots
 
 const minutes = () => Number(byId('range').value);
 
@@ -15,8 +15,8 @@ function draw() {
     drawn = past.newest;
 }
 
-// Who waits is told twice: row by row, at most 50, and as counts, which were asked for some time before. What is shown
-// goes by the rows as long as these are all.
+// Squid reports waiting requests twice: as rows, at most 50, and as counts, which were fetched somewhat earlier. The
+// page uses the rows as long as they are complete.
 const MOST_HELD = 50;
 const waitingOf = (held, count, fits) => held.length < MOST_HELD ? held.filter(fits).length : count;
 
@@ -55,7 +55,7 @@ function showUsers({ users, user_count: count, held }) {
 }
 
 function showHeld({ held }) {
-    const seen = new Map(); // rows of a user to a host are told apart by their number
+    const seen = new Map(); // a number distinguishes rows of one user to one host
     fillTable('held', held.map((row) => {
         const name = `${row.user}\n${row.host}\n${row.what}`;
         seen.set(name, (seen.get(name) || 0) + 1);

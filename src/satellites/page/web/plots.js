@@ -18,18 +18,18 @@ const PLOTS = [
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3]];
 const LINES = 6;
 
-// A colour of page.css, which knows light from dark.
+// A colour of page.css, which adapts it to light and dark mode.
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 class PastHour {
     constructor() { this.columns = new Map(); }
 
-    // What /history.json says.
+    // Takes the content of /history.json.
     take({ step, newest, columns }) {
         Object.assign(this, { step, newest, columns: new Map(Object.entries(columns)) });
     }
 
-    // What /data.json says of the newest slot. Returns whether the history has a gap now, and is to be fetched again.
+    // Takes the newest slot of /data.json. Returns whether the history has a gap now and must be fetched again.
     append({ slot, values }) {
         const slots = this.columns.size ? this.columns.values().next().value.length : 0;
         if (!this.step || !slots || slot < this.newest || slot > this.newest + 1)
@@ -104,7 +104,7 @@ class Plot {
         };
     }
 
-    // [name, label] of the lines that there are.
+    // [name, label] of the existing lines.
     lines(history) {
         const { columns, prefix } = this.what;
         if (columns)
@@ -133,7 +133,7 @@ class Plot {
         this.chart.update();
     }
 
-    // A row a minute, the newest first; only while somebody looks.
+    // One row per minute, newest first; only while the table is open.
     fillTable() {
         if (!this.details.open || !this.history)
             return;

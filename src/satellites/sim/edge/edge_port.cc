@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// A DiffServ edge router's output port on a simulated link, for the papers' figures: receivers with constant rates,
-/// whose packets of 64 bytes are classified, policed and marked as they are in real life, wait in a queue of their
-/// class, and leave as the diffserv scheduler says. Time is simulated; only `rules` measures the machine.
+/// whose packets of 64 bytes pass the real classifier, policer and marker, are queued by class, and leave in the order
+/// of the diffserv scheduler. Time is simulated; only `rules` measures the machine.
 ///
 ///     edge_port port  PLUGINS LOAD SECONDS QUEUE   EF and AF1-3 from four receivers, each with LOAD of its wire speed:
 ///                                             prints a line for each class: packets/s offered, policed, dropped at
@@ -33,14 +33,14 @@ using namespace msfrs::edge;
 
 constexpr int64_t Second = 1'000'000'000;
 constexpr double LinkRate = 100e6;                                 ///< Fast Ethernet, bit/s
-constexpr int64_t Frame = 64, Header = 18;                         ///< bytes; Header: Ethernet's, of the frame
-constexpr int64_t Gap = 20;                                        ///< bytes: preamble and pause
+constexpr int64_t Frame = 64, Header = 18;                         ///< bytes; Header: Ethernet header within the frame
+constexpr int64_t Gap = 20;                                        ///< bytes: preamble and interframe gap
 constexpr double WireSpeed = LinkRate / (8.0 * (Frame + Gap));     ///< packets/s
 constexpr double EfLimit = 62'500;                                 ///< packets/s, as in figure 7
 constexpr size_t Flows = 500;                                      ///< figure 9
 constexpr double FlowLimit = 74'400.0 / Flows;                     ///< packets/s
 
-/// A UDP packet from the n-th source, as it is in a frame of 64 bytes.
+/// A UDP packet from the n-th source that fits in a frame of 64 bytes.
 std::vector<uint8_t> PacketFrom(const uint32_t n)
 {
     std::vector<uint8_t> p(Frame - Header);
@@ -52,7 +52,7 @@ std::vector<uint8_t> PacketFrom(const uint32_t n)
 
 std::string Source(const uint32_t n) { return "198.18." + std::to_string(n >> 8) + "." + std::to_string(n & 0xff); }
 
-/// A policer's fields for so many packets a second.
+/// A policer's fields for a number of packets per second.
 std::string Police(const double packets, const int64_t burst)
 {
     const auto bits = static_cast<double>(8 * (Frame - Header));
@@ -66,7 +66,7 @@ struct Input {
     double rate; ///< packets/s
 };
 
-/// What came of the packets of an input, or of a class.
+/// Counts of the packets of an input, or of a class.
 struct Tally {
     uint64_t offered = 0, policed = 0, dropped = 0, sent = 0;
     double waited = 0; ///< seconds, of those sent
@@ -83,7 +83,7 @@ public:
             flows_.push_back(&engine_.flow(*engine_.addClass(c.name, c.weight), "port"));
     }
 
-    /// Counts what arrives and what is sent in the second half of `seconds`, when the queues have filled.
+    /// Counts arrivals and departures in the second half of `seconds`, when the queues have filled.
     std::vector<Tally> run(const std::vector<Input> &inputs, const double seconds)
     {
         struct Arrival {
@@ -96,7 +96,7 @@ public:
         std::vector<Tally> tallies(inputs.size());
         std::vector<int64_t> count(inputs.size());
         std::priority_queue<Arrival> arrivals;
-        // Constant rates, each packet somewhere in its interval: without that inputs would keep step for ever.
+        // Constant rates, but each packet at a random time in its interval: otherwise inputs would stay synchronised.
         const auto next = [&](const size_t i) {
             const double in = static_cast<double>(count[i]++) + static_cast<double>(random() >> 11) * 0x1p-53;
             arrivals.push({static_cast<int64_t>(in / inputs[i].rate * Second), i});
@@ -205,7 +205,7 @@ double ProcessorTime()
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// Nanoseconds a call, the least of several rounds: what else runs only adds.
+/// Nanoseconds per call, the least of several rounds, since other processes only add time.
 template <class Work>
 double Measure(const int calls, const Work &work)
 {

@@ -8,7 +8,7 @@ namespace msfrs::sim {
 
 namespace {
 
-/// The link's rate is said once: the scheduler must weigh bytes as the shop does.
+/// The link's rate is given once: the scheduler must weigh bytes as the shop does.
 std::vector<msfrs_value> Parameters(const msfrs_plugin &plugin, std::vector<Setting> settings, const int64_t rate)
 {
     const auto named = [](const std::string &name) { return [&name](const auto &s) { return name == s.name; }; };
@@ -33,7 +33,7 @@ Shop::Shop(PluginPtr plugin, std::vector<Setting> settings, const uint32_t resou
                                        EngineHost{[](int, const std::string &) {}, [this] { return random_(); }});
 }
 
-Shop::~Shop() { end(Forever); } // what is in service the engine's host must end
+Shop::~Shop() { end(Forever); } // the engine's host must complete all items in service
 
 uint32_t Shop::addFlow(const double weight)
 {
@@ -67,7 +67,7 @@ void Shop::offer(const uint32_t flow, const Need &need, const Ticks when)
     *packet = {flow, when};
     msfrs_item *item = nullptr;
     engine_->offer(*flows_[flow].flow, need.data(), packet, Nanoseconds(when), item);
-    assert(item); // there is neither an AQM nor a limit
+    assert(item); // there is no AQM and no limit
 }
 
 void Shop::refill(const uint32_t flow)
@@ -129,7 +129,7 @@ uint64_t Shop::run(const Ticks until, const uint64_t packets)
         end(now_);
         msfrs_time wake = 0;
         auto *const item = engine_->pick(Nanoseconds(now_), MSFRS_PICK_ANY, wake);
-        if (!item) { // a scheduler that paces itself
+        if (!item) { // the scheduler paces itself
             assert(wake > Nanoseconds(now_));
             firstFree_ = std::max(firstFree_, wake * (TicksPerSecond / 1'000'000'000));
             continue;

@@ -4,8 +4,8 @@
 /// any scheduler plugin through the engine, under its own clock. With one resource it is a link.
 ///
 /// The rules are those of ATFQ, section III-B: a resource serves one packet at a time, all packets visit the resources
-/// in the same order, and a packet that has begun goes through all of them without waiting. So the next one begins
-/// when it will find every resource free,
+/// in the same order, and a packet that has begun passes all of them without waiting. So the next one begins when it
+/// will find every resource free,
 ///
 ///     S(p', 1) = S(p, 1) + L(p, 1) + max_n (sum_{2..n} L(p, j) - sum_{1..n-1} L(p', j), 0)             (3)
 ///
@@ -27,7 +27,7 @@
 
 namespace msfrs::sim {
 
-/// What a packet needs: bytes, then ticks on the resources before the link, in the order of the visits.
+/// Demand of a packet: bytes, then ticks on the resources before the link, in the order of the visits.
 using Need = std::array<int64_t, MSFRS_RESOURCES>;
 
 /// A packet that was served. All times in Ticks.
@@ -44,28 +44,28 @@ class Shop {
 public:
     static constexpr Ticks Forever = INT64_MAX;
 
-    /// \param settings of the plugin; `rate` is added if the plugin has such a parameter and it is not among them
+    /// \param settings of the plugin; `rate` is added if the plugin has such a parameter and it is not given
     /// \param resources 1..MSFRS_RESOURCES, the link included
     /// \param rate of the link, bit/s
     /// \throws ConfigError
     Shop(PluginPtr, std::vector<Setting> settings, uint32_t resources, int64_t rate, uint64_t seed = 1);
     ~Shop();
 
-    /// Adds a flow, in a class of its own. \returns its number, from 0
+    /// Adds a flow in a new class. \returns its number, from 0
     uint32_t addFlow(double weight = 1);
     void setWeight(uint32_t flow, double weight);
-    /// From now on `depth` packets of the flow are always queued; 0: no more come.
+    /// Keeps `depth` packets of the flow queued from now on; 0: no more arrive.
     void keep(uint32_t flow, const Need &, uint32_t depth);
     /// One packet arrives. \param when not before now()
     void arrive(uint32_t flow, Ticks when, const Need &);
 
-    /// Serves until `until`, or until `packets` more have begun, or until nothing comes any more. now() is then at
+    /// Serves until `until`, or until `packets` more have begun, or until there are no more arrivals. now() is then at
     /// most `until`.
-    /// \returns how many began
+    /// \returns the number of packets begun
     uint64_t run(Ticks until, uint64_t packets = UINT64_MAX);
     Ticks now() const { return now_; }
 
-    std::function<void(const Visit &)> served; ///< called as a packet begins: all its times are then known
+    std::function<void(const Visit &)> served; ///< called when a packet begins, since all its times are then known
     Engine &engine() { return *engine_; }
 
 private:
@@ -91,12 +91,12 @@ private:
     std::unique_ptr<Engine> engine_;
     std::vector<Flow> flows_;
     std::multimap<Ticks, std::pair<uint32_t, Need>> arrivals_;
-    std::deque<std::pair<Ticks, msfrs_item *>> inService_; ///< by finish: they leave in the order in which they begin
-    std::deque<Packet> packets_;                           ///< all there ever were; an item's host pointer is one
-    std::vector<Packet *> spare_;                          ///< those that are not in use
+    std::deque<std::pair<Ticks, msfrs_item *>> inService_; ///< by finish: they leave in the order of their start
+    std::deque<Packet> packets_;                           ///< all ever created; an item's host pointer refers to one
+    std::vector<Packet *> spare_;                          ///< unused ones
     Ticks now_ = 0;
-    Ticks firstFree_ = 0;                                  ///< when the first resource is free
-    Times last_{};                                         ///< of the packet that began last
+    Ticks firstFree_ = 0;                                  ///< when the first resource becomes free
+    Times last_{};                                         ///< of the latest packet begun
 };
 
 } // namespace msfrs::sim

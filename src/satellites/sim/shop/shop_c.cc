@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The shop for Python's ctypes (papers/shop.py). Not installed. A call that can fail returns 0 and says why in err.
+/// The shop for Python's ctypes (papers/shop.py). Not installed. A call that fails returns 0 and the reason in err.
 #include "satellites/sim/shop/shop.h"
 
 #include <cstdio>
@@ -75,8 +75,8 @@ void shop_arrive(Handle *const h, const uint32_t flow, const int64_t when, const
     h->shop.arrive(flow, when, NeedOf(est));
 }
 
-/// \returns how many rows of eight 64-bit integers stand at *rows until the next call: flow, arrival, start, finish,
-/// and the time on each resource, in units of 10^-4 microseconds
+/// \returns the number of rows of eight 64-bit integers at *rows, valid until the next call: flow, arrival, start,
+/// finish, and the time on each resource, in units of 10^-4 microseconds
 uint64_t shop_run(Handle *const h, const int64_t until, const uint64_t packets, const int64_t **const rows)
 {
     h->rows.clear();
