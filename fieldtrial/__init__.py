@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The field trial: real Squid, nginx, dnsmasq and TCP on a small internet made of network namespaces.
 
-`site` has hosts, links and what runs on them, `load` what is offered, `analysis` what came out, `report` how that is
-shown; test/fieldtrial/test_packages.py says which may import which. The modules here put them together: `cell` runs one
-arm under one workload, `runner` many cells. README.md in this directory has the rest.
+`site` has the hosts, links and daemons, `load` the traffic, `analysis` the figures, `report` their presentation;
+test/fieldtrial/test_packages.py defines which may import which. The modules here combine them: `cell` runs one arm
+under one workload, `runner` runs many cells. See README.md in this directory.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the scheduler alone costs on this machine, for the report: a part of `make bench`, where it has been built."""
+"""Cost of the scheduler alone on this machine, for the report: a part of `make bench`, if it has been built."""
 import json
 import subprocess
 
@@ -10,7 +10,7 @@ PATIENCE_S = 120
 
 
 def read(text):
-    """{'ns_per_release', 'classes', 'queued', 'bytes_per_queued_request'} out of Google Benchmark's JSON."""
+    """{'ns_per_release', 'classes', 'queued', 'bytes_per_queued_request'} from Google Benchmark's JSON."""
     rows = {row['name']: row for row in json.loads(text)['benchmarks']}
     release = next(row for name, row in rows.items() if name.startswith(f'Scheduler/msf_release/{CLASSES}/{QUEUED}/'))
     memory = next(row for name, row in rows.items() if name.startswith('Memory'))
@@ -19,7 +19,7 @@ def read(text):
 
 
 def measure(directory):
-    """Writes bench.json into a run's directory; does nothing where the benchmark was not built."""
+    """Writes bench.json into a run's directory; does nothing if the benchmark was not built."""
     bench = built('request_bench')
     if bench is None:
         return

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One cell of the trial: one arm, one workload, one link. A process of its own, so that cells run side by side, and a
-fault in one leaves the others alone.
+"""One cell of the trial: one arm, one workload, one link. Each cell is a separate process, so that cells can run side
+by side and a fault in one does not affect the others.
 
     python3 -m fieldtrial.cell SPEC.json
 
-Writes requests.csv, pages.csv, bytes.csv (by the load generators), link.csv, squid.csv, window.csv, stat.json and,
-where C follows a trace or is found, offered.csv and found.csv into the directory that the spec names, beside the
-daemons' configurations and logs.
+Writes requests.csv, pages.csv, bytes.csv (by the load generators), link.csv, squid.csv, window.csv and stat.json into
+the directory named in the spec, next to the daemons' configurations and logs; also offered.csv if C follows a trace and
+found.csv if it is estimated.
 """
 import contextlib
 import dataclasses
@@ -22,37 +22,39 @@ from .base.spec import CellSpec, Stat
 from .load import generators, http3, quic, stream, workloads
 from .load.merge import write_csv
 from .load.spec import Spec
-from .site import arms, disturb, fabrics, link_trace, msfrs_edge, sharing, versions
+from .site import arms, disturb, fabrics, link_trace, msfrs_edge, preflight, sharing, versions
 from .site.meters import FoundMeter, HostMeter, LinkMeter, PastMeter, SquidMeter, WindowMeter, tcp_counters
 from .site.stalls import StallMeter
 from .site.world import World
 
 
-#: What the world of a cell is told as the cell was.
+#: Fields of the spec that are passed on to the cell's world.
 TOLD = ('rate_bps', 'buffer_bdp', 'buffer_rtt_ms', 'rtts_ms', 'weights', 'distance', 'delayline', 'isp', 'workers',
         'gateways')
 
 
 def world_of(spec, fabric, **more):
-    """The World of a cell, out of the hosts of a fabric. more: for World, what a cell is not told."""
+    """The World of a cell, made of the hosts of a fabric. more: arguments of World that are not in the spec."""
     return World(fabric=fabric, users=spec.counts, **{name: getattr(spec, name) for name in TOLD}, **more)
 
 
 def start_squids(world, arm, program, more=''):
-    """(Daemons of an arm's Squid at each gateway of a world, those by which they share the link, if they do). more:
-    lines of squid.conf."""
+    """(Daemons of an arm's Squid at each gateway of a world, daemons that let these share the link, if any). more:
+    further lines of squid.conf."""
+    if arm.configuration is None:
+        return [], []
     squids = [there.start_squid(arm.configuration(there) + more, program) for there in world.at_gateways()]
     return squids, sharing.start(world) if arm.scheduled and len(squids) > 1 else []
 
 
 def program_of(spec):
-    """The Squid that a cell runs."""
+    """The Squid program that a cell runs."""
     arm = arms.get(spec.arm)
     return spec.squid if arm.scheduled or arm.patched else spec.stock_squid
 
 
 def run(spec):
-    """Runs the cell to its end. Raises TrialError with a sentence; leaves nothing running, whatever happens."""
+    """Runs the cell to its end. Raises TrialError with a sentence; in any case no process is left running."""
     directory = pathlib.Path(spec.directory)
     arm = arms.get(spec.arm)
     workload = workloads.get(spec.workload)(spec.parameters)
@@ -65,10 +67,11 @@ def run(spec):
     program = program_of(spec)
     with fabrics.new(spec.hosts) as fabric, \
             world_of(spec, fabric, tls=spec.tls_share > 0 or workload.tunnels(),
-                     quic=arm.quic or not workload.http3, **more) as world, \
+                     quic=arm.quic or not workload.http3, guest=preflight.takes_guest(arm, fabric),
+                     **more) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)
-        tcp = {host: tcp_counters(host) for host in (*world.gateways, *world.farms)}   # containers have a past
+        tcp = {host: tcp_counters(host) for host in (*world.gateways, *world.farms)}   # containers keep old counts
         places = world.at_gateways()
         names = [there.start_names() for there in places]
         disturbances = workload.disturbances(spec.duration_s)
@@ -81,7 +84,7 @@ def run(spec):
         behind = arm.prepare(world)
         squids, shares = start_squids(world, arm, program)
         for there in places:
-            there.try_out()
+            there.try_out(by_squid=bool(squids))
         loads = generators.Generators(world, directory)
         t0 = time.monotonic() + loads.lead_s
         with contextlib.ExitStack() as stack:
@@ -117,21 +120,22 @@ def run(spec):
 
 
 def _keep_files(spec, world, directory):
-    """Configurations and logs into the cell's directory, whatever became of the cell; the world's own goes with it."""
+    """Copies configurations and logs into the cell's directory, whether it succeeded or not; the world's own is removed
+    with it."""
     if spec.keep:
-        # Not what the origin serves: gigabytes of nothing, and sparse only where they are.
+        # Without the origin's content: gigabytes of zeros, sparse only in their original place.
         shutil.copytree(world.directory, directory / 'world', dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns('content'))
     for pattern in ('*.log', '*.txt', '*.conf', 'caddy*.json', 'load*.json', 'squid*/squid.conf', 'squid*/*.log',
                     'squid*/squid.out', 'cbr*'):
         for path in world.directory.glob(pattern):
-            # Of the second gateway and those after it, with its number.
+            # Files of the second and later gateways carry its number.
             number = path.parent.name.removeprefix('squid') if path.parent != world.directory else ''
             shutil.copyfile(path, directory / (f'gw{number}-{path.name}' if number else path.name))
 
 
 def _load_spec(spec, world, t0):
-    """What all load generators are told alike."""
+    """The Spec that all load generators share."""
     def kept(number, user):
         return dataclasses.replace(user, v4=None) if spec.six_every and number % spec.six_every == 0 else user
 
@@ -141,7 +145,8 @@ def _load_spec(spec, world, t0):
 
 
 def _watch(spec, world, loads, daemons, t0):
-    """Waits for the load generators' end while everything else runs; the congestion controls seen on the way."""
+    """Waits for the load generators to end while everything else runs; returns the congestion controls seen
+    meanwhile."""
     seen, look_at = {}, t0 + spec.duration_s / 2
     give_up = t0 + spec.duration_s + spec.drain_s + 60.0
     while not loads.wait(1.0):
@@ -160,6 +165,11 @@ def _watch(spec, world, loads, daemons, t0):
     return seen
 
 
+def _squid_conf(world):
+    path = world.squid_directory() / 'squid.conf'
+    return path.read_text() if path.exists() else 'no Squid\n'
+
+
 def _finish(spec, world, directory, program, control, tcp):
     workload = workloads.get(spec.workload)(spec.parameters)
     stat = Stat(
@@ -167,7 +177,7 @@ def _finish(spec, world, directory, program, control, tcp):
         rate_bps=spec.rate_bps, weights=spec.weights, users={user.name: user.cls for user in world.users},
         t_start=spec.warmup_s, t_stop=spec.duration_s, rtts_ms=spec.rtts_ms, buffer_bdp=spec.buffer_bdp,
         buffer_bytes=world.buffer_bytes, seed=spec.seed, versions=versions.of_world(world, program),
-        squid_conf=(world.squid_directory() / 'squid.conf').read_text(), squid_is_stock=program != spec.squid,
+        squid_conf=_squid_conf(world), squid_is_stock=program != spec.squid,
         trace=spec.trace, gateways=spec.gateways)
     (directory / 'stat.json').write_text(json.dumps(dataclasses.asdict(stat) | {
         'groups': {host.role: [user.name for user in users] for host, users in world.groups.items()},
@@ -177,7 +187,7 @@ def _finish(spec, world, directory, program, control, tcp):
 
 
 def main(argv):
-    """The program; exit codes: 0 done, 1 fault (said on standard error), 128 + n stopped by signal n."""
+    """The program; exit codes: 0 done, 1 fault (reported on standard error), 128 + n stopped by signal n."""
     try:
         with stopping.by_signals():
             run(CellSpec.read(argv[0]))

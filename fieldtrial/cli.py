@@ -12,16 +12,16 @@ from .runner import Runner, meta_of, minutes, new_directory
 from .site import fabrics, netns, preflight
 from .site.arms import ARMS
 
-QUICK_S = 560.0     #: what --quick may take for its cells; the report has the rest of the ten minutes
+QUICK_S = 560.0     #: time --quick may spend on its cells; the report takes the rest of the ten minutes
 
 
 def seconds_of(cells, lanes):
-    """About how long the cells take."""
+    """Approximate time that the cells take, s."""
     return plan.schedule_seconds([(spec.wanted_s, spec.lanes) for spec in cells], lanes)
 
 
 def fitting(conditions, options, limit):
-    """The conditions, in order, that fit into `limit` seconds; and those that do not."""
+    """The conditions, in order, that fit into `limit` seconds, and those that do not."""
     kept, dropped = [], []
     for condition in conditions:
         fits = seconds_of(plan.cells_of([*kept, condition], options, None), options.lanes) <= limit
@@ -45,7 +45,7 @@ def runnable(conditions, hosts):
 
 
 def without_quic(conditions, hosts):
-    """The conditions that can be run on such hosts; says so where one cannot."""
+    """The conditions that can be run on such hosts; reports each one that cannot."""
     kept = list(conditions)
     for what, needs, missing in (
             ('users past Squid by QUIC', lambda workload: workload.values.get('quic'), quic.missing),
@@ -72,7 +72,7 @@ def _conditions(options):
     for condition in conditions:
         workload = workloads.get(condition.workload)(condition.parameters)
         workload.check()
-        disturbances = workload.disturbances(condition.duration_s)     # refused where none fits
+        disturbances = workload.disturbances(condition.duration_s)     # refused if none fits
         if condition.trace and any(each.kind == 'rate' for each in disturbances):
             raise TrialError(f'workload {condition.workload}: the rate follows {condition.trace}; leave the '
                              f'disturbance out with --set {condition.workload}.rate_s=0')
@@ -111,8 +111,8 @@ def _run(options, argv):
         stopped = stop
         print(f'stopped by signal {stop.signum}; everything is taken down, {len(runner.done)} cells were complete')
     if runner.done:
-        bench.measure(directory)    # when all traffic has ended
-        from .report import write_report   # imports numpy: not before the check that it is there
+        bench.measure(directory)    # after all traffic has ended
+        from .report import write_report   # imports numpy: only after the check that it is installed
         summary = write_report(str(directory), out=sys.stdout)
     if stopped:
         return 128 + stopped.signum

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The trial's small internet with one arm at its gateway, kept up until it is stopped; the load is somebody else's.
+"""Keeps the trial's small internet up, with one arm at its gateway, until it is stopped; the load comes from elsewhere.
 
     python3 -m fieldtrial.live [--parent] [--locust MASTER] [OPTION...]
 
-OPTIONs are those of ./trial; of arms, rates and buffers the first is taken. With --parent the gateway asks a cache at
-the provider, see parent. With --locust each group of users runs a worker of Locust, whose master is on the host MASTER
-(docker/locustfile.py); users are dealt so that every group has all classes, since a master asks any of its workers for
-a user of any class.
+OPTIONs are those of ./trial; the first arm, rate and buffer are used. With --parent the gateway uses a cache at the
+provider, see parent. With --locust each group of users runs a worker of Locust, whose master is on the host MASTER
+(docker/locustfile.py). Users are distributed so that every group has all classes, since a master requests a user of any
+class from any of its workers.
 
-Once everything answers, live.json in the agents' directory says who the users and servers are, for who makes the load;
-it is gone when the world is. Exit codes: 0 stopped by a signal, 1 a fault (one sentence), 2 a wrong option.
+Once everything answers, live.json in the agents' directory lists the users and servers for the load generator; it is
+removed with the world. Exit codes: 0 stopped by a signal, 1 a fault (one sentence), 2 a wrong option.
 """
 import argparse
 import contextlib
@@ -26,14 +26,14 @@ from .base.paths import ROOT
 from .base.spec import Condition
 from .site import agent, arms, fabrics, groups, parent, preflight
 
-#: Where the load reads who is there.
+#: Read by the load generator: the users and servers.
 STATE = pathlib.Path(agent.DIRECTORY) / 'live.json'
 RATE_BPS, BUFFER_BDP, ARM = 2e6, 1.5, 'msfrs'
 LOCUSTFILE = 'docker/locustfile.py'
 
 
 def state_of(world, arm):
-    """What live.json says."""
+    """The content of live.json."""
     return {'version': 1, 'arm': arm.name, 'rate_bps': world.rate_bps, 'weights': world.weights,
             'groups': [host.role for host in world.groups],
             'users': [{'name': user.name, 'class': user.cls, 'group': host.role, 'v4': user.v4, 'v6': user.v6}
@@ -54,15 +54,15 @@ def _announced(state):
 
 
 def start_workers(world, master):
-    """A worker of Locust on each host of users."""
+    """Starts a worker of Locust on each host of users."""
     return [world.start(host, ['env', f'MSFRS_GROUP={host.role}', '/usr/bin/python3', '-m', 'locust', '-f', LOCUSTFILE,
                                '--worker', '--master-host', master], f'locust-{host.role}.log', cwd=ROOT,
                         command=f'Locust of {host.role}') for host in world.groups]
 
 
 def run(chosen, with_parent=False, locust=None):
-    """Until a signal (Stopped) or a fault (TrialError)."""
-    STATE.unlink(missing_ok=True)   # of one that was killed
+    """Runs until a signal (Stopped) or a fault (TrialError)."""
+    STATE.unlink(missing_ok=True)   # left by a killed process
     preflight.check(chosen)
     condition = Condition('backlogged', (chosen.arms or (ARM,))[:1], 0, 0, rate_bps=(chosen.rates or (RATE_BPS,))[0],
                           buffer_bdp=(chosen.buffers or (BUFFER_BDP,))[0], counts=chosen.users)

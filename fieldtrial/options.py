@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line of the trial. A value that is not allowed is refused with what was found and what is allowed."""
+"""The command line of the trial. An invalid value is refused with a message that states the value and what is
+allowed."""
 import argparse
 import os
 import pathlib
@@ -31,7 +32,7 @@ some; 128 + n stopped by signal n.
 
 
 def _number(what, low, high, kind=float, several=False):
-    """A reader of one number, or of `several` with commas between, as a tuple."""
+    """A reader of one number, or of `several` separated by commas, as a tuple."""
     def read(text):
         try:
             values = tuple(map(kind, text.split(',') if several else [text]))
@@ -110,7 +111,7 @@ def parser():
         description='Runs the field trial: real users\' requests through real Squids over a slow link, all in network '
                     'namespaces of\nits own, and judges what they got. Needs root. Builds what is missing first.',
         epilog=EPILOG.format(
-            arms='\n'.join(f'  {arm.name:18}{arm.title}' for arm in ARMS.values()),
+            arms='\n'.join(f'  {arm.name:20}{arm.title}' for arm in ARMS.values()),
             workloads='\n'.join(f'  {name:18}{workloads.get(name).summary}\n' + '\n'.join(
                 textwrap.indent(parameter.describe(), '      ') for parameter in workloads.get(name).parameters)
                 for name in workloads.names())))
@@ -210,7 +211,7 @@ def read(argv):
     stock = ROOT / f'build/install{suffix}-stock/sbin/squid'
     unpatched = stock.exists() and not options.quick
     options.stock_squid = os.path.abspath(options.stock_squid or (stock if unpatched else options.squid))
-    # In the images it is installed where Squid is.
+    # In the images it is installed next to Squid.
     options.delayline = str(ROOT / 'build/install/sbin/msfrs-delayline' if options.hosts == fabrics.NAMES[0]
                             else pathlib.Path(options.squid).with_name('msfrs-delayline'))
     return options

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which cells a run consists of. Pure: from options to a list of conditions, each run once by each of its arms."""
+"""The cells of a run. Pure: turns options into a list of conditions, each run once by each of its arms."""
 import dataclasses
 import itertools
 
@@ -9,30 +9,30 @@ from .load import workloads
 from .site.arms import ARMS
 
 ALL = ('stock', 'stock-pools', 'stock-htb', 'msfrs-paper', 'msfrs')
-#: Packet schedulers for requests, beside what they are measured against.
+#: Packet schedulers applied to requests; compared with other arms.
 QUEUEING = ('fifo', 'drr', 'msfq')
-#: What fairness costs: the mean without it, and the shares.
+#: The price of fairness: mean latency and shares without it.
 UNFAIR = ('sjf',)
 CHIEF = ('stock', 'stock-htb', 'msfrs')
-#: With what the field does about queues.
+#: With the field's usual remedies for queues.
 FIELD = ('stock', 'stock-htb', 'stock-fq_codel', 'stock-cake', 'msfrs')
-#: Where the rate varies: told the mean, or what there is nine tenths of the time, or told nothing.
+#: For a variable rate: configured with the mean, with the rate available nine tenths of the time, or with none.
 VARIABLE_RATE = ('stock', 'stock-htb-least', 'msfrs', 'msfrs-least', 'msfrs-auto')
 MAIN = ('stock', 'msfrs')
-#: QUIC past Squid, QUIC rejected, and QUIC scheduled beside Squid.
+#: QUIC bypassing Squid, QUIC rejected, and QUIC scheduled next to Squid.
 QUIC = ('stock-quic', 'msfrs', 'msfrs-edge-party')
 OURS = ('msfrs',)
 PAPER = ('msfrs-paper', 'msfrs')
-#: What of it is the patches' own, and what is scheduling's.
+#: Separates the cost of the patches from that of scheduling.
 OFF = ('off', 'msfrs')
 NEAR, FAR, NEXT_DOOR = 12 * (2.0,), 12 * (200.0,), 12 * (0.0,)
 
-#: Users in a class when nothing is said: enough to saturate the link.
+#: Users in a class by default: enough to saturate the link.
 FEW_USERS, MANY_USERS, MANY_FROM_BPS = 4, 12, 6e6
 
 
 def population(condition, classes):
-    """{class: users}: what was asked for, or what the workload and the rate want."""
+    """{class: users}: as requested, or as the workload and the rate require."""
     if condition.counts is not None:
         return dict(zip(classes, condition.counts, strict=True))
     each = MANY_USERS if condition.rate_bps >= MANY_FROM_BPS else FEW_USERS
@@ -53,17 +53,17 @@ def cells_of(conditions, options, directory):
 
 
 def disturbed_s(**parameters):
-    """How long a cell of `disturbed` is that has all that `parameters` ask for, s."""
+    """Length of a cell of `disturbed` that holds everything that `parameters` ask for, s."""
     return workloads.get('disturbed')(parameters).whole_s()
 
 
 def full():
-    """The default run: what the targets and the paper's tables and figures need, each by one condition and with no arm
-    that its targets do not compare; README.md says what that leaves out.
+    """The default run: the cells that the targets and the paper's tables and figures need, each by one condition and
+    only with arms that its targets compare; README.md lists the omissions.
 
-    Warm-up of a minute: the arm with HTB needs that long until what Squid has read ahead is drained and HTB's queue, not
-    the ISP's, decides. Where bronze has little of the link (unequal, phases) the time is long: 2 % of what it gets in
-    200 s against 24 gold users are two quanta, and nobody could tell a wrong share from a late object.
+    Warm-up of a minute: the arm with HTB needs that long until Squid's read-ahead is drained and HTB's queue, not the
+    ISP's, is the bottleneck. If bronze has little of the link (unequal, phases), the cell is long: 2 % of its service
+    in 200 s against 24 gold users are two quanta, too few to tell a wrong share from a late object.
     """
     return [
         Condition('https-pages', (*FIELD, 'stock-pools', 'msfrs-paper'), 320, 60, buffer_bdp=4),
@@ -100,37 +100,37 @@ def full():
 
 
 def bypass():
-    """Half of the users past Squid, by TCP and by QUIC."""
+    """Half of the users bypass Squid, by TCP and by QUIC."""
     return [Condition('bypass', MAIN, 220, 60, {'quic': quic}) for quic in (False, True)]
 
 
 def few():
-    """Few users with large downloads; and as many downloads as a window that is only a little too wide lets through."""
+    """Few users with large downloads; and as many downloads as a slightly too wide window would let through."""
     return [*(Condition('few', OURS, 160, 40, {'downloads': count}) for count in (1, 2, 3)),
             Condition('few', OURS, 100, 40, {'downloads': 3, 'users': 3}, rate_bps=10e6, rtts_ms=NEAR)]
 
 
 def live():
-    """What cannot wait: players beside downloads, and calls past Squid."""
+    """Delay-sensitive traffic: players next to downloads, and calls that bypass Squid."""
     return [Condition('video', MAIN, 150, 30, rate_bps=10e6), Condition('call', MAIN, 100, 30, buffer_bdp=4)]
 
 
 def quic():
-    """Users of HTTP/3 beside users of TCP."""
+    """Users of HTTP/3 next to users of TCP."""
     return [Condition('quic-backlogged', QUIC, 220, 60), Condition('quic-pages', QUIC, 220, 60, buffer_bdp=4),
             *(Condition('quic-backlogged', QUIC, 120, 40, {'flood': flood}) for flood in (0.5, 2.0))]
 
 
 def apart():
-    """Servers that are all far, or all near."""
+    """Servers that are all far or all near."""
     return [Condition('https-backlogged', OURS, 180, 60, rtts_ms=FAR),
             Condition('https-backlogged', OURS, 180, 60, rate_bps=10e6, counts=(2, 2, 2), rtts_ms=NEAR)]
 
 
 def today():
-    """What is asked of today's traffic, and no more, for several seeds. Cells that take most come first, which packs
-    lanes best. Of each disturbance seven occurrences in a cell of its own: with three seeds more than twenty. Without
-    what takes all lanes (100 Mbit/s)."""
+    """Only the targets of today's traffic, for several seeds. The longest cells come first, which packs lanes best.
+    Each disturbance occurs seven times in a cell of its own: with three seeds more than twenty times. Cells that take
+    all lanes (100 Mbit/s) are left out."""
     conditions = [
         Condition('https-pages', FIELD, 320, 60, buffer_bdp=4),
         Condition('https-pages', CHIEF, 320, 60, {'idle': 0}, buffer_bdp=4),
@@ -145,8 +145,8 @@ def today():
 
 
 def scale():
-    """What scheduling costs on a fast link, with servers next door, and what is left of it with many users. With large
-    objects alone, and with those of the distribution."""
+    """Cost of scheduling on a fast link with nearby servers, and fairness with many users. With large objects alone,
+    and with those of the distribution."""
     return [Condition('scale', OFF, 60, 20, {'size': size}, rate_bps=1e9, buffer_bdp=0.1,
                       counts=(67, 67, 66), rtts_ms=NEXT_DOOR) for size in (1_000_000, 0)] + \
         [Condition('backlogged', MAIN, 180, 60, {'inflight': 2}, rate_bps=100e6, counts=(667, 667, 666))]
@@ -157,9 +157,9 @@ PLANS = {'full': full, 'today': today, 'scale': scale}
 
 
 def quick(lanes):
-    """The most important ones, short: for a first look, with wide confidence intervals. The order is that of
-    importance, because a machine with few processors gets through fewer of them; with one lane the first two are all
-    there is time for, and not all of their arms."""
+    """The most important conditions, shortened: for a first look, with wide confidence intervals. They are in order of
+    importance, because a machine with few processors completes fewer of them; with one lane there is time for the first
+    two only, and not for all of their arms."""
     pages, disturbed = (Condition('https-pages', CHIEF, 110, 45, buffer_bdp=4),
                         Condition('disturbed', MAIN, disturbed_s(), 40))
     if lanes == 1:
@@ -170,8 +170,8 @@ def quick(lanes):
         Condition('https-backlogged', CHIEF, 110, 45),
         Condition('backlogged', CHIEF, 110, 45),
         Condition('https-open', CHIEF, 110, 45, {'load': 0.95}, drain_s=10),
-        # A gateway that was idle lets 1 MB go out of turn (msf's favour=), 4 s of the link. In the simulator the ratio
-        # is wrong until 45 s with unequal users, of whom bronze are due little, and else until 15 s.
+        # After an idle time the gateway serves 1 MB out of turn (msf's favour=), 4 s of the link. In the simulator the
+        # ratio is wrong until 45 s with unequal users, of whom bronze have a small share, and otherwise until 15 s.
         Condition('unequal', ('msfrs',), 120, 45),
         Condition('phases', ('msfrs',), 120, 15),
         Condition('cbr', ('msfrs',), 120, 40, {'share': 0.4}),
@@ -180,11 +180,12 @@ def quick(lanes):
 
 
 def chosen(options):
-    """The conditions that the options ask for; see cli.
+    """The conditions selected by the options; see cli.
 
-    Without rates, buffers, parameters or workloads it is full() or quick(), less the arms that were not asked for. With
-    any of these it is every combination of them, with the times of the plan's condition of that workload, or as long
-    as the workload's parameters take. With the name of a plan, it is what that has of them; with traces, following().
+    Without rates, buffers, parameters or workloads these are full() or quick(), limited to the requested arms. With any
+    of these options they are every combination of their values, with the times of the plan's condition of that
+    workload, or as long as the workload's parameters take. With the name of a plan, they are the matching part of the
+    plan; with traces, following().
     """
     base = quick(options.lanes) if options.quick else PLANS[options.plan_name or 'full']()
     if options.traces:
@@ -229,7 +230,7 @@ def _combined(base, options):
 
 
 def schedule_seconds(cells, lanes):
-    """How long `cells`, (seconds, lanes it takes) in order, need when as many run side by side as fit into `lanes`."""
+    """Time that `cells`, (seconds, lanes taken) in order, need if as many run side by side as fit into `lanes`."""
     running, now = [], 0.0
     for seconds, wants in cells:
         wants = min(wants, lanes)
@@ -241,8 +242,8 @@ def schedule_seconds(cells, lanes):
 
 
 def following(options):
-    """Links whose rate follows a trace: what can be set, and what is found, under each of them. A second of buffer,
-    with servers as far as they are."""
+    """Links whose rate follows a trace: configured and estimated rates under each of them. One second of buffer at
+    the servers' actual distance."""
     workload_names, rates, buffers = options.workloads or ('https-backlogged',), options.rates or (5e6,), \
         options.buffers or (6.5,)
     for trace, name, rate, buffer in itertools.product(options.traces, workload_names, rates, buffers):
@@ -251,7 +252,7 @@ def following(options):
 
 
 def without(conditions, lacking):
-    """The conditions without the arms of `lacking`; where one has a stand-in, that is there instead."""
+    """The conditions without the arms of `lacking`; a stand-in replaces an arm that has one."""
     kept = []
     for condition in conditions:
         wanted = {ARMS[arm].stand_in if arm in lacking else arm for arm in condition.arms}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs the cells of a plan, several side by side, says what it is doing, and leaves a run directory behind.
+"""Runs the cells of a plan, several side by side, reports progress, and leaves a run directory behind.
 
-    build/trial/<UTC>/meta.json        what was asked, which cells there are and how they ended
+    build/trial/<UTC>/meta.json        the options, the list of cells and how they ended
     build/trial/<UTC>/<cell>/...       see cell
 """
 import json
@@ -24,13 +24,13 @@ class Running:
     """A cell's process."""
 
     def __init__(self, spec, lanes):
-        self.spec, self.lanes = spec, lanes     # of the lanes as many as there are, at most
+        self.spec, self.lanes = spec, lanes     # at most the existing lanes
         self.start = time.monotonic()
         self.log = pathlib.Path(spec.directory) / 'cell.log'
         spec_file = pathlib.Path(spec.directory) / 'cell.json'
         spec.store(spec_file)
         with open(self.log, 'wb') as log:
-            # Ends with its parent, by a signal that it handles: it has a world to take down.
+            # Ends with its parent, by a signal that it handles, because it must tear down its world.
             self.process = subprocess.Popen(
                 ['setpriv', '--pdeathsig', 'TERM', sys.executable, '-m', 'fieldtrial.cell', str(spec_file)], cwd=ROOT,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -39,7 +39,7 @@ class Running:
         return time.monotonic() - self.start
 
     def stop(self):
-        """Asks it to end and waits until it has taken its world down."""
+        """Asks the process to end and waits until it has torn down its world."""
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -56,12 +56,12 @@ class Runner:
         self._waiting, self._running = list(cells), []
         self._all = len(self._waiting)
         self.done = []          #: names of the cells that are complete
-        self.failed = {}        #: {name of a cell: why}
+        self.failed = {}        #: {name of a cell: reason}
         self._lanes, self._directory, self._meta = lanes, pathlib.Path(directory), meta
         self._out, self._live, self._told = out, out.isatty(), 0.0
 
     def run(self):
-        """All cells, or as many as there were before a signal. Whatever ends it, no process and no world is left."""
+        """Runs all cells, or those that start before a signal. However it ends, no process and no world is left."""
         self._write_meta(complete=False)
         try:
             while self._waiting or self._running:
@@ -85,7 +85,7 @@ class Runner:
             self._waiting.pop(0)
             pathlib.Path(spec.directory).mkdir(parents=True)
             self._running.append(Running(spec, wants))
-            # One after the other: building a world is the busiest moment, and would disturb the next one's start.
+            # Start one after the other: building a world is the busiest phase and would disturb another start.
             time.sleep(1.0)
 
     def _collect(self):
@@ -100,10 +100,10 @@ class Runner:
                 self.failed[each.spec.name] = why
                 how = f'ended by signal {-code}' if code < 0 else f'exit code {code}'
                 self._say(f'FAILED  {each.spec.name}  ({how})\n{why}')
-                netns.sweep()   # if it was killed it could not clean up
+                netns.sweep()   # a killed cell could not clean up
 
     def seconds_left(self):
-        """An estimate."""
+        """Estimated remaining time, s."""
         running = [(max(each.spec.wanted_s - each.seconds(), 2.0), each.lanes) for each in self._running]
         return schedule_seconds(running + [(spec.wanted_s, spec.lanes) for spec in self._waiting], self._lanes)
 
@@ -142,12 +142,12 @@ class Runner:
 
 
 def minutes(seconds):
-    """A time for people."""
+    """A time as text."""
     return f'{seconds / 60:.0f} min' if seconds >= 90 else f'{seconds:.0f} s'
 
 
 def new_directory(base):
-    """A directory named by the time in UTC below `base`. Raises TrialError."""
+    """Makes a directory below `base`, named by the time in UTC. Raises TrialError."""
     stamp = time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())
     for number in range(100):
         path = pathlib.Path(base) / (stamp if number == 0 else f'{stamp}-{number}')
@@ -162,7 +162,8 @@ def new_directory(base):
 
 
 def meta_of(options, argv, conditions, not_run):
-    """What meta.json says beside how the cells ended. not_run: sentences on arms that the kernel cannot run."""
+    """The entries of meta.json other than how the cells ended. not_run: sentences on arms that the kernel cannot
+    run."""
     return {'version': 1, 'argv': list(argv), 'utc': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
             'quick': options.quick, 'seed': options.seeds[0], 'lanes': options.lanes, 'processors': os.cpu_count(),
             'conditions': len(conditions), 'not_run': not_run}

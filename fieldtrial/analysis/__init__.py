@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What came out of a run, as functions of its files: runs -> measures (by stats) -> verdict (by targets)."""
+"""The results of a run, computed from its files: runs -> measures (by stats) -> verdict (by targets)."""

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How a voice call sounds, from the delay and loss of its datagrams: the E-model, ITU-T G.107 (06/2015)."""
+"""Quality of a voice call from the delay and loss of its datagrams: the E-model, ITU-T G.107 (06/2015)."""
 import numpy as np
 
 from . import stats
 from .stats import StatsError
 
 PACKET_MS = 20          #: packetisation delay
-BEST_R = 93.2           #: of G.711 with nothing in the way (G.107, table 3)
+BEST_R = 93.2           #: of G.711 without impairments (G.107, table 3)
 ROBUSTNESS = 25.1       #: Bpl of G.711 with concealment (G.113, appendix I)
-#: Of the datagrams, those that the receiver's jitter buffer waits for: it may be long, and then delays all, or short, and
-#: then plays nothing for what comes later.
+#: Shares of the datagrams that the receiver's jitter buffer waits for. A long buffer delays all of them; a short one
+#: discards those that arrive later.
 IN_TIME = np.linspace(0.5, 1, 101)
 
 
 def delays_ms(measures):
-    """Of the datagrams that came in the measured interval. StatsError if there was no call."""
+    """Delays of the datagrams that arrived in the measured interval. StatsError if there was no call."""
     cell = measures.cell
     if cell.call is None:
         raise StatsError('the run recorded no call')
@@ -30,7 +30,7 @@ def p95_ms(measures):
 
 
 def lost_share(measures, buffer_ms=np.inf):
-    """Share of the datagrams that were dropped, or came later than a jitter buffer that waits for so long plays them."""
+    """Share of the datagrams that were dropped, or arrived too late for a jitter buffer of `buffer_ms`."""
     late = float((delays_ms(measures) > buffer_ms).mean())
     lost, came = measures.beside_sum('lost'), measures.beside_sum('packets')
     dropped = max(lost, 0.0) / max(lost + came, 1.0)
@@ -52,6 +52,6 @@ def mos(delay_ms, lost):
 
 
 def score(measures):
-    """The mean opinion score of the call, with the jitter buffer that suits its delays best."""
+    """Mean opinion score of the call with the jitter buffer that gives the best score."""
     return max(mos(PACKET_MS + float(buffer_ms), lost_share(measures, buffer_ms))
                for buffer_ms in np.quantile(delays_ms(measures), IN_TIME))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is measured of one cell: `stats` applied to its files. Everything is over the measured interval of the cell
-unless said otherwise, and a figure that cannot be had raises StatsError with the reason.
+"""The measures of one cell: `stats` applied to its files. Everything is over the measured interval of the cell
+unless stated otherwise, and a figure that cannot be computed raises StatsError with the reason.
 """
 from functools import cached_property, lru_cache
 
@@ -19,13 +19,13 @@ BLOCK_S = 5.0
 
 
 def settle_s(length_s):
-    """How much of a phase's start is not measured, s: a tenth, at least 5 s (what the class before left on the way) and
-    at most 20 s."""
+    """Start of a phase that is excluded from measurement, s: a tenth of it, at least 5 s (data of the previous phase in
+    flight) and at most 20 s."""
     return min(20.0, max(5.0, length_s / 10))
 
 
 class Sample:
-    """Latencies with what is needed to resample them by blocks of time."""
+    """Latencies with the data needed to resample them by blocks of time."""
 
     def __init__(self, durations, finished, block, blocks, horizon):
         self._durations, self._finished = durations, finished
@@ -39,7 +39,7 @@ class Sample:
         return stats.Survival(self._durations[chosen], self._finished[chosen])
 
     def mean(self, survival=None):
-        """Mean latency in s, restricted to the time that the first request of the interval was watched."""
+        """Mean latency in s, restricted to the time for which the first request of the interval was observed."""
         return (survival or self.survival).mean(self.horizon)
 
     def quantile(self, share, survival=None):
@@ -52,7 +52,7 @@ class Measures:
 
     def __init__(self, cell):
         self.cell = cell
-        # One sample serves many figures, and the bootstrap asks again for every draw.
+        # One sample serves many figures, and the bootstrap needs it again for every draw.
         self.sample = lru_cache(maxsize=None)(self._sample)
         self.page_sample = lru_cache(maxsize=None)(self._page_sample)
 
@@ -74,14 +74,14 @@ class Measures:
         return total
 
     def beside_sum(self, column):
-        """Sum of a column of the constant-rate stream's rows: `bytes` of frames, `packets` that came, `lost` ones."""
+        """Sum of a column of the constant-rate stream's rows: `bytes` of frames, `packets` received, packets `lost`."""
         if self.cell.beside is None:
             raise StatsError('the run recorded no constant-rate stream')
         begun = self.cell.beside['t']
         return float(self.cell.beside[column][(begun >= self.cell.start) & (begun < self.cell.stop)].sum())
 
     def with_beside(self):
-        """(bytes of the first user by requests, bytes that it received beside them, mean bytes of the others of its
+        """(bytes of the first user by requests, bytes it received from the stream, mean bytes of the other users of its
         class)."""
         received = self.user_bytes()
         first, *_ = self.cell.users
@@ -108,9 +108,8 @@ class Measures:
         return stats.jain([amount / cell.weights[cell.users[user]] for user, amount in self.user_bytes().items()])
 
     def due_shares(self, of_link=False):
-        """{(class, whether they speak HTTP/3): what its users had of what their weights give them}, in bodies or in
-        link_user_bytes(); 1 is right. Who is flooded beside is not among them. StatsError if somebody's group is
-        empty."""
+        """{(class, whether its users speak HTTP/3): their bytes over their fair share}, in bodies or in
+        link_user_bytes(); 1 is exact. The flooded user is excluded. StatsError if a group is empty."""
         cell = self.cell
         received = self._beside_whom(self.link_user_bytes() if of_link else self.user_bytes())
         weights = {user: cell.weights[cell.users[user]] for user in received}
@@ -123,8 +122,9 @@ class Measures:
         return {group: sum(each) / len(each) * due / total for group, each in groups.items()}
 
     def link_user_bytes(self):
-        """{user: bytes that the link carried for that user}, with all headers, and with what was lost behind it. What
-        came past Squid was counted; the rest of the link is divided as the bodies are that came through Squid."""
+        """{user: bytes that the link carried for that user}, with all headers and with packets lost behind the link.
+        Bytes that bypassed Squid were counted; the rest of the link is divided in proportion to the bodies through
+        Squid."""
         cell = self.cell
         if cell.past is None:
             raise StatsError('the run did not record what came past Squid')
@@ -135,8 +135,8 @@ class Measures:
         return {user: past[user] + (bodies[user] / read * rest if read else 0.0) for user in cell.users}
 
     def _http3_bytes(self):
-        """{user: body bytes that came by HTTP/3}. A request tells them when it ends: they are taken to have come evenly
-        from its first byte on."""
+        """{user: body bytes received by HTTP/3}. A request reports its bytes when it ends; they are assumed to have
+        arrived evenly from its first byte on."""
         cell, requests = self.cell, self.cell.requests
         begun, ended = requests['t_first_byte'], requests['t_end']
         own = (requests['scheme'] == 'h3') & ~np.isnan(begun)
@@ -148,20 +148,21 @@ class Measures:
         return found
 
     def _beside_whom(self, received):
-        """`received` by users, without the first one where a stream is sent to that one."""
+        """`received` by users, without the first user where a stream is sent to it."""
         received = dict(received)
         if self.cell.beside is not None:
             received.pop(next(iter(self.cell.users)))
         return received
 
     def others_share(self):
-        """Share of C that the link carried for others than the user to whom a stream was sent."""
+        """Share of C that the link carried for all users except the one to whom a stream was sent."""
         if self.cell.beside is None:
             raise StatsError('nobody was sent a stream')
         return sum(self._beside_whom(self.link_user_bytes()).values()) * 8 / (self.cell.seconds * self.cell.rate_bps)
 
     def http3_share(self):
-        """Share of the requests of those who speak HTTP/3 that went by it. Before an answer it is not settled how."""
+        """Share of requests that used HTTP/3, among users who speak it. The protocol is known only once a response
+        begins."""
         requests = self.cell.requests
         own = self._begun(requests) & np.isin(requests['user'], list(self.cell.http3))
         own &= ~np.isnan(requests['t_first_byte'])
@@ -170,11 +171,11 @@ class Measures:
         return float((requests['scheme'][own] == 'h3').mean())
 
     def saturated(self):
-        """Whether every user always wants more, so that throughput shows the scheduler and not the demand."""
+        """Whether all users are always backlogged, so that throughput reflects the scheduler and not the demand."""
         return self.cell.profile.saturated and not self.paused_classes()
 
     def paused_classes(self):
-        """Whether some phase of the load leaves out a class, so that a ratio over all of them means nothing."""
+        """Whether some phase of the load excludes a class, which makes a ratio over all classes meaningless."""
         return any(len(phase['classes']) < len(self.cell.weights) for phase in self.cell.phases)
 
     def phases(self):
@@ -208,11 +209,11 @@ class Measures:
         return self._link('sent_bytes', start, stop)
 
     def link_bps(self, start, stop):
-        """What left the ISP's queue, on average."""
+        """Mean rate at which bytes left the ISP's queue, bit/s."""
         return self.link_bytes(start, stop) * 8 / (stop - start)
 
     def offered_bps(self, start=None, stop=None):
-        """C, on average where its rate varies."""
+        """C; its mean where the rate varies."""
         cell = self.cell
         if cell.offered is None:
             return cell.rate_bps
@@ -228,7 +229,7 @@ class Measures:
         return stats.utilisation(self.link_bytes(start, stop), stop - start, offered)
 
     def found_share(self):
-        """What the link was taken for on average, as a share of C on average."""
+        """Mean estimate of the link's rate, as a share of mean C."""
         found = self.cell.found
         if found is None:
             raise StatsError('the rate was not looked for')
@@ -245,12 +246,12 @@ class Measures:
         return self.payload_bytes() / carried
 
     def served_share(self):
-        """Share of C that was bodies which Squid served, whoever else had some of the link."""
+        """Share of C carried as bodies that Squid served, even where other traffic used the link too."""
         return self.payload_bytes() * 8 / (self.cell.seconds * self.cell.rate_bps)
 
     @cached_property
     def queue_samples(self):
-        """(times, delays in ms, for how long each stood in s) of the ISP's queue."""
+        """(times, delays in ms, how long each delay held in s) of the ISP's queue."""
         cell = self.cell
         chosen = stats.in_interval(cell.link['t'], cell.start, cell.stop)
         times = cell.link['t'][chosen]
@@ -276,7 +277,7 @@ class Measures:
         return self._link('drops')
 
     def drop_share(self):
-        """Share of the packets that came to the ISP's queue that it dropped."""
+        """Share of the packets arriving at the ISP's queue that it dropped."""
         dropped = self.drops()
         arrived = dropped + self._link('sent_packets')
         if arrived <= 0:
@@ -298,7 +299,7 @@ class Measures:
         return stats.increase(squid['t'], squid['cpu_s'], self.cell.start, self.cell.stop)
 
     def machine_busy(self):
-        """Share of the time of the machine's processors in which they had something to do, whoever's it was."""
+        """Share of time in which the machine's processors were busy, with any process."""
         host = self.cell.host
         if host is None:
             raise StatsError('the run did not record it')
@@ -330,9 +331,9 @@ class Measures:
         return Sample(latency, table['outcome'][chosen] == 'ok', block, blocks, cell.cut - cell.start)
 
     def _sample(self, name=None, size=None, near=None):
-        """Latencies of the requests that began in the interval: of class `name`, of a size class of SIZES, and of the
+        """Latencies of the requests that began in the interval: of class `name`, of a size class of SIZES, and of
         servers at or below (`near`) or above (not `near`) the median round-trip time; all if not given. Failed requests
-        are not among them (see failed_share)."""
+        are excluded (see failed_share)."""
         requests = self.cell.requests
         chosen = self._begun(requests) & ~np.isin(requests['outcome'], FAILED)
         if name is not None:
@@ -345,7 +346,7 @@ class Measures:
         return self._of(requests, chosen)
 
     def _page_sample(self, name=None, http3=False):
-        """Page loads that began in the interval, of class `name` or all; `http3`: of those who speak it alone."""
+        """Page loads that began in the interval, of class `name` or all; `http3`: only of users who speak it."""
         pages = self.cell.pages
         if pages is None:
             raise StatsError('this workload has no pages')

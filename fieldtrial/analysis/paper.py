@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The figures of the MSF-RS paper, as data, each with the table, figure or section where it stands.
+"""The figures of the MSF-RS paper, as data, each with the table, figure or section it is taken from.
 
 S.-C. Tsao, Y.-C. Lai, L.-C. Tsao, Y.-D. Lin: "On applying fair queuing discipline to schedule requests at access
 gateway for downlink differential QoS", Computer Networks, 2008. Shares and utilisations are fractions of 1, rates are
-bit/s, times are seconds, unless a name says otherwise.
+bit/s, times are seconds, unless a name states otherwise.
 """
 from collections import namedtuple
 
@@ -45,7 +45,7 @@ UTILISATION_TARGET = Figure(0.98, 'share of C', 'section 5.1 (U+)')
 WINDOW_CBR = Figure((7, 13), 'W+ with CBR at 40 % of C, and after it stopped', 'section 6, fig. 14')
 WINDOW_FEW = Figure('W+ stays constant while requests are too few, U falls', 'in words', 'section 5.5, fig. 11')
 
-# What differs between the paper's experiments and this trial, in plain words: (subject, in the paper, here).
+# Differences between the paper's experiments and this trial, as text: (subject, in the paper, here).
 CONDITIONS = (
     ('TCP', 'ns-2 SACK, at most 200 packets of 1000 bytes, no delayed acknowledgements (simulation); whatever the '
      "Internet's servers spoke (trial)",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Shares in the ten seconds from ten seconds after each disturbance: of every occurrence, of all together, and what
-quanta alone make of so short a time."""
+"""Shares from 10 s to 20 s after each disturbance: of every occurrence and of all together; and the error that the
+granularity of quanta alone causes over so short a time."""
 import heapq
 import math
 import random
@@ -15,16 +15,16 @@ from .stats import StatsError
 
 #: Bytes of a quantum, the default of msfrs_quantum.
 QUANTUM = 16 * 1024
-#: How many windows are tried, and over how many times their length.
+#: Number of windows evaluated, and the span of their starts in multiples of a window's length.
 STARTS, SPAN = 2000, 20
-#: What a share may be off, and how many occurrences say so.
+#: Allowed error of a share, and the number of occurrences required.
 LIMIT, WANTED = 0.03, 20
 
 
 @dataclass(frozen=True)
 class Occurrence:
     """The time after one disturbance: `ratios` and `errors` of stats.per_user_ratios, and `bytes` {class: received}.
-    Where a class received nothing there are no ratios, and every error is infinite."""
+    If a class received nothing, there are no ratios, and every error is infinite."""
 
     ratios: dict
     errors: dict
@@ -42,7 +42,7 @@ class Occurrence:
 
     @property
     def text(self):
-        """In words."""
+        """Formatted as text."""
         if not self.ratios:
             return 'a class received nothing'
         return f'{wording.ratios(self.ratios)} ({wording.signed_percent(self.worst, 2)})'
@@ -50,13 +50,13 @@ class Occurrence:
 
 @lru_cache(maxsize=None)
 def granularity(rates, total, places=1, quantum=QUANTUM):
-    """What the ratios are off in a window of `total` bytes although the order is without fault, because quanta are
-    served and not bytes: (mean, greatest, share of the windows beyond LIMIT) of the error of the class farthest off.
+    """Error of the ratios in a window of `total` bytes under an ideal order, because service comes in quanta and not in
+    bytes: (mean, greatest, share of the windows beyond LIMIT) of the error of the class farthest off.
 
-    `rates`: of each class weight times users, a tuple. As many quanta as there are `places` are under way at once and
-    come equally fast; the next one is that of the class which has been given least of its share, counting all that was
-    given, whether it has come or not. Quanta are of 0 to `quantum` bytes, since objects end. The windows begin all over
-    SPAN of their lengths. Raises StatsError where a class may have nothing in a window.
+    `rates`: a tuple with weight times users of each class. `places` quanta are in flight at once and progress equally
+    fast; the next one goes to the class that has been granted least relative to its share, counting quanta in flight.
+    Quanta are of 0 to `quantum` bytes, since objects end. The windows start throughout SPAN of their lengths. Raises
+    StatsError if a class may receive nothing in a window.
     """
     shares = np.array(rates, float) / sum(rates)
     times, got = _served(shares, quantum, places, (SPAN + 1) * total)
@@ -73,7 +73,7 @@ def _served(shares, quantum, places, total):
     """(times, bytes by class) of such an order over at least `total` bytes; time is the bytes of all classes."""
     chance = random.Random(1)
     given, under_way = [0.0] * len(shares), [0] * len(shares)
-    running, progress = [], 0.0     # (progress at which it ends, class); progress: what each place has brought
+    running, progress = [], 0.0     # (progress at which it ends, class); progress: bytes per slot so far
     times, rows, got = [0.0], [[0.0] * len(shares)], [0.0] * len(shares)
     while times[-1] < total or len(running) < places:
         if len(running) == places:
@@ -104,7 +104,7 @@ def occurrences(measures):
 
 
 def together(measures, disturbance):
-    """(ratios, errors, how many) of all occurrences of a disturbance as if they were one time. Raises StatsError."""
+    """(ratios, errors, count) of all occurrences of a disturbance, taken as one interval. Raises StatsError."""
     found = _of(measures, disturbance)
     received = {name: sum(each.bytes[name] for each in found) for name in measures.cell.weights}
     users = {name: measures.cell.users_of(name) for name in received}
@@ -126,7 +126,7 @@ def farthest(measures, disturbance):
 
 
 def alone(cell):
-    """In words, what quanta alone make of so long a time on a full link, with as many under way as there were."""
+    """As text, the error that quanta alone cause over this time on a full link, with the cell's number in flight."""
     rates = tuple(weight * cell.users_of(name) for name, weight in cell.weights.items() if cell.users_of(name))
     places = _places(cell)
     found, _ = wording.attempt(granularity, rates, cell.rate_bps / 8 * (RECOVERED_S - SETTLED_S), places)
@@ -138,7 +138,7 @@ def alone(cell):
 
 
 def _places(cell):
-    """Mean number of responses in service; 1 where that was not recorded."""
+    """Mean number of responses in service; 1 if it was not recorded."""
     if cell.window is None:
         return 1
     chosen = (cell.window['t'] >= cell.start) & (cell.window['t'] <= cell.stop)
@@ -146,9 +146,9 @@ def _places(cell):
 
 
 def undisturbed(measures):
-    """Mean of the farthest error over the ten-second times of the measured interval, one after the other, whatever
-    happened in them: what the same length of time is off without a disturbance. Raises StatsError with fewer than four,
-    where not everybody always wanted more, or where a class received nothing in one."""
+    """Mean of the farthest error over consecutive ten-second windows of the measured interval, regardless of
+    disturbances in them: the error of that window length without a disturbance. Raises StatsError with fewer than four
+    windows, if users were not always backlogged, or if a class received nothing in a window."""
     length, cell = RECOVERED_S - SETTLED_S, measures.cell
     begins = np.arange(cell.start, cell.stop - length + 1e-9, length)
     if not measures.saturated() or cell.workload == 'disturbed' or len(begins) < 4:
@@ -157,5 +157,5 @@ def undisturbed(measures):
 
 
 def counted(fine, count):
-    """In words, how many were right; nothing for a single one."""
+    """As text, how many were within the limit; empty for a single one."""
     return f'{fine} of {count} right, farthest ' if count > 1 else ''

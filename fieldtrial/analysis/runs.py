@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Reads a run directory of the field trial: meta.json, and one subdirectory per cell with its CSV files.
 
-A cell is one arm under one workload. Its times are seconds since the cell's own start, the same in all its files. Every
-file is checked line by line; a cell that cannot be used is left out of the run with the reason, so that a run that was
-stopped half-way can still be judged by what it has.
+A cell is one arm under one workload. All its files count time in seconds since the start of the cell. Every file is
+checked line by line. A cell that cannot be used is left out of the run with the reason, so that an interrupted run can
+still be judged by its complete cells.
 """
 import csv
 import json
@@ -39,7 +39,7 @@ CUMULATIVE = {'link.csv': ('rx_bytes', 'drops', 'sent_bytes', 'sent_packets'), '
 
 
 class LoadError(TrialError):
-    """A file of the run cannot be used; str() names file, line, what was found and what is needed."""
+    """A file of the run cannot be used; str() names the file, the line, the value found and the value required."""
 
 
 def _numbers(path, name, cells):
@@ -59,7 +59,7 @@ def _numbers(path, name, cells):
 
 
 def read_table(path):
-    """{column: array} of a CSV file with the columns of COLUMNS; further columns are read too. Text stays text."""
+    """{column: array} of a CSV file with the columns of COLUMNS; additional columns are read too. Text stays text."""
     wanted = COLUMNS[path.name]
     try:
         with open(path, newline='', encoding='utf-8') as stream:
@@ -99,44 +99,44 @@ def _check_order(path, table):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell(Stat):
-    """One arm under one workload: what was set, and what was recorded. Tables that were not written are None. `users`
-    are those who are served by Squid."""
+    """One arm under one workload: its settings and its records. Tables that were not written are None. `users` are
+    those served by Squid."""
 
     path: Path
-    cut: float              # when what was still in flight was cut, s; at least `stop`
+    cut: float              # when requests still in flight were cut off, s; at least `stop`
     sizes: dict
     phases: list
-    direct: dict            # {user: class} of those who bypass Squid
-    http3: dict             # {user: class} of those who speak HTTP/3 where QUIC is let through
-    tunnels: dict           # counts: opened, failed, lost before their time
+    direct: dict            # {user: class} of users who bypass Squid
+    http3: dict             # {user: class} of users who speak HTTP/3 where QUIC is allowed
+    tunnels: dict           # counts: opened, failed, lost prematurely
     link: dict
     squid: dict
     requests: dict
     received: dict
     window: dict = None
     pages: dict = None
-    beside: dict = None     # each second's bytes of a constant-rate stream
-    call: dict = None       # when each datagram of a call came, and its delay
-    past: dict = None       # bytes of frames that came for each user past Squid
-    offered: dict = None    # what the link carried from each time on, where that is not rate_bps
-    host: dict = None       # what the machine's processors did
-    stalls: dict = None     # by how much each wakeup of a process that asks for them was late
-    found: dict = None      # what it was taken for, where that was looked for
-    repeated: bool = False  # whether the run has it with other seeds too
+    beside: dict = None     # bytes of a constant-rate stream in each second
+    call: dict = None       # arrival time and delay of each datagram of a call
+    past: dict = None       # bytes of frames for each user that bypassed Squid
+    offered: dict = None    # capacity of the link from each time on, if not rate_bps
+    host: dict = None       # usage of the machine's processors
+    stalls: dict = None     # lateness of each wakeup of the stall meter
+    found: dict = None      # estimates of the link's rate, where it is estimated
+    repeated: bool = False  # whether the run has the same cell with other seeds
 
     @property
     def start(self):
-        """Where the measured interval begins, s."""
+        """Start of the measured interval, s."""
         return self.t_start
 
     @property
     def stop(self):
-        """Where it ends, s."""
+        """End of the measured interval, s."""
         return self.t_stop
 
     @property
     def seconds(self):
-        """Its length, s."""
+        """Length of the measured interval, s."""
         return self.stop - self.start
 
     def users_of(self, name):
@@ -144,7 +144,7 @@ class Cell(Stat):
         return sum(1 for member in self.users.values() if member == name)
 
     def condition(self):
-        """What must be equal for two cells to be compared: everything but the arm. A hashable key."""
+        """A hashable key of everything that must be equal for two cells to be compared: all but the arm."""
         sizes = tuple((name, self.users_of(name), weight) for name, weight in self.weights.items())
         parameters = json.dumps(self.parameters, sort_keys=True)
         return (self.workload, parameters, self.trace, self.rate_bps, self.buffer_bdp, self.buffer_bytes, self.rtts_ms,
@@ -153,7 +153,7 @@ class Cell(Stat):
 
 @dataclass
 class Run:
-    """A run: its cells in order of their directories, and why others were left out {directory: reason}."""
+    """A run: its cells in order of their directories, and the reasons for omitted ones {directory: reason}."""
 
     path: Path
     meta: dict
@@ -169,14 +169,14 @@ def _without(users, table):
 
 
 def read_cell(directory):
-    """The Cell in `directory`. TrialError if something needed is missing or wrong."""
+    """The Cell in `directory`. TrialError if a required file is missing or wrong."""
     stat, meta = Stat.read(directory / STAT), typed.read(directory / 'meta.json')
     direct = {user: stat.users[user] for user in meta.get('direct') or () if user in stat.users}
     http3 = {user: stat.users[user] for user in meta.get('http3') or () if user in stat.users}
     users = {user: name for user, name in stat.users.items() if user not in direct}
 
     def table(name):
-        """None for one that is not there, or has no rows."""
+        """The named table; None if it is missing or has no rows."""
         found = read_table(directory / name) if (directory / name).exists() else None
         return found if found and len(next(iter(found.values()))) else None
 
@@ -191,7 +191,7 @@ def read_cell(directory):
 
 
 def read_run(directory):
-    """The Run in `directory`. LoadError if there is no cell at all."""
+    """The Run in `directory`. LoadError if it has no cell."""
     directory = Path(directory)
     if not directory.is_dir():
         raise LoadError(f'{directory}: no such directory; give the directory of a run, as in build/trial/<UTC time>')

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whether the machine that ran a cell was fast enough for its figures to say anything about the arm.
+"""Whether the machine that ran a cell was fast enough for its figures to reflect the arm.
 
-A process that asks for a wakeup every 10 ms tells how late the machine runs what is due (stalls.csv). A delay below
-those 10 ms is a turn of another task, usual and harmless. Longer ones do not show either while they are short: the link
-carries what is in flight, and the provider's queue. Both last the mean round trip of the servers plus the mean queueing
-delay. A second with more stalls than that leaves the link idle while users wait. Then W+ grows, to twice as much in a
-second, and until it has come down the weights are not enforced: with stalls of 0.56 and 0.59 s in two seconds, U was
-0.29 and 0.35, W+ went from 8 to 33, and gold had 0.9 to 1.4 times what bronze had, instead of 4, for ten seconds.
-So these seconds and SETTLED_S after each of them are *disturbed*, as after a disturbance of the link.
+A process that requests a wakeup every 10 ms records how late the machine runs due tasks (stalls.csv). A delay below
+those 10 ms is a time slice of another task, usual and harmless. Longer delays stay invisible while they are short: the
+link carries the bytes in flight and the provider's queue. Both last the mean round trip of the servers plus the mean
+queueing delay. A second with more stalls than that leaves the link idle while users wait. Then W+ grows, to twice its
+size in a second, and until it has come down the weights are not enforced: with stalls of 0.56 and 0.59 s in two
+seconds, U was 0.29 and 0.35, W+ went from 8 to 33, and gold had 0.9 to 1.4 times the bytes of bronze, instead of 4, for
+ten seconds. So these seconds and SETTLED_S after each of them are *disturbed*, as after a disturbance of the link.
 """
 from functools import lru_cache
 
@@ -18,16 +18,16 @@ from . import stats
 from .stats import StatsError
 from .wording import number, percent
 
-#: Stalls below this are the usual turns of other tasks, s: three or four time slices of Linux.
+#: Stalls below this are the usual time slices of other tasks, s: three or four slices of Linux.
 USUAL_S = 0.01
-#: Share of the measured time that is disturbed from which on a cell is not judged. Shares were off by 45 to 75 % in
-#: such time, so that this much moves a ratio by the 2 % that the tightest target allows. With half of it a second in five
-#: minutes would count; with twice of it shares could be wrong by 4 %.
+#: A cell is not judged if at least this share of its measured time is disturbed. Shares were off by 45 to 75 % in
+#: such time, so this share moves a ratio by the 2 % that the tightest target allows. At half of it, one second in five
+#: minutes would count; at twice of it, shares could be wrong by 4 %.
 MOST = 0.05
 
 
 def lateness(measures):
-    """For how long of the measured interval each wakeup was late, s. StatsError where that was not recorded."""
+    """Lateness of each wakeup within the measured interval, s. StatsError if it was not recorded."""
     cell = measures.cell
     if cell.stalls is None:
         raise StatsError('the run did not record how late the machine was')
@@ -39,13 +39,12 @@ def lateness(measures):
 
 
 def bridged_s(measures):
-    """For how long what is under way keeps the link busy, s."""
+    """How long the bytes in flight keep the link busy, s."""
     return float(np.mean(measures.cell.rtts_ms) + measures.queue_mean_ms()) / 1e3
 
 
 def by_second(measures):
-    """(when each second began, for how long of it the machine stalled, s), from SETTLED_S before the measured interval
-    to its end."""
+    """(start of each second, stall time within it in s), from SETTLED_S before the measured interval to its end."""
     cell = measures.cell
     ends, long = cell.stalls['t'], cell.stalls['late_s']
     ends, long = ends[long >= USUAL_S], long[long >= USUAL_S]
@@ -67,10 +66,10 @@ def disturbed(measures):
     return float(wrong[times >= cell.start].mean()), float(stalled.max())
 
 
-@lru_cache(maxsize=1000)    # each target of a cell asks
+@lru_cache(maxsize=1000)    # called for each target of a cell
 def why_not_judged(measures):
-    """Why the cell says nothing about its arm, in words; '' where it does, where the processors are the limit on
-    purpose, and where nothing was recorded."""
+    """The reason why the cell's figures do not reflect its arm, as text; '' if they do, if the processors are the limit
+    on purpose, or if nothing was recorded."""
     if measures.cell.profile.processors or measures.cell.stalls is None:
         return ''
     try:
@@ -90,7 +89,7 @@ def lost_share(measures):
 
 
 def words(measures):
-    """How the machine was, for the tables: 'processors 99.1 % busy, steal 0.0 %, ...'."""
+    """State of the machine, for the tables: 'processors 99.1 % busy, steal 0.0 %, ...'."""
     cell, host = measures.cell, measures.cell.host
     if cell.stalls is None or host is None:
         raise StatsError('the run did not record how busy the machine was')

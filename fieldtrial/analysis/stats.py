@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Statistics of the field trial: pure functions on numpy arrays, no files, no clock.
 
-Units: times and latencies in seconds, sizes and backlogs in bytes, rates in bit/s, shares as fractions of 1. What
-cannot be computed raises StatsError with the reason; nothing is guessed, clamped or extrapolated.
+Units: times and latencies in seconds, sizes and backlogs in bytes, rates in bit/s, shares as fractions of 1. A figure
+that cannot be computed raises StatsError with the reason; nothing is guessed, clamped or extrapolated.
 """
 import math
 
 import numpy as np
 
-# Samplers start and stop a moment beside the interval; over this many seconds a counter is taken as constant.
+# Samplers start and stop slightly outside the interval; a counter is assumed constant over this many seconds.
 EDGE_S = 1.0
 
 
 class StatsError(ValueError):
-    """The samples do not allow this figure; str() says why."""
+    """The samples do not allow this figure; str() is the reason."""
 
 
 def counter_at(times, counts, when):
@@ -46,7 +46,7 @@ def utilisation(link_bytes, seconds, rate_bps):
 
 
 def per_user_ratios(throughput, users, weights):
-    """How well weighted fairness among users is kept.
+    """Accuracy of weighted fairness among users.
 
     `throughput` {class: bytes or bit/s}, `users` {class: active users}, `weights` {class: weight}; the classes of
     `throughput` are compared. Returns (ratios, errors): throughput per user over that of a user of the class with the
@@ -85,12 +85,12 @@ def in_interval(times, start, stop):
 
 
 def holding_times(times, stop):
-    """For how long each sample stood: until the next, the last one until `stop`."""
+    """How long each sample held: until the next one; the last one until `stop`."""
     return np.diff(np.append(times, max(stop, times[-1])))
 
 
 def weighted_mean(values, weights):
-    """Mean of `values`, each counted `weights` times."""
+    """Mean of `values` weighted by `weights`."""
     total = np.sum(weights)
     if total <= 0:
         return float(np.mean(values))
@@ -113,14 +113,16 @@ def queue_delay_ms(backlog_bytes, rate_bps):
 
 
 def integral(times, values, start, stop):
-    """Over [start, stop], of what has each of `values` from its time until the next one's; 0 before the first."""
+    """Integral over [start, stop] of a step function: each of `values` holds until the next one's time; 0 before the
+    first."""
     edges = np.clip(np.append(times, max(stop, times[-1])), start, stop)
     return float(np.sum(values * np.diff(edges)))
 
 
 def waits_ms(times, sent_bytes, backlog_bytes):
-    """Milliseconds that who came at each of `times` waited on a variable-rate link: until `sent_bytes`, a counter
-    that never falls, has grown by what was before him; at least until the last sample where it does not."""
+    """Queueing delay in ms of a packet arriving at each of `times` on a variable-rate link: the time until
+    `sent_bytes`, a monotonic counter, has grown by the backlog ahead of it; if it never does, at least the time until
+    the last sample."""
     wanted = sent_bytes + backlog_bytes
     after = np.minimum(np.searchsorted(sent_bytes, wanted, side='left'), len(times) - 1)
     before = np.maximum(after - 1, 0)
@@ -132,10 +134,10 @@ def waits_ms(times, sent_bytes, backlog_bytes):
 class Survival:
     """Latencies of which some are only known to exceed an age: Kaplan-Meier.
 
-    `durations` in s; `finished` says which are complete. One that was cut at the end of the run counts as "took at
-    least that long": leaving it out would flatter whoever starves the long ones. Where all finished, mean and
-    quantiles are the ordinary ones. Assumes only that the cut does not depend on the latency, which holds because
-    every request is cut at the same instant.
+    `durations` in s; `finished` marks the complete ones. A latency cut off at the end of the run counts as "took at
+    least that long": leaving it out would flatter an arm that starves long requests. If all finished, mean and
+    quantiles are the ordinary ones. The only assumption is that the cut does not depend on the latency, which holds
+    because every request is cut at the same instant.
     """
 
     def __init__(self, durations, finished):
@@ -144,7 +146,7 @@ class Survival:
             raise StatsError('no request')
         if np.any(~np.isfinite(durations)) or np.any(durations < 0):
             raise StatsError('a latency is negative or missing')
-        # A cut at the same age as a completion was still running then: completions first.
+        # A request cut at the same age as a completion was still running: completions first.
         order = np.lexsort((~finished, durations))
         ended = finished[order]
         at_risk = np.arange(len(durations), 0, -1)
@@ -153,13 +155,13 @@ class Survival:
         self.count, self.cut = len(durations), int(np.count_nonzero(~finished))
 
     def quantile(self, share):
-        """Latency that `share` (0..1) of the requests do not exceed; math.inf when too few finished to know."""
+        """Latency that `share` (0..1) of the requests do not exceed; math.inf if too few finished to tell."""
         index = np.searchsorted(-self.surviving, -(1 - share) - 1e-12)
         return float(self.times[index]) if index < len(self.times) else math.inf
 
     def mean(self, horizon):
-        """Mean in s, restricted to `horizon` s: what takes longer counts as `horizon`. Beyond the longest latency
-        seen, what had not finished counts as running on to `horizon`."""
+        """Mean in s, restricted to `horizon` s: longer latencies count as `horizon`. Beyond the longest observed
+        latency, unfinished requests count as running until `horizon`."""
         within = self.times < horizon
         edges = np.concatenate(([0.0], self.times[within], [horizon]))
         heights = np.concatenate(([1.0], self.surviving[within]))
@@ -171,7 +173,7 @@ class Survival:
 
 
 def block_numbers(times, start, stop, block_s):
-    """Number of the block of `block_s` seconds that each time lies in, and how many blocks there are."""
+    """Index of the block of `block_s` seconds that contains each time, and the number of blocks."""
     blocks = max(1, math.ceil((stop - start) / block_s - 1e-9))
     return np.clip(((np.asarray(times) - start) // block_s).astype(int), 0, blocks - 1), blocks
 
@@ -179,9 +181,9 @@ def block_numbers(times, start, stop, block_s):
 def bootstrap(statistic, blocks, seed, repeats=300, level=0.95):
     """Confidence interval of `statistic` by resampling blocks of time.
 
-    Requests and bytes of one moment depend on one another, so whole blocks are drawn, not single requests.
-    `statistic(drawn)` gets an array of block numbers (with repeats) and returns a number, or nan or inf, which are left
-    out. Returns (low, high), or None with fewer than 8 blocks or when most draws gave no number.
+    Requests and bytes close in time are correlated, so whole blocks are drawn, not single requests.
+    `statistic(drawn)` takes an array of block numbers (with repeats) and returns a number; nan and inf are left out.
+    Returns (low, high), or None with fewer than 8 blocks or if most draws gave no number.
     """
     if blocks < 8:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the field trial must reach, as data: which arms, under which workload, by which figure, within which limit."""
+"""The targets of the field trial, as data: which arms, under which workload, by which figure, within which limit."""
 import math
 import operator
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ DEEP_BDP = 4.0      # an ISP buffer of at least this many bandwidth-delay produc
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured figure of a target: its value, in words, a 95 % confidence interval of the value (low, high) or None,
-    and the words for a sentence, in which "{other}" stands for the arm compared with; `text` if empty."""
+    """A measured figure of a target: its value, its text, a 95 % confidence interval (low, high) of the value or None,
+    and the text for a sentence, in which "{other}" stands for the arm compared with; `text` if empty."""
 
     value: float
     text: str
@@ -30,11 +30,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Target:
-    """What an arm must reach.
+    """A target that an arm must reach.
 
     `measure(ours)` or, with `against`, `measure(ours, other)` on Measures gives a Figure. `limit` is a number, or a
-    function of the cell. `settings` are ((words, test of a cell), ...): those that a full
-    run must have. Every cell of `workloads` that passes `only` is judged, whether it is one of the settings or not.
+    function of the cell. `settings` are ((text, test of a cell), ...): the settings that a full run must have. Every
+    cell of `workloads` that passes `only` is judged, whether it is one of the settings or not.
     "{first}" in `name` and `plain` stands for the class with the greatest weight.
     """
 
@@ -42,17 +42,17 @@ class Target:
     name: str
     workloads: tuple
     measure: Callable
-    rule: tuple             # (value, limit) -> whether it is reached; limit -> words
+    rule: tuple             # (value, limit) -> whether it is reached; limit -> text
     limit: object
-    plain: str              # what is measured, as the subject of a sentence
+    plain: str              # the measured quantity, as the subject of a sentence
     against: str = None
     arm: str = OURS
     settings: tuple = ()
     only: Callable = field(default=lambda cell: True)
-    traced: bool = False    # whether it is for links whose rate follows a trace, and for no others
+    traced: bool = False    # whether it applies only to links whose rate follows a trace
 
     def judges(self, cell):
-        """Whether a cell is one that it is for."""
+        """Whether the target applies to a cell."""
         return cell.workload in self.workloads and bool(cell.trace) == self.traced and self.only(cell)
 
     def reached(self, value, limit):
@@ -60,16 +60,16 @@ class Target:
         return self.rule[0](value, limit)
 
     def wanted(self, limit):
-        """In words."""
+        """The limit as text."""
         return self.rule[1](limit)
 
     def compared(self):
-        """Which arms, in words."""
+        """The arms compared, as text."""
         return f'{wording.arm(self.arm)} / {wording.arm(self.against)}' if self.against else wording.arm(self.arm)
 
 
 def ratio(value, reference):
-    """value / reference for latencies and drops: 0/0 is 0; inf (too few finished to know) over a number is inf."""
+    """value / reference for latencies and drops: 0/0 is 0; inf (too few finished to tell) over a number is inf."""
     if math.isinf(value):
         return math.inf
     if reference == 0:
@@ -80,7 +80,7 @@ def ratio(value, reference):
 # --- figures of single arms ------------------------------------------------------------------------------------------
 
 def of_one(value, form):
-    """`value` of Measures, as a number and in the words that `form` makes of it."""
+    """Figure of one arm: `value` of Measures, as a number and as text formatted by `form`."""
     def measure(measures):
         found = value(measures)
         return Figure(found, form(found))
@@ -103,13 +103,13 @@ def weights_error(measures):
 
 
 def bitrate_of_due(measures):
-    """What players have of the bitrate that their share carries, in the class that has least of it."""
+    """The players' bitrate over the bitrate that their share carries, in the class where this is least."""
     value, rates = video.least_of_due(measures)
     return Figure(value, f'{percent(value)}: {video.text(rates)}')
 
 
 def recovery_error(disturbance):
-    """The same in the ten seconds from ten seconds after the end of a disturbance; of several occurrences the worst."""
+    """The same from 10 s to 20 s after the end of a disturbance; of several occurrences the worst."""
     def measure(measures):
         worst, fine, count = recovery.farthest(measures, disturbance)
         return Figure(abs(worst.worst),
@@ -140,7 +140,7 @@ def phases_error(measures):
 
 
 def beside_error(measures):
-    """How far what the first user gets in all, by requests and beside, is from what others of its class get each."""
+    """Deviation of the first user's total, requests and stream together, from the mean of the others of its class."""
     by_request, beside, fair = measures.with_beside()
     error = (by_request + beside) / fair - 1
     return Figure(abs(error), f'{percent(by_request / fair)} by request and '
@@ -148,8 +148,8 @@ def beside_error(measures):
 
 
 def due_error(of_link):
-    """How far the users of a class who speak HTTP/3, or who do not, are from what their weights give them, in bytes on
-    the link or in bodies; the farthest."""
+    """Largest deviation from the fair share of the users of a class who speak HTTP/3, or of those who do not, in bytes
+    on the link or in bodies."""
     def measure(measures):
         shares = measures.due_shares(of_link)
         farthest = max((share - 1 for share in shares.values()), key=abs)
@@ -158,7 +158,7 @@ def due_error(of_link):
 
 
 def lacking_beside_flood(measures):
-    """How much less of the link others have than a flood leaves that gets all it sends, as a share of C."""
+    """How far the others' share of the link is below the part that a flood leaves if all of it is delivered, of C."""
     left, had = 1 - measures.cell.parameters['flood'], measures.others_share()
     return Figure(max(0.0, left - had), f'{percent(left - had)} ({percent(left)} left, {percent(had)} had)')
 
@@ -173,14 +173,14 @@ def _compared(value, reference, form, interval=None):
 
 
 def _relative(statistic, mine, theirs, interval=True):
-    """Of two Samples."""
+    """Figure of two Samples: the ratio of their `statistic`."""
     return _compared(statistic(mine), statistic(theirs), seconds,
                      _interval(statistic, mine, theirs) if interval else None)
 
 
 def _interval(resample, ours, other):
-    """Bootstrap interval of a ratio of two samples' statistic; both runs saw the same offered load, so the same blocks
-    are drawn from both."""
+    """Bootstrap interval of the ratio of a statistic of two samples; both runs had the same offered load, so the same
+    blocks are drawn from both."""
     if ours.blocks != other.blocks:
         return None
 
@@ -203,7 +203,7 @@ def _p95(sample, survival=None):
 
 def latency(statistic, name=None, size=None, of_all=False):
     """Figure of two arms: `statistic` of the latency of a class (`name`, or a function that picks it from the weights)
-    and a size; against the same of the other arm, or against all its classes (`of_all`)."""
+    and a size, relative to the same of the other arm, or to all classes of the other arm (`of_all`)."""
     def measure(ours, other):
         chosen = name(ours.cell.weights) if callable(name) else name
         return _relative(statistic, ours.sample(chosen, size), other.sample(None if of_all else chosen, size))
@@ -211,8 +211,8 @@ def latency(statistic, name=None, size=None, of_all=False):
 
 
 def relative_mean(ours, other, name=None, size=None, near=None):
-    """Figure of two arms: mean latency of a class, a size or a group of servers; with an interval only over all
-    requests, because each takes hundreds of draws."""
+    """Figure of two arms: mean latency of a class, a size or a group of servers; with an interval only for all
+    requests, because each interval takes hundreds of draws."""
     which = name, size, near
     return _relative(_mean, ours.sample(*which), other.sample(*which), interval=which == (None, None, None))
 
@@ -229,7 +229,7 @@ def worst_class(statistic, size=None):
 
 
 def pages(name, http3=False):
-    """Figure of two arms: mean of the page loads of one class; `http3`: of those who speak it alone."""
+    """Figure of two arms: mean page load time of one class; `http3`: only of users who speak it."""
     return lambda ours, other: _relative(_mean, *(side.page_sample(name(side.cell.weights), http3)
                                                   for side in (ours, other)))
 
@@ -240,7 +240,7 @@ def of_both(value, form):
 
 
 def alike(value, form):
-    """Figure of two arms: how far a figure of one is from that of the other, as a share of it."""
+    """Figure of two arms: relative difference between the two arms' values."""
     def measure(ours, other):
         if not other.cell.squid_is_stock:
             raise StatsError('the stock Squid of this run is the patched one')
@@ -251,7 +251,7 @@ def alike(value, form):
 
 
 def taken_from_others(ours, other):
-    """Figure of two arms: how much less of the link others than the flooded user have than in the other, of C."""
+    """Figure of two arms: the loss of all but the flooded user relative to the other arm, as a share of C."""
     mine, theirs = ours.others_share(), other.others_share()
     return Figure(theirs - mine, f'{percent(theirs - mine)} ({percent(mine)} / {percent(theirs)})')
 
@@ -262,7 +262,7 @@ def first_class(weights):
 
 
 def all_classes(_weights):
-    """All of them."""
+    """Selects all classes."""
     return None
 
 
@@ -356,7 +356,7 @@ DROPS_OF_BOTH = of_both(Measures.drops_per_mb, lambda count: f'{wording.number(c
 
 
 def _over_tunnels():
-    """What today's traffic must have: https-backlogged, https-pages, https-open."""
+    """Targets of today's traffic: https-backlogged, https-pages, https-open."""
     yield Target(TUNNELS, 'throughput ratio, kept tunnels', ('https-backlogged',), weights_error, WITHIN, 0.03,
                  "The ratio of the classes' throughput", settings=_TUNNEL_RATIOS)
     for name, which, against, word, limit in (('{first}', first_class, STOCK, 'stock', 0.60),
@@ -379,7 +379,7 @@ def _over_tunnels():
 
 
 def _off_is_stock():
-    """That the patched Squid may stand for the unpatched one; judged where a run has both."""
+    """Targets that show that the patched Squid may stand for the unpatched one; judged if a run has both."""
     for name, value, form in (('mean latency', lambda m: m.sample().mean(), seconds),
                               ('utilisation', Measures.utilisation, percent),
                               ('CPU seconds per byte', Measures.cpu_per_gb, _cpu)):
@@ -389,7 +389,7 @@ def _off_is_stock():
 
 
 def _few_and_bypass():
-    """Few users on a full link; and users who bypass Squid beside those who do not."""
+    """Few users on a full link; and users who bypass Squid next to users who do not."""
     downloads = tuple((f'{count} {"download" if count == 1 else "downloads"} each',
                        lambda cell, count=count: cell.parameters.get('downloads') == count and len(cell.users) == 3)
                       for count in (1, 2, 3))
@@ -408,7 +408,7 @@ def _few_and_bypass():
 
 
 def _video():
-    """Players of adaptive video beside users with downloads."""
+    """Players of adaptive video next to users with downloads."""
     yield Target(VIDEO, 'bitrate of the class that has least of its share', ('video',), bitrate_of_due, AT_LEAST, 0.95,
                  "The bitrate of players, of what their users' max-min share carries")
     yield Target(VIDEO, 'playback stalls', ('video',), of_one(video.stalled_share, percent),
@@ -417,7 +417,7 @@ def _video():
 
 
 def _call():
-    """A voice call by UDP beside users who keep the link full."""
+    """A voice call by UDP next to users who keep the link full."""
     yield Target(CALL, 'delay, p95', ('call',), of_one(call.p95_ms, _ms), MOST_MS, 100,
                  'The 95th percentile of the delay of the call')
     yield Target(CALL, 'mean opinion score', ('call',), of_one(call.score, '{:.2f}'.format), SCORE, 4.2,
@@ -425,8 +425,8 @@ def _call():
 
 
 def _http3_beside_tcp():
-    """Users of HTTP/3 beside users of TCP: QUIC rejected, so that all is in Squid, or scheduled by msfrs-edge; against
-    QUIC past a stock Squid."""
+    """Users of HTTP/3 next to users of TCP: QUIC rejected, so that all traffic passes Squid, or scheduled by
+    msfrs-edge; against QUIC that bypasses a stock Squid."""
     for arm, words in ((OURS, 'QUIC rejected'), (PARTY, 'QUIC scheduled')):
         for what, of_link in (('the link', True), ('bodies', False)):
             yield Target(QUIC, f"users' shares of {what}, {words}", ('quic-backlogged',), due_error(of_link), WITHIN,
@@ -473,7 +473,7 @@ def _small_objects():
 
 
 def _traced():
-    """A variable-rate link, whose rate is found."""
+    """A variable-rate link whose rate is estimated."""
     def target(*what, **more):
         return Target(VARIABLE_RATE, what[0], ('https-backlogged', 'backlogged'), *what[1:], arm=AUTO, traced=True,
                       **more)
@@ -485,7 +485,7 @@ def _traced():
 
 
 def _scale():
-    """What scheduling costs where processors are short, and that many users are treated as few."""
+    """The cost of scheduling if processors are the limit, and fairness with many users."""
     for name, measure, rule in (
             ('throughput, msfrs against off', of_both(Measures.served_share, percent), (NOT_LESS, 0.95)),
             ('CPU seconds per byte, msfrs against off', of_both(Measures.cpu_per_gb, _cpu), (AT_MOST, 1.05))):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The verdict on a run: every target of `targets` as a row, reached, missed, not judged or not measured.
 
-A target compares arms of one run only, under one condition (everything but the arm is equal). Each condition that the
-run has gives one row; a setting that a target asks for and the run has not gives a row "not measured".
+A target compares arms of one run only, under one condition (everything but the arm is equal). Each condition of the run
+gives one row; a setting that a target requires and the run lacks gives a row "not measured".
 
-Where the machine was too busy for the figures of a cell to say anything about its arm (`stalls`), its targets are not
-judged: neither reached nor missed.
+If the machine was too busy for the figures of a cell to reflect its arm (`stalls`), the cell's targets are not judged:
+neither reached nor missed.
 
 Exit codes: EXIT_MISSED at least one target missed; otherwise EXIT_UNJUDGED at least one not judged; otherwise
 EXIT_REACHED every measured target reached; EXIT_NOTHING none was measured.
@@ -22,7 +22,7 @@ EXIT_REACHED, EXIT_MISSED, EXIT_NOTHING, EXIT_UNJUDGED = 0, 3, 4, 5
 
 REACHED, MISSED, UNJUDGED, UNMEASURED, FINDING = 'reached', 'missed', 'not judged', 'not measured', 'finding'
 
-MOST_LOST = 0.01                # share of requests refused or failed above which the other figures cannot be trusted
+MOST_LOST = 0.01                # share of requests refused or failed above which other figures are unreliable
 MOST_NS_PER_RELEASE = 1000
 UNCERTAIN = 'The limit lies within the confidence interval.'
 NO_CELL = 'Not measured: this run has no such cell.'
@@ -31,28 +31,28 @@ AS_PAPER = "at least the paper's"   # a limit that depends on the cell
 
 @dataclass(frozen=True)
 class Row:
-    """One judged target under one condition. `sentence` says in plain words what falls short, or is not measured."""
+    """One judged target under one condition. `sentence` explains a miss, or why there is no measurement."""
 
     section: str
     name: str
-    where: str              # the condition, in words
+    where: str              # the condition, as text
     compared: str
     measured: str
     wanted: str
     outcome: str
     sentence: str = ''
-    interval: tuple = None  # 95 % confidence interval of the ratio that was measured, where there is one
-    limit: float = None     # the number that `wanted` says, where something was measured
+    interval: tuple = None  # 95 % confidence interval of the measured ratio, if there is one
+    limit: float = None     # the number in `wanted`, if something was measured
 
     @property
     def uncertain(self):
-        """Whether the limit lies within the confidence interval, so that another run may well say otherwise."""
+        """Whether the limit lies within the confidence interval, so that another run may give a different outcome."""
         return self.interval is not None and self.interval[0] <= self.limit <= self.interval[1]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """All rows of a run, and by how much each condition's mean latency was below stock Squid's."""
+    """All rows of a run, and the saving in mean latency over stock Squid under each condition."""
 
     rows: list
     savings: list
@@ -77,7 +77,7 @@ def _named(text, weights):
 
 
 def _where(target, cell):
-    """The condition in words; with the workload if the target has several."""
+    """The condition as text; with the workload if the target has several."""
     setting = wording.setting(cell)
     return f'{wording.workload(cell)}: {setting}' if len(target.workloads) > 1 else setting
 
@@ -110,7 +110,7 @@ def _row(target, group):
 
 
 def unjudged(*measured):
-    """One sentence on why a figure of these Measures is not judged; '' if it is."""
+    """One sentence with the reason why a figure of these Measures is not judged; '' if it is judged."""
     for measures in measured:
         why = stalls.why_not_judged(measures)
         if why:
@@ -126,8 +126,8 @@ def _short(target, cell, figure, wanted):
 
 
 def by_condition(measured):
-    """[{arm: Measures}], one per condition, arms and conditions in the order in which they are shown. Of two cells with
-    the same arm under the same condition the later one counts."""
+    """[{arm: Measures}], one per condition, arms and conditions in display order. Of two cells with the same arm under
+    the same condition the later one counts."""
     groups = {}
     for measures in measured:
         groups.setdefault(measures.cell.condition(), {})[measures.cell.arm] = measures
@@ -164,8 +164,8 @@ def judge(groups, bench=None):
 
 
 def _recovered(measured):
-    """Rows of how often shares were right again after a disturbance, over all seeds and cells of one rate: every time
-    is wanted, of at least recovery.WANTED."""
+    """Rows that count how often shares recovered after a disturbance, over all seeds and cells of one rate: all of at
+    least recovery.WANTED occurrences are required."""
     found, without = {}, {}
     for measures in measured:
         if measures.cell.arm == OURS:
@@ -193,7 +193,7 @@ def _recovered(measured):
 
 
 def _lost(measured):
-    """The row that no request was refused or failed: the worst of our cells."""
+    """The row for refused and failed requests: the worst of our cells."""
     wanted, found, why = f'at most {percent(MOST_LOST, 0)}', [], ''
     for measures in measured:
         if measures.cell.arm in (OURS, PAPER_ARM):
@@ -218,8 +218,8 @@ def _lost(measured):
 
 @dataclass(frozen=True)
 class Saving:
-    """By how much the mean latency of an arm is below stock Squid's under one condition: {subject: Figure or reason}.
-    The figure's value is the ratio of the means; 1 - value is the saving that the paper speaks of."""
+    """Saving in mean latency of an arm over stock Squid under one condition: {subject: Figure or reason}.
+    The figure's value is the ratio of the means; 1 - value is the saving as the paper defines it."""
 
     cell: object
     figures: dict
@@ -232,7 +232,7 @@ class Saving:
 
 
 def savings(groups):
-    """[Saving] for each condition that has stock Squid and an MSF-RS arm: where does the paper's claim hold today?"""
+    """[Saving] for each condition that has stock Squid and an MSF-RS arm: does the paper's claim hold there today?"""
     found = []
     for group in groups:
         for arm in (PAPER_ARM, OURS):

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What players of video had: the bitrate they chose, and for how long they stood still, from when segments ended."""
+"""Video quality of players: the bitrate they chose and their stall time, derived from the end times of segments."""
 import numpy as np
 
 from ..base import ladder
 from .stats import StatsError
 
 KIND = 'segment'
-#: Share of the link that is video and not headers: frames of 1,514 bytes with 1,460 of payload, less what TLS and HTTP/2
-#: add.
+#: Share of the link that carries video and not headers: frames of 1,514 bytes with 1,460 of payload, less the
+#: overhead of TLS and HTTP/2.
 PAYLOAD = 0.955
 
 
 def _segments(measures):
-    """{player: (begins, ends, bytes) of its segments, in order}. StatsError if nobody plays."""
+    """{player: (begins, ends, bytes) of its segments, in order}. StatsError without players."""
     requests = measures.cell.requests
     own = (requests['kind'] == KIND) & (requests['outcome'] == 'ok')
     if not own.any():
@@ -26,7 +26,7 @@ def _segments(measures):
 
 
 def bitrates(measures):
-    """{class: mean bitrate of the segments that its players asked for in the measured interval, bit/s}."""
+    """{class: mean bitrate of the segments that its players requested in the measured interval, bit/s}."""
     cell, by_class = measures.cell, {}
     for user, (begun, _, sizes) in _segments(measures).items():
         inside = (begun >= cell.start) & (begun < cell.stop)
@@ -36,11 +36,11 @@ def bitrates(measures):
 
 
 def stalled_share(measures):
-    """Share of the measured interval in which players stood still with an empty buffer, on average. Playing begins with
-    the first segment."""
+    """Mean share of the measured interval in which players stalled with an empty buffer. Playback begins with the first
+    segment."""
     cell, shares = measures.cell, []
     for _, ends, _ in _segments(measures).values():
-        played = ends[0]                    # up to when what has come lasts
+        played = ends[0]                    # when the received video runs out
         stalls = []
         for end in ends[1:]:
             played += cell.parameters['segment_s']
@@ -53,7 +53,7 @@ def stalled_share(measures):
 
 
 def due(measures):
-    """{class: the bitrate that the max-min share of its users carries}: those who do not play always want more."""
+    """{class: the bitrate that the max-min share of its users carries}; users who do not play are always backlogged."""
     cell = measures.cell
     counts = {name: cell.users_of(name) for name in cell.weights}
     share = PAYLOAD * cell.rate_bps / sum(counts[name] * weight for name, weight in cell.weights.items())
@@ -61,12 +61,12 @@ def due(measures):
 
 
 def text(rates):
-    """In words."""
+    """Formatted as text."""
     return ', '.join(f'{name} {rate / 1e3:.0f}' for name, rate in rates.items()) + ' kbit/s'
 
 
 def least_of_due(measures):
-    """(least share of what is due that players of a class have, bitrates)."""
+    """(least ratio of a class's bitrate to that of its fair share, bitrates)."""
     rates, wanted = bitrates(measures), due(measures)
     if set(rates) != set(wanted):
         raise StatsError('some class has no player')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How figures, arms and conditions are written, in the terminal and in the report alike."""
+"""Text forms of figures, arms and conditions, for both the terminal and the report."""
 import math
 import re
 from pathlib import PurePath
@@ -16,6 +16,11 @@ ARMS = {
     'stock-fq_codel': 'HTB and fq_codel',
     'stock-cake': 'CAKE',
     'stock-sqm': 'SQM (msfrs-edge)',
+    'router': 'router alone',
+    'router-cake': 'CAKE on a router',
+    'router-cake-ingress': 'CAKE, ingress',
+    'router-sqm': 'SQM on a router',
+    'router-fq_codel': 'HTB and fq_codel, router',
     'msfrs-paper': 'MSF-RS (paper)',
     'msfrs': 'MSF-RS',
     'msfrs-least': 'MSF-RS, told the least',
@@ -41,12 +46,12 @@ def units_kept(text):
 
 
 def arm(name):
-    """An arm in words; names that are not known stay."""
+    """Title of an arm; unknown names are returned as they are."""
     return ARMS.get(name, name)
 
 
 def arm_order(name):
-    """Sort key: the arms in the order of ARMS, others behind by name."""
+    """Sort key: the arms in the order of ARMS, then others by name."""
     known = list(ARMS)
     return (known.index(name) if name in known else len(known), name)
 
@@ -86,7 +91,7 @@ def number(value, digits=3):
 
 
 def seconds(value):
-    """1.234 -> '1.23 s'; 0.0123 -> '12.3 ms'; inf -> 'not reached' (too few requests finished to know)."""
+    """1.234 -> '1.23 s'; 0.0123 -> '12.3 ms'; inf -> 'not reached' (too few requests finished to tell)."""
     if math.isinf(value):
         return 'not reached'
     return f'{number(value * 1e3)} ms' if value < 0.1 else f'{number(value)} s'
@@ -98,7 +103,7 @@ def kilobytes(value):
 
 
 def ratios(values):
-    """{class: ratio} -> '4.02:2.01:1'; the last one is what the others are measured by, if it is 1."""
+    """{class: ratio} -> '4.02:2.01:1'; the last one is the reference if it is 1."""
     *others, last = values.values()
     return ':'.join([*(f'{value:.2f}' for value in others), '1' if last == 1 else f'{last:.2f}'])
 
@@ -109,7 +114,7 @@ def plain(values):
 
 
 def due_shares(values):
-    """{(class, whether HTTP/3): share of what is due} -> 'HTTP/3 0.98:1.02:1.00 | TCP 1.01:0.99:1.00'."""
+    """{(class, whether HTTP/3): ratio to the fair share} -> 'HTTP/3 0.98:1.02:1.00 | TCP 1.01:0.99:1.00'."""
     return ' | '.join(f'{way} ' + ':'.join(f'{value:.2f}' for (_, http3), value in values.items() if http3 == wanted)
                       for way, wanted in (('HTTP/3', True), ('TCP', False)))
 
@@ -120,7 +125,7 @@ def users(cell):
 
 
 def setting(cell):
-    """What tells one condition of a workload from another, in a few words."""
+    """The parameters that distinguish conditions of one workload, as short text."""
     words = [rate(cell.rate_bps)]
     if cell.trace:
         words[0] += f' on average ({PurePath(cell.trace).name})'
@@ -158,12 +163,12 @@ def setting(cell):
 
 
 def workload(cell):
-    """The workload's name in words; names that are not known stay."""
+    """The workload's title."""
     return cell.profile.title
 
 
 def condition(cell):
-    """A condition in full."""
+    """A condition as full text."""
     return f'{workload(cell)}: {setting(cell)}, {users(cell)}, {cell.seconds:.0f} s'
 
 
@@ -174,7 +179,7 @@ def condition_order(cell):
 
 
 def attempt(measure, *arguments):
-    """(value, None), or (None, reason) where it could not be measured."""
+    """(value, None), or (None, reason) if it could not be measured."""
     try:
         return measure(*arguments), None
     except StatsError as error:
@@ -182,6 +187,6 @@ def attempt(measure, *arguments):
 
 
 def shown(form, measure, *arguments):
-    """`form` of what `measure` returns, or NONE."""
+    """The result of `measure` formatted by `form`, or NONE."""
     value, _ = attempt(measure, *arguments)
     return NONE if value is None else form(value)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What users have asked for and do not have yet, from the records of the load, so that it is the same figure for every
-arm: unfinished work, and what the link carried while there was any.
+"""Unfinished work, from the records of the load, so that it is the same figure for every arm; and the utilisation of
+the link while there was any.
 
 Unfinished work at a time is  the sizes of all requests made by then  less  the body bytes that users have received by
-then  less  what was left of those that have ended without the whole body.  The first and the last term are exact: a
-request is written down with its size, when it was wanted, when it ended and how many bytes it had brought. The second
-is exact twice a second (bytes.csv), and taken to be linear in between. Retransmissions and headers do not count. A
-request that failed counts until it ended: `Measures.failed_share` says how many there were.
+then  less  the missing bytes of requests that have ended without the whole body.  The first and the last term are
+exact: a request is recorded with its size, its start and end time and the bytes received. The second is exact twice a
+second (bytes.csv) and interpolated linearly in between. Retransmissions and headers do not count. A failed request
+counts until it ends; `Measures.failed_share` gives their share.
 """
 import numpy as np
 
@@ -25,7 +25,7 @@ def unfinished_bytes(measures):
     cell, requests = measures.cell, _recorded(measures.cell)
 
     def time_since(when):
-        """For how much of the interval each of `when` was past, s."""
+        """Part of the interval after each of `when`, s."""
         return cell.stop - np.clip(when, cell.start, cell.stop)
     asked = float(np.sum(requests['size'] * time_since(requests['t_start'])))
     given_up = float(np.sum((requests['size'] - requests['bytes']) * time_since(requests['t_end'])))
@@ -38,7 +38,7 @@ def unfinished_bytes(measures):
 
 
 def waiting(measures):
-    """[(from, to)] of the measured interval in which some request was under way, in order, s."""
+    """[(from, to)] of the measured interval in which some request was in progress, in order, s."""
     cell, requests = measures.cell, _recorded(measures.cell)
     starts, ends = (np.clip(requests[name], cell.start, cell.stop) for name in ('t_start', 't_end'))
     order = np.argsort(starts, kind='stable')
@@ -49,8 +49,8 @@ def waiting(measures):
 
 
 def used_while_waiting(measures):
-    """Share of C that the link carried in the time in which some request was under way. Less than 1 for any arm where
-    users come one after the other: nothing arrives in the first round trip of a request that is alone."""
+    """Share of C that the link carried while some request was in progress. Less than 1 for any arm where users come one
+    after the other: a lone request receives nothing in its first round trip."""
     times = waiting(measures)
     offered = sum(measures.offered_bps(begin, end) * (end - begin) for begin, end in times)
     if offered <= 0:

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What all packages speak of, and which imports none of them: errors, paths, the words for disturbances,
-and the specification of a cell."""
+"""Definitions shared by all packages: errors, paths, the kinds of disturbances, and the specification of a cell.
+Imports no other package."""

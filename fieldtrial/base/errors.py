@@ -3,11 +3,11 @@
 
 
 class TrialError(Exception):
-    """Something the user can understand and mend; str() is the whole message."""
+    """An error that the user can understand and fix; str() is the whole message."""
 
 
 class Stopped(BaseException):
-    """SIGINT, SIGTERM or SIGHUP arrived: take everything down and leave. Not an Exception, so that no handler for
+    """SIGINT, SIGTERM or SIGHUP arrived: tear everything down and exit. Not an Exception, so that no handler for
     ordinary errors swallows it."""
 
     def __init__(self, signum):

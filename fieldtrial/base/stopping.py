@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Signals that end the trial, as an exception: so that every `with` on the way out takes its things down."""
+"""Turns the signals that end the trial into an exception, so that every `with` on the way out tears down its
+objects."""
 import contextlib
 import signal
 
@@ -10,8 +11,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def by_signals():
-    """Within the block the first SIGINT, SIGTERM or SIGHUP raises Stopped; later ones are ignored, because taking down
-    must not be interrupted (SIGKILL still works; `netns.sweep` clears up after it)."""
+    """Within the block the first SIGINT, SIGTERM or SIGHUP raises Stopped; later ones are ignored, because the
+    tear-down must not be interrupted (SIGKILL still works; `netns.sweep` cleans up after it)."""
 
     def stop(signum, _frame):
         for each in SIGNALS:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Dataclasses read from JSON by the types of their fields: what is missing, unknown or of another type is refused, and
-the message says where. (Debian 12 has pydantic 1 alone, 13 has 2 alone; these lines do for both.)"""
+"""Dataclasses read from JSON by the types of their fields: a field that is missing, unknown or of another type is
+refused with a message that names it. (Debian 12 has only pydantic 1, Debian 13 only pydantic 2; this module does
+without.)"""
 import dataclasses
 import json
 import math
@@ -11,7 +12,7 @@ from .errors import TrialError
 
 WORDS = {str: 'a text', int: 'a whole number', float: 'a number', bool: 'true or false', dict: 'an object {...}',
          tuple: 'a list'}
-#: What JSON has for a type: numbers without a fraction are numbers, true and false are not.
+#: JSON types accepted for a type: numbers without a fraction are numbers, true and false are not.
 FOUND = {float: (int, float), tuple: (list, tuple)}
 
 
@@ -32,13 +33,13 @@ def read(path):
 
 
 def of(kind, value, where, unknown=False):
-    """`value`, as JSON has it, as the dataclass `kind`. where: begins every message, as a file's name. unknown: whether
-    keys may be there that `kind` has no field for, which are then left out. Raises SpecError."""
+    """`value`, an object from JSON, as the dataclass `kind`. where: prefix of every message, such as a file name.
+    unknown: whether keys that `kind` has no field for are ignored. Raises SpecError."""
     return _object(kind, value, where, ': ', unknown)
 
 
 def refuse(where, value, allowed):
-    """Raises SpecError: `value`, found there, is not what is allowed."""
+    """Raises SpecError: the `value` found at `where` is not `allowed`."""
     raise SpecError(f'{where}: {json.dumps(value)[:80]} is not {allowed}')
 
 

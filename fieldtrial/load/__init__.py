@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is offered: the load generator (`python3 -m fieldtrial.load`), and what is sent beside it."""
+"""The offered load: the load generator (`python3 -m fieldtrial.load`) and background traffic."""

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The load generator: makes the requests of users of a run, from their own addresses, and writes down each of them.
+"""The load generator: makes the requests of a run's users, from their own addresses, and records each of them.
 
     python3 -m fieldtrial.load SPEC.json
 
-runs in the users' network. SPEC.json says who the users and servers are and which workload to run (spec.py). Where
-users are in several networks, each has a generator of its own: all draw the same load from the seed, and `mine` in the
-spec are the users whose part of it this one makes; merge.py puts together what they wrote.
+runs in the users' network. SPEC.json lists the users and servers and names the workload (spec.py). If users are in
+several networks, each network has its own generator. All of them draw the same load from the seed; `mine` in the spec
+lists the users whose part this generator plays, and merge.py combines the records.
 
-requests.csv, pages.csv, bytes.csv (traffic/records.py) and meta.json are the result. Times are seconds since t0, which
-meta.json gives on CLOCK_MONOTONIC. SIGTERM and SIGINT end a run early: what is in flight is then unfinished.
+It writes requests.csv, pages.csv, bytes.csv (traffic/records.py) and meta.json. Times are seconds since t0, which
+meta.json gives on CLOCK_MONOTONIC. SIGTERM and SIGINT end a run early; requests in flight are then unfinished.
 """
 import asyncio
 import contextlib
@@ -25,10 +25,10 @@ from ..base.errors import TrialError
 from .spec import Spec
 from .traffic import client, offers, records, run as running
 
-#: Rows of bytes.csv.
+#: Interval between rows of bytes.csv.
 SAMPLE_S = 0.5
 FARTHEST_START_S = 60.0
-#: Files and sockets: what may be in flight, as many kept open, and some.
+#: Files and sockets: the most requests in flight, as many kept-open connections, and a margin.
 FILES_WANTED = 2 * running.MOST_IN_FLIGHT + 200
 
 
@@ -85,7 +85,7 @@ def _start(spec, loop):
 
 
 async def _until_done(run):
-    """Runs the workload to its end, the end of the time, or a signal; the signal's name or None."""
+    """Runs the workload until it ends, time is up, or a signal arrives; returns the signal's name or None."""
     loop, stop = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, lambda name=signum.name: stop.done() or stop.set_result(name))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HTTP/3 at the servers: Caddy beside nginx, which has TCP. It serves the same files by the same paths.
+"""HTTP/3 at the servers: Caddy next to nginx, which serves TCP. It serves the same files under the same paths.
 
-Caddy takes the TCP port of its UDP port too, whatever it is told to speak, and 443 is nginx's. So it is at a port of
-its own, and what comes for UDP port 443 is sent there.
+Caddy always binds the TCP port with the number of its UDP port, and nginx has 443. So Caddy uses another port, and
+traffic to UDP port 443 is redirected there.
 """
 import importlib.util
 import json
@@ -14,13 +14,13 @@ from ..site.processes import listens
 
 PORT, OWN_PORT = 443, 4443
 PATH = '/usr/local/bin:/usr/bin:/bin'
-#: Whom it runs as, with no right but to its files.
+#: User and group that it runs as, with access to its own files only.
 USER, GROUP = 'nobody', 'nogroup'
 OBJECT = {'path_regexp': {'name': 'object', 'pattern': '^/b/([0-9]+)/'}}
 
 
 def missing():
-    """In words, what this machine has not that HTTP/3 takes; empty if it has all."""
+    """As text, the prerequisites of HTTP/3 that this machine lacks; empty if it has all."""
     absent = [] if shutil.which('caddy', path=PATH) else ['caddy not found (Debian: caddy)']
     if not (MODULES / 'aioquic').is_dir() and not importlib.util.find_spec('aioquic'):
         absent.append('python3 has no module aioquic (Debian 13: python3-aioquic, else PyPI)')
@@ -28,7 +28,7 @@ def missing():
 
 
 def configuration(directory, content):
-    """What Caddy is told, as JSON. directory: has its certificate and key. content: a file for each size."""
+    """Caddy's configuration as JSON. directory: holds its certificate and key. content: holds a file for each size."""
     return {
         'admin': {'disabled': True, 'config': {'persist': False}},
         'logging': {'logs': {'default': {'level': 'WARN'}}},
@@ -45,8 +45,8 @@ def configuration(directory, content):
 
 
 def start_servers(world):
-    """One on each host of servers, with a started origin's files and certificate. Daemons of the world. Raises
-    TrialError."""
+    """Starts one on each host of servers, with the files and certificate of a started origin. Daemons of the world.
+    Raises TrialError."""
     if missing():
         raise TrialError(f'HTTP/3: {missing()}')
     daemons = []
@@ -68,7 +68,7 @@ def start_servers(world):
 
 
 def redirect(host):
-    """Sends what comes for QUIC's port to Caddy's."""
+    """Redirects QUIC's port to Caddy's."""
     for iptables in ('iptables', 'ip6tables'):
         host.run(iptables, '-t', 'nat', '-A', 'PREROUTING', '-p', 'udp', '--dport', str(PORT), '-j', 'REDIRECT',
                  '--to-ports', str(OWN_PORT))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One run out of the parts that several load generators wrote: the same files, as if one had made all requests."""
+"""Merges the records of several load generators into one run: the same files, as if one had made all requests."""
 import collections
 import csv
 import json
@@ -8,16 +8,16 @@ import shutil
 
 import numpy
 
-#: Tables of what ended, one row each, and the column by which they are in order.
+#: Tables with one row for each event, and the column that they are sorted by.
 EVENTS, ENDED = ('requests.csv', 'pages.csv'), 't_end'
 SAMPLES, META = 'bytes.csv', 'meta.json'
-#: Of meta.json: counted by name, and counted.
+#: Entries of meta.json that are counts, by name or in total.
 COUNTS = 'requests', 'pages', 'payload_bytes', 'errors', 'tunnels', 'quic'
 SUMS = 'most_in_flight', 'cpu_s', 'memory_kb'
 
 
 def merge(parts, out):
-    """Puts together what the directories `parts` hold, all of one run, in the directory `out`."""
+    """Merges the records in the directories `parts`, all of one run, into the directory `out`."""
     parts, out = [pathlib.Path(part) for part in parts], pathlib.Path(out)
     if len(parts) == 1:
         for name in (*EVENTS, SAMPLES, META):
@@ -40,7 +40,7 @@ def _read(path):
 
 
 def write_csv(path, header, rows):
-    """A CSV file as the load generator makes it."""
+    """Writes a CSV file in the format of the load generator."""
     with open(path, 'w', encoding='utf-8', newline='') as file:
         writer = csv.writer(file, lineterminator='\n')
         writer.writerow(header)
@@ -48,9 +48,9 @@ def write_csv(path, header, rows):
 
 
 def _samples(tables):
-    """Header and rows of bytes.csv. All sample at the same moments, but for milliseconds: the rows are those of the
-    part that lasted longest, and what others had got by then lies between two rows of theirs, or is what they had at
-    their end."""
+    """Header and rows of bytes.csv. All generators sample at the same times, up to milliseconds. The rows are those of
+    the part that lasted longest; the counters of the others are interpolated between two of their rows, or are their
+    final values after their end."""
     header, columns = ['t'], []
     times = max(([row[0] for row in rows] for _, rows in tables), key=lambda column: float(column[-1]))
     moments = list(map(float, times))
@@ -62,8 +62,8 @@ def _samples(tables):
 
 
 def _meta(parts):
-    """meta.json: the run is the same in all parts; what was counted adds up. Of requests in flight, the sum of each
-    one's most is at least what there was at once."""
+    """meta.json: the run is the same in all parts; counts add up. The sum of each part's most requests in flight is an
+    upper bound of the most at once."""
     whole = dict(parts[0])
     for name in COUNTS:
         total = collections.Counter()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a load generator is told: the cell that it makes the load of, and its part in it; a JSON file."""
+"""The specification of a load generator: the cell that it makes load for, and its part of that load; a JSON file."""
 import dataclasses
 from functools import cached_property
 
@@ -11,36 +11,36 @@ from .traffic import sizes
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spec(CellSpec):
-    """A cell with those who are in it. `mine` are the users whose requests this generator makes; what they offer is
-    drawn with all of them."""
+    """A cell with its users and servers. `mine` are the users whose requests this generator makes; their load is drawn
+    together with that of all others."""
 
     users: tuple[User, ...]
     servers: tuple[Server, ...]
     mine: tuple[User, ...] = ()
     out: str = ''               #: the directory for the records
-    t0_monotonic: float         #: when the run begins; 0: now
-    tls_ca: str | None = None   #: the file with the servers' certificates; None where there is no TLS
+    t0_monotonic: float         #: start of the run; 0: now
+    tls_ca: str | None = None   #: the file with the servers' certificates; None without TLS
     port: int = 80
     tls_port: int = 443
-    direct_port: int = DIRECT_PORT      #: of servers, plain; nobody intercepts it
+    direct_port: int = DIRECT_PORT      #: of servers, plain HTTP; not intercepted
 
     @property
     def classes(self):
-        """Their names, that of the greatest weight first."""
+        """Names of the classes, that of the greatest weight first."""
         return tuple(self.weights)
 
     @cached_property
     def model(self):
-        """The Workload. Raises TrialError if there is no such workload, or it does not take these parameters."""
+        """The Workload. Raises TrialError if it does not exist or does not take these parameters."""
         return workloads.get(self.workload)(self.parameters)
 
     @cached_property
     def distribution(self):
-        """Of the sizes. Raises TrialError."""
+        """The distribution of response sizes. Raises TrialError."""
         return sizes.read(self.sizes, self.rate_bps)
 
     def said(self):
-        """What meta.json says of it, the same whoever makes which part."""
+        """Its entry in meta.json, independent of which generator makes which part."""
         told = dataclasses.asdict(self)
         del told['mine'], told['out']
         return told | {'parameters': self.model.values, 'sizes': self.distribution.summary()}

@@ -5,10 +5,9 @@
     python3 -m fieldtrial.load.stream send ADDRESS PORT T0 RATE FRAME START-END,...    beyond the link
 
 T0 is on CLOCK_MONOTONIC in s, bursts are s after it. RATE in bit/s counts whole Ethernet frames, as the link does, and
-FRAME is their size in bytes. Datagrams carry a number, so that the receiver, which writes one row per second, sees what
-was lost before a later one, and the time at which they were sent: both ends are on one machine, with one clock.
-Both end at SIGTERM. Not iperf3: it agrees on each test over TCP, which a full link delays by seconds, so that no burst
-would be in its time.
+FRAME is their size in bytes. Each datagram carries a sequence number, so that the receiver, which writes one row per
+second, detects losses, and its send time: both ends are on one machine and share its clock. Both end at SIGTERM. Not
+iperf3: it negotiates each test over TCP, which a full link delays by seconds, so that no burst would be on time.
 """
 import contextlib
 import csv
@@ -26,19 +25,19 @@ from ..site.processes import Daemon
 FIRST_PORT = 9      #: discard
 #: Ethernet header, IP header and UDP header, by IP version.
 HEADERS = {socket.AF_INET: 14 + 20 + 8, socket.AF_INET6: 14 + 40 + 8}
-NUMBER = struct.Struct('!Qd')   #: and when it was sent
-#: A datagram that is later than this is left out and counted: after a pause of the machine, a burst would say more
-#: about the machine than about the link.
+NUMBER = struct.Struct('!Qd')   #: sequence number and send time
+#: A datagram that is later than this is skipped and counted: a catch-up burst after a stall of the machine would
+#: measure the machine rather than the link.
 LATEST_S = 0.02
-#: How long a signal may wait.
+#: Longest delay in handling a signal.
 PATIENCE_S = 0.2
-#: Datagrams that are still read after it: about what a socket's buffer holds.
+#: Datagrams that are still read after it: about the capacity of a socket's buffer.
 MOST_WAITING = 1_000
 
 
 def daemons(world, streams, t0):
-    """The Daemons of these CbrStreams, receiver and sender of each, started as they are taken. Receivers write their
-    rows into the world's directory."""
+    """Yields the Daemons of these CbrStreams, receiver and sender of each, started when they are taken. Receivers write
+    their rows into the world's directory."""
     for number, stream in enumerate(streams, start=1):
         user = None if stream.receiver is None else world.users[stream.receiver]
         address, host = (SINK4, world.users_host) if user is None else (user.v4, world.host_of(user))
@@ -53,14 +52,14 @@ def daemons(world, streams, t0):
 
 
 def times(rate_bps, frame, bursts):
-    """When frames leave, in seconds since t0."""
+    """Send times of the frames, in seconds since t0."""
     gap = frame * 8 / rate_bps
     for start, end in bursts:
         yield from itertools.takewhile(lambda when, end=end: when < end, (start + n * gap for n in itertools.count()))
 
 
 def send(sock, t0, rate_bps, frame, bursts, stopped):
-    """Sends until the last burst has ended or `stopped()` says so. How many were sent, and how many left out."""
+    """Sends until the last burst has ended or `stopped()` is true. Returns the numbers sent and skipped."""
     padding = bytes(frame - HEADERS[sock.family] - NUMBER.size)
     sent = skipped = 0
     for when in times(rate_bps, frame, bursts):
@@ -71,17 +70,17 @@ def send(sock, t0, rate_bps, frame, bursts, stopped):
         if time.monotonic() > t0 + when + LATEST_S:
             skipped += 1
             continue
-        with contextlib.suppress(OSError):  # its queue is full, or ICMP has answered one before: lost, as on the way
+        with contextlib.suppress(OSError):  # queue full, or an ICMP error for an earlier one: counts as lost
             sock.send(NUMBER.pack(sent, time.monotonic()) + padding)
         sent += 1
     return sent, skipped
 
 
 class Receiver:
-    """Counts what arrives, and writes a row for each second since t0."""
+    """Counts arriving datagrams and writes a row for each second since t0."""
 
     def __init__(self, sock, t0, file, delays=None):
-        """delays: a file for when each datagram came and how long it took; None: nobody wants to know."""
+        """delays: a file for the arrival time and delay of each datagram; None: not recorded."""
         self._socket, self._t0, self._rows = sock, t0, csv.writer(file, lineterminator='\n')
         self._delays = delays and csv.writer(delays, lineterminator='\n')
         if delays:
@@ -91,12 +90,12 @@ class Receiver:
         self.counts = [0, 0, 0]     #: packets, bytes of frames and lost packets of the second
 
     def run(self, stopped):
-        """Until `stopped()` says so."""
+        """Receives until `stopped()` is true."""
         self._socket.settimeout(PATIENCE_S)
         while not stopped():
             self._receive()
         self._socket.settimeout(0.0)
-        for _ in range(MOST_WAITING):    # what has arrived but was not yet read is not lost
+        for _ in range(MOST_WAITING):    # buffered datagrams are not lost
             if not self._receive():
                 break
         self._write()
@@ -113,7 +112,7 @@ class Receiver:
         return datagram
 
     def take(self, datagram):
-        """A datagram came. One that is overtaken was counted as lost before."""
+        """Counts one datagram. A reordered one has been counted as lost before."""
         number, sent = NUMBER.unpack_from(datagram)
         if self._delays:
             now = time.monotonic()

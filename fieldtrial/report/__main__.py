@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""python3 -m fieldtrial.report RUNDIR: the table in the terminal and report.html, again from the raw files of a run."""
+"""python3 -m fieldtrial.report RUNDIR: prints the table and writes report.html again from the raw files of a run."""
 import argparse
 import sys
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The paper's figures beside those of the run, as rows; and in what the conditions differ."""
+"""The paper's figures next to those of the run, as rows; and the differences between the conditions."""
 from ..analysis import paper, wording
 from ..analysis.stats import StatsError
 from ..analysis.wording import number, percent, seconds, shown
 
 ARMS = ('stock', 'msfrs-paper', 'msfrs')
-PAPER_CPU_S = 200.0     # table 3 is over that many seconds
+PAPER_CPU_S = 200.0     # duration of table 3, s
 
 
 def _class_rates(measures):
@@ -24,12 +24,12 @@ def _mean(measures):
 
 
 def _cpu(measures):
-    """CPU seconds as if the interval had the length of table 3's."""
+    """CPU seconds scaled to the duration of table 3."""
     return f'{number(measures.cpu_seconds() * PAPER_CPU_S / measures.cell.seconds)} s'
 
 
 def _window(cell, chosen=lambda times: times >= 0):
-    """W+ in the measured interval, at the times that are chosen. StatsError without such samples."""
+    """W+ in the measured interval, at the chosen times. StatsError without such samples."""
     if cell.window is None:
         raise StatsError('no window')
     times = cell.window['t']
@@ -40,8 +40,8 @@ def _window(cell, chosen=lambda times: times >= 0):
 
 
 def window_by_cbr(measures):
-    """(mean W+ while CBR was on, mean W+ while it was off), of the second half of each period: W+ needs the first to
-    follow. StatsError without such samples."""
+    """(mean W+ while CBR was on, mean W+ while it was off), of the second half of each period, since W+ needs the first
+    half to adapt. StatsError without such samples."""
     period = measures.cell.parameters.get('period_s')
     if not period:
         raise StatsError('no CBR')
@@ -70,7 +70,7 @@ def _paper_cpu(cell):
 
 
 def _milliseconds(value):
-    """As table 2 prints them."""
+    """Milliseconds in the format of table 2."""
     return f'{value * 1e3:.1f} ms'
 
 
@@ -79,7 +79,7 @@ def _both_latencies(pair, form):
     return f'{form(before)} stock, {form(after)} MSF-RS ({wording.signed_percent(after / before - 1, 0)})'
 
 
-# (subject, the paper's figure in words or a function of the cell, its source, test of a cell, figure of a Measures)
+# (subject, the paper's figure as text or a function of the cell, its source, test of a cell, figure of a Measures)
 ROWS = (
     ('Throughput ratio (simulation)', ':'.join(f'{value:g}' for value in paper.FAIRNESS_SIMULATION.value),
      paper.FAIRNESS_SIMULATION.source, _of('backlogged'), lambda m: wording.ratios(m.ratios()[0])),
@@ -121,7 +121,7 @@ def rows(groups):
 
 
 def _thinned(made):
-    """Repeated subjects, figures and sources left empty, so that the eye sees the groups."""
+    """Blanks repeated subjects, figures and sources, so that the groups are visible."""
     before = [None] * 3
     for row in made:
         here = row[:3]

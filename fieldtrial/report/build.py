@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From a run directory to the table in the terminal and the report beside the raw files."""
+"""Turns a run directory into the table in the terminal and the report next to the raw files."""
 import itertools
 import operator
 import os
@@ -14,17 +14,17 @@ from . import beside, sections, svg, table
 
 REPORT = 'report.html'
 HEADING = re.compile(r'<h2 id="([^"]+)">(.*?)</h2>')
-#: Text in which blanks stay as they are.
+#: Text whose blanks are preserved.
 VERBATIM = re.compile('(<pre>.*?</pre>)', re.DOTALL)
 
 
 def _units(text):
-    """HTML with each figure and its unit on one line."""
+    """HTML in which no figure is separated from its unit by a line break."""
     return ''.join(part if VERBATIM.fullmatch(part) else wording.units_kept(part) for part in VERBATIM.split(text))
 
 
 def _environment():
-    """Everything that comes from files is escaped."""
+    """The template environment; all text from files is escaped."""
     made = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True,
                               undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters.update(units=_units, headings=HEADING.findall, arm=wording.arm,
@@ -41,7 +41,8 @@ def page(run, groups, judged):
 
 
 def write_report(directory, out=None):
-    """Judges the run in `directory`, writes its table to the stream `out` (standard output) and its report.html.
+    """Judges the run in `directory` and writes its table to the stream `out` (default: standard output) and its
+    report.html.
 
     Returns the Verdict, whose exit_code is the program's. Raises TrialError if there is nothing to judge.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The panels of the report. Each function takes Measures and gives HTML, or None where there is nothing to draw."""
+"""The panels of the report. Each function takes Measures and returns HTML, or None if there is nothing to draw."""
 import math
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..analysis.stats import StatsError
 from . import svg
 
 BIN_S = 5.0
-# Room for the name of an arm and of a condition at the left, inches.
+# Left margins for the name of an arm and of a condition, inches.
 ARM_IN, CONDITION_IN = 1.2, 3.2
 DASHES = {'stock-pools': (0, (1, 1.2)), 'stock-htb': (0, (4, 1.5)), 'stock-fq_codel': (0, (4, 1, 1, 1)),
           'stock-cake': (0, (2, 1)), 'stock-sqm': (0, (4, 1, 1, 1))}
@@ -48,7 +48,7 @@ def throughput(measures):
 
     def paint(axes):
         for number, values in enumerate(series.values()):
-            # Lines that lie on one another stay visible: the first is the broadest.
+            # Keeps overlapping lines visible: the first is the broadest.
             axes.plot(middles, values, color=svg.of_class(number), linewidth=max(1.0, 3.0 - 0.9 * number))
         axes.axhline(top, color=svg.MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
         _measured_from(axes, cell)
@@ -58,7 +58,7 @@ def throughput(measures):
 
 
 def _measured_from(axes, cell):
-    """Shades what comes before the measured interval."""
+    """Shades the time before the measured interval."""
     if cell.start > 0:
         axes.axvspan(0, cell.start, color=svg.LINE, alpha=0.35, linewidth=0)
 
@@ -96,7 +96,7 @@ def window(measures):
 
 
 def rate(measures):
-    """What the link could carry over time, did carry, and was taken for. None where that does not change."""
+    """Capacity, throughput and estimated rate of the link over time. None if the capacity is constant."""
     cell = measures.cell
     if cell.offered is None and cell.found is None:
         return None
@@ -118,7 +118,7 @@ def rate(measures):
 
 
 def _cbr_on(axes, cell):
-    """Marks the periods in which CBR beside is on: off first, each period as long as the other."""
+    """Marks the periods in which the CBR stream is on: off first, both of equal length."""
     period = cell.parameters.get('period_s')
     if cell.workload != 'cbr' or not period:
         return
@@ -260,7 +260,7 @@ def dots(groups, title, unit, value):
             axes.plot([min(known.values()), max(known.values())], [row, row], color=svg.LINE, linewidth=1.5,
                       zorder=1)
             for place, (arm, number) in enumerate(known.items()):
-                # A little above one another, so that equal values stay visible.
+                # Slightly offset vertically, so that equal values stay visible.
                 axes.plot([number], [row + 0.5 * (place + 0.5) / len(known) - 0.25], marker='o',
                           markersize=6 if arm == 'msfrs' else 4.5, color=svg.arm(arm), markeredgewidth=0)
         axes.set_yticks(range(len(rows)), [_short_condition(cell) for cell, _ in rows])
@@ -271,7 +271,7 @@ def dots(groups, title, unit, value):
 
 
 def _short_condition(cell):
-    """A condition in few words, for an axis."""
+    """A short name of a condition, for an axis."""
     words = [wording.workload(cell), wording.rate(cell.rate_bps).replace('bit/s', '')]
     if 'load' in cell.parameters:
         words.append(f"load {cell.parameters['load']:g}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the sections of the page show: plots and rows. How they stand there is said in template.html."""
+"""The content of the page's sections: plots and rows. Their layout is in template.html."""
 import shlex
 from typing import Callable, NamedTuple
 
@@ -11,7 +11,7 @@ from . import figures, table
 
 
 def cell_of(group):
-    """A cell of a condition: all of them are alike but for the arm."""
+    """A cell of a condition; its cells differ only in the arm."""
     return next(iter(group.values())).cell
 
 
@@ -21,8 +21,8 @@ def arms(groups):
 
 
 class Plots(NamedTuple):
-    """A section of plots. key: what the colours are, 'class', 'arm' or ''. draw: from a condition's {arm: Measures} to
-    its panels. kind: which workloads have them, by base.spec.Profile; None: all may."""
+    """A section of plots. key: meaning of the colours, 'class', 'arm' or ''. draw: maps a condition's {arm: Measures}
+    to its panels. kind: which workloads have it, by base.spec.Profile; None: any may."""
 
     id: str
     title: str
@@ -57,8 +57,8 @@ _PLOTS = (
 
 
 def plots(groups):
-    """(Plots, [(a condition's {arm: Measures}, its panels)]) of each section that there is something to show in. Where
-    all workloads may have one, a condition without is left out."""
+    """Yields (Plots, [(a condition's {arm: Measures}, its panels)]) for each section with content. In sections open to
+    all workloads, conditions without panels are left out."""
     for plot in _PLOTS:
         parts = [(group, [panel for panel in plot.draw(group) if panel]) for group in groups
                  if plot.kind is None or getattr(cell_of(group).profile, plot.kind)]
@@ -86,7 +86,7 @@ HEADINGS = {
 
 
 def overview(group):
-    """(head, rows) of the terminal's table, without columns that nobody has a figure for."""
+    """(head, rows) of the terminal's table, without empty columns."""
     columns = table.columns(cell_of(group).weights)
     names = [HEADINGS.get(name, f'{name}, up to 16 kB, s') if name != 'page' else f'{unit}, page load, s'
              for name, unit, _, _ in columns]
@@ -96,7 +96,7 @@ def overview(group):
 
 
 def savings(found):
-    """Rows of verdict.savings: the share saved of each subject, marked by whether it is as in the paper, or none."""
+    """Rows of verdict.savings: the saving of each subject, marked by whether it agrees with the paper, or none."""
     return [[f'{wording.workload(saving.cell)}: {wording.setting(saving.cell)}', wording.arm(saving.cell.arm),
              *map(_saved, saving.figures.values())] for saving in found]
 
@@ -111,7 +111,7 @@ def _saved(figure):
 
 
 def sentences(judged):
-    """{outcome: sentences}; of what was not measured each one once, sorted."""
+    """{outcome: sentences}; those on missing measurements are unique and sorted."""
     found = {outcome: [row.sentence for row in judged.rows if row.outcome == outcome]
              for outcome in (verdict.MISSED, verdict.FINDING, verdict.UNJUDGED, verdict.UNMEASURED)}
     found[verdict.FINDING] = [sentence for sentence in found[verdict.FINDING] if sentence]
@@ -129,14 +129,14 @@ def _value(value):
 
 
 def settings(groups):
-    """Rows of what was set for each condition."""
+    """Rows with the settings of each condition."""
     for cell in map(cell_of, groups):
         yield [wording.condition(cell), wording.plain(cell.weights), _value(cell.parameters),
                f'{cell.buffer_bytes / 1e3:g} kB', f'{cell.start:g} to {cell.stop:g} s', _value(cell.sizes), cell.seed]
 
 
 def versions(run):
-    """Rows of what took part."""
+    """Rows with the versions of the programs."""
     found = {}
     for cell in run.cells:
         for name, version in cell.versions.items():
@@ -146,17 +146,17 @@ def versions(run):
 
 
 def rtts(run):
-    """The round-trip times of the servers, each set of them once."""
+    """The round-trip times of the servers, each distinct set once."""
     return '; '.join(_value([f'{rtt:.0f}' for rtt in each]) for each in sorted({cell.rtts_ms for cell in run.cells}))
 
 
 def command(run):
-    """What the run was started with."""
+    """The command line that started the run."""
     return shlex.join(['sudo', './trial', *map(str, run.meta.get('argv') or [])])
 
 
 def stock_programs(run):
-    """Which Squids the stock arms ran, in words."""
+    """Which Squids the stock arms ran, as text."""
     return sorted({'the unpatched program of the same version' if cell.squid_is_stock else
                    'the patched program with msfrs off' for cell in run.cells if cell.arm.startswith('stock')})
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Small panels for the page, by matplotlib: SVG in an <img> of its own, so that nothing in one meets the page or
-another."""
+"""Small panels for the page, by matplotlib: each is SVG in its own <img>, so that it cannot interfere with the page or
+another panel."""
 import base64
 import io
 import re
@@ -12,12 +12,14 @@ from matplotlib.figure import Figure
 INK, MUTED, LINE = '#1b1f24', '#59636e', '#d5dae0'
 ARMS = {'stock': '#6a6f76', 'stock-quic': '#6a6f76', 'stock-pools': '#a8479b', 'stock-htb': '#1f8a70',
         'stock-fq_codel': '#5d7a1f', 'stock-htb-least': '#1f8a70', 'stock-cake': '#a0623c', 'stock-sqm': '#3d6b57',
-        'msfrs-paper': '#58a0dc', 'msfrs-least': '#58a0dc', 'msfrs-auto': '#c0392b', 'msfrs': '#0b4fb3',
+        'router': '#9aa0a6', 'router-cake': '#a0623c', 'router-cake-ingress': '#c98a5e', 'router-sqm': '#3d6b57',
+        'router-fq_codel': '#5d7a1f', 'msfrs-paper': '#58a0dc', 'msfrs-least': '#58a0dc',
+        'msfrs-auto': '#c0392b', 'msfrs': '#0b4fb3',
         'msfrs-edge-party': '#c0392b'}
 OTHERS = ('#b5651d', '#8a8d00', '#c0392b', '#4b3f72')
 CLASSES = ('#d08700', '#66738a', '#8f3f1d', '#2a7f62', '#7b4ea3', '#1f77a8')
 
-WIDTH, HEIGHT = 3.9, 2.15       # of a panel, inches; three stand beside one another on a wide page
+WIDTH, HEIGHT = 3.9, 2.15       # of a panel, inches; three fit side by side on a wide page
 
 STYLE = {
     'svg.fonttype': 'none', 'svg.hashsalt': 'msfrs', 'font.family': 'sans-serif', 'font.sans-serif': ['DejaVu Sans'],
@@ -31,7 +33,7 @@ STYLE = {
 
 
 def arm(name):
-    """The colour of an arm; arms that are not known share four."""
+    """The colour of an arm; unknown arms share four."""
     return ARMS.get(name) or OTHERS[sum(name.encode()) % len(OTHERS)]
 
 
@@ -43,10 +45,10 @@ def of_class(number):
 def draw(label, paint, *, heights=(1,), left=0.5, right=0.12, width=WIDTH, height=HEIGHT):
     """HTML of one panel of `width` times `height` inches, with margins `left` and `right`.
 
-    `paint(*axes)` draws, on one axes for each of `heights` (their proportion), which share x. `label` is for those who
-    do not see it.
+    `paint(*axes)` draws, on one axes for each of `heights` (their proportion), which share x. `label` is the text for
+    readers who cannot see the panel.
     """
-    # Margins are given, not found: matplotlib's layout engines would take as long as all the rest.
+    # Margins are fixed: matplotlib's layout engines would take as long as everything else.
     with matplotlib.rc_context(STYLE):
         figure, stream = Figure(figsize=(width, height)), io.StringIO()
         rows = figure.subplots(len(heights), sharex=True, squeeze=False, gridspec_kw={
@@ -54,5 +56,5 @@ def draw(label, paint, *, heights=(1,), left=0.5, right=0.12, width=WIDTH, heigh
             'top': 1 - 0.25 / height, 'hspace': 0.2})[:, 0]
         paint(*rows)
         figure.savefig(stream, format='svg', metadata={'Date': None, 'Creator': None, 'Type': None, 'Format': None})
-    text = re.sub(r'(\d+\.\d{2})\d+', r'\1', stream.getvalue())    # finer than anybody sees
+    text = re.sub(r'(\d+\.\d{2})\d+', r'\1', stream.getvalue())    # finer than visible
     return f'<img alt="{escape(label)}" src="data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}">'

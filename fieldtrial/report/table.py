@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The run as text for a terminal of 100 columns: a block per condition, the verdicts, and what falls short."""
+"""The run as text for a terminal of 100 columns: a block per condition, the verdicts, and the shortfalls."""
 import os
 import textwrap
 from itertools import zip_longest
@@ -16,7 +16,7 @@ TOO_BUSY = ('Not judged: the machine was too busy for these figures to say anyth
 
 
 def _wrapped(text, width=WIDTH, first='', others=''):
-    """Lines of `text`, no figure parted from its unit."""
+    """Lines of `text`, wrapped without separating a figure from its unit."""
     lines = textwrap.wrap(wording.units_kept(text), width, initial_indent=first, subsequent_indent=others,
                           break_on_hyphens=False)
     return [line.replace(wording.NO_BREAK, ' ') for line in lines]
@@ -91,7 +91,7 @@ def _tunnels(measures):
 
 
 def notes(group):
-    """Lines on what the figures of a block do not show."""
+    """Lines with notes on a block that its figures do not show."""
     cell = next(iter(group.values())).cell
     here = len(cell.users) / (len(cell.users) + len(cell.direct))
     told = [
@@ -153,7 +153,7 @@ def _row_lines(row, colour):
 
 
 def verdicts_text(judged, colour):
-    """The verdict rows by target, and the sentences on what was missed."""
+    """The verdict rows by target, and the sentences on missed targets."""
     lines, before, absent = [], (None, None), {}
     for row in judged.rows:
         if row.sentence == verdict.NO_CELL:
@@ -182,7 +182,7 @@ def verdicts_text(judged, colour):
 
 
 def summary(judged):
-    """'31 of 33 measured targets reached, 2 missed, 4 not measured'; behind what was missed, if any, '5 not judged'."""
+    """'31 of 33 measured targets reached, 2 missed, 4 not measured'; after the missed ones, if any, '5 not judged'."""
     reached, missed, unjudged = map(judged.count, (verdict.REACHED, verdict.MISSED, verdict.UNJUDGED))
     return (f'{reached} of {reached + missed} measured targets reached, {missed} missed, '
             + (f'{unjudged} not judged, ' if unjudged else '') + f'{judged.count(verdict.UNMEASURED)} not measured')

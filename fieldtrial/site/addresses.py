@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who has which address. Pure functions; all from the benchmarking ranges 198.18.0.0/15 (RFC 2544) and 2001:2::/48
-(RFC 5180), which no network routes.
+"""Assignment of addresses. Pure functions; all addresses are from the benchmarking ranges 198.18.0.0/15 (RFC 2544) and
+2001:2::/48 (RFC 5180), which no network routes.
 
     users     198.18.0.0/16, 2001:2::/49        class c: 198.18.(16 c).0/20 and 2001:2:0:c000::/52
     servers   198.19.0.0/17, 2001:2:0:8000::/50
@@ -11,24 +11,24 @@ from dataclasses import dataclass
 
 LAN4, LAN6 = '198.18.0.0/16', '2001:2::/49'
 GATEWAY_IN4, GATEWAY_IN6 = '198.18.0.1', '2001:2::1'
-NAMES4, NAMES6 = '198.18.0.2', '2001:2::2'   #: of the name server, where it is a host of its own
+NAMES4, NAMES6 = '198.18.0.2', '2001:2::2'   #: of the name server, if it has its own host
 SINK4, SINK6 = '198.18.0.9', '2001:2::9'   #: behind the gateway, of no class
 GATEWAY_OUT4, GATEWAY_OUT6 = '198.19.255.2', '2001:2:0:ffff::2'    #: of the first gateway, see outside()
 ISP4, ISP6 = '198.19.255.1', '2001:2:0:ffff::1'
 SERVERS4, SERVERS6 = '198.19.0.0/17', '2001:2:0:8000::/50'
-STORES4, STORE4 = '198.19.253.0/24', '198.19.253.1'     #: where several gateways leave messages for each other
-#: Where servers also answer, plain, and no gateway looks.
+STORES4, STORE4 = '198.19.253.0/24', '198.19.253.1'     #: where several gateways exchange messages
+#: Servers also answer plain HTTP here; no gateway intercepts it.
 DIRECT_PORT = 8080
 MOST_CLASSES = 7
 MOST_USERS = 4000
-MOST_GATEWAYS = 7    #: msfrs-share has room for so many
+MOST_GATEWAYS = 7    #: capacity of msfrs-share
 #: RTTs up to here are "domestic", above "overseas".
 DOMESTIC_MS = 150.0
 
 
 @dataclass(frozen=True)
 class Addressed:
-    """Who has addresses; None: none of that family."""
+    """A holder of addresses; None: none of that family."""
 
     name: str
     v4: str | None = None
@@ -56,7 +56,7 @@ def outside(number):
 
 
 def at_store(number):
-    """IPv4 address of that gateway on the way to the store."""
+    """IPv4 address of that gateway on its link to the store."""
     return f'198.19.253.{2 + number}'
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What runs in each container of the trial: does there what the trial asks for, over a unix socket, with no more rights
-than the container has.
+"""Agent in each container of the trial: carries out the trial's requests, received on a unix socket, with only the
+rights of the container.
 
     python3 -m fieldtrial.site.agent ROLE            serves DIRECTORY/ROLE.sock until SIGTERM
     python3 -m fieldtrial.site.agent --group KIND    the same as the first of KIND-1, KIND-2, ... that is free
     python3 -m fieldtrial.site.agent --check ...     for health checks: exit code 0 if it answers and nothing has failed
 
-A connection carries one request (messages.py). A process that is started lives as long as its connection: whoever
-asked for it and dies does not leave it behind. Files and sockets are opened here and handed over open.
+A connection carries one request (messages.py). A started process lives as long as its connection, so it does not
+outlive the requester. Files and sockets are opened here and passed as descriptors.
 """
 import argparse
 import contextlib
@@ -23,21 +23,21 @@ import threading
 
 from . import host, messages
 
-#: Shared by the containers of one project, and nobody else.
+#: Shared by the containers of one project only.
 DIRECTORY = os.environ.get('MSFRS_HOSTS', '/run/msfrs')
-#: How long a process may take to end by itself once nobody wants it any more, seconds.
+#: Time for a process to end by itself once its requester has gone, seconds.
 PATIENCE_S = 3.0
 
 
 class Agent:
-    """Answers requests. `failed` names the processes that ended by themselves with an error."""
+    """Answers requests. `failed` names the processes that ended on their own with an error."""
 
     def __init__(self):
         self.failed = []
         self._processes = set()
 
     def serve(self, listener):
-        """Until the listener is closed."""
+        """Serves until the listener is closed."""
         while True:
             try:
                 connection, _ = listener.accept()
@@ -46,7 +46,7 @@ class Agent:
             threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def stop(self):
-        """Ends what was started here."""
+        """Ends all processes started here."""
         for process in list(self._processes):
             _end(process)
 
@@ -61,11 +61,11 @@ class Agent:
                     os.close(file)
 
     def do_check(self, connection, _files):
-        """Whether all is well, and on which machine."""
+        """Reports failed processes and the name of the machine."""
         messages.send(connection, {'failed': self.failed, 'machine': socket.gethostname()})
 
     def do_run(self, connection, _files, argv, input=None, timeout=30.0, cwd=None):
-        """A command to its end."""
+        """Runs a command to its end."""
         try:
             done = subprocess.run(argv, input=input, capture_output=True, text=True, errors='replace', timeout=timeout,
                                   cwd=cwd, check=False, stdin=None if input is not None else subprocess.DEVNULL)
@@ -77,7 +77,8 @@ class Agent:
             messages.send(connection, {'code': done.returncode, 'stdout': done.stdout, 'stderr': done.stderr})
 
     def do_start(self, connection, files, argv, cwd=None):
-        """A process with these files as standard output and standard error. Answers its pid, then its exit code."""
+        """Starts a process with these files as standard output and standard error. Replies with its pid, then its exit
+        code."""
         try:
             process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=files[0], stderr=files[1], cwd=cwd,
                                        start_new_session=True)
@@ -103,7 +104,7 @@ class Agent:
 
     @staticmethod
     def _obey(connection, process, stopped):
-        """Signals that are asked for; the end, when nobody is there any more to ask."""
+        """Sends the requested signals; ends the process when the requester has gone."""
         with contextlib.suppress(OSError, ValueError):
             while message := messages.receive(connection)[0]:
                 stopped.set()
@@ -112,7 +113,7 @@ class Agent:
         _end(process)
 
     def do_open(self, connection, _files, path):
-        """A file below /proc, to read."""
+        """Opens a file below /proc for reading."""
         try:
             if not os.path.normpath(path).startswith('/proc/'):
                 raise PermissionError(1, 'only below /proc')
@@ -124,7 +125,7 @@ class Agent:
         os.close(file)
 
     def do_socket(self, connection, _files, **how):
-        """A socket of this network."""
+        """Makes a socket in this network."""
         try:
             made = host.new_socket(**how)
         except OSError as error:
@@ -145,12 +146,12 @@ def _end(process):
 
 
 def path_of(role):
-    """The socket of the agent that plays this role."""
+    """Path of the socket of the agent with this role."""
     return f'{DIRECTORY}/{role}.sock'
 
 
 def ask(role, message, files=(), timeout=None):
-    """A new connection with this request on its way. Raises OSError."""
+    """Sends a request on a new connection, which is returned. Raises OSError."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.settimeout(timeout)
@@ -163,15 +164,15 @@ def ask(role, message, files=(), timeout=None):
 
 
 def group_roles(kind):
-    """The roles KIND-1, KIND-2, ... that agents play, or have played without ending in order."""
+    """The roles KIND-1, KIND-2, ... of agents that run, or that ended without cleaning up."""
     names = os.listdir(DIRECTORY) if os.path.isdir(DIRECTORY) else ()
     matches = (re.fullmatch(rf'{kind}-([1-9][0-9]*)\.sock', name) for name in names)
     return tuple(f'{kind}-{number}' for number in sorted(int(match[1]) for match in matches if match))
 
 
 def claim(kind):
-    """(the first role KIND-1, KIND-2, ... that nobody else holds, the open file that holds it). Its lock goes with the
-    process, so the next container takes the place of one that was killed."""
+    """(the first free role KIND-1, KIND-2, ..., the open file that holds its lock). The lock is released with the
+    process, so the next container takes the role of one that was killed."""
     for number in itertools.count(1):
         role = f'{kind}-{number}'
         file = open(f'{DIRECTORY}/{role}.lock', 'w', encoding='ascii')
@@ -183,7 +184,7 @@ def claim(kind):
 
 
 def _check(roles, name):
-    """Whether the one of these agents that is on this machine answers, and nothing has failed."""
+    """Whether the one of these agents that is on this machine answers without failed processes."""
     for role in roles:
         with contextlib.suppress(OSError), ask(role, {'do': 'check'}, timeout=5.0) as connection:
             answer, _ = messages.receive(connection)
@@ -199,7 +200,7 @@ def _serve(role):
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # To the group that the trial runs as; whoever may connect may do what the container may.
+    # Accessible to the trial's group only: whoever can connect has the rights of the container.
     before = os.umask(0o117)
     listener.bind(path)
     os.umask(before)

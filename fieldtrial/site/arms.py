@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ways of running the gateway that are compared. All listen alike and see the same load."""
+"""The arms: the configurations of the gateway that are compared. All listen alike and see the same load."""
 import operator
 from dataclasses import dataclass
 from typing import Callable
@@ -9,9 +9,9 @@ from ..base.paths import PROGRAMS
 from . import msfrs_edge, shaping, squidconf
 from .world import LAN
 
-#: What HTB leaves free, so that its queue and not the ISP's is the bottleneck: as much as MSF-RS' U+ does.
+#: HTB's share of the link, so that its queue and not the ISP's is the bottleneck: as much as MSF-RS' U+.
 HTB_SHARE = 0.98
-#: What those leave free who set a link up by SQM's advice.
+#: Share of the link in SQM's recommendations.
 SQM_SHARE = 0.95
 EDGE = PROGRAMS / 'msfrs-edge'
 
@@ -20,23 +20,24 @@ EDGE = PROGRAMS / 'msfrs-edge'
 class Arm:
     name: str
     title: str
-    configuration: Callable             #: World -> text of squid.conf
+    configuration: Callable             #: World -> text of squid.conf; None: no Squid, the gateway is a router
     scheduled: bool = False             #: whether it has a window to record
-    finds: bool = False                 #: whether it looks for the rate of the link
-    patched: bool = False               #: whether it needs the patched Squid all the same
-    quic: bool = False                  #: whether users of HTTP/3 have it, past Squid; else it is rejected
-    prepare: Callable = lambda world: ()     #: done to the world before Squid starts; the Daemons that it takes
-    qdisc: Callable = None              #: of shaping, which a kernel may lack
-    stand_in: str = None                #: the arm that is run where it does
-    alone: bool = False                 #: whether it is for one gateway: it knows of one interface, or of one Squid
+    finds: bool = False                 #: whether it estimates the rate of the link
+    patched: bool = False               #: whether it needs the patched Squid although it does not schedule
+    quic: bool = False                  #: whether QUIC is forwarded, bypassing Squid; else it is rejected
+    prepare: Callable = lambda world: ()     #: prepares the world before Squid starts; returns its Daemons
+    qdisc: Callable = None              #: of the shaper, which a kernel may lack
+    stand_in: str = None                #: the arm that replaces it then
+    alone: bool = False                 #: whether it supports one gateway only: one interface, or one Squid
 
 
 def _behind(qdisc, share, rate=operator.attrgetter('rate_bps')):
-    """The fields of an arm that has a queueing discipline of shaping on the users' side, at a share of the link; or of
-    another rate of the world."""
+    """The fields of an arm with a shaping queueing discipline on the users' side, at a share of the link, or of another
+    rate of the world."""
     def prepare(world):
-        qdisc(world.gateway, LAN, share * rate(world), world.users, world.weights)
-        (world.directory / 'qdisc.txt').write_text(world.gateway.run('tc', 'qdisc', 'show', 'dev', LAN))
+        host, interface = world.shaper
+        qdisc(host, interface, share * rate(world), world.users, world.weights)
+        (world.directory / 'qdisc.txt').write_text(host.run('tc', 'qdisc', 'show', 'dev', interface))
         return ()
     return {'qdisc': qdisc, 'prepare': prepare, 'alone': True}
 
@@ -51,8 +52,8 @@ def _told(world):
 
 
 def _party(world):
-    # The time of 21 full frames in an even share, and four times that until the first is dropped, since the queue is
-    # most of the round trip: QUIC without ECN begins with 32 packets, and what is dropped of them has crossed the link.
+    # The time of 21 full frames at an even share, and four times that until the first drop, since the queue is most of
+    # the round trip: QUIC without ECN begins with 32 packets, and dropped packets have already crossed the link.
     target_ms = 21 * shaping.FRAME * 8000 / (world.rate_bps / len(world.users))
     return [msfrs_edge.hold(world, LAN, EDGE, aqm=f'codel target={target_ms:.0f} interval={4 * target_ms:.0f}')]
 
@@ -72,6 +73,15 @@ ARMS = {arm.name: arm for arm in (
         **_behind(shaping.cake, SQM_SHARE)),
     Arm('stock-sqm', 'Squid, and msfrs-edge with fq and codel at 95 % of the link behind it, users by weight',
         squidconf.stock, prepare=_sqm, alone=True),
+    Arm('router', 'no Squid, and nothing that shapes', None, quic=True),
+    Arm('router-cake', 'no Squid, and CAKE: users share alike', None, quic=True,
+        **_behind(shaping.cake, SQM_SHARE)),
+    Arm('router-cake-ingress', 'the same, and what CAKE drops counts as carried (ingress)', None, quic=True,
+        **_behind(shaping.cake_ingress, SQM_SHARE)),
+    Arm('router-sqm', 'no Squid, and HTB with fq_codel, as in sqm-scripts: connections share alike', None, quic=True,
+        **_behind(shaping.sqm, SQM_SHARE)),
+    Arm('router-fq_codel', 'no Squid, and HTB with fq_codel in the leaf of each user: users by weight', None, quic=True,
+        **_behind(shaping.fq_codel, SQM_SHARE)),
     Arm('msfrs-paper', 'MSF-RS as in the paper', squidconf.msfrs_paper, scheduled=True),
     Arm('msfrs', 'MSF-RS with its defaults', squidconf.msfrs, scheduled=True),
     Arm('msfrs-least', 'the same, told what a variable-rate link carries nine tenths of the time', squidconf.msfrs_least,

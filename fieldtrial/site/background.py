@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Work beside a cell, in a thread that lives as long as a block."""
+"""Background work of a cell, in a thread that lives as long as a block."""
 import threading
 import time
 
@@ -7,7 +7,7 @@ from ..base.errors import TrialError
 
 
 class Background:
-    """`_work` of a derived class does it, and waits by `_until`, whose times count from `t0` on CLOCK_MONOTONIC."""
+    """A derived class implements `_work`, which waits with `_until`; its times count from `t0` on CLOCK_MONOTONIC."""
 
     def __init__(self, t0):
         self._t0 = t0
@@ -21,7 +21,7 @@ class Background:
 
     def __exit__(self, *_):
         self._over.set()
-        self._thread.join()     # what it has done must be undone before anybody goes on
+        self._thread.join()     # its effects must be undone before the caller continues
 
     def check(self):
         """Raises TrialError if it has ended early."""
@@ -29,7 +29,7 @@ class Background:
             raise TrialError(f'{type(self).__name__}: {self.failure}')
 
     def _until(self, when):
-        """Waits until then; whether the block was left before."""
+        """Waits until `when`; whether the block was left before that."""
         return self._over.wait(max(0.0, self._t0 + when - time.monotonic()))
 
     def _work(self):

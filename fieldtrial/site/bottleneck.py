@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What makes the access link slow at the ISP's end, and what it says of its queue: the kernel's token bucket, or
-msfrs-edge with conf/edge/isp.conf. The same to everybody else."""
+"""The bottleneck of the access link at the ISP's end, and the statistics of its queue: the kernel's token bucket, or
+msfrs-edge with conf/edge/isp.conf. Both have the same interface."""
 import math
 
 from ..base.errors import TrialError
@@ -9,11 +9,11 @@ from .netlink import Qdisc, QdiscStats
 from .shaping import ETHERNET
 
 NAMES = ('tbf', 'edge')
-#: A link that stands still carries this, bit/s: a token bucket cannot have none.
+#: Rate of a stopped link, bit/s: a token bucket cannot have rate 0.
 SLOWEST_BPS = 8000.0
-#: Who sends a frame in less time need not be woken, s.
+#: A bucket that sends a frame in less time need not be woken, s.
 LATE_S = 0.02
-#: Bytes that a change gives to a bucket on a full link: it is full then, and had half a frame on average.
+#: Tokens, bytes, that a change adds to a bucket on a full link: it is full afterwards and held half a frame on average.
 GIVEN = 1.5 * shaping.FRAME
 
 
@@ -28,12 +28,12 @@ class TokenBucket:
         self._rate_bps, self._bucket = rate_bps, None
 
     def reader(self):
-        """An object whose `read()` gives QdiscStats; to be closed."""
+        """An object whose `read()` returns QdiscStats; the caller closes it."""
         return Qdisc(self._host, self._interface)
 
     def set_rate(self, rate_bps, held_s=math.inf):
-        """From now on, for about so long; what waits goes on waiting. What the bucket is given by changes that come one
-        after another is taken from the rate. Raises TrialError."""
+        """Sets the rate from now on, for about `held_s`; queued packets stay. The tokens that successive changes add to
+        the bucket are taken from the rate. Raises TrialError."""
         self._bucket = self._bucket or netlink.TokenBucket(self._host, self._interface)
         told = max(rate_bps - 8 * GIVEN / held_s, SLOWEST_BPS)
         burst = shaping.burst_bytes(told)
@@ -43,16 +43,16 @@ class TokenBucket:
         self._rate_bps = told
 
     def check(self):
-        """Raises TrialError if it is no longer there."""
+        """Raises TrialError if it no longer exists."""
 
     def close(self):
-        """What set_rate() has opened."""
+        """Closes the socket opened by set_rate()."""
         if self._bucket:
             self._bucket.close()
 
 
 class Edge:
-    """msfrs-edge, and its rules; the buffer is as many full frames as `buffer_bytes` have room for."""
+    """msfrs-edge and its rules; the buffer is the number of full frames that fit into `buffer_bytes`."""
 
     name = 'msfrs-edge'
 
@@ -79,13 +79,13 @@ class Edge:
 
 
 class EdgeReader:
-    """Counters of msfrs-edge, as a queueing discipline would count: whole frames."""
+    """Counters of msfrs-edge in the units of a queueing discipline: whole frames."""
 
     def __init__(self, control):
         self._control = control
 
     def read(self):
-        """QdiscStats now."""
+        """The current QdiscStats."""
         found = msfrs_edge.totals(self._control)
         sent, queued = found['passed_packets_total'], found['queued_packets']
         return QdiscStats(round(found['passed_bytes_total'] + ETHERNET * sent), round(sent), round(queued),

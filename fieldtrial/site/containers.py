@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hosts that are containers, and the cables between them; for scenarios the same as `netns`.
+"""Hosts that are containers, and the cables between them; the same interface for scenarios as `netns`.
 
-Containers are made by whoever starts the project (docker/compose.yaml); in each runs an `agent`, which does what is
-asked of it over a unix socket in a directory that they share. A cable is a VXLAN between two containers on the network
-that Docker gave both: so any number of cables has names and addresses of the scenario's own, and Docker's rules for
-internal networks, which drop what does not come from a container's own address, see nothing but the outer packets.
+Containers are made when the project is started (docker/compose.yaml). Each runs an `agent`, which carries out requests
+that it receives on a unix socket in a shared directory. A cable is a VXLAN between two containers on the network that
+Docker gave both. So any number of cables can have names and addresses chosen by the scenario, and Docker's rules for
+internal networks, which drop packets without a container's own address, see only the outer packets.
 
-Nothing here needs rights: what takes rights is done by the agents, with those of their containers.
+Nothing here needs privileges: privileged operations are done by the agents, with the rights of their containers.
 """
 import contextlib
 import itertools
@@ -27,10 +27,10 @@ from .host import HostError
 from .netns import whole_packets
 from .shaping import ETHERNET
 
-#: For messages: where a person finds what to change.
+#: For messages: the file to change.
 COMPOSE = 'docker/compose.yaml'
 VXLAN_PORT = 4789
-#: Of an Ethernet cable, and what VXLAN puts around each frame.
+#: MTU of an Ethernet cable, and VXLAN's overhead for each frame.
 MTU, OUTER = 1500, 50
 START_S = 30.0
 GONE = 'the container of {} has gone'
@@ -40,7 +40,7 @@ class Host(host.Host):
     """A container. `role` is that of its agent."""
 
     def _ask(self, message, files=(), timeout=None):
-        """(answer, files, connection still open)."""
+        """Sends a request to the agent: (answer, files, connection still open)."""
         try:
             connection = agent.ask(self.role, message, files, timeout)
             answer, files = messages.receive(connection)
@@ -88,7 +88,7 @@ class Host(host.Host):
         return made
 
     def set_kernel(self, settings):
-        """See host.Host. In a container these are set by whoever makes it, so they are only looked at."""
+        """See host.Host. Only verifies the settings, since they are set when the container is created."""
         for setting in settings:
             name, _, wanted = setting.partition('=')
             try:
@@ -101,7 +101,7 @@ class Host(host.Host):
                                  f'under `sysctls` in {COMPOSE}')
 
     def networks(self):
-        """{network that Docker gave it: (its interface, its address)}."""
+        """{network attached by Docker: (its interface, its address)}."""
         found = {}
         for link in json.loads(self.run('ip', '-j', '-4', 'addr')):
             for address in link['addr_info']:
@@ -111,7 +111,7 @@ class Host(host.Host):
         return found
 
     def reset(self):
-        """What an earlier scenario left: cables, routes, and what the kernel has learned about its TCP connections."""
+        """Removes the remains of an earlier scenario: cables, routes, and the kernel's TCP metrics."""
         for link in json.loads(self.run('ip', '-j', '-d', 'link')):
             if link.get('linkinfo', {}).get('info_kind') in ('vxlan', 'tun', 'bridge'):
                 self.run('ip', 'link', 'del', link['ifname'], check=False)
@@ -119,13 +119,13 @@ class Host(host.Host):
             for rule in json.loads(self.run('ip', family, '-j', 'rule')):
                 if rule['priority'] not in (0, 32766, 32767):
                     self.run('ip', family, 'rule', 'del', 'pref', rule['priority'])
-            # Docker's own: nothing here is to find a way out.
+            # Docker's default route: no traffic may leave the scenario.
             self.run('ip', family, 'route', 'flush', 'exact', 'default', check=False)
         self.run('ip', 'tcp_metrics', 'flush')
 
 
 class Process:
-    """A process in a container, as subprocess.Popen has it."""
+    """A process in a container, with the interface of subprocess.Popen."""
 
     def __init__(self, where, argv, stdout, stderr, cwd):
         self._where, self._code = where, None
@@ -142,7 +142,7 @@ class Process:
                 os.close(write)
         if 'errno' in answer:
             raise OSError(answer['errno'], os.strerror(answer['errno']), argv[0])
-        self.pid = answer['pid']   #: as the container sees it
+        self.pid = answer['pid']   #: in the container's namespace
 
     def poll(self):
         """Exit code (negative: the signal), None while it runs."""
@@ -151,7 +151,7 @@ class Process:
         return self._code
 
     def wait(self, timeout=None):
-        """The exit code once it has ended. Raises subprocess.TimeoutExpired."""
+        """Waits for the process to end; its exit code. Raises subprocess.TimeoutExpired."""
         if self._code is None:
             if not select.select([self._connection], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired('process', timeout)
@@ -160,19 +160,19 @@ class Process:
             except OSError:
                 answer = None
             self._connection.close()
-            if answer is None:   # not even the agent is left to say so
+            if answer is None:   # the agent is gone, too
                 self._code = -signal.SIGKILL
                 raise TrialError(GONE.format(self._where.role))
             self._code = answer['code']
         return self._code
 
     def send_signal(self, signum):
-        """Sends it, if the process still runs."""
+        """Sends a signal if the process still runs."""
         with contextlib.suppress(OSError):
             messages.send(self._connection, {'signal': int(signum)})
 
     def kill(self):
-        """SIGKILL."""
+        """Sends SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -182,13 +182,13 @@ class ContainerFabric:
     places = ('domestic', 'overseas')   #: see NetnsFabric
     names = 'names'
     probe = 'isp'
-    uncounted = ETHERNET   #: a VXLAN's counters leave it out
+    uncounted = ETHERNET   #: not counted by a VXLAN
     lasting = True
 
     def __init__(self):
         self._hosts = []
         self._number = itertools.count(1)
-        #: See NetnsFabric: as many as there are containers of users. Who waits for them is sure to find one.
+        #: See NetnsFabric: one for each container of users; at least one, so that a wait for them can end.
         self.groups = agent.group_roles('users') or ('users-1',)
 
     @property
@@ -202,7 +202,7 @@ class ContainerFabric:
         self.close()
 
     def host(self, role):
-        """The container with this role, in the state in which it was made. Raises TrialError if it does not run."""
+        """The container with this role, reset to its initial state. Raises TrialError if it does not run."""
         made, end = Host(role, role), time.monotonic() + START_S
         while True:
             try:
@@ -247,7 +247,7 @@ class ContainerFabric:
         try:
             yield path
         finally:
-            for each in self._hosts:   # some files belong to whom daemons ran as
+            for each in self._hosts:   # some files belong to the daemons' users
                 with contextlib.suppress(TrialError):
                     each.run('find', path, '-mindepth', '1', '-delete', check=False)
             shutil.rmtree(path, ignore_errors=True)

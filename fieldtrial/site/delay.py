@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Distance: the ISP and the servers connected so that each server has its own round-trip time.
+"""Distance: connects the ISP and the servers so that each server has its own round-trip time.
 
-Half of the round-trip time is spent in each direction. Two ways, the same to everybody else: netem where the kernel has
-it, the project's delay line where not.
+Half of the round-trip time is spent in each direction. There are two implementations with the same interface: netem if
+the kernel has it, otherwise the project's delay line.
 """
 import subprocess
 
@@ -11,11 +11,11 @@ from .addresses import SERVERS4, SERVERS6
 from .host import HostError
 from .processes import Daemon
 
-#: Packets that may be under way or waiting in one direction: never the bottleneck.
+#: Packets in flight or queued in one direction: never the bottleneck.
 QUEUE = 10000
-#: The ISP's own address on cables to servers.
+#: The ISP's address on cables to servers.
 CORE4, CORE6 = '198.19.0.1', 'fe80::1'
-#: Routing tables of the ISP: for packets that come from servers, and for those whose delay is over.
+#: Routing tables of the ISP: for packets from servers, and for packets whose delay has elapsed.
 BACK, DUE = 91, 92
 TO_SERVERS = [f'route add {SERVERS4} dev far', f'route add {SERVERS6} dev far']
 
@@ -25,13 +25,13 @@ def _addresses(server, interface):
 
 
 def _to_core(cable, where=''):
-    """The default routes of a host of servers."""
+    """Default routes of a host of servers."""
     return [f'route add default via {CORE4} dev {cable} onlink {where} congctl cubic',
             f'route add ::/0 via {CORE6} dev {cable} {where} congctl cubic']
 
 
 class DelayLine:
-    """One pair of TUN interfaces with the project's program between them: one at the ISP, one at the servers."""
+    """A pair of TUN interfaces with the project's program between them: one at the ISP, one at the servers."""
 
     name = 'delay line'
 
@@ -40,8 +40,8 @@ class DelayLine:
         self._daemon = None
 
     def connect(self, fabric, isp, farms, directory):
-        """Addresses and routes on all hosts, and the delays. farms: {host: its servers}. `directory` takes the table
-        and the program's log."""
+        """Sets up addresses and routes on all hosts, and the delays. farms: {host: its servers}. `directory` holds the
+        table and the program's log."""
         (farm, servers), = farms.items()
         self._start(farm, f'far@{isp.netns_path}', servers, directory)
         for host, tun in ((isp, 'far'), (farm, 'near')):
@@ -75,8 +75,9 @@ class DelayLine:
 
 
 class RouterDelayLine(DelayLine):
-    """Both interfaces at the ISP, and a cable to each host of servers: for hosts that cannot reach into each other's
-    networks. A packet is routed twice there: by the side it came in on, then, when it is due, by where it goes."""
+    """Both interfaces at the ISP, and a cable to each host of servers: for hosts that cannot enter each other's
+    networks. A packet is routed there twice: by its incoming interface and, once its delay has elapsed, by its
+    destination."""
 
     def connect(self, fabric, isp, farms, directory):
         self._start(isp, 'far', [server for servers in farms.values() for server in servers], directory)
@@ -97,8 +98,8 @@ class RouterDelayLine(DelayLine):
 
 
 class Cables:
-    """A cable of its own for each server, and no distance. Replies leave by the cable of the address they come from
-    (policy routing), so any number of servers does without classful qdiscs and filters."""
+    """A separate cable for each server, without delay. Replies leave by the cable of their source address (policy
+    routing), so any number of servers works without classful qdiscs and filters."""
 
     name = 'none'
 
@@ -118,7 +119,7 @@ class Cables:
             farm.batch([*_addresses(server, cable), f'rule add from {server.v4} lookup {table}',
                         *_to_core(cable, f'table {table}')])
             farm.batch([f'rule add from {server.v6} lookup {table}'], 'ip', '-6')
-            if server == farms[farm][0]:   # for packets that have no source address yet
+            if server == farms[farm][0]:   # for packets without a source address yet
                 farm.batch(_to_core(cable))
 
     def check(self):
@@ -129,7 +130,7 @@ class Cables:
 
 
 class Netem(Cables):
-    """The same with netem at both ends of each cable."""
+    """Cables with netem at both ends."""
 
     name = 'netem'
 
@@ -142,7 +143,7 @@ class Netem(Cables):
 
 
 def has_netem(host):
-    """Whether this kernel has netem; tried on this host."""
+    """Whether this kernel has netem, determined by a trial on this host."""
     try:
         host.run('tc', 'qdisc', 'add', 'dev', 'lo', 'root', 'netem', 'delay', '1ms')
     except HostError:
@@ -152,8 +153,8 @@ def has_netem(host):
 
 
 def choose(how, isp, program, servers=()):
-    """how: 'netem', 'delayline', or 'auto' (netem where the kernel has it; nothing where all the servers are next
-    door)."""
+    """The implementation. how: 'netem', 'delayline', or 'auto' (netem if the kernel has it; no delay if all servers are
+    nearby)."""
     if how == 'auto' and servers and not any(server.rtt_ms for server in servers):
         return Cables()
     if how == 'delayline' or (how == 'auto' and not has_netem(isp)):

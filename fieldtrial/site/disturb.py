@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Does to a world what a workload's disturbances say, each in its time, and undoes it, whatever happens."""
+"""Applies a workload's disturbances to a world, each at its time, and undoes them in any case."""
 import contextlib
 import signal
 
 from .background import Background
 
-#: Before all other rules of the ISP's but the one for its own addresses.
+#: Before all other rules of the ISP except the one for its own addresses.
 BLACKHOLE_PREF = 10
 
 
@@ -20,8 +20,8 @@ def _slower(world, share):
 
 @contextlib.contextmanager
 def _down(world, _value):
-    """As behind a modem that has lost its line: no interface says so, nothing comes through. What waits in the ISP's
-    queue still comes."""
+    """As behind a modem that has lost its line: no interface goes down, no packet passes. Packets in the ISP's queue
+    are still delivered."""
     rule = ['rule', 'add', 'pref', BLACKHOLE_PREF, 'blackhole']
     with contextlib.ExitStack() as undo:
         for family in ('-4', '-6'):
@@ -32,7 +32,7 @@ def _down(world, _value):
 
 @contextlib.contextmanager
 def _stopped(daemons):
-    """Connections stay, and the kernel acknowledges what arrives; nobody answers."""
+    """Connections stay open and the kernel acknowledges data, but no process answers."""
     with contextlib.ExitStack() as undo:
         for daemon in daemons:
             undo.callback(daemon.signal_group, signal.SIGCONT)
@@ -40,13 +40,13 @@ def _stopped(daemons):
         yield
 
 
-#: What is done here; the rest is the load's, or that of a stream beside it.
+#: Disturbances made here; the load or a stream makes the others.
 EFFECTS = {'rate': _slower, 'down': _down, 'stall': lambda world, _value: _stopped(world.stalling),
            'store': lambda world, _value: _stopped([world.store] if world.store else [])}
 
 
 class Disturber(Background):
-    """Does it within a block; times of the disturbances count from `t0`."""
+    """Applies the disturbances within a block; their times count from `t0`."""
 
     def __init__(self, world, disturbances, t0):
         super().__init__(t0)

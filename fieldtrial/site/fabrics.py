@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the hosts of a scenario are made of, by name."""
+"""The fabrics, from which the hosts of a scenario are made, by name."""
 NAMES = ('namespaces', 'containers')
 
 

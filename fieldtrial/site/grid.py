@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The sizes that servers have files of: steps of 2 %, so that rounding a size is off by at most 1 %."""
+"""The file sizes on the servers: steps of 2 %, so that rounding to them causes an error of at most 1 %."""
 import functools
 import math
 
@@ -13,10 +13,10 @@ def _steps(size):
 
 @functools.lru_cache(maxsize=None)
 def sizes():
-    """All sizes of the grid in bytes, rising."""
+    """All sizes of the grid in bytes, ascending."""
     return tuple(round(LOW * STEP ** k) for k in range(math.floor(_steps(HIGH)) + 1))
 
 
 def nearest(size):
-    """The grid's size nearest to `size` bytes by ratio; beyond its ends, the end."""
+    """The grid's size nearest to `size` bytes by ratio; clamped to its ends."""
     return sizes()[min(max(round(_steps(max(size, 1))), 0), len(sizes()) - 1)]

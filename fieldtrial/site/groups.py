@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who is where: users dealt over groups, each of which is a host of its own. Pure functions."""
+"""Distribution of users over groups, each of which is a separate host. Pure functions."""
 
 
 def by_class(users, count):
-    """`users` in `count` lists, classes kept apart as far as there are groups: with as many groups as classes each has
-    one, with fewer neighbours share one, with more a class has several, among which its users take turns."""
+    """`users` in `count` lists, with classes separated as far as possible: with as many groups as classes each class
+    has one, with fewer neighbouring classes share one, with more a class has several, to which its users are dealt in
+    turn."""
     classes = _by_class(users)
     groups = [[] for _ in range(count)]
     for number, members in enumerate(classes):
@@ -15,8 +16,8 @@ def by_class(users, count):
 
 
 def evenly(users, count):
-    """`users` in `count` lists, the users of each class taking turns; so each list in use has all classes. What is more
-    than the smallest class has users stays empty."""
+    """`users` in `count` lists, dealing the users of each class in turn, so that each list in use has all classes.
+    Lists beyond the size of the smallest class stay empty."""
     classes = _by_class(users)
     used = min(count, *map(len, classes))
     groups = [[] for _ in range(count)]
@@ -27,7 +28,7 @@ def evenly(users, count):
 
 
 def in_turn(users, count):
-    """`users` in `count` lists, one after the other: as many in each, but for one."""
+    """`users` dealt to `count` lists in turn: their lengths differ by at most one."""
     return [users[number::count] for number in range(count)]
 
 

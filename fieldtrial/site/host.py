@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a scenario may do on a host, whatever the host is made of: `netns` makes hosts of network namespaces,
+"""The interface of a host for scenarios, independent of its kind: `netns` makes hosts of network namespaces,
 `containers` of containers."""
 import abc
 import socket
@@ -8,7 +8,7 @@ from ..base.errors import TrialError
 
 
 class HostError(TrialError):
-    """A command on a host failed; the message has the command and what it said."""
+    """A command on a host failed; the message has the command and its output."""
 
 
 def failed(argv, code, stdout, stderr):
@@ -18,7 +18,7 @@ def failed(argv, code, stdout, stderr):
 
 
 def new_socket(family, kind, protocol=0, source=None, peer=None, timeout=None):
-    """A socket of the network that the caller is in; see Host.socket."""
+    """A socket in the caller's network; see Host.socket."""
     made = socket.socket(family, kind, protocol)
     try:
         made.settimeout(timeout)
@@ -35,11 +35,11 @@ def new_socket(family, kind, protocol=0, source=None, peer=None, timeout=None):
 class Host(abc.ABC):
     """One machine of the scenario."""
 
-    netns_path = None   #: the file that stands for its network, if programs can join it by themselves
+    netns_path = None   #: the file of its network namespace, if programs can join it themselves
 
     def __init__(self, role, name):
-        self.role = role    #: what the scenario calls it, e.g. 'gw'
-        self.name = name    #: what the system calls it
+        self.role = role    #: its name in the scenario, e.g. 'gw'
+        self.name = name    #: its name in the system
 
     @abc.abstractmethod
     def run(self, *argv, input=None, timeout=30.0, check=True):
@@ -47,25 +47,26 @@ class Host(abc.ABC):
 
     @abc.abstractmethod
     def popen(self, argv, **how):
-        """Starts a long-lived process, which does not outlive this one. What is returned has `pid` (as the host sees
-        it), `stdout`, `poll`, `wait`, `send_signal` and `kill` of subprocess.Popen; `how` are that one's stdin,
-        stdout, stderr and cwd."""
+        """Starts a long-lived process, which does not outlive this one. The result has `pid` (in the host's namespace),
+        `stdout`, `poll`, `wait`, `send_signal` and `kill` of subprocess.Popen; `how` are stdin, stdout, stderr and cwd
+        of that class."""
 
     @abc.abstractmethod
     def open(self, path):
-        """A file below /proc as the host has it (/proc/net is that of its network), for reading as text."""
+        """Opens a file below the host's /proc (/proc/net is that of its network), for reading as text."""
 
     @abc.abstractmethod
     def socket(self, family, kind, protocol=0, *, source=None, peer=None, timeout=None):
-        """A socket of this host's network, bound to address `source` and connected to `peer` where given. Raises
+        """A socket in this host's network, bound to address `source` and connected to `peer` where given. Raises
         OSError."""
 
     @abc.abstractmethod
     def set_kernel(self, settings):
-        """Sees to it that the network has these settings, 'net.name=value' each, as sysctl(8) takes them."""
+        """Ensures that the network has these settings, each 'net.name=value' in the syntax of sysctl(8)."""
 
     def batch(self, lines, *tool):
-        """Many commands of `ip` (or of `tool`, e.g. 'tc' or 'ip', '-6') in one process: `lines` without its name."""
+        """Runs many commands of `ip` (or of `tool`, e.g. 'tc' or 'ip', '-6') in one process: `lines` without its
+        name."""
         text = ''.join(f'{line}\n' for line in lines)
-        # The addresses of ten thousand users take longer than one command may: some 10 ms each on a busy machine.
+        # The addresses of ten thousand users exceed the timeout of one command: some 10 ms each on a busy machine.
         self.run(*(tool or ('ip',)), '-batch', '-', input=text, timeout=30.0 + 0.01 * text.count('\n'))

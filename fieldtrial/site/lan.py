@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Cables with several ends, as those on the users' side of a gateway; and the addresses there."""
+"""Cables with several ends, such as those on the users' side of a gateway, and the addresses there."""
 from ..base.errors import TrialError
 from . import addresses
 from .host import HostError
 from .netns import whole_packets
 
 LAN, HOME = 'lan0', 'home0'
-#: Hosts that the kernel knows on a cable, of all namespaces together, are some thousand (gc_thresh3). Users beyond
-#: these are behind the first of them, as behind a router.
+#: The kernel's neighbour tables hold about a thousand entries for all namespaces together (gc_thresh3). Users beyond
+#: this number are behind the first of them, as behind a router.
 MOST_NEIGHBOURS = 500
 
 
 def connect(fabric, centre, members, here=LAN, there=HOME):
-    """A cable from interface `here` of a host to `there` of each of these hosts. With more than one of them `here` is a
-    switch, which stands for the one that is in every office; to everybody else it is an interface as any other.
+    """Connects interface `here` of a host to `there` of each of these hosts. With more than one of them `here` is a
+    switch, as in an office network; all other code sees an ordinary interface.
 
-    Where the kernel hands bridged frames to iptables (bridge-nf-call-iptables), REDIRECT works all the same: what comes
-    in at a port comes in on LAN. TPROXY would not: the socket it finds is forgotten on the way through the bridge.
+    If the kernel passes bridged frames to iptables (bridge-nf-call-iptables), REDIRECT still works: frames that enter
+    at a port appear on LAN. TPROXY would not: the bridge discards the socket that it has assigned.
     """
     if len(members) == 1:
         fabric.wire(centre, here, members[0], there)
         return
-    # No snooping: neighbours are looked for by multicast, and nobody here asks who listens.
+    # No snooping: neighbour discovery uses multicast, and no host here sends membership queries.
     try:
         centre.run('ip', 'link', 'add', here, 'type', 'bridge', 'mcast_snooping', '0')
     except HostError as error:
@@ -36,7 +36,7 @@ def connect(fabric, centre, members, here=LAN, there=HOME):
 
 
 def _towards(members):
-    """Routes of the gateway to its users. Raises TrialError."""
+    """The gateway's routes to its users. Raises TrialError."""
     four, six = (f'route add {{}} dev {LAN} scope link src {addresses.GATEWAY_IN4} congctl cubic',
                  f'route add {{}} dev {LAN} congctl cubic')
     (own, *others) = members.values()
@@ -51,7 +51,7 @@ def _towards(members):
 
 
 def address(gateway, members):
-    """Addresses and routes. members: {host: [(IPv4, IPv6)]}."""
+    """Sets up addresses and routes. members: {host: [(IPv4, IPv6)]}."""
     gateway.batch([
         f'addr add {addresses.GATEWAY_IN4}/16 dev {LAN} noprefixroute',
         f'addr add {addresses.GATEWAY_IN6}/49 dev {LAN} nodad noprefixroute', *_towards(members)])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Links whose rate follows a trace. What they do, the simulator says: it makes the courses, and reads files in
-Mahimahi's format (src/sim/access/trace.h). Here the ISP's rate is set by it."""
+"""Links whose rate follows a trace. The simulator generates the traces and reads files in Mahimahi's format
+(src/sim/access/trace.h); this module sets the ISP's rate accordingly.
+"""
 import itertools
 import subprocess
 
@@ -8,31 +9,32 @@ from ..base.errors import TrialError
 from ..base.paths import built
 from .background import Background
 
-#: The courses that are made from a seed; other names are files.
+#: Traces generated from a seed; other names are files.
 NAMES = ('steps', 'wave', 'lte', 'leo')
 PROGRAM = 'msfrs-sim-access'
-#: How often the rate may change, s.
+#: Shortest interval between changes of the rate, s.
 STEP_S = 0.1
 PATIENCE_S = 60
 
 
 class LinkTrace:
-    """`rates`: bit/s, each for STEP_S, the first from t0 on."""
+    """`rates`: bit/s, each for STEP_S, starting at t0."""
 
     def __init__(self, rates):
         self.rates = tuple(rates)
 
     @property
     def mean_bps(self):
-        """To 1 kbit/s, as squid.conf has it."""
+        """The mean rate, rounded to 1 kbit/s as in squid.conf."""
         return round(sum(self.rates) / len(self.rates), -3)
 
     def reached_bps(self, share):
-        """What the link carries for all but `share` (0 to below 1) of the time, to 1 kbit/s and not below that."""
+        """The rate available for all but `share` (0 to below 1) of the time, rounded to 1 kbit/s and at least 1
+        kbit/s."""
         return max(1000.0, round(sorted(self.rates)[int(share * len(self.rates))], -3))
 
     def changes(self):
-        """(when in s, rate in bit/s, for how long in s) of each rate that is another than before."""
+        """Yields (time in s, rate in bit/s, duration in s) for each change of the rate."""
         at = 0
         for rate, alike in itertools.groupby(self.rates):
             count = len(list(alike))
@@ -41,7 +43,7 @@ class LinkTrace:
 
 
 def read(text, seconds):
-    """The LinkTrace of lines 'seconds rate', each rate holding until the next line: of each STEP_S the mean. Raises
+    """The LinkTrace from lines 'seconds rate', each rate valid until the next line; the mean over each STEP_S. Raises
     ValueError."""
     points = [tuple(map(float, line.split())) for line in text.splitlines()]
     ends = [at for at, _ in points[1:]] + [seconds]
@@ -56,7 +58,7 @@ def read(text, seconds):
 
 
 def make(name, rate_bps, seconds, seed):
-    """The LinkTrace of that name, or of a file; for rate_bps see src/sim/access/trace.h. Raises TrialError."""
+    """The LinkTrace of that name, or from a file; for rate_bps see src/sim/access/trace.h. Raises TrialError."""
     program = built(PROGRAM)
     if program is None:
         raise TrialError(f'{PROGRAM}: not built; run make at the top, or ./trial without --no-build')
@@ -75,7 +77,7 @@ def make(name, rate_bps, seconds, seed):
 
 
 class Follower(Background):
-    """Sets the rate of a bottleneck by a trace, within a block; times count from `t0`."""
+    """Sets the rate of a bottleneck from a trace within a block; times count from `t0`."""
 
     def __init__(self, bottleneck, trace, t0):
         super().__init__(t0)

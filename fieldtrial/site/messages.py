@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Messages between a host's agent and the trial over a unix socket: a length, JSON, and open files beside it."""
+"""Messages between a host's agent and the trial over a unix socket: a length, JSON, and passed file descriptors."""
 import json
 import socket
 import struct
@@ -10,14 +10,14 @@ MOST_FILES = 4
 
 
 def send(connection, message, files=()):
-    """Sends a message (anything JSON has); `files`: descriptors that the other side gets copies of."""
+    """Sends a message (any JSON value); `files`: descriptors to pass to the other side."""
     data = json.dumps(message).encode()
     socket.send_fds(connection, [LENGTH.pack(len(data))], list(files))
     connection.sendall(data)
 
 
 def receive(connection):
-    """(message, descriptors), or (None, []) when the other side has closed. Raises OSError, ValueError."""
+    """(message, descriptors), or (None, []) if the other side has closed. Raises OSError, ValueError."""
     head, files, _, _ = socket.recv_fds(connection, LENGTH.size, MOST_FILES)
     if head and len(head) < LENGTH.size:
         head += _exactly(connection, LENGTH.size - len(head))

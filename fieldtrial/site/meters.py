@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is recorded beside the requests: the link, Squid's processor time and memory, and the window.
+"""Records other than the requests: the link, Squid's processor time and memory, and the window.
 
 All rows begin with `t`, seconds since t0 (CLOCK_MONOTONIC), the same t0 as the load generator's.
 """
@@ -16,23 +16,23 @@ from .processes import TICKS, fetch
 from .shaping import ETHERNET
 from .world import FORWARD_PORT, WAN
 
-#: One sample of mgr:msfrs' window history, as the report prints it:
+#: One sample of the window history in the mgr:msfrs report:
 #: `    - {ago: 0.4, outstanding: 7, limit: 7.31, utilisation: 0.9812, full: true}`
-#: Changes of a rate that is found look alike but for what they name.
+#: Changes of an estimated rate have the same form with other names.
 SAMPLE = re.compile(r'^\s*-\s*\{(ago: [^,}]*, outstanding:[^}]*)\}', re.MULTILINE)
-#: Of such a report, the rate of the link, bit/s.
+#: The rate of the link in such a report, bit/s.
 RATE = re.compile(r'^link:\n  rate: (\d+)$', re.MULTILINE)
-#: Samples of two reports closer than this are the same one: `ago` is rounded to 0.1 s.
+#: Samples of two reports that are closer than this are identical: `ago` is rounded to 0.1 s.
 SAME_S = 0.3
-#: Where what comes for users past Squid is counted: for each family, and the user's address in it.
+#: The chain that counts traffic to users that bypasses Squid; for each family the tool and the user's address field.
 PAST_CHAIN = 'TRIAL_PAST'
 PAST_TOOLS = ('iptables', 'v4'), ('ip6tables', 'v6')
-#: Of what it prints, a rule that counts: packets, bytes, comment.
+#: A counting rule in its output: packets, bytes, comment.
 COUNTED = re.compile(r'^ *(\d+) +(\d+) .*/\* (\S+) \*/', re.MULTILINE)
 
 
 class Meter(Background):
-    """A table that grows by a row every `period` seconds."""
+    """Writes a table, one row every `period` seconds."""
 
     header = ()
     period = 1.0
@@ -48,7 +48,7 @@ class Meter(Background):
         self._file.close()
 
     def _work(self):
-        # Counted from t0, not from the last row: a late row does not make all later ones late.
+        # Counted from t0, not from the last row, so that a late row does not delay all later ones.
         number = 0
         while not self._until(number * self.period):
             self.sample()
@@ -63,7 +63,7 @@ class Meter(Background):
 
 
 class LinkMeter(Meter):
-    """rx_bytes: what the outside interfaces of all gateways received. The rest: the ISP's queue towards them."""
+    """rx_bytes: bytes received by the outside interfaces of all gateways. The rest: the ISP's queue towards them."""
 
     header = ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets')
     period = 0.1
@@ -90,8 +90,8 @@ class LinkMeter(Meter):
 
 
 class PastMeter(Meter):
-    """Bytes of frames that the link brought for each user by name and that are forwarded, not Squid's; before whatever
-    holds them up or drops them on the gateway."""
+    """Bytes of frames for each user, by name, that are forwarded instead of received by Squid; counted before the
+    gateway delays or drops any of them."""
 
     def __init__(self, path, t0, world):
         self.header = ('t', *(user.name for user in world.users))
@@ -113,7 +113,7 @@ class PastMeter(Meter):
 
 
 def past_bytes(listings):
-    """{comment: bytes of frames} that the rules of `iptables -nvxL` with a comment have counted."""
+    """{comment: bytes of frames} counted by the rules with a comment in the output of `iptables -nvxL`."""
     found = collections.Counter()
     for listing in listings:
         for packets, octets, name in COUNTED.findall(listing):
@@ -122,7 +122,7 @@ def past_bytes(listings):
 
 
 class SquidMeter(Meter):
-    """cpu_s: user and kernel time of all Squids since their start. rss_kb: their resident memory."""
+    """cpu_s: user and kernel time of all Squids since their start, s. rss_kb: their resident memory."""
 
     header = ('t', 'cpu_s', 'rss_kb')
 
@@ -133,18 +133,18 @@ class SquidMeter(Meter):
     def sample(self):
         usages = [squid.usage() for squid in self._squids]
         if all(usages):
-            cpu_s, rss_kb = map(sum, zip(*usages))
+            cpu_s, rss_kb = map(sum, zip(*usages)) if usages else (0.0, 0)
             self.row(f'{cpu_s:.2f}', rss_kb)
 
 
 class HostMeter(Meter):
-    """What the machine's processors did since they were started, s, on average over them: idle_s, nothing; steal_s, the
-    work of other machines on the same host. pressure_s: for how long somebody waited for one. And for how long those of
-    the cell who are on the way of every byte waited for one: Squid, servers, load generators. What the kernel does not
-    say has no column."""
+    """Times of the machine since its start, s, as means over its processors: idle_s, idle; steal_s, taken by other
+    machines on the same host. pressure_s: time in which some task waited for a processor. And the times for which the
+    cell's processes on the data path waited for one: Squid, servers, load generators. A value that the kernel does not
+    provide has no column."""
 
     def __init__(self, path, t0, daemons):
-        """daemons: {what they are: [Daemon]}."""
+        """daemons: {name of their group: [Daemon]}."""
         self._daemons = daemons if os.path.exists('/proc/self/schedstat') else {}
         self._pressure = [] if pressure_seconds() is None else [pressure_seconds]
         self.header = ('t', 'idle_s', 'steal_s', *('pressure_s' for _ in self._pressure),
@@ -164,17 +164,17 @@ def processor_seconds():
 
 
 def pressure_seconds():
-    """See HostMeter; None where the kernel does not say so."""
+    """See HostMeter; None if the kernel does not provide it."""
     try:
         with open('/proc/pressure/cpu', encoding='ascii') as file:
             return int(file.readline().rpartition('=')[2]) / 1e6
-    except OSError:     # no such file, or switched off
+    except OSError:     # no such file, or disabled
         return None
 
 
 class WindowMeter(Meter):
-    """W, W+ and U of every interval, from the history in the cache manager's report. The report is asked for seldom,
-    so that asking costs Squid next to nothing; each sample is taken once."""
+    """W, W+ and U of every interval, from the history in the cache manager's report. The report is fetched rarely, so
+    that its cost to Squid is negligible; each sample is recorded once."""
 
     header = ('t', 'w', 'wplus', 'u', 'full')
     period = 30.0
@@ -190,7 +190,7 @@ class WindowMeter(Meter):
         try:
             self.report = manager_report(self._world, 'msfrs')
         except (OSError, http.client.HTTPException):
-            return   # Squid may be busy; the next report has these samples too
+            return   # Squid may be busy; the next report has these samples, too
         for sample in window_history(self.report):
             at = asked - self._t0 - sample['ago']
             if at > self._latest + SAME_S:
@@ -200,7 +200,7 @@ class WindowMeter(Meter):
 
 
 class FoundMeter(Meter):
-    """What a link is taken for whose rate is found."""
+    """The estimated rate of a link."""
 
     header = ('t', 'rate_bps')
 
@@ -230,8 +230,8 @@ def window_history(report):
 
 
 def tcp_counters(host, before=None):
-    """The kernel's TCP counters of a host since it was made, or since they were `before`, those that are not zero:
-    {name as nstat has it: count}."""
+    """The nonzero TCP counters of a host's kernel since the host was made, or relative to `before`: {name in nstat:
+    count}."""
     found = {}
     lines = []
     for name in ('snmp', 'netstat'):
@@ -246,7 +246,7 @@ def tcp_counters(host, before=None):
 
 
 def manager_report(world, action, timeout=5.0):
-    """The text of a cache manager report. Raises OSError or HTTPException when Squid does not give it."""
+    """The text of a cache manager report. Raises OSError or HTTPException if Squid does not return it."""
     status, body, _ = fetch(world.gateway, ('127.0.0.1', FORWARD_PORT), f'/squid-internal-mgr/{action}',
                             timeout=timeout)
     if status != 200:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Asks a name server from a host of the scenario, as a program there would (RFC 1035, one question over UDP)."""
+"""Queries a name server from a host of the scenario, as a program there would (RFC 1035, one question over UDP)."""
 import ipaddress
 import socket
 import struct
@@ -8,12 +8,12 @@ from ..base.errors import TrialError
 
 HEADER = struct.Struct('!6H')
 ID, RECURSION_DESIRED, A, IN = 0x6d73, 0x0100, 1, 1
-#: Of an answer that repeats the question's name by a pointer to it: pointer, type, class, time to live, length.
+#: Answer record that refers to the question's name by a pointer: pointer, type, class, time to live, length.
 ANSWER = struct.Struct('!HHHIH')
 
 
 def look_up(host, source, nameserver, name, timeout=5.0):
-    """The IPv4 address of `name`, asked for from address `source` of `host`. Raises TrialError."""
+    """The IPv4 address of `name`, queried from address `source` of `host`. Raises TrialError."""
     labels = b''.join(bytes([len(label)]) + label.encode() for label in name.split('.'))
     question = labels + b'\0' + struct.pack('!HH', A, IN)
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counters of a host's network, and the rate of its token bucket, without starting a process: cheap enough for ten
-times a second.
+"""Reads counters of a host's network and sets the rate of its token bucket without starting a process: cheap enough for
+ten times a second.
 
 Sources: rtnetlink(7), linux/gen_stats.h, linux/pkt_sched.h.
 """
@@ -15,13 +15,13 @@ from ..base.errors import TrialError
 
 RTM_NEWQDISC, RTM_GETQDISC, NLMSG_ERROR = 36, 38, 2
 NLM_F_REQUEST, NLM_F_ACK = 0x1, 0x4
-NLM_F_ECHO = 0x8     #: older kernels answer nobody who does not ask for an echo
+NLM_F_ECHO = 0x8     #: older kernels reply only if an echo is requested
 TC_H_ROOT = 0xFFFFFFFF
 TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_QUEUE = 7, 1, 3
 TCA_KIND, TCA_OPTIONS, TCA_TBF_PARMS, TCA_TBF_BURST = 1, 2, 1, 6
-#: tc_tbf_qopt: two tc_ratespecs, of which the second, of peaks, is not used; limit, buffer, mtu.
+#: tc_tbf_qopt: two tc_ratespecs, the second (peak rate) unused; limit, buffer, mtu.
 TBF, TC_LINKLAYER_ETHERNET = struct.Struct('=BBHhHI12xIII'), 1
-ETH_P_LOCAL = 0x88B5     #: for experiments: no host makes anything of such a frame
+ETH_P_LOCAL = 0x88B5     #: for experiments: hosts ignore such frames
 SIOCGIFINDEX, IFREQ_INDEX = 0x8933, struct.Struct('=16si20x')
 HEADER, TCMSG = struct.Struct('=IHHII'), struct.Struct('=BxxxiIII')
 
@@ -46,7 +46,7 @@ class Qdisc:
         self._what = f'{interface} of {host.role}'
 
     def read(self):
-        """QdiscStats now. Raises TrialError if the interface has no root qdisc any more."""
+        """The current QdiscStats. Raises TrialError if the interface no longer has a root qdisc."""
         self._socket.send(self._request)
         data = self._socket.recv(1 << 16)
         length, kind, *_ = HEADER.unpack_from(data)
@@ -61,7 +61,7 @@ class Qdisc:
 
 
 class TokenBucket:
-    """The root qdisc of one interface, where that is a tbf."""
+    """The root qdisc of one interface, which must be a tbf."""
 
     def __init__(self, host, interface):
         self._socket = host.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE, timeout=2.0)
@@ -71,8 +71,8 @@ class TokenBucket:
         self._what = f'{interface} of {host.role}'
 
     def change(self, rate_bps, burst, limit):
-        """Other values (bit/s, bytes, bytes); what waits and the counters stay, and the bucket is full. Raises
-        TrialError."""
+        """Changes the values (bit/s, bytes, bytes). Queued packets and counters stay, and the bucket becomes full.
+        Raises TrialError."""
         parms = TBF.pack(0, TC_LINKLAYER_ETHERNET, 0, 0, 0, min(max(1, round(rate_bps / 8)), 0xFFFFFFFF), round(limit),
                          0, 0)
         options = _attribute(TCA_TBF_PARMS, parms) + _attribute(TCA_TBF_BURST, struct.pack('=I', burst))
@@ -86,12 +86,12 @@ class TokenBucket:
             raise TrialError(f'{self._what}: the token bucket cannot be changed: {os.strerror(-code)}')
 
     def wake(self):
-        """A frame of 60 bytes that nobody wants: a bucket sleeps until a frame could go at the rate as it was, or
-        another comes. One that finds the queue full wakes it, too."""
+        """Sends a dummy frame of 60 bytes. The bucket sleeps until a frame conforms at the old rate, or until another
+        frame arrives; one that finds the queue full wakes it, too."""
         try:
             self._frames.send(b'\xff' * 6 + bytes(6) + struct.pack('!H', ETH_P_LOCAL) + bytes(46))
         except OSError as error:
-            if error.errno != errno.ENOBUFS:    # what packet(7) says of a frame that the queue refused
+            if error.errno != errno.ENOBUFS:    # packet(7): the queue refused the frame
                 raise
 
     def close(self):
@@ -108,7 +108,7 @@ def _attribute(kind, value):
 
 
 def _attributes(data):
-    """{kind: value} of netlink attributes, each of which begins at a multiple of four bytes."""
+    """{kind: value} of netlink attributes, which are aligned to four bytes."""
     found, at = {}, 0
     while at + 4 <= len(data):
         length, kind = struct.unpack_from('=HH', data, at)
@@ -118,7 +118,7 @@ def _attributes(data):
 
 
 class ReceivedBytes:
-    """Bytes that an interface has received, link headers included: what a token bucket before it counted."""
+    """Bytes received by an interface, with link headers: the unit of the token bucket in front of it."""
 
     def __init__(self, host, interface):
         self._file = host.open('/proc/net/dev')

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Hosts made of network namespaces, and the veth pairs between them.
 
-A fabric makes hosts and wires; everything that is done *on* a host goes through `host.Host`, so that a scenario does
-not know whether a host is a namespace or a container: `containers` is the other fabric, with the same methods.
+A fabric makes hosts and wires. Everything done *on* a host goes through `host.Host`, so that a scenario does not depend
+on whether a host is a namespace or a container; `containers` is the other fabric, with the same methods.
 
-Names say who owns them: `msfrs-<pid>-<start time of pid>-<number>-<role>`. A namespace whose owner no longer runs is a
+Names identify the owner: `msfrs-<pid>-<start time of pid>-<number>-<role>`. A namespace whose owner no longer runs is a
 leftover, and `sweep` removes it together with the processes inside. A living owner's namespaces are never touched.
 """
 import contextlib
@@ -25,12 +25,12 @@ from .host import HostError
 
 RUN_DIR = '/run/netns'
 NAME = re.compile(r'msfrs-(\d+)-(\d+)-(\d+)-([a-z0-9]+)')
-#: Where temporary directories are made. Nobody but root writes here, and, unlike a home or $TMPDIR, the daemons' own
-#: users may enter it.
+#: Parent of temporary directories. Only root can write here, and, unlike a home or $TMPDIR, the daemons' users can
+#: enter it.
 STATE_DIR = '/run'
 DIRECTORY = re.compile(r'msfrs-(\d+)-(\d+)-world-\w+')
 CLONE_NEWNET = 0x40000000
-# Kernel features that merge segments: with them on, a qdisc and the byte counters see packets of up to 64 kB.
+# Kernel features that merge segments: when enabled, a qdisc and the byte counters see packets of up to 64 kB.
 OFFLOADS = ('tso', 'gso', 'gro')
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -54,7 +54,7 @@ class Host(hosts.Host):
 
     @property
     def netns_path(self):
-        """The file that stands for its network, for programs that join it by themselves."""
+        """The file of its network namespace, for programs that join it themselves."""
         return f'{RUN_DIR}/{self.name}'
 
     def enter(self, argv):
@@ -65,20 +65,20 @@ class Host(hosts.Host):
         return _run(self.enter([str(word) for word in argv]), input=input, timeout=timeout, check=check).stdout
 
     def popen(self, argv, **how):
-        """See host.Host. In a session of its own, so that Ctrl-C reaches only us and we stop things in order; killed
-        by the kernel if this process dies without stopping it."""
+        """See host.Host. The process has its own session, so that Ctrl-C reaches only this process, which stops all
+        others in order; the kernel kills it if this process dies without stopping it."""
         how.setdefault('start_new_session', True)
         how.setdefault('stdin', subprocess.DEVNULL)
         return subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', *self.enter(argv)], **how)
 
     def pids(self):
-        """Processes that live on this host now."""
+        """Processes that currently run on this host."""
         said = _run(['ip', 'netns', 'pids', self.name], check=False)
         return [int(word) for word in said.stdout.split()]
 
     @contextlib.contextmanager
     def inside(self):
-        """Sockets that this thread makes in the block belong to this host's network."""
+        """Within the block, this thread makes its sockets in this host's network."""
         with open('/proc/thread-self/ns/net') as home, open(self.netns_path) as there:
             _setns(there.fileno(), self.netns_path)
             try:
@@ -91,7 +91,7 @@ class Host(hosts.Host):
             return open(path.replace('/proc/net/', '/proc/thread-self/net/'), encoding='ascii')
 
     def socket(self, family, kind, protocol=0, *, source=None, peer=None, timeout=None):
-        with self.inside():   # the socket stays there when the thread goes home
+        with self.inside():   # the socket stays there when the thread leaves
             return hosts.new_socket(family, kind, protocol, source, peer, timeout)
 
     def set_kernel(self, settings):
@@ -108,15 +108,15 @@ class NetnsFabric:
     """Makes hosts and wires, and removes them all on `close`. Usable with `with`."""
 
     groups = ('users',)  #: roles of the hosts that users may be on
-    names = None         #: the role of the name server's host; None: it is on the gateway
-    places = ('farm',)   #: where servers may be: the roles of their hosts
-    given = ()           #: roles of hosts that somebody else has made
-    probe = 'probe'      #: the role of a host for trying out what the kernel can
-    uncounted = 0        #: bytes of a frame that the receive counters of interfaces leave out
-    lasting = False      #: whether hosts outlive a scenario, and have to be as they were
+    names = None         #: the role of the name server's host; None: the gateway
+    places = ('farm',)   #: roles of the hosts that servers may be on
+    given = ()           #: roles of hosts that were not made here
+    probe = 'probe'      #: the role of a host for probing features of the kernel
+    uncounted = 0        #: bytes of a frame not counted by the interfaces' receive counters
+    lasting = False      #: whether hosts outlive a scenario and must be restored
 
     def __init__(self, label=None):
-        """`label` is for people only: it is put before every role in the names (letters and digits)."""
+        """`label` is for people only: a prefix of every role in the names (letters and digits)."""
         self._label = label or ''
         self._hosts = []
         self._lock = threading.Lock()
@@ -128,7 +128,7 @@ class NetnsFabric:
         self.close()
 
     def host(self, role):
-        """A new host, with no link but its loopback. Raises TrialError where namespaces are not permitted."""
+        """A new host with only a loopback interface. Raises TrialError if namespaces are not permitted."""
         name = f'{_owned()}-{next(_number)}-{self._label}{role}'
         if not NAME.fullmatch(name):
             raise ValueError(f'role {role!r}, label {self._label!r}: only lower-case letters and digits')
@@ -145,7 +145,8 @@ class NetnsFabric:
         return host
 
     def wire(self, a, name_a, b, name_b, *, queue=1000):
-        """An Ethernet cable from interface `name_a` of host a to `name_b` of host b: up at both ends, no offloads.
+        """Connects interface `name_a` of host a to `name_b` of host b by an Ethernet cable: up at both ends, no
+        offloads.
 
         queue: packets that each end holds when nothing shapes it (txqueuelen).
         """
@@ -156,11 +157,11 @@ class NetnsFabric:
             host.run('ip', 'link', 'set', name, 'up')
 
     def directory(self):
-        """A context with a directory that all hosts see, and that is removed."""
+        """A context with a directory visible to all hosts, removed at the end."""
         return temporary_directory()
 
     def close(self):
-        """Ends what still runs on the hosts and removes them. Safe to call twice, and after a failure."""
+        """Ends all processes on the hosts and removes the hosts. Safe to call twice, and after a failure."""
         with self._lock:
             hosts, self._hosts = self._hosts, []
         for host in hosts:
@@ -168,13 +169,13 @@ class NetnsFabric:
 
 
 def whole_packets(host, interface):
-    """Switches offloads off, so that what is queued and counted are packets as they go over a wire."""
+    """Disables offloads, so that packets are queued and counted as they are on a wire."""
     host.run('ethtool', '-K', interface, *(word for name in OFFLOADS for word in (name, 'off')))
 
 
 @contextlib.contextmanager
 def temporary_directory():
-    """A directory that others may enter, removed at the end; by `sweep` if this process is killed."""
+    """A directory that other users may enter, removed at the end, or by `sweep` if this process is killed."""
     path = tempfile.mkdtemp(prefix=f'{_owned()}-world-', dir=STATE_DIR)
     os.chmod(path, 0o755)
     try:
@@ -184,7 +185,8 @@ def temporary_directory():
 
 
 def sweep():
-    """Removes namespaces, processes in them and temporary directories of owners that no longer run. Their names."""
+    """Removes namespaces, processes in them and temporary directories of owners that no longer run. Returns their
+    names."""
     gone = []
     for name in _names_in(RUN_DIR):
         match = NAME.fullmatch(name)
@@ -206,7 +208,7 @@ def _names_in(directory):
 
 
 def _owned():
-    """The beginning of names of what this process makes."""
+    """The prefix of names made by this process."""
     return f'msfrs-{os.getpid()}-{start_time(os.getpid())}'
 
 
@@ -220,7 +222,7 @@ def _remove(host):
 
 
 def _end_processes(host, patience=2.0):
-    """A namespace lives on while a process is in it. Whatever is inside was started there by its owner."""
+    """Ends the processes in a namespace, which would otherwise persist. All of them were started by its owner."""
     for signum in (signal.SIGTERM, signal.SIGKILL):
         end = time.monotonic() + patience
         pids = host.pids()
@@ -235,7 +237,7 @@ def _end_processes(host, patience=2.0):
 
 
 def start_time(pid):
-    """When a process started, in clock ticks since boot; -1 if it does not run. A pid alone may have been reused."""
+    """Start time of a process, in clock ticks since boot; -1 if it does not run. A pid alone may have been reused."""
     try:
         with open(f'/proc/{pid}/stat') as file:
             fields = file.read().rpartition(')')[2].split()

@@ -4,10 +4,10 @@
     python3 -m fieldtrial.site.origin DIR --names s01.test s02.test
 
 writes nginx's configuration, a certificate for the names, and a file for each size of the grid (site/grid.py) to DIR,
-and becomes nginx.
-The files are sparse: they take no room, and nothing on the way compresses. /b/ says "no-store"; /c/ is cacheable.
-Over TLS it speaks HTTP/2 with those who offer it, and never closes a connection because nothing is said on it.
-Started as root, nginx gives up its rights in the worker that answers; DIR must be reachable for everyone.
+and then executes nginx.
+The files are sparse: they take no space, and nothing on the path compresses them. /b/ sends "no-store"; /c/ is
+cacheable. Over TLS it offers HTTP/2, and it never closes a connection because it is idle.
+Started as root, nginx drops privileges in its worker; DIR must be accessible to everyone.
 """
 import argparse
 import contextlib
@@ -20,10 +20,10 @@ import sys
 from ..base.errors import TrialError
 from . import grid
 
-#: Names of servers: they go into the certificate and the configuration.
+#: Valid names of servers, which are written to the certificate and the configuration.
 _LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
 HOST = re.compile(fr'(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*')
-#: Debian has this user and group always; nothing belongs to them.
+#: Debian always has this user and group; they own no files.
 USER, GROUP = 'nobody', 'nogroup'
 CERTIFICATE_DAYS = 30
 ANY = '0.0.0.0', '::'
@@ -76,20 +76,20 @@ LOCATIONS = '''
             try_files /$1 =404;
         }
         location / { return 404; }'''
-#: From this version on HTTP/2 is a directive; before it, a word of `listen`, which later versions warn of.
+#: Since this version HTTP/2 is a directive; before, it was a parameter of `listen`, for which later versions warn.
 HTTP2_DIRECTIVE = (1, 25, 1)
 
 
 class OriginError(TrialError):
-    """The origin cannot be set up; str() says why."""
+    """The origin cannot be set up; str() is the reason."""
 
 
 class Origin:
     """One nginx, its files and its command line. `directory` is made if missing; prepare() may be called again."""
 
     def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None, addresses=ANY):
-        """names: for the certificate. addresses: to listen on. direct_port: answers as `port` does; None: nobody does.
-        Raises OriginError."""
+        """names: for the certificate. addresses: to listen on. direct_port: another port like `port`; None: no such
+        port. Raises OriginError."""
         self.directory = os.path.abspath(directory)
         self.names, self.ports, self.addresses = tuple(names), (port, tls_port), tuple(addresses)
         self._plain = [port] if direct_port is None else [port, direct_port]
@@ -107,7 +107,7 @@ class Origin:
 
     @property
     def certificate(self):
-        """The file with the certificate, for those who verify it."""
+        """The file with the certificate, for verification by clients."""
         return f'{self.directory}/tls.crt'
 
     def argv(self):
@@ -116,7 +116,7 @@ class Origin:
                 '-c', f'{self.directory}/nginx.conf']
 
     def prepare(self):
-        """Writes everything and lets nginx check it. Raises OriginError."""
+        """Writes all files and lets nginx check them. Raises OriginError."""
         for part in ('', '/content', '/tmp'):
             os.makedirs(self.directory + part, mode=0o755, exist_ok=True)
         self._check_reachable()
@@ -129,7 +129,7 @@ class Origin:
         with open(f'{self.directory}/nginx.conf', 'w', encoding='utf-8') as file:
             file.write(self._configuration())
         _run([*self.argv(), '-t', '-q'])
-        with contextlib.suppress(FileNotFoundError):    # the check leaves one, and it is to say that somebody listens
+        with contextlib.suppress(FileNotFoundError):    # the check leaves one, but its presence must mean "listening"
             os.unlink(f'{self.directory}/nginx.pid')
 
     def _configuration(self):
@@ -148,7 +148,7 @@ class Origin:
                                     listen_tls='\n'.join(listen_tls), locations=LOCATIONS)
 
     def _version(self):
-        """That of nginx, three numbers."""
+        """The version of nginx, three numbers."""
         said = _run([self.binary, '-v'])
         match = re.search(r'nginx/(\d+)\.(\d+)\.(\d+)', said)
         if not match:
@@ -164,7 +164,7 @@ class Origin:
             path = os.path.dirname(path)
 
     def _make_certificate(self):
-        """A certificate of its own authority: new each time, so the key is worth nothing after the trial."""
+        """Makes a self-signed certificate; a new one each time, so that the key is worthless after the trial."""
         key = f'{self.directory}/tls.key'
         _run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
               '-days', str(CERTIFICATE_DAYS), '-subj', '/CN=msfrs field trial', '-keyout', key, '-out',
@@ -184,7 +184,7 @@ def _run(argv):
 
 
 def main(argv=None):
-    """The program, which becomes nginx in the foreground; its exit code, if it cannot."""
+    """The program, which executes nginx in the foreground; returns an exit code if it cannot."""
     parser = argparse.ArgumentParser(prog='fieldtrial.site.origin', description=__doc__.split('\n\n', maxsplit=1)[0])
     parser.add_argument('directory', help='where its files go')
     parser.add_argument('--names', nargs='+', required=True, help='host names')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A parent cache at the provider, as many customers must use one: the gateway's Squid asks it and nobody else
-(cache_peer), beyond the narrow link. What MSF-RS schedules then are requests to a peer."""
+"""A parent cache at the provider, which many customers must use: the gateway's Squid sends all requests to it
+(cache_peer), across the narrow link. MSF-RS then schedules requests to a peer."""
 import signal
 
 from . import squidconf
@@ -30,7 +30,7 @@ cache_mem 32 MB
 
 
 def start(world, fabric, program):
-    """A host with the parent on it; its daemons. `program` is the Squid it runs, without scheduling."""
+    """Starts a host with the parent; returns its daemons. `program` is the Squid it runs, without scheduling."""
     host = fabric.host('peer')
     host.set_kernel(SYSCTLS)
     fabric.wire(world.isp, CABLE, host, CABLE)

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What must be there before a trial starts, said in one sentence each if it is not; and what can be done without."""
+"""Checks the prerequisites of a trial before it starts, with one sentence for each that is missing; and the optional
+ones."""
 import contextlib
 import importlib.util
 import os
 import shutil
 
 from ..base.errors import TrialError
-from . import delay, fabrics, shaping, sharing
+from . import delay, fabrics, guest, shaping, sharing
 from .addresses import users
 from .host import HostError
 from .world import NO_SQUID
 
-#: Programs and the Debian packages that have them.
+#: Programs and the Debian packages that contain them.
 PROGRAMS = {'ip': 'iproute2', 'tc': 'iproute2', 'ss': 'iproute2', 'ethtool': 'ethtool', 'iptables': 'iptables',
             'ip6tables': 'iptables', 'nginx': 'nginx', 'dnsmasq': 'dnsmasq-base', 'setpriv': 'util-linux',
             'sysctl': 'procps', 'openssl': 'openssl', 'curl': 'curl'}
@@ -20,7 +21,7 @@ MODULES = {'aiohttp': 'python3-aiohttp', 'h2': 'python3-h2', 'numpy': 'python3-n
 
 
 def check(options):
-    """Raises TrialError with everything that is missing."""
+    """Raises TrialError that lists everything missing."""
     if options.hosts == fabrics.NAMES[0]:
         _check_machine(options.squid)
         if options.gateways > 1 and not any(map(shutil.which, sharing.STORES)):
@@ -70,14 +71,28 @@ def _check_delay_line(host, program):
 
 
 def lacking(arms, hosts):
-    """{arm: why} of those of these arms whose queueing discipline this kernel has not. Each is tried."""
+    """{arm: why} of those of these arms whose queueing discipline neither this kernel has nor a guest could have."""
     found = {}
     with _probe(hosts) as host:
         for arm in arms:
-            try:
-                if arm.qdisc:
-                    arm.qdisc(host, 'lo', 1e6, users(['any'], [1]), {'any': 1})
-            except TrialError as error:
-                found[arm.name] = str(error).splitlines()[0].rstrip(':')
-            host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root', check=False)
+            missing = _missing(arm, host)
+            if missing and (no_guest := guest.why_not(hosts)):
+                found[arm.name] = f'{missing}, {no_guest}'
     return found
+
+
+def takes_guest(arm, fabric):
+    """Whether an arm's queueing discipline takes a guest, since this kernel has it not."""
+    return arm.qdisc is not None and _missing(arm, fabric.host(fabric.probe)) is not None
+
+
+def _missing(arm, host):
+    """Why a host's kernel cannot run the queueing discipline of an arm, None if it can, or needs none. It is tried."""
+    try:
+        if arm.qdisc:
+            arm.qdisc(host, 'lo', 1e6, users(['any'], [1]), {'any': 1})
+    except TrialError as error:
+        return str(error).splitlines()[0].rstrip(':')
+    finally:
+        host.run('tc', 'qdisc', 'del', 'dev', 'lo', 'root', check=False)
+    return None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Daemons of the trial: started on a host, waited for until they answer, stopped by pid, with their last words kept."""
+"""Daemons of the trial: started on a host, waited for until they answer, stopped by pid, with the end of their logs
+kept for messages."""
 import contextlib
 import http.client
 import os
@@ -18,14 +19,14 @@ TCP_LISTEN = '0A'   # linux/tcp_states.h
 class Daemon:
     """One long-lived process on a host; its output goes to `log`.
 
-    command: for messages, what it is called. stop_signal: what it ends properly on. Usable with `with`: leaving the
-    block stops it.
+    command: its name in messages. stop_signal: the signal for a clean exit. Usable with `with`: leaving the block stops
+    it.
     """
 
     def __init__(self, host, argv, log, *, command=None, stop_signal=signal.SIGTERM, **how):
         self._host, self._stop_signal = host, stop_signal
         self.name = command or os.path.basename(argv[0])
-        self.logs = [log]   #: where it says why it ended
+        self.logs = [log]   #: files with the reason for its end
         with open(log, 'ab') as file:
             self._process = host.popen(argv, stdout=how.pop('stdout', file), stderr=file, **how)
         self.pid = self._process.pid
@@ -43,7 +44,7 @@ class Daemon:
         return self._process.poll()
 
     def check(self):
-        """Raises TrialError with the last words if the process has ended."""
+        """Raises TrialError with the end of the logs if the process has ended."""
         code = self.poll()
         if code is not None:
             how = f'was ended by signal {-code}' if code < 0 else f'ended with exit code {code}'
@@ -63,14 +64,14 @@ class Daemon:
         return '\n'.join(f'the end of {log}:\n{tail(log)}' for log in self.logs)
 
     def wait(self, timeout=None):
-        """Exit code once it has ended; None after `timeout` seconds."""
+        """Waits for the process to end; its exit code, or None after `timeout` seconds."""
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
 
     def stop(self, patience=5.0):
-        """Ends the process: its stop signal first, SIGKILL after `patience` seconds. Its exit code."""
+        """Ends the process: its stop signal first, SIGKILL after `patience` seconds. Returns its exit code."""
         if self.poll() is None:
             self._process.send_signal(self._stop_signal)
             if self.wait(patience) is None:
@@ -81,12 +82,12 @@ class Daemon:
         return self.poll()
 
     def signal_group(self, signum):
-        """Sends a signal to it and to what it has started in its session."""
+        """Sends a signal to the process and to all others in its session."""
         self._host.run('sh', '-c', f'kill -s {signal.Signals(signum).name.removeprefix("SIG")} -- -{self.pid}')
 
     def usage(self):
-        """(CPU seconds in user and kernel mode, resident kB) since its start, those of its children with it; None once
-        it has ended."""
+        """(CPU seconds in user and kernel mode, resident kB) since its start, including its children; None once it has
+        ended."""
         try:
             fields = [_stat(self._host, self.pid)]
             children = _text(self._host, f'/proc/{self.pid}/task/{self.pid}/children').split()
@@ -95,12 +96,12 @@ class Daemon:
         for child in children:
             with contextlib.suppress(OSError):
                 fields.append(_stat(self._host, child))
-        ticks = sum(sum(map(int, each[11:15])) for each in fields)      # with those of children that have ended
+        ticks = sum(sum(map(int, each[11:15])) for each in fields)      # includes children that have ended
         return ticks / TICKS, sum(int(each[21]) for each in fields) * PAGE // 1024
 
     def waited(self):
-        """For how many seconds it and its children, those that have ended too, had something to do and waited for a
-        processor. 0 where the kernel does not say."""
+        """Seconds that it and its children, including ended ones, were ready to run and waited for a processor. 0 if
+        the kernel does not provide it."""
         with contextlib.suppress(OSError):
             for pid in (self.pid, *_text(self._host, f'/proc/{self.pid}/task/{self.pid}/children').split()):
                 # Documentation/scheduler/sched-stats.rst: ns on a processor, ns waited for one, times on one.
@@ -109,7 +110,7 @@ class Daemon:
 
 
 def _stat(host, pid):
-    """The fields of /proc/PID/stat behind the name."""
+    """The fields of /proc/PID/stat after the name."""
     return _text(host, f'/proc/{pid}/stat').rpartition(')')[2].split()
 
 
@@ -119,7 +120,7 @@ def _text(host, path):
 
 
 def fetch(host, peer, path, source=None, timeout=5.0, header=None):
-    """GET of `path` from `peer` (address, port), asked for on a host: (status, body, header fields). Raises OSError or
+    """Requests `path` from `peer` (address, port) on a host: (status, body, header fields). Raises OSError or
     HTTPException."""
     connection = http.client.HTTPConnection(*peer)
     connection.sock = host.socket(socket.AF_INET6 if ':' in peer[0] else socket.AF_INET, socket.SOCK_STREAM,
@@ -141,8 +142,8 @@ def tail(path, lines=15):
 
 
 def listens(host, port):
-    """Whether somebody accepts TCP connections to `port` on `host`. Only looked up: a connection that is made to see
-    would be in the daemon's log, and an intercepting Squid calls it an error."""
+    """Whether a process accepts TCP connections to `port` on `host`. Looked up in /proc: a test connection would appear
+    in the daemon's log, and an intercepting Squid would report an error."""
     wanted = f':{port:04X}'
     tables = [_text(host, f'/proc/net/{name}') for name in ('tcp', 'tcp6')]
     rows = (line.split() for table in tables for line in table.splitlines()[1:])

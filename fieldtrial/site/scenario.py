@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What every scenario is: built by entering it, taken down by leaving it, whatever happened in between."""
+"""Base of scenarios: built on entry, torn down on exit in any case."""
 import contextlib
 
 from .processes import Daemon
 
 
 class Scenario:
-    """`_build` of a derived class puts what it makes on `_stack`, and sets `directory`, where daemons keep files."""
+    """`_build` of a derived class registers its objects on `_stack` and sets `directory`, where daemons keep their
+    files."""
 
     def __init__(self):
         self._stack = contextlib.ExitStack()
@@ -27,9 +28,9 @@ class Scenario:
         raise NotImplementedError
 
     def when_left(self, what, *arguments, **named):
-        """Calls `what` when the scenario goes, before what was there already: for what hosts keep that outlive it."""
+        """Calls `what` when the scenario ends, before earlier registrations: for state on hosts that outlive it."""
         self._stack.callback(what, *arguments, **named)
 
     def start(self, host, argv, log, **how):
-        """A daemon that is stopped when the scenario goes; `log` is a file name in its directory."""
+        """Starts a daemon that is stopped when the scenario ends; `log` is a file name in its directory."""
         return self._stack.enter_context(Daemon(host, argv, self.directory / log, **how))

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ISP's bottleneck (token bucket with a drop-tail queue), and what arms have that shape behind Squid."""
+"""The ISP's bottleneck (token bucket with a drop-tail queue), and the shapers of arms that shape behind Squid."""
 from ..base.errors import TrialError
 from .host import HostError
 
-#: A full Ethernet frame without its checksum: what a qdisc counts for 1500 bytes of IP.
+#: A full Ethernet frame without its checksum: the size in a qdisc of 1500 bytes of IP.
 FRAME = 1514
-#: Bytes that a token bucket holds: two frames are enough to make up for a late timer, too little for a burst to matter.
+#: Depth of a token bucket, bytes: two frames compensate for a late timer and are too few for a burst to matter.
 BURST = 2 * FRAME
-#: On a link where two frames take less than this, s, it holds what comes in this time: timers are no more exact.
+#: If two frames take less than this, s, the bucket holds the bytes of this time instead: timers are not more precise.
 LATE_S = 240e-6
 #: Bytes of a frame before the IP header.
 ETHERNET = 14
-#: Minor number of the first user's leaf in the HTB tree; those of classes are below.
+#: Minor number of the first user's leaf in the HTB tree; classes have lower ones.
 FIRST_LEAF = 256
 
 
@@ -21,12 +21,12 @@ def bdp_bytes(rate_bps, rtt_ms):
 
 
 def burst_bytes(rate_bps):
-    """What the bucket of a link holds."""
+    """Depth of a link's token bucket, bytes."""
     return max(BURST, round(rate_bps / 8 * LATE_S))
 
 
 def bottleneck(host, interface, rate_bps, buffer_bytes):
-    """Rate-limits what leaves `interface` to `rate_bps`; at most `buffer_bytes` wait, what exceeds that is dropped."""
+    """Limits the output of `interface` to `rate_bps`; queues at most `buffer_bytes` and drops the excess."""
     burst = burst_bytes(rate_bps)
     try:
         host.run('tc', 'qdisc', 'replace', 'dev', interface, 'root', 'tbf', 'rate', f'{rate_bps:.0f}bit',
@@ -37,9 +37,9 @@ def bottleneck(host, interface, rate_bps, buffer_bytes):
 
 def htb(host, interface, rate_bps, users, weights):
     """A class for each class of users, in proportion to weight times users, and below it a leaf for each user, so that
-    users share by weight, what is borrowed too; everybody may borrow up to `rate_bps`. Other traffic is not shaped.
+    users share by weight, including borrowed bandwidth; each may borrow up to `rate_bps`. Other traffic is not shaped.
 
-    Raises TrialError where the kernel has no HTB or no u32.
+    Raises TrialError if the kernel has no HTB or no u32.
     """
     total = sum(weights[user.cls] for user in users)
     lines = [f'qdisc replace dev {interface} root handle 1: htb default 0 r2q 1',
@@ -67,26 +67,43 @@ def _batch(host, lines, what, modules):
 
 
 def codel_ms(rate_bps):
-    """(target, interval) of CoDel in front of a link, ms: 5 and 100, and on a slow one a target of one and a half full
-    frames' time and an interval that exceeds it as much, at least twice as long. What CAKE sets by itself."""
+    """(target, interval) of CoDel in front of a link, ms: 5 and 100; on a slow link the target is the time of one and a
+    half full frames, and the interval remains 95 ms longer, and at least twice as long. CAKE has the same defaults."""
     target = max(5.0, 1.5 * FRAME * 8000 / rate_bps)
     return target, max(95.0 + target, 2 * target)
 
 
 def fq_codel(host, interface, rate_bps, users, weights):
-    """The same tree, with fq_codel in each user's leaf, so that a user's connections share alike. Its times are those
-    of the whole rate, which a leaf may borrow. Raises TrialError."""
+    """The same tree with fq_codel in each user's leaf, so that a user's connections share equally. Its target and
+    interval are those of the whole rate, which a leaf may borrow. Raises TrialError."""
     htb(host, interface, rate_bps, users, weights)
     target, interval = (round(1000 * ms) for ms in codel_ms(rate_bps))
     _batch(host, [f'qdisc add dev {interface} parent 1:{number:x} fq_codel target {target}us interval {interval}us'
                   for number, _ in enumerate(users, start=FIRST_LEAF)], 'fq_codel', 'sch_fq_codel')
 
 
-def cake(host, interface, rate_bps, _users, _weights):
-    """CAKE, in which users share alike, and of a user's connections each has the same; it knows no weights. On an
-    interface with several queues as cake_mq, where the kernel has that. Raises TrialError."""
-    told = f'bandwidth {rate_bps:.0f}bit besteffort dual-dsthost'
+def sqm(host, interface, rate_bps, _users, _weights):
+    """One class of HTB with fq_codel in it, as "simple" of sqm-scripts without its priorities: connections share
+    equally.
+    Raises TrialError."""
+    target, interval = (round(1000 * ms) for ms in codel_ms(rate_bps))
+    _batch(host, [f'qdisc replace dev {interface} root handle 1: htb default 1 r2q 1',
+                  f'class add dev {interface} parent 1: classid 1:1 htb rate {rate_bps:.0f}bit ceil {rate_bps:.0f}bit '
+                  f'quantum {FRAME}',
+                  f'qdisc add dev {interface} parent 1:1 fq_codel target {target}us interval {interval}us'],
+           'fq_codel', 'sch_htb and sch_fq_codel')
+
+
+def cake(host, interface, rate_bps, _users, _weights, more=''):
+    """CAKE, in which users share equally, and so do the connections of a user; it has no weights. On an interface with
+    several queues it is cake_mq, if the kernel has that. Raises TrialError."""
+    told = f'bandwidth {rate_bps:.0f}bit besteffort dual-dsthost{more}'
     try:
         host.batch([f'qdisc replace dev {interface} root cake_mq {told}'], 'tc')
     except HostError:
         _batch(host, [f'qdisc replace dev {interface} root cake {told}'], 'CAKE', 'sch_cake')
+
+
+def cake_ingress(host, interface, rate_bps, users, weights):
+    """The same for a link upstream of the shaper: dropped packets have used it, and count."""
+    cake(host, interface, rate_bps, users, weights, ' ingress')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What lets several gateways of one link know of each other: a store, and msfrs-share at each gateway."""
+"""Coordination of several gateways on one link: a store, and msfrs-share at each gateway."""
 import re
 import subprocess
 
@@ -9,7 +9,7 @@ from . import addresses
 from .processes import listens
 
 PROGRAM = PROGRAMS / 'msfrs-share'
-#: The first one that is there will do.
+#: The first one installed is used.
 STORES = 'valkey-server', 'redis-server'
 NO_STORE = f'several gateways meet in a store: {" and ".join(STORES)} not found (Debian: the packages of these names)'
 PORT = 6379
@@ -22,17 +22,17 @@ segment /{squid}-msfrs_ledger.shm
 control {control}
 user proxy
 '''
-#: In what it says of itself: what it goes by.
+#: Its current state in its metrics.
 STATE = re.compile(r'^msfrs_share_state\{state="(\w+)"\} 1$', re.MULTILINE)
 
 
 def start(world):
-    """All of it, once each gateway has its Squid. Daemons; the store's is also world.store."""
+    """Starts all of it, once each gateway has its Squid. Returns the Daemons; the store's is also world.store."""
     return [start_store(world), *map(start_share, world.at_gateways())]
 
 
 def start_store(world):
-    """A Valkey or Redis that keeps nothing. Its Daemon. Raises TrialError."""
+    """Starts a Valkey or Redis without persistence. Returns its Daemon. Raises TrialError."""
     found = world.store_host.run('sh', '-c', 'for name; do command -v $name; done', 'sh', *STORES, check=False).split()
     if not found:
         raise TrialError(NO_STORE)
@@ -45,7 +45,7 @@ def start_store(world):
 
 
 def shares(world):
-    """{gateway: percent of the link while it hears of no other}: by the weights of the users behind it."""
+    """{gateway: percent of the link while it is alone}, by the weights of the users behind it."""
     weights = {gateway: sum(world.weights[user.cls] for users in behind.values() for user in users)
                for gateway, behind in world.gateways.items()}
     return {gateway: min(max(round(100 * weight / sum(weights.values())), 1), 99)
@@ -53,7 +53,7 @@ def shares(world):
 
 
 def start_share(there, program=PROGRAM):
-    """msfrs-share at a gateway (see World.at_gateways), beside the Squid of that gateway. Its Daemon. Raises
+    """Starts msfrs-share at a gateway (see World.at_gateways), next to its Squid. Returns its Daemon. Raises
     TrialError."""
     name = there.gateway.role
     path, control = (there.directory / f'share-{name}.{what}' for what in ('conf', 'run/socket'))
@@ -70,6 +70,6 @@ def start_share(there, program=PROGRAM):
 
 
 def state(there, program=PROGRAM):
-    """What the msfrs-share of a gateway knows of the others: together, last or static."""
+    """The state of a gateway's msfrs-share with regard to the others: together, last or static."""
     said = there.gateway.run(program, '--ask', 'metrics', there.directory / f'share-{there.gateway.role}.conf')
     return STATE.search(said)[1]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""squid.conf for each arm: the same listening set-up and policy for all, and a few lines of the arm's own.
+"""squid.conf for each arm: the same ports and policy for all, and a few lines specific to the arm.
 
-Every function takes a `World` and returns the whole text.
+Every function takes a `World` and returns the complete text.
 """
 from .addresses import LAN4, LAN6, class_prefixes
 from .world import FORWARD_PORT, INTERCEPT_PORT, INTERCEPT_TLS_PORT, WAN
 
-#: TLS goes through unread, to the server that its client names (SNI).
+#: TLS is spliced: passed on without decryption, to the server named by its client (SNI).
 SPLICED = '''\
 https_port {port} intercept ssl-bump generate-host-certificates=off tls-cert={directory}/gateway.pem
 acl hello at_step SslBump1
@@ -16,7 +16,7 @@ ssl_bump splice all
 
 
 def files(directory):
-    """What every Squid of a world keeps in its directory, and as whom it runs."""
+    """The files that every Squid of a world keeps in its directory, and the user it runs as."""
     return f'''\
 cache_effective_user proxy
 cache_log {directory}/cache.log
@@ -52,7 +52,7 @@ cache_mem 8 MB
 
 
 def pools(world):
-    """A delay pool for each class, in proportion to weight times users; together as much as the link carries."""
+    """A delay pool for each class, in proportion to weight times users; together they have the link's rate."""
     total = sum(world.weights[user.cls] for user in world.users)
     lines = [f'delay_pools {len(world.weights)}']
     for number, name in enumerate(world.weights, start=1):
@@ -68,8 +68,8 @@ def _kbit(rate_bps):
 
 
 def msfrs(world, *, rate=None, link='', extra=()):
-    """MSF-RS with its defaults; `rate` as msfrs_link has it, by default the world's; `link` are further words of that,
-    `extra` further directives."""
+    """MSF-RS with its defaults; `rate` in the syntax of msfrs_link, by default the world's; `link` are further options
+    of msfrs_link, `extra` further directives."""
     overhead = f' packet_overhead={world.packet_overhead}' if world.packet_overhead else ''
     shared = ' shared' if len(world.gateways) > 1 else ''
     lines = ['msfrs on', f'msfrs_link rate={rate or _kbit(world.rate_bps)} interface={WAN}{overhead}{link}{shared}']
@@ -81,33 +81,33 @@ def msfrs(world, *, rate=None, link='', extra=()):
 
 
 def msfrs_least(world):
-    """What a careful administrator sets where the rate varies."""
+    """The setting of a careful administrator where the rate varies."""
     return msfrs(world, rate=_kbit(world.least_bps))
 
 
 def msfrs_auto(world):
-    """The rate is found, within bounds that say next to nothing of it."""
+    """The rate is estimated, within bounds so wide that they give almost no information."""
     return msfrs(world, rate=f'auto min={_kbit(world.rate_bps / 10)} max={_kbit(world.rate_bps * 20)}')
 
 
 def msfrs_told(world):
-    """The same, with the socket where msfrs-edge says what comes beside Squid."""
+    """MSF-RS with the socket where msfrs-edge reports traffic that bypasses Squid."""
     return msfrs(world, extra=(f'msfrs_excess {excess_socket(world)}',))
 
 
 def excess_socket(world):
-    """Where that is."""
+    """The path of that socket."""
     return world.squid_directory() / 'excess.sock'
 
 
 def msfrs_shared(world):
-    """The same, with the memory in which others than Squid take part."""
+    """MSF-RS with shared memory in which programs other than Squid take part."""
     return msfrs(world, link=' shared')
 
 
 def shortest_first(world):
-    """Windows and quanta as with the defaults, without fairness: who has least left goes first, of all. What that does
-    for the mean, and to the shares, is the price of fairness."""
+    """Windows and quanta as with the defaults, without fairness: the response with the least remaining of all goes
+    first. The effect on the mean and on the shares is the price of fairness."""
     return msfrs(world, extra=('msfrs_arbiter msf order=remaining ahead=inf',))
 
 
@@ -116,11 +116,11 @@ WHOLE_RESPONSES = ('msfrs_window target=98% interval=5s reserve=0', 'msfrs_quant
 
 
 def msfrs_paper(world):
-    """MSF-RS as the paper has it: one queue per class."""
+    """MSF-RS as in the paper: one queue per class."""
     return msfrs(world, extra=(*WHOLE_RESPONSES, 'msfrs_arbiter msf wake=paper users=fifo'))
 
 
 def queueing(arbiter):
-    """As in the paper, but with a packet scheduler in the arbiter's place: what section 2 of the paper warns of. It
-    learns what a request costs only afterwards, and its weights are those of classes, however many users they have."""
+    """As in the paper, but with a packet scheduler as the arbiter, against which section 2 of the paper warns. It
+    learns the cost of a request only afterwards, and its weights are those of classes, however many users they have."""
     return lambda world: msfrs(world, extra=(*WHOLE_RESPONSES, f'msfrs_arbiter {arbiter}'))

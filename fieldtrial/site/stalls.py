@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How late the machine runs what is due: a process that asks for a wakeup every 10 ms and writes down by how much each
-one was late.
+"""Scheduling latency of the machine: a process that requests a wakeup every 10 ms and records how late each one was.
 
     python3 -m fieldtrial.site.stalls FILE T0
 
-Runs until SIGTERM. FILE (stalls.csv) has a row for each wakeup: `t`, when it came, seconds since T0 on
-CLOCK_MONOTONIC; `late_s`. A wakeup that comes after the next ones were due stands for these too: one stall is one row.
+Runs until SIGTERM. FILE (stalls.csv) has a row for each wakeup: `t`, its time in seconds since T0 on CLOCK_MONOTONIC,
+and `late_s`. A wakeup that comes after the next ones were due replaces them, so that one stall is one row.
 
-A process of its own, because a thread of the cell would also wait for the cell's other threads. It sleeps nearly all
-the time, and schedulers favour such a process: Squid, which has more to do, waits at least as long on average.
+A separate process, because a thread of the cell would also wait for the cell's other threads. It sleeps nearly all the
+time, and schedulers favour such a process: Squid, which has more work, waits at least as long on average.
 """
 import csv
 import math
@@ -20,14 +19,14 @@ import time
 from ..base.errors import TrialError
 from ..base.paths import ROOT
 
-#: Between two wakeups, s: a third of the shortest stall that can matter, 33 ms, where servers are 2 ms away. Half of it
-#: costs twice as much, 0.8 % of a processor; with twice of it the length of such a stall is off by a third.
+#: Interval between wakeups, s: a third of the shortest stall that can matter, 33 ms, with servers 2 ms away. Half of it
+#: costs twice as much, 0.8 % of a processor; with twice of it the length of such a stall has an error of a third.
 PERIOD_S = 0.01
 HEADER = ('t', 'late_s')
 
 
 def wakeups(now, sleep):
-    """Yields (when a wakeup came, by how much it was late), without end. now, sleep: a clock and how to wait, s."""
+    """Yields (time of a wakeup, its lateness) without end. now, sleep: a clock and a function that waits, s."""
     number = math.ceil(now() / PERIOD_S)
     while True:
         sleep(max(0.0, number * PERIOD_S - now()))
@@ -65,7 +64,7 @@ def main(path, t0):
     with open(path, 'w', newline='', encoding='ascii') as file:
         rows = csv.writer(file, lineterminator='\n')
         rows.writerow(HEADER)
-        file.flush()    # so that it can be seen that it runs
+        file.flush()    # shows that it runs
         for came, late in wakeups(time.monotonic, time.sleep):
             rows.writerow((f'{came - float(t0):.4f}', f'{late:.6f}'))
 

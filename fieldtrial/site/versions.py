@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which versions took part, for the report."""
+"""Versions of the programs in a run, for the report."""
 import platform
 import re
 
-#: What is asked, and where in the answer the version stands.
+#: Commands, and the patterns of the version in their output.
 ASKED = {'nginx': (['nginx', '-v'], r'nginx/(\S+)'), 'dnsmasq': (['dnsmasq', '--version'], r'version (\S+)'),
          'iproute2': (['ip', '-V'], r'iproute2-(\S+?)[,\s]'), 'iptables': (['iptables', '-V'], r'v(\S+ \(\w+\))')}
 
 
 def of_world(world, squid):
-    """{what: version} of the programs that a world's hosts run; what cannot be asked is None."""
+    """{program: version} of the programs that a world's hosts run; None if unknown."""
     found = {'kernel': platform.release(), 'python': platform.python_version()}
     for name, (argv, pattern) in {'squid': ([squid, '-v'], r'Version (\S+)'), **ASKED}.items():
         host = world.farm if name == 'nginx' else world.gateway

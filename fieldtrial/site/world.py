@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The scenario: a small internet with one access link in it.
+"""The scenario: a small internet with one access link.
 
     users --- lan0 | gw | wan0 === acc0 | isp | --- delay --- | farm
     own addresses   Squid      C, drop-tail                     servers with their own round-trip times
 
-Users may be on several hosts (groups), which a switch at lan0 brings together, and so may the name server be beside
-them; how many there are is the fabric's affair. With several gateways acc0 is a switch, too. Each has some of the users
-on a host of their own behind it, a Squid, and a cable to the host of the store by which they know of each other:
+Users may be on several hosts (groups), connected by a switch at lan0, to which a separate host of the name server may
+be connected, too; the fabric determines their number. With several gateways acc0 is a switch as well. Each gateway has
+a part of the users on a separate host behind it, a Squid, and a cable to the host of the store, by which the gateways
+coordinate:
 
     users --- lan0 | gw  | wan0 ===+
                       store0        === acc0 | isp | --- delay --- | farm
     users2 -- lan0 | gw2 | wan0 ===+
 
-Nothing here knows what a host is made of; see `netns` for one way. No host has a route to anything outside.
+This module does not depend on the kind of hosts; see `netns` for one. No host has a route to the outside.
 
     with World(rate_bps=2e6, users=(4, 4, 4)) as world:
         world.start_origin()
@@ -29,7 +30,7 @@ import time
 
 from ..base.errors import TrialError
 from ..base.paths import PROGRAMS, ROOT
-from . import addresses, bottleneck, delay, grid, groups, lan, names, processes, shaping
+from . import addresses, bottleneck, delay, grid, groups, guest, lan, names, processes, shaping
 from .host import HostError
 from .lan import LAN
 from .netns import NetnsFabric
@@ -44,7 +45,7 @@ FORWARD_PORT, INTERCEPT_PORT, INTERCEPT_TLS_PORT = 3128, 3129, 3130
 NO_SQUID = '{}: no Squid there; build it with squid-patches/build, or name another with --squid'
 WAN, ACCESS, STORE = 'wan0', 'acc0', 'store0'
 
-#: Linux's own defaults, said aloud: a machine that was tuned runs the same trial.
+#: Linux's defaults, set explicitly, so that a tuned machine runs the same trial.
 SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.conf.all.rp_filter=0',
            'net.ipv4.conf.default.rp_filter=0', 'net.ipv6.conf.default.accept_ra=0',
            'net.ipv6.conf.default.accept_dad=0', 'net.ipv4.tcp_sack=1', 'net.ipv4.tcp_timestamps=1',
@@ -54,33 +55,35 @@ SYSCTLS = ('net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1', 'net.ipv4.
 
 
 def sockets_of(program):
-    """The directory in which the workers of a Squid have their sockets; it is where Squid was installed."""
+    """The directory of the sockets of a Squid's workers, below its installation prefix."""
     return pathlib.Path(program).parents[1] / 'var/run/squid'
 
 
 def private_sockets(program):
-    """What stands before the command line of a Squid with several workers: an empty directory for their sockets, in
-    which its effective user may write. Only that Squid sees it, since each command on a host has mounts of its own."""
+    """Prefix of the command line of a Squid with several workers: mounts an empty directory for their sockets, in which
+    its effective user may write. Only that Squid sees it, since each command on a host has its own mounts."""
     return ['sh', '-c', f'mount -t tmpfs -o mode=777 msfrs {sockets_of(program)} && exec "$@"', 'sh']
 
 
 class World(Scenario):
-    """Built by entering, taken down by leaving, whatever happened in between.
+    """Built on entry, torn down on exit in any case.
 
-    rate_bps: C in bit/s, Ethernet headers counted. buffer_bdp: the ISP's queue in bandwidth-delay products of the
-    round-trip time `buffer_rtt_ms`, by default the servers' mean: who has near servers alone has no other provider for
-    that. users: how many in each class. weights: class name to weight, in order. directory: where daemons keep their
-    files; a temporary one, removed at the end, when left out. distance: 'auto', 'netem' or 'delayline'. tls: whether
-    port 443 is intercepted too. isp: what makes the link slow, one of bottleneck.NAMES; edge: msfrs-edge's path. deal:
-    one of `groups`, who of the users goes where when the fabric has several hosts for them. least_bps: what the link
-    carries for most of the time, where its rate varies; by default rate_bps, which is then its mean. workers: of Squid.
-    quic: whether the gateway lets QUIC through.
-    gateways: how many are on the link; with several, what is done at each is done by its at_gateways().
+    rate_bps: C in bit/s, counting Ethernet headers. buffer_bdp: the ISP's queue in bandwidth-delay products of the
+    round-trip time `buffer_rtt_ms`, by default the servers' mean: near servers do not change the provider.
+    users: number in each class. weights: class name to weight, in order. directory: where daemons keep their files; by
+    default a temporary one, removed at the end. distance: 'auto', 'netem' or 'delayline'. tls: whether port 443 is
+    intercepted too. isp: implementation of the bottleneck, one of bottleneck.NAMES; edge: msfrs-edge's path. deal: one
+    of `groups`, distributes the users if the fabric has several hosts for them. least_bps: rate available most of the
+    time, where it varies; by default rate_bps, which is then its mean. workers: of Squid. quic: whether the gateway
+    forwards QUIC.
+    gateways: number on the link; with several, operations at each of them use its at_gateways(). guest: whether
+    `shaper` is a guest (see there) in the cable to the users, instead of the gateway's kernel.
     """
 
     def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
                  weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
-                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None, workers=1, quic=True, gateways=1):
+                 isp='tbf', edge=None, deal=groups.by_class, least_bps=None, workers=1, quic=True, gateways=1,
+                 guest=False):
         super().__init__()
         self.rate_bps = rate_bps
         self.least_bps = least_bps or rate_bps
@@ -92,6 +95,8 @@ class World(Scenario):
         self.tls = tls
         self.workers = workers
         self._quic = quic
+        self._guest = guest
+        self.shaper = None     #: (host, interface) for the queueing disciplines of arms: towards the users
         if len(self.users) < gateways:
             raise TrialError(f'{gateways} gateways: there are only {len(self.users)} users to go through them')
         self.buffer_bytes = round(buffer_bdp * shaping.bdp_bytes(rate_bps, buffer_rtt_ms or self.mean_rtt_ms))
@@ -100,20 +105,20 @@ class World(Scenario):
         self._delayline = str(delayline or PROGRAMS / 'msfrs-delayline')
         self._fabric = fabric
         self._deal = deal
-        self.packet_overhead = 0   #: bytes of a packet on the link that WAN's receive counter leaves out
+        self.packet_overhead = 0   #: bytes of a packet on the link not counted by WAN's receive counter
         self._gateway_roles = ['gw', *(f'gw{number}' for number in range(2, gateways + 1))]
         self.gateway = self.isp = self.farm = self.users_host = self.names_host = None
-        self.store_host = self.store = None     #: where several gateways meet, and the Daemon that is there
-        self.gateways = {}     #: all of them, and the `groups` of each; `gateway` is the first
+        self.store_host = self.store = None     #: host of the store of several gateways, and its Daemon
+        self.gateways = {}     #: all gateways, and the `groups` of each; `gateway` is the first
         self._named = False    # whether the users have a name server
         self.groups = {}       #: hosts of users, and the users on each; users_host is the first
         self.farms = {}        #: hosts of servers, and the servers on each
         self._isp = isp
         self._edge = str(edge or PROGRAMS / 'msfrs-edge')
-        self.bottleneck = None #: the object that makes the link slow
+        self.bottleneck = None #: the object that limits the link
         self.distance = None   #: the object that makes the delays
         self.certificates = []   #: of the servers, once started
-        self.stalling = []       #: the daemons of those servers that can be made to stall, see start_origin
+        self.stalling = []       #: daemons of the servers that can be stalled, see start_origin
 
     def _build(self):
         fabric = self._fabric or self._stack.enter_context(NetnsFabric())
@@ -132,13 +137,14 @@ class World(Scenario):
         self.farm = next(iter(self.farms))
         for host in dict.fromkeys((*self.groups, self.names_host, *self.gateways, self.isp, *self.farms)):
             host.set_kernel(SYSCTLS)
+        self.shaper = self.gateway, LAN
         for gateway, behind in self.gateways.items():
             inside = {host: [(user.v4, user.v6) for user in users] for host, users in behind.items()}
             if self.users_host in inside:
                 inside[self.users_host].append((addresses.SINK4, addresses.SINK6))
             if self.names_host not in self.gateways:
                 inside[self.names_host] = [(addresses.NAMES4, addresses.NAMES6)]
-            lan.connect(fabric, gateway, list(inside))
+            self._connect_users(fabric, gateway, list(inside))
             lan.address(gateway, inside)
         lan.connect(fabric, self.isp, list(self.gateways), ACCESS, WAN)
         self._address_access()
@@ -153,7 +159,7 @@ class World(Scenario):
         self.when_left(self.bottleneck.close)
 
     def _gateways(self, fabric):
-        """{gateway: {host behind it: its users}}; groups that have no users are left alone."""
+        """{gateway: {host behind it: its users}}; groups without users are not touched."""
         count, found = len(self._gateway_roles), {}
         places = [*fabric.groups, *(f'users{number}' for number in range(len(fabric.groups) + 1, count + 1))]
         for number, users in enumerate(groups.in_turn(self.users, count)):
@@ -163,8 +169,8 @@ class World(Scenario):
         return found
 
     def at_gateways(self):
-        """This world as it is at each of its gateways: `gateway` is that one, `groups` are those behind it, and what is
-        started or asked for is there. A list, the first gateway's first."""
+        """Views of this world at each of its gateways: `gateway` is that one, `groups` are those behind it, and daemons
+        and requests are started there. A list, beginning with the first gateway."""
         if len(self.gateways) == 1:
             return [self]
         found = []
@@ -181,7 +187,7 @@ class World(Scenario):
         return next(host for host, users in self.groups.items() if user in users)
 
     def _farms(self, fabric):
-        """{host: its servers}. Where a fabric has one place for the near and one for the far, each has its own."""
+        """{host: its servers}. If a fabric has a host for near and one for far servers, each has its own."""
         if len(fabric.places) == 1:
             return {fabric.host(fabric.places[0]): self.servers}
         found = {place: [server for server in self.servers if server.group == place] for place in fabric.places}
@@ -195,13 +201,25 @@ class World(Scenario):
             v4, v6 = addresses.outside(number)
             gateway.batch([f'addr add {v4}/24 dev {WAN}', f'addr add {v6}/64 dev {WAN} nodad',
                            *(f'route add default via {isp} congctl cubic' for isp in (addresses.ISP4, addresses.ISP6))])
-            if number:      # what is not Squid's goes to the users by their own addresses
+            if number:      # traffic not through Squid has the users' addresses
                 lines += [f'route add {address} via {via}' for users in behind.values() for user in users
                           for address, via in ((user.v4, v4), (user.v6, v6))]
         self.isp.batch(lines)
 
+    def _connect_users(self, fabric, gateway, members):
+        """Raises TrialError where a guest is wanted and there is more than one cable."""
+        if not self._guest:
+            lan.connect(fabric, gateway, members)
+            return
+        if len(self.gateways) > 1 or len(members) > 1:
+            raise TrialError('a guest that shapes stands between one gateway and one host of users')
+        between = fabric.host('bump')
+        fabric.wire(gateway, LAN, between, 'in0')
+        fabric.wire(between, 'out0', members[0], lan.HOME)
+        self.shaper = guest.Guest(self, between, 'in0', 'out0'), guest.PORT
+
     def _connect_store(self, fabric):
-        """Beside the access link: what gateways tell each other does not use it."""
+        """Connects the store apart from the access link, which the gateways' messages do not use."""
         self.store_host = fabric.host('store')
         lan.connect(fabric, self.store_host, list(self.gateways), STORE, STORE)
         ends = [(self.store_host, addresses.STORE4),
@@ -210,11 +228,11 @@ class World(Scenario):
             host.batch([f'addr add {address}/32 dev {STORE}',
                         f'route add {addresses.STORES4} dev {STORE} src {address} congctl cubic'])
 
-    # What the hosts run.
+    # Programs on the hosts.
 
     def start_names(self, host=None):
-        """dnsmasq, for users and gateway (see `nameserver`) or for another host alone: answers for the servers' names,
-        knows nothing else."""
+        """Starts dnsmasq, for users and gateway (see `nameserver`) or for another host alone: it resolves the servers'
+        names and nothing else."""
         inside = [] if host else [f'--listen-address={self._inside_names}']
         self._named = self._named or not host
         host = host or self.names_host
@@ -232,12 +250,13 @@ class World(Scenario):
 
     @property
     def nameserver(self):
-        """Whom Squid asks for names."""
+        """The name server that Squid uses."""
         return '127.0.0.1' if self.names_host is self.gateway else addresses.NAMES4
 
     def start_origin(self, *, stalling=False):
-        """nginx on the servers; those of one host are one process, and differ by address and distance. A list. With
-        `stalling` every fourth server is another process than the others, so that these can be stopped alone."""
+        """Starts nginx on the servers and returns a list of Daemons; the servers of one host are one process and differ
+        by address and distance. With `stalling` every fourth server is a separate process, so that these can be stopped
+        alone."""
         if not stalling:
             return [self._start_nginx(host, servers, host.role) for host, servers in self.farms.items()]
         daemons = []
@@ -249,34 +268,34 @@ class World(Scenario):
         return [*daemons, *self.stalling]
 
     def _start_nginx(self, host, servers, label, *, alone=False):
-        """`alone`: on the addresses of these servers, not on all that the host has."""
+        """`alone`: listen on the addresses of these servers only, not on all of the host."""
         directory = self.directory / f'origin-{label}'
         only = ['--addresses', *(address for server in servers for address in server.addresses)] if alone else []
         daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.site.origin', str(directory), *only,
                                    '--direct-port', str(addresses.DIRECT_PORT), '--names',
                                    *(server.name for server in servers)],
                             f'nginx-{label}.log', command='nginx', cwd=ROOT)
-        # Written when it listens, on whatever addresses.
+        # Written once it listens, on any addresses.
         daemon.wait_until((directory / 'nginx.pid').exists, 'listening on ports 80 and 443')
         self.certificates.append(directory / 'tls.crt')
         return daemon
 
     def certificate(self):
-        """The file with the servers' certificates, for those who verify them."""
+        """The file with the servers' certificates, for verification by clients."""
         path = self.directory / 'servers.pem'
         path.write_text(''.join(each.read_text() for each in self.certificates))
         return path
 
     def squid_directory(self):
-        """Where Squid keeps its files; it may write there under its unprivileged user."""
+        """The directory of Squid's files, writable for its unprivileged user."""
         directory = self.directory / self.gateway.role.replace(self._gateway_roles[0], 'squid')
         if not directory.exists():
             self.gateway.run('install', '-d', '-o', str(os.geteuid()), '-g', 'proxy', '-m', '2775', directory)
         return directory
 
     def start_squid(self, conf, program, timeout=20.0):
-        """Squid on the gateway with this configuration text, in the foreground, and what is sent to port 80 handed
-        to it. Returns the Daemon once it answers; raises TrialError with the end of cache.log if it does not."""
+        """Starts Squid on the gateway with this configuration text, in the foreground, and redirects port 80 to it.
+        Returns the Daemon once it answers; raises TrialError with the end of cache.log if it does not."""
         directory = self.squid_directory()
         ports = [FORWARD_PORT, INTERCEPT_PORT]
         if self.tls:
@@ -293,7 +312,7 @@ class World(Scenario):
         how = [str(program), '-N'] if self.workers == 1 else [*private_sockets(program), str(program), '--foreground']
         squid = self.start(self.gateway, [*how, '-n', self.service, '-f', str(path)],
                            f'{directory.name}/squid.out', command='squid',
-                           stop_signal=signal.SIGINT)   # SIGTERM waits for clients that do not come
+                           stop_signal=signal.SIGINT)   # SIGTERM waits for clients in vain
         squid.logs.append(directory / 'cache.log')
         squid.wait_until(lambda: all(listens(self.gateway, port) for port in ports),
                          f'listening on ports {", ".join(map(str, ports))}', timeout)
@@ -301,7 +320,7 @@ class World(Scenario):
         return squid
 
     def _make_certificate(self, directory):
-        """Squid wants one on a port that intercepts TLS; who is spliced never sees it."""
+        """Squid requires a certificate on a port that intercepts TLS; spliced clients never see it."""
         path = directory / 'gateway.pem'
         self.gateway.run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
                          '-nodes', '-days', '30', '-subj', '/CN=gateway.test', '-keyout', path, '-out', f'{path}.crt')
@@ -311,12 +330,12 @@ class World(Scenario):
 
     @property
     def service(self):
-        """Squid's service name. One of its own: Squids of one name on one machine share memory, and one that stops
-        takes it along."""
+        """Squid's service name. It is unique, because Squids of one name on one machine share memory, and one that
+        stops removes it."""
         return ''.join(filter(str.isalnum, self.gateway.name))
 
     def intercept(self, *options):
-        """Sends what the users send to ports 80 (and 443 with `tls`) to Squid, by the project's script. `options`
+        """Redirects the users' traffic to port 80 (and 443 with `tls`) to Squid, by the project's script. `options`
         replace the usual ones."""
         usual = ('--intercept', '80,443' if self.tls else '80', '--quic', 'allow' if self._quic else 'reject',
                  '--redirect-ports', f'{INTERCEPT_PORT},{INTERCEPT_TLS_PORT}')
@@ -326,7 +345,7 @@ class World(Scenario):
             self.when_left(self.gateway.run, script, 'down', check=False)
 
     def fetch(self, user, server, size, *, family=4, timeout=60.0):
-        """One request of a user to a server through whatever is in between: (HTTP status, body bytes, header fields).
+        """Makes one request of a user to a server across the whole path: (HTTP status, body bytes, header fields).
         Raises OSError or HTTPException."""
         address, source = (server.v4, user.v4) if family == 4 else (server.v6, user.v6)
         status, body, header = processes.fetch(
@@ -334,9 +353,10 @@ class World(Scenario):
             {'Host': server.name})
         return status, len(body), header
 
-    def try_out(self):
-        """A server's name and one request from end to end. Raises TrialError if the name is not known to every group,
-        or the request is not answered, or not by way of Squid: better than to find out from the records."""
+    def try_out(self, by_squid=True):
+        """Tests a server's name and one request end to end, so that errors do not first appear in the records. Raises
+        TrialError if a group cannot resolve the name, or if the request is not answered, or passes
+        Squid although it should not, or the reverse."""
         for host, users in self.groups.items() if self._named else ():
             found = names.look_up(host, users[0].v4, self._inside_names, self.servers[0].name)
             if found != self.servers[0].v4:
@@ -346,18 +366,21 @@ class World(Scenario):
             status, _, header = self.fetch(user, server, grid.LOW, timeout=20.0)
         except (OSError, http.client.HTTPException) as error:
             raise TrialError(f'a first request from {user.v4} to {server.v4} failed: {error}') from None
-        if status != 200 or 'gateway.test' not in header.get('Via', ''):
+        if status != 200 or ('gateway.test' in header.get('Via', '')) != by_squid:
             raise TrialError(f'a first request from {user.v4} to {server.v4} had status {status} and header Via: '
-                             f'{header.get("Via", "none")}; expected were 200 and a Via with gateway.test')
+                             f'{header.get("Via", "none")}; expected were 200 and '
+                             f'{"a" if by_squid else "no"} Via with gateway.test')
 
     def check(self):
         """Raises TrialError if the delay line has ended, or the bottleneck."""
         self.distance.check()
         self.bottleneck.check()
+        if self._guest:
+            self.shaper[0].check()
 
     def congestion_control(self, host):
-        """Names of the congestion controls that established connections of a host use, from `ss`; but for those
-        with itself, on whose route there is none."""
+        """Names of the congestion controls of a host's established connections, from `ss`; connections to itself are
+        excluded, whose route does not set one."""
         names, elsewhere = set(), ('not', 'dst', '127.0.0.0/8', 'and', 'not', 'dst', '[::1]')
         for line in host.run('ss', '-tinH', 'state', 'established', *elsewhere).splitlines():
             words = line.split()

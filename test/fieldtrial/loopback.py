@@ -10,7 +10,7 @@ from fieldtrial.site.origin import Origin
 
 
 def free_ports(count):
-    """TCP ports that nobody uses now, neither for IPv4 nor for IPv6."""
+    """TCP ports that are free now, for IPv4 and for IPv6."""
     held = [socket.create_server(('::', 0), family=socket.AF_INET6, dualstack_ipv6=True) for _ in range(count)]
     ports = [sock.getsockname()[1] for sock in held]
     for sock in held:
@@ -28,7 +28,7 @@ def _answers(address, port):
 def serving():
     """A running Origin for the names localhost and s01.test on two free ports of loopback."""
     with tempfile.TemporaryDirectory(prefix='msfrs-origin-') as directory:
-        os.chmod(directory, 0o755)     # it serves as another user
+        os.chmod(directory, 0o755)     # the server runs as another user
         port, tls_port = free_ports(2)
         made = Origin(f'{directory}/o', ['localhost', 's01.test'], port=port, tls_port=tls_port,
                       addresses=('127.0.0.1', '::1'))

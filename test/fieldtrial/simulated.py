@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A load generator's surroundings without network and without waiting: a loop whose clock jumps, and servers whose
-answers take as long as the test says."""
+"""A load generator's environment without network or waiting: a loop whose clock jumps, and servers with the response
+times that a test sets."""
 import asyncio
 import collections
 import selectors
@@ -12,7 +12,7 @@ from fieldtrial.load.traffic import offers, records, run as running
 
 
 class _Jump(selectors.DefaultSelector):
-    """Waits for nothing: tells the loop how far its clock may jump."""
+    """Never waits, but advances the loop's clock by the time-out."""
 
     def __init__(self, loop):
         super().__init__()
@@ -27,7 +27,7 @@ class _Jump(selectors.DefaultSelector):
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """Time passes only when everybody waits."""
+    """Time passes only when all tasks wait."""
 
     def __init__(self):
         self.seconds = 0.0
@@ -48,19 +48,19 @@ class _Content:
 
 
 class Answer:
-    """What a simulated server does: header after `wait`, `size` bytes (None: all) in ten pieces over `transfer` s."""
+    """A simulated server's response: header after `wait`, `size` bytes (None: all) in ten pieces over `transfer` s."""
 
     def __init__(self, wait=0.1, transfer=0.1, status=200, size=None, error=None):
         self.wait, self.transfer, self.status, self.size, self.error = wait, transfer, status, size, error
 
 
 class Clients:
-    """Stands for load.client.Clients: `answer(user, server, size)` says what happens to a request."""
+    """Replaces load.client.Clients: `answer(user, server, size)` gives the result of a request."""
 
     def __init__(self, spec, answer):
         self._spec, self._answer = spec, answer
         self.now = collections.Counter()       #: requests in flight, by user
-        self.most = collections.Counter()      #: the most that were
+        self.most = collections.Counter()      #: greatest number of them
         self.asked = []                        #: (user, server, path) of every request
         self.ways = collections.Counter()      #: requests by way (run.WAYS)
         self.tunnels = Tunnels()
@@ -75,12 +75,12 @@ class Clients:
 
 
 class Tunnels:
-    """Stands for load.http2.Tunnels, for those that nobody uses: which there were, and from when to when."""
+    """Replaces load.http2.Tunnels for idle tunnels, and records when each was open."""
 
     def __init__(self):
         self.counts = collections.Counter()
         self.idle = []      #: [user, server, when opened, when closed]
-        self.refuse = lambda number: False    #: by the tunnel's number: cannot be opened
+        self.refuse = lambda number: False    #: by the tunnel's number: whether it fails to open
 
     async def open(self, user, server):
         now = asyncio.get_running_loop().time
@@ -127,17 +127,17 @@ class _Exchange:
 
 
 def user(name, cls, address):
-    """One with this address alone, as JSON."""
+    """A user with this single address, as JSON."""
     return {'name': name, 'cls': cls, 'v6' if ':' in address else 'v4': address}
 
 
 def server(name, v4='127.0.0.1', v6=None, group='near', rtt_ms=0.1):
-    """The same of a server."""
+    """A server, likewise."""
     return {'name': name, 'v4': v4, 'v6': v6, 'group': group, 'rtt_ms': rtt_ms}
 
 
 def data(out, workload='backlogged', counts=(2, 2, 2), mine=None, **more):
-    """A spec as JSON: classes gold, silver and bronze with so many users, two servers. mine: names; None: all."""
+    """A spec as JSON: classes gold, silver and bronze with `counts` users, two servers. mine: names; None: all."""
     if workload in workloads.names() and workloads.get(workload)().tunnels():
         more.setdefault('tls_ca', __file__)     # some file
     made = {'name': 'cell', 'directory': str(out), 'out': str(out), 'arms': ['msfrs'], 'workload': workload, 'seed': 7,
@@ -157,7 +157,7 @@ def spec(out, **more):
 
 
 class Outcome:
-    """A run that is over: its spec, the run, the clients, and `requests` and `pages` as lists of dictionaries."""
+    """A completed run: its spec, the run, the clients, and `requests` and `pages` as lists of dictionaries."""
 
     def __init__(self, out, answer=lambda *_: Answer(), clients=lambda made: None, **more):
         self.spec = spec(out, **more)

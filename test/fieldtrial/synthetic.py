@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Makes run directories with known figures, in the files that a real run writes. Not a simulation of anything: link,
-queue, drops, CPU and each user's bytes grow linearly, latencies are lognormal with a given mean."""
+"""Makes run directories with known figures, in the file formats of a real run. It simulates nothing: link, queue,
+drops, CPU and each user's bytes grow linearly, latencies are lognormal with a given mean."""
 import dataclasses
 import json
 import math
@@ -16,7 +16,7 @@ RTTS = (12, 64, 140, 296)
 
 
 class Arm:
-    """What a cell of this arm shows. Units as in the names; `latency_s` {class: mean for objects up to 16 kB}."""
+    """Figures of a cell of this arm. Units as in the names; `latency_s` {class: mean for objects up to 16 kB}."""
 
     def __init__(self, name, *, shares=(1, 1, 1), utilisation=0.99, queue_ms=160.0, drops_per_mb=40.0, cpu_per_gb=60.0,
                  latency_s=(2.0, 2.0, 2.0), page_s=(11.0, 11.0, 11.0), window=False):
@@ -52,12 +52,11 @@ def make_cell(directory, arm, workload, *, rate_bps=2e6, buffer_bdp=1.5, seconds
               seed=1, pages=False, phases=None, beside_bps=None, less_bps=0.0, direct=(), served=None,
               http3=(), more=1.0, longer=1.0, past=None, gateways=1, stalls=None,
               **parameters):
-    """Writes one cell: `warm_up` s that are not measured and `seconds` that are. beside_bps: of a
-    stream to the first user; less_bps: so much less it gets by requests. direct: users who bypass
-    Squid; served: share of C that the others have. http3: users who speak it, have so many times as
-    much as others, and wait so many times as long for a page. past: {user: share of C that came past
-    Squid}; with it, who speaks HTTP/3 has no bodies. stalls: (when it ends, length) of each stall of
-    the host, s; None: not recorded."""
+    """Writes one cell: `warm_up` s that are not measured and `seconds` that are. beside_bps: rate of a stream to the
+    first user; less_bps: reduction of that user's rate by requests. direct: users who bypass Squid; served: share of C
+    of the others. http3: users of HTTP/3, who have this many times the bytes of others, and this many times their page
+    times. past: {user: share of C that bypassed Squid}; with it, users of HTTP/3 have no bodies. stalls: (end, length)
+    of each stall of the host, s; None: not recorded."""
     directory.mkdir(parents=True)
     stop, users = warm_up + seconds, users_of(counts)
     chance = random.Random(f'{seed} {arm.name} {workload}')
@@ -103,7 +102,7 @@ def write_stat(directory, arm, workload, *, rate_bps, buffer_bdp, users, seed, i
 
 
 def _write_host(directory, stop, stalls):
-    """A wakeup every 10 ms that is 0.1 ms late, but for those that come when a stall ends."""
+    """A wakeup every 10 ms that is 0.1 ms late, except for those at the end of a stall."""
     late = {round(t * 0.01, 2): 0.0001 for t in range(round(stop * 100) + 1)}
     for end, length in stalls:
         for t in [t for t in late if end - length < t <= end]:
@@ -118,7 +117,7 @@ def _write_link(directory, arm, rate_bps, stop):
     rows = []
     for t in _steps(stop, 0.1):
         sent = arm.utilisation * rate_bps / 8 * t
-        # A wave of full periods of 10 s: its mean over the measured interval is queue_ms.
+        # A wave with whole periods of 10 s: its mean over the measured interval is queue_ms.
         queue = arm.queue_ms * (1 + 0.5 * math.sin(2 * math.pi * t / 10))
         drops = round(arm.drops_per_mb * sent / 1e6, 3)
         rows.append((t, round(sent), round(queue * rate_bps / 8e3), drops, round(sent), round(sent / PACKET)))
@@ -189,7 +188,7 @@ def four_phases(stop):
 
 
 def disturbances(stop, **more):
-    """The phases of a run in which the link is slower for a while, and then down."""
+    """The phases of a run in which the link is slower for a while, and down later."""
     workload = workloads.get('disturbed')({'first_s': 15, 'rate_s': 5, 'calm_s': 20, 'down_s': 3, 'cbr_s': 0,
                                            'stall_s': 0, 'tunnels_s': 0, **more})
     spec = types.SimpleNamespace(duration_s=stop, classes=list(WEIGHTS))
@@ -197,7 +196,7 @@ def disturbances(stop, **more):
 
 
 def make_run(directory, arms=ARMS, seconds=60.0, full=True):
-    """Writes a run: `full` has every workload, otherwise backlogged at 2 Mbit/s alone."""
+    """Writes a run: every workload if `full`, otherwise only backlogged at 2 Mbit/s."""
     directory.mkdir(parents=True)
     (directory / 'meta.json').write_text(json.dumps({
         'version': 1, 'argv': ['--seed', '1'], 'utc': '2001-02-03T04:05:06Z', 'seed': 1, 'quick': not full,

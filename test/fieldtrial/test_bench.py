@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the report takes from Google Benchmark's output."""
+"""Figures of the report from Google Benchmark's output."""
 import json
 
 import pytest
@@ -20,7 +20,7 @@ def test_the_figures_of_the_report():
 
 @pytest.mark.parametrize('missing', (0, 2))
 def test_a_figure_that_is_not_there(tmp_path, monkeypatch, capsys, missing):
-    """The report is written without it, and says so."""
+    """The report is written without it, and mentions that."""
     rows = [row for number, row in enumerate(OUTPUT['benchmarks']) if number != missing]
     fake = tmp_path / 'request_bench'
     fake.write_text(f'#!/bin/sh\ncat <<E\n{json.dumps({"benchmarks": rows})}\nE\n')

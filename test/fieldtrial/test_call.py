@@ -10,7 +10,7 @@ from fieldtrial.load.merge import write_csv
 
 
 def measures(tmp_path, delays_ms=None, lost=0):
-    """A call of 60 measured seconds, two datagrams in each; the last `lost` seconds lack one."""
+    """A call of 60 measured seconds, two datagrams in each; in the last `lost` seconds one of them is missing."""
     path = tmp_path / 'run' / 'msfrs'
     synthetic.make_cell(path, synthetic.Arm('msfrs'), 'call')
     if delays_ms:
@@ -50,6 +50,6 @@ def test_where_there_was_none_it_is_said(tmp_path):
 
 def test_the_jitter_buffer_is_the_one_that_suits_the_call(tmp_path):
     few = measures(tmp_path / 'few', [30.0] * 57 + [400.0] * 3)
-    assert call.score(few) == call.mos(50, 0.05) > call.mos(420, 0)       # a short one, which loses what is late
+    assert call.score(few) == call.mos(50, 0.05) > call.mos(420, 0)       # a short buffer, which loses late datagrams
     many = measures(tmp_path / 'many', [30.0] * 30 + [80.0] * 30)
     assert call.score(many) == call.mos(100, 0) > call.mos(50, 0.5)       # one that waits for all

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""docker/compose.yaml: what a profile starts are the hosts that a world asks for, on networks that its cables need. No
-engine is needed for that; test/docker has one."""
+"""docker/compose.yaml: a profile starts the hosts that a world needs, on networks for its cables. No engine is needed
+for that; test/docker has one."""
 import os
 import pathlib
 import shutil
@@ -14,17 +14,17 @@ from fieldtrial.site.world import World
 
 DOCKER = pathlib.Path(__file__).resolve().parents[2] / 'docker'
 FILE = DOCKER / 'compose.yaml'
-PROFILES = {'trial': 1, 'live': 1, 'peers': 1, 'gateways': 2}   #: and how many gateways each has
+PROFILES = {'trial': 1, 'live': 1, 'peers': 1, 'gateways': 2}   #: and the number of gateways of each
 
 
 def services(profile):
-    """{service: what compose.yaml says of it}, those that the profile starts."""
+    """{service: its entry in compose.yaml} of the services that the profile starts."""
     every = yaml.safe_load(FILE.read_text(encoding='utf-8'))['services']
     return {name: service for name, service in every.items() if profile in service.get('profiles', [profile])}
 
 
 class Host(host.Host):
-    """Does nothing, well."""
+    """Every command succeeds without effect."""
 
     def run(self, *argv, **how):
         return ''
@@ -36,7 +36,7 @@ class Host(host.Host):
 
 
 class Composed:
-    """A fabric of the containers of a profile, without them."""
+    """A fabric of the containers of a profile, without containers."""
 
     groups, places, names = ('users-1', 'users-2', 'users-3'), ('domestic', 'overseas'), 'names'
     uncounted, lasting = 14, True

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hosts behind an agent: what is asked for is done there, what is started does not outlive who asked. No container is
-needed for that: an agent is a process."""
+"""Hosts behind an agent: commands run there, and started processes do not outlive their owner. No container is needed:
+an agent is a process."""
 import contextlib
 import os
 import pathlib
@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def running(tmp_path, monkeypatch):
-    """The process of an agent that plays 'gw'."""
+    """The process of an agent in the role 'gw'."""
     monkeypatch.setattr(agent, 'DIRECTORY', str(tmp_path))
     with subprocess.Popen([sys.executable, '-m', 'fieldtrial.site.agent', 'gw'], cwd=ROOT, stdout=subprocess.PIPE,
                           env={**os.environ, 'MSFRS_HOSTS': str(tmp_path)}) as process:
@@ -33,7 +33,7 @@ def running(tmp_path, monkeypatch):
 
 @pytest.fixture
 def host(running):
-    """The host as the trial sees it."""
+    """The host, as used by the trial."""
     return containers.Host('gw', 'gw')
 
 
@@ -67,7 +67,7 @@ def test_a_daemon_runs_until_it_is_stopped(host, tmp_path):
 
 
 def test_a_daemon_and_what_it_started_are_stopped_and_go_on(host, tmp_path):
-    """As nginx and its worker."""
+    """Such as nginx and its worker."""
     def states():
         return {pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] for pid in pids}
 
@@ -126,7 +126,7 @@ def test_an_agent_that_goes_is_said(host, running, tmp_path):
     running.wait()
     with pytest.raises(TrialError, match='the container of gw has gone'):
         daemon.wait(10)
-    os.kill(daemon.pid, signal.SIGKILL)   # in a container, it goes with it
+    os.kill(daemon.pid, signal.SIGKILL)   # in a container, it disappears with the agent
     with pytest.raises(TrialError, match='the container of gw has gone'):
         host.run('true')
     assert not is_healthy()
@@ -165,7 +165,7 @@ def test_a_kernel_setting_that_is_wrong_is_named(host):
 
 @contextlib.contextmanager
 def group(directory, machine):
-    """An agent of a group on a machine of this name, once it says which role it has."""
+    """An agent of a group on a machine of this name; returns when it has stated its role."""
     with subprocess.Popen(['unshare', '--uts', 'sh', '-c', 'hostname "$0" && exec "$@"', machine, sys.executable, '-m',
                            'fieldtrial.site.agent', '--group', 'users'], cwd=ROOT, stdout=subprocess.PIPE, text=True,
                           env={**os.environ, 'MSFRS_HOSTS': str(directory)}) as process:
@@ -181,7 +181,7 @@ def test_each_group_takes_the_first_role_that_is_free(tmp_path, monkeypatch):
     with group(tmp_path, 'first') as (_, first), group(tmp_path, 'second') as (second, role):
         assert (first, role) == ('users-1', 'users-2')
         assert agent.main(['--check', '--group', 'users']) == 1
-        second.kill()    # its socket stays, its lock does not
+        second.kill()    # its socket remains, its lock does not
         second.wait()
         assert containers.ContainerFabric().groups == ('users-1', 'users-2')
         with group(tmp_path, 'third') as (_, third):

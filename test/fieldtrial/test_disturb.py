@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is done to a world, and that it is undone: with a world that only writes down what it is told."""
+"""Disturbances of a world, and their end, in a world that only records its calls."""
 import signal
 import threading
 import time
@@ -15,7 +15,7 @@ from fieldtrial.site.addresses import SINK4
 
 
 class World:
-    """Writes down."""
+    """Records its calls."""
 
     rate_bps = 2e6
 
@@ -94,7 +94,7 @@ def test_the_rate_of_the_edge_cannot_be_changed():
 
 
 def test_bursts_are_those_of_one_stream(tmp_path, monkeypatch):
-    """However many: a sender for each would be as many processes that wait."""
+    """However many: a separate sender for each would be as many waiting processes."""
     told = []
     monkeypatch.setattr(stream, 'Daemon', lambda _host, argv, *_, **__: told.append(argv))
     world = types.SimpleNamespace(directory=tmp_path, users_host=None, farm=None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs-edge and its flows without a network: what is read from packets, and what is made of rates."""
+"""msfrs-edge and its flows without a network: figures from packets, and results from rates."""
 import socket
 import struct
 
@@ -58,7 +58,7 @@ def test_protocols_without_ports_and_transports_without_room():
 
 
 def test_arguments_of_iperf3():
-    """The rate is that of whole packets, iperf3's that of what is in them."""
+    """The trial's rate is that of whole packets, iperf3's that of the payload."""
     ends = End('198.19.1.1', '2001:2::1'), End('198.18.16.1', '2001:2::2')
     udp = Flow(*ends, rate_bps=5e6, packet=512, family=6, port=7).arguments(3)
     assert udp[udp.index('--bitrate') + 1] == f'{5e6 * 464 / 512:.0f}' and udp[udp.index('--length') + 1] == '464'
@@ -76,12 +76,12 @@ def test_lines_of_a_configuration_are_replaced():
 def test_fairness_index():
     assert live.fairness([3.0] * 4) == pytest.approx(1)
     assert live.fairness([1.0, 0.0, 0.0, 0.0]) == pytest.approx(0.25)
-    for rates, index in live.TABLE2.values():       # and the paper's own numbers
+    for rates, index in live.TABLE2.values():       # including the paper's own numbers
         assert live.fairness(rates) == pytest.approx(index, abs=0.002)
 
 
 def test_verdicts_of_the_live_table():
-    """The paper's own figures hold; with two of its AQMs exchanged they do not."""
+    """The paper's own figures meet them; with two of its AQMs exchanged they do not."""
     fair = live.RATE * 0.9
     paper = {(aqm, name): (0.9e6, share * fair) for aqm, row in live.TABLE1.items()
              for name, share in zip(live.BUFFERS, row)}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Users in several groups, a load generator each: who is where, that the load does not depend on it, and one set of
-records out of what all of them write."""
+"""Users in several groups, each with a load generator: which users are where, that the load does not depend on it, and
+that the parts are joined to one set of records."""
 import csv
 import json
 
@@ -51,7 +51,7 @@ def test_everybody_is_somewhere_and_nobody_twice(deal, count):
 
 
 def answer(user, server, size):
-    """Some are slow, some fail: what a user waits for, and so what it asks for next, depends on that."""
+    """Some are slow, some fail: this determines how long a user waits, and so what it requests next."""
     return Answer(wait=0.05 + size % 7 / 20 + server.rtt_ms / 1e3, transfer=size / 1e6,
                   status=503 if size % 11 == 5 and user.cls == 'silver' else 200)
 
@@ -80,7 +80,7 @@ def _url_list(tmp_path):
 @pytest.mark.parametrize('count', [2, 3, 6])
 @pytest.mark.parametrize('workload', [name for name in workloads.names() if name != 'scale'])   # its clients are real
 def test_the_load_is_the_same_however_many_groups_there_are(tmp_path, workload, count, url_list):
-    """Who wants what, when, from whom; open arrivals as well as closed loops, whose answers take as long as ever."""
+    """The same users, objects, times and servers; in open arrivals and in closed loops with the same response times."""
     disturbed = {'first_s': 3, 'rate_s': 0, 'down_s': 0, 'cbr_s': 0, 'stall_s': 0, 'tunnels_s': 5}
     parameters = {'url-list': url_list, 'disturbed': disturbed}.get(workload, {})
     how = {'workload': workload, 'parameters': parameters, 'duration_s': 30,
@@ -96,7 +96,7 @@ def test_the_load_is_the_same_however_many_groups_there_are(tmp_path, workload, 
 
 
 def written(directory, rows=(), samples=(), users=('a',), **meta):
-    """A part, as a load generator leaves it."""
+    """A part, as written by a load generator."""
     directory.mkdir()
     (directory / 'requests.csv').write_text('t_end,user\n' + ''.join(f'{row}\n' for row in rows))
     (directory / 'pages.csv').write_text('t_start,t_end,user\n')
@@ -114,10 +114,10 @@ def test_parts_become_one_set_of_records(tmp_path):
              written(tmp_path / 'two', ['1.0,b', '9.5,c'], ['0.01,0,7', '0.51,100,7'], users=('b', 'c'), t_end=2.5,
                      payload_bytes={'gold': 5, 'bronze': 0}, requests={'ok': 1, 'error': 1}, stopped='SIGTERM')]
     merge.merge(parts, tmp_path)
-    # In order of time, not of text.
+    # In numeric order of time, not in order of text.
     assert (tmp_path / 'requests.csv').read_text() == 't_end,user\n0.9,a\n1.0,b\n9.5,c\n10.5,a\n'
     assert (tmp_path / 'pages.csv').read_text() == 't_start,t_end,user\n'
-    # The rows of who lasted longest; the others' bytes at that moment; what they had at their end stays.
+    # The rows of the part that lasted longest, with the others' bytes at those times; ended parts keep the last value.
     assert (tmp_path / 'bytes.csv').read_text() == ('t,a,b,c\n0.0,0,0,7\n0.5,100,98,7\n1.0,200,100,7\n'
                                                     '1.2,200,100,7\n')
     meta = json.loads((tmp_path / 'meta.json').read_text())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HTTP/2 on kept tunnels: against a real nginx over loopback, and against a server that a test scripts, byte by byte."""
+"""HTTP/2 on persistent tunnels: with a real nginx over loopback, and with a scripted server, byte by byte."""
 import asyncio
 import collections
 import contextlib
@@ -65,7 +65,7 @@ def test_a_strangers_certificate_is_an_error(tmp_path, origin):
 # --- a scripted server -----------------------------------------------------------------------------------------------
 
 class Server(asyncio.Protocol):
-    """Answers each request by `script(server, stream)`; keeps what it saw of the client."""
+    """Answers each request by `script(server, stream)`; records what it saw of the client."""
 
     def __init__(self, seen, script, settings):
         self.seen, self._script, self._settings = seen, script, settings
@@ -100,7 +100,7 @@ class Server(asyncio.Protocol):
 
 
 class Seen:
-    """What the servers of a test saw."""
+    """Record of the servers of a test."""
 
     def __init__(self):
         self.servers, self.events = [], []
@@ -110,7 +110,7 @@ class Seen:
 
 
 async def until(ready):
-    """Gives the loop its turns until something holds."""
+    """Lets the loop run until a condition is true."""
     async with asyncio.timeout(60):
         while not ready():
             await asyncio.sleep(0.001)
@@ -140,7 +140,7 @@ def scripted(tmp_path, origin, script, test, settings=None, protocols=('h2',)):
 
 
 async def body(response):
-    """All of it."""
+    """The whole body."""
     pieces = []
     while piece := await response.content.readany():
         pieces.append(piece)
@@ -165,7 +165,7 @@ def test_what_a_client_says_of_itself(tmp_path, origin):
 
 
 def test_windows_never_stop_a_server(tmp_path, origin):
-    """Four times as much as a connection's window, sent no faster than the windows allow: they are opened on the way."""
+    """Four times a connection's window, sent only as the windows allow: they are reopened during the transfer."""
     left = {}
 
     def send(server, stream):
@@ -192,7 +192,7 @@ def test_windows_never_stop_a_server(tmp_path, origin):
             got = len(await reader)
         assert got == 4 * http2.CONNECTION_WINDOW
         updates = [event for event in seen.of(h2.events.WindowUpdated)]
-        # When half of one is used up, not for every frame.
+        # When half of a window is used up, not for every frame.
         assert all(event.delta >= http2.STREAM_WINDOW // 2 for event in updates)
         assert len([event for event in updates if event.stream_id == 0]) <= 10
     scripted(tmp_path, origin, script, test)
@@ -234,7 +234,7 @@ def test_no_more_streams_than_the_server_allows(tmp_path, origin):
         async def one():
             async with tunnels.get(user, server, '/') as response:
                 return await body(response)
-        await one()     # from here on the server's settings are known
+        await one()     # from now on the server's settings are known
         assert await asyncio.gather(*(one() for _ in range(20))) == 20 * [b'x']
         assert most[0] == 3
     scripted(tmp_path, origin, script, test, {h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 3})

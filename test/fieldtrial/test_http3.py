@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HTTP/3 against a QUIC server that a test scripts, over loopback; and what becomes of it where QUIC does not come
-through, with a real nginx for TCP."""
+"""HTTP/3 with a scripted QUIC server over loopback, and the fallback where QUIC is blocked, with a real nginx for TCP.
+"""
 import asyncio
 import contextlib
 import itertools
@@ -16,7 +16,7 @@ from loopback import serving
 from test_http2 import body, until
 from test_loadgen import finish, results, spec, start
 
-http3 = pytest.importorskip('fieldtrial.load.traffic.http3')     # which says where aioquic is
+http3 = pytest.importorskip('fieldtrial.load.traffic.http3')     # its message says where aioquic is
 from aioquic.asyncio import QuicConnectionProtocol, serve  # noqa: E402
 from aioquic.h3.connection import H3_ALPN, H3Connection  # noqa: E402
 from aioquic.h3.events import HeadersReceived  # noqa: E402
@@ -33,7 +33,7 @@ def _origin():
 
 
 class Server(QuicConnectionProtocol):
-    """Answers each request by `script(server, stream)`; keeps what it saw of the client."""
+    """Answers each request by `script(server, stream)`; records what it saw of the client."""
 
     def __init__(self, seen, script, *arguments, **named):
         super().__init__(*arguments, **named)
@@ -97,7 +97,7 @@ def beside(tmp_path, origin, test, script=None):
 
 
 async def get(quic, user, server, path='/b/64/x'):
-    """(how it went, the body)."""
+    """(way of the request, the body)."""
     async with quic.get(user, server, path) as response:
         assert response.status == 200
         return response.via, await body(response)
@@ -128,7 +128,7 @@ def test_a_connection_that_was_silent_for_long_is_not_trusted(tmp_path, origin, 
 
 
 def test_where_udp_is_rejected_tcp_is_taken_at_once_and_for_minutes(tmp_path, origin, monkeypatch):
-    """Nobody is at the UDP port: loopback says so by ICMP, as a gateway does that rejects."""
+    """No socket is at the UDP port: loopback reports that by ICMP, like a gateway that rejects."""
     for how_long in ('HANDSHAKE_S', 'IDLE_S'):
         monkeypatch.setattr(http3, how_long, 3600.0)
 
@@ -192,7 +192,7 @@ def test_a_connection_that_is_lost_is_an_error_and_made_again(tmp_path, origin):
 
 
 def test_the_load_generator_says_how_requests_went(tmp_path, origin):
-    """With nobody at the UDP port all go over tunnels, those of users of HTTP/3 too, and it says that they tried."""
+    """Without a server at the UDP port, all requests use tunnels; those of HTTP/3 users are recorded as attempts."""
     users = [simulated.user(f'{name}-{number}', name, f'127.0.0.{2 * place + number}')
              for place, name in enumerate(('gold', 'silver', 'bronze'), start=1) for number in (1, 2)]
     code, said = finish(start(spec(tmp_path, origin.ports[0], workload='quic-pages', tls_port=origin.ports[1],

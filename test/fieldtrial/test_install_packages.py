@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which packages a purpose has on which release of Debian."""
+"""The packages of a purpose on a release of Debian."""
 import shutil
 import subprocess
 
 from fieldtrial.base.paths import ROOT
 
-#: Of releases that have been, and of those that will be for long: true on any machine.
+#: Past releases, and releases far in the future, so that the result is the same on any machine.
 PACKAGES = '''\
 all: every
 all 8+: since
@@ -21,4 +21,4 @@ def test_bounds_of_releases(tmp_path):
     (tmp_path / 'packages').write_text(PACKAGES)
     listed = subprocess.run([tmp_path / 'install-packages', '--list', 'all'], capture_output=True, text=True,
                             check=True).stdout.split()
-    assert listed in (['every', 'pypi/wheel', 'since'], ['every', 'since'])     # the latter where there is no number
+    assert listed in (['every', 'pypi/wheel', 'since'], ['every', 'since'])     # the latter without a number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Links whose rate follows a trace: where it comes from, that the ISP's link is told in time, and what is run."""
+"""Links whose rate follows a trace: its source, the timing of changes of the ISP's link, and the cells that run."""
 import contextlib
 import errno
 import math
@@ -74,7 +74,7 @@ def test_the_link_is_told_each_rate_once_and_for_how_long():
 
 
 class Bucket:
-    """Writes down what it is told."""
+    """Records its calls."""
 
     def __init__(self, *_):
         self.told = []

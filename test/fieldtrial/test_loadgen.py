@@ -45,7 +45,7 @@ def start(path):
 
 
 def finish(program):
-    """(exit code, what it said) once it has ended."""
+    """(exit code, output) after it has ended."""
     said = program.communicate(timeout=120)[1]
     return program.returncode, said
 
@@ -60,7 +60,7 @@ def results(tmp_path):
 
 
 def open_run(tmp_path, port, **more):
-    """Open arrivals for a moment, with time to end: done as soon as all are answered, however slow the machine is."""
+    """Open arrivals for a moment, with time to complete: ends when all are answered, however slow the machine is."""
     code, said = finish(start(spec(tmp_path, port, workload='open', duration_s=0.5, drain_s=100, rate_bps=20e6,
                                    sizes='lognormal:9.357:1.318:200000', **more)))
     assert code == 0, said
@@ -124,7 +124,7 @@ def test_nobody_answers(tmp_path):
 
 
 def until_rows(tmp_path, program, count):
-    """Waits until requests.csv has as many rows."""
+    """Waits until requests.csv has this many rows."""
     path = tmp_path / 'out/requests.csv'
     while not path.exists() or len(path.read_text().splitlines()) <= count:
         assert program.poll() is None
@@ -132,13 +132,13 @@ def until_rows(tmp_path, program, count):
 
 
 def curls(port):
-    """Command lines of processes of curl that ask this port."""
+    """Command lines of curl processes that use this port."""
     found = [path.read_bytes() for path in pathlib.Path('/proc').glob('[0-9]*/cmdline') if path.exists()]
     return [each for each in found if each.startswith(b'curl') and f':{port}:'.encode() in each]
 
 
 def test_requests_by_curl(tmp_path, origin):
-    """More than a process's first list has, each recorded as all are; stopped, none goes on."""
+    """More requests than a process's first list, all recorded alike; after a stop, no process remains."""
     program = start(spec(tmp_path, origin.ports[0], workload='scale', duration_s=1000, sizes='fixed:20000'))
     until_rows(tmp_path, program, 3 * 4 * curl.FIRST)
     program.send_signal(signal.SIGTERM)
@@ -155,7 +155,7 @@ def test_requests_by_curl(tmp_path, origin):
 
 
 def test_curl_without_an_answer(tmp_path):
-    """It says why, and is not asked again at once."""
+    """The cause is recorded, and the request is not repeated at once."""
     port, = free_ports(1)
     program = start(spec(tmp_path, port, workload='scale', duration_s=1000))
     until_rows(tmp_path, program, 2 * 3)
@@ -167,7 +167,7 @@ def test_curl_without_an_answer(tmp_path):
 
 
 class Silent:
-    """A server that takes connections, reads, sends `first` once for each and then nothing."""
+    """A server that accepts connections, reads, sends `first` once on each and then nothing."""
 
     def __init__(self, expected, first=b''):
         self._expected, self._first, self._connections = expected, first, []
@@ -213,7 +213,7 @@ def test_stopped_by_a_signal(tmp_path, signum):
     assert meta['stopped'] == signum.name and meta['requests'] == {'unfinished': 12} and meta['most_in_flight'] == 12
     assert {(row['outcome'], row['status'], row['t_first_byte']) for row in requests} == {('unfinished', '0', '')}
     assert {row['t_end'] == row['t_start'] for row in requests} == {False}
-    assert server.peers == {source: 4 for source in SOURCES}     # each user from its own address, a connection each
+    assert server.peers == {source: 4 for source in SOURCES}     # each user from its own address, 4 connections each
     assert said.endswith('12 unfinished, 0 in flight\n')
 
 
@@ -222,7 +222,7 @@ def test_part_of_a_body_is_counted(tmp_path):
         program = start(spec(tmp_path, server.port, duration_s=3600))
         assert server.all_there.wait(60)
         path = tmp_path / 'out' / 'bytes.csv'
-        while not path.read_text().endswith(',40,40,40\n'):     # twice a second a row
+        while not path.read_text().endswith(',40,40,40\n'):     # two rows a second
             assert program.poll() is None
         program.terminate()
         assert finish(program)[0] == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Asking a name server, over loopback."""
+"""Queries to a name server, over loopback."""
 import contextlib
 import socket
 import threading
@@ -14,7 +14,7 @@ ADDRESS = bytes.fromhex('c00c 0001 0001 00000e10 0004 c6130101')
 
 
 class Here(host.Host):
-    """This machine, whose name server listens on a port of its own."""
+    """This machine, with a name server on a separate port."""
 
     def __init__(self, port):
         super().__init__('here', 'here')
@@ -28,7 +28,7 @@ class Here(host.Host):
 
 @contextlib.contextmanager
 def answering(answer):
-    """A host whose name server gives this answer, and the list of what it was asked, with whom by."""
+    """A host whose name server gives this answer, and the list of its queries with their transports."""
     asked = []
 
     def serve():
@@ -52,7 +52,7 @@ def test_a_name_is_asked_for_and_understood():
 
 @pytest.mark.parametrize('answer', [
     b'', b'\x6d\x73\x81\x83\0\x01\0\0\0\0\0\0' + QUESTION[12:],                      # no such name
-    b'\0\0\x81\x80\0\x01\0\x01\0\0\0\0' + QUESTION[12:] + ADDRESS,                   # to somebody else's question
+    b'\0\0\x81\x80\0\x01\0\x01\0\0\0\0' + QUESTION[12:] + ADDRESS,                   # answer to another question
     b'\x6d\x73\x81\x80\0\x01\0\x01\0\0\0\0' + QUESTION[12:] + ADDRESS.replace(b'\0\x01\0\x01', b'\0\x1c\0\x01'),
     b'\x6d\x73\x81\x80\0\x01\0\x01\0\0\0\0' + QUESTION[12:] + ADDRESS[:-1]])
 def test_an_answer_without_an_address_is_refused(answer):

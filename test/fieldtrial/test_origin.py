@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The origin on loopback: the sizes of the grid, over HTTP and HTTPS, IPv4 and IPv6; and what it refuses."""
+"""The origin on loopback: the sizes of the grid, over HTTP and HTTPS, IPv4 and IPv6; and its refusals."""
 import http.client
 import os
 import ssl
@@ -57,7 +57,7 @@ def test_http2_is_said_as_each_version_wants_it(served, monkeypatch, version, wo
     assert (' ssl http2 backlog' in text, 'http2 on;' in text) == (word, directive)
     plain, tls = text.split('server {')[1:]
     assert 'http2' not in plain and 'ssl' not in plain
-    # A tunnel on which nobody has asked for anything yet, and one on which somebody has, must stay for hours.
+    # A tunnel without a request yet, and one after a request, must stay open for hours.
     assert 'client_header_timeout 24h;' in tls and 'keepalive_timeout 24h;' in tls
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Imports between the packages of the trial point one way, so that each can be read, and changed, with no more than
-what is below it in mind."""
+"""Imports between the packages of the trial have one direction, so that each can be understood and changed with
+knowledge only of those below it."""
 import ast
 import pathlib
 import re
@@ -8,7 +8,7 @@ import re
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2] / 'fieldtrial'
-#: Who starts programs of the trial by the names of their modules, beside the trial itself.
+#: Files outside the trial that start its programs by module name.
 STARTERS = [TOP.parent / name for name in ('Makefile.am', 'trial', 'docker/Dockerfile', 'docker/compose.yaml')]
 #: {folder: the other folders that its files may import}. The analysis reads files: it knows neither site nor load.
 MAY = {
@@ -24,7 +24,7 @@ MAY = {
 
 
 def imported(path, top):
-    """(line, folder below `top`) for each module of the same tree that the file imports, wherever in it."""
+    """(line, folder below `top`) for each module of the same tree that the file imports anywhere."""
     for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
         if isinstance(node, ast.ImportFrom):
             here = path.parents[node.level - 1] if node.level else top.parent
@@ -56,7 +56,7 @@ def test_no_import_against_the_direction():
 
 def test_the_direction_has_no_cycle():
     known = []
-    for folder, allowed in MAY.items():     # each may import only what stands before it
+    for folder, allowed in MAY.items():     # each may import only folders before it
         assert set(allowed) <= set(known), folder
         known.append(folder)
 

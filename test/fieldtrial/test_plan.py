@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""From options to cells: what is run, in which order, for how long; and which options are refused with which words."""
+"""From options to cells: which cells run, in which order and for how long; refused options and their messages."""
 import collections
 import dataclasses
 import os
@@ -61,7 +61,7 @@ def test_full_run_has_what_the_targets_need():
 
 @pytest.mark.parametrize('make', [plan.full, plan.today])
 def test_both_plans_have_a_cell_for_every_setting_of_the_main_targets(make):
-    """And all arms that these compare."""
+    """And all arms that these targets compare."""
     cells = []
     for condition in make():
         population = plan.population(condition, ('gold', 'silver', 'bronze'))
@@ -211,7 +211,7 @@ def test_full_run_on_two_processors_takes_less_than_90_minutes():
     ([(10, 1), (30, 1), (10, 1)], 2, 30),
     ([(10, 2), (10, 1), (10, 1)], 2, 20),
     ([(10, 9)], 2, 10),
-    ([(10, 1), (5, 2), (5, 1)], 2, 20),     # in order: the last waits for the one before it
+    ([(10, 1), (5, 2), (5, 1)], 2, 20),     # in order: the last waits for its predecessor
 ])
 def test_schedule(cells, lanes, seconds):
     assert plan.schedule_seconds(cells, lanes) == seconds
@@ -264,7 +264,8 @@ def test_a_cell_survives_its_file(tmp_path):
     (['--rates', '2;3'], "argument --rates: '2;3': wanted are rates in Mbit/s, each 0.1 to 1000, with commas between"),
     (['--arms', 'fast'],
      "argument --arms: 'fast' is unknown; there are stock, stock-quic, off, stock-pools, stock-htb, stock-htb-least, "
-     "stock-fq_codel, stock-cake, stock-sqm, msfrs-paper, msfrs, msfrs-least, msfrs-auto, msfrs-edge, "
+     "stock-fq_codel, stock-cake, stock-sqm, router, router-cake, router-cake-ingress, router-sqm, "
+     "router-fq_codel, msfrs-paper, msfrs, msfrs-least, msfrs-auto, msfrs-edge, "
      "msfrs-edge-party, sjf, fifo, drr, msfq"),
     (['--users', '4.7,4,4'], "argument --users: '4.7,4,4': wanted are numbers of users, each 1 to 1000, with commas "
                              'between'),
@@ -297,7 +298,7 @@ def test_wrong_options_are_refused_with_what_is_allowed(argv, words, capsys):
 
 
 def test_a_list_that_is_not_there_is_said_before_anything_runs(tmp_path, capsys):
-    """And one that cannot be read as a list."""
+    """The same for a file that is not a valid list."""
     path = tmp_path / 'my.list'
     for said in (' No such file or directory', "1: 'x' is not a size from 0 to 128000000 bytes"):
         assert cli.main(['--plan', '--workloads', 'url-list', '--set', f'url-list.list={path}']) == 1
@@ -308,7 +309,7 @@ def test_a_list_that_is_not_there_is_said_before_anything_runs(tmp_path, capsys)
 
 
 def test_a_first_look_compares_with_the_patched_squid_off(monkeypatch, tmp_path):
-    """Which halves what is compiled; the whole plan takes the unpatched one, where it is built."""
+    """This halves what is compiled; the whole plan uses the unpatched Squid, if it is built."""
     monkeypatch.setattr(options, 'ROOT', tmp_path)
     stock = tmp_path / 'build/install-stock/sbin/squid'
     stock.parent.mkdir(parents=True)

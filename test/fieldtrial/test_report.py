@@ -97,7 +97,7 @@ def test_repeated_disturbances_are_shown_together(tmp_path):
 
 
 def test_what_users_through_squid_have_beside_others_is_shown(tmp_path):
-    """And figures are of these users alone, whatever the others got."""
+    """And figures are of these users alone, whatever the others received."""
     group = {}
     for arm, served in ((synthetic.STOCK, 0.5), (synthetic.OURS, 0.25)):
         synthetic.make_cell(tmp_path / arm.name, arm, 'bypass', direct=('gold-2', 'silver-2', 'bronze-2'),
@@ -128,8 +128,8 @@ def test_what_went_by_http3_is_shown_and_what_is_due_to_whom(tmp_path):
 
 
 def test_a_users_part_of_the_link_is_what_came_past_squid_and_a_part_of_the_rest(tmp_path):
-    """A request is taken to have come evenly; what did not go by HTTP/3 came through Squid, of which each has as much
-    of the link as of the bodies."""
+    """A request's bytes are assumed to arrive evenly; bytes not by HTTP/3 came through Squid, where each user's share
+    of the link is proportional to its bodies."""
     synthetic.make_cell(tmp_path / 'cell', synthetic.Arm('stock-quic'), 'quic-backlogged', counts=(1, 1, 1),
                         http3=('gold-1',), past={'gold-1': 0.3}, inflight=4, tcp=1, flood=0.0)
     cell = measures_of(tmp_path / 'cell').cell      # measured from 10 to 70 s
@@ -146,7 +146,7 @@ def test_a_users_part_of_the_link_is_what_came_past_squid_and_a_part_of_the_rest
 
 
 def test_what_had_no_answer_went_by_nothing(tmp_path):
-    """It is in the table as it was asked for, and may have been meant for TCP in the end."""
+    """The table has it as it was requested; a retry over TCP may have been intended."""
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'quic-backlogged', counts=(2, 2, 2), http3=('gold-2',),
                         inflight=4, tcp=1, flood=0.0)
     measures = measures_of(tmp_path / 'cell')
@@ -256,7 +256,7 @@ def test_the_table_shows_each_condition_and_the_verdict(written):
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self):
         return True
@@ -345,7 +345,7 @@ def plot(source):
 
 
 class Page(HTMLParser):
-    """Checks that elements nest, and collects ids, links and what a page could load from elsewhere."""
+    """Checks that elements nest, and collects ids, links and references to external resources."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -418,7 +418,7 @@ def test_the_page_tells_how_to_run_it_again(written):
 
 
 def test_a_configuration_can_be_copied_from_the_page(cell):
-    """Elsewhere a figure and its unit have a blank between them that does not break."""
+    """Elsewhere a figure and its unit are separated by a no-break space."""
     replace(cell / 'stat.json', '"squid_conf": "msfrs on', '"squid_conf": "cache_mem 8 MB')
     write_report(cell.parent, io.StringIO())
     text = (cell.parent / 'report.html').read_text()

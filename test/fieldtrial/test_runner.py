@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The runner with cells that are not processes, on a clock of their own: lanes, failures, signals, what is written."""
+"""The runner with simulated cells and a simulated clock: lanes, failures, signals, output files."""
 import io
 import json
 import types
@@ -21,7 +21,7 @@ class Clock:
 
 
 class Machine:
-    """Stands for runner.Running: notes what runs side by side, ends each cell when its time is over."""
+    """Replaces runner.Running: records which cells run side by side, ends each cell when its time is over."""
 
     def __init__(self, clock, codes):
         self.clock, self.codes = clock, codes
@@ -58,7 +58,7 @@ def clock(monkeypatch):
 
 
 def trial(tmp_path, monkeypatch, clock, cells, lanes, codes=None):
-    """A Runner of [(name, seconds, lanes)], its machine and what it printed."""
+    """A Runner of [(name, seconds, lanes)], its machine and its output."""
     machine, out = Machine(clock, codes or {}), io.StringIO()
     monkeypatch.setattr(runner, 'Running', machine)
     specs = [types.SimpleNamespace(name=name, directory=str(tmp_path / name), wanted_s=seconds, lanes=wants)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The grid of sizes, the lognormal on it, and what a response costs on the wire."""
+"""The grid of sizes, the lognormal distribution on it, and the bytes of a response on the link."""
 import math
 import random
 import statistics
@@ -32,7 +32,7 @@ def test_nearest_beyond_the_ends_is_the_end():
 def test_mean_is_the_formulas():
     exact = math.exp(sizes.PAPER_M + sizes.PAPER_S ** 2 / 2)
     assert sizes.LogNormal(cap=grid.HIGH).mean() == pytest.approx(exact, rel=5e-4)
-    assert exact == pytest.approx(27_656, rel=0.003)    # what the paper says
+    assert exact == pytest.approx(27_656, rel=0.003)    # the paper's value
 
 
 def test_cap_takes_little_off():

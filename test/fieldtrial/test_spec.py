@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a spec may say, and the exact words with which the rest is refused."""
+"""The contents of a spec, and the exact messages with which anything else is refused."""
 import json
 
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Stalls of the machine: how they are measured, and that what a cell says is not judged where they are too long."""
+"""Stalls of the machine: their measurement, and that a cell is not judged where they are too long."""
 import io
 import itertools
 import time
@@ -13,14 +13,14 @@ from fieldtrial.analysis.measures import Measures
 from fieldtrial.report import table, write_report
 from fieldtrial.site import meters, processes, stalls as meter
 
-#: Of the synthetic cells, ms: servers of 12 to 296 ms, 128 on average, and a queue of 58.
+#: Stall that the synthetic cells bridge, ms: servers of 12 to 296 ms, 128 on average, and a queue of 58.
 BRIDGED = 186
 
 
 # --- how they are measured -------------------------------------------------------------------------------------------
 
 class Clock:
-    """Wakes as late as it is told, s."""
+    """Wakes as late as the test sets, s."""
 
     def __init__(self, *late):
         self.now, self._late = 100.0, itertools.chain(late, itertools.repeat(0.0))
@@ -85,7 +85,7 @@ def test_the_host_is_recorded_as_far_as_the_kernel_tells(tmp_path, monkeypatch, 
 
 
 def test_what_a_process_waited_for_a_processor_is_kept_when_it_ends(tmp_path):
-    """Of its children too: the sum never falls."""
+    """Its children included: the sum never decreases."""
     files = {'/proc/7/task/7/children': '8 9', '/proc/7/schedstat': '5 1000000000 3',
              '/proc/8/schedstat': '5 200000000 3', '/proc/9/schedstat': '5 30000000 3'}
 
@@ -124,14 +124,14 @@ def test_what_is_under_way_bridges_short_stalls(tmp_path):
 
 
 def test_turns_of_other_tasks_are_no_stalls(tmp_path):
-    """A compiler beside makes nearly every wakeup some milliseconds late."""
+    """A compiler running beside delays nearly every wakeup by some milliseconds."""
     assert stalls.why_not_judged(measures_of(tmp_path / 'cell', stalls=often(0.009, 0.45))) == ''
 
 
 @pytest.mark.parametrize('ends, share', [((), 0), ((60.5,), 0), ((60.5, 63.5), 0), ((60.5, 90.5), 7),
                                          ((60.5, 60.9), 0)])
 def test_a_second_with_long_stalls_disturbs_the_ten_after_it(tmp_path, ends, share):
-    """Of 300 s 11 are 4 %, and 22 are 7 %."""
+    """Of 300 s, 11 are 4 % and 22 are 7 %."""
     found = stalls.why_not_judged(measures_of(tmp_path / 'cell', seconds=300.0, stalls=[(end, 0.25) for end in ends]))
     said = (f'the host stalled for up to 250 ms in a second; {share} % of the time was in a second with more than the '
             '186 ms that round trips and queue bridge, or within 10 s after one')
@@ -146,7 +146,7 @@ def test_a_stall_counts_in_each_second_that_it_lasts(tmp_path):
 
 
 def test_what_is_over_ten_seconds_before_the_measured_interval_does_not_count(tmp_path):
-    """It is from 30 to 90 s."""
+    """The interval is from 30 to 90 s."""
     for end, counts in ((15.5, False), (29.5, True), (89.5, False), (95.0, False), (80.5, True)):
         found = stalls.why_not_judged(measures_of(tmp_path / f'{end}', warm_up=30.0, stalls=[(end, 0.4)]))
         assert bool(found) == counts, end
@@ -175,7 +175,7 @@ BUSY = often(0.4, 0.1)
 
 
 def run_of(tmp_path, *cells):
-    """A run of (arm, workload, options), written, judged: (verdict, text in the terminal, page)."""
+    """A run of (arm, workload, options), written and judged: (verdict, text in the terminal, page)."""
     for number, (arm, workload, options) in enumerate(cells):
         synthetic.make_cell(tmp_path / 'run' / f'{number}', arm, workload, **options)
     out = io.StringIO()

@@ -16,7 +16,7 @@ def test_counter_is_linear_between_samples():
 
 def test_counter_is_not_extrapolated():
     times, counts = np.array([0.0, 10.0]), np.array([0.0, 100.0])
-    assert stats.increase(times, counts, 0.0, 10.9) == 100.0       # a sampler may stop a moment early
+    assert stats.increase(times, counts, 0.0, 10.9) == 100.0       # a sampler may stop slightly early
     with pytest.raises(StatsError, match=r'cover 0\.0 to 10\.0 s, 12\.0 s is outside'):
         stats.increase(times, counts, 0.0, 12.0)
     with pytest.raises(StatsError, match='no samples'):
@@ -30,7 +30,7 @@ def test_utilisation_of_a_full_link_is_one():
 
 
 def test_ratios_per_user_and_their_errors():
-    # 24, 4 and 4 users; each user of class 1 has four times and each of class 2 2.1 times what one of class 3 has.
+    # 24, 4 and 4 users; each user of class 1 has four times the bytes of one of class 3, each of class 2 2.1 times.
     ratios, errors = stats.per_user_ratios({'a': 96, 'b': 8.4, 'c': 4}, {'a': 24, 'b': 4, 'c': 4},
                                            {'a': 4, 'b': 2, 'c': 1})
     assert ratios == pytest.approx({'a': 4, 'b': 2.1, 'c': 1})
@@ -74,7 +74,7 @@ def test_survival_without_cuts_is_ordinary():
 
 
 def test_survival_counts_the_unfinished():
-    # By hand: S falls to 3/4 at 1; 2 is cut; of the two left one finishes at 3: 3/8; the last at 4: 0.
+    # By hand: S falls to 3/4 at 1; 2 is censored; of the two remaining, one ends at 3: 3/8; the last at 4: 0.
     sample = Survival([1, 2, 3, 4], [True, False, True, True])
     assert sample.surviving == pytest.approx([0.75, 0.75, 0.375, 0])
     assert sample.mean(100) == pytest.approx(1 + 0.75 * 2 + 0.375)
@@ -85,7 +85,7 @@ def test_survival_of_what_never_finishes():
     sample = Survival([1, 5, 5, 5], [True, False, False, False])
     assert sample.quantile(0.25) == 1
     assert sample.quantile(0.5) == math.inf
-    assert sample.mean(9) == pytest.approx(1 + 0.75 * 8)           # runs on to the horizon
+    assert sample.mean(9) == pytest.approx(1 + 0.75 * 8)           # extends to the horizon
 
 
 def test_survival_mean_is_restricted_to_the_horizon():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Constant bit rate: the schedule of frames, what counts as lost, and a stream over loopback."""
+"""Constant bit rate: the schedule of frames, the count of losses, and a stream over loopback."""
 import csv
 import io
 import re
@@ -66,7 +66,7 @@ def _free(family, address):
 
 
 def _listens(port):
-    """Whether a UDP socket is bound to the port, as the kernel tells."""
+    """Whether a UDP socket is bound to the port, according to the kernel."""
     ends = []
     for name in ('udp', 'udp6'):
         with open(f'/proc/net/{name}', encoding='ascii') as file:
@@ -86,7 +86,7 @@ def test_over_loopback(tmp_path, family, address):
     sent, skipped = map(int, re.match(r'(\d+) sent, (\d+) left out', said).groups())
     receiver.send_signal(signal.SIGTERM)
     assert receiver.wait(60) == 0
-    # Three times 0.1 s at 100 frames per second; what a busy machine made late is counted, not sent.
+    # Three times 0.1 s at 100 frames per second; frames delayed by a busy machine are counted, not sent.
     assert sent + skipped == 30
     rows = _rows(f'{tmp_path}/r.csv')
     assert [row['t'] for row in rows] == list(range(len(rows)))

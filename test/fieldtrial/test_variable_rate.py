@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is made of a cell whose link's rate followed a trace: its figures, targets, and what is shown of it."""
+"""A cell whose link's rate followed a trace: its figures, its targets, and its display."""
 import json
 
 import numpy as np
@@ -22,13 +22,13 @@ def test_what_was_offered_is_summed_up():
 
 def test_who_came_waited_until_what_was_before_him_had_gone():
     times = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
-    sent = np.array([0.0, 100.0, 100.0, 100.0, 200.0])     # it stands still from 1 to 3 s
+    sent = np.array([0.0, 100.0, 100.0, 100.0, 200.0])     # the link pauses from 1 to 3 s
     waits = stats.waits_ms(times, sent, np.array([50.0, 50.0, 0.0, 100.0, 10.0]))
     assert waits == pytest.approx([500, 2500, 0, 1000, 0])
 
 
 def follow(path, rates, seconds, trace='lte', found=None):
-    """A link whose rate is each of `rates` in turn, `seconds` each."""
+    """A link with each of `rates` in turn, for `seconds` each."""
     stat = json.loads((path / 'stat.json').read_text())
     (path / 'stat.json').write_text(json.dumps(stat | {'trace': trace}))
     write_csv(path / 'offered.csv', ('t', 'rate_bps'), [(number * seconds, rate) for number, rate in enumerate(rates)])
@@ -41,7 +41,7 @@ AUTO = synthetic.Arm('msfrs-auto', shares=(4, 2, 1), utilisation=0.986, queue_ms
 
 @pytest.fixture
 def variable_rate(tmp_path):
-    """2 Mbit/s are carried; 4 and 2 Mbit/s in turn were offered, and 2.4 believed."""
+    """2 Mbit/s are carried; 4 and 2 Mbit/s in turn were offered, and 2.4 estimated."""
     for arm in (synthetic.STOCK, synthetic.OURS, AUTO):
         path = tmp_path / 'run' / arm.name
         synthetic.make_cell(path, arm, 'https-backlogged', inflight=4)

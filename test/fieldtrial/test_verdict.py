@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The verdict on made-up runs whose figures are known."""
+"""The verdict on synthetic runs with known figures."""
 import dataclasses
 import math
 import re
@@ -32,7 +32,7 @@ def judged(tmp_path, *arms, workload='backlogged', bench=None, **options):
 
 
 def row(verdicts, name, where=''):
-    """The one row with that name, whose condition has `where` in it."""
+    """The one row with that name whose condition contains `where`."""
     found = [each for each in verdicts.rows if each.name == name and where in each.where]
     assert len(found) == 1, [(each.name, each.where) for each in verdicts.rows]
     return found[0]
@@ -114,7 +114,7 @@ def test_only_the_ten_seconds_from_ten_seconds_after_count(tmp_path):
 
 
 def repeated(tmp_path, off, seeds=(1,)):
-    """A run in which a link went down ten times for each of `seeds`, judged. After the occurrences numbered in `off`
+    """A run in which a link was down ten times for each of `seeds`, judged. After the occurrences numbered in `off`
     gold had 1.1 of its share."""
     phases = synthetic.disturbances(400.0, only='down', repeat=10)
     groups = []
@@ -171,17 +171,17 @@ def test_on_a_very_slow_link_ten_seconds_say_nothing(tmp_path):
 
 
 def test_what_quanta_alone_make_of_ten_seconds():
-    """A window is off by about a quantum of the least class at most, and the less the more it holds."""
+    """A window's share is off by at most about a quantum of the smallest class, and by less in a longer window."""
     mean, most, beyond = recovery.granularity((16, 8, 4), 2_500_000)
     bronze = 2_500_000 / 7
     assert recovery.QUANTUM / bronze < most < 2 * recovery.QUANTUM / bronze
     assert 0 < mean < most and 0 < beyond < 1
-    assert recovery.granularity((48, 24, 12), 2_500_000) == (mean, most, beyond)     # of users alike in number
+    assert recovery.granularity((48, 24, 12), 2_500_000) == (mean, most, beyond)     # users of equal number
     longer = recovery.granularity((16, 8, 4), 12_500_000)
     assert longer[:2] == pytest.approx((mean / 5, most / 5), rel=0.25) and longer[2] == 0
-    # With several under way the beginnings and ends of quanta are spread.
+    # With several under way, the beginnings and ends of quanta are spread.
     assert recovery.granularity((16, 8, 4), 2_500_000, 8)[0] < 0.6 * mean
-    # Nobody who has all of it can be wrong.
+    # A single class cannot have a wrong share.
     assert recovery.granularity((3,), 100_000) == (0, 0, 0)
     with pytest.raises(stats.StatsError, match='^the window is so short that a class may have nothing in it$'):
         recovery.granularity((4, 2, 1), 50_000)
@@ -195,7 +195,7 @@ def test_ten_seconds_without_a_disturbance_need_four_that_are_alike(tmp_path, wo
 
 
 def test_what_ten_seconds_are_off_averages_out_over_the_whole(tmp_path):
-    """Gold has 10 % more and 10 % less by turns."""
+    """Gold alternately has 10 % more and 10 % less."""
     synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'backlogged', warm_up=20.0)
     cell = runs.read_cell(tmp_path / 'cell')
     turns = 10 - abs((cell.received['t'] + 10) % 20 - 10)     # rises for ten seconds, falls for ten
@@ -215,7 +215,7 @@ def test_as_many_quanta_are_under_way_as_were_in_service(tmp_path):
 
 
 def bypassing(tmp_path, ours, stock, quic=False):
-    """A run in which half of the users bypass Squid and those whom it serves have these shares of C, judged."""
+    """A run in which half of the users bypass Squid and the others have these shares of C, judged."""
     for arm, share in ((synthetic.Arm('msfrs', shares=(4, 2, 1)), ours), (synthetic.STOCK, stock)):
         synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'bypass', direct=('gold-2', 'silver-2', 'bronze-2'),
                             counts=(2, 2, 2), served=share, quic=quic)
@@ -256,7 +256,7 @@ def test_users_of_http3_and_of_tcp_have_the_bodies_that_are_due(tmp_path, more, 
     (1.0, verdict.REACHED, 'HTTP/3 1.00:1.00:1.00 | TCP 1.00:1.00:1.00 (0.0 %)'),
     (0.9, verdict.MISSED, 'HTTP/3 1.00:0.90:1.00 | TCP 1.03:1.03:1.03 (-10.0 %)')])
 def test_users_of_http3_and_of_tcp_have_their_shares_of_the_link(tmp_path, part, outcome, words):
-    """Whatever they have in bodies, which headers and losses lessen."""
+    """Whatever their bodies amount to, which headers and losses reduce."""
     past = {'gold-2': 0.99 * 4 / 14, 'silver-2': 0.99 * 2 / 14 * part, 'bronze-2': 0.99 / 14}
     judgement = judged(tmp_path, synthetic.Arm('msfrs-edge-party', shares=(4, 2, 1)), workload='quic-backlogged',
                        counts=(2, 2, 2), http3=HTTP3, past=past, inflight=4, tcp=1, flood=0.0)
@@ -317,7 +317,7 @@ def test_the_queue_beside_quic_is_judged_by_that_without(tmp_path, queue_ms, out
 
 @pytest.mark.parametrize('longer, outcome', [(1.0, verdict.REACHED), (1.6, verdict.MISSED)])
 def test_pages_of_those_who_speak_http3_are_judged(tmp_path, longer, outcome):
-    """Whatever those of others take: QUIC past a stock Squid is slow for these alone."""
+    """Whatever page times the others have: QUIC beside a stock Squid is slow only for these users."""
     stock, ours = synthetic.Arm('stock-quic', page_s=(8, 8, 8)), synthetic.Arm('msfrs', page_s=(4, 4, 4))
     for arm, times in ((stock, 1.0), (ours, longer)):
         synthetic.make_cell(tmp_path / 'run' / arm.name, arm, 'quic-pages', pages=True, counts=(2, 2, 2), seconds=2000.0,
@@ -400,7 +400,7 @@ def test_a_stream_that_was_not_recorded_is_no_share_of_nothing(tmp_path):
 
 
 def test_an_arm_without_fairness_is_judged_by_nothing(tmp_path):
-    """It is a baseline: its figures are in the tables alone."""
+    """It is a baseline: its figures appear only in the tables."""
     unfair = synthetic.Arm('sjf', shares=(1, 1, 1))
     both = judged(tmp_path / 'both', synthetic.STOCK, synthetic.OURS, unfair)
     assert both.rows == judged(tmp_path / 'without', synthetic.STOCK, synthetic.OURS).rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What players had, from records with known segments."""
+"""Players' figures, from records with known segments."""
 import pytest
 
 import synthetic
@@ -12,8 +12,8 @@ from fieldtrial.site import grid
 
 
 def cell(tmp_path, bitrates, late=0.0, players=2):
-    """10 Mbit/s, four users in each class; segments of 4 s begin every 4 s, and that of 40 s ends `late` s later than it
-    is needed."""
+    """10 Mbit/s, four users in each class; a segment of 4 s begins every 4 s, and the one of 40 s ends `late` s after
+    its deadline."""
     path = tmp_path / 'run' / 'msfrs'
     synthetic.make_cell(path, synthetic.Arm('msfrs'), 'video', rate_bps=10e6, counts=(4, 4, 4), segment_s=4.0,
                         players=players)
@@ -45,7 +45,7 @@ def test_the_class_that_has_least_of_its_share_counts(tmp_path):
 def test_a_player_stands_still_from_the_end_of_its_buffer_to_the_next_segment(tmp_path):
     assert video.stalled_share(cell(tmp_path, {'gold': 1e6, 'silver': 5e5, 'bronze': 2e5})) == 0
     measures = cell(tmp_path / 'late', {'gold': 1e6, 'silver': 5e5, 'bronze': 2e5}, late=2.0)
-    # The segment before lasts to 43 s; the late one comes at 49 s, after the one that follows it, at 47 s.
+    # The previous segment lasts to 43 s; the late one arrives at 49 s, after its successor, at 47 s.
     assert video.stalled_share(measures) == pytest.approx(4.0 / 60, rel=0.01)
 
 

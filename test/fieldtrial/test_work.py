@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Unfinished work, and the link's use while somebody waits, of cells that can be worked out by hand."""
+"""Unfinished work, and the link's utilisation while users wait, for cells that can be computed by hand."""
 import dataclasses
 
 import numpy as np
@@ -13,8 +13,8 @@ from fieldtrial.report import table
 
 
 def with_requests(tmp_path, arm, asked, link=((0, 0), (70, 0)), workload='open', **parameters):
-    """Measures of a cell measured from 10 to 70 s. asked: (start, end, size, bytes got, outcome) of gold-1's requests,
-    each of which is received evenly from start to end. link: (t, bytes sent by then)."""
+    """Measures of a cell measured from 10 to 70 s. asked: (start, end, size, bytes received, outcome) of gold-1's
+    requests, each of which arrives evenly from start to end. link: (t, bytes sent by then)."""
     directory = tmp_path / 'run' / arm.name
     synthetic.make_cell(directory, arm, workload, counts=(1, 1, 1), **parameters)
     cell = runs.read_cell(directory)
@@ -31,18 +31,18 @@ def with_requests(tmp_path, arm, asked, link=((0, 0), (70, 0)), workload='open',
 
 
 def test_an_object_counts_with_what_is_left_of_it(tmp_path):
-    """Half of it, on average, while it is received evenly."""
+    """Half of it, on average, while it arrives evenly."""
     one = with_requests(tmp_path, synthetic.OURS, [(20, 50, 120_000, 120_000, 'ok')])
     assert work.unfinished_bytes(one) == pytest.approx(60_000 * 30 / 60)
 
 
 @pytest.mark.parametrize('asked, mean', [
-    # Only what lies in the interval from 10 to 70 s counts: of the first its second half.
+    # Only the interval from 10 to 70 s counts: of the first object its second half.
     ([(0, 20, 100_000, 100_000, 'ok')], 25_000 * 10 / 60),
     ([(60, 80, 100_000, 50_000, 'unfinished')], 87_500 * 10 / 60),
     # Before it, and after.
     ([(2, 8, 100_000, 100_000, 'ok')], 0),
-    # One that brings nothing counts whole until it ends; then its user has given up.
+    # One without any bytes counts as a whole until it ends; then its user has given up.
     ([(30, 36, 100_000, 0, 'error')], 100_000 * 6 / 60),
     # Two at once add up.
     ([(20, 40, 60_000, 60_000, 'ok'), (30, 50, 60_000, 60_000, 'ok')], 2 * 30_000 * 20 / 60)])
@@ -64,7 +64,7 @@ def test_the_times_in_which_somebody_waits_are_joined(tmp_path):
 
 
 def test_the_link_counts_only_while_somebody_waits(tmp_path):
-    """Full from 20 to 30 s and from 40 to 45, and used by half from 30 to 35, while requests were under way from 20 to
+    """Full from 20 to 30 s and from 40 to 45, and half used from 30 to 35, while requests were under way from 20 to
     40 s; 2 Mbit/s are 250,000 bytes a second."""
     link = ((0, 0), (20, 0), (30, 2.5e6), (35, 3.125e6), (40, 3.125e6), (45, 4.375e6), (70, 4.375e6))
     asked = [(20, 34, 10_000, 10_000, 'ok'), (33, 40, 10_000, 10_000, 'ok')]

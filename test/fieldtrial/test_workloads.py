@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The workloads on simulated servers and a simulated clock: who asks for what, when, and how it is written down."""
+"""The workloads with simulated servers and clock: users, objects and times of requests, and their records."""
 import collections
 import itertools
 import statistics
@@ -17,13 +17,13 @@ from simulated import Answer, Clients, Outcome, spec as a_spec
 
 
 def starts(outcome, **wanted):
-    """t_start of the requests whose columns are as `wanted`."""
+    """t_start of the requests whose columns match `wanted`."""
     return [float(row['t_start']) for row in outcome.requests
             if all(row[column] == value for column, value in wanted.items())]
 
 
 def sequence(outcome, user):
-    """(server, size) of a user's requests in the order in which they were asked for."""
+    """(server, size) of a user's requests in the order of the requests."""
     return [(server, path.split('/')[2]) for name, server, path in outcome.clients.asked if name == user]
 
 
@@ -50,7 +50,7 @@ def test_backlogged_keeps_so_many_in_flight(tmp_path, inflight):
     outcome = Outcome(tmp_path, parameters={'inflight': inflight})
     users = [user.name for user in outcome.spec.users]
     assert outcome.clients.most == {name: inflight for name in users}
-    # 0.2 s for each answer, so 20 s are enough for 100 in each place; none is idle in between.
+    # 0.2 s for each response, so 20 s are enough for 100 in each slot; no slot is idle in between.
     assert collections.Counter(row['user'] for row in outcome.requests) == {name: 100 * inflight for name in users}
     assert {row['outcome'] for row in outcome.requests} == {'ok'}
 
@@ -61,7 +61,7 @@ def test_cut_at_the_end_is_recorded_as_unfinished(tmp_path):
     unfinished = [row for row in outcome.requests if row['outcome'] == 'unfinished']
     assert len(unfinished) == outcome.run.most_in_flight == 24 and outcome.run.in_flight == 0
     size = grid.nearest(10_000)
-    for row in unfinished:      # the seventh began at 18 s; 6 of its 10 pieces came by 20 s
+    for row in unfinished:      # the seventh began at 18 s; 6 of its 10 pieces arrived by 20 s
         assert float(row['t_start']) == 18.0 and float(row['t_end']) == 20.0
         assert int(row['bytes']) in (size * 5 // 10, size * 6 // 10)
     assert sum(int(row['bytes']) for row in outcome.requests) == sum(outcome.run.records.by_class().values())
@@ -281,7 +281,7 @@ def test_players_take_the_bitrate_that_segments_come_with(tmp_path):
     assert {row['user'] for row in rows} == {'gold-1', 'silver-1', 'bronze-1'}
     of = {user: [int(row['size']) * 8 / 4 for row in rows if row['user'] == user] for user in ('gold-1', 'silver-1')}
     assert of['gold-1'][0] == pytest.approx(ladder.LADDER[0], rel=0.01), 'nothing is known yet'
-    # In 1 s four times the bitrate came, in 2 s twice: both end at the top, the faster one sooner.
+    # In 1 s four times the bitrate arrived, in 2 s twice: both end at the top, the faster one sooner.
     assert of['gold-1'][-1] == of['silver-1'][-1] == pytest.approx(ladder.LADDER[-1], rel=0.01)
     assert of['gold-1'].index(of['gold-1'][-1]) < of['silver-1'].index(of['silver-1'][-1])
     begun = starts(outcome, kind='segment', user='gold-1')
@@ -305,10 +305,10 @@ def test_half_of_the_users_bypass_squid(tmp_path):
     outcome = Outcome(tmp_path, workload='bypass', counts=(3, 2, 1), drain_s=5, parameters={'connections': 2},
                       answer=lambda _user, _server, size: Answer(transfer=7.0 if size > 100_000_000 else 0.1))
     direct = {row['user'] for row in outcome.requests if row['scheme'] == 'direct'}
-    assert direct == {'gold-2', 'silver-2'}     # the only user of a class does not
+    assert direct == {'gold-2', 'silver-2'}     # the only user of a class is not direct
     assert {row['scheme'] for row in outcome.requests if row['user'] not in direct} == {'h2'}
     rows = [row for row in outcome.requests if row['scheme'] == 'direct']
-    # Two at a time for each, one after the other, each from one server, all as large as there are.
+    # Two at a time for each, one after the other, each from one server, all of the greatest size.
     assert collections.Counter((row['user'], row['server']) for row in rows) == {
         (user, server): 6 for user, server in (('gold-2', 's01.test'), ('silver-2', 's02.test'))}
     assert {row['size'] for row in rows} == {str(grid.sizes()[-1])} and {row['kind'] for row in rows} == {'bulk'}
@@ -481,7 +481,7 @@ http://www.a.example/x 5000
 
 
 def test_url_list(tmp_path):
-    (tmp_path / 'my.list').write_bytes(LIST.encode('latin-1'))     # nobody promises UTF-8
+    (tmp_path / 'my.list').write_bytes(LIST.encode('latin-1'))     # the encoding need not be UTF-8
     outcome = Outcome(tmp_path, workload='url-list', drain_s=5,
                       parameters={'list': f'{tmp_path}/my.list', 'load': 0.3, 'cache': 'yes'})
     rows = sorted(outcome.requests, key=lambda row: float(row['t_start']))

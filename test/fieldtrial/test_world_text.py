@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The parts of the world that are text: addresses, squid.conf, tc commands, the manager's report."""
+"""The text parts of the world: addresses, squid.conf, tc commands, the manager's report."""
 import contextlib
 import ipaddress
 import types
@@ -8,13 +8,14 @@ import pytest
 
 from fieldtrial.analysis import wording
 from fieldtrial.base.errors import TrialError
-from fieldtrial.site import (addresses, arms, delay, lan, meters, msfrs_edge, netns, preflight, processes, shaping,
-                             sharing, squidconf)
+from fieldtrial.site import (addresses, arms, delay, guest, lan, meters, msfrs_edge, netns, preflight, processes,
+                             shaping, sharing, squidconf)
 from fieldtrial.site.world import DEFAULT_RTTS, World
 
 V4 = ipaddress.ip_network('198.18.0.0/15')
 V6 = ipaddress.ip_network('2001:2::/48')
 CLASSES = ['gold', 'silver', 'bronze']
+WITH_SQUID = [arm for arm in arms.ARMS.values() if arm.configuration]
 
 
 def inside(address, *networks):
@@ -86,21 +87,21 @@ def world(tmp_path):
 
 def test_arms_share_everything_but_their_own_directives(world):
     stock = squidconf.stock(world)
-    for arm in arms.ARMS.values():
+    for arm in WITH_SQUID:
         text = arm.configuration(world)
         assert text.startswith(stock)
         assert ('msfrs on' in text) == arm.scheduled
 
 
 def test_every_arm_has_as_many_workers_as_are_asked_for(world):
-    alone = {arm.name: arm.configuration(world) for arm in arms.ARMS.values()}
+    alone = {arm.name: arm.configuration(world) for arm in WITH_SQUID}
     world.workers = 3
-    for arm in arms.ARMS.values():
+    for arm in WITH_SQUID:
         assert arm.configuration(world) == 'workers 3\n' + alone[arm.name]
 
 
 def test_of_several_gateways_each_shares_the_link_where_it_schedules(world):
-    alone = {arm.name: arm.configuration(world) for arm in arms.ARMS.values() if not arm.alone}
+    alone = {arm.name: arm.configuration(world) for arm in WITH_SQUID if not arm.alone}
     world.gateways = ['gw', 'gw2']
     for name, text in alone.items():
         assert arms.get(name).configuration(world) == text.replace(' interface=wan0\n', ' interface=wan0 shared\n')
@@ -150,16 +151,17 @@ def test_the_gateway_is_told_what_becomes_of_quic(quic, word):
     made.intercept()
     line, = made.gateway.lines
     assert f' --intercept 80 --quic {word} ' in line
-    assert [arm.name for arm in arms.ARMS.values() if arm.quic] == ['stock-quic', 'msfrs-edge-party']
+    assert [arm.name for arm in WITH_SQUID if arm.quic] == ['stock-quic', 'msfrs-edge-party']
+    assert all(arm.quic for arm in arms.ARMS.values() if arm not in WITH_SQUID)
 
 
 class Recorder:
-    """A host that writes down what it is told to run."""
+    """A host that records its commands."""
 
     role = 'gw'
 
     def __init__(self, refuse=False, lacking=()):
-        """lacking: words that it knows nothing of; refuse: it does nothing at all."""
+        """lacking: words that it does not know; refuse: it runs nothing at all."""
         self.lines, self._refuse, self._lacking = [], refuse, set(lacking)
 
     def run(self, *argv, check=True):
@@ -221,7 +223,7 @@ def test_many_users_on_several_hosts_are_refused():
 
 
 def test_every_user_has_an_fq_codel_of_the_links_times(world):
-    """A target below a full frame's time would have CoDel drop from queues that no sender can make shorter."""
+    """A target below the time of a full frame would make CoDel drop from queues that no sender can shorten."""
     plain, host = Recorder(), Recorder()
     shaping.htb(plain, 'lan0', 1.9e6, world.users, world.weights)
     shaping.fq_codel(host, 'lan0', 1.9e6, world.users, world.weights)
@@ -282,10 +284,38 @@ def test_every_arm_has_a_name_and_what_stands_for_it_needs_nothing_of_the_kernel
 def test_what_this_kernel_lacks_is_found_by_trying(monkeypatch):
     host = Recorder(lacking=('fq_codel', 'cake', 'cake_mq'))
     monkeypatch.setattr(preflight, '_probe', lambda hosts: contextlib.nullcontext(host))
-    assert preflight.lacking(arms.ARMS.values(), 'namespaces') == {
-        'stock-fq_codel': 'this kernel has no fq_codel (sch_fq_codel)',
-        'stock-cake': 'this kernel has no CAKE (sch_cake)'}
+    monkeypatch.setattr(guest, 'why_not', lambda hosts: 'and there is no guest' if hosts == 'containers' else None)
+    assert preflight.lacking(arms.ARMS.values(), 'namespaces') == {}
     assert host.lines.count('tc qdisc del dev lo root') == len(arms.ARMS)
+    found = preflight.lacking(arms.ARMS.values(), 'containers')
+    no_fq_codel, no_cake = ('this kernel has no fq_codel (sch_fq_codel), and there is no guest',
+                            'this kernel has no CAKE (sch_cake), and there is no guest')
+    assert found.pop('router-sqm') == 'this kernel has no fq_codel (sch_htb and sch_fq_codel), and there is no guest'
+    assert found == {'stock-fq_codel': no_fq_codel, 'router-fq_codel': no_fq_codel, 'stock-cake': no_cake,
+                     'router-cake': no_cake, 'router-cake-ingress': no_cake}
+
+
+def test_an_arm_takes_a_guest_only_where_the_kernel_lacks_its_qdisc(monkeypatch):
+    def takes(name, lacking):
+        fabric = types.SimpleNamespace(probe='probe', host=lambda role: Recorder(lacking=lacking))
+        return preflight.takes_guest(arms.get(name), fabric)
+
+    assert takes('router-cake', ('cake', 'cake_mq'))
+    assert not takes('router-cake', ())
+    assert not takes('router-cake', ('cake',)), 'cake_mq is there'
+    assert not takes('stock', ('cake',))
+
+
+def test_there_is_no_guest_without_its_packages_or_in_containers(monkeypatch, tmp_path):
+    assert 'network namespaces only' in guest.why_not('containers')
+    monkeypatch.setattr(guest, 'MODULES', tmp_path / 'none')
+    assert 'user-mode-linux and busybox-static' in guest.why_not('namespaces')
+
+
+def test_a_guest_stands_in_one_cable(world):
+    made = World(rate_bps=2e6, guest=True)
+    with pytest.raises(TrialError, match='between one gateway and one host of users'):
+        made._connect_users(None, Recorder(), [1, 2])
 
 
 @pytest.mark.parametrize('what, words', [
@@ -319,7 +349,7 @@ classes:
 
 
 def test_what_came_past_squid_is_read_from_the_rules():
-    """Frames: with their Ethernet headers. Both families are the same user's."""
+    """Frames with their Ethernet headers. Both families belong to the same user."""
     four, six = (f"""Chain TRIAL_PAST (1 references)
     pkts      bytes target     prot opt in     out     source               destination
 {rules}""" for rules in (

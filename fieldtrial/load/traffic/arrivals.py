@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Open arrivals: requests start at times drawn before the run, whatever becomes of the earlier ones.
+"""Open arrivals: requests start at times drawn before the run, regardless of earlier requests.
 
 The offered load is  arrivals per second * mean wire_bytes(size) * 8 / C:  frames with all headers, each byte once, no
 retransmissions, no handshakes, no acknowledgements. With heavy tails a short Poisson sequence easily offers several
-percent more or less than it should, which at 0.95 decides everything; therefore sizes are drawn until they make up the
-load of the whole run, and the (exponential) gaps are scaled so that these requests fill it. Every arm sees the same.
+percent more or less than it should, which dominates at 0.95. Therefore sizes are drawn until they make up the load of
+the whole run, and the (exponential) gaps are scaled so that these requests fill it. Every arm sees the same arrivals.
 """
 import asyncio
 import dataclasses
@@ -19,7 +19,7 @@ MOST_ARRIVALS = 1_000_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Arrival:
-    """A request to come, `t` seconds after t0. `user` makes it; `path` as for Run.fetch."""
+    """A future request, `t` seconds after t0, by `user`; `path` as for Run.fetch."""
     t: float
     user: object
     offer: object
@@ -54,7 +54,7 @@ def draw(offers, random, load, rate_bps, duration_s):
 
 
 def offered(arrivals, rate_bps, duration_s):
-    """What the arrivals offer, for meta.json."""
+    """The offered load, for meta.json."""
     payload = sum(arrival.offer.size for arrival in arrivals)
     wire = sum(wire_bytes(arrival.offer.size) for arrival in arrivals)
     return {'arrivals': len(arrivals), 'payload_bytes': payload, 'wire_bytes': wire,
@@ -62,7 +62,7 @@ def offered(arrivals, rate_bps, duration_s):
 
 
 async def play(run, arrivals, via=None):
-    """Makes this generator's part of the requests at their times and waits for all answers. `via` as for
+    """Makes this generator's part of the requests at their times and waits for all responses. `via` as for
     Run.fetch."""
     mine = set(run.spec.mine)
     async with asyncio.TaskGroup() as tasks:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HTTP/1 for many users in one process: each has source addresses and kept-open connections of its own. HTTP/2 is in
+"""HTTP/1 for many users in one process: each has its own source addresses and persistent connections. HTTP/2 is in
 http2, HTTP/3 in http3.
 
-Requests are plain (origin form, no proxy): the gateway intercepts them. Bodies are read in pieces and dropped. Never
-more than one request waits on a connection, and a user's connections are not limited here: the workload says how many
-requests are in flight, so a request never waits inside the client. Newer aiohttp (3.10 and later, as in Debian 13)
-repeats a GET once if a kept connection turns out to be dead before the response begins, as browsers do; the record is
-one request all the same.
+Requests are plain (origin form, no proxy): the gateway intercepts them. Bodies are read in pieces and discarded. A
+connection never has more than one request outstanding, and the number of a user's connections is not limited here: the
+workload decides how many requests are in flight, so a request never waits inside the client. Newer aiohttp (3.10 and
+later, as in Debian 13) retries a GET once if a persistent connection turns out to be dead before the response begins,
+as browsers do; this is still one request in the records.
 """
 import socket
 import ssl
@@ -17,14 +17,14 @@ from aiohttp.abc import AbstractResolver
 from . import http2
 from ...base.errors import TrialError
 
-#: Connections idle for longer are closed by the client, before nginx (75 s) or Squid (120 s) close them: no request
-#: meets a connection that is just going away.
+#: The client closes connections that are idle for longer, before nginx (75 s) or Squid (120 s) do: no request is sent
+#: on a connection that is about to close.
 KEEP_OPEN_S = 30.0
 HEADERS = {'User-Agent': 'msfrs-fieldtrial', 'Accept': '*/*', 'Accept-Encoding': 'identity'}
 
 
 class _Table(AbstractResolver):
-    """Answers from the servers' known addresses; asks nobody."""
+    """Resolves from the servers' known addresses, without any query."""
 
     def __init__(self, addresses):
         self._addresses = addresses    # {name: (address, ...)}
@@ -54,16 +54,16 @@ class Clients:
         self._spec, self._sessions = spec, {}
         self._table = _Table({server.name: server.addresses for server in spec.servers})
         self._tls = ssl.create_default_context(cafile=spec.tls_ca) if spec.tls_share else None
-        #: http2.Tunnels; None where the workload has none.
+        #: http2.Tunnels; None if the workload has none.
         self.tunnels = http2.Tunnels(spec, self.road) if spec.model.tunnels() else None
-        #: http3.Connections; None where nobody speaks HTTP/3.
+        #: http3.Connections; None if no user speaks HTTP/3.
         self.quic = self._http3() if spec.model.quic_users(spec.users) else None
         for user in spec.users:
             if not self.reachable(user):
                 raise TrialError(f'user {user.name}: no server has an address of the family of {user.addresses}')
 
     def _http3(self):
-        from . import http3     # here, because what it imports is not everywhere
+        from . import http3     # here, because its dependencies may be missing
         return http3.Connections(self._spec, self.road, self.tunnels)
 
     def reachable(self, user):
@@ -77,7 +77,7 @@ class Clients:
                      if source and address), None)
 
     def get(self, user, server, path, via):
-        """The request, one of run.WAYS, as a context manager of aiohttp: entering it waits for the header."""
+        """The request, by one of run.WAYS, as a context manager of aiohttp: entering it waits for the header."""
         if via in ('h2', 'h3'):
             return (self.tunnels if via == 'h2' else self.quic).get(user, server, path)
         source, _ = self.road(user, server)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Closed loop: each user keeps a number of requests in flight; the next one starts when one has ended."""
+"""Closed loop: each user keeps a number of requests in flight; a new one starts when one has ended."""
 import asyncio
 import dataclasses
 
@@ -14,15 +14,15 @@ PARAMETERS = (
 
 
 def offers_of(run, user, kind='object', size=None):
-    """What a user asks for, without end; size: see run()."""
+    """The endless sequence of a user's offers; size: see run()."""
     offers = run.offers.of(user, kind)
     return offers if size is None else (dataclasses.replace(offer, size=size) for offer in offers)
 
 
 async def run(run, inflight, think_s, phases, kind='object', via=lambda slot: None, users=None, size=None):
-    """This generator's users, or those of `users`, make requests in the phases that name their class, until these are
-    over and the answers are in. via: function from the number of a slot to how its requests go (see Run.fetch). size:
-    of every answer, bytes of the grid; None: as drawn."""
+    """This generator's users, or those of `users`, make requests in the phases that name their class, until the phases
+    are over and all responses have ended. via: maps the number of a slot to how its requests are sent (see Run.fetch).
+    size: of every response, bytes of the grid; None: as drawn."""
     async with asyncio.TaskGroup() as tasks:
         for user in run.spec.mine if users is None else users:
             offers = offers_of(run, user, kind, size)
@@ -35,7 +35,7 @@ async def run(run, inflight, think_s, phases, kind='object', via=lambda slot: No
 async def _slot(run, user, offers, think, think_s, phases, kind, via):
     for phase in phases:
         await run.sleep_until(phase.t_start)
-        if think_s:     # otherwise all would ask at the same instant
+        if think_s:     # otherwise all would start at the same instant
             await asyncio.sleep(think.expovariate(1.0 / think_s))
         while run.now() < phase.t_end:
             request = await run.fetch(user, next(offers), kind, via=via)

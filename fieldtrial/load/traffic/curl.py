@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Closed loop by curl, a process for each user: a client that takes less of the machine than what is measured.
+"""Closed loop by curl, a process for each user: a client that takes less of the machine than the programs under test.
 
-What a process says of its requests goes to a file that is looked into from time to time: so latencies are as curl has
-measured them, and the times of ends, and of bytes, are late by up to LOOK_S. What is under way at the end of a run is
-in no record.
+Each process reports its requests to a file that is polled: latencies are as curl measured them, but the times at which
+requests ended and bytes arrived are late by up to LOOK_S. Requests in progress at the end of a run are not recorded.
 """
 import asyncio
 import itertools
@@ -14,20 +13,20 @@ import tempfile
 from . import closed, records
 from .run import PAUSE_AFTER_FAILURE_S
 
-#: Requests of a user's first process, by how much more each further one has, and the most: a quick start for all, and
-#: few starts later.
+#: Requests of a user's first process, the factor for each further one, and the maximum: a quick start for all users,
+#: and few process starts later.
 FIRST, MORE, MOST = 32, 4, 2048
 LOOK_S = 0.1
-#: For each request, when it has ended, on standard error.
+#: Printed for each request on standard error when it has ended.
 SAID = '%{stderr}%{urlnum} %{exitcode} %{http_code} %{size_download} %{time_starttransfer} %{time_total}\\n'
 
 
 async def run(run, inflight, size=None):
-    """This generator's users make requests until the run's time is over. size: see closed.run."""
+    """This generator's users make requests until the end of the run. size: see closed.run."""
     async with asyncio.TaskGroup() as tasks:
         for user in run.spec.mine:
             tasks.create_task(_user(run, user, inflight, closed.offers_of(run, user, size=size)))
-            await asyncio.sleep(0)      # a start takes a while: bytes are sampled meanwhile
+            await asyncio.sleep(0)      # starting takes a while: lets bytes be sampled
 
 
 async def _user(run, user, inflight, offers):
@@ -38,7 +37,8 @@ async def _user(run, user, inflight, offers):
 
 
 async def _round(run, user, inflight, wanted, number):
-    """One process, to its end or that of the run. number: of the process, for names that are not asked for again."""
+    """Runs one process to its end or that of the run. number: of the process, for paths that are not requested
+    again."""
     with tempfile.TemporaryFile('w+') as urls, tempfile.TemporaryFile('a+b') as said:
         for index, offer in enumerate(wanted):
             where = f'{offer.server.name}:{run.spec.port}'
@@ -54,7 +54,7 @@ async def _round(run, user, inflight, wanted, number):
             process.terminate()
             process.wait()
             _take(run, user, wanted, said, at)
-    if process.returncode > 0:      # at the first request that failed
+    if process.returncode > 0:      # stopped at the first failed request
         await asyncio.sleep(PAUSE_AFTER_FAILURE_S)
 
 
@@ -69,8 +69,8 @@ def _command(run, user, inflight):
 
 
 def _take(run, user, wanted, said, at):
-    """Records what has been said since position `at`; the position after it."""
-    # curl has the same open file: a position that is set here is where it wrote last a moment later.
+    """Records the output since position `at`; returns the position after it."""
+    # curl shares this open file description, so seeking here would move the position at which it writes.
     lines, newline, _ = os.pread(said.fileno(), os.fstat(said.fileno()).st_size - at, at).rpartition(b'\n')
     now = run.now()
     for line in lines.splitlines():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HTTP/2 in TLS, as browsers have it: one connection for each user and server, opened when it is first wanted, kept
-open and used for everything that the user has from that server, several streams at a time.
+"""HTTP/2 over TLS, as in browsers: one connection for each user and server, opened when it is first needed, kept open
+and used for all of the user's requests to that server, several streams at a time.
 
-To the gateway each is a tunnel: it sees a name (SNI), and then bytes when somebody speaks. Windows are those of Chromium
-(RFC 9113, 6.9): so wide that TCP and the gateway decide how fast data comes, opened again when half of one is used up.
+To the gateway each is a tunnel: it sees a name (SNI), and then bytes. Windows are those of Chromium (RFC 9113, 6.9): so
+wide that TCP and the gateway determine the rate, and updated when half of one is used up.
 """
 import asyncio
 import collections
@@ -18,29 +18,29 @@ import h2.settings
 
 Code = h2.settings.SettingCodes
 
-#: Bytes that a server may send on a stream, and on a connection, before it is told that they were read.
+#: Bytes that a server may send on a stream, and on a connection, before it receives a window update.
 STREAM_WINDOW, CONNECTION_WINDOW = 6 * 2 ** 20, 15 * 2 ** 20
-#: What a connection's window is at first (RFC 9113, 6.9.2).
+#: Initial window of a connection (RFC 9113, 6.9.2).
 FIRST_WINDOW = 65_535
 SETTINGS = {Code.ENABLE_PUSH: 0, Code.INITIAL_WINDOW_SIZE: STREAM_WINDOW}
-#: As long as a handshake may take: the run decides when a user has waited enough, not the client.
+#: Timeout of a handshake: the run, not the client, decides when a user has waited long enough.
 HANDSHAKE_S = 86_400.0
 FIELDS = (('user-agent', 'msfrs-fieldtrial'), ('accept', '*/*'), ('accept-encoding', 'identity'))
 
 
 class TunnelError(ConnectionError):
-    """A tunnel, or a stream in it, ended before its time; str() says how."""
+    """A tunnel, or a stream in it, ended prematurely; str() gives the reason."""
 
 
 def context(authorities):
-    """The ssl.SSLContext of all tunnels: HTTP/2 and nothing else, servers verified by the file `authorities`."""
+    """The ssl.SSLContext of all tunnels: HTTP/2 only, servers verified by the file `authorities`."""
     made = ssl.create_default_context(cafile=authorities)
     made.set_alpn_protocols(['h2'])
     return made
 
 
 class Tunnel(asyncio.Protocol):
-    """A connection to one server, made by `loop.create_connection`. `ended` is called once, when it no longer takes
+    """A connection to one server, made by `loop.create_connection`. `ended` is called once, if it stops accepting
     requests before `close` was called."""
 
     way = 'h2'
@@ -51,12 +51,12 @@ class Tunnel(asyncio.Protocol):
         self._h2.local_settings = h2.settings.Settings(client=True, initial_values=SETTINGS)
         self._transport = None
         self._exchanges = {}               # {stream: Exchange}
-        self._waiting = collections.deque()   # of those for whom the server allows no further stream now
-        self._over = None                  # the TunnelError of a tunnel that takes no requests any more
+        self._waiting = collections.deque()   # callers beyond the server's limit of streams
+        self._over = None                  # the TunnelError of a tunnel that accepts no more requests
 
     @property
     def open(self):
-        """Whether it takes requests."""
+        """Whether it accepts requests."""
         return self._over is None
 
     # --- asyncio.Protocol --------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Tunnel(asyncio.Protocol):
     # --- requests ----------------------------------------------------------------------------------------------------
 
     async def request(self, exchange, path):
-        """Asks for `path`; the answer goes to the Exchange. Its stream's number. Raises TunnelError."""
+        """Requests `path`; the response goes to the Exchange. Returns the stream's number. Raises TunnelError."""
         while self.open and self._h2.open_outbound_streams >= self._h2.remote_settings.max_concurrent_streams:
             room = asyncio.get_running_loop().create_future()
             self._waiting.append(room)
@@ -104,14 +104,14 @@ class Tunnel(asyncio.Protocol):
         return stream
 
     def forget(self, stream):
-        """Whoever asked wants no more of this stream: one that has not ended is cancelled."""
+        """The caller has no more interest in this stream; it is cancelled if it has not ended."""
         if self._exchanges.pop(stream, None) and not self._transport.is_closing():
             self._h2.reset_stream(stream, h2.errors.ErrorCodes.CANCEL)
             self._write()
         self._let_in()
 
     def close(self):
-        """Ends it in order, what is in flight with it."""
+        """Closes it properly, with all requests in flight."""
         if self._transport and not self._transport.is_closing():
             if self.open:
                 self._h2.close_connection()
@@ -121,7 +121,7 @@ class Tunnel(asyncio.Protocol):
         self._end('the tunnel was closed')
 
     def abort(self):
-        """Ends it at once."""
+        """Closes it at once."""
         self._ended = lambda: None
         self._end('the tunnel was closed')
 
@@ -147,7 +147,7 @@ class Tunnel(asyncio.Protocol):
         self._let_in()
 
     def _let_in(self):
-        """One of those who wait for a stream tries again."""
+        """Wakes one caller that waits for a stream."""
         while self._waiting:
             room = self._waiting.popleft()
             if not room.done():
@@ -176,20 +176,21 @@ class Tunnel(asyncio.Protocol):
 
 
 class Exchange:
-    """One request and its response, in the form of aiohttp's: entered it has `status`, and `content.readany()` gives
-    the body in pieces, b'' at its end. Raises TunnelError, or OSError where no tunnel can be opened."""
+    """One request and its response, with the interface of aiohttp: once entered it has `status`, and
+    `content.readany()` gives the body in pieces, b'' at its end. Raises TunnelError, or OSError if no tunnel can be
+    opened."""
 
     def __init__(self, tunnels, user, server, path):
         self._tunnels, self._whose, self._path = tunnels, (user, server), path
         self._tunnel = self._stream = None
-        self._news = asyncio.Queue()    # the status, then pieces; b'' or an exception is the end
+        self._news = asyncio.Queue()    # the status, then pieces; b'' or an exception ends it
         self.status, self.content = 0, self
-        # What its tunnel calls: the header came, a piece of the body came.
+        # Called by its tunnel: on the header, and on a piece of the body.
         self.began = self.arrived = self._news.put_nowait
 
     @property
     def via(self):
-        """How it goes, once entered: one of run.WAYS."""
+        """How it was sent, once entered: one of run.WAYS."""
         return self._tunnel.way
 
     async def __aenter__(self):
@@ -215,7 +216,7 @@ class Exchange:
         return piece
 
     def ended(self, error=None):
-        """Nothing more comes; `error`: before its time."""
+        """The response has ended; prematurely with `error`."""
         self._news.put_nowait(error or b'')
 
 
@@ -226,9 +227,9 @@ class Tunnels:
         """road: function from user and server to the addresses (from, to)."""
         self._road, self._port = road, spec.tls_port
         self._tls = context(spec.tls_ca)
-        self._kept = {}      # {(user, server): task that opens it, or has}
-        self._others = set()    # tunnels that were opened beside these
-        #: Tunnels: opened; failed, that could not be; lost, that ended before they were closed.
+        self._kept = {}      # {(user, server): task that opens or has opened it}
+        self._others = set()    # tunnels opened in addition
+        #: Tunnels: opened; failed, could not be opened; lost, ended before they were closed.
         self.counts = collections.Counter()
 
     def get(self, user, server, path):
@@ -241,10 +242,10 @@ class Tunnels:
         task = self._kept.get(key)
         if task is None or task.done() and (task.cancelled() or task.exception() or not task.result().open):
             task = self._kept[key] = asyncio.ensure_future(self._connect(user, server))
-        return await asyncio.shield(task)     # others wait for it, too
+        return await asyncio.shield(task)     # others may wait for it, too
 
     async def open(self, user, server):
-        """One more tunnel, for the caller alone, who closes it. Raises OSError."""
+        """An additional tunnel for the caller alone, who must close it. Raises OSError."""
         tunnel = await self._connect(user, server)
         self._others.add(tunnel)
         return tunnel
@@ -268,7 +269,7 @@ class Tunnels:
         return tunnel
 
     async def close(self):
-        """Ends them all, and what is in flight."""
+        """Closes all tunnels and ends requests in flight."""
         for task in self._kept.values():
             if task.done() and not task.cancelled() and not task.exception():
                 task.result().abort()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HTTP/3 for many users in one process, as browsers have it: one QUIC connection for each user and server, opened when
-it is first wanted, and the tunnel of http2 in its place where QUIC does not come through.
+"""HTTP/3 for many users in one process, as in browsers: one QUIC connection for each user and server, opened when it is
+first needed, replaced by the tunnel of http2 where QUIC is blocked.
 
-A browser that is told that UDP is rejected, or hears nothing, uses TCP at once and tries QUIC with that server again
-after minutes. So do these users. Windows are those of http2. The server decides how fast it sends; a client only asks.
+A browser whose UDP is rejected or not answered uses TCP at once and retries QUIC with that server only after minutes.
+These users do the same. Windows are those of http2. The server decides how fast it sends; a client only requests.
 """
 import asyncio
 import collections
@@ -12,7 +12,7 @@ import sys
 from . import http2
 from ...base.paths import MODULES
 
-if MODULES.is_dir():    # before Debian's own: what aioquic needs is newer than Debian 12 has it
+if MODULES.is_dir():    # ahead of Debian's packages: aioquic needs newer versions than Debian 12 has
     sys.path.insert(0, str(MODULES))
 
 from aioquic.h3.connection import H3_ALPN, H3Connection  # noqa: E402 (needs the path above)
@@ -21,12 +21,12 @@ from aioquic.quic import events  # noqa: E402 (needs the path above)
 from aioquic.quic.configuration import QuicConfiguration  # noqa: E402 (needs the path above)
 from aioquic.quic.connection import QuicConnection  # noqa: E402 (needs the path above)
 
-#: Who says nothing for as long is gone, s; what Chromium has. Caddy takes the same. Shortly before that nobody knows
-#: whether the server still is there, and a new connection is made.
+#: Idle timeout, s, as in Chromium; Caddy has the same. Shortly before it expires the server may have closed its end, so
+#: a new connection is made.
 IDLE_S, FRESH_S = 30.0, 25.0
-#: As long as a handshake may take before TCP is tried, s.
+#: Timeout of a handshake before TCP is tried, s.
 HANDSHAKE_S = 10.0
-#: For how long a server whose QUIC did not come through is asked by TCP, s; what Chromium has at first.
+#: How long TCP is used for a server whose QUIC is blocked, s; Chromium's initial value.
 BROKEN_S = 300.0
 #: H3_NO_ERROR and H3_REQUEST_CANCELLED (RFC 9114, 8.1).
 NO_ERROR, CANCELLED = 0x100, 0x10c
@@ -35,7 +35,7 @@ FIELDS = [(name.encode(), value.encode()) for name, value in http2.FIELDS]
 
 class Connection(asyncio.DatagramProtocol):
     """A QUIC connection to one server, made by `loop.create_datagram_endpoint` with the server's address. `ended` is
-    called once, when it ends before `abort` was called while requests are in flight."""
+    called once, if it ends with requests in flight before `abort` was called."""
 
     way = 'h3'
 
@@ -48,12 +48,12 @@ class Connection(asyncio.DatagramProtocol):
         self._timer = self._timer_at = None
         self._exchanges = {}               # {stream: http2.Exchange}
         self._over = None                  # the OSError of a connection that has ended
-        self._heard = self._loop.time()    # when the server was last heard of
-        self.ready = self._loop.create_future()    #: done when it takes requests; OSError where it never will
+        self._heard = self._loop.time()    # time of the last datagram from the server
+        self.ready = self._loop.create_future()    #: done when it accepts requests; OSError if it never will
 
     @property
     def open(self):
-        """Whether it takes requests."""
+        """Whether it accepts requests."""
         fresh = self._loop.time() < self._heard + FRESH_S
         return not self._over and (fresh or bool(self._exchanges))
 
@@ -70,15 +70,15 @@ class Connection(asyncio.DatagramProtocol):
         self._take()
 
     def error_received(self, exc):
-        # By ICMP. Anybody can send that: it counts while nothing has come from the server itself.
+        # From ICMP, which anyone can forge: it counts only until the server itself has sent something.
         if not self.ready.done():
             self._end(exc)
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
     async def request(self, exchange, path):
-        """Asks for `path`; the answer goes to the http2.Exchange. Its stream's number. Raises OSError. A stream that
-        the server does not allow yet waits within the connection."""
+        """Requests `path`; the response goes to the http2.Exchange. Returns the stream's number. Raises OSError. A
+        stream that the server does not allow yet waits within the connection."""
         if self._over:
             raise self._over
         stream = self._quic.get_next_available_stream_id()
@@ -90,23 +90,23 @@ class Connection(asyncio.DatagramProtocol):
         return stream
 
     def forget(self, stream):
-        """Whoever asked wants no more of this stream: one that has not ended is cancelled."""
+        """The caller has no more interest in this stream; it is cancelled if it has not ended."""
         if self._exchanges.pop(stream, None) and not self._over:
             self._quic.stop_stream(stream, CANCELLED)
             self._send()
 
     def abort(self):
-        """Ends it, what is in flight with it, and tells the server."""
+        """Closes it with all requests in flight, and notifies the server."""
         self._ended = lambda: None
         if not self._over and self._transport:
             self._quic.close(error_code=NO_ERROR)
             self._send()
         self._end(http2.TunnelError('the connection was closed'))
 
-    # --- what QUIC has to say ----------------------------------------------------------------------------------------
+    # --- events of QUIC ----------------------------------------------------------------------------------------------
 
     def _send(self):
-        """What is to be sent now; and wakes at the time that QUIC wants."""
+        """Sends pending datagrams and sets the timer that QUIC requests."""
         for datagram, _ in self._quic.datagrams_to_send(now=self._loop.time()):
             if self._over:
                 return
@@ -126,10 +126,10 @@ class Connection(asyncio.DatagramProtocol):
         self._take()
 
     def _take(self):
-        """All that has happened."""
+        """Handles all pending events."""
         while not self._over and (event := self._quic.next_event()) is not None:
             if isinstance(event, events.HandshakeCompleted):
-                if not self.ready.done():   # nobody waits for it any more
+                if not self.ready.done():   # no caller waits any more
                     self.ready.set_result(None)
             elif isinstance(event, events.ConnectionTerminated):
                 self._end(http2.TunnelError(event.reason_phrase or f'QUIC error {event.error_code:#x}'))
@@ -172,16 +172,16 @@ class Connection(asyncio.DatagramProtocol):
 
 
 class Connections(http2.Tunnels):
-    """The QUIC connections of all users. `counts` are theirs; failed: those in whose place a tunnel was taken."""
+    """The QUIC connections of all users. `counts` are of these; failed: replaced by a tunnel."""
 
     def __init__(self, spec, road, tunnels):
         """tunnels: the http2.Tunnels of the same users."""
         super().__init__(spec, road)
         self._tunnels, self._ca = tunnels, spec.tls_ca
-        self._broken = collections.defaultdict(float)   # {(user, server): until when TCP is taken, on the loop's clock}
+        self._broken = collections.defaultdict(float)   # {(user, server): until when TCP is used, loop's clock}
 
     async def of(self, user, server):
-        """The user's one QUIC connection to the server; where there is none to be had, the tunnel. Raises OSError."""
+        """The user's one QUIC connection to the server, or the tunnel if QUIC is unavailable. Raises OSError."""
         loop, key = asyncio.get_running_loop(), (user.name, server.name)
         if loop.time() >= self._broken[key]:
             try:

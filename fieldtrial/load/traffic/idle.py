@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Idle tunnels, as browsers keep dozens: TLS and HTTP/2 have been agreed on, and then nobody says anything."""
+"""Idle tunnels, of which browsers keep dozens: TLS and HTTP/2 are negotiated, then neither side sends anything."""
 import asyncio
 import itertools
 
-#: Over how long they are opened: not all in one instant.
+#: Time over which they are opened, so that not all start at one instant.
 OPENING_S = 3.0
 
 
 async def hold(run, counts, t_start, t_end):
-    """Opens `counts[user]` tunnels of each user that this generator plays, to servers in turn, from `t_start` on, and
-    closes them at `t_end`. Cancelled, it closes what it has opened."""
+    """Opens `counts[user]` tunnels for each user of this generator, to servers in turn, from `t_start` on, and closes
+    them at `t_end`. If cancelled, it closes those it has opened."""
     held = []
     try:
         async with asyncio.TaskGroup() as tasks:

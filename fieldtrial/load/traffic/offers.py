@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the users ask for: drawn from the seed alone, so that every arm of a trial is asked for the same.
+"""The offers: what users request, drawn from the seed alone, so that every arm of a trial gets the same requests.
 
-Each user, and each kind of request of a user, has a generator of its own. In a closed loop the answers decide how far a
-sequence gets, never what comes next in it.
+Each user, and each kind of request of a user, has its own random generator. In a closed loop the responses determine
+how far a sequence gets, but never its content.
 """
 import dataclasses
 import random
@@ -17,14 +17,14 @@ class Offer:
 
 
 class Offers:
-    """The draws of a run."""
+    """The random draws of a run."""
 
     def __init__(self, spec, reachable):
-        """reachable: function from a user to the servers that it has an address for."""
+        """reachable: maps a user to the servers that share an address family with it."""
         self.spec, self.reachable = spec, reachable
 
     def random(self, *names):
-        """A generator of random numbers of its own for `names`: nobody else's draws change it."""
+        """A separate random generator for `names`, independent of all other draws."""
         return random.Random('/'.join(map(str, (self.spec.seed, *names))))
 
     def of(self, user, kind='object'):

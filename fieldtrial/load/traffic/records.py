@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The CSV files of a run. Rows are written as they happen; a run that dies leaves what it had."""
+"""The CSV files of a run. Rows are written as events happen; a run that dies leaves the rows so far."""
 import collections
 import csv
 import dataclasses
@@ -31,17 +31,17 @@ class Request:
 
 
 class Records:
-    """Writes requests.csv, pages.csv and bytes.csv into a directory and keeps totals."""
+    """Writes requests.csv, pages.csv and bytes.csv to a directory and keeps totals."""
 
     def __init__(self, directory, users):
-        """Raises TrialError if the directory holds one of the files already: an older run is never overwritten."""
+        """Raises TrialError if the directory already holds one of the files: an older run is never overwritten."""
         self._files, self._users = [], users
         self._requests = self._open(directory, 'requests.csv', REQUEST_COLUMNS)
         self._pages = self._open(directory, 'pages.csv', PAGE_COLUMNS)
         self._bytes = self._open(directory, 'bytes.csv', ('t', *(user.name for user in users)))
         self.outcomes = collections.Counter()    #: requests by outcome
         self.pages = collections.Counter()       #: pages by outcome
-        self.payload = collections.Counter()     #: body bytes got so far, by user, also of unfinished requests
+        self.payload = collections.Counter()     #: body bytes received so far, by user, also of unfinished requests
 
     def _open(self, directory, name, columns):
         path = os.path.join(directory, name)
@@ -55,7 +55,7 @@ class Records:
         return writer
 
     def request(self, request):
-        """A request ended. Its bytes were counted by `received` as they came."""
+        """Records a request that has ended. Its bytes were counted by `received` as they arrived."""
         first = '' if request.t_first_byte is None else f'{request.t_first_byte:.6f}'
         self._requests.writerow((
             f'{request.t_start:.6f}', first, f'{request.t_end:.6f}', request.user.name, request.user.cls,
@@ -64,30 +64,30 @@ class Records:
         self.outcomes[request.outcome] += 1
 
     def received(self, request, count):
-        """`count` more body bytes came for a request."""
+        """Counts `count` more body bytes of a request."""
         request.got += count
         self.payload[request.user.name] += count
 
     def sample(self, now):
-        """A row of bytes.csv: what each user has got up to `now`. Requests tell their bytes only when they end; shares
-        of an interval need those of the interval."""
+        """Writes a row of bytes.csv: the bytes that each user has received up to `now`. Rows of requests give bytes
+        only at their end; shares of an interval need those within it."""
         self._bytes.writerow((f'{now:.6f}', *(self.payload[user.name] for user in self._users)))
 
     def by_class(self):
-        """Body bytes got so far, by class."""
+        """Body bytes received so far, by class."""
         totals = collections.Counter()
         for user in self._users:
             totals[user.cls] += self.payload[user.name]
         return totals
 
     def page(self, user, page, t_start, t_end, requests, outcome):
-        """A page ended: `requests` are those of its parts that ended."""
+        """Records a page that has ended: `requests` are its parts that ended."""
         self._pages.writerow((
             f'{t_start:.6f}', f'{t_end:.6f}', user.name, user.cls, len(requests), sum(part.got for part in requests),
             int(outcome == 'ok'), page, outcome))
         self.pages[outcome] += 1
 
     def close(self):
-        """Writes out what is buffered."""
+        """Flushes buffered rows and closes the files."""
         for file in self._files:
             file.close()

@@ -1,40 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One run: the clock, the requests that a workload makes on it, and what is written down."""
+"""One run: its clock, the requests that a workload makes, and the records."""
 import asyncio
 import collections
 import itertools
 
 from . import records
 
-#: More requests than this are never in flight: an overloaded gateway must not eat the machine's memory and sockets.
-#: What would exceed it is recorded as an error at once, and said in meta.json under "errors".
+#: Most requests in flight: an overloaded gateway must not exhaust the machine's memory and sockets. A request beyond it
+#: is recorded as an error at once, and listed in meta.json under "errors".
 MOST_IN_FLIGHT = 4_000
-#: After a request that was refused or failed, a closed loop waits this long before its next one, as a person would;
-#: otherwise a dead gateway would be asked thousands of times per second.
+#: After a refused or failed request a closed loop waits this long before its next one, as a person would; otherwise it
+#: would send a dead gateway thousands of requests per second.
 PAUSE_AFTER_FAILURE_S = 1.0
 MOST_ERROR_TEXTS = 50
-#: How a request may go: HTTP/1, plain or over TLS, on connections of its own; HTTP/2 on the user's tunnel there; HTTP/3
-#: on the user's QUIC connection there, or as HTTP/2 where QUIC does not come through; plain HTTP/1 to a port that is
-#: not intercepted.
+#: Ways of sending a request: HTTP/1, plain or over TLS, on separate connections; HTTP/2 on the user's tunnel to the
+#: server; HTTP/3 on the user's QUIC connection to it, or as HTTP/2 where QUIC is blocked; plain HTTP/1 to a port that
+#: is not intercepted.
 WAYS = ('http', 'https', 'h2', 'h3', 'direct')
 
 
 class Run:
-    """What workloads act on. Times are seconds since t0, the loop's clock (CLOCK_MONOTONIC)."""
+    """The interface for workloads. Times are seconds since t0, on the loop's clock (CLOCK_MONOTONIC)."""
 
     def __init__(self, offers, clients, recorder, loop, t0):
-        """t0: when the run starts, on the loop's clock."""
-        import aiohttp   # here, because workloads are also listed and planned where it is not installed yet
+        """t0: start of the run, on the loop's clock."""
+        import aiohttp   # here, because workloads are also listed and planned without it installed
         self._failures = (aiohttp.ClientError, OSError)
         self.spec, self.offers, self.records, self.t0 = offers.spec, offers, recorder, t0
         self._clients, self._loop = clients, loop
         self._serial = itertools.count(1)
         self.in_flight = self.most_in_flight = 0
-        self.errors = collections.Counter()    #: texts of what went wrong, at most MOST_ERROR_TEXTS different ones
+        self.errors = collections.Counter()    #: error texts, at most MOST_ERROR_TEXTS different ones
 
     @property
     def tunnels(self):
-        """Counts of tunnels: opened, failed and lost; empty where the workload has none."""
+        """Counts of tunnels: opened, failed and lost; empty if the workload has none."""
         return self._clients.tunnels.counts if self._clients.tunnels else {}
 
     @property
@@ -55,10 +55,11 @@ class Run:
         await asyncio.sleep(max(0.0, when - self.now()))
 
     async def fetch(self, user, offer, kind='object', page='', path=None, wanted_at=None, via=None):
-        """Makes one request and reads the whole answer; its record. Cancelled, it is recorded as unfinished.
+        """Makes one request and reads the whole response; returns its record. If cancelled, it is recorded as
+        unfinished.
 
-        path: what to ask for; by default one that is never asked for again, so that no cache can answer.
-        wanted_at: when the user wanted it, if that is not now: latency counts from there.
+        path: by default one that is never requested again, so that no cache can answer.
+        wanted_at: when the user wanted it, if not now: latency counts from then.
         via: one of WAYS; by default HTTP/1, over TLS if the offer says so.
         """
         request = records.Request(user, offer.server, offer.size, via or ('https' if offer.tls else 'http'), kind, page,
@@ -83,8 +84,8 @@ class Run:
         return request
 
     async def open_tunnel(self, user, server):
-        """One more tunnel of a user, on which nobody asks for anything; the caller closes it. None, and it is counted
-        under `errors`, where it cannot be opened."""
+        """An additional tunnel of a user without any request; the caller closes it. If it cannot be opened, this is
+        counted under `errors` and the result is None."""
         try:
             return await self._clients.tunnels.open(user, server)
         except self._failures as error:
@@ -95,14 +96,13 @@ class Run:
         async with self._clients.get(request.user, request.server, path, request.via) as response:
             request.t_first_byte = self.now()
             request.status = response.status
-            request.via = getattr(response, 'via', request.via)     # what it came to
+            request.via = getattr(response, 'via', request.via)     # how it was sent in the end
             while piece := await response.content.readany():
                 self.records.received(request, len(piece))
         self._judge(request)
 
     def told(self, request, got, problem):
-        """A request that a program made has ended: how many bytes it brought, and what went wrong, if anything. It is
-        judged and recorded."""
+        """Judges and records a request made by an external program: bytes received, and the problem, if any."""
         self.records.received(request, got)
         if problem:
             self._error(request, problem)

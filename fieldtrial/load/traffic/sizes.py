@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Response sizes: the distributions that they are drawn from, and what a response costs.
+"""Response sizes: the distributions that they are drawn from, and the bytes of a response on the wire.
 
-The origin serves plain files, so sizes are rounded to its grid (site/grid.py). What is asked for, served and recorded
-is always a size of the grid; means and percentiles below are exact for the grid, not estimates.
+The origin serves plain files, so sizes are rounded to its grid (site/grid.py). Every requested, served and recorded
+size is a size of the grid; means and percentiles below are exact for the grid, not estimates.
 """
 import math
 
@@ -12,9 +12,9 @@ from ...site import grid
 #: The paper's response sizes, lognormal (section 5.1, after Barford and Crovella 1998). It gives their mean as 27,656
 #: bytes; exp(M + S^2/2) is 27,600.
 PAPER_M, PAPER_S = 9.357, 1.318
-#: The tail is capped at what the link carries in this time; it takes 0.14 % off the mean at 2 Mbit/s.
+#: The tail is capped at the bytes that the link carries in this time; this lowers the mean by 0.14 % at 2 Mbit/s.
 CAP_SECONDS = 8.0
-#: How a distribution is named, and what its numbers may be, in order; those at the end may be left out.
+#: Names of distributions and ranges of their parameters, in order; trailing ones may be left out.
 KINDS = {'lognormal': ((0.0, 20.0), (0.01, 10.0), (grid.LOW, grid.HIGH)), 'fixed': ((grid.LOW, grid.HIGH),)}
 NEEDED = {'lognormal': 2, 'fixed': 1}
 
@@ -29,17 +29,17 @@ def wire_bytes(size):
 
 
 class _Distribution:
-    """Sizes with their probabilities: what the mean and the percentiles are computed from."""
+    """Sizes with their probabilities, from which the mean and the percentiles are computed."""
 
     def __init__(self, weights):
-        self.weights = tuple(weights)   #: ((size, probability), ...), rising
+        self.weights = tuple(weights)   #: ((size, probability), ...), ascending
 
     def mean(self, cost=lambda size: size):
         """Mean of `cost(size)`, by default of the size itself, in bytes."""
         return sum(cost(size) * share for size, share in self.weights)
 
     def percentile(self, share):
-        """The smallest size that at least `share` (0..1) of the responses do not exceed."""
+        """The smallest size not exceeded by at least `share` (0..1) of the responses."""
         total = 0.0
         for size, weight in self.weights:
             total += weight
@@ -54,7 +54,7 @@ class _Distribution:
 
 
 class LogNormal(_Distribution):
-    """exp(N(m, s^2)) bytes, nothing above `cap`, on the grid."""
+    """exp(N(m, s^2)) bytes, at most `cap`, on the grid."""
 
     def __init__(self, m=PAPER_M, s=PAPER_S, cap=2_000_000):
         self.m, self.s, self.cap = m, s, cap
@@ -84,8 +84,8 @@ class Fixed(_Distribution):
 
 
 def read(text, rate_bps):
-    """The distribution that a text names: lognormal:M:S[:MAX] or fixed:BYTES. Without one the paper's; without MAX
-    nothing is larger than what a link of `rate_bps` carries in CAP_SECONDS, or 100 kB. Raises TrialError."""
+    """The distribution named by a text: lognormal:M:S[:MAX] or fixed:BYTES. Without text the paper's; without MAX no
+    size exceeds the bytes that a link of `rate_bps` carries in CAP_SECONDS, or 100 kB. Raises TrialError."""
     kind, *words = (text or f'lognormal:{PAPER_M}:{PAPER_S}').split(':')
     limits = KINDS.get(kind, ())
     try:

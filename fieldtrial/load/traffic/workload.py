@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a workload is: a name, checked parameters, the users it wants, and a coroutine that makes the requests."""
+"""The base of workloads: a name, checked parameters, the users it needs, and a coroutine that makes the requests."""
 import collections
 import dataclasses
 import math
@@ -8,7 +8,7 @@ import textwrap
 from ...base.errors import TrialError
 
 
-#: {kind: (types that a value may have, in JSON or as text; how it is read; in words)}. A bool is not a number here.
+#: {kind: (types of a value, in JSON or as text; conversion; description)}. A bool is not a number here.
 KINDS = {'integer': ((int, str), int, 'a whole number'), 'number': ((int, float, str), float, 'a number'),
          'text': ((str,), str, 'a text'),
          'yes/no': ((bool, str), {True: True, False: False, 'yes': True, 'no': False}.__getitem__, 'yes or no')}
@@ -27,7 +27,7 @@ class Parameter:
     high: float = math.inf
 
     def read(self, value):
-        """`value`, as JSON has it or as text from a command line, checked. Raises TrialError."""
+        """`value`, from JSON or as text from a command line, converted and checked. Raises TrialError."""
         types, convert, _ = KINDS[self.kind]
         try:
             read = convert(value) if type(value) in types else None
@@ -38,7 +38,7 @@ class Parameter:
         return read
 
     def allowed(self):
-        """In words: what the value may be."""
+        """The allowed values, as text."""
         noun, unit = KINDS[self.kind][2], f' {self.unit}' if self.unit else ''
         if self.kind not in NUMBERS:
             return noun
@@ -56,9 +56,9 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True)
 class CbrStream:
-    """UDP at a constant rate beside the workload: `rate_bps` of frames in `bursts`, the (start, end) of each in s since
-    t0. receiver: the number of the user that it goes to; None: to an address behind the gateway that no user has. frame:
-    bytes of each, with headers. timed: whether the delay of each is recorded."""
+    """UDP at a constant rate next to the workload: `rate_bps` of frames in `bursts`, the (start, end) of each in s
+    since t0. receiver: the number of the user that receives it; None: an address behind the gateway that no user has.
+    frame: bytes of each frame, with headers. timed: whether the delay of each is recorded."""
     rate_bps: float
     bursts: tuple
     receiver: int = None
@@ -68,8 +68,8 @@ class CbrStream:
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A stretch of the run in which the same classes make requests. after: what went wrong and ended when it began
-    (LABELS and ENDS of base.disturbance), or what begins then and is judged while it lasts; if anything."""
+    """A part of the run in which the same classes make requests. after: the disturbance that ended when it began
+    (LABELS and ENDS of base.disturbance), or one that begins then and is judged while it lasts; if any."""
     t_start: float
     t_end: float
     classes: tuple
@@ -78,7 +78,7 @@ class Phase:
 
 
 def numbered(users):
-    """(number in its class, from 1, user) of each user."""
+    """Yields (number in its class, from 1, user) for each user."""
     seen = collections.Counter()
     for user in users:
         seen[user.cls] += 1
@@ -93,15 +93,15 @@ def every_second(users):
 class Workload:
     """Base of all workloads; an instance has its parameters checked."""
 
-    name = ''                #: as in the spec and on the command line
+    name = ''                #: in the spec and on the command line
     summary = ''             #: one line
-    profile = None           #: base.spec.Profile: what it is called in reports, and what its figures show
+    profile = None           #: base.spec.Profile: its title in reports, and properties of its figures
     parameters = ()          #: of Parameter
-    via = None               #: how its requests go, see run.Run.fetch
-    http3 = False            #: whether every second user of each class speaks HTTP/3, where QUIC is let through
+    via = None               #: how its requests are sent, see run.Run.fetch
+    http3 = False            #: whether every second user of each class speaks HTTP/3, where QUIC is allowed
 
     def __init__(self, values=None):
-        """values: {name: value}; what is missing takes its default. Raises TrialError."""
+        """values: {name: value}; missing parameters take their defaults. Raises TrialError."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in values or {}:
             if name not in known:
@@ -111,30 +111,30 @@ class Workload:
                        for name, parameter in known.items()}
 
     def check(self):
-        """Raises TrialError if something that the parameters name is not there or cannot be used."""
+        """Raises TrialError if something that the parameters refer to is missing or unusable."""
 
     def population(self, classes, per_class):
         """How many users each class should have: {class: users}. `classes`: names, the first is the paper's class 1."""
         return {name: per_class for name in classes}
 
     def whole_s(self):
-        """How long a run must be to hold all that the parameters ask for, s; None: any length does."""
+        """Length of a run that holds everything the parameters ask for, s; None: any length will do."""
         return None
 
     def direct(self, _users):
-        """Those of the users who bypass Squid."""
+        """The users who bypass Squid."""
         return ()
 
     def quic_users(self, users):
-        """Those of the users who speak HTTP/3."""
+        """The users who speak HTTP/3."""
         return every_second(users) if self.http3 else ()
 
     def quic_downloads(self, _users, _servers):
-        """The (user, server) of each download by QUIC to run beside, past Squid."""
+        """The (user, server) of each background download by QUIC, which bypasses Squid."""
         return ()
 
     def beside(self, _rate_bps, _duration_s):
-        """The CbrStreams to run beside on a link of `_rate_bps` in a run of `_duration_s`."""
+        """The background CbrStreams on a link of `_rate_bps` in a run of `_duration_s`."""
         return ()
 
     def disturbances(self, _duration_s):
@@ -142,7 +142,7 @@ class Workload:
         return ()
 
     def tunnels(self):
-        """Whether requests go over kept tunnels, which takes TLS on the whole way."""
+        """Whether requests use persistent tunnels, which requires TLS end to end."""
         return self.via == 'h2'
 
     def phases(self, spec):
@@ -151,9 +151,9 @@ class Workload:
 
     def prepare(self, _offers):
         """Called once before the start, with the offers.Offers: reads files, draws arrivals. Raises TrialError.
-        Returns what will be offered, for meta.json, or None where that depends on the answers."""
+        Returns the offered load, for meta.json, or None if it depends on the responses."""
         return None
 
     async def run(self, run):
-        """Makes requests on the run.Run until none may start and none is in flight. May be cancelled."""
+        """Makes requests on the run.Run until no more may start and none is in flight. May be cancelled."""
         raise NotImplementedError

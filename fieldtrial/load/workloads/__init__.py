@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The workloads by name. To add one, write a file with its class here: its profile says what it is called, what its
-figures show and where it stands in reports."""
+"""The workloads by name. To add one, write a file with its class here: its profile has its title, the properties of its
+figures and its position in reports."""
 import importlib
 import pkgutil
 
@@ -15,7 +15,7 @@ _ALL = {each.name: each for each in sorted(
 
 
 def names():
-    """The names of all workloads, in the order in which they are shown."""
+    """The names of all workloads, in display order."""
     return list(_ALL)
 
 

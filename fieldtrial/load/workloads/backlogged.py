@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Saturation: everybody always wants more. Section 5.2, first phase, and section 7 (1) of the paper.
+"""Saturation: all users are always backlogged. Section 5.2, first phase, and section 7 (1) of the paper.
 
-With think_s=5 and inflight=1 it is the paper's own simulation of clients; it loads 2 Mbit/s only with many users.
+With think_s=5 and inflight=1 it is the paper's own simulation of clients, which loads 2 Mbit/s only with many users.
 """
 from ...base.spec import Profile
 from ..traffic import closed
@@ -22,9 +22,9 @@ class Backlogged(Workload):
 
 
 class HttpsBacklogged(Backlogged):
-    """As browsers make it today: HTTP/2 in TLS, one tunnel for each user and server that is kept open. As many requests
-    in flight, the same sizes from the same servers; those that go to one server share the tunnel there. To the gateway
-    a tunnel is busy, or silent, and it is never told which request a byte belongs to."""
+    """As browsers do it today: HTTP/2 over TLS with one persistent tunnel for each user and server. The number of
+    requests in flight, the sizes and the servers are the same; requests to one server share its tunnel. The gateway
+    sees only busy or idle tunnels and cannot assign bytes to requests."""
 
     name = 'https-backlogged'
     summary = 'saturated, over HTTP/2 in TLS tunnels that each user keeps open, one for each server'

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Half of the users of each class bypass Squid: elastic traffic that nobody holds back, beside traffic that is held.
+"""Half of the users of each class bypass Squid: responsive traffic that is not scheduled, next to traffic that is.
 
 Every second user of a class downloads one large file after the other, directly: by TCP from a port that is not
 intercepted, or with quic=yes by QUIC (ngtcp2's client and server; HTTP/3, cubic). The others are a closed loop over
-kept tunnels through Squid. What counts is what these have of the link, against the same load with unmodified Squid:
-there they are so many plain TCP connections. And that they share it by weight.
+persistent tunnels through Squid. The figures are the link share of the latter relative to the same load with unmodified
+Squid, where they are as many plain TCP connections, and whether they divide it by weight.
 
-QUIC's downloads are daemons of the cell (`load/quic.py`), not requests of the load generator: what each of them
-brought is in no table, and they come from the address of the users' host.
+QUIC's downloads are daemons of the cell (`load/quic.py`), not requests of the load generator: no table has their bytes,
+and they come from the address of the users' host.
 """
 import asyncio
 
@@ -18,12 +18,12 @@ from ..traffic.offers import Offer
 from ..traffic.run import PAUSE_AFTER_FAILURE_S
 from ..traffic.workload import Parameter, Workload, every_second
 
-#: Bytes of a file that bypasses Squid: the largest that servers have. At 2 Mbit/s it lasts for eight minutes.
+#: Bytes of a file that bypasses Squid: the largest on the servers. At 2 Mbit/s it takes eight minutes.
 BULK = grid.nearest(grid.HIGH)
 
 
 class Bypass(Workload):
-    """A closed loop of half of the users; bulk downloads of the others, past Squid."""
+    """A closed loop of half of the users; bulk downloads of the others, bypassing Squid."""
 
     name = 'bypass'
     summary = 'saturated, and every second user bypasses Squid with a bulk download, by TCP or QUIC'
@@ -41,7 +41,7 @@ class Bypass(Workload):
         return self._downloads(users, lambda _user: servers) if self.values['quic'] else ()
 
     def _downloads(self, users, reachable):
-        """(user, server) of each download, from servers spread over all that there are."""
+        """(user, server) of each download, spread over all servers."""
         wanted = [user for user in self.direct(users) for _ in range(self.values['connections'])]
         return tuple((user, reachable(user)[number * len(reachable(user)) // len(wanted)])
                      for number, user in enumerate(wanted))
@@ -60,7 +60,7 @@ class Bypass(Workload):
 
 
 async def _download(run, user, server):
-    """One file after the other, to the end of the run."""
+    """Downloads one file after the other until the end of the run."""
     while run.now() < run.spec.duration_s:
         request = await run.fetch(user, Offer(server, BULK, False), 'bulk', via='direct')
         if request.outcome != 'ok':

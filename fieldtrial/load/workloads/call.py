@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A voice call beside a backlog: 50 datagrams a second towards the user, G.711 in RTP, past Squid. Their delay is what
-the provider's queue adds, as servers' round-trip times are not those of the call."""
+"""A voice call next to a backlog: 50 datagrams a second to the user, G.711 in RTP, bypassing Squid. Their delay is that
+of the provider's queue alone, as the servers' round-trip times do not apply to the call."""
 from ...base.spec import Profile
 from ..traffic.workload import CbrStream
 from .backlogged import HttpsBacklogged
@@ -10,7 +10,7 @@ FRAME = 14 + 20 + 8 + 12 + 160      #: bytes: Ethernet, IPv4, UDP, RTP, 20 ms of
 
 
 class Call(HttpsBacklogged):
-    """Backlogged over kept tunnels, with a call beside."""
+    """Backlogged over persistent tunnels, with a call in parallel."""
 
     name = 'call'
     summary = 'saturated over kept tunnels, with a voice call by UDP beside'

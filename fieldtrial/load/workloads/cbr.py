@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Saturation with UDP of no class beside it. Section 6, table 1 and fig. 14 of the paper.
+"""Saturation next to UDP that belongs to no class. Section 6, table 1 and fig. 14 of the paper.
 
 The stream switches between off and on every `period_s`, off first, as in fig. 14; the rate counts whole frames. It is
 sent and counted by `fieldtrial.load.stream`, to an address behind the gateway that no user has.
@@ -12,7 +12,7 @@ from .backlogged import Backlogged
 
 
 class Cbr(Backlogged):
-    """Backlogged, with a CbrStream beside."""
+    """Backlogged, with a CbrStream in parallel."""
 
     name = 'cbr'
     summary = 'saturated, with on/off UDP at a constant rate of 20, 40 or 60 % of the link beside it'
@@ -23,7 +23,7 @@ class Cbr(Backlogged):
         Parameter('period_s', 'number', 40.0, 's', 'length of each off and each on period', low=1.0, high=3600.0))
 
     def beside(self, rate_bps, duration_s):
-        """See Workload. None where the run is over before the first burst."""
+        """See Workload. None if the run ends before the first burst."""
         period = self.values['period_s']
         begins = (period * number for number in itertools.count(1, 2))
         bursts = tuple((begin, min(begin + period, duration_s))

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Saturation that is disturbed, one thing after another, each bounded: is everything right again after it?
+"""Saturation with a sequence of bounded disturbances: are the shares right again after each of them?
 
-    rate      the provider carries only half of C for some time
-    down      nothing comes through in either direction
+    rate      the provider's link has only half of C for some time
+    down      no packet passes in either direction
     cbr       a burst of UDP at a constant rate that belongs to no class
-    stall     every fourth server says nothing more, in the middle of what it was saying, and then goes on
+    stall     every fourth server stops sending in the middle of its responses, and later resumes
     tunnels   idle tunnels are opened, 200 in all, and later closed
-    store     several gateways do not hear of each other, since the store between them says nothing; where `store_s`
-              asks for it, and shares are to be right in that time, too
+    store     the store between several gateways stops responding, so that they cannot reach each other; only with
+              `store_s`; shares must be right during this time, too
 
-In between the load is that of `https-backlogged`, or in part that of `backlogged`, with everybody always wanting more;
-what a class has from 10 to 20 s after the end of a disturbance is what is judged. An outage is shorter than 10 s: TCP's
-timer doubles with each try, so who was silent for longer is silent for as long again whatever the gateway does.
+Otherwise the load is that of `https-backlogged`, or in part that of `backlogged`, with all users always backlogged. The
+shares of the classes are judged from 10 to 20 s after the end of a disturbance. An outage is shorter than 10 s: TCP's
+retransmission timer doubles with each attempt, so after a longer outage a sender stays silent for as long again,
+whatever the gateway does.
 
-Ten seconds of a slow link are few quanta, and one occurrence tells little: with `repeat` all of it comes again and
-again in one run, with `only` one kind alone. A run without `--seconds` is as long as that takes.
+Ten seconds of a slow link are few quanta, and one occurrence tells little: `repeat` repeats all disturbances in one
+run, `only` selects one kind. A run without `--seconds` is as long as that takes.
 """
 import asyncio
 
@@ -35,7 +36,7 @@ def _length(kind, default, what):
 
 
 class Disturbed(Workload):
-    """A closed loop of every user, over tunnels and plain, while things go wrong."""
+    """A closed loop of every user, over tunnels and plain, during disturbances."""
 
     name = 'disturbed'
     summary = 'saturated, while the link loses half its rate, goes down, a burst of UDP comes, servers stall, idle ' \
@@ -68,7 +69,7 @@ class Disturbed(Workload):
             raise TrialError('workload disturbed: only: {0} happens for 0 s; see {0}_s'.format(self.values['only']))
 
     def _every(self):
-        """All that the parameters ask for, however long it takes."""
+        """All disturbances that the parameters ask for, however long they take."""
         begin = self.values['first_s']
         for kind, label in self.values['repeat'] * tuple(LABELS.items()):
             end = begin + (self.values[f'{kind}_s'] if self.values['only'] in ('', kind) else 0.0)
@@ -80,7 +81,7 @@ class Disturbed(Workload):
         return max((each.t_end + RECOVERED_S for each in self._every()), default=None)
 
     def disturbances(self, duration_s):
-        """See Workload. Those that, with the time to recover, do not fit into the run are left out: the last ones."""
+        """See Workload. The last ones are left out if they and their recovery time do not fit into the run."""
         found = [each for each in self._every() if each.t_end + RECOVERED_S <= duration_s]
         if not found:
             raise TrialError(f'workload disturbed: no disturbance fits into {duration_s:g} s; the first begins at '
@@ -115,10 +116,10 @@ class Disturbed(Workload):
 
 
 def _judged(each):
-    """What the time of a disturbance is after, where it is long enough to be judged."""
+    """The label of a disturbance's own phase, if it is long enough to be judged."""
     return each.label if each.kind in ENDS and each.t_end - each.t_start >= RECOVERED_S else ''
 
 
 def _dealt(count, users):
-    """{user: how many of `count` things}."""
+    """{user: number of `count` items}, dealt evenly."""
     return {user: count // len(users) + (number < count % len(users)) for number, user in enumerate(users)}

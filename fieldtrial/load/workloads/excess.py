@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Saturation, and one user also receives UDP beside Squid. Section 6 (2) of the paper: traffic of a class that no
-request of the gateway's caused is that class's service all the same.
+"""Saturation, and one user also receives UDP that bypasses Squid. Section 6 (2) of the paper: traffic of a class that
+no request of the gateway caused still counts as service of that class.
 
 The stream goes to the first user all the time. Its rate should be below the user's fair share of the link, which at
-weights 4:2:1 with four users each is 14 % for a user of the first class: then the user can, and should, have the rest
-of its share through Squid and no more.
+weights 4:2:1 with four users each is 14 % for a user of the first class. Then the user can, and should, have exactly
+the rest of its share through Squid.
 """
 from ...base.spec import Profile
 from ..traffic.workload import CbrStream, Parameter

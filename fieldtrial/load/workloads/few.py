@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Few users, each with a few large downloads at once, and a full link all the same: with so few responses in service a
-window that is only a little too wide holds nobody back.
+"""Few users, each with a few large downloads at once, and still a full link: with so few responses in service a window
+that is only slightly too wide does not restrain any of them.
 
-The downloads of a user go over kept tunnels, each to a server drawn at random; two that meet there share a tunnel.
+The downloads of a user use persistent tunnels, each to a server drawn at random; two to the same server share a tunnel.
 """
 from ...base.spec import Profile
 from ...site import grid

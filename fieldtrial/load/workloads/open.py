@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Open arrivals: Poisson, each by a user drawn at random, sizes lognormal. traffic/arrivals.py counts the load.
+"""Open arrivals: Poisson, each by a user drawn at random, sizes lognormal. traffic/arrivals.py computes the load.
 
 A user opens as many connections as there are requests, so nothing queues in the client. Give the run a drain time, so
-that what arrives late can end: requests that do not are recorded as unfinished.
+that late requests can end; requests that do not are recorded as unfinished.
 """
 from ...base.spec import Profile
 from ..traffic import arrivals
@@ -10,7 +10,7 @@ from ..traffic.workload import Workload
 
 
 class Open(Workload):
-    """Arrivals that do not wait for answers."""
+    """Arrivals that do not wait for responses."""
 
     name = 'open'
     summary = 'open arrivals (Poisson) at a share of the link, by users drawn at random'
@@ -25,7 +25,7 @@ class Open(Workload):
         return arrivals.offered(self._arrivals, spec.rate_bps, spec.duration_s)
 
     def wanted(self, offers):
-        """Endless (user, Offer, path): who wants what, in the order of arrival."""
+        """Endless sequence of (user, Offer, path) in the order of arrival."""
         users, draw = offers.spec.users, offers.random('user')
         own = {user.name: offers.of(user) for user in users}
         while True:
@@ -37,8 +37,8 @@ class Open(Workload):
 
 
 class HttpsOpen(Open):
-    """Over kept tunnels: each object is a stream on the user's one tunnel to its server. The load is counted as in
-    `open`, so it is comparable; frames of HTTP/2 and records of TLS add less than 1 % to it."""
+    """Over persistent tunnels: each object is a stream on the user's one tunnel to its server. The load is computed as
+    in `open`, so it is comparable; HTTP/2 frames and TLS records add less than 1 % to it."""
 
     name = 'https-open'
     summary = 'open arrivals (Poisson), each a stream of HTTP/2 on the tunnel that the user keeps to its server'

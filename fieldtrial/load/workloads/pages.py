@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Page loads, as a browser makes them: first the document, then the other objects over several connections at once.
+"""Page loads as in a browser: first the document, then the other objects over several connections at once.
 
-A page lives on one server; its connections are kept open for the next page there. The page load time runs from asking
+A page is on one server; its connections are kept open for the next page there. The page load time runs from the request
 for the document to the last byte of the last object. The user thinks (exponentially) before the next page. Whether the
-link is saturated follows from users, objects and think time: 12 users with 12 objects and 5 s offer 3.3 times what
-2 Mbit/s carry. `background` adds requests in flight of every user that belong to no page.
+link is saturated follows from users, objects and think time: 12 users with 12 objects and 5 s offer 3.3 times the
+capacity of 2 Mbit/s. `background` adds requests in flight of every user that belong to no page.
 """
 import asyncio
 
@@ -29,7 +29,7 @@ class Pages(Workload):
                   high=256))
 
     def way(self, _run, _user):
-        """How the pages of a user come, see run.Run.fetch."""
+        """How the pages of a user are requested, see run.Run.fetch."""
         return self.via
 
     async def run(self, run):
@@ -43,7 +43,7 @@ class Pages(Workload):
     async def _browse(self, run, user):
         pages, think_s = run.offers.pages(user, self.values['objects']), self.values['think_s']
         think = run.offers.random('think', user.name)
-        await asyncio.sleep(think.uniform(0.0, think_s))    # otherwise all would begin at the same instant
+        await asyncio.sleep(think.uniform(0.0, think_s))    # otherwise all would start at the same instant
         number = 0
         while run.now() < run.spec.duration_s:
             number += 1
@@ -52,12 +52,12 @@ class Pages(Workload):
             await asyncio.sleep(think.expovariate(1.0 / think_s) if think_s else 0.0)
 
     async def _page(self, run, user, page, offers):
-        """Loads one page and records it; whether all of it came."""
+        """Loads one page and records it; whether it completed."""
         started, requests, outcome = run.now(), [], 'unfinished'
         rest = iter(offers[1:])
 
         async def connection():
-            for offer in rest:      # shared: each connection takes the next object that nobody has asked for
+            for offer in rest:      # shared: each connection takes the next object not yet requested
                 requests.append(await run.fetch(user, offer, 'object', page, via=self.way(run, user)))
 
         try:
@@ -73,10 +73,10 @@ class Pages(Workload):
 
 
 class HttpsPages(Pages):
-    """Over kept tunnels, as a browser of today makes them: the document on the user's tunnel to the server, then all
-    other objects at once as streams of the same tunnel. Sizes, servers and think times are the same. Beside the tunnels
-    that pages use each user keeps `idle` others, to pages that were left open in other tabs: opened at the start,
-    agreed on TLS and HTTP/2, silent until the end."""
+    """Over persistent tunnels, as in a browser of today: the document on the user's tunnel to the server, then all
+    other objects at once as streams of the same tunnel. Sizes, servers and think times are the same. In addition each
+    user keeps `idle` tunnels, to pages left open in other tabs: opened at the start with TLS and HTTP/2 negotiated,
+    idle until the end."""
 
     name = 'https-pages'
     summary = 'page loads over HTTP/2 in TLS tunnels that each user keeps open, beside others that are idle'

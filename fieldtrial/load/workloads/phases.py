@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Classes that stop and come back. Section 5.2 and fig. 8 of the paper: four phases of equal length (200 s there).
 
-All; the first class stops; the second stops as well; all again. A class that stops sends no new request; its answers on
-the way still come.
+All; the first class stops; the second stops as well; all again. A class that has stopped sends no new requests; its
+outstanding responses still arrive.
 """
 from ...base.spec import Profile
 from ..traffic.workload import Phase
@@ -17,7 +17,7 @@ class Phases(Backlogged):
     profile = Profile('Class phases', rank=140, saturated=True)
 
     def phases(self, spec):
-        """See Workload. With one class alone the middle phases are silent."""
+        """See Workload. With only one class the middle phases have no requests."""
         quarter, classes = spec.duration_s / 4, spec.classes
         active = (classes, classes[1:], classes[2:], classes)
         labels = ('all', f'without {classes[0]}', 'without ' + ' and '.join(classes[:2]), 'all again')

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""HTTP/3 beside TCP: every second user of each class has a browser that speaks it, the others' speak HTTP/2.
+"""HTTP/3 next to TCP: every second user of each class has a browser that speaks HTTP/3, the others' speak HTTP/2.
 
-What they ask for is that of `https-backlogged` and `https-pages`. QUIC is forwarded by the gateway and never in Squid;
-where the gateway rejects it, these users have tunnels through Squid as all others do (`traffic/http3.py`). The figures
-are of all users, however their bytes came.
+The requests are those of `https-backlogged` and `https-pages`. The gateway forwards QUIC, which never passes Squid. If
+the gateway rejects it, these users have tunnels through Squid as all others do (`traffic/http3.py`). The figures are of
+all users, whichever way their bytes took.
 """
 import asyncio
 
@@ -15,9 +15,8 @@ from .pages import HttpsPages, Pages
 
 
 class QuicBacklogged(HttpsBacklogged):
-    """A closed loop of every user. Who speaks HTTP/3 has some requests over TCP all the same, as from servers that do
-    not speak it: both are to count as the same user's. With `flood` the first user, who speaks TCP, is sent UDP that
-    heeds nothing."""
+    """A closed loop of every user. Users of HTTP/3 also make some requests over TCP, as to servers without HTTP/3; both
+    must be charged to the same user. With `flood` the first user, who speaks TCP, is sent unresponsive UDP."""
 
     name = 'quic-backlogged'
     summary = 'saturated: every second user by HTTP/3 where QUIC is let through, the others over tunnels'
@@ -44,7 +43,7 @@ class QuicBacklogged(HttpsBacklogged):
 
 
 class QuicPages(HttpsPages):
-    """Page loads of every user, each page over one connection. Nobody keeps idle tunnels."""
+    """Page loads of every user, each page over one connection. No idle tunnels."""
 
     name = 'quic-pages'
     summary = 'page loads: every second user by HTTP/3 where QUIC is let through, the others over tunnels'

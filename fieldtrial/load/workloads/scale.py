@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Saturation of a link that is too fast for the load generator's own client: a process of curl for each user.
 
-What it is for: on one machine, which processor time and which throughput scheduling costs. Plain HTTP/1, so that the
-clients and the servers take as little as they can; connections are kept.
+It measures the cost of scheduling, in processor time and throughput, on one machine. Plain HTTP/1, so that clients and
+servers take as little processor time as possible; connections are persistent.
 """
 from ...base.spec import Profile
 from ...site import grid

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Replays a list of one's own, as section 7 of the paper replays an enterprise's log. Open arrivals at a given load.
+"""Replays a user's list of URLs, as section 7 of the paper replays an enterprise's log. Open arrivals at a given load.
 
-The list is a text file, one request per line: URL and size in bytes, separated by blanks; '#' begins a comment. From a
-log of Squid in its native format:  awk '{ print $7, $5 }' access.log > my.list
-Requests start in the order of the list, from its top again when it ends; the times are drawn (Poisson), the users too.
-No request leaves the trial: each host name of the list stands for one of the trial's servers (always the same one), and
-each URL for a path on it that answers with the size of the grid (see site/grid.py) nearest to the list's.
+The list is a text file, one request per line: URL and size in bytes, separated by blanks; '#' begins a comment. To make
+one from a log in Squid's native format:  awk '{ print $7, $5 }' access.log > my.list
+Requests start in the order of the list, which is repeated when it ends; times (Poisson) and users are drawn at random.
+No request leaves the trial: each host name of the list is mapped to one of the trial's servers (always the same one),
+and each URL to a path on it that answers with the size of the grid (see site/grid.py) nearest to the list's.
 """
 import zlib
 from urllib.parse import urlsplit

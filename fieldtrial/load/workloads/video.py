@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Adaptive video beside downloads: the first users of each class play, the others keep the link full.
+"""Adaptive video next to downloads: the first users of each class play, the others keep the link full.
 
-A player asks for segments of `segment_s` one after the other, over the user's kept tunnel to one server, each in the
-highest bitrate of the ladder that is at most the harmonic mean of the last MEAN_OF throughputs (the throughput rule of
-dash.js). It pauses while its buffer holds `buffer_s`. Whether it had to stop playing follows from when segments ended
+A player requests segments of `segment_s` one after the other over the user's persistent tunnel to one server, each at
+the highest bitrate of the ladder that is at most the harmonic mean of the last MEAN_OF throughputs (the throughput rule
+of dash.js). It pauses while its buffer holds `buffer_s`. Stalls are derived from the times when segments ended
 (analysis/video.py).
 """
 import asyncio
@@ -21,7 +21,7 @@ MEAN_OF = 5     #: segments
 
 
 def rung(throughputs_bps):
-    """The bitrate of the next segment, bit/s, after segments that came with these throughputs."""
+    """The bitrate of the next segment, bit/s, given the throughputs of earlier segments."""
     return ladder.highest(statistics.harmonic_mean(throughputs_bps[-MEAN_OF:]) if throughputs_bps else 0.0)
 
 
