@@ -11,7 +11,7 @@ from .world import LAN
 
 #: HTB's share of the link, so that its queue and not the ISP's is the bottleneck: as much as MSF-RS' U+.
 HTB_SHARE = 0.98
-#: Share of the link in SQM's recommendations.
+#: Share of the link in SQM's recommendations; swept for CAKE from 85 to 98 %, docs/user/comparison.md has the figures.
 SQM_SHARE = 0.95
 EDGE = PROGRAMS / 'msfrs-edge'
 
