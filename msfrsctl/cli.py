@@ -11,7 +11,7 @@ from .site import Site
 from .system import System
 from .text import safe
 
-COMMANDS = ('status', 'top', 'why', 'doctor', 'set', 'setup', 'report')
+COMMANDS = ('status', 'top', 'why', 'doctor', 'off', 'on', 'set', 'setup', 'report')
 PREFIX = '/opt/msfrs'
 
 
@@ -37,7 +37,7 @@ def parser_of(names=COMMANDS):
 
 
 def words_after(words):
-    """What may follow these words of a command line: for completion."""
+    """Words that may follow these words of a command line, for completion."""
     if not words or words[0] not in COMMANDS:
         return (*COMMANDS, '--version')
     sub = next(action for action in parser_of(words[:1])._actions if action.dest == 'command').choices[words[0]]
@@ -60,7 +60,7 @@ def main(argv, prefix=PREFIX, system=None, out=None, version='of the source'):
     if argv == ['--version']:
         print('msfrsctl', version, file=out)
         return DONE
-    # Importing all of them would take as long as the search of access.log.
+        # Importing all subcommands would take as long as the search of access.log.
     named = [word for word in argv[:1] if word in COMMANDS] or COMMANDS
     options = parser_of(named).parse_args(argv)
     site = Site(options, system or System(), prefix)

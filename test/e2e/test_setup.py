@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A gateway as `msfrsctl setup` makes it, without systemd: everything that it starts, with traffic."""
+"""A gateway configured by `msfrsctl setup`, without systemd: all services that it starts, with traffic."""
 import contextlib
 import json
 import socket
@@ -16,19 +16,19 @@ from fieldtrial.site.world import FORWARD_PORT, LAN, WAN
 from scripted_origin import url_path
 from test_shares import near
 
-#: Seconds: until weights hold from the start, and over which they are measured.
+#: Seconds until weights hold after the start, and seconds of the measurement.
 WARM_UP, MEASURED = 25.0, 30.0
 LOOKS = 3
 
 
 class Setup:
-    """The installed msfrsctl on the gateway of a link; all that it writes is in a directory of the test."""
+    """The installed msfrsctl on the gateway of a link; all of its files are in a directory of the test."""
 
     def __init__(self, link):
         self.link, self.world = link, link.world
         self.directory = link.gateway.directory
         self.conf = self.directory / 'squid.conf'
-        # As an administrator has it, before.
+        # The administrator's configuration before setup.
         self.conf.write_text(squidconf.files(self.directory) + '\n'.join((
             *link.gateway.installation.lines, 'visible_hostname gateway.test', 'cache deny all',
             f'dns_nameservers {self.world.nameserver}')) + '\n')
@@ -49,14 +49,14 @@ class Setup:
         return json.loads(self.run('status', '--json'))
 
     def __call__(self, *words, code=0):
-        """Gold and, for all others, bronze."""
+        """Runs setup with gold and, for all others, bronze."""
         return self.run('setup', '--yes', '--rate', f'{self.world.rate_bps / 1e6:g} Mbit/s', '--outside', WAN,
                         '--inside', LAN, '--users', LAN4, '--class', f'gold=4={class_prefixes(1)[0]}', '--class',
                         'bronze=1', '--probe', f'http://{self.world.servers[0].v4}{url_path("probe", size=100)}',
                         *words, code=code)
 
     def rules(self):
-        """Those of ours."""
+        """The rules that belong to msfrs."""
         return [line for line in self.world.gateway.run('iptables-save').splitlines() if 'MSFRS' in line]
 
     def reaches_a_server(self, user):
@@ -67,14 +67,14 @@ class Setup:
 def setup(slow_link):
     made = Setup(slow_link)
     yield made
-    with contextlib.suppress(AssertionError):      # where nothing is set up
+    with contextlib.suppress(AssertionError):      # if there is nothing to undo
         made.run('setup', '--undo')
 
 
 @pytest.mark.link(rate_bps=6e6, rtts_ms=(40.0,), buffer_bdp=3)
 @pytest.mark.parametrize('edge', ['yes', 'no'])
 def test_the_weights_hold_for_what_bypasses_squid(setup, edge):
-    """A user of gold has four downloads through Squid, a guest six from port 9000, which nobody intercepts."""
+    """A user of gold has four downloads through Squid, a guest has six from port 9000, which is not intercepted."""
     link, gold, guest = setup.link, setup.link.of('gold')[0], setup.link.of('bronze')[0]
     setup('--edge', edge)
     loads = (link.users.load([gold], via='intercept', size=2_000_000),
@@ -83,7 +83,7 @@ def test_the_weights_hold_for_what_bypasses_squid(setup, edge):
     before = {**loads[0].bytes(), **loads[1].bytes()}
     time.sleep(MEASURED)
     got = {**loads[0].since(before), **loads[1].since(before)}
-    # Each looks for four seconds, in which a share of 0.2 comes to 0.1 to 0.3; below 0.1 nothing is said.
+    # A measurement takes four seconds, in which a share of 0.2 varies from 0.1 to 0.3; below 0.1 it is not reported.
     looks, said = [setup.status()['bypass'] for _ in range(LOOKS)], setup.run('status')
     for load in loads:
         load.stop(abort=True)
@@ -107,7 +107,7 @@ def test_undo_leaves_nothing_that_runs(setup):
     setup()
     assert setup.rules() and setup.reaches_a_server(gold)
     assert any(row['kind'] == 'edge' and row['live'] for row in setup.status()['workers'][0]['parties'])
-    setup()     # once more, while all runs
+    setup()     # again, while everything runs
     assert setup.reaches_a_server(gold)
     setup.run('setup', '--undo')
     assert setup.rules() == [] and setup.conf.read_text() == before
@@ -116,15 +116,41 @@ def test_undo_leaves_nothing_that_runs(setup):
     assert setup.reaches_a_server(gold)
 
 
+def test_off_is_immediate_and_cuts_nothing(setup):
+    """A download through Squid goes on while new connections pass it by; with `on` they go through it again."""
+    link, gold = setup.link, setup.link.of('gold')[0]
+    setup('--edge', 'no')
+
+    def through_squid():
+        """Whether a new connection is."""
+        def requests():
+            return sum(cls['requests'] for cls in setup.status()['workers'][0]['classes'])
+        before = requests()
+        assert setup.reaches_a_server(gold)
+        return requests() > before
+
+    under_way = link.users.get(gold, via='intercept', size=30_000_000)
+    wait_until(lambda: under_way.received > 0, 'the download has begun')
+    assert through_squid()
+    setup.run('off')
+    assert not through_squid()
+    had = under_way.received
+    wait_until(lambda: under_way.received > had + 200_000, 'it is not cut')
+    assert not under_way.finished
+    setup.run('on')
+    assert through_squid()
+    under_way.abort()
+
+
 def running(setup):
-    """Squid and msfrs-edge, as far as they are in the gateway's network."""
+    """Squid and msfrs-edge, as far as they run in the gateway's network."""
     said = setup.world.gateway.run('ss', '-Hltnup')
     said += setup.world.gateway.run('cat', '/proc/net/netfilter/nfnetlink_queue')
     return [line for line in said.splitlines() if 'squid' in line or 'msfrs' in line or line.split()[:1] == ['1']]
 
 
 def test_users_stay_as_they_were_where_squid_cannot_listen(setup):
-    """Another program has the port."""
+    """Another program uses the port."""
     with setup.world.gateway.inside():
         other = socket.socket()
     with other:
@@ -136,7 +162,7 @@ def test_users_stay_as_they_were_where_squid_cannot_listen(setup):
 
 
 def test_users_stay_as_they_were_where_squid_brings_no_page(setup):
-    """Of a server where nobody listens at that port."""
+    """The page's server does not listen at that port."""
     page = f'http://{setup.world.servers[0].v4}:9001/'
     said = setup('--probe', page, code=4)
     assert f'{page} does not come through Squid: status 503, ERR_CONNECT_FAIL (this machine cannot reach' in said
