@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl: looks at a gateway with msfrs, explains it, and changes it while it runs. One file a subcommand in
-`commands`; what they share is beside it."""
+"""msfrsctl inspects a gateway with msfrs, explains its state and changes it at run time. `commands` has one file for
+each subcommand; the modules beside it are shared."""

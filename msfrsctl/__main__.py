@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`python3 -m msfrsctl` in the source tree; what is installed is `msfrsctl.in`."""
+"""`python3 -m msfrsctl` in the source tree; the installed program is `msfrsctl.in`."""
 import pathlib
 import re
 import sys

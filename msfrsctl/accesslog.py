@@ -1,47 +1,47 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""access.log: lines by the logformat of squid.conf, and a search backward from the end, bounded in time."""
+"""access.log: parses lines by the logformat of squid.conf, and searches backward from the end within a time limit."""
 import os
 import re
 from collections import namedtuple
 
 from .errors import CtlError
 
-#: Bytes that are read at a time. With more the kernel makes new pages for each block, and that takes half as long as the
+#: Bytes of a read. Larger reads make the kernel allocate new pages for each block, which costs half the time of the
 #: search.
 BLOCK = 1 << 18
-#: Bytes in which the beginning of a line is looked for first; most are shorter.
+#: Bytes that are searched first for the beginning of a line; most lines are shorter.
 SHORT = 1 << 12
-#: Bytes of the longest line that is looked at; Squid's own limit for a URL is 8 KB.
+#: Bytes of the longest line that is parsed; Squid's own limit for a URL is 8 KB.
 LONGEST = 1 << 16
-#: What Squid knows without a logformat line.
+#: Squid's built-in formats, which need no logformat line.
 COMMON = '%>a %[ui %[un [%tl] "%rm %ru HTTP/%rv" %>Hs %<st'
 BUILT_IN = {'squid': '%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt', 'common': f'{COMMON} %Ss:%Sh',
             'combined': f'{COMMON} "%{{Referer}}>h" "%{{User-Agent}}>h" %Ss:%Sh',
             'referrer': '%ts.%03tu %>a %{Referer}>h %ru', 'useragent': '%>a [%tl] "%{User-Agent}>h"'}
 CODE = re.compile(r'''%(?:%|(?P<quoting>["'\[#/]?)[-0]?(?P<width>\d*)(?:\.\d+)?(?:\{[^}]*\})?'''
                   r'(?:http::)?(?P<code>(?:[a-z_]+::)?[<>]?[A-Za-z_]+)(?:\{[^}]*\})?)')
-#: Codes with a blank between day and zone.
+#: Codes with a space between day and zone.
 DATES = {'tl', 'tg'}
-#: Codes that tell something of a wait; the log with most of them is read.
+#: Codes that help to explain a wait; the log with most of them is read.
 TELLING = {'msfrs::class', 'msfrs::wait', 'msfrs::user', 'tr', 'ssl::>sni', 'master_xaction'}
-#: Bytes that a URL has as they are.
+#: Bytes that a URL has unescaped.
 PLAIN = frozenset(b'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/')
-#: Ends of the names of the file and of the one that it was rotated to.
+#: Suffixes of the current file and of the file that it was rotated to.
 OLDER = ('', '.0', '.1')
 
 
 class Log(namedtuple('Log', 'path format')):
-    """An access_log of squid.conf: its file and how its lines are read."""
+    """An access_log of squid.conf: its file and the format of its lines."""
     __slots__ = ()
 
     @property
     def explains(self):
-        """Whether its lines say how a request was scheduled."""
+        """Whether its lines show how a request was scheduled."""
         return '%msfrs::class' in self.format and '%msfrs::wait' in self.format
 
 
 def log_of(conf):
-    """The access_log whose lines say most of scheduling. A CtlError if none is a file."""
+    """The access_log with the most codes about scheduling. A CtlError if none is a file."""
     formats, logs = formats_of(conf), []
     for line in conf.all('access_log'):
         kind, separator, path = line.words[0].partition(':') if line.words else ('', '', '')
@@ -58,13 +58,13 @@ def log_of(conf):
 
 
 def formats_of(conf):
-    """{name: logformat}, of all that a line may name."""
+    """{name: logformat} of all formats that an access_log line may name."""
     return BUILT_IN | {line.words[0]: line.text.split(None, 2)[2] for line in conf.all('logformat')
                        if len(line.words) > 1}
 
 
 def pattern(format):
-    """A compiled pattern of a line, with a group for each code, and the codes in their order."""
+    """The compiled pattern of a line, with a group for each code, and the codes in their order."""
     codes, parts, at = [], [], 0
     for code in CODE.finditer(format):
         parts.append(re.escape(format[at:code.start()]))
@@ -72,7 +72,7 @@ def pattern(format):
         if code['code'] is None:
             parts.append('%')
             continue
-        # What is padded begins with blanks; what is quoted may have blanks inside.
+        # Padded values begin with spaces; quoted values may contain spaces.
         blanks = code['quoting'] or '{' in code[0] or code['code'] in DATES
         parts.append((r' *' if code['width'] else '') + (r'(.*?)' if blanks else r'(\S*)'))
         codes.append(code['code'])
@@ -81,13 +81,13 @@ def pattern(format):
 
 
 class Reader:
-    """Makes records of lines. Times in seconds, sizes in bytes; None: not logged, or `-`."""
+    """Parses lines into records. Times in seconds, sizes in bytes; None: not logged, or `-`."""
 
     def __init__(self, format):
         self._pattern, self._codes = pattern(format)
 
     def __call__(self, line):
-        """A record, or None if the line is not of this format. line: bytes."""
+        """The record, or None if the line does not match the format. line: bytes."""
         match = self._pattern.fullmatch(line.decode(errors='replace').rstrip('\r'))
         if not match:
             return None
@@ -95,8 +95,8 @@ class Reader:
         return Record.of(found)
 
     def replaced(self, line, by):
-        """The line with what by(code, value) says in the place of each value, or None if it is not of this format.
-        line: text."""
+        """The line with each value replaced by by(code, value), or None if it does not match the format. line: text.
+        """
         match = self._pattern.fullmatch(line)
         if not match:
             return None
@@ -110,10 +110,10 @@ class Reader:
 
 class Record(namedtuple('Record', 'ended took client user login method url host status result bytes cls wait '
                         'total_wait exchanges exchange_wait quanta window window_limit refusal over_quota id')):
-    """A transaction as access.log has it. ended: seconds since 1970; user: as msfrs counts; host: the server's name,
-    from SNI where there is one; result: TCP_MISS and its like; bytes: that users were charged, else what was sent to
-    the client; cls: None if it was not scheduled; wait: before it went out, None if it never did; over_quota: the class
-    whose quota its user had had."""
+    """A transaction in access.log. ended: seconds since 1970; user: as msfrs counts users; host: the server's name,
+    from SNI if present; result: TCP_MISS and the like; bytes: those charged to users, else those sent to the client;
+    cls: None if the request was not scheduled; wait: before its first release, None if it was never released;
+    over_quota: the class whose quota its user had exceeded."""
     __slots__ = ()
 
     @classmethod
@@ -142,12 +142,12 @@ class Record(namedtuple('Record', 'ended took client user login method url host 
 
     @property
     def without_server(self):
-        """Whether no request of it was for a server: a cache hit; the line in which Squid logs how an intercepted TLS
-        connection began, beside that of its tunnel."""
+        """Whether the transaction sent no request to a server: a cache hit, or the line that Squid logs for the start
+        of an intercepted TLS connection in addition to that of its tunnel."""
         return self.cls is None and self.refusal is None and not (self.result or '').startswith('TCP_DENIED')
 
     def about(self, name):
-        """Whether a user, host (or the domain it is in), URL or transaction has this name."""
+        """Whether it belongs to the user, host (or a domain that includes it), URL or transaction of this name."""
         if name in (self.user, self.client, self.login, self.id):
             return True
         host, lower = (self.host or '').lower(), name.lower()
@@ -155,7 +155,7 @@ class Record(namedtuple('Record', 'ended took client user login method url host 
 
 
 def host_of(url):
-    """The host of a URL, or of HOST:PORT as CONNECT has it."""
+    """The host of a URL, or of HOST:PORT as in CONNECT."""
     if not url:
         return None
     rest = url.partition('://')[2] if '://' in url else url
@@ -182,7 +182,7 @@ def _ms(text):
 
 
 def blocks(path, end=None, size=BLOCK):
-    """(offset, bytes) of whole lines, the last ones first. A line longer than LONGEST is left out."""
+    """(offset, bytes) of whole lines, the last block first. Lines longer than LONGEST are skipped."""
     with open(path, 'rb') as file:
         end = os.fstat(file.fileno()).st_size if end is None else end
         while end > 0:
@@ -198,7 +198,7 @@ def blocks(path, end=None, size=BLOCK):
 
 
 def _line_at(descriptor, offset):
-    """Where the line begins that has the byte there."""
+    """Offset of the line that contains the byte at `offset`."""
     step = SHORT
     while offset > 0:
         before = max(0, offset - step)
@@ -210,17 +210,17 @@ def _line_at(descriptor, offset):
 
 
 class Found:
-    """What a search had. hits: records, the files they are in and the offsets of their lines there, newest first;
-    reached: the time of the oldest line that was looked at, or None; whole: everything since `since` was."""
+    """Result of a search. hits: records, their files and the offsets of their lines, newest first; reached: the time
+    of the oldest line that was read, or None; whole: the search covered everything since `since`."""
 
     def __init__(self):
         self.hits, self.reached, self.whole = [], None, True
 
 
 def search(log, name, since, most, clock, until, user=None):
-    """The newest `most` records about a name that ended after `since`, from the file and the one it was rotated to;
-    stops when clock() is past `until`. user: what msfrs calls the user of that name, if not so. Raises OSError if the
-    log cannot be read."""
+    """The newest `most` records about a name that ended after `since`, from the file and the one that it was rotated
+    to. The search stops when clock() is past `until`. user: what msfrs calls the user of that name, if different.
+    Raises OSError if the log cannot be read."""
     reader, found = Reader(log.format), Found()
     needles = {needle.encode() for needle in (name, name.lower(), quoted(name), user or name)}
     for suffix in OLDER:
@@ -249,12 +249,12 @@ def search(log, name, since, most, clock, until, user=None):
 
 
 def quoted(name):
-    """As a URL has it. (urllib takes as long to import as a hundred thousand lines to search.)"""
+    """Percent-encoded, as in a URL. (Importing urllib takes as long as searching a hundred thousand lines.)"""
     return ''.join(chr(byte) if byte in PLAIN else f'%{byte:02X}' for byte in name.encode(errors='surrogateescape'))
 
 
 def _lines_with(data, needles):
-    """Where lines begin that have one of the needles."""
+    """Offsets of lines that contain one of the needles."""
     begins = set()
     for needle in needles:
         at = data.find(needle)
@@ -266,8 +266,8 @@ def _lines_with(data, needles):
 
 
 def served_while(log, record, path, offset, most=2000):
-    """Records that were in service at some time while this one waited: those that had gone out before it did and had
-    not ended when it arrived. Looks at `most` lines before and after; returns (records, whether that was all)."""
+    """Records in service at some time while this one waited: those released before it that ended after it arrived.
+    Reads `most` lines before and after; returns (records, whether these were all)."""
     if record.began is None or record.wait is None:
         return [], True
     reader, begin, out = Reader(log.format), record.began, record.began + record.wait

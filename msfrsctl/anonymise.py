@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Takes addresses and names out of texts, the same one always by the same stand-in.
+"""Replaces addresses and names in texts; the same original always gets the same stand-in.
 
-Addresses become addresses of nobody (`standins`); networks and their members can still be told. Names keep how many
-labels they have in common.
+Addresses are replaced by reserved addresses (`standins`), which preserve networks and their members. Names keep the
+number of labels that they have in common.
 """
 import hashlib
 import hmac
@@ -13,7 +13,7 @@ import secrets
 
 from .standins import StandIns
 
-#: In this order; what comes first takes the text.
+#: Alternatives in order of precedence; the first that matches takes the text.
 TOKENS = re.compile(r'''
     (?P<url>\b[A-Za-z][A-Za-z0-9+.-]*://(?:[^\s/@"']*@)?(?P<host>\[[0-9a-fA-F:.]+\]|[^\s/:?"']+)(?P<port>:\d+)?
         (?P<rest>[/?][^\s"']*)?) |
@@ -23,35 +23,35 @@ TOKENS = re.compile(r'''
     (?P<v6>(?<![\w:.])(?:[0-9a-fA-F]{0,4}:){2,8}(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{0,4})(?:/\d{1,3})?(?![\w:])) |
     (?P<v4>(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?!\w|\.\d)) |
     (?P<name>(?<![\w-])\.?[A-Za-z0-9_](?:[\w-]*\.)+[A-Za-z][\w-]*[A-Za-z])''', re.VERBOSE)
-#: Ends of file names, none of which is a top-level domain.
+#: File name extensions, none of which is a top-level domain.
 FILES = ('conf', 'log', 'pem', 'pid', 'sock', 'service', 'timer', 'documented', 'html', 'json', 'yaml', 'txt',
          'default')
 HOME = re.compile(r'^/home/[^/]+')
-#: Paths that are of the system and not of a URL.
+#: Prefixes of paths in the file system, as opposed to paths of a URL.
 SYSTEM = re.compile(r'/(etc|usr|opt|var|run|proc|sys|dev|tmp|home|root|srv|lib\w*|s?bin)/')
-#: Directives whose values are secret, or patterns of what users do, or names.
+#: Directives whose values are secrets, names, or patterns of users' activity.
 SECRET = re.compile(r'^(\s*(?:cachemgr_passwd|auth_param|external_acl_type|cache_mgr|visible_hostname|unique_hostname|'
                     r'hostname_aliases|append_domain|sslpassword_program|acl\s+\S+\s+(?:\w*_regex|browser|'
                     r'referer_regex|proxy_auth|ident|ext_user|snmp_community|user_cert|ca_cert|note|req_header|'
                     r'rep_header))\s+)(.*)$',
                     re.MULTILINE)
 LOGIN = re.compile(r'\b((?:login|password|community)=)\S+')
-#: Who is named in reports of Squid and in cache.log, whatever the name looks like: `user: "NAME"`, `of user NAME`.
+#: Users named in reports of Squid and in cache.log, whatever the name looks like: `user: "NAME"`, `of user NAME`.
 USER = re.compile(r'(?P<before>(?<![\w-])(?:user: "|of user ))(?P<user>(?<=")(?:[^"\\]|\\.)+|(?<!")\S+?(?=:?(?:\s|$)))')
-#: Numbers with fewer digits stand for other things, too.
+#: Fewest digits of a number that is taken for a user; shorter numbers have other meanings, too.
 DIGITS = 6
 
 
 def distinctive(name):
-    """Whether a name is replaced wherever it stands: short words and numbers would be found in everything; addresses
-    and domains are known by their form."""
+    """Whether a name is replaced wherever it occurs. Short words and numbers would match everywhere; addresses and
+    domains are recognised by their form."""
     return len(name) > 2 and not (name.isdigit() and len(name) < DIGITS) and name != 'localhost' \
         and not TOKENS.fullmatch(name)
 
 
 class Anonymiser:
-    """words: further names to be replaced wherever they stand alone (logins, this machine's name), if they are
-    distinctive(). texts: all that is to be made anonymous, so that the networks in it are known from the beginning."""
+    """words: further names (logins, this machine's name), replaced wherever they stand alone if they are
+    distinctive(). texts: all texts to be made anonymous, so that their networks are known from the beginning."""
 
     def __init__(self, words=(), key=None, texts=()):
         self._key = key or secrets.token_bytes(32)
@@ -72,11 +72,11 @@ class Anonymiser:
         return self._words.sub(lambda match: self._user(match[0]), text) if self._words else text
 
     def squid_conf(self, text):
-        """The same for lines of squid.conf, where values that are secret go as well."""
+        """The same for lines of squid.conf, where secret values are removed, too."""
         return self.text(LOGIN.sub(r'\1...', SECRET.sub(r'\1...', text)))
 
     def login(self, name):
-        """The stand-in of what is known to be a login; as it is if it has the form of what text() replaces."""
+        """The stand-in of a known login; if text() would replace it by its form, it is returned unchanged."""
         return name if name == '-' or TOKENS.fullmatch(name) else self._user(name)
 
     def _token(self, match):
@@ -104,11 +104,11 @@ class Anonymiser:
     _v4 = _v6
 
     def _name(self, match):
-        # A file, or a sysctl.
+        # A file name or a sysctl.
         return match[0] if match[0].rpartition('.')[2] in FILES or match[0].startswith('net.') else self.host(match[0])
 
     def host(self, name):
-        """The stand-in of a host name or address: each label by its own, so that domains stay domains."""
+        """The stand-in of a host name or address. Each label has its own stand-in, so that domains remain domains."""
         try:
             ipaddress.ip_address(name)
             return self.address(name)
@@ -121,7 +121,7 @@ class Anonymiser:
         return f'{"." if name.startswith(".") else ""}{said}.test'
 
     def address(self, text):
-        """The stand-in of an address or network; what is no address, and the loopback, stay."""
+        """The stand-in of an address or network; other text and the loopback address are returned unchanged."""
         said = self._stand_ins.of(text)
         if said is not None:
             self._addresses[text] = said
@@ -136,7 +136,7 @@ class Anonymiser:
         return hmac.new(self._key, data, hashlib.sha256).digest()
 
     def leaks(self, text):
-        """Addresses and names that were replaced somewhere and are still in a text."""
+        """Addresses and names that were replaced in some text and still occur in this one."""
         names = [*filter(distinctive, self._users), *(address.partition('/')[0] for address in self._addresses)]
         stand_ins = {address.partition('/')[0] for address in self._addresses.values()}
         return [name for name in names if name not in stand_ins and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `msfrsctl setup` has to know: from flags, a file, what the machine shows, and the administrator."""
+"""The settings that `msfrsctl setup` needs: from flags, a file, the machine's state and the administrator."""
 import dataclasses
 import ipaddress
 import json
@@ -11,13 +11,13 @@ from .units import NUMBER, canonical, rate_of
 
 CLASS = re.compile(rf'([A-Za-z0-9_.-]{{1,32}})={NUMBER}(?:=(\S+))?')
 INTERFACE = re.compile(r'[^\s/:]{1,15}')
-#: Of a server that everybody may ask, by the protocol that Squid itself speaks.
+#: An HTTP URL without credentials, on a server that anybody may query: Squid itself speaks HTTP to it.
 PAGE = re.compile(r'http://[^\s/:@]+(:\d{1,5})?/\S*')
 
 
 @dataclass
 class Class:
-    """Its users' networks; none: it is the default."""
+    """networks: those of its users; empty for the default class."""
     name: str
     weight: str
     networks: list[str]
@@ -25,28 +25,28 @@ class Class:
 
 @dataclass
 class Answers:
-    """Names as the flags and the lines of an answer file. Empty: not known yet."""
+    """Names as in the flags and the lines of an answer file. Empty: not known yet."""
     outside: str = ''           #: the interface of the access link
-    inside: str = ''            #: those of the users, with blanks
-    users: str = ''             #: their networks, with blanks
+    inside: str = ''            #: the users' interfaces, separated by spaces
+    users: str = ''             #: their networks, separated by spaces
     rate: str = ''              #: 20Mbit, or auto
     min: str = ''
     max: str = ''
-    edge: str = ''              #: yes: msfrs-edge holds what bypasses Squid to its share; or no
+    edge: str = ''              #: yes: msfrs-edge limits the traffic that bypasses Squid to its share; or no
     uplink: str = ''            #: the rate of the uplink, if msfrs-edge is to schedule it
     mode: str = 'redirect'
     quic: str = 'reject'
-    probe: str = 'http://example.com/'   #: what is fetched through Squid before users are sent there, or no
+    probe: str = 'http://example.com/'   #: URL fetched through Squid before users are redirected to it, or no
     classes: list[Class] = field(default_factory=list)
 
     def take(self, name, value):
-        """Sets one, checked by itself and beside what is known; a CtlError if it is wrong."""
+        """Sets one value after checking it alone and against the known ones; a CtlError if it is wrong."""
         tried = dataclasses.replace(self, **{name: CHECKS[name](value)})
         tried.agree()
         setattr(self, name, getattr(tried, name))
 
     def add(self, said):
-        """Likewise a class, as class_of() has it."""
+        """Likewise adds a class, in the syntax of class_of()."""
         cls = class_of(said)
         if cls.name in (other.name for other in self.classes):
             raise CtlError(f"class '{cls.name}' is there already: each class has a name of its own", WRONG)
@@ -56,7 +56,7 @@ class Answers:
         self.classes.append(cls)
 
     def agree(self):
-        """A CtlError if what is known does not go together."""
+        """A CtlError if the known values contradict each other."""
         if self.outside and self.outside in self.inside.split():
             raise CtlError(f'{self.outside} cannot be both outside and inside', WRONG)
         for name in ('min', 'max'):
@@ -76,7 +76,7 @@ def _interface(said):
 
 
 def _list(check):
-    """Of one or more, with blanks or commas."""
+    """A check of a list of one or more, separated by spaces or commas."""
     def checked(said):
         return ' '.join(check(word) for word in said.replace(',', ' ').split()) or check(said)
     return checked
@@ -113,12 +113,12 @@ def network_of(text):
         raise CtlError(f"network '{text}' is not an address or network, such as 10.20.0.0/16", WRONG) from None
 
 
-#: Each makes of what was said what is written; a CtlError that says why not.
+#: Each check turns an answer into the value to be written, or raises a CtlError with the reason.
 CHECKS = {'outside': _interface, 'inside': _list(_interface), 'users': _list(network_of), 'rate': _rate_or_auto,
           'edge': _one_of('yes', 'no'), 'min': _rate('min'), 'max': _rate('max'), 'uplink': _rate('uplink'),
           'mode': _one_of('redirect', 'tproxy'),
           'quic': _one_of('reject', 'allow'), 'probe': _page}
-#: What is asked for if neither flags nor a file have it; of min and max only with rate auto.
+#: Questions for values that neither flags nor a file give; min and max only with rate auto.
 ASKED = {'outside': 'Interface of the access link', 'inside': 'Interfaces of the users', 'users': "Users' networks",
          'rate': 'Rate of the downlink, a little less rather than more, such as 20Mbit; or auto, if nobody knows it',
          'edge': 'Hold what bypasses Squid (other ports, UDP, VPNs) to its share, too, by msfrs-edge (yes or no)',
@@ -127,8 +127,8 @@ CLASS_ASKED = 'Class as NAME=WEIGHT=NETWORK,NETWORK; empty when there are no mor
 
 
 def collect(system, given, unasked):
-    """All Answers, each checked as soon as it is there. given: {name: value}, `class` a list; unasked: take what the
-    machine shows, and ask nothing. What was given is checked before the first question."""
+    """All Answers; each is checked as soon as it is known. given: {name: value}, `class` a list; unasked: take the
+    values found on the machine, and ask nothing. Given values are checked before the first question."""
     found = Answers()
     for name in CHECKS:
         if given.get(name) is not None:
@@ -162,7 +162,7 @@ def collect(system, given, unasked):
 
 
 def _ask(system, question, proposal, take):
-    """Asks until the answer is taken, and returns it."""
+    """Repeats the question until the answer is valid, and returns it."""
     while True:
         said = system.ask(question, proposal)
         try:
@@ -173,7 +173,7 @@ def _ask(system, question, proposal, take):
 
 
 def _proposed_max(system, interface):
-    """What the interface itself carries, if it tells."""
+    """The speed of the interface itself, if the kernel reports it."""
     said = (system.read(f'/sys/class/net/{interface}/speed') or '').strip()
     return f'{said}Mbit' if said.isdigit() and int(said) else '100Mbit'
 
@@ -206,8 +206,8 @@ def read_file(path, text):
 
 
 def seen(system):
-    """What the machine shows: outside (interface of the default route), inside (the others that are up and have
-    addresses) and users (their networks)."""
+    """The values found on the machine: outside (interface of the default route), inside (the other interfaces that are
+    up and have addresses) and users (their networks)."""
     def ip(*words):
         done = system.run('ip', '-j', *words)
         try:

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What comes over the link without a request of Squid's, and to whom: for status, doctor and why.
+"""Traffic on the link that belongs to no request through Squid, and its receivers: for status, doctor and why.
 
-How much: what the interface received less what Squid's requests had. To whom: the heads of the packets that leave for
-the users, whether or not msfrs-edge or anybody else counts them; root alone can see them.
+Its amount is the difference between the bytes that the interface received and those of Squid's requests. Its receivers
+come from the headers of packets sent to the users, whether or not msfrs-edge or any other program counts them; only
+root can see them.
 """
 import socket
 from collections import namedtuple
 
-#: Part of the link's rate from which on it is said. What responses are on the link is an estimate (overhead= of
-#: msfrs_link), and acknowledgements of uploads come without a request, too: both stay below a tenth.
+#: Share of the link's rate from which bypassing traffic is reported. The size of responses on the link is an estimate
+#: (overhead= of msfrs_link), and acknowledgements of uploads belong to no response: both errors stay below a tenth.
 MUCH = 0.1
-#: Seconds of the look: some hundred quanta of a narrow link. In half of it a burst makes 29 % of 19; twice as long is
-#: long to wait for.
+#: Seconds of a measurement: some hundred quanta of a narrow link. Over half of it, a burst turns 19 % into 29 %; twice
+#: as long would keep the administrator waiting.
 LOOK = 4.0
-#: Source ports of what msfrs-iptables sends through Squid, by TCP.
+#: TCP source ports of the traffic that msfrs-iptables sends through Squid.
 WEB = {80, 443}
 TCP = 6
 
 
 class Bypass(namedtuple('Bypass', 'share user part own held')):
-    """share: of the link's rate; user: the address that has most of it, None: nobody could look; part: of what
-    bypasses, that user's; own: most of it is for this machine; held: msfrs-edge holds it to its share."""
+    """share: of the link's rate; user: the address that receives most, None if it cannot be seen; part: that user's
+    share of the bypassing traffic; own: most goes to this machine; held: msfrs-edge limits it to its share."""
     __slots__ = ()
 
     def __str__(self):
@@ -32,13 +33,13 @@ class Bypass(namedtuple('Bypass', 'share user part own held')):
             + ('; msfrs-edge holds it to its share' if self.held else '; no weight holds for it')
 
 
-#: What to do about it where it is not held.
+#: Advice if msfrs-edge does not limit it.
 DO = 'msfrsctl setup, which configures msfrs-edge to hold it to its share'
 
 
 def look(site):
-    """A Bypass, or None: not worth a sentence, or not known. Takes LOOK seconds where Squid's own figures, those of its
-    last interval, are suspicious; otherwise no time."""
+    """A Bypass, or None if there is too little to report or the amount is unknown. Takes LOOK seconds if Squid's own
+    figures of its last interval are suspicious; otherwise returns at once."""
     reports = [report for report in site.reports if report['scheduling']]
     if not any(map(_suspicious, reports)):
         return None
@@ -67,13 +68,12 @@ def _edges(report):
 def _suspicious(report):
     window = report['window']
     others = window['utilisation'] - window['own'] if window.get('own') is not None else 0.0
-    # What passes msfrs-edge is not of the others, for the window: it has a share by its users.
+    # The window does not count traffic through msfrs-edge as others': that has a share according to its users.
     return bool(report['link']['interface']) and (others > MUCH or any(row['share'] > MUCH for row in _edges(report)))
 
 
 def _counts(site, interface):
-    """(when, bytes that the interface has received, those of Squid's requests with their headers on the link), or
-    None."""
+    """(time, bytes received by the interface, bytes of Squid's requests with their headers on the link), or None."""
     squids = sum(row['bytes'] * (1 + report['link']['overhead']) for report in site.manager.reports()
                  if report['scheduling'] for row in report['classes'])
     received = site.system.read(f'/sys/class/net/{interface}/statistics/rx_bytes')
@@ -81,7 +81,7 @@ def _counts(site, interface):
 
 
 class _Receivers:
-    """Sums of bytes by receiver, of packets that leave for the users and are not Squid's."""
+    """Sums the bytes by receiver of packets sent to the users that do not come from Squid."""
 
     def __init__(self, site):
         self.bytes = {}
@@ -91,7 +91,7 @@ class _Receivers:
         self._squids = WEB | {int(port) for port in ports if port.isdigit()}
 
     def take(self, head, length):
-        """head: the beginning of an IP packet; length: of all of it."""
+        """head: the beginning of an IP packet; length: that of the whole packet."""
         if head[:1] and head[0] >> 4 == 4 and len(head) >= 20:
             family, protocol, to, ports = socket.AF_INET, head[9], head[16:20], (head[0] & 15) * 4
         elif head[:1] and head[0] >> 4 == 6 and len(head) >= 40:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `msfrsctl setup` has changed, so that it can be taken back: each file with what was there before."""
+"""The changes of `msfrsctl setup`, so that it can undo them: each file with its previous contents."""
 import copy
 import hashlib
 import itertools
@@ -14,7 +14,7 @@ def digest(text):
 
 
 class Journal:
-    """Files and services that were changed. Kept in one file, written before each change."""
+    """Changed files and started services, kept in one file that is written before each change."""
 
     def __init__(self, site):
         self._system = site.system
@@ -25,26 +25,26 @@ class Journal:
         except ValueError:
             raise CtlError(f'{self.path} is not as msfrsctl wrote it; move it away') from None
         self._at_first = copy.deepcopy(self._kept)
-        self._replaced = []     # (path, text before) by this run
+        self._replaced = []     # (path, previous text) of this run's writes
 
     def __bool__(self):
         return bool(self._kept['files'] or self._kept['commands'])
 
     def wrote(self, path):
-        """Whether a file is as we left it."""
+        """Whether a file is as we last wrote it."""
         text = self._system.read(path)
         return text is not None and any(entry['path'] == path and entry['digest'] == digest(text)
                                         for entry in self._kept['files'])
 
     def write(self, path, text, mode=None):
-        """Writes a file; what was there before our first change of it is kept."""
+        """Writes a file; its contents before our first change are kept."""
         before = self._system.read(path)
         earlier = next((entry for entry in self._kept['files'] if entry['path'] == path), None)
         if earlier is None:
             earlier = {'path': path, 'before': before, 'digest': '', 'put': ''}
             self._kept['files'].append(earlier)
             if before is not None and text.endswith(before):
-                earlier['put'] = text[:len(text) - len(before)]     # all that we did is to put this before it
+                earlier['put'] = text[:len(text) - len(before)]     # our only change is to prepend this
         earlier['digest'] = digest(text)
         self._replaced.append((path, before))
         self._save()
@@ -52,15 +52,15 @@ class Journal:
         self._system.write(path, text, mode)
 
     def started(self, undo, after=False):
-        """undo: the words of a command that takes back what was started; after: once the files are as before."""
+        """undo: the words of a command that undoes the start; after: run it once the files are restored."""
         entry = {'words': list(undo), 'after': after}
         if entry not in self._kept['commands']:
             self._kept['commands'].append(entry)
             self._save()
 
     def undo(self, force):
-        """Takes everything back, the latest first; [(what, whether it was done)]. Of a file that somebody has changed
-        since, a copy is kept beside it, unless `force`; where we only put lines into it, these go, and it stays."""
+        """Undoes everything, latest first; [(what, whether it succeeded)]. If somebody has changed a file since, a copy
+        of it is kept, unless `force`. If we only added lines to it, these are removed and the rest stays."""
         commands, self._kept['commands'] = self._kept['commands'], []
         done = self._run(entry['words'] for entry in reversed(commands) if not entry['after'])
         while self._kept['files']:
@@ -79,7 +79,7 @@ class Journal:
         return done + self._run(entry['words'] for entry in commands if entry['after'])
 
     def roll_back(self):
-        """Takes back what this run did, and leaves what an earlier one did; as `undo`."""
+        """Undoes the changes of this run and keeps those of earlier ones; returns the same as `undo`."""
         commands = [entry for entry in self._kept['commands'] if entry not in self._at_first['commands']]
         done = self._run(entry['words'] for entry in reversed(commands) if not entry['after'])
         done += [self._put(path, before) for path, before in reversed(self._replaced)]
@@ -95,7 +95,7 @@ class Journal:
         return f'{path} {how}', True
 
     def _save_copy(self, path, text):
-        """A name that no `include` of *.conf takes in."""
+        """Under a name that no `include` of *.conf matches."""
         copy = next(name for number in itertools.count() if not self._system.exists(
             name := f'{path}.saved{number or ""}'))
         self._system.write(copy, text, 0o600)

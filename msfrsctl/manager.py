@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the running Squid says of itself: the reports of its cache manager."""
+"""The reports of the running Squid's cache manager."""
 from .errors import WRONG, CtlError
 
-#: Words of an http_port line that make it no port for requests to a proxy.
+#: Options of an http_port line that make it unusable for requests to a proxy.
 OTHER_MODES = {'intercept', 'tproxy', 'accel', 'transparent'}
 ALLOW = 'http_access allow manager localhost'
 
@@ -17,7 +17,7 @@ def address_of(text, what='http_port'):
 
 
 def port_of(conf):
-    """(host, port) at which the cache manager can be asked."""
+    """(host, port) of the cache manager."""
     for line in conf.all('http_port'):
         if line.words and not OTHER_MODES & set(line.words[1:]):
             return address_of(line.words[0], f'{line.where}: http_port')
@@ -30,7 +30,7 @@ class SilentError(CtlError):
 
 
 class Manager:
-    """Asks at (host, port)."""
+    """A client of the cache manager at (host, port)."""
 
     def __init__(self, system, address):
         self._system = system

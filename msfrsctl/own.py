@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The file beside squid.conf that msfrsctl may write: what `setup` puts into it, and the changes of `set`.
+"""The file beside squid.conf that msfrsctl may write: the lines of `setup`, and the changes of `set`.
 
-A change says of itself, in a comment above its lines, when it ends and what was there before. So configuration and
-state are replaced together, no state can be lost, and lines that an administrator writes into the file are kept.
+A comment above the lines of a change states when it ends and what they replaced. So configuration and state are
+replaced together, no state can be lost, and lines that an administrator writes into the file are kept.
 """
 import contextlib
 import json
@@ -23,7 +23,7 @@ HEAD = ('# SPDX-License-Identifier: GPL-2.0-or-later\n'
 @dataclass
 class Change:
     """id: a number; what: rate, weight or boost; of: the class or user, '' for the rate; was, now: values; until:
-    seconds since 1970, None: until it is undone; lines: how many lines below the comment belong to it."""
+    seconds since 1970, or None until it is undone; lines: number of lines below the comment that belong to it."""
     id: int
     what: str
     of: str
@@ -34,7 +34,7 @@ class Change:
 
 
 def path_of(site):
-    """Where the file is or would be; a CtlError if squid.conf includes no place for it."""
+    """Path of the file, which need not exist; a CtlError if squid.conf has no include for it."""
     found = included(site.conf, site.system)
     if found is None:
         place = os.path.join(site.conf.directory, NAME)
@@ -44,14 +44,15 @@ def path_of(site):
 
 
 def included(conf, system):
-    """The place beside squid.conf or in conf.d that a SquidConf includes, the one where the file is first; or None."""
+    """The path beside squid.conf or in conf.d that a SquidConf includes, preferably one where the file exists; or None.
+    """
     places = [place for place in (os.path.join(conf.directory, 'conf.d', NAME), os.path.join(conf.directory, NAME))
               if conf.covers(place)]
     return next((place for place in places if system.exists(place)), next(iter(places), None))
 
 
 class OwnFile:
-    """The lines of the file, changed in memory; `apply` puts them in place."""
+    """The lines of the file, changed in memory; `apply` writes them."""
 
     def __init__(self, site, path):
         self.path = path
@@ -60,7 +61,7 @@ class OwnFile:
         self.lines = (HEAD if self.before is None else self.before).splitlines()
 
     def changes(self):
-        """The changes in force, by the place of their comments: {index: Change}."""
+        """The changes in force, by the line of their comments: {index: Change}."""
         found = {}
         for index, line in enumerate(self.lines):
             if line.startswith(MARK + '{'):
@@ -75,8 +76,8 @@ class OwnFile:
         return max((change.id for change in self.changes().values()), default=0) + 1
 
     def set_option(self, directive, first, option, value, change):
-        """Gives an option of a directive's line another value. first: its first word, or None. change: a Change without
-        `was`, which is filled in. A change of the same option that is in force is replaced, and keeps its `was`."""
+        """Changes the value of an option of a directive's line. first: the line's first word, or None. change: a Change
+        without `was`, which is filled in. A change of the same option in force is replaced, and its `was` kept."""
         index = self._line(directive, first)
         match = re.search(rf'(?<=\s){option}=(\S+)', self.lines[index])
         if not match:
@@ -107,14 +108,14 @@ class OwnFile:
                        + (f'; there are: {known}' if first and known else ''))
 
     def add_block(self, lines, change):
-        """Puts lines at the beginning, so that they come before others of the file."""
+        """Inserts lines at the beginning, so that they precede the file's other lines."""
         change.lines = len(lines)
         at = next((index for index, line in enumerate(self.lines) if not line.startswith('#') or
                    line.startswith(MARK)), len(self.lines))
         self.lines[at:at] = [_comment(change), *lines]
 
     def undo(self, index, change):
-        """Takes a change back; a CtlError if somebody has changed its lines since."""
+        """Undoes a change; a CtlError if somebody has changed its lines since."""
         below = self.lines[index + 1:index + 1 + change.lines]
         if change.what == 'boost':
             if not all(f'msfrsctl_boost_{change.id}' in line or f'msfrsctl-boost-{change.id} ' in line
@@ -130,7 +131,7 @@ class OwnFile:
         del self.lines[index]
 
     def undo_all(self):
-        """Takes all changes back that can be, and writes the file; Squid is not told."""
+        """Undoes all changes that can be undone, and writes the file, without a reconfiguration of Squid."""
         for change in sorted(self.changes().values(), key=lambda change: -change.id):
             with contextlib.suppress(CtlError):
                 self.undo(next(index for index, other in self.changes().items() if other.id == change.id), change)
@@ -141,8 +142,8 @@ class OwnFile:
                 f'keep them')
 
     def apply(self):
-        """Writes the file, has Squid check all of its configuration, and tells the running one; puts the file back if
-        Squid refuses it. Returns a note for the user, or None."""
+        """Writes the file, has Squid check its whole configuration, and reconfigures the running Squid. If Squid
+        refuses the file, the previous one is restored. Returns a note for the user, or None."""
         site = self._site
         site.need_squid()
         site.system.write(self.path, '\n'.join(self.lines) + '\n')
@@ -167,7 +168,7 @@ class OwnFile:
 
 
 def why_refused(done):
-    """The sentence of a `squid -k` that failed."""
+    """The message of a `squid -k` that failed."""
     said = re.findall(r'(?:FATAL|ERROR): (?!Bungled)(.*)', done.err) or [line for line in done.err.splitlines() if line]
     return said[0].strip() if said else f'exit code {done.code}'
 

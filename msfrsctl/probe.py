@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whether a page comes through Squid: looked at before users are sent there, and afterwards."""
+"""Whether Squid delivers a page: checked before users are redirected to it, and afterwards."""
 import re
 
 from .errors import FAILED, CtlError
 from .manager import port_of
 
-#: Seconds that Squid may take until it listens: it reads its configuration, and makes its caches ready.
+#: Seconds that Squid may take until it listens, while it reads its configuration and prepares its caches.
 START = 30.0
-#: Seconds that the page may take: a server far away, the second try of a resolver.
+#: Seconds that the page may take: enough for a distant server, or a resolver's second attempt.
 ANSWER = 20.0
-#: Seconds between two looks.
+#: Seconds between two attempts.
 STEP = 0.2
-#: What Squid's own error pages mean here.
+#: Explanations of Squid's own error pages.
 MEANS = {'ERR_DNS_FAIL': 'the name cannot be resolved: check the name servers of this machine',
          'ERR_CONNECT_FAIL': 'this machine cannot reach the server: check the access link and the firewall',
          'ERR_ACCESS_DENIED': 'an http_access line of squid.conf denies it',
@@ -37,7 +37,7 @@ def _missing(site, ports):
 
 
 def page(site, url):
-    """Fetches a page through Squid's port for browsers; a CtlError if what comes is not of a server."""
+    """Fetches a page through Squid's port for browsers; a CtlError if the response does not come from a server."""
     host, port = port_of(site.conf)
     try:
         status, fields, _ = site.system.request(host, port, url, re.match(r'http://([^/]*)', url)[1], ANSWER)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Shows what a command has to say again and again: on a terminal in place, elsewhere one after the other."""
+"""Repeats the output of a command: in place on a terminal, otherwise one after the other."""
 import contextlib
 import json
 import shutil
@@ -14,7 +14,7 @@ HOME, TO_LINE_END, TO_SCREEN_END = '\x1b[H', '\x1b[K', '\x1b[J'
 
 
 def run(module, options, site, out):
-    """Prints module.frames(options, site), with --json one object a line."""
+    """Prints module.frames(options, site); with --json, one object a line."""
     with _terminal(out) if not options.json and out.isatty() else contextlib.nullcontext() as place:
         for data in module.frames(options, site):
             if options.json:
@@ -28,7 +28,7 @@ def run(module, options, site, out):
 
 @contextlib.contextmanager
 def _terminal(out):
-    """Yields what shows a text in place of the one before; keys come one by one, and are not shown."""
+    """Yields a function that shows a text in place of the previous one; keys are read one by one, without echo."""
     before = termios.tcgetattr(sys.stdin) if sys.stdin.isatty() else None
     if before:
         tty.setcbreak(sys.stdin)

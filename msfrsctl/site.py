@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where things are on this gateway, found when they are first asked for."""
+"""Where the files of this gateway are, looked up on first use."""
 import contextlib
 import functools
 import os
@@ -10,16 +10,16 @@ from .errors import CtlError
 from .manager import Manager, address_of, port_of
 from .squidconf import SquidConf
 
-#: Debian's places, after those below the prefix.
+#: Debian's paths, used if those below the prefix do not exist.
 DEBIAN_CONF, DEBIAN_SQUID, DEBIAN_SHARE = '/etc/squid/squid.conf', '/usr/sbin/squid', '/usr/share/msfrs'
 DEBIAN_EDGE = '/usr/sbin/msfrs-edge'
-#: What judges for `msfrsctl why` (docs/user/page.md), below the prefix, and where Debian has it.
+#: The program that explains for `msfrsctl why` (docs/user/page.md): below the prefix, and Debian's path.
 WHY, DEBIAN_WHY = 'libexec/msfrs/msfrs-why', '/usr/libexec/msfrs/msfrs-why'
-#: Where our other programs look for their configuration, and where msfrsctl keeps what it has to remember.
+#: Where our other programs look for their configuration, and where msfrsctl keeps its state.
 ETC, STATE = '/etc/msfrs', '/var/lib/msfrs'
-#: Where msfrs-edge is asked how it does; --state moves that as well.
+#: Run-time directory of msfrs-edge with its control socket; --state moves this as well.
 RUN = '/run/msfrs-edge'
-#: What the machine forwards from its start on, whether or not Squid runs.
+#: Sysctls that enable forwarding at boot, whether or not Squid runs.
 FORWARDING = '/etc/sysctl.d/60-msfrs.conf'
 
 
@@ -44,7 +44,7 @@ class Site:
 
     @functools.cached_property
     def squid(self):
-        """Squid's program."""
+        """Squid's executable."""
         return self._options.squid or self._first(f'{self.prefix}/sbin/squid', DEBIAN_SQUID)
 
     @functools.cached_property
@@ -58,7 +58,7 @@ class Site:
 
     @functools.cached_property
     def reports(self):
-        """mgr:msfrs, asked for once."""
+        """mgr:msfrs, queried once."""
         return self.manager.reports()
 
     @property
@@ -72,7 +72,7 @@ class Site:
 
     @property
     def iptables_script(self):
-        """The program, or None."""
+        """The script, or None."""
         path = f'{self.share}/iptables/msfrs-iptables'
         return path if self.system.exists(path) else None
 
@@ -93,7 +93,7 @@ class Site:
 
     @functools.cached_property
     def segment(self):
-        """The name of the shared memory in which the parties of Squid's link tell each other of it."""
+        """The name of the shared memory in which the parties of Squid's link exchange their state."""
         said = re.search(r'^Service Name: (\S+)', self.system.run(self.squid, '-v').out, re.MULTILINE)
         return f'{said[1] if said else "squid"}-msfrs_ledger.shm'
 
@@ -107,28 +107,28 @@ class Site:
             self.squid_user
 
     def log_directory(self):
-        """Where a log of ours goes: beside those that are there, so that they are rotated together."""
+        """Directory for a log of ours: that of the existing logs, so that they are rotated together."""
         if self.system.exists(self.conf_path):
             with contextlib.suppress(CtlError):
                 return os.path.dirname(log_of(self.conf).path)
         return self._first('/var/log/squid', '/var/log/msfrs', f'{self.prefix}/var/logs')
 
     def look_again(self):
-        """Forgets what was read."""
+        """Forgets cached values."""
         for name in ('conf', 'manager', 'reports', 'interception'):
             self.__dict__.pop(name, None)
 
     @functools.cached_property
     def interception(self):
-        """Options of msfrs-iptables as its file has them."""
+        """Options of msfrs-iptables from its configuration file."""
         text = self.system.read(self.interception_conf) or ''
         lines = (line.partition('#')[0].partition('=') for line in text.splitlines())
         return {key.strip(): value.strip() for key, _, value in lines if value.strip()}
 
     @functools.cached_property
     def squid_revision(self):
-        """The revision of Debian's package that Squid was built from, or None: as squid-patches/build left it, or as
-        the package says."""
+        """The revision of Debian's package that Squid was built from, as squid-patches/build recorded it or as the
+        installed package states; or None."""
         said = self.system.read(f'{self.share}/squid-revision')
         if said is None:
             done = self.system.run('dpkg-query', '-W', '-f', '${Version}', 'squid-msfrs')
@@ -141,7 +141,7 @@ class Site:
             raise CtlError(f'no program {self.squid}; say where Squid is with --squid PROGRAM')
 
     def control(self, command):
-        """Runs `squid -k COMMAND`; what Squid says is its answer. A CtlError if the program is not there."""
+        """Runs `squid -k COMMAND` and returns the result. A CtlError if the program does not exist."""
         self.need_squid()
         return self.system.run(self.squid, '-f', self.conf_path, '-k', command)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""squid.conf as Squid reads it, as far as msfrsctl asks: directives with their places, `include` followed."""
+"""squid.conf as Squid reads it, as far as msfrsctl needs it: directives with file and line, `include` followed."""
 import fnmatch
 import glob
 import os
@@ -11,7 +11,7 @@ DEEPEST = 16        #: as in Squid
 
 
 class Line(namedtuple('Line', 'file number name words text')):
-    """A directive. text: all of it, without comments; words: a tuple of what follows the name."""
+    """A directive. text: the whole line, without comments; words: a tuple of those after the name."""
     __slots__ = ()
 
     @property
@@ -24,8 +24,7 @@ class Line(namedtuple('Line', 'file number name words text')):
 
 
 class SquidConf:
-    """All lines in the order in which Squid sees them. Those of `if` blocks count whether or not the condition holds.
-    """
+    """All lines in the order in which Squid reads them, including those of `if` blocks whose condition is false."""
 
     def __init__(self, system, path):
         self.path = str(path)
@@ -51,16 +50,16 @@ class SquidConf:
         return [line for line in self.lines if line.name == name]
 
     def last(self, name):
-        """The last line of a name, or None."""
+        """The last line of a directive, or None."""
         return next(reversed(self.all(name)), None)
 
     def value(self, name, default):
-        """The first word of the last line of a name."""
+        """The first word of a directive's last line."""
         line = self.last(name)
         return line.words[0] if line and line.words else default
 
     def covers(self, path):
-        """The include line that takes in a file, whether or not the file is there; or None."""
+        """The include line that matches a path, whether or not the file exists; or None."""
         return next((line for line in self.all('include')
                      if any(fnmatch.fnmatch(str(path), pattern) for pattern in line.words)), None)
 

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Addresses that stand in for others, all of them of networks that belong to nobody.
+"""Reserved addresses that stand in for real ones.
 
-What shares a network that is named somewhere, or a /24 or /64, shares one afterwards, but which prefix a network has
-does not stay: there are few addresses to take. Each network gets as many as it has members, a power of two, and they
-are dealt within it by a hash with a random key, so that their order says nothing.
+Addresses of one network that a text names, or of one /24 or /64, share a network afterwards. Prefix lengths are not
+preserved, as few addresses are available. Each network gets as many as it has members, rounded up to a power of two. A
+hash with a random key assigns them within the network, so that their order reveals nothing.
 """
 import collections
 import hashlib
 import hmac
 import ipaddress
 
-#: For documentation (RFC 5737, RFC 3849). Once IPv4's 768 are taken, what is reserved and routed nowhere (RFC 1112).
+#: For documentation (RFC 5737, RFC 3849); once IPv4's 768 are used up, the reserved block, routed nowhere (RFC 1112).
 POOLS = {version: [ipaddress.ip_network(said) for said in pools] for version, pools in (
     (4, ('192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '240.0.0.0/4')), (6, ('2001:db8::/32',)))}
-#: The prefixes of networks that nobody has to name.
+#: Prefix lengths of the networks that are assumed if a text does not name them.
 USUAL = {4: 24, 6: 64}
-#: Addresses that a network has at least: it does not look like a single host.
+#: Fewest addresses of a network, so that it does not look like a single host.
 LEAST = 4
 
 
 class StandIns:
-    """For addresses and networks that are known beforehand; others that come later are of no network."""
+    """For addresses and networks that are known beforehand; later ones belong to no network."""
 
     def __init__(self, known, key):
-        """known: texts of addresses and networks, `10.20.1.7`, `10.20.1.0/24`, `10.20.1.1/24`; others are passed over.
+        """known: texts of addresses and networks, `10.20.1.7`, `10.20.1.0/24`, `10.20.1.1/24`; other texts are ignored.
         key: bytes."""
         self._key = key
-        self._made = {}         # an address or network: what stands in for it
+        self._made = {}         # an address or network: its stand-in
         self._free = {version: [_Range(int(pool.network_address), pool.num_addresses) for pool in pools]
                       for version, pools in POOLS.items()}
         hosts, networks = set(), set()
@@ -41,7 +41,8 @@ class StandIns:
                            [network for network in networks if network.version == version], version)
 
     def of(self, text):
-        """The stand-in of an address or network, with its prefix if it has one; None: it is none, or nobody's."""
+        """The stand-in of an address or network, with its prefix if it has one; None for other text and for loopback
+        and unspecified addresses."""
         found = interface_of(text)
         if found is None:
             return None
@@ -58,7 +59,7 @@ class StandIns:
         return self._made[address]
 
     def _deal_out(self, hosts, networks, version):
-        """Places the networks within each other, and the hosts within them."""
+        """Nests the networks, and places the hosts in them."""
         inside = {network: [] for network in networks}
         outermost = []
         by_prefix = sorted(networks, key=lambda network: -network.prefixlen)
@@ -69,7 +70,7 @@ class StandIns:
             around = (ipaddress.ip_network((first, length), strict=False) for length in lengths if length < own)
             inside.get(next((network for network in around if network in inside), None), outermost).append(member)
         sizes = {}
-        for network in by_prefix:       # the inner ones first; no host has the network's own address
+        for network in by_prefix:       # inner ones first; the network's own address is not assigned to a host
             needed = 1 + sum(sizes.get(member, 1) for member in inside[network])
             sizes[network] = max(LEAST, 1 << (needed - 1).bit_length())
 
@@ -97,7 +98,7 @@ class StandIns:
 
 
 def interface_of(text):
-    """The ip_interface of a text; None if it is none, or if it is nobody's: the loopback, the unspecified address."""
+    """The ip_interface of a text; None for other text and for loopback and unspecified addresses."""
     try:
         found = ipaddress.ip_interface(text)
     except ValueError:
@@ -106,15 +107,15 @@ def interface_of(text):
 
 
 class _Range:
-    """Numbers that are taken one after the other."""
+    """Allocates numbers of a range in ascending order."""
 
     def __init__(self, first, size):
         self._first = self._next = first
         self._end = first + size
 
     def take(self, size):
-        """The first of `size` numbers, a power of two, at a multiple of it; or None. One alone is never the range's
-        first, which is the address of the network."""
+        """The first of `size` numbers, a power of two, aligned to it; or None. A single number is never the range's
+        first, which is the network's address."""
         first = -(-(self._next + (size == 1 and self._next == self._first)) // size) * size
         if first + size > self._end:
             return None

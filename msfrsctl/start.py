@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How `msfrsctl setup` starts what it has written, each step with what takes it back."""
+"""How `msfrsctl setup` starts the services that it has configured; each step records how to undo it."""
 from . import probe, written
 from .errors import FAILED, CtlError
 from .manager import port_of
 from .site import FORWARDING
 
 SQUIDS, EDGE, EDGE_RULES = ('msfrs-squid', 'squid'), 'msfrs-edge', 'msfrs-edge-iptables'
-#: What the unit of msfrs-edge needs beside Squid.
+#: Settings of msfrs-edge's unit for operation beside Squid.
 DROP_IN = '/etc/systemd/system/msfrs-edge.service.d/msfrsctl.conf'
-#: Seconds that Squid may take to end: shutdown_lifetime is 30 by default.
+#: Seconds that Squid may take to exit: shutdown_lifetime is 30 by default.
 END = 60.0
-#: What is said where msfrs-edge cannot do it.
+#: Appended to messages if msfrs-edge fails.
 WITHOUT = '; --edge no leaves msfrs-edge out'
 
 
 def unit_of(site, *names):
-    """The first that systemd has, or None."""
+    """The first of these units that systemd knows, or None."""
     return next((name for name in names if site.system.exists('/run/systemd/system') and
                  site.system.run('systemctl', 'cat', name if '.' in name else f'{name}.service')), None)
 
 
 def not_forwarded(found, site):
-    """The switches of forwarding that are off and should be on."""
+    """The sysctls of forwarding that should be on and are off."""
     return [name for name in written.switches(found) if (site.system.read(f'/proc/sys/{name}') or '').strip() != '1']
 
 
 class Start:
-    """found: the Answers; done: what was done, notes: what the user should know, both added to."""
+    """found: the Answers; done, notes: lists to which completed steps and notes for the user are appended."""
 
     def __init__(self, site, journal, found, done, notes):
         self._site, self._journal, self._found, self._done, self._notes = site, journal, found, done, notes
@@ -34,10 +34,10 @@ class Start:
 
     def squid(self):
         site = self._site
-        # Before msfrs-iptables, which would set it for as long as it is up: users' other traffic is not Squid's.
+        # Before msfrs-iptables, which sets them only while it is up; users' other traffic does not depend on Squid.
         if off := not_forwarded(self._found, site):
             self._do(('sysctl', '-q', '-p', FORWARDING), ('sysctl', '-q', '-w', *(f'{name}=0' for name in off)))
-        # It makes the memory that is shared when it starts, and not when it reads its configuration again.
+        # Squid creates the shared memory at start-up, not at a reconfiguration.
         anew = self._found.edge == 'yes' and not self._parties()
         squid = site.squid, '-f', site.conf_path
         if self._unit:
@@ -56,7 +56,7 @@ class Start:
             self._do((*squid, '-k', 'reconfigure'), (*squid, '-k', 'reconfigure'), after=True)
 
     def probe(self):
-        """Whether Squid listens and brings a page, so that nobody is sent to a Squid that has none for him."""
+        """Checks that Squid listens and delivers a page, so that no user is redirected to a Squid that cannot."""
         site, url = self._site, self._found.probe
         site.look_again()
         _, http, https = written.PORTS[self._found.mode]
@@ -72,7 +72,7 @@ class Start:
         site = self._site
         if self._unit and (unit := unit_of(site, 'msfrs-iptables')):
             self._do(('systemctl', 'enable', unit), ('systemctl', 'disable', '--now', unit))
-            # It may run with what an earlier setup wrote.
+            # It may be running with the configuration of an earlier setup.
             self._do(('systemctl', 'reload-or-restart', unit), ('systemctl', 'try-reload-or-restart', unit), after=True)
         elif site.iptables_script:
             self._do((site.iptables_script, 'up', '--config', site.interception_conf), (site.iptables_script, 'down'))
@@ -103,7 +103,7 @@ class Start:
         if self._unit and unit_of(site, EDGE):
             self._do(('systemctl', 'daemon-reload'), ('systemctl', 'daemon-reload'), after=True)
             self._do(('systemctl', 'enable', EDGE, EDGE_RULES), ('systemctl', 'disable', '--now', EDGE_RULES, EDGE))
-            # Whatever they had for a configuration before; packets pass meanwhile.
+            # They may be running with another configuration; packets pass during the restart.
             self._do(('systemctl', 'restart', EDGE), ('systemctl', 'try-restart', EDGE), after=True)
             self._do(('systemctl', 'restart', EDGE_RULES), ('systemctl', 'try-restart', EDGE_RULES), after=True)
             return
@@ -122,11 +122,11 @@ class Start:
                            f'{site.edge_conf}, then {site.edge_script} up')
 
     def _parties(self):
-        """Who shares Squid's link, Squid's workers among them; nobody where it has no memory for that."""
+        """The parties of Squid's link, Squid's workers included; empty if Squid has no shared memory for them."""
         try:
             return [row for report in self._site.manager.reports() for row in report.get('parties') or ()]
         except CtlError:
-            return []  # Squid does not run, or lets nobody ask
+            return []  # Squid does not run, or refuses access to its cache manager
 
     def _is_party(self):
         return any(row['kind'] == 'edge' and row['live'] for row in self._parties())
@@ -139,7 +139,7 @@ class Start:
             self._site.system.sleep(probe.STEP)
 
     def _do(self, command, undo, after=False):
-        """after: what takes it back comes after the files are as they were, also if the command fails."""
+        """after: the undo command runs once the files are restored, and also if the command fails."""
         if undo and after:
             self._journal.started(undo, after)
         ran = self._site.system.run(*command, timeout=120)

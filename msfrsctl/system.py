@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All that msfrsctl asks of the machine, in one object, so that tests can put another in its place."""
+"""All queries of msfrsctl to the machine, in one object that tests can replace."""
 import contextlib
 import fcntl
 import grp
@@ -14,20 +14,20 @@ from collections import namedtuple
 from .errors import WRONG, CtlError
 from .text import safe
 
-#: Bytes of the largest answer that is read; a report of ten thousand users has less than one million.
+#: Bytes of the largest response that is read; a report of ten thousand users has less than one million.
 LARGEST = 16 << 20
-#: How text files are opened.
+#: Arguments of open() that preserve a text file byte for byte.
 AS_IT_IS = {'encoding': 'utf-8', 'errors': 'surrogateescape', 'newline': ''}
-#: Of a packet, as far as it is looked at: the longest IPv4 header and the ports.
+#: Bytes of a packet that are examined: the longest IPv4 header and the ports.
 HEAD = 64
 #: ETH_P_ALL of the kernel.
 EVERY_PROTOCOL = 3
-#: Exit code of a program that is not there, as a shell has it.
+#: Exit code for a program that does not exist, as in a shell.
 MISSING = 127
 
 
 class Done(namedtuple('Done', 'code out err', defaults=('', ''))):
-    """What a command left: exit code, stdout, stderr."""
+    """Result of a command: exit code, stdout, stderr."""
     __slots__ = ()
 
     def __bool__(self):
@@ -35,17 +35,17 @@ class Done(namedtuple('Done', 'code out err', defaults=('', ''))):
 
 
 class Stat(namedtuple('Stat', 'mode uid gid')):
-    """Of a file."""
+    """Mode and owner of a file."""
     __slots__ = ()
 
     def allows(self, who, bit):
-        """Whether a user may read (4) or write (2); who: (uid, set of gids)."""
+        """Whether a user may read (bit 4) or write (bit 2); who: (uid, set of gids)."""
         shift = 6 if who[0] == self.uid else 3 if self.gid in who[1] else 0
         return who[0] == 0 or bool(self.mode >> shift & bit)
 
 
 def _private(path, flags):
-    """For open(): nobody else may read what is being written."""
+    """Opener for open(): no other user may read the file while it is written."""
     return os.open(path, flags, 0o600)
 
 
@@ -64,8 +64,8 @@ class System:
         return os.read(sys.stdin.fileno(), 1).decode(errors='replace') if ready else ''
 
     def run(self, *argv, timeout=30, input=None):
-        """Runs a program, with C's messages and the system's directories in its path."""
-        import subprocess       # here, as `why` runs nothing
+        """Runs a program with messages in the C locale and the system's directories in its path."""
+        import subprocess       # imported here, so that `why` does not load it
         environment = {**os.environ, 'LC_ALL': 'C',
                        'PATH': f'{os.environ.get("PATH", "/usr/bin:/bin")}:/usr/sbin:/sbin'}
         try:
@@ -79,7 +79,8 @@ class System:
         return Done(done.returncode, done.stdout, done.stderr)
 
     def read(self, path):
-        """The text of a file, or None if it cannot be read. `write` gives back the same bytes, whatever they are."""
+        """The text of a file, or None if it cannot be read. `write` restores the same bytes, whatever their encoding.
+        """
         try:
             with open(path, **AS_IT_IS) as file:
                 return file.read()
@@ -115,8 +116,8 @@ class System:
         return os.path.exists(path)
 
     def write(self, path, text, mode=None):
-        """Puts a whole file in place at once, owner and mode as those of the file before it; mode: of a new one."""
-        path = os.path.realpath(path)       # a link stays one
+        """Replaces a whole file atomically and keeps its owner and mode; mode: of a new file."""
+        path = os.path.realpath(path)       # a symbolic link stays one
         made = os.path.join(os.path.dirname(path), f'.{os.path.basename(path)}.{os.getpid()}')
         try:
             before = os.stat(path) if os.path.exists(path) else None
@@ -143,7 +144,7 @@ class System:
             raise CtlError(f'cannot make {path}: {problem.strerror}; run msfrsctl as root') from None
 
     def ask(self, question, default):
-        """What the user says, or the default."""
+        """The user's answer, or the default."""
         print(f'{question} [{default}]: ' if default else f'{question}: ', end='', file=sys.stderr, flush=True)
         said = sys.stdin.readline()
         if not said:
@@ -151,7 +152,7 @@ class System:
         return said.strip() or default
 
     def say(self, text):
-        """To whoever answers questions."""
+        """Prints a message for the user who answers the questions."""
         print(safe(text, 400), file=sys.stderr)
 
     def remove(self, path):
@@ -160,7 +161,7 @@ class System:
 
     @contextlib.contextmanager
     def lock(self, directory):
-        """Nobody else changes what is in a directory meanwhile, if they ask as well."""
+        """Holds an advisory lock on a directory."""
         try:
             held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as problem:
@@ -172,8 +173,8 @@ class System:
             os.close(held)
 
     def packets(self, interfaces, seconds, take):
-        """Calls take(head, length) for each IP packet that leaves by one of the interfaces. Takes that time; False if
-        they cannot be seen."""
+        """Calls take(head, length) for each IP packet sent on one of the interfaces, for the given time. False if the
+        packets cannot be captured."""
         until = self.monotonic() + seconds
         head = bytearray(HEAD)
         with contextlib.ExitStack() as stack:
@@ -197,8 +198,8 @@ class System:
         return status, body
 
     def request(self, host, port, target, name, timeout):
-        """(status, {field: value}, body) of an HTTP request for a path of a server or a URL of a proxy; name: as the
-        field Host has it. Raises OSError. (http.client alone would take as long to import.)"""
+        """(status, {field: value}, body) of an HTTP request for a path of a server or a URL of a proxy; name: value of
+        the Host field. Raises OSError. (Importing http.client alone would take as long.)"""
         until = self.monotonic() + timeout
         with socket.create_connection((host, port), timeout) as connection:
             connection.sendall(f'GET {target} HTTP/1.0\r\nHost: {name}\r\nConnection: close\r\n\r\n'.encode())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is written to a terminal: nothing that came from outside can control it."""
+"""Output to a terminal: text from outside cannot control it."""
 import unicodedata
 
 #: Control and format characters (direction marks among them), line separators, surrogates, private and unassigned.
@@ -9,7 +9,7 @@ WIDEST = 64
 
 
 def safe(value, most=WIDEST):
-    """A text from outside (user, host, URL), with all that is not printable escaped, and cut at `most` characters."""
+    """A text from outside (user, host, URL) with non-printable characters escaped, cut at `most` characters."""
     text = str(value)
     shown = ''.join(_escape(character) if unicodedata.category(character) in HIDDEN else character
                     for character in text[:most])
@@ -22,7 +22,7 @@ def _escape(character):
 
 
 def table(header, rows, indent=''):
-    """Lines of a table; cells are texts or numbers, numbers to the right. Header words in capitals."""
+    """Lines of a table. Cells are texts or numbers; numbers are right-aligned, header words in capitals."""
     shown = [[word.upper() for word in header]] + [[str(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
     right = [bool(rows) and all(_numeric(row[column]) for row in rows) for column in range(len(header))]
@@ -35,7 +35,7 @@ def _numeric(cell):
 
 
 def rate(bits):
-    """bit/s for people."""
+    """A rate in bit/s, for people."""
     for size, unit in ((1e9, 'Gbit/s'), (1e6, 'Mbit/s'), (1e3, 'kbit/s')):
         if bits >= size:
             return f'{bits / size:.3g} {unit}'
@@ -43,7 +43,7 @@ def rate(bits):
 
 
 def amount(number):
-    """Bytes for people; powers of 1024, as in squid.conf."""
+    """Bytes, for people; powers of 1024, as in squid.conf."""
     for size, unit in ((1 << 30, 'GB'), (1 << 20, 'MB'), (1 << 10, 'KB')):
         if number >= size:
             return f'{number / size:.1f} {unit}'
@@ -51,7 +51,7 @@ def amount(number):
 
 
 def seconds(value):
-    """A time for people."""
+    """A time, for people."""
     if value < 1:
         return f'{value * 1000:.0f} ms'
     return f'{value:.1f} s' if value < 100 else duration(value)
@@ -71,11 +71,11 @@ def count(number, noun):
 
 
 def because(report):
-    """What mgr:msfrs says of why requests are held, or none is, without the yes or no before it."""
+    """The reasons in mgr:msfrs why requests are held or not, without the leading yes or no."""
     holding = str(report.get('holding', 'no'))
     return safe(holding.partition(', because ')[2] or holding, 300)
 
 
 def quota(row):
-    """`1.0 GB a day`, of a quota as mgr:msfrs has it."""
+    """`1.0 GB a day`, of a quota in mgr:msfrs."""
     return f'{amount(row["bytes"])} a {safe(row["period"])}'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Values as people and squid.conf write them."""
+"""Values as written by people and in squid.conf."""
 import re
 
 from .errors import WRONG, CtlError
@@ -7,12 +7,12 @@ from .errors import WRONG, CtlError
 #: bit/s of the units of squid.conf, the largest first.
 UNITS = {'Gbit': 10**9, 'Mbit': 10**6, 'kbit': 10**3, 'bit': 1}
 PREFIXES = {'G': 'giga', 'M': 'mega', 'k': 'kilo', '': ''}
-#: Of msfrs_link, bit/s: squid-patches/directives.toml.
+#: Range of rates in msfrs_link, bit/s: squid-patches/directives.toml.
 LEAST, MOST = 8_000, 400_000_000_000
 TIMES = {'s': 1, 'min': 60, 'h': 3600, 'd': 86400}
 NUMBER = r'(\d{1,12}(?:\.\d{1,6})?)'
-#: A number, a prefix, what is counted, and that it is each second: `20Mbit`, `5 Mbit/s`, `5Mbps`, `5M`, `5 megabits per
-#: second`. bytes: `B`, by which all but careless people mean bytes; unsure: `mb`, by which people mean either.
+#: A number, a prefix, the unit, and `per second`: `20Mbit`, `5 Mbit/s`, `5Mbps`, `5M`, `5 megabits per second`. Group
+#: bytes: `B`, which all but careless people use for bytes; unsure: `mb`, which people use for either.
 RATE = re.compile(NUMBER + r'''\s*
     (?P<prefix>(?i:kilo|mega|giga)(?=[\s-]?(?i:bit|byte))|[kKmMgG]?)
     (?:(?P<bits>[\s-]?(?i:bits?)|bps|BPS(?!\S)|(?<=[MG])b(?!\w))|(?P<bytes>[\s-]?(?i:bytes?)|B(?:ps)?)|(?P<unsure>b))?
@@ -20,8 +20,8 @@ RATE = re.compile(NUMBER + r'''\s*
 
 
 def rate_of(text, name='rate'):
-    """bit/s of a rate as people write it. A CtlError that says what is wrong with it, and what would be right. name: of
-    what it is the rate."""
+    """bit/s of a rate as people write it. A CtlError that states what is wrong and what would be right. name: that of
+    the rate, for the message."""
     match = RATE.fullmatch(text.strip())
     if not match:
         raise CtlError(f"{name} '{text}' must be a number and kbit, Mbit or Gbit, such as 20Mbit", WRONG)
@@ -47,7 +47,7 @@ def canonical(bits):
 
 
 def time_of(text):
-    """Seconds of `90s`, `30min`, `1h`, `2d`. From a minute to 30 days, as changes of `set` last."""
+    """Seconds of `90s`, `30min`, `1h`, `2d`. From a minute to 30 days, the range of changes of `set`."""
     match = re.fullmatch(NUMBER + r'(s|min|h|d)', text)
     value = float(match[1]) * TIMES[match[2]] if match else None
     if value is None or not 60 <= value <= 30 * 86400:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who is a user: what msfrs_user makes of an address (Classify.cc of squid-patches says the same)."""
+"""The user that msfrs_user makes of an address (the same as Classify.cc of squid-patches)."""
 import ipaddress
 
-#: Bits of an IPv6 address that make a user, unless msfrs_user says src6/NN.
+#: Bits of an IPv6 address that identify a user, unless msfrs_user sets src6/NN.
 NETWORK_BITS = 64
 
 
 def user_of(name, conf):
-    """What msfrs calls the user that an IPv6 address belongs to: the address, or its network. Other names are as they
-    are. conf: a SquidConf."""
+    """msfrs's name of the user that an IPv6 address belongs to: the address, or its network. Other names are returned
+    unchanged. conf: a SquidConf."""
     try:
         address = ipaddress.ip_address(name)
     except ValueError:
@@ -18,7 +18,7 @@ def user_of(name, conf):
 
 
 def network_bits(conf):
-    """How many bits of an IPv6 address make a user."""
+    """Bits of an IPv6 address that identify a user."""
     rule = conf.value('msfrs_user', 'src')
     if rule == 'mac':
         return 128

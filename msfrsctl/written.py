@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `msfrsctl setup` writes: its part of squid.conf, and the files of msfrs-iptables and msfrs-edge."""
+"""The texts that `msfrsctl setup` writes: its part of squid.conf, and the files of msfrs-iptables and msfrs-edge."""
 import math
 
 from .own import HEAD
 from .units import rate_of
 
-#: What may stand at msfrs-edge in a user's queue: so many full packets, ...
+#: Full-sized packets that CoDel's target at msfrs-edge allows in a user's queue,
 FULL_PACKETS = 20
-#: ... where so many users are active at a time and share the link; but not less than so many ms, as on 20 Mbit/s.
+#: while this many users are active and share the link; but at least this many ms, as on 20 Mbit/s.
 ACTIVE, TARGET = 5, 60
-#: Of the kernel, to msfrs-edge. The uplink's is 0.
+#: Queue number of NFQUEUE towards msfrs-edge. The uplink uses 0.
 QUEUE = 1
 PORTS = {'redirect': ('intercept', 3129, 3130), 'tproxy': ('tproxy', 3131, 3132)}
 LOG_FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::user '
@@ -21,7 +21,7 @@ WHOLE = BY + 'include {own}\nhttp_access deny all\ncoredump_dir none\nvisible_ho
 
 
 def squid_part(answers, others, certificate, log):
-    """Our part of squid.conf. others: SquidConf of all that is not ours, or None; log: path of our access_log."""
+    """Our part of squid.conf. others: SquidConf of all other lines, or None; log: path of our access_log."""
     has = {line.words[0].rpartition(':')[2] for name in ('http_port', 'https_port')
            for line in (others.all(name) if others else ()) if line.words}
     word, http, https = PORTS[answers.mode]
@@ -60,7 +60,7 @@ def link(answers):
 
 
 def switches(answers):
-    """The sysctls by which a gateway forwards what these users send."""
+    """The sysctls that make a gateway forward these users' packets."""
     return ['net/ipv4/ip_forward', *(['net/ipv6/conf/all/forwarding'] if _ipv6(answers) else [])]
 
 
@@ -78,7 +78,7 @@ def iptables_conf(answers):
 
 
 def downlink_conf(answers, site):
-    """As conf/edge/downlink.conf: what bypasses Squid has its share of the link, by the classes of squid.conf."""
+    """As conf/edge/downlink.conf: bypassing traffic has its share of the link, by the classes of squid.conf."""
     target = max(TARGET, math.ceil(ACTIVE * FULL_PACKETS * 1514 * 8 / rate_of(answers.rate) * 1000)) \
         if answers.rate != 'auto' else TARGET
     return (f'{BY}link rate=none overhead=14B\nqueue number={QUEUE} gso=off\nsegment /{site.segment}\n'
@@ -92,12 +92,12 @@ def downlink_iptables_conf(answers):
 
 
 def drop_in(group):
-    """For the unit of msfrs-edge: the memory of Squid's parties is for that group alone."""
+    """Drop-in for the unit of msfrs-edge: only this group may access the memory of Squid's parties."""
     return f'{BY}[Service]\nSupplementaryGroups={group}\n'
 
 
 def uplink_conf(answers):
-    """As conf/edge/uplink.conf: each host the same share of the uplink."""
+    """As conf/edge/uplink.conf: each host has the same share of the uplink."""
     return (f'{BY}link rate={answers.uplink} overhead=14B\nqueue number=0\ninside {answers.users}\n'
             'flow host ipv6-prefix=64\nscheduler drr\nlimit 200\ncontrol /run/msfrs-edge/control.socket\nuser nobody\n')
 

@@ -6,6 +6,7 @@ import re
 import tomllib
 
 TABLE = pathlib.Path(__file__).with_name('directives.toml')
+EXPERIMENTAL = 'For research; any version may change these, or their defaults:'
 
 
 class Mistake(Exception):
@@ -117,6 +118,7 @@ class Parameter:
     values: str
     default: str
     doc: str
+    experimental: bool = False
 
     @property
     def head(self):
@@ -143,6 +145,12 @@ class Directive:
     value: Option | None = None
     option: tuple = ()
     parameter: tuple = ()
+
+    @property
+    def choices(self):
+        """[(sentence above them, options and parameters)] in the order of the documentation."""
+        usual = [*self.option, *(each for each in self.parameter if not each.experimental)]
+        return [('', usual), (EXPERIMENTAL, [each for each in self.parameter if each.experimental])]
 
     @property
     def once(self):

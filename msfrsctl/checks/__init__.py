@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `msfrsctl doctor` looks at. A check is a function of a Site that yields findings; a CtlError that it raises is
+"""The checks of `msfrsctl doctor`. A check is a function of a Site that yields findings; a CtlError that it raises is
 a finding as well."""
 from dataclasses import dataclass
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Squid's advisories since 6.13, where they were fixed, and what exposes a gateway to them. Sources: the ChangeLog of
+"""Squid's advisories since 6.13, their fixes, and the settings that expose a gateway to them. Sources: the ChangeLog of
 Squid 7, the changelogs of Debian's squid 6.13-2+deb13u4 and 7.7-1, and the patches in 6.13-2+deb13u3 and 7.7-1."""
 import re
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ def _digests(conf, build):
 
 
 def _ftp_allowed(conf, build):
-    """FTP is open unless a rule denies an ACL that is of the protocol."""
+    """FTP is open unless a rule denies an ACL of this protocol."""
     del build
     acls = {line.words[0] for line in conf.all('acl') if line.words[1:2] == ('proto',) and 'FTP' in line.words[2:]}
     return not any(line.words[:1] == ('deny',) and set(line.words[1:]) <= acls and len(line.words) == 2
@@ -42,8 +42,8 @@ def _error_mail(conf, build):
 
 @dataclass(frozen=True)
 class Advisory:
-    """fixed: Squid's version; debian: the revision of Debian's 6.13-2 that has the fix; exposed: whether squid.conf and
-    the options of the build let it matter."""
+    """fixed: Squid's version; debian: the revision of Debian's 6.13-2 with the fix; exposed: whether a given squid.conf
+    and build are affected."""
     name: str
     fixed: str
     debian: str
@@ -52,7 +52,7 @@ class Advisory:
     exposed: object = _always
 
     def state(self, number, revision, conf, build):
-        """A Finding if it is open, or None."""
+        """A Finding if the advisory is unfixed here, or None."""
         if _key(number) >= _key(self.fixed) or self._in_debian(revision) or not self.exposed(conf, build):
             return None
         return Finding(WARNING, f'{self.name}: {self.what}; fixed in Squid {self.fixed} and in Debian '

@@ -4,12 +4,12 @@ import re
 
 from . import ERROR, NOTE, OK, WARNING, Finding
 
-#: Seconds after which an answer of the resolver is slow.
+#: Seconds after which the resolver's response is slow.
 SLOW = 0.5
 
 
 def names(site):
-    """Whether names are resolved, and by whom."""
+    """Whether names are resolved, and by which servers."""
     line = site.conf.last('dns_nameservers')
     said = site.system.read('/etc/resolv.conf') or ''
     servers = list(line.words) if line else re.findall(r'^nameserver\s+(\S+)', said, re.MULTILINE)
@@ -34,7 +34,7 @@ def names(site):
 
 
 def clock(site):
-    """Whether the clock is set by others: certificates and logs need it."""
+    """Whether the clock is synchronised: certificates and logs depend on it."""
     done = site.system.run('timedatectl', 'show', '--property=NTPSynchronized', '--value')
     said = done.out.strip()
     if not done or said not in ('yes', 'no'):
@@ -46,7 +46,7 @@ def clock(site):
 
 
 def rights(site):
-    """Who may change what Squid and msfrs-iptables read, and whether Squid may read and write what it must."""
+    """Who may change the configuration of Squid and msfrs-iptables, and whether Squid may access its own files."""
     if site.system.euid():
         yield Finding(NOTE, 'not run as root: some things cannot be seen', 'sudo msfrsctl doctor')
     files = sorted({line.file for line in site.conf.lines} | {site.interception_conf})
@@ -74,7 +74,7 @@ def rights(site):
 
 
 def descriptors(site):
-    """How many connections Squid may have."""
+    """How many connections Squid may open."""
     text = site.manager.page('info')
     most = re.search(r'Maximum number of file descriptors:\s+(\d+)', text)
     used = re.search(r'Number of file desc currently in use:\s+(\d+)', text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The access link's interface, and how users' traffic gets to Squid."""
+"""The access link's interface, and the path of users' traffic to Squid."""
 import json
 import re
 
@@ -8,7 +8,7 @@ from .. import bypass
 from ..units import rate_of
 from ..users import network_bits
 
-#: Seconds of a round trip to a server that is far away; what msfrs_link assumes of those that it does not know.
+#: RTT of a distant server in seconds; msfrs_link assumes it for servers whose RTT is unknown.
 FAR = 0.3
 
 
@@ -19,7 +19,7 @@ def interface_name(site):
 
 
 def interface(site):
-    """Whether the downlink's interface is there, up, and the one that the default route goes out of."""
+    """Whether the downlink's interface exists, is up, and carries the default route."""
     name = interface_name(site)
     if site.conf.last('msfrs_link') is None:
         return
@@ -57,7 +57,7 @@ def interface(site):
 
 
 def _ip(site, *words):
-    """What `ip -j` prints, parsed; [] if it fails."""
+    """The parsed output of `ip -j`; [] if it fails."""
     done = site.system.run('ip', '-j', *words)
     try:
         return json.loads(done.out or '[]') if done else []
@@ -83,7 +83,7 @@ def offloads(site):
 
 
 def interception(site):
-    """Whether users' connections are sent to Squid, and to ports that it has."""
+    """Whether users' connections are redirected to Squid, and to ports on which it listens."""
     if site.iptables_script is None or not site.system.exists(site.interception_conf):
         yield Finding(NOTE, 'msfrs-iptables is not set up: only browsers that are told to use the proxy are scheduled',
                       f'msfrsctl setup, or write {site.interception_conf}')
@@ -135,7 +135,7 @@ def ipv6(site):
 
 
 def _shared(site):
-    """IPv6 networks of which msfrs_user makes one user, and that several hosts are in."""
+    """IPv6 networks with several hosts that msfrs_user counts as one user."""
     bits = network_bits(site.conf)
     for name in _inside(site):
         for route in _ip(site, '-6', 'route', 'show', 'dev', name, 'proto', 'kernel'):
@@ -152,7 +152,7 @@ def _inside(site):
 
 
 def bypassing(site):
-    """Whether much comes to users without Squid, where no weights hold."""
+    """Whether much traffic reaches users without Squid, where weights have no effect."""
     past = bypass.look(site)
     if past is None:
         yield Finding(OK, 'nothing to speak of bypasses Squid')
@@ -163,7 +163,7 @@ def bypassing(site):
 
 
 def rate(site):
-    """The configured rate beside what the link carried while requests waited."""
+    """Compares the configured rate with the link's throughput while requests waited."""
     for report in site.reports:
         if not report['scheduling']:
             continue
@@ -193,7 +193,7 @@ def rate(site):
 
 
 def buffers(site):
-    """Whether the kernel lets one connection have a window that fills the link."""
+    """Whether the kernel allows one connection a receive window that fills the link."""
     line = site.conf.last('msfrs_link')
     said = line and (line.option('max') if line.option('rate') == 'auto' else line.option('rate'))
     if not said:

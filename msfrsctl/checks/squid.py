@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Squid: its configuration, what it logged, its version and the advisories that reach it."""
+"""Squid: its configuration, its log, its version and the advisories that affect it."""
 import os
 import re
 
@@ -7,14 +7,14 @@ from . import ERROR, NOTE, OK, WARNING, Finding
 from .advisories import ADVISORIES
 from .. import accesslog, text
 
-#: Bytes of the end of cache.log that are read.
+#: Bytes read from the end of cache.log.
 TAIL = 1 << 18
-#: Warnings of cache.log that are shown, the latest.
+#: Most warnings of cache.log that are shown, latest first.
 MOST = 5
 
 
 def configuration(site):
-    """What `squid -k parse` says."""
+    """The result of `squid -k parse`."""
     done = site.control('parse')
     fatal = re.findall(r'FATAL: (?!Bungled)(.*)', done.err) or re.findall(r'FATAL: (.*)', done.err)
     if not done:
@@ -42,7 +42,7 @@ def running(site):
 
 
 def access_log(site):
-    """Whether access.log can answer msfrsctl why."""
+    """Whether access.log has the fields that msfrsctl why needs."""
     log = accesslog.log_of(site.conf)
     if not log.explains:
         yield Finding(NOTE, f'{log.path} does not say why a request was held',
@@ -65,7 +65,7 @@ def cache_log(site):
 
 
 def version(site):
-    """Whether Squid is patched, and which advisories are not fixed in it."""
+    """Whether Squid is patched, and which advisories it is open to."""
     done = site.system.run(site.squid, '-v')
     number = re.search(r'Version (\d+(?:\.\d+)+)', done.out)
     if not number:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl doctor: looks at everything that scheduling depends on, and says what to do about what is wrong."""
+"""msfrsctl doctor: checks everything that scheduling depends on, and tells you how to fix what is wrong."""
 from dataclasses import asdict
 
 from .. import text
@@ -7,7 +7,7 @@ from ..checks import ERROR, LEVELS, NOTE, OK, WARNING, Finding, machine, network
 from ..errors import DONE, FOUND, CtlError
 
 HELP = 'check everything that scheduling depends on, and say what to do'
-#: In the order in which they are shown.
+#: In display order.
 CHECKS = {'bypass': network.bypassing, 'squid.conf': squid.configuration, 'running': squid.running,
           'version': squid.version, 'access.log': squid.access_log, 'cache.log': squid.cache_log, 'interface': network.interface,
           'rate': network.rate, 'interception': network.interception, 'ipv6': network.ipv6,
@@ -30,7 +30,7 @@ def gather(options, site):
 
 
 def findings(site, names):
-    """What the named checks find, as dicts; each sentence once, since several checks ask the same Squid."""
+    """The findings of the named checks, as dicts; each sentence once, since several checks query the same Squid."""
     said = set()
     for name in names:
         for finding in _made(CHECKS[name], site):

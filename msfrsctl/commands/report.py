@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl report: one archive for a report of a fault, with no addresses and names of yours in it."""
+"""msfrsctl report: makes an archive for a bug report, without your addresses and names."""
 import io
 import json
 import os
@@ -12,15 +12,15 @@ from ..errors import FAILED, CtlError
 from .doctor import CHECKS, findings
 
 HELP = 'make an archive for a report of a fault, without addresses and names'
-LINES = 500         #: of access.log
-TAIL = 1 << 18      #: bytes of logs
+LINES = 500         #: last lines of access.log
+TAIL = 1 << 18      #: bytes read from the end of other logs
 COMMANDS = {'system.txt': ('uname', '-srm'), 'addresses.txt': ('ip', '-o', 'addr'), 'routes.txt': ('ip', 'route'),
             'routes6.txt': ('ip', '-6', 'route'), 'iptables.txt': ('iptables-save',),
             'ip6tables.txt': ('ip6tables-save',), 'sockets.txt': ('ss', '-s')}
-#: Codes of a logformat: names of users and servers, and what may have any words in it.
+#: Codes of a logformat: those with names of users and servers, and those that may contain any text.
 NAMES = {'un', 'ul', 'ui', 'ue', 'us', 'msfrs::user', 'ssl::>sni', '>A', '<A', '<a'}
 ANYTHING = {'>h', '<h', '>ha', '<ha', 'ea', 'et', 'note', 'credentials', 'ssl::>cert_subject', 'ssl::>cert_issuer'}
-#: Formats of Squid's own that fit any line.
+#: Built-in formats of Squid that match any line.
 LOOSE = {'referrer', 'useragent'}
 README = '''A report of msfrsctl. Addresses, names, logins, paths of URLs and secrets were replaced or left out, the
 same one always by the same stand-in. Addresses became such as belong to nobody (192.0.2.0/24, 198.51.100.0/24,
@@ -58,7 +58,7 @@ def gather(options, site):
 
 
 def _raw(site):
-    """({name in the archive: text}, [what could not be had])."""
+    """({name in the archive: text}, [texts that could not be obtained])."""
     files, missing = {}, []
 
     def take(name, ask):
@@ -85,7 +85,7 @@ def _raw(site):
 
 
 def _conf(site):
-    """All lines as Squid sees them, with their places."""
+    """All lines as Squid reads them, with the file that they are from."""
     kept, file = [], None
     for line in site.conf.lines:
         if line.file != file:
@@ -105,14 +105,14 @@ def _last_lines(path):
 
 
 def _readers(site):
-    """Of the formats that lines of access.log may have, that of the file first."""
+    """Readers of the formats that lines of access.log may have, the format of the file first."""
     formats = accesslog.formats_of(site.conf)
     known = accesslog.log_of(site.conf).format, *(formats[name] for name in formats if name not in LOOSE)
     return [accesslog.Reader(format) for format in dict.fromkeys(known) if format]
 
 
 def _without_logins(log, readers, hidden):
-    """(lines whose logins are replaced, how many others there were: nobody knows what a word in them is)."""
+    """(lines with logins replaced, number of lines of unknown format, which are left out as they may contain names)."""
     def instead(code, value):
         return hidden.login(value) if code in NAMES else '...' if code in ANYTHING and value != '-' else value
     lines = [next((said for reader in readers if (said := reader.replaced(line, instead)) is not None), None)
@@ -121,14 +121,14 @@ def _without_logins(log, readers, hidden):
 
 
 def _names(site, raw, readers):
-    """Names that stand alone in texts: of this machine, and logins."""
+    """Names that may stand alone in texts: that of this machine, and logins."""
     names = {site.system.run('hostname').out.strip()}
     try:
         for report in site.reports:
             names |= {str(row.get(key, '')) for row in [*report.get('held', ()), *report.get('top_users', ())]
                       for key in ('user', 'host')}
     except CtlError:
-        pass        # what is not known cannot be in the texts by that way
+        pass        # without reports, the texts cannot contain names from them
 
     def note(code, value):
         if code in NAMES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl set: changes the rate, a class's weight, or gives one user a boost, while Squid runs and for a time."""
+"""msfrsctl set: changes the rate or a class's weight, or boosts one user, for a time, while Squid runs."""
 import ipaddress
 import re
 import time
@@ -42,7 +42,7 @@ def gather(options, site):
             try:
                 own.undo(next(index for index, other in own.changes().items() if other.id == change.id), change)
                 undone.append(change)
-            except CtlError as problem:     # one that cannot be taken back must not keep the others
+            except CtlError as problem:     # a change that cannot be undone must not block the others
                 if asked:
                     raise
                 notes.append(str(problem))
@@ -64,7 +64,7 @@ def _included(site):
 
 
 def _check(options):
-    """Whether the words go together."""
+    """Whether the options fit together."""
     if options.what and not options.value:
         raise CtlError(f'set {options.what} needs a value, as in: {FORMS}', WRONG)
     if options.what and (options.undo or options.expire):
@@ -131,7 +131,7 @@ def _boost(options, site, own, change):
 
 
 def acl_of(user, conf):
-    """Type and value of an ACL that a user matches, by what msfrs_user takes for one."""
+    """Type and value of an ACL that matches a user, by the kind of users that msfrs_user sets."""
     try:
         return f'src {ipaddress.ip_network(user, strict=False)}'
     except ValueError:

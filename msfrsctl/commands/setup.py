@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl setup: asks what it cannot see, writes squid.conf's part, interception and msfrs-edge, checks, starts."""
+"""msfrsctl setup: asks for unknown settings, writes the configuration of Squid, interception and msfrs-edge, checks it
+and starts everything."""
 import dataclasses
 import os
 import shlex
@@ -17,7 +18,7 @@ from .doctor import findings
 
 HELP = 'configure and start everything, or take it back'
 CERTIFICATE = 'msfrsctl-intercept.pem'
-#: What doctor says of these is told at the end.
+#: Checks of doctor whose findings are shown at the end.
 LOOKED_AT = ('interface', 'interception', 'ipv6', 'buffers', 'clock', 'rights')
 
 
@@ -59,7 +60,7 @@ def gather(options, site):
         for path in paths:
             journal.write(path, files[path])
             done.append(f'wrote {path}')
-    # Where it is there, a start of Squid may send users there as well.
+    # Written late: while the file exists, starting Squid may also start the interception of users.
     late = [] if options.no_start else [site.interception_conf]
     try:
         _may_write(options, site, journal, files)
@@ -89,7 +90,7 @@ def gather(options, site):
 
 
 def _answers(options, site):
-    """All Answers: flags before the file, before what is seen; the rest is asked for."""
+    """All Answers: flags have precedence over the file, the file over detected values; the rest is asked for."""
     given = {}
     if options.answers:
         body = site.system.read(options.answers)
@@ -102,7 +103,7 @@ def _answers(options, site):
 
 
 def _files(found, site):
-    """{path: text} of all that is to be written."""
+    """{path: text} of all files to be written."""
     conf = SquidConf(site.system, site.conf_path) if site.system.exists(site.conf_path) else None
     directory = os.path.dirname(os.path.abspath(site.conf_path))
     own = included(conf, site.system) if conf else None
@@ -132,12 +133,12 @@ def _files(found, site):
     elif found.uplink:
         files[site.edge_conf] = written.uplink_conf(found)
         files[site.edge_iptables_conf] = written.uplink_iptables_conf(found)
-    # squid.conf takes in the file: it comes last.
+    # squid.conf includes the other file, so it is written last.
     return {path: files[path] for path in sorted(files, key=lambda path: path == site.conf_path)}
 
 
 def _may_write(options, site, journal, files):
-    """Asks before a file is replaced that we did not write, or refuses."""
+    """Asks for permission to replace a file that msfrsctl did not write, or raises a CtlError."""
     for path, body in files.items():
         before = site.system.read(path)
         if before is None or before == body or journal.wrote(path) or options.replace:
@@ -145,7 +146,7 @@ def _may_write(options, site, journal, files):
         what = f'put "{body.partition(chr(10))[0]}" before the first line of {path}' if body.endswith(before) else \
             f'replace {path}'
         if options.yes and body.endswith(before):
-            continue        # nothing of it is lost, and --yes is what was asked
+            continue        # its contents are kept, and --yes has been given
         if options.yes or site.system.ask(f'May setup {what}? (yes or no)', 'no') != 'yes':
             raise CtlError(f'{path} is there and not of msfrsctl: move it away, or let it be replaced with --replace '
                            f'(setup --undo brings it back)')
@@ -167,7 +168,7 @@ def _certificate(site, journal, done):
 
 
 def _command(found):
-    """The command line that has all these answers."""
+    """The command line that gives all these answers."""
     words = ['msfrsctl', 'setup']
     for name in questions.CHECKS:
         if getattr(found, name) != getattr(questions.Answers, name):
@@ -184,7 +185,7 @@ def _undo(options, site):
     if site.system.euid():
         raise CtlError('setup --undo needs root')
     if site.system.exists(site.conf_path) and (own := included(site.conf, site.system)) and site.system.exists(own):
-        OwnFile(site, own).undo_all()       # or it would not be as setup left it
+        OwnFile(site, own).undo_all()       # otherwise it would differ from setup's version
     back = journal.undo(force=options.replace)
     return {'done': [what for what, was in back if was],
             'notes': [f'not done: {what}' for what, was in back if not was]}

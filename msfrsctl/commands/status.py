@@ -63,7 +63,7 @@ def _alone(report):
 
 
 def classes(report):
-    """Lines of a table."""
+    """The lines of a table."""
     rows = [(text.safe(row['name']) + (' (default)' if row['default'] else ''), f'{row["weight"]:g}', row['users'],
              row['queued'], row['paused'], row['in_flight'], row['silent'], row['requests'],
              text.amount(row['bytes'] + row['excess']), text.seconds(row['held_p50']), text.seconds(row['held_p95']),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl top: classes, users and who waits, again and again. The key q ends it."""
+"""msfrsctl top: shows classes, users and waiting requests, updated continuously. The key q ends it."""
 import itertools
 
 from .. import text
@@ -7,7 +7,7 @@ from ..errors import WRONG, CtlError
 from .status import link, window
 
 HELP = 'classes, users and who waits, live'
-#: Lines of users and of requests that wait.
+#: Most lines of users, and of waiting requests.
 MOST = 10
 
 
@@ -18,7 +18,7 @@ def arguments(parser):
 
 
 def frames(options, site):
-    """One dict a look. Rates (bit/s) are over the time since the look before; null in the first."""
+    """One dict for each update. Rates (bit/s) are means since the previous update; null in the first."""
     if not 0.5 <= options.interval <= 3600:
         raise CtlError(f'--interval {options.interval:g} must be from 0.5 to 3600 seconds', WRONG)
     before = None
@@ -29,7 +29,7 @@ def frames(options, site):
         except CtlError as problem:
             if number == 1:
                 raise
-            frame = {**_frame([], None, now), 'holding': [str(problem)]}     # Squid may be started again
+            frame = {**_frame([], None, now), 'holding': [str(problem)]}     # Squid may be restarting
         yield frame
         before = now, {row['name']: row['bytes'] for row in frame['classes']}, \
             {row['user']: row['bytes'] for row in frame['users']}
@@ -67,7 +67,7 @@ def _frame(reports, before, now):
 
 
 def _rate(now, before, seconds):
-    # A counter that went back began anew: Squid was started again, or the user was forgotten.
+    # A counter that has decreased was reset: Squid was restarted, or the user was forgotten.
     return (now - before) * 8 / seconds if before is not None and seconds > 0 and now >= before else None
 
 

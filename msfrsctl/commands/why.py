@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """msfrsctl why: what holds a user, a host or a request now, and what held it during the last day.
 
-What it means is judged by msfrs-why, of the same sources as the page of msfrs-page: both say the same sentences.
+The explanation comes from msfrs-why, from the same sources as the page of msfrs-page, in the same sentences.
 """
 import contextlib
 import json
@@ -17,7 +17,7 @@ HELP = 'what held a user, a host or a request: now, and during the last day'
 DAY = 86400.0
 #: Seconds that the search of access.log may take; the whole answer then takes less than 0.2 s.
 BUDGET = 0.12
-#: What msfrs-why calls the pages that it is given.
+#: msfrs-why's names of its input pages.
 PAGES = {'metrics': 'msfrs-metrics', 'report': 'msfrs', 'users': 'msfrs-users'}
 
 
@@ -41,14 +41,14 @@ def gather(options, site):
     def answer(part, ask):
         try:
             data[part] = ask(options, site)
-        except Exception as problem:    # of the other thread, too; raised below
+        except Exception as problem:    # also those of the other thread; raised below
             wrong[part] = problem
-    # Squid takes some time to say what it knows, in which the log can be searched.
+    # While Squid prepares its reports, the log is searched.
     search = threading.Thread(target=answer, args=('log', logged))
     search.start()
     answer('live', live)
     search.join()
-    with contextlib.suppress(CtlError):     # if Squid does not answer, that is said already
+    with contextlib.suppress(CtlError):     # a silent Squid is reported already
         past = bypass.look(site)
         data['bypass'] = past and past._asdict()
     for problem in map(wrong.get, ('live', 'log')):
@@ -67,7 +67,7 @@ def code(data):
 
 
 def live(options, site):
-    """What msfrs-why makes of what Squid says now: as /user.json of msfrs-page."""
+    """Result of msfrs-why for Squid's present state: the same as /user.json of msfrs-page."""
     user, sections = user_of(options.name, site.conf), []
 
     def look():
@@ -75,7 +75,7 @@ def live(options, site):
             sections.append((kind, site.system.monotonic(), site.manager.page(action)))
     try:
         look()
-        # The rate of somebody whom Squid does not know need not be waited for.
+        # If Squid does not know the user, there is no rate to wait for.
         if options.seconds and any(name in sections[-1][2] for name in (options.name, user)):
             site.system.sleep(options.seconds)
             look()
@@ -91,7 +91,7 @@ def live(options, site):
 
 
 def logged(options, site):
-    """What access.log has of it."""
+    """The entries of access.log about the name."""
     log = accesslog.log_of(site.conf)
     clock, now = site.system.monotonic, site.system.now()
     until = float('inf') if options.all else clock() + BUDGET
@@ -110,7 +110,7 @@ def logged(options, site):
 
 
 def _by_class(records):
-    """class: how many of them, their bytes, how many users, the one with the most bytes."""
+    """By class: number of requests, their bytes, number of users, and the user with the most bytes."""
     summed = {}
     for record in records:
         row = summed.setdefault(record.cls, {'requests': 0, 'bytes': 0, 'of': {}})
@@ -194,7 +194,7 @@ def _request(row, explains):
         line += f', {text.amount(row["bytes"] or 0)} in {row["quanta"]} quanta'
     if row['took'] is None:
         return line
-    # A tunnel is open while nobody asks for anything, too.
+    # A tunnel also stays open while it is idle.
     server = max(0.0, row['took'] - max(row['total_wait'] or 0, row['wait']))
     return f'{line}; of {text.seconds(row["took"])} in all, {text.seconds(server)} were server, transfer and idle'
 

@@ -41,8 +41,8 @@ const char *NameOf(const msfrs_owner &whose)
 
 class Migration {
 public:
-    Migration(Engine &from, Engine &to, const Passage &passage, const msfrs_time now):
-        from_(from), to_(to), passage_(passage), plugin_(from.scheduler()), now_(to.at(from.at(now)))
+    Migration(Engine &from, Engine &to, const MigrationPlan &plan, const msfrs_time now):
+        from_(from), to_(to), plan_(plan), plugin_(from.scheduler()), now_(to.at(from.at(now)))
     {
         to_.nextId_ = from_.nextId_; // existing items keep their numbers
         for (const auto *const c : from_.classes()) {
@@ -63,7 +63,7 @@ private:
     };
     struct Moving {
         msfrs_item *before;
-        Passage::Place place;
+        MigrationPlan::Place place;
         bool served;
         bool resumes;              ///< it keeps its position
         msfrs_item *after = nullptr;
@@ -89,7 +89,7 @@ private:
     void arrive(Moving &) const;
 
     Engine &from_, &to_;
-    const Passage &passage_;
+    const MigrationPlan &plan_;
     const msfrs_plugin &plugin_;
     const msfrs_time now_;
     std::unordered_map<const msfrs_class *, msfrs_class *> heirs_; ///< of classes that continue
@@ -115,7 +115,7 @@ void Migration::gather()
                 moving_.push_back({i, {}, false, false});
         });
     }
-    for (auto *const i : passage_.served)
+    for (auto *const i : plan_.served)
         moving_.push_back({i, {}, true, false});
     std::sort(moving_.begin(), moving_.end(),
               [](const Moving &a, const Moving &b) { return a.before->seq < b.before->seq; });
@@ -169,7 +169,7 @@ void Migration::save()
     const msfrs_move move{this, Put,
                           classes_.data(), count(classes_),
                           flows_.data(), count(flows_),
-                          passage_.served.data(), count(passage_.served)};
+                          plan_.served.data(), count(plan_.served)};
     plugin_.sched->save(from_.schedState_, &move, now_);
     if (!fault_.empty())
         FailPlugin(plugin_, "save gave " + fault_);
@@ -178,7 +178,7 @@ void Migration::save()
 /// Created if it does not exist.
 msfrs_flow *Migration::heir(const msfrs_flow &before) const
 {
-    auto *const c = passage_.sameFlows ? heir(*before.cls) : nullptr;
+    auto *const c = plan_.sameFlows ? heir(*before.cls) : nullptr;
     if (!c)
         return nullptr;
     auto &after = to_.flow(*c, static_cast<const NamedFlow &>(before).name(), before.weight);
@@ -188,7 +188,7 @@ msfrs_flow *Migration::heir(const msfrs_flow &before) const
 
 bool Migration::goesOn(const msfrs_flow &before, const msfrs_flow &after) const
 {
-    return passage_.sameFlows && heir(*before.cls) == after.cls &&
+    return plan_.sameFlows && heir(*before.cls) == after.cls &&
            static_cast<const NamedFlow &>(before).name() == static_cast<const NamedFlow &>(after).name();
 }
 
@@ -215,7 +215,7 @@ void Migration::place()
     const bool same = Same(plugin_, to_.scheduler());
     std::unordered_set<const msfrs_flow *> joined;
     for (auto &m : moving_) {
-        m.place = passage_.place(*m.before);
+        m.place = plan_.place(*m.before);
         const bool stays = goesOn(*m.before->flow, *m.place.flow);
         if (stays)
             takeOver(*m.before->flow, *m.place.flow);
@@ -304,13 +304,13 @@ void Migration::run()
     for (const auto &m : moving_) {
         if (m.served)
             from_.done(*m.before, now_);
-        passage_.moved(*m.after);
+        plan_.moved(*m.after);
     }
 }
 
-void Migrate(Engine &from, Engine &to, const Passage &passage, const msfrs_time now)
+void Migrate(Engine &from, Engine &to, const MigrationPlan &plan, const msfrs_time now)
 {
-    Migration(from, to, passage, now).run();
+    Migration(from, to, plan, now).run();
 }
 
 msfrs_item *Engine::move(msfrs_item &item, msfrs_flow &to, const msfrs_time now)

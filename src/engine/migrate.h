@@ -21,7 +21,7 @@
 namespace msfrs {
 
 /// The migration plan: what the host of both engines knows of the move.
-struct Passage {
+struct MigrationPlan {
     struct Place {
         msfrs_flow *flow; ///< of the new engine
         /// Estimate from now on, >= 0. Ignored for an item in service: it keeps what was charged in advance and is
@@ -40,7 +40,7 @@ struct Passage {
 /// Moves everything. Afterwards the old engine has no item in service, and must be freed.
 /// \param to has its classes, but no flows or items; with the same Engine::Cost
 /// \throws PluginError, std::bad_alloc: the old engine still has all that it had, and the new one must be freed
-void Migrate(Engine &from, Engine &to, const Passage &, msfrs_time now);
+void Migrate(Engine &from, Engine &to, const MigrationPlan &, msfrs_time now);
 
 /// A message about a change of scheduler; empty if the new one continues with what the old one has kept.
 std::string BeginsAnew(const msfrs_plugin &from, const msfrs_plugin &to);

@@ -128,7 +128,7 @@ double RequestScheduler::Impl::weight(const msfrs_class &cls) const
 /// second alone does not correct what the split got wrong. If all parties had the same service for their demand, either
 /// gives the same.
 ///
-/// Other gateways do not count: each has its share by demand, and msfrs-share corrects it by bytes served (Dues). With
+/// Other gateways do not count: each has its share by demand, and msfrs-share corrects it by bytes served (FairShares). With
 /// the first term over all gateways, a class ahead at one of them would be charged nearly its share by what it gets at
 /// another, and would wait 1 / (1 - Global) times as long as its lead is worth.
 void RequestScheduler::Impl::chargeClasses(const msfrs_time now)

@@ -36,17 +36,17 @@ void RequestScheduler::Impl::rebuild(const RequestConfig &c, std::unique_ptr<Eng
         const auto found = places.find(name);
         return fresh[found == places.end() ? c.defaultClass : found->second];
     };
-    Passage passage;
+    MigrationPlan plan;
     for (const auto r : served)
-        passage.served.push_back(r->item);
-    passage.place = [&](const msfrs_item &i) {
+        plan.served.push_back(r->item);
+    plan.place = [&](const msfrs_item &i) {
         const auto &flow = static_cast<const NamedFlow &>(*i.flow);
-        return Passage::Place{&next->flow(*slotOf(flow.cls->name).cls, flow.name()), {i.est[0]}};
+        return MigrationPlan::Place{&next->flow(*slotOf(flow.cls->name).cls, flow.name()), {i.est[0]}};
     };
-    passage.moved = [](msfrs_item &i) { static_cast<Request *>(i.host)->item = &i; };
+    plan.moved = [](msfrs_item &i) { static_cast<Request *>(i.host)->item = &i; };
     if (const auto news = BeginsAnew(engine->scheduler(), next->scheduler()); !news.empty())
         host.log(1, news);
-    Migrate(*engine, *next, passage, now);
+    Migrate(*engine, *next, plan, now);
     for (const auto list : {&served, &early, &waiting, &paused, &resting}) {
         for (const auto r : *list) {
             const auto &slot = slotOf(r->stats->name);

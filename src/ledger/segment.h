@@ -67,7 +67,7 @@ struct alignas(64) Slot {
     Word heartbeat;   ///< ns of CLOCK_MONOTONIC, latest
     Word places;      ///< responses in service, or thousandths of C; `limit` of them fill the link; <= MostPlaces
     Word waiting;     ///< requests that wait for a window slot and would take one now
-    Word queued;      ///< requests that wait for anything
+    Word queued;      ///< requests that wait for their first service
     Word tag;         ///< double >= 0: service for its demand, bytes per weight; see shared.h
     Word demand;      ///< double >= 0: sum over its active users of the weight, each times the part of the user's
                       ///< requests with work that are here

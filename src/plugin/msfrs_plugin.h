@@ -19,8 +19,8 @@
  *
  * Cost has one contract. An item carries an estimate per resource. `pick` spends the estimate, and the engine passes
  * only the difference to `charged`: amounts above the estimate while the service runs, and a negative amount at the
- * end if less was used. A packet has an exact estimate and is never charged; a request has estimate 0 and is charged
- * as response bytes arrive.
+ * end if less was used. A packet has an exact estimate and is never charged. A request's estimate is what a turn has
+ * usually brought, up to a quantum, and 0 where that is unknown; it is charged as response bytes arrive.
  *
  * Classes may form trees: an interior class has child classes and no flows of its own, and a weight is relative to the
  * children of the same parent. Only a plugin with MSFRS_HIERARCHY is called for interior classes; others see only the

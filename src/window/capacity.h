@@ -17,7 +17,8 @@
 ///
 /// - *Steady*. If D exceeds C by the margin, C becomes D, or 1.2 D while this continues and q is short. While limited,
 ///   with a short q and D equal to C, C grows by half the margin once per RTT. Growth stops when D no longer follows.
-///   Where delay shows no queue (an AQM or a policer keeps it short) C ends up 3 to 5 % too high.
+///   Where delay shows no queue (an AQM or a policer keeps it short) C ends up 3 to 5 % too high, a fifth at
+///   most, by its last growth.
 /// - *Draining*. Once per RTT C is cut to D, by at most half, until q is down to the allowed queue. A cut that reduces
 ///   D but not q was in vain. After three of these in a row the delay is not our queue but a longer route or a full
 ///   uplink: C is restored, and q is measured from there. If D keeps falling and q grows within the RTT, C follows at

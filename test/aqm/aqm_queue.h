@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// One AQM before a fifo queue, item by item.
+/// A single AQM before a fifo queue, item by item.
 #ifndef MSFRS_TEST_AQM_AQM_QUEUE_H
 #define MSFRS_TEST_AQM_AQM_QUEUE_H
 
@@ -14,7 +14,7 @@ namespace msfrs::test {
 
 class AqmQueue : public Driver {
 public:
-    /// \param limit of the host, in packets; 0: none
+    /// \param limit the host's limit, in packets; 0: none
     explicit AqmQueue(const std::string &aqm, const uint32_t limit = 0, const uint64_t seed = 1):
         Driver(ParseVariant("fifo"), setup(aqm, limit, seed)) {}
 
@@ -25,7 +25,7 @@ public:
         const auto *const t = arrive(c, flow, size);
         return t ? t->marked ? '*' : '+' : victims() > before ? 'x' : '-';
     }
-    /// The next n packets are sent. \returns the bytes of the last
+    /// Sends the next n packets. \returns the bytes of the last
     int64_t send(int n = 1)
     {
         int64_t size = 0;
@@ -37,7 +37,7 @@ public:
         }
         return size;
     }
-    /// The next is sent. \returns '!' for each that was dropped as its turn came, and 'm' if it was marked then
+    /// Sends the next packet. \returns '!' for each that was dropped at its turn, and 'm' if it was marked then
     std::string turn()
     {
         const auto before = lost();

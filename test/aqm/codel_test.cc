@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// codel against RFC 8289: its law of drops in time, what is no queue, whose queue it is, and marks.
+/// codel against RFC 8289: its law of drop times, standing queues and short ones, whose queue counts, and marks.
 #include "aqm/aqm_queue.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t Full = 1000; ///< bytes
 const std::string Codel = "codel packet=1000";
 
-/// Times in ms at which one is dropped of a queue that never ends, one leaving each ms from `from` ms on.
+/// Times in ms of drops from a queue that never empties, with a departure each ms from `from` ms on.
 std::vector<int> Drops(AqmQueue &q, msfrs_class &c, const int from, const int until)
 {
     std::vector<int> times;
@@ -21,7 +21,7 @@ std::vector<int> Drops(AqmQueue &q, msfrs_class &c, const int from, const int un
         q.clock.set(ms * Ms);
         for (const char sign : q.turn())
             times.push_back(sign == '!' ? ms : -1);
-        while (c.backlog < 400) // what comes now will have waited for 400 ms: the queue stays as it is
+        while (c.backlog < 400) // arrivals now will have waited for 400 ms: the queue keeps its length
             q.offer(c, "a", Full);
     }
     return times;
@@ -34,7 +34,7 @@ TEST(Codel, DropsAfterAnIntervalAboveTargetAndThenByTheSquareRoot)
     for (int n = 0; n < 400; ++n)
         q.offer(c, "a", Full);
     std::vector<int> wanted;
-    double next = 105; // 5 ms: the first that has waited for the target
+    double next = 105; // 5 ms: the first packet that has waited for the target
     for (int count = 1; next < 1000; ++count) {
         wanted.push_back(static_cast<int>(std::ceil(next - 1e-6)));
         next += 100 / std::sqrt(count);
@@ -66,7 +66,7 @@ TEST(Codel, OneThatHasNotWaitedForTheTargetEndsTheInterval)
     auto &c = q.addClass("c", 1);
     for (int ms = 0; ms < 1000; ++ms) {
         q.clock.set(ms * Ms);
-        if (ms % 90 == 0) { // all go, and the last of them have only just come
+        if (ms % 90 == 0) { // the queue empties, and the last packets have only just arrived
             for (int n = 0; n < 3; ++n)
                 q.offer(c, "a", Full);
             while (c.backlog > 1)
@@ -83,12 +83,12 @@ TEST(Codel, AFullPacketThatIsLeftIsNoQueue)
     AqmQueue q(Codel);
     auto &c = q.addClass("c", 1);
     q.offer(c, "a", Full);
-    for (int n = 0; n < 50; ++n) { // two wait for long, on a link slower than a packet in the target
+    for (int n = 0; n < 50; ++n) { // two wait for long, on a link slower than a packet per target
         q.offer(c, "a", Full);
         q.clock.advance(50 * Ms);
         EXPECT_EQ(q.turn(), "");
     }
-    q.offer(c, "a", 1); // a byte more is one
+    q.offer(c, "a", 1); // one byte more
     std::string signs;
     for (int n = 0; n < 50; ++n) {
         q.offer(c, "a", Full);
@@ -102,7 +102,7 @@ TEST(Codel, AFullPacketThatIsLeftIsNoQueue)
 
 TEST(Codel, GoesOnWithTheRateThatHadHeldTheQueueIfThatWasLately)
 {
-    for (const int pause : {1500, 1700}) { // ms; 16 intervals from the drop that was to come next
+    for (const int pause : {1500, 1700}) { // ms; 16 intervals from the time of the next drop
         AqmQueue q(Codel);
         auto &c = q.addClass("c", 1);
         for (int n = 0; n < 400; ++n)
@@ -144,7 +144,7 @@ TEST(Codel, MarksWhatCanCarryAMark)
 
 TEST(Codel, WatchesTheQueuesThatItIsToldOf)
 {
-    // Two flows of a class and one of another; only flow a has a queue of its own, each class has, and all together.
+    // Two flows of one class and one of another. Of the flows only a has a standing queue; each class has one, and all.
     const auto judged = [](const std::string &who, const uint32_t flags) {
         AqmQueue q(Codel + " queue=" + who);
         auto &c = q.addClass("c", 1, flags), &d = q.addClass("d", 1);
@@ -168,7 +168,7 @@ TEST(Codel, WatchesTheQueuesThatItIsToldOf)
     EXPECT_EQ(judged("flow", MSFRS_AGGREGATE), cls) << "the flows of an aggregate are one, and those of d are";
 }
 
-/// The RFC's dequeue as it is told there: one call takes out all that is to be dropped, and what is sent.
+/// The RFC's dequeue, literally: one call removes all packets to be dropped, and the one to be sent.
 class Reference {
 public:
     void arrive(const std::string &name, const int64_t size, const msfrs_time now)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What codel and pie are for: a link that is full, and before it a queue that is short.
+/// The purpose of codel and pie: a full link with a short queue.
 #include "support/bottleneck.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@ constexpr double LinkRate = 1.25e6; ///< bytes/s
 constexpr int64_t Packet = 1000;
 
 struct Kept {
-    double wait = 0; ///< ms: what is queued, on the link, on average
-    double busy = 0; ///< share of the time
+    double wait = 0; ///< mean of the queue, ms on the link
+    double busy = 0; ///< fraction of the time
 };
 
-/// Ten sources with windows, 50 ms away, for 40 s after 10 s.
+/// Ten sources with windows, at an RTT of 50 ms, for 40 s after 10 s.
 Kept Keep(const std::string &sched, const std::string &aqm)
 {
     Bottleneck b(ParseVariant(sched), ParseVariant(aqm, MSFRS_AQM), LinkRate, 1000);

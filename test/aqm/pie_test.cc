@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// pie against RFC 8033: its probability after each update, and which arrivals are spared whatever it is.
+/// pie against RFC 8033: its probability after each update, and arrivals that are exempt from drops.
 #include "aqm/aqm_queue.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t Full = 1000; ///< bytes
 const std::string Pie = "pie packet=1000 queue=all";
 
-/// One leaves and `arrivals` come each ms. \returns signs of the arrivals
+/// One departure and `arrivals` arrivals each ms. \returns signs of the arrivals
 std::string Feed(AqmQueue &q, msfrs_class &c, const int ms, const int arrivals)
 {
     std::string signs;
@@ -26,7 +26,7 @@ std::string Feed(AqmQueue &q, msfrs_class &c, const int ms, const int arrivals)
     return signs;
 }
 
-/// Section 4.2, with 5.5's bound on the steps; p in shares of 1, waits in ms.
+/// Section 4.2, with 5.5's bound on the steps; p from 0 to 1, waits in ms.
 double Updated(double p, const double wait, const double before)
 {
     constexpr double Bounds[] = {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1}, Scales[] = {2048, 512, 128, 32, 8, 2};
@@ -66,7 +66,7 @@ TEST(Pie, ChangesTheProbabilityByTheWaitAtEachUpdate)
             most = std::max(most, p);
         }
         ASSERT_NEAR(q.gauge("probability"), 100 * p, 1e-9) << ms;
-        // Loads of 0 to 4 of what the link has, some seconds each.
+        // Loads of 0 to 4 times the link's rate, some seconds each.
         const auto load = static_cast<double>(ms / 3000 * 7 % 5);
         for (int k = 0; k < 4; ++k) {
             if (random.chance(load / 4))
@@ -126,14 +126,14 @@ TEST(Pie, SparesTwoFullPacketsAndAQueueThatWaitsForHalfOfTheTarget)
         }
         return all;
     };
-    keep(31); // D is that of five packets now
+    keep(31); // D is the time of five packets now
     EXPECT_GT(calm.gauge("probability"), 3);
     EXPECT_EQ(keep(200).find('-'), std::string::npos);
 }
 
 TEST(Pie, SpreadsItsDrops)
 {
-    // With alpha and beta of 0 the probability stays: from 0.85 / p to 8.5 / p arrivals are between two drops.
+    // With alpha and beta of 0 the probability is constant: 0.85 / p to 8.5 / p arrivals between two drops.
     AqmQueue q(Pie + " target=1 update=1000 burst=0 beta=0 alpha=0.05");
     auto &c = q.addClass("c", 1);
     for (int n = 0; n < 30; ++n)
@@ -141,7 +141,7 @@ TEST(Pie, SpreadsItsDrops)
     double p = 0;
     for (int n = 0; p < 0.05; ++n) {
         ASSERT_LT(n, 3000);
-        q.clock.advance(Second); // all have waited for a second and more
+        q.clock.advance(Second); // all packets have waited for at least a second
         q.offer(c, "a", 0);
         q.send();
         q.offer(c, "a", Full);

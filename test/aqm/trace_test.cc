@@ -117,7 +117,7 @@ std::string Judged(const Trace &t)
     return verdicts;
 }
 
-/// An AQM with the value of its first parameter, which for all says what is counted, or whose queue is one.
+/// An AQM with the value of its first parameter, which always selects the unit of the queue or which queue counts.
 std::string FirstMode(const Variant &v)
 {
     const auto part = v.load();

@@ -20,7 +20,7 @@ namespace {
 
 enum Field { Protocol, Source, Destination, SourcePort, DestinationPort, Fields };
 
-/// As a packet has them, in network order, each 4 bytes of input where librte_acl wants it.
+/// Fields as in a packet, in network order, in groups of 4 input bytes as librte_acl requires.
 struct Key {
     uint8_t protocol, unused[3];
     uint32_t source, destination;
@@ -52,7 +52,7 @@ void Check(const int error, const char *const what)
         throw std::runtime_error(std::string("librte_acl: ") + what + ": " + rte_strerror(-error));
 }
 
-/// DPDK's environment, once for the program: no huge pages, no devices, and the processors that we may run on.
+/// DPDK's environment, once for the program: no huge pages, no devices, and the processors of our affinity mask.
 void Start()
 {
     static const bool started = [] {
@@ -94,7 +94,7 @@ Acl::Acl(const std::vector<Match> &rules, const std::vector<FlowKey> &packets): 
 {
     Start();
     const size_t before = InUse();
-    const auto name = "bench" + std::to_string(rules.size()); // a name that is taken gives the context that has it
+    const auto name = "bench" + std::to_string(rules.size()); // an existing name would return the existing context
     rte_acl_param param{};
     param.name = name.c_str();
     param.socket_id = SOCKET_ID_ANY;

@@ -14,7 +14,7 @@
 
 namespace msfrs::bench {
 
-/// What of librte_acl this processor can run.
+/// A librte_acl method that this processor supports.
 struct AclMethod {
     const char *name;
     int number;
@@ -23,7 +23,7 @@ struct AclMethod {
 /// IPv4 rules whose address ranges are prefixes, and the packets to look up.
 class Acl {
 public:
-    /// \throws std::runtime_error with what DPDK said
+    /// \throws std::runtime_error with DPDK's message
     Acl(const std::vector<edge::Match> &rules, const std::vector<edge::FlowKey> &packets);
     ~Acl();
 

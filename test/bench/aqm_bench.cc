@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a packet costs with an AQM: its flow looked up by name, offered, picked and done through the engine with fifo
-/// behind, on one core, as msfrs-edge does it, with one or two packets of every flow queued all the time. Packets
-/// arrive for the flows in a random order, and those that leave meanwhile are half a round of the flows away, so that
-/// with many flows nothing is in the cache by chance. FABA's work is counted as well, in instructions where the
-/// machine has a counter for them, otherwise in the algorithm's steps: it must not grow with the flows. Memory of a
-/// flow and of a queued packet is what malloc has given out.
+/// Cost of a packet with an AQM: its flow is looked up by name, and it is offered, picked and done through the engine,
+/// with fifo behind the AQM, on one core, as in msfrs-edge; one or two packets of every flow are always queued. Packets
+/// arrive for flows in a random order, half a round away from the departures, so that with many flows no flow is in the
+/// cache by chance. FABA's work is counted as well, in instructions if the machine has a counter, otherwise in steps of
+/// the algorithm: it must not grow with the number of flows. Memory of a flow and of a queued packet is what malloc has
+/// allocated.
 #include "frame.h"
 #include "instructions.h"
 
@@ -23,7 +23,7 @@ using msfrs::bench::Load;
 
 constexpr double TargetNs = 150, TargetGrowth = 1.2;
 
-/// An AQM, and its buffer in packets for each flow, if it has one: RED's average is then between min and max, FABA's
+/// An AQM, and its buffer in packets for each flow, if any: RED's average is then between min and max, and FABA's
 /// buckets are ten packets high.
 struct Row {
     const char *name;

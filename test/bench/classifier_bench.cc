@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a lookup in the DiffServ edge's classifier costs: one packet at a time and in bursts, beside linear search and,
-/// where it was there to build with, DPDK's librte_acl (with SIMD) over the same rules and packets. Rules are such as
-/// access lists have (test/support/flow_rules.h). After the table: the targets.
+/// Cost of a look-up in the DiffServ edge's classifier: one packet at a time and in bursts, beside linear search and,
+/// if it was available at build time, DPDK's librte_acl (with SIMD), with the same rules and packets. Rules are similar
+/// to access lists (test/support/flow_rules.h). The targets follow after the table.
 #include "edge/classifier.h"
 #include "support/flow_rules.h"
 
@@ -27,7 +27,7 @@ using namespace msfrs::edge;
 constexpr size_t Packets = 16384;
 constexpr size_t Bursts[] = {32, 256};
 
-/// Rules, packets, and what looks them up.
+/// Rules, packets, and the structures that look them up.
 struct Bed {
     Bed(const size_t n, const Family f)
         : rules(test::AccessList(n, f, 1)), keys(test::Traffic(rules, Packets, f, 2)), ours(rules), linear(rules)
@@ -69,7 +69,7 @@ private:
     std::map<std::string, double> best_;
 };
 
-/// How many benchmarks there are.
+/// Number of benchmarks.
 size_t &Registered()
 {
     static size_t n = 0;
@@ -123,7 +123,7 @@ void RegisterAll(const size_t n, const Family f, Bed &bed)
 #endif
 }
 
-/// All three find the same, or the times say nothing.
+/// Whether all three give the same results; otherwise the times mean nothing.
 bool Agree(const Bed &bed)
 {
     std::vector<uint32_t> found(Packets);

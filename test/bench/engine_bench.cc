@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a packet costs: its flow looked up by name, offered, picked and done (enqueue + dequeue) through the engine
-/// on one core, as msfrs-edge does it, every flow with a few packets queued all the time. Packets arrive for the
-/// flows in a random order that has nothing to do with the order of service, so that with many flows neither end
-/// finds its flow in the cache. Memory of a flow and of a queued packet is what malloc has given out. After the
-/// table: the targets, and how the time grows with the flows.
+/// Cost of a packet: its flow is looked up by name, and it is offered, picked and done (enqueue + dequeue) through the
+/// engine on one core, as in msfrs-edge; a few packets of every flow are always queued. Packets arrive for flows in a
+/// random order that is independent of the order of service, so that with many flows neither end finds its flow in the
+/// cache. Memory of a flow and of a queued packet is what malloc has allocated. After the table follow the targets, and
+/// the growth of the time with the number of flows.
 #include "frame.h"
 
 #include <algorithm>
@@ -22,14 +22,14 @@ using msfrs::bench::InUse;
 using msfrs::bench::Load;
 
 constexpr size_t Depth = 2;   ///< packets queued for each flow at the start
-constexpr size_t Orders = 3;  ///< in which they arrive, in turn
+constexpr size_t Orders = 3;  ///< orders of arrival, used in turn
 
-/// A scheduler and an AQM (or none) with their settings, and what a packet may cost with 100,000 flows.
+/// A scheduler and an AQM (or none) with their settings, and the target cost of a packet with 100,000 flows.
 struct Row {
     const char *name, *sched, *aqm;
     double target;      ///< ns; 0: none is set
-    bool grows;         ///< as log N: print how
-    const char *reason; ///< why it is not reached, where that is known
+    bool grows;         ///< as log N: print the growth
+    const char *reason; ///< why it is missed, if that is known
 };
 
 constexpr char Memory[] = "of so many flows neither the table of their names nor their packets are in the cache, and "
@@ -55,7 +55,7 @@ void Packets(benchmark::State &state, const Row &row)
                          {[](int, const std::string &) {}, [&] { return random(); }});
     auto &cls = *engine.addClass("all", 1);
     std::vector<std::string> names(count);
-    std::vector<std::string> orders; // several, so that a flow that is served has not just had an arrival
+    std::vector<std::string> orders; // several, so that a flow in service has not just had an arrival
     std::vector<int64_t> sizes(4096);
     for (auto &size : sizes)
         size = 64 + static_cast<int64_t>(random() % 1437);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the benchmarks of packets share: plugins of the build, memory, and a main program with a summary at the end.
+/// Common parts of the packet benchmarks: plugins of the build, memory, and a main program with a summary at the end.
 #ifndef MSFRS_TEST_BENCH_FRAME_H
 #define MSFRS_TEST_BENCH_FRAME_H
 
@@ -14,7 +14,7 @@
 
 namespace msfrs::bench {
 
-/// Bytes that malloc has given out.
+/// Bytes allocated by malloc.
 inline size_t InUse() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
 
 /// A plugin of the build. \param name null: none
@@ -28,7 +28,7 @@ inline Engine::Part Load(const char *const name, const msfrs_kind kind, const st
     return part;
 }
 
-/// Whether a run is a measurement, not a mean of several or a failure.
+/// Whether a run is a single measurement, as opposed to an aggregate or a failure.
 inline bool Measured(const benchmark::BenchmarkReporter::Run &run)
 {
     return run.run_type == benchmark::BenchmarkReporter::Run::RT_Iteration && !run.error_occurred;

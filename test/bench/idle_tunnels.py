@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What tunnels that are open and silent cost a gateway: places, memory and processor time, with msfrs and without.
+"""What open but idle tunnels cost a gateway: slots, memory and processor time, with msfrs and without.
 
-Everything is on one host of its own, on its loopback: users, Squid, a server. The same Squid runs twice, msfrs off and
-on; each tunnel has one exchange, and then nothing is said.
+Users, Squid and a server are on one separate host, on its loopback. The same Squid runs twice, with msfrs off and on;
+each tunnel has one exchange, and is idle afterwards.
 """
 import argparse
 import asyncio
@@ -27,7 +27,7 @@ from fieldtrial.site.world import FORWARD_PORT  # noqa: E402
 import yaml  # noqa: E402
 
 PORT, USERS, AT_ONCE = 7000, 100, 100
-SPARE = 200                     #: file descriptors beside those of tunnels; Squid keeps 100 free
+SPARE = 200                     #: file descriptors in addition to those of tunnels; Squid keeps 100 free
 PATIENCE_S = 60.0
 TARGET_BYTES = 4096
 ASK, ANSWER = b'x' * 48, b'y' * 1000
@@ -65,7 +65,7 @@ async def serve(reader, writer):
 
 
 def bound_socket(host, address, port=0):
-    """A socket of TCP on a host, with this address of its own."""
+    """A TCP socket on a host, bound to this address."""
     with host.inside():
         made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -75,7 +75,7 @@ def bound_socket(host, address, port=0):
 
 
 class Tunnels:
-    """Opens them, and closes them when it is left."""
+    """Opens them, and closes them at the end of the block."""
 
     def __init__(self, host, count):
         self._host, self._count, self._open, self._server = host, count, [], None
@@ -106,7 +106,7 @@ class Tunnels:
 
 
 def resident(pid):
-    """Bytes."""
+    """Resident memory in bytes."""
     return int(pathlib.Path(f'/proc/{pid}/statm').read_text().split()[1]) * resource.getpagesize()
 
 
@@ -142,7 +142,7 @@ async def measure(host, squid, options, arm):
 
 @contextlib.contextmanager
 def lone_squid(host, program, files, arm):
-    """A Squid on `host` with so many descriptors and these lines of the arm's own; it and its directory."""
+    """A Squid on `host` with that many descriptors and the arm's own lines; yields it and its directory."""
     with temporary_directory() as directory:
         os.chmod(directory, 0o777)      # Squid writes its logs as its own user
         conf = pathlib.Path(directory) / 'squid.conf'
@@ -156,7 +156,7 @@ def lone_squid(host, program, files, arm):
 
 
 def run(host, options, arm):
-    """The figures of a Squid with these lines of the arm's own."""
+    """The figures of a Squid with the arm's own lines."""
     with lone_squid(host, options.squid, 2 * options.tunnels + SPARE, arm) as (squid, _):
         return asyncio.run(measure(host, squid, options, arm))
 
@@ -175,7 +175,7 @@ def main():
     files = 2 * options.tunnels + SPARE
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (files, max(most, files)))      # for Squid, too
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, max(most, files)))      # inherited by Squid
     except ValueError:
         raise TrialError(f'--tunnels {options.tunnels} takes {files} file descriptors, of which {most} are allowed '
                          f'here (ulimit -Hn): at most {(most - SPARE) // 2}') from None

@@ -13,8 +13,8 @@
 
 namespace msfrs::bench {
 
-/// The processor's own count of the instructions that this thread retires in user mode, where the machine has one and
-/// permits it (virtual machines often have none; kernel.perf_event_paranoid may be 3).
+/// The processor's counter of instructions that this thread retires in user mode, if the machine has one and allows
+/// access (virtual machines often have none; kernel.perf_event_paranoid may be 3).
 class Instructions {
 public:
     Instructions()
@@ -38,7 +38,7 @@ public:
     Instructions &operator=(const Instructions &) = delete;
 
     bool counts() const { return file_ >= 0; }
-    const std::string &why() const { return why_; } ///< why not
+    const std::string &why() const { return why_; } ///< why it is not available
     void start()
     {
         if (counts()) {
@@ -46,7 +46,7 @@ public:
             ioctl(file_, PERF_EVENT_IOC_ENABLE, 0);
         }
     }
-    /// \returns those since start(); 0 where they are not counted
+    /// \returns instructions since start(); 0 if they are not counted
     uint64_t stop()
     {
         uint64_t count = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a scheduling loop of ATFQ costs: Gilmore and Gomory's order alone, and the pick that begins a loop (it gathers
-/// the packets with the least active time out of all flows and orders them). Packets are those of the paper's
-/// evaluation: four applications, five sizes. Times are medians over the loops, so that what else the machine does
-/// counts for little. Memory of a flow and of a queued packet is what malloc has given out.
+/// Cost of a scheduling loop of ATFQ: Gilmore and Gomory's order alone, and the pick that begins a loop (it gathers the
+/// packets with the least active time from all flows and orders them). Packets are those of the paper's evaluation:
+/// four applications, five sizes. Times are medians over the loops, so that other load on the machine matters little.
+/// Memory of a flow and of a queued packet is what malloc has allocated.
 #include "frame.h"
 #include "satellites/sched/gilmore_gomory.h"
 
@@ -21,7 +21,7 @@ using msfrs::bench::InUse;
 using Clock = std::chrono::steady_clock;
 constexpr double TargetNs = 5000; ///< to order a loop of 20
 
-/// Ticks of CPU time, and of the link's 400 Mbit/s, that a packet of the paper's flow n needs; its bytes.
+/// CPU time and time on the link of 400 Mbit/s, in ticks, of a packet of the paper's flow n; and its bytes.
 struct Packet {
     int64_t cpu, link, bytes;
 };
@@ -35,7 +35,7 @@ Packet PaperPacket(const uint64_t n)
     return {cpu, 200 * bytes, bytes};
 }
 
-/// Of one duration in each iteration.
+/// Median of one duration per iteration.
 class Median {
 public:
     explicit Median(benchmark::State &state): state_(state) { all_.reserve(state.max_iterations); }
@@ -44,7 +44,7 @@ public:
         all_.push_back(d.count());
         state_.SetIterationTime(d.count());
     }
-    /// Sets the counter `median`, too.
+    /// Also sets the counter `median`.
     double ns()
     {
         std::nth_element(all_.begin(), all_.begin() + static_cast<ptrdiff_t>(all_.size() / 2), all_.end());
@@ -82,7 +82,7 @@ void Order(benchmark::State &state)
     state.counters["ns/packet"] = median.ns() / static_cast<double>(x);
 }
 
-/// Each flow has three packets queued; flows[n] needs what the paper's flow n % 20 does.
+/// Each flow has three packets queued; flows[n] has the needs of the paper's flow n % 20.
 void Loop(benchmark::State &state, const char *const scheduler, const uint32_t x)
 {
     const auto count = static_cast<size_t>(state.range(0));
@@ -128,7 +128,7 @@ void Loop(benchmark::State &state, const char *const scheduler, const uint32_t x
         median.add(planned - begin);
         all += std::chrono::duration<double>(end - planned).count();
     }
-    // The picks of a loop that is planned take what the engine takes.
+    // The picks of a planned loop take only the engine's time.
     median.ns();
     if (x > 1)
         state.counters["ns/later pick"] = all * 1e9 / (static_cast<double>(state.iterations()) * (x - 1));

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What it costs Squid that somebody watches: its processor time with msfrs-page and without, and how fast the page's
-data are there, with as many users as there may be.
+"""What msfrs-page costs Squid in processor time, and how fast the page's data arrive, with the most users possible.
 
-Everything is on one host of its own, on its loopback. Squid has the same load all the time, and none in the end;
-msfrs-page runs in every second part of it, and is asked once a second, as an open page does. What watching takes of a
-core does not depend on the load; the ratio does, and says little where Squid has to share its core.
+Everything is on one separate host, on its loopback. Squid has a constant load, and none at the end; msfrs-page runs in
+every second part of it, and is queried once a second, as by an open page. The fraction of a core that monitoring takes
+does not depend on the load; the ratio does, and means little where Squid has to share its core.
 
     sudo python3 test/bench/page_costs.py --squid build/install/sbin/squid --page build/obj/msfrs-page
 """
@@ -36,7 +35,7 @@ msfrs_class bronze weight=1 default
 acl even src 127.1.0.0/20
 msfrs_access gold allow even
 '''
-ASKS = 200                      #: for the page's data, one after the other
+ASKS = 200                      #: sequential queries for the page's data
 MOST_OF_SQUID, MOST_OF_CORE, MOST_MS = 1.01, 0.01, 10.0     #: the targets
 
 
@@ -49,7 +48,7 @@ async def serve(reader, writer):
 
 
 class Load:
-    """Requests of users, AT_ONCE at a time, each from an address of its own. bytes: that they got."""
+    """Requests of users, AT_ONCE at a time, each from an address of its own. bytes: received so far."""
 
     def __init__(self, host, users):
         self._host, self.bytes = host, 0
@@ -72,7 +71,7 @@ class Load:
             self.bytes += len(await self._get(user, FORWARD_PORT, f'http://127.0.0.1:{PORT}/'))
 
     async def __aenter__(self):
-        """Once each user has asked for something."""
+        """Returns once each user has made a request."""
         self._server = await asyncio.start_server(serve, sock=bound_socket(self._host, '127.0.0.1', PORT), backlog=64)
         await asyncio.gather(*(self._ask(self._users[first::AT_ONCE]) for first in range(AT_ONCE)))
         forever = iter(lambda: self._random.choice(self._users), None)
@@ -84,7 +83,7 @@ class Load:
         self._server.close()
 
     async def rest(self):
-        """Nobody asks for anything any more."""
+        """Stops all requests."""
         for task in self._busy:
             task.cancel()
         ended = await asyncio.gather(*self._busy, return_exceptions=True)
@@ -94,7 +93,7 @@ class Load:
                 raise wrong
 
     async def data(self):
-        """(seconds, answer) of the page's data."""
+        """(seconds, response) of the page's data."""
         began = time.perf_counter()
         answer = await self._get('127.0.0.1', PAGE_PORT, '/data.json')
         return time.perf_counter() - began, answer
@@ -106,7 +105,7 @@ class Load:
 
 
 class Pairs:
-    """Measures parts alone and watched. waits: s until the data were there; known: users that the page knew last."""
+    """Measures parts with and without monitoring. waits: s until the data arrived; known: users on the page at last."""
 
     def __init__(self, host, squid, options, directory, load):
         self._host, self._squid, self._options, self._directory, self._load = host, squid, options, directory, load
@@ -115,7 +114,7 @@ class Pairs:
         self.waits, self.known = [], 0
 
     async def _part(self):
-        """Squid's processor seconds, the same in each second, and bytes."""
+        """Squid's processor seconds, sampled at the same point of each second, and bytes."""
         before, had, began = spent(self._squid.pid), self._load.bytes, time.monotonic()
         await asyncio.sleep(self._options.seconds)
         used = spent(self._squid.pid) - before
@@ -137,7 +136,7 @@ class Pairs:
 
 
 async def measure(host, squid, options, directory):
-    """([(s/GB alone, s/GB watched)], share of a core that watching takes without load, Pairs)"""
+    """([(s/GB without, s/GB with monitoring)], share of a core that monitoring takes without load, Pairs)"""
     async with Load(host, options.users) as load:
         parts = Pairs(host, squid, options, directory, load)
         busy = [await parts.pair() for _ in range(options.pairs)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the scheduler costs with many classes and a long queue: a hold (a request arrives and queues) and a release
-/// (a response is charged and ends, the next request is picked and granted), timed apart in batches.
-/// The target is 1 microsecond per release with 1,000 classes and 100,000 queued requests.
+/// Cost of the scheduler with many classes and a long queue: a hold (a request arrives and queues) and a release (a
+/// response is charged and completes, the next request is picked and granted), timed separately in batches. The target
+/// is 1 microsecond per release with 1,000 classes and 100,000 queued requests.
 #include "engine/engine.h"
 #include "engine/request_scheduler.h"
 #include "engine/request_state.h"
@@ -25,7 +25,7 @@ struct Owner : msfrs::RequestOwner {
     void expired() override {}
     msfrs::PathSample path(const msfrs_time now) override
     {
-        return {7, 40'000'000, 30'000'000, 0, static_cast<uint64_t>(now / 1'000'000), 0}; // where Squid asks its kernel
+        return {7, 40'000'000, 30'000'000, 0, static_cast<uint64_t>(now / 1'000'000), 0}; // Squid asks the kernel
     }
 };
 
@@ -33,7 +33,7 @@ enum class What { Hold, Release };
 
 enum class Time { Stands, Passes, Shared };
 
-/// Four parties of which three wait and are always ahead, so that ours never has to let another go.
+/// Four parties, of which three wait and are always ahead, so that ours never has to yield.
 struct Parties {
     Parties()
     {
@@ -41,9 +41,9 @@ struct Parties {
         for (uint32_t n = 0; n < 4; ++n)
             all.push_back(std::make_shared<msfrs::SharedLedger>(
                 *segment, msfrs::PartyParams{msfrs::ledger::Kind::Worker, n, 0}, [](int, const std::string &) {}, 0));
-        all[0]->settle(0); // now that all are there
+        all[0]->settle(0); // after all have joined
     }
-    /// The others have looked.
+    /// Heartbeats of the others.
     void beat(const msfrs_time now)
     {
         ahead += 1'000'000'000'000;
@@ -53,7 +53,7 @@ struct Parties {
 
     std::unique_ptr<msfrs::ledger::Segment> segment = std::make_unique<msfrs::ledger::Segment>();
     std::vector<std::shared_ptr<msfrs::SharedLedger>> all;
-    int64_t ahead = 0; ///< bytes that they were charged
+    int64_t ahead = 0; ///< bytes charged to them
 };
 
 void Scheduler(benchmark::State &state, const char *const arbiter, const What what,
@@ -120,7 +120,7 @@ void Scheduler(benchmark::State &state, const char *const arbiter, const What wh
     }
 }
 
-/// A tenth of a second on a full link of 20 Mbit/s: what finding its rate costs beside a known one.
+/// A tenth of a second on a full link of 20 Mbit/s: the cost of estimating its rate, compared with a known one.
 void TenthOfASecond(benchmark::State &state, const bool found)
 {
     msfrs::RequestConfig config;
@@ -158,7 +158,7 @@ void Memory(benchmark::State &state)
     for (auto _ : state)
         benchmark::DoNotOptimize(engine.itemSize());
     state.counters["bytes_per_queued_item"] = static_cast<double>(engine.itemSize());
-    // The request itself, and its place in a std::list: two pointers beside its own.
+    // The request itself, and its node in a std::list: two pointers in addition.
     state.counters["bytes_per_queued_request"] =
         static_cast<double>(engine.itemSize() + sizeof(msfrs::Request) + 3 * sizeof(void *));
 }
@@ -174,7 +174,7 @@ BOTH(msf);
 #define RELEASE(name, time) \
     BENCHMARK_CAPTURE(Scheduler, msf_release_##name, "msf", What::Release, time)->Args({3, 100})->Args({100, 10000}) \
         ->Args({1000, 100000})->UseManualTime()->Unit(benchmark::kNanosecond)->Iterations(300)
-RELEASE(alone, Time::Passes); // to be compared with the next: one of four parties of a segment
+RELEASE(alone, Time::Passes); // for comparison with the next: one of four parties of a segment
 RELEASE(shared, Time::Shared);
 BOTH(fifo);
 BENCHMARK_CAPTURE(TenthOfASecond, of_a_known_rate, false)->Unit(benchmark::kNanosecond);

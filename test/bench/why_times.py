@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How long `msfrsctl why` takes from its start to its end, by the clock on the wall: what Squid says now, with as many
-users as there may be, and a day of access.log, which was just written and so is in memory. The rate of the user, which
-is measured for some seconds, is left out.
+"""Elapsed time of `msfrsctl why` with the most users possible and a day of access.log.
+
+The log was just written, and so is in memory. The measurement of the user's rate, which takes some seconds, is left
+out.
 
     sudo python3 test/bench/why_times.py --squid build/install/sbin/squid --msfrsctl build/install/sbin/msfrsctl
 """
@@ -29,18 +30,18 @@ from msfrsctl.system import System
 
 DAY_S = 86_400.0
 TARGET_MS = 200.0
-#: A user of the load; one of the log, with a thousandth of its lines; and nobody.
+#: A user of the load; one of the log, with a thousandth of its lines; and one that does not exist.
 LIVE, LOGGED, NOBODY = '127.1.0.1', '10.20.0.1', '10.99.99.99'
 USERS_OF_LOG = 1000
 
 
 def logformat():
-    """Of the example squid.conf."""
+    """That of the example squid.conf."""
     return accesslog.formats_of(SquidConf(System(), ROOT / 'conf/squid/squid.conf'))['msfrs']
 
 
 def write_log(path, format, lines):
-    """The lines of the last day, evenly spread and with the newest last."""
+    """The lines of the last day, evenly spread, newest last."""
     draw, now = random.Random(1), time.time()
     template = accesslog.CODE.sub(lambda code: f'%({code["code"]})s' if code['code'] else '%%', format) + '\n'
     with open(path, 'w', encoding='ascii') as log:
@@ -58,13 +59,13 @@ def write_log(path, format, lines):
 
 
 def spent_by_children():
-    """s of processor time."""
+    """Processor time of child processes, s."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def ask(host, options, conf, name):
-    """(s, s of processor time, what it found) of one run."""
+    """(s, s of processor time, result) of one run."""
     command = [options.msfrsctl, 'why', name, '--seconds', '0', '--json', '--squid-conf', str(conf)]
     with host.inside():
         before, began = spent_by_children(), time.perf_counter()
@@ -77,7 +78,7 @@ def ask(host, options, conf, name):
 
 
 async def measure(host, options, directory):
-    """({what was asked: runs as of ask()}, bytes of the log)"""
+    """({query: runs as of ask()}, bytes of the log)"""
     log, conf = pathlib.Path(directory, 'access.log'), pathlib.Path(directory, 'with-log.conf')
     format = logformat()
     conf.write_text(f'include {directory}/squid.conf\nlogformat msfrs {format}\n'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The laws (conformance_test.cc lists them) for every AQM beside every scheduler, and what an AQM owes besides: a mark
-/// only for an item that can carry it, a queued victim only where its flags announce one, and a word why where it
+/// The laws (conformance_test.cc lists them) for every AQM with every scheduler, and an AQM's other duties: it marks
+/// only items that can carry a mark, drops a queued victim only if its flags announce that, and states a reason if it
 /// cannot work. Driver checks laws 1 to 4 and 6 and the marks after every call; shares (law 5) are the scheduler's.
 #include "support/engine_driver.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t Packet = 1500;
 
-/// The build's AQMs, and one of the tests' own whose verdicts are certain to come.
+/// The build's AQMs, and one of the tests' own with predictable verdicts.
 std::vector<Variant> Aqms()
 {
     auto all = AllVariants(MSFRS_AQM);
@@ -27,7 +27,7 @@ std::vector<Variant> Aqms()
     return all;
 }
 
-/// Whether it counts bytes, which a host that does not know them beforehand cannot give.
+/// Whether it counts bytes, which a host cannot provide if it does not know them beforehand.
 bool CountsBytes(const Variant &v)
 {
     for (const auto &s : v.settings) {
@@ -68,7 +68,7 @@ protected:
         }
     }
 
-    /// Random calls: everything a host may do, in any order.
+    /// Random calls: any call that a host may make, in any order.
     static void live(Driver &d, const uint64_t seed, const int steps)
     {
         Random random(seed);
@@ -78,7 +78,7 @@ protected:
         };
         for (int step = 0; step < steps && !HasFailure(); ++step) {
             if (random.chance(0.02))
-                d.clock.advance(random.between(0, 3600 * Second)); // the host slept
+                d.clock.advance(random.between(0, 3600 * Second)); // the host was suspended
             else if (random.chance(0.5))                           // otherwise the clock stands still
                 d.clock.advance(random.between(0, 2 * Ms));
             switch (random.below(12)) {
@@ -168,8 +168,8 @@ TEST_P(Aqm, KeepsTheLawsWithALimitOfItsOwn)
 
 TEST_P(Aqm, WorksWithEverySchedulerOrSaysWhyNot)
 {
-    // The pairs that cannot work, all of them: with packets none; with requests, whose cost is known afterwards,
-    // whatever must know it before.
+    // All combinations that cannot work: with packets none; with requests, whose cost is known afterwards, any plugin
+    // that must know it before.
     for (const auto &sched : AllVariants(MSFRS_SCHED)) {
         EXPECT_NO_THROW(Driver(sched, with(Engine::Cost::Exact))) << sched.text();
         std::string reason;
@@ -202,7 +202,7 @@ TEST_P(Aqm, JudgesRequestsWhereItCan)
 
 TEST_P(Aqm, KeepsWhatItPromisesInItsFlags)
 {
-    // A queue that is served too slowly: whatever it does when it is full, it does here.
+    // A queue that is served too slowly: all of its reactions to a full queue occur here.
     const auto flags = GetParam().load().plugin->ops().flags;
     Driver d(ParseVariant("fifo"), with(Engine::Cost::Exact, 1, 60));
     auto &c = d.addClass("c", 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The laws that every plugin of the build must pass, in every combination of its modes. A plugin is added to this
-/// suite by being added to the build.
+/// The laws that every plugin of the build must obey, in every combination of its modes. A plugin in the build is part
+/// of this suite.
 ///
 /// 1. Every picked item ends in exactly one done (the engine's; Driver and checker watch it).
 /// 2. Work conservation: a pick with a backlog returns an item or a time to wake.
@@ -25,7 +25,7 @@ constexpr int64_t Packet = 1500;
 
 bool NeedsCost(const Variant &v) { return v.load().plugin->ops().flags & MSFRS_NEEDS_COST; }
 
-/// Ways in which a host may tell what an item costs.
+/// Ways in which a host may state an item's cost.
 struct Costs {
     const char *name;
     Engine::Cost cost;
@@ -54,7 +54,7 @@ std::string NameOf(const ::testing::TestParamInfo<Variant> &test) { return test.
 
 class Scheduler : public ::testing::TestWithParam<Variant> {
 protected:
-    /// Random calls: everything a host may do, in any order, items of any size, weights and clocks as they come.
+    /// Random calls: any call that a host may make, in any order; items of any size; random weights and clock steps.
     void live(Driver &d, const bool measured, const uint64_t seed, const int steps)
     {
         Random random(seed);
@@ -75,7 +75,7 @@ protected:
         };
         for (int step = 0; step < steps && !HasFailure(); ++step) {
             if (random.chance(0.02))
-                d.clock.advance(random.between(0, 3600 * Second)); // the host slept
+                d.clock.advance(random.between(0, 3600 * Second)); // the host was suspended
             else if (random.chance(0.5))                           // otherwise the clock stands still
                 d.clock.advance(random.between(0, Ms));
             switch (random.below(12)) {
@@ -155,7 +155,7 @@ TEST_P(Scheduler, KeepsTheLawsWhateverTheHostDoes)
             SCOPED_TRACE("seed " + std::to_string(seed));
             auto setup = With(costs, seed);
             if (GetParam().load().plugin->ops().flags & MSFRS_MULTI_RESOURCE)
-                setup.resources = 1 + static_cast<uint32_t>(seed % MSFRS_RESOURCES); // with one it must work, too
+                setup.resources = 1 + static_cast<uint32_t>(seed % MSFRS_RESOURCES); // one resource must do, too
             Driver d(GetParam(), setup);
             live(d, costs.cost == Engine::Cost::Measured, seed, 400);
         }
@@ -164,7 +164,7 @@ TEST_P(Scheduler, KeepsTheLawsWhateverTheHostDoes)
 
 TEST_P(Scheduler, GetsThroughAClockThatStandsStill)
 {
-    // Whoever paces by the clock must still say when it wants to be woken.
+    // A plugin that paces by the clock must still state its next wake-up.
     for (const auto &costs : CostsOf(GetParam())) {
         Driver d(GetParam(), With(costs));
         d.clock.set(77 * Second);
@@ -177,7 +177,7 @@ TEST_P(Scheduler, GetsThroughAClockThatStandsStill)
 
 TEST_P(Scheduler, ServesEverybodyInTheEnd)
 {
-    // No class, however light, and no user, however greedy the others, waits for ever beside a backlog that never ends.
+    // No class or user waits for ever beside an endless backlog, however small its weight or greedy the others.
     for (const auto &costs : CostsOf(GetParam())) {
         SCOPED_TRACE(costs.name);
         Driver d(GetParam(), With(costs));
@@ -201,7 +201,7 @@ TEST_P(Scheduler, ServesEverybodyInTheEnd)
     }
 }
 
-/// Bytes that each class had of a fixed amount of service, all of them backlogged all the time.
+/// Bytes of each class out of a fixed amount of service, with all classes always backlogged.
 std::vector<double> SharesOf(const Variant &v, const Costs &costs)
 {
     Driver d(v, With(costs));

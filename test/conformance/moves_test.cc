@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A scheduler that saves what it keeps goes on in another instance as if it had not moved: two that live through the
-/// same, of which one moves now and then, choose the same, call by call.
+/// A scheduler that saves its state continues in another instance as if it had not moved. Of two instances with the
+/// same calls one moves now and then; their picks are identical.
 #include "support/engine_driver.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace msfrs::test {
 namespace {
 
-/// Every plugin of the build that keeps anything; and modes that are no choice in its table.
+/// Every plugin of the build that has state to keep, with modes that are not CHOICE parameters.
 std::vector<Variant> Keepers()
 {
     auto all = AllVariants(MSFRS_SCHED);
@@ -23,7 +23,7 @@ std::vector<Variant> Keepers()
 
 class Keeper : public ::testing::TestWithParam<Variant> {};
 
-/// What a host does next, whichever instance it has.
+/// The host's next call, for either instance.
 struct Step {
     uint64_t what, which;
     std::string cls, user;
@@ -34,7 +34,7 @@ struct Step {
         user(std::to_string(random.below(4))), size(random.chance(0.1) ? random.between(0, 1) : random.between(1, 3000))
     {}
 
-    /// \returns what the scheduler chose, if it was asked
+    /// \returns the scheduler's pick, if it was called for one
     std::string on(Driver &d, const bool measured) const
     {
         const auto any = [&](const std::vector<Tracked *> &list) -> Tracked & { return *list[which % list.size()]; };

@@ -10,7 +10,7 @@
 namespace msfrs {
 namespace {
 
-/// What the command line says, a word each; `plugins` is an option of the program alone.
+/// The parsed command line, a word for each option; `plugins` is an option of one program only.
 std::string Parsed(std::vector<std::string> words)
 {
     words.insert(words.begin(), "program");
@@ -70,7 +70,7 @@ TEST(CommandLine, WantsOneFile)
     for (const auto &words : std::vector<std::vector<std::string>>{
              {}, {"a", "b"}, {"--check"}, {"--ask", "status"}, {"--plugins", "--check"}, {"--plugins", "d", "a", "b"}})
         EXPECT_EQ(Parsed(words), One);
-    ::testing::internal::CaptureStderr(); // getopt says what it does not know
+    ::testing::internal::CaptureStderr(); // getopt reports unknown options
     EXPECT_EQ(Parsed({"--sheck", "a"}), "see program --help");
     EXPECT_NE(::testing::internal::GetCapturedStderr().find("--sheck"), std::string::npos);
 }

@@ -27,7 +27,7 @@ protected:
         rmdir(directory_);
     }
 
-    /// Asks in another thread while the loop runs here.
+    /// Sends a command from another thread while the loop runs here.
     std::string ask(const std::string &command)
     {
         std::string answer;
@@ -77,7 +77,7 @@ TEST_F(ControlSocket, RefusesACommandWithoutEnd)
     const Control control(base.get(), path, "msfrs-test", Echo);
     EXPECT_EQ(ask(std::string(64, 'a')), "you said " + std::string(64, 'a') + "\n");
     EXPECT_EQ(ask(std::string(100'000, 'a')).find("you said"), std::string::npos);
-    EXPECT_EQ(ask("status"), "you said status\n"); // and goes on
+    EXPECT_EQ(ask("status"), "you said status\n"); // and it continues
 }
 
 TEST_F(ControlSocket, ReplacesWhatADeadDaemonLeft)
@@ -107,7 +107,7 @@ TEST_F(ControlSocket, LeavesAloneWhatIsNotItsOwn)
         const Control control(base.get(), path, "msfrs-test", Echo);
         EXPECT_EQ(refusal(), "control " + path + ": another msfrs-test listens there");
     }
-    EXPECT_NE(access(path.c_str(), F_OK), 0); // gone with its daemon
+    EXPECT_NE(access(path.c_str(), F_OK), 0); // removed at the daemon's exit
     std::ofstream(path) << "a file";
     EXPECT_EQ(refusal(), "control " + path + ": there is something that is no socket");
 }
@@ -122,7 +122,7 @@ TEST_F(ControlSocket, AnswersBesideAnyNumberOfClientsThatNeverEndTheirCommand)
     for (size_t n = 0; n < 3 * Control::MostConnections; ++n) {
         slow.emplace_back(socket(AF_UNIX, SOCK_STREAM, 0));
         ASSERT_EQ(connect(slow.back().get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
-        for (const auto &each : slow) // a byte now and then; the first of them have been closed by now
+        for (const auto &each : slow) // a byte now and then; the first clients have been closed by now
             send(each.get(), "s", 1, MSG_NOSIGNAL);
         event_base_loop(base.get(), EVLOOP_NONBLOCK);
     }
@@ -133,7 +133,7 @@ TEST_F(ControlSocket, AnswersBesideAnyNumberOfClientsThatNeverEndTheirCommand)
 TEST_F(ControlSocket, SaysThatThereWasNoAnswer)
 {
     const Control control(base.get(), path, "msfrs-test", [](std::string_view) { return std::string(); });
-    // What has no answer is never written, so the client is closed when its time is over; a command too long at once.
+    // A client without a response is closed when its time is over; one with a command that is too long, at once.
     EXPECT_EQ(ask(std::string(100'000, 'a')).rfind("control " + path, 0), 0u);
 }
 

@@ -5,11 +5,11 @@ import os
 import subprocess
 import time
 
-#: Where an engine may not give all rights, those that systemd, msfrs-edge and msfrs-iptables (sysctls) need.
+#: If an engine may not grant all privileges: those that systemd, msfrs-edge and msfrs-iptables (sysctls) need.
 SOME = ('--security-opt', 'seccomp=unconfined', '--security-opt', 'apparmor=unconfined', '--security-opt',
         'systempaths=unconfined',
         *(word for name in ('SYS_ADMIN', 'NET_ADMIN', 'SYS_NICE') for word in ('--cap-add', name)))
-#: For systemd, where the machine has the control groups of old.
+#: For systemd, if the machine uses cgroup v1.
 LEGACY = () if os.path.exists('/sys/fs/cgroup/cgroup.controllers') else (
     'SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1', 'systemd.unified_cgroup_hierarchy=0')
 
@@ -37,7 +37,7 @@ class Machine:
         return (done.stdout + done.stderr)[-3000:]
 
     def show(self, unit):
-        """What systemd says of it."""
+        """Properties of a unit by systemctl show."""
         text = self.run('systemctl', 'show', '-p', 'ActiveState,SubState,NRestarts,Result,ConditionResult,MainPID',
                         unit).stdout
         return dict(line.split('=', 1) for line in text.splitlines())
@@ -47,7 +47,7 @@ class Machine:
 
 
 def wait_for(condition, why, seconds=60):
-    """Until condition() is true; why() says what is wrong, if that takes longer."""
+    """Waits until condition() is true; if that takes longer, why() gives the reason."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, why()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Debian packages on machines of their own: installed, in place of Debian's Squid and back, set up, removed,
-purged, upgraded under load. `./check --only packages` builds them, and has the engine and the image."""
+"""The Debian packages on separate machines: installed, in place of Debian's Squid and back, set up, removed, purged,
+upgraded under load. `./check --only packages` builds them, and provides the engine and the image."""
 import json
 import os
 import re
@@ -11,12 +11,12 @@ from machine import boot, wait_for
 SUITE = os.environ.get('MSFRS_PACKAGES')
 IMAGE = f'msfrs-packages:{SUITE}'
 EXAMPLES = '/usr/share/msfrs/examples'
-#: A server that is not on the loopback's own addresses, which squid.conf keeps users from.
+#: A server that does not use loopback addresses, to which squid.conf denies access.
 SERVER = '192.0.2.1:8000'
-#: The default of 30 seconds would be most of what these tests take.
+#: The default of 30 seconds would take most of these tests' time.
 QUICK = '/etc/squid/conf.d/quick.conf'
 SCHEDULED = 'msfrs on\nmsfrs_link rate=20Mbit interface=lo\nmsfrs_class all weight=1 default\n'
-#: Those that wait for a configuration, and the packages that have them.
+#: Units that wait for a configuration, and the packages that contain them.
 WAITING = ('msfrs-edge', 'msfrs-edge-iptables', 'msfrs-iptables', 'msfrs-page', 'msfrs-share')
 PACKAGES = ('squid-msfrs', 'msfrs-edge', 'msfrs-page', 'msfrs-share', 'msfrs-tools')
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not SUITE, reason='needs packages and an engine:
 
 
 def apt(machine, *words, check=True):
-    """apt-get as a script calls it: nobody answers questions; of a changed configuration the administrator's stays."""
+    """apt-get as in a script: no questions are answered; a changed configuration file of the administrator is kept."""
     return machine.run('env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-y', '--no-install-recommends', '-o',
                        'Dpkg::Options::=--force-confold', *words, check=check, timeout=300)
 
@@ -36,20 +36,20 @@ def apt_without_answer(machine, *words):
 
 
 def fetch(machine, path='/'):
-    """What a user gets through Squid."""
+    """A page fetched through Squid, as by a user."""
     return machine.run('curl', '-sS', '--fail', '--noproxy', '', '-x', 'http://127.0.0.1:3128', '-w', '%{http_code}',
                        '-o', '/dev/null', f'http://{SERVER}{path}', check=False).stdout
 
 
 def works(machine):
-    """Squid runs, is started at boot, and brings a page."""
+    """Squid runs, is started at boot, and delivers a page."""
     assert machine.show('squid')['ActiveState'] == 'active', machine.sh('journalctl --no-pager -u squid | tail -n 30')
     assert machine.run('systemctl', 'is-enabled', 'squid').stdout == 'enabled\n'
     wait_for(lambda: fetch(machine) == '200', lambda: machine.sh('tail -n 30 /var/log/squid/*'))
 
 
 def installed(machine, name):
-    """Whether a package is, and not only what it left behind."""
+    """Whether a package is installed, as opposed to removed with remaining configuration."""
     done = machine.run('dpkg-query', '-W', '-f', '${db:Status-Status}', name, check=False)
     return done.stdout == 'installed'
 
@@ -72,9 +72,9 @@ def test_a_fresh_installation_schedules(machine):
     works(machine)
     status = json.loads(machine.sh('msfrsctl status --json'))
     assert [worker['scheduling'] for worker in status['workers']] == [True], status
-    # It need not be compiled at each call.
+    # Its modules are compiled once, not at each call.
     machine.sh('test -e /usr/share/msfrs/msfrsctl/__pycache__/cli.cpython-*.pyc')
-    # The page for who waited too long is where Squid looks for it.
+    # The error page for requests that waited too long is where Squid looks for it.
     assert 'ERR_MSFRS_QUEUE' not in machine.sh('cat /var/log/squid/cache.log')
 
 
@@ -91,13 +91,13 @@ def test_units_start_when_there_is_something_to_do(machine):
     machine.write('/etc/msfrs/iptables.conf', 'inside = eth0\nset-sysctl = yes\n')
     machine.sh('systemctl start msfrs-iptables')
     assert 'MSFRS_REDIRECT' in machine.sh('iptables-save')
-    # Users are not sent to a Squid that is not there.
+    # Users are not redirected to a Squid that does not run.
     machine.sh('systemctl stop squid')
     assert 'MSFRS' not in machine.sh('iptables-save; ip6tables-save')
     machine.sh('systemctl start msfrs-iptables')
     apt(machine, 'remove', 'msfrs-tools')
     assert 'MSFRS' not in machine.sh('iptables-save; ip6tables-save')
-    # The engine has no namespace of users to give.
+    # The container engine cannot provide a user namespace.
     machine.write('/etc/systemd/system/msfrs-page.service.d/here.conf', '[Service]\nPrivateUsers=no\n')
     machine.sh(f'cp {EXAMPLES}/page.conf /etc/msfrs; systemctl daemon-reload; systemctl start msfrs-page')
     wait_for(lambda: machine.run('curl', '-sf', '--noproxy', '*', 'http://127.0.0.1:3880/', check=False).stdout,
@@ -169,7 +169,7 @@ def test_remove_leaves_the_configuration_and_purge_nothing_but_logs(machine):
     machine.sh('test -e /var/log/squid/access.log')
 
 
-#: Makes of the machine a gateway: a user behind lan, 10.20.0.2, and the world behind wan, 203.0.113.1.
+#: Turns the machine into a gateway: a user behind lan, 10.20.0.2, and the outside world behind wan, 203.0.113.1.
 GATEWAY = '''
 for end in "lan user 10.20.0.1 10.20.0.2" "wan world 198.51.100.1 198.51.100.2"; do
     set -- $end
@@ -198,7 +198,7 @@ FILES = 'cd /etc/squid; find . -type f -exec md5sum {} + | sort'
 
 @pytest.fixture(name='gateway')
 def _gateway(machine):
-    """The machine as a transparent gateway; `before` is what Squid's configuration was."""
+    """The machine as a transparent gateway; `before`: Squid's configuration before setup."""
     machine.sh(GATEWAY)
     apt_without_answer(machine, 'install', 'squid-msfrs', 'msfrs-tools')
     works(machine)
@@ -210,7 +210,7 @@ def _gateway(machine):
 
 
 def schedules(machine):
-    """A user who knows of no proxy gets pages through Squid, in the class that the answers say."""
+    """A user without proxy configuration gets pages through Squid, in the class given in the answers."""
     machine.sh(f': > {LOG}')
 
     def seen():
@@ -220,14 +220,14 @@ def schedules(machine):
 
 
 def test_setup_makes_a_gateway_of_it_and_takes_that_back(gateway):
-    # A change that has expired is taken back by the unit, with the rights that it has.
+    # An expired change is undone by the unit, with its own privileges.
     gateway.sh('msfrsctl set rate 18Mbit --for 1min; systemctl is-active msfrsctl-expire.timer')
     gateway.sh(f"""grep -q rate=18Mbit {OWN}; sed -Ei 's/"until": [0-9.]+/"until": 1/' {OWN}; """
                'systemctl start msfrsctl-expire')
     assert 'rate=20Mbit' in gateway.sh(f'cat {OWN}')
     assert json.loads(gateway.sh('msfrsctl doctor --only interception --json'))['error'] == 0
 
-    # So is what bypasses Squid: msfrs-edge shares the link with it.
+    # So is traffic that bypasses Squid: msfrs-edge shares the link with it.
     assert gateway.show('msfrs-edge')['ActiveState'] == gateway.show('msfrs-edge-iptables')['ActiveState'] == 'active'
     assert 'MSFRS_EDGE -i wan -o lan' in gateway.sh('iptables-save')
     wait_for(lambda: 'shared' in gateway.sh('msfrs-edge --ask status /etc/msfrs/edge.conf'), gateway.said)
@@ -243,7 +243,7 @@ def test_setup_makes_a_gateway_of_it_and_takes_that_back(gateway):
     gateway.sh('test ! -e /var/lib/msfrs -a ! -e /usr/share/msfrs')
 
 
-#: Makes of the repository another whose packages differ in nothing but a later version, and tells apt of it.
+#: Copies the repository with a later version as the packages' only difference, and registers it with apt.
 NEWER = r"""
 mkdir /newer; cd /newer
 for deb in /repository/*.deb; do
@@ -260,21 +260,21 @@ echo 'deb [trusted=yes] file:/newer ./' > /etc/apt/sources.list.d/newer.list
 apt-get update -q -o Dir::Etc::SourceList=/etc/apt/sources.list.d/newer.list -o Dir::Etc::SourceParts=- \
     -o APT::Get::List-Cleanup=0
 """
-#: A user who fetches page after page, and is always within one: each takes a second.
+#: A user who fetches page after page without a break: each takes a second.
 USER = ("while ! test -e /tmp/enough; do\n"
         "    curl -s -m 20 --limit-rate 200k -o /dev/null -w '%{exitcode} %{size_download}\\n' "
         f'{URL} || true\ndone > /tmp/user.$1\n')
 
 
 def versions(machine):
-    """{package: version} of ours."""
+    """{package: version} of our packages."""
     said = machine.sh(r"dpkg-query -W -f '${Package} ${Version}\n' squid-msfrs msfrs-plugins msfrs-tools msfrs-edge libmsfrs")
     return dict(line.split() for line in said.splitlines())
 
 
 def test_an_upgrade_under_load_and_a_downgrade_lose_no_page(gateway):
     gateway.sh(NEWER, timeout=300)
-    # What Squid has begun it may end.
+    # Squid may complete the requests that it has started.
     gateway.write(QUICK, 'shutdown_lifetime 10 seconds\n')
     gateway.sh('systemctl reload squid')
     before, pid = versions(gateway), gateway.show('squid')['MainPID']
@@ -284,7 +284,7 @@ def test_an_upgrade_under_load_and_a_downgrade_lose_no_page(gateway):
                     '/usr/local/bin/user', str(number))
 
     def more():
-        """Waits until users have had some pages more."""
+        """Waits until users have received some more pages."""
         count = len(gateway.sh('cat /tmp/user.*').splitlines())
         wait_for(lambda: len(gateway.sh('cat /tmp/user.*').splitlines()) > count + 20, gateway.said)
     more()
@@ -294,7 +294,7 @@ def test_an_upgrade_under_load_and_a_downgrade_lose_no_page(gateway):
     for words, expected in ((('install', '--only-upgrade', *before), newer), (back, before)):
         apt_without_answer(gateway, *words)
         assert versions(gateway) == expected
-        # Squid is another process, started once, and users come to it as before.
+        # Squid is a new process, started once, and users reach it as before.
         assert gateway.show('squid')['MainPID'] != pid
         assert gateway.sh('systemctl show -P NRestarts squid') == '0\n'
         pid = gateway.show('squid')['MainPID']
@@ -316,7 +316,7 @@ def test_plugins_build_against_the_header(machine):
 
 
 def test_squid_is_hardened(machine):
-    """As docs/user/security.md says. test/docs/test_units.py has the units of the tree."""
+    """As described in docs/user/security.md. test/docs/test_units.py checks the units of the tree."""
     apt(machine, 'install', 'squid-msfrs')
     said = machine.sh('systemd-analyze security --no-pager squid.service | tail -n 1')
     assert float(re.search(r': ([0-9.]+) ', said)[1]) < 4.2, said
@@ -325,7 +325,7 @@ def test_squid_is_hardened(machine):
 def test_profiles_and_examples_are_understood(machine):
     apt(machine, 'install', 'squid-msfrs', 'msfrs-edge', 'msfrs-tools', 'apparmor')
     for profile in ('usr.sbin.squid', 'usr.sbin.msfrs-edge'):
-        # By another name: one that is disabled is not read.
+        # Under another name: a disabled profile is not read.
         machine.sh(f'cp /etc/apparmor.d/{profile} /tmp/profile; '
                    'apparmor_parser --skip-kernel-load --skip-cache /tmp/profile')
     machine.sh('cd /etc/squid; openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=gateway '

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The trial in containers, by docker/run, with the engine at DOCKER_HOST and images that are there: its verdict, its
-exit codes, what it says when something is wrong, and that nothing is left of it. `./check --docker` has an engine."""
+"""The trial in containers, by docker/run, with the engine at DOCKER_HOST and existing images: its verdict, its exit
+codes, its messages if something is wrong, and that nothing of it remains. `./check --docker` provides an engine."""
 import csv
 import json
 import os
@@ -35,7 +35,7 @@ def leftovers():
 
 @pytest.fixture(name='start')
 def _start():
-    """A function that starts docker/run. What a test that fails leaves running is stopped, and takes itself down."""
+    """A function that starts docker/run. A run left behind by a failed test is stopped, and cleans up after itself."""
     running = []
 
     def start(*options, extra=None, what='trial', **environment):
@@ -53,7 +53,7 @@ def _start():
 
 
 def finish(process, timeout):
-    """(exit code, what was said), once nothing is left."""
+    """(exit code, output), once nothing of it remains."""
     said, _ = process.communicate(timeout=timeout)
     print(said)
     assert leftovers() == ''
@@ -71,12 +71,12 @@ def stat(cell):
 
 
 def test_a_short_trial_ends_with_its_verdict(start):
-    """With three groups of users, as docker/.env says."""
+    """With three groups of users, as in docker/.env."""
     code, said = finish(start(*SHORT, '--seconds', '60'), 400)
     assert 'FAILED' not in said and 'unhealthy' not in said
     missed = re.search(r'(\d+) of (\d+) measured targets reached, (\d+) missed', said)
     assert code == (3 if int(missed[3]) else 0) and int(missed[2]) >= 10
-    # What holds however short the cells are, and however slow the machine is.
+    # Targets that are met however short the cells are, and however slow the machine is.
     for target in ('drops per MB', 'requests refused or failed'):
         assert re.search(rf'{target}.*\n.*\bok  ', said), target
     assert re.search(r'utilisation, backlogged.*\n.* (9\d|100)\.\d\d %', said)
@@ -95,7 +95,7 @@ def requests(cell):
 
 
 def test_the_load_is_the_same_for_two_groups_and_for_three(start):
-    """Open arrivals of a list of one's own, under an ISP that is msfrs-edge."""
+    """Open arrivals of a custom list, under an ISP that is msfrs-edge."""
     path = LISTS / f'test-{os.getpid()}.list'
     path.write_text(''.join(f'http://h{number}.example/ {3000 * number}\n' for number in range(1, 12)))
     offered = []
@@ -121,7 +121,7 @@ def test_a_number_of_groups_that_cannot_be_is_refused(start):
 
 
 def test_without_netem_that_is_said(start):
-    """Where the kernel has it, it is used."""
+    """If the kernel has it, it is used."""
     with netns.NetnsFabric() as fabric:
         there = delay.has_netem(fabric.host('probe'))
     code, said = finish(start(*SHORT, '--seconds', '20', '--delay', 'netem'), 200)
@@ -137,7 +137,7 @@ def test_a_wrong_option_is_refused(start):
 
 def test_without_net_admin_that_is_said(start, tmp_path):
     extra = tmp_path / 'nobody.yaml'
-    extra.write_text('services: {gateway: {user: "65534:13"}}\n')   # who has no capabilities
+    extra.write_text('services: {gateway: {user: "65534:13"}}\n')   # it has no capabilities
     code, said = finish(start(*SHORT, '--seconds', '20', extra=extra), 200)
     assert code == 1
     assert 'gw: its container may not set up its network; it takes the capability NET_ADMIN' in said
@@ -183,7 +183,7 @@ def test_without_an_engine_that_is_said(start, tmp_path):
 
 
 def inside(service, program):
-    """What a line of Python prints in the container of a service, once it succeeds."""
+    """The output of a line of Python in the container of a service, once it succeeds."""
     end = time.monotonic() + 120
     while True:
         container = docker('ps', '-q', '--filter', f'label=com.docker.compose.service={service}').strip()
@@ -195,7 +195,7 @@ def inside(service, program):
         time.sleep(1)
 
 
-#: Succeeds where a process of this name runs, and none of them acts as root.
+#: Succeeds if a process of this name runs, and none of them acts as root.
 ROOTLESS = """
 import pathlib
 found = [line.split()[2] for path in pathlib.Path("/proc").glob("[0-9]*") if (path / "comm").read_text() == "{}\\n"
@@ -205,7 +205,7 @@ assert found and "0" not in found, found
 
 
 GET = 'import json, urllib.request as u; found = u.urlopen("http://127.0.0.1:{}").read(); '
-#: Succeeds once all users of Locust, as many as docker/.env says, load something.
+#: Succeeds once all users of Locust, as many as in docker/.env, load something.
 LOADED = GET.format('8089/stats/requests') + (
     'now = json.loads(found); '
     'assert (now["total_rps"] > 0, now["fail_ratio"], now["user_count"]) == (True, 0, 36), now')
@@ -230,14 +230,14 @@ def test_live_has_load_and_metrics_until_it_is_stopped(start, what):
     assert 'ended by itself' not in said
 
 
-#: The services that are gateways in `gateways`, and the roles that they play.
+#: The services that are gateways in `gateways`, and their roles.
 GATEWAYS = {'gateway': 'gw', 'gateway2': 'gw2'}
 RATE_MBIT = 2
-#: How long is measured, s, and how far a class may be from its share. The link brings 14 MB in that time, of which a
-#: seventh is due to bronze; twelve places of the window with 16 KB each, more than there are, are a tenth of that.
+#: Duration of the measurement, s, and tolerance of a class's share. The link carries 14 MB in that time, of which a
+#: seventh is bronze's share; twelve slots of the window with 16 KB each, more than there are, are a tenth of that.
 MEASURED, BOUND = 60, 0.1
 MANAGER = GET.format('3128/squid-internal-mgr/msfrs-metrics')
-#: What has left towards the gateways, in whole frames, and when.
+#: Bytes sent towards the gateways, in whole frames, and the time.
 SENT = """import json, subprocess as s, time
 said = s.run(["tc", "-s", "-j", "qdisc", "show", "dev", "acc0", "root"], capture_output=True, check=True).stdout
 print(json.dumps([json.loads(said)[0]["bytes"], time.monotonic()]))"""
@@ -253,20 +253,20 @@ def figures(service):
 
 
 def sees_another(service):
-    """Whether a gateway is in the ledger of another, alive."""
+    """Whether a gateway is in the ledger of another, and live."""
     return [value for name, value in figures(service).items()
             if name.startswith('msfrs_party_live{kind="gateway"')] == [1]
 
 
 def received():
-    """{service: {class: bytes that its Squid has had from servers}}."""
+    """{service: {class: bytes that its Squid has received from servers}}."""
     found = {service: figures(service) for service in GATEWAYS}
     return {service: {cls: found[service][f'msfrs_class_received_bytes_total{{class="{cls}"}}']
                       for cls in DEFAULT_WEIGHTS} for service in GATEWAYS}
 
 
 def assert_shares():
-    """For some time users of both gateways together have the link by weight, all of it, and neither is left out."""
+    """For a time, users of both gateways together share the whole link by weight, and both gateways have a part."""
     before, (sent_before, began) = received(), json.loads(inside('isp', SENT))
     time.sleep(MEASURED)
     (sent, ended), after = json.loads(inside('isp', SENT)), received()
@@ -283,7 +283,7 @@ def assert_shares():
 
 
 def wait_for(what):
-    """Until it is so."""
+    """Waits until it is so."""
     end = time.monotonic() + 120
     while not what():
         assert time.monotonic() < end
@@ -297,11 +297,12 @@ def are(state):
 
 
 def test_users_of_two_gateways_share_by_weight_with_the_store_and_without(start):
-    """While it stands still, each gateway keeps to half of the link, and behind each are as many of every class."""
+    """While the store is stopped, each gateway is limited to half of the link; both have equally many users of a class.
+    """
     process = start('--rates', str(RATE_MBIT), what='gateways', LIVE_WAIT_S='0')
     inside('locust', LOADED)
     wait_for(lambda: are('together') and all(map(sees_another, GATEWAYS)))
-    time.sleep(20)      # the window has grown to what the link takes
+    time.sleep(20)      # the window grows to the link's capacity
     assert_shares()
     store = docker('ps', '-q', '--filter', 'label=com.docker.compose.service=store').strip()
     docker('pause', store)
@@ -312,7 +313,7 @@ def test_users_of_two_gateways_share_by_weight_with_the_store_and_without(start)
     finally:
         docker('unpause', store)
     wait_for(lambda: are('together') and all(map(sees_another, GATEWAYS)))
-    # Servers give up large responses that have to wait for a minute (docs/user/limits.md); no gateway has refused any.
+    # Servers abort large responses that have waited for a minute (docs/user/limits.md); no gateway has refused any.
     refused = [value for service in GATEWAYS for name, value in figures(service).items() if 'refused' in name]
     assert refused and not any(refused)
     process.terminate()
@@ -321,13 +322,13 @@ def test_users_of_two_gateways_share_by_weight_with_the_store_and_without(start)
 
 
 def kill_midway(process, service):
-    """(exit code, what was said) of a run in which the container of a service is killed; of several, one."""
+    """(exit code, output) of a run in which the container of a service is killed; of several, one."""
     end = time.monotonic() + 120
     name = None
     while not name and time.monotonic() < end:
         time.sleep(0.5)
         name = docker('ps', '-q', '--filter', 'label=com.docker.compose.service=trial').strip()
-    time.sleep(10)    # the first cell is under way
+    time.sleep(10)    # the first cell is running
     docker('kill', docker('ps', '-q', '--filter', f'label=com.docker.compose.service={service}').split()[0])
     code, said = finish(process, 200)
     assert f'the container of {service} ended by itself with exit code 137' in said
@@ -341,7 +342,7 @@ def test_a_service_that_dies_midway_ends_the_trial(start, service):
 
 
 def test_the_exit_code_is_that_of_a_trial_that_was_stopped(start, tmp_path):
-    """Not 0, although it was stopped before it noticed that a host is gone."""
+    """Not 0, although it was stopped before it noticed that a host had disappeared."""
     extra = tmp_path / 'blind.yaml'
     extra.write_text('services: {trial: {entrypoint: [sh, -c, "sleep 100"]}}\n')
     code, _ = kill_midway(start(extra=extra), 'names')

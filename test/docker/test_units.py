@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The units of conf/systemd as they are installed, under a systemd of their own in a container: every configuration of
-conf/edge starts with the rights that its unit gives it, and a mistake stops the unit. `./check --docker` has an engine
-and the image."""
+"""The units of conf/systemd as installed, under systemd in a container: every configuration of conf/edge starts with
+the privileges of its unit, and a configuration error stops the unit. `./check --docker` provides engine and image."""
 import os
 import pathlib
 import re
@@ -37,7 +36,7 @@ def test_every_configuration_starts_reloads_and_ends_under_its_unit(machine, nam
     machine.sh(f'cp {EXAMPLES}/{name}.conf /etc/msfrs/edge.conf')
     assert machine.sh(f'{PREFIX}/sbin/msfrs-edge --check /etc/msfrs/edge.conf 2>&1') == ''
     machine.run('systemctl', 'start', 'msfrs-edge')
-    # Started means that the kernel hands it packets.
+    # Started means that the kernel passes packets to it.
     number = re.search(r'(?m)^queue number=(\d+)', (ROOT / f'conf/edge/{name}.conf').read_text(encoding='ascii'))[1]
     assert machine.sh('cut -c 1-5 /proc/net/netfilter/nfnetlink_queue').strip() == number
     machine.run('systemctl', 'reload', 'msfrs-edge')

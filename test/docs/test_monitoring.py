@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Grafana dashboard and the Prometheus rules of conf/ name metrics and labels that Squid writes."""
+"""The Grafana dashboard and the Prometheus rules of conf/ use only metrics and labels that Squid exports."""
 import json
 import pathlib
 import re
@@ -15,7 +15,7 @@ SUFFIXES = {'gauge': ('',), 'counter': ('_total',), 'summary': ('', '_sum', '_co
 
 @pytest.fixture(scope='module', name='emitted')
 def _emitted():
-    """Names of samples that Metrics.cc writes."""
+    """Names of the samples that Metrics.cc writes."""
     source = (ROOT / 'squid-patches/files/src/msfrs/Metrics.cc').read_text()
     families = re.findall(r'"(msfrs_\w+)",\s*"(gauge|counter|summary)"', source)
     families += [(name, kind) for kind, name in re.findall(r'\.(gauge|counter)\("(msfrs_\w+)"', source)]
@@ -50,7 +50,7 @@ def test_metrics(emitted, where, query):
 
 
 def test_panels_have_places():
-    """On a grid of 24 columns, none over another."""
+    """On a grid of 24 columns, without overlaps."""
     taken = set()
     for panel in json.loads(DASHBOARD.read_text())['panels']:
         at = panel['gridPos']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the documentation names is there: links, headings, paths in code spans, members of classes."""
+"""Everything that the documentation names exists: links, headings, paths in code spans, members of classes."""
 import pathlib
 import posixpath
 import re
@@ -23,7 +23,7 @@ def prose(page):
 
 
 def anchors(page):
-    """The headings of a page, as links name them."""
+    """The headings of a page, as used in links."""
     headings = re.findall(r'^#+ (.*)$', prose(page), flags=re.M)
     return {re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-') for heading in headings}
 
@@ -50,7 +50,7 @@ def test_links(page):
 
 @pytest.mark.parametrize('page', PAGES)
 def test_paths(page):
-    """A code span is a path if its first part is a folder of ours, or if it is the name of a page."""
+    """A code span is a path if its first part is one of our folders, or if it is the name of a page."""
     here = posixpath.dirname(page)
     for span in SPAN.findall(prose(page)):
         first, slash, _ = span.partition('/')
@@ -66,7 +66,7 @@ def test_paths(page):
 
 @pytest.fixture(scope='module')
 def words():
-    """All names in the sources, those of Squid that the patches show included."""
+    """All names in the sources, including those of Squid in the patches."""
     sources = (ROOT / name for name in TRACKED if re.match(r'(src|squid-patches)/.*\.(h|cc|patch)$', name))
     return {word for path in sources if path.exists() for word in re.findall(r'\w+', path.read_text(errors='replace'))}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The documentation site: every page of docs/ has its place in it, and it can be made."""
+"""The documentation site: it has every page of docs/, and it can be built."""
 import pathlib
 import subprocess
 
@@ -30,10 +30,10 @@ def test_the_navigation_names_each_page_once():
 
 
 def test_it_is_made(tmp_path):
-    """Strictly: a link that leads nowhere fails."""
+    """Strictly: a broken link is an error."""
     pytest.importorskip('mkdocs')
     done = subprocess.run([ROOT / 'scripts/make-site', '--out', tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert 'msfrs_arbiter' in (tmp_path / 'directives.html').read_text()
-    # Nothing is fetched when a page is read.
+    # Reading a page fetches nothing from elsewhere.
     assert 'src="http' not in (tmp_path / 'index.html').read_text()

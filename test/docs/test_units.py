@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The units of conf/systemd are as restricted as docs/user/security.md says, measured by `systemd-analyze security`."""
+"""The units of conf/systemd are as restricted as docs/user/security.md states, by `systemd-analyze security`."""
 import pathlib
 import re
 import shutil
@@ -8,10 +8,10 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-#: {unit: (exposure, why it is not less)}, of the table.
+#: {unit: (exposure, reason why it is not lower)}, from the table.
 SAID = {unit: (float(exposure), why.strip()) for unit, exposure, why in
         re.findall(r'^\| `([\w-]+)`.*\| (\d\.\d) \|([^|]*)\|$', (ROOT / 'docs/user/security.md').read_text(), re.M)}
-#: Versions of systemd weigh some restrictions a little differently.
+#: Versions of systemd weigh some restrictions slightly differently.
 ABOUT = 0.3
 
 

@@ -15,6 +15,11 @@ RETIRED = {
     r'\bemphasis\b': 'weight factor',
     r'silent tunnels?': 'idle tunnel',
     r'(how much|what) (may be|is) on its way': 'bytes in flight',
+    r'places? in the window': 'slot',
+    r'the least round trip': 'base RTT',
+    r'goes on in another class': 'is moved to another class',
+    r'\bpassage\b': 'migration plan',
+    r'\bdues\b': 'fair shares',
 }
 PLACES = ('README.md', 'CONTRIBUTING.md', 'docs', 'conf', 'src', 'squid-patches', 'fieldtrial', 'msfrsctl', 'papers',
           'edgetrial', 'examples', 'docker', 'test')

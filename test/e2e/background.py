@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the traffic of the tests stands on: an event loop in a thread of its own, waiting, and bodies to recognise."""
+"""Common parts of the tests' traffic: an event loop in a thread of its own, waiting, and recognisable bodies."""
 import asyncio
 import random
 import threading
 import time
 import zlib
 
-#: Seconds that anything may take which must happen; far more than it takes, also with a sanitized Squid.
+#: Seconds that any expected event may take; far more than needed, even with a sanitized Squid.
 PATIENCE = 40.0
 
-#: A prime number of bytes, so that no two places of a body look alike within what tests transfer.
+#: A prime number of bytes, so that the pattern does not repeat within the bodies that tests transfer.
 _PATTERN = random.Random(1).randbytes(1_000_003)
 
 
 def content(key, offset, length):
-    """A piece of the body that belongs to a key: the same for the server that sends it and the client that checks."""
+    """A piece of the body of a key: the same for the server that sends it and the client that checks it."""
     start = (zlib.crc32(key.encode()) + offset) % len(_PATTERN)
     piece = _PATTERN[start:start + length]
     while len(piece) < length:
@@ -23,7 +23,7 @@ def content(key, offset, length):
 
 
 def wait_until(condition, what, timeout=PATIENCE, check=None):
-    """Waits until condition() is true and returns what it gave. `check` is called meanwhile, to fail early."""
+    """Waits until condition() is true and returns its result. `check` is called meanwhile, to fail early."""
     end = time.monotonic() + timeout
     while True:
         value = condition()
@@ -36,7 +36,7 @@ def wait_until(condition, what, timeout=PATIENCE, check=None):
 
 
 class Loop:
-    """An asyncio event loop that runs beside the test. Usable with `with`; leaving it cancels what is left."""
+    """An asyncio event loop that runs beside the test. A context manager; leaving it cancels all remaining tasks."""
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
@@ -53,11 +53,11 @@ class Loop:
         self.loop.close()
 
     def call(self, coroutine):
-        """What the coroutine returns, once it has."""
+        """Runs a coroutine and returns its result."""
         return self.start(coroutine).result(PATIENCE)
 
     def start(self, coroutine):
-        """Lets a coroutine run; its concurrent Future, which also cancels it."""
+        """Starts a coroutine; returns its concurrent Future, which can also cancel it."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     async def _cancel_all(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections through Squid with both ends in the test's hands: each says what it is told, when it is told."""
+"""Connections through Squid with both ends controlled by the test, which decides what each end sends and when."""
 import asyncio
 import contextlib
 import queue
@@ -14,15 +14,15 @@ from fieldtrial.site.world import FORWARD_PORT
 from scripted_origin import RESET
 
 PORT, TLS_PORT = 7000, 7443
-#: Bytes that an end's kernel takes at once, so that no later stall of the test's own delays them.
+#: Size of an end's kernel buffers: a whole transfer, so that later stalls of the test process do not delay it.
 IN_ONE_PIECE = 32_000_000
-LITTLE = 8192           #: bytes that a client takes who does not listen
+LITTLE = 8192           #: bytes of the buffer of a client that does not read
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33         # linux: asm-generic/socket.h; not in Python's socket module
 
 
 class End:
-    """One end. `heard` has all that came; `over` whether the other end has closed or reset the connection. answer: what
-    it says whenever it has heard something."""
+    """One end. `heard`: all received bytes; `over`: whether the other end has closed or reset the connection; answer:
+    sent whenever the end has received something."""
 
     def __init__(self, loop, reader, writer, deaf=False, answer=b''):
         self._loop, self._reader, self._writer, self._answer = loop, reader, writer, answer
@@ -40,22 +40,21 @@ class End:
         self.over = True
 
     def listen(self):
-        """From now on, for one that was deaf."""
+        """Begins to read, for an end that was deaf."""
         async def begin():
             self._task = asyncio.ensure_future(self._listen())
         self._loop.call(begin())
 
     def say(self, words):
-        """Gives the words to the kernel, or to the event loop what it does not take."""
+        """Sends the words: as much as fits through the kernel, the rest through the event loop."""
         async def write():
             self._writer.write(words)
         self._loop.call(write())
 
     def leave(self, reset=False):
-        """Ends the connection: the kernel says so after what was said before, without a good-bye of TLS's; or resets
-        it."""
+        """Ends the connection after the sent data, without TLS's close_notify; or resets it."""
         async def end():
-            with contextlib.suppress(OSError):      # it has ended
+            with contextlib.suppress(OSError):      # it has ended already
                 if not reset:
                     self._socket.shutdown(socket.SHUT_WR)
                     return
@@ -66,13 +65,13 @@ class End:
         self._loop.call(end())
 
     def say_good_bye(self):
-        """Closes the connection with TLS's alert, if it has TLS."""
+        """Closes the connection, with TLS's close_notify if it has TLS."""
         async def close():
             self._writer.close()
         self._loop.call(close())
 
     def wait_for(self, words):
-        """Until all that was heard is exactly these words."""
+        """Waits until exactly these words have been received."""
         wait_until(lambda: len(self.heard) >= len(words), lambda: f'{len(words)} bytes; heard {len(self.heard)}')
         assert self.heard == words, f'{len(self.heard)} bytes, not the {len(words)} that were said'
 
@@ -107,13 +106,13 @@ class BothEnds:
         return await asyncio.start_server(accepted, sock=made, ssl=self._context if port == TLS_PORT else None)
 
     def tunnel(self, user, tls=None, deaf=False, unread=False):
-        """A CONNECT tunnel of a user; opaque, or with TLS of a version in it, which Squid does not read. deaf: its
-        server does not listen until it is told to; unread: nor does its client, whose kernel takes little."""
+        """A CONNECT tunnel of a user; opaque, or carrying TLS of a version, which Squid does not decrypt. deaf: the
+        server does not read until listen(); unread: neither does the client, and its kernel buffer is small."""
         return self._open(user, tls, None, deaf, unread)
 
     def tunnels(self, users, answer):
-        """An opaque tunnel for each of the users, who may be named again; their clients. Whatever they say, their
-        servers say `answer`."""
+        """An opaque tunnel for each user in the list, which may repeat users; returns their clients. The servers answer
+        everything with `answer`."""
         async def connect():
             return await asyncio.gather(*(self._connect(user, None, None) for user in users))
         self._answer = answer
@@ -124,7 +123,7 @@ class BothEnds:
         return clients
 
     def plain(self, user, words, unread=False):
-        """Words to the proxy that ask for something at PORT of the first server. unread: see tunnel()."""
+        """Sends the proxy a request for PORT of the first server. unread: see tunnel()."""
         return self._open(user, None, words, unread=unread)
 
     @property
@@ -162,7 +161,7 @@ class BothEnds:
         return End(self._loop, reader, writer, deaf=unread)
 
     def end(self):
-        """Resets all that is open."""
+        """Resets all open connections."""
         for pair in self._pairs:
             pair.client.leave(reset=True)
             pair.server.leave(reset=True)
@@ -172,7 +171,7 @@ class BothEnds:
         self._many.clear()
 
     def none_left(self):
-        """Resets all that is open, and waits until Squid knows none of it."""
+        """Resets all open connections, and waits until Squid has forgotten them."""
         self.end()
         self._gateway.wait_for(queued=0, paused=0, in_flight=0, silent=0)
 
@@ -191,13 +190,13 @@ def both_ends_of(link, lines):
 
 @pytest.fixture(scope='module')
 def narrow(common_link, request):
-    """The Squid of a module, started with its LINES, and both ends of what its tests open."""
+    """The Squid of a module, started with its LINES, and both ends of its tests' connections."""
     with both_ends_of(common_link, request.module.LINES):
         yield
 
 
 @pytest.fixture
 def link(narrow, shared_link):
-    """Each test ends what it has opened; then nothing may be left."""
+    """Closes each test's connections; nothing may remain in Squid."""
     yield shared_link
     shared_link.ends.none_left()

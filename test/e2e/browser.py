@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Chromium without a screen, on a host of a test, spoken to in its DevTools protocol over two pipes."""
+"""Headless Chromium on a host of a test, controlled by its DevTools protocol over two pipes."""
 import base64
 import contextlib
 import fcntl
@@ -20,11 +20,11 @@ FLAGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-
 
 
 class CommandError(Exception):
-    """Chromium did not do what it was told."""
+    """Chromium reported an error for a command."""
 
 
 class Browser:
-    """One page. `requests`: the URLs that it asked for; `complaints`: what it said of errors and of the policy."""
+    """One page. `requests`: the URLs that it requested; `complaints`: its errors and violations of the policy."""
 
     def __init__(self, host, directory):
         there, self._out = os.pipe()
@@ -52,7 +52,7 @@ class Browser:
             self.ask(f'{domain}.enable')
 
     def ask(self, method, **params):
-        """The result of a command."""
+        """Sends a command and returns its result."""
         self._number += 1
         message = {'id': self._number, 'method': method, 'params': params}
         if self._session:
@@ -95,16 +95,16 @@ class Browser:
         self.ask('Page.navigate', url=url)
 
     def evaluate(self, expression):
-        """The value of an expression of JavaScript."""
+        """The value of a JavaScript expression."""
         said = self.ask('Runtime.evaluate', expression=expression, returnByValue=True, awaitPromise=True)
         assert 'exceptionDetails' not in said, said['exceptionDetails']
         return said['result'].get('value')
 
     def wait_until(self, condition):
-        """Until an expression is true, on whatever page there is by then."""
+        """Waits until an expression is true, on whatever page is loaded by then."""
         end = time.monotonic() + PATIENCE
         while True:
-            with contextlib.suppress(CommandError):     # asked while the page was left
+            with contextlib.suppress(CommandError):     # evaluated during a page change
                 if self.evaluate(f'Promise.resolve({condition}).then(Boolean)'):
                     return
             assert time.monotonic() < end, f'{condition} is not so; {self.complaints}'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What every end-to-end test may use: hosts in network namespaces, and a small site made of them.
+"""Fixtures of all end-to-end tests: hosts in network namespaces, and a small site made of them.
 
-The tests run as root. Whatever happens, SIGINT, SIGTERM and SIGHUP included, the namespaces and the processes in them
-are gone at the end; what a killed earlier run left behind is removed at the start.
+The tests run as root. The namespaces and their processes are always removed at the end, also after SIGINT, SIGTERM and
+SIGHUP; those of an earlier run that was killed are removed at the start.
 """
 import contextlib
 import os
@@ -36,17 +36,17 @@ def pytest_configure(config):
     config.addinivalue_line('markers', 'sanitized: worth running against a Squid built with the sanitizers as well')
     config.addinivalue_line('markers', 'link(**world): the world of slow_link, see there')
     config.addinivalue_line('markers', 'edge_link(**link): the EdgeLink of edge_link')
-    # Squid frees little when it exits, on purpose, and its Ip::Address frees an addrinfo by a different size than it
-    # was made with. What else the sanitizers find must end it, and be seen.
+    # Squid intentionally frees little when it exits, and its Ip::Address frees an addrinfo with a size that differs
+    # from that of its allocation. Any other sanitizer report must abort Squid and be visible.
     os.environ.setdefault('ASAN_OPTIONS', 'detect_leaks=0:new_delete_type_mismatch=0:abort_on_error=1')
     os.environ.setdefault('UBSAN_OPTIONS', 'print_stacktrace=1')
     # A thousand users and their servers in one process.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65536), most))
-    # A shell without job control has what it starts in the background ignore SIGINT, and so would all that we start.
+    # A shell without job control makes background processes ignore SIGINT, and their children would inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # The default action would end the process without running any fixture's clean-up.
+    # The default action would end the process without cleaning up the fixtures.
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _interrupt)
     sweep()
@@ -58,7 +58,7 @@ def _interrupt(signum, _frame):
 
 @pytest.fixture
 def open_path(tmp_path):
-    """tmp_path, where daemons that have given up root's rights can read, too."""
+    """tmp_path, readable for daemons that have dropped root privileges, too."""
     for directory in (tmp_path, *tmp_path.parents[:3]):
         directory.chmod(0o755)
     return tmp_path
@@ -79,7 +79,7 @@ def site(fabric):
 
 @pytest.fixture
 def edge_link(request):
-    """A link with a router for msfrs-edge, which is not started yet. The marker `edge_link` has its parameters."""
+    """A link with a router for msfrs-edge, which is not yet started. The marker `edge_link` has its parameters."""
     marker = request.node.get_closest_marker('edge_link')
     with EdgeLink(**(marker.kwargs if marker else {})) as link:
         yield link
@@ -94,20 +94,20 @@ def installed():
 
 @pytest.fixture(scope='session')
 def certificates():
-    """Files with key and certificate: `origin`, valid for the servers' names; `gateway`, which nobody should see."""
+    """Files with key and certificate: `origin`, valid for the servers' names; `gateway`, which no client should see."""
     with temporary_directory() as directory:
         files = types.SimpleNamespace(origin=f'{directory}/origin.pem', gateway=f'{directory}/gateway.pem')
         make_certificate(files.origin, *(f's{number:02d}.test' for number in range(1, 10)))
         make_certificate(files.gateway, 'gateway.test', common_name='gateway')
         for path in vars(files).values():
-            os.chmod(path, 0o644)       # Squid reads it again after it has given up its rights
+            os.chmod(path, 0o644)       # Squid reads it again after dropping privileges
         yield files
 
 
 @contextlib.contextmanager
 def _slow_link(request, installed, certificates):
     marker = request.node.get_closest_marker('link')
-    # A buffer of some 50 kB: at the round trips of a small site, 1.5 products would be three packets.
+    # A buffer of some 50 kB: at the RTTs of a small site, 1.5 BDP would be three packets.
     wanted = {'rate_bps': 2e6, 'rtts_ms': (10.0, 40.0), 'buffer_bdp': 8, 'users': (2, 2, 2),
               **(marker.kwargs if marker else {})}
     with World(**wanted) as world, Loop() as loop, contextlib.ExitStack() as stack:
@@ -124,9 +124,9 @@ def _slow_link(request, installed, certificates):
 
 @pytest.fixture
 def slow_link(request, installed, certificates):
-    """A site behind a slow link: users, the patched Squid (not started yet), servers that do as they are told.
+    """A site behind a slow link: users, the patched Squid (not yet started), scriptable servers.
 
-    The marker `link` has the parameters of the world. Afterwards Squid must end well, and no log may tell of harm.
+    The marker `link` has the parameters of the world. In the end Squid must exit cleanly, without errors in its logs.
     """
     with _slow_link(request, installed, certificates) as link:
         yield link
@@ -141,14 +141,14 @@ def ftp(slow_link):
 
 @pytest.fixture(scope='module')
 def common_link(request, installed, certificates):
-    """The same for all tests of a module that leave it as they found it; they should use `shared_link`."""
+    """The same, shared by all tests of a module that restore its state; they should use `shared_link`."""
     with _slow_link(request, installed, certificates) as link:
         yield link
 
 
 @pytest.fixture
 def shared_link(common_link):
-    """common_link, which must be at rest afterwards."""
+    """common_link, which must be idle after each test."""
     yield common_link
     common_link.gateway.rest()
     common_link.gateway.check()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Traffic that does not pass through Squid: bodies in datagrams from port 443 of the servers, as QUIC has them. Who
-asks names the datagrams that it still wants, a window of them at a time, and checks them byte by byte. The window
-doubles when all came, and begins anew when they did not."""
+"""Traffic that bypasses Squid: bodies in datagrams from port 443 of the servers, like QUIC's. The client requests
+missing datagrams by number, a window of them at a time, and checks them byte by byte. The window doubles if all have
+arrived, and restarts if not."""
 import asyncio
 import contextlib
 import itertools
@@ -50,11 +50,11 @@ class _Arrivals(asyncio.DatagramProtocol):
         self.queue.put_nowait(data)
 
     def error_received(self, _error):
-        pass        # what is lost is asked for again
+        pass        # lost datagrams are requested again
 
 
 class Datagrams:
-    """Servers on all addresses of a world's servers, and users who ask them."""
+    """Servers on all addresses of a world's servers, and users who request bodies from them."""
 
     def __init__(self, loop, world):
         self._loop, self._world = loop, world
@@ -77,7 +77,7 @@ class Datagrams:
         return await asyncio.get_running_loop().create_datagram_endpoint(protocol, sock=made)
 
     def get(self, user, *, size, family=4, server=0):
-        """Starts to ask for a body; its Fetch."""
+        """Starts a request for a body; returns its Fetch."""
         where = self._world.servers[server]
         address, source = (where.v4, user.v4) if family == 4 else (where.v6, user.v6)
         fetch = Fetch(f'd{next(self._numbers)}', 'datagrams')

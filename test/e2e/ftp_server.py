@@ -19,7 +19,7 @@ FTPServer(('0.0.0.0', 21), FTPHandler).serve_forever()
 
 @contextlib.contextmanager
 def ftp_server(world):
-    """Has one file `big`, recognisable, of 200 kB."""
+    """Serves one file `big`, recognisable, of 200 kB."""
     directory = world.directory / 'ftp'
     directory.mkdir(mode=0o755)
     (directory / 'big').write_bytes(content('big', 0, 200_000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The patched Squid on a slow link: its configuration, its reports and logs, and a check that it came to no harm."""
+"""The patched Squid on a slow link: its configuration, its reports and logs, and a check for errors in them."""
 import contextlib
 import os
 import pathlib
@@ -16,12 +16,12 @@ from fieldtrial.site import meters, squidconf
 from fieldtrial.site.netlink import ReceivedBytes
 from fieldtrial.site.world import INTERCEPT_TLS_PORT, WAN
 
-#: What no log may contain, whatever the test does to Squid.
+#: Patterns that must not occur in any log, whatever the test does to Squid.
 HARM = re.compile(r'assertion failed|\bFATAL\b|\bBUG\b|xassert|terminated abnormally|dying from|Segment Violation|'
                   r'AddressSanitizer|LeakSanitizer|runtime error:|ERROR: msfrs|Unhandled exception|'
                   r'exception.*msfrs', re.IGNORECASE)
-#: What the sanitizers have against unmodified Squid: an emulated offsetof, a copy of nothing, a histogram of 16 places
-#: that counts reads of 64 KB in the 17th.
+#: Sanitizer reports about unmodified Squid: an emulated offsetof, a copy of zero bytes, a histogram with 16 bins that
+#: counts reads of 64 KB in the 17th.
 STOCK = re.compile(r'mem_node\.cc.* within null pointer|rfc1035\.cc.* null pointer passed|'
                    r"http\.cc.* index 16 out of bounds for type 'int \[16\]'")
 LOG_FIELDS = ('time client port method url status err_code err_detail class user wait total_wait exchanges '
@@ -30,29 +30,28 @@ LOG_FORMAT = ('%ts.%03tu %>a %>p %rm %ru %>Hs %err_code %err_detail %msfrs::clas
               '%msfrs::total_wait %msfrs::exchanges %msfrs::exchange_wait %msfrs::bytes %msfrs::quanta '
               '%msfrs::window %msfrs::window_limit %msfrs::refusal %msfrs::over_quota %Ss')
 OFF = {'scheduling': False, 'holding': 'no, because msfrs is off'}   #: mgr:msfrs while it is off
-LISTENING = 'Accepting '      #: what cache.log says of each port at every start and reconfiguration
-PORTS = 3                     #: that `configuration` has
-#: With this W+ is 1 for half an hour: a request in service holds back all others.
+LISTENING = 'Accepting '      #: message in cache.log for each port at every start and reconfiguration
+PORTS = 3                     #: number of ports in `configuration`
+#: Keeps W+ at 1 for half an hour: a request in service holds back all others.
 ONE_PLACE = 'msfrs_window law=paper interval=1min growth=1.01 reserve=0%'
-#: The same, and a request that is not answered is in service for as long as a test may take. `configuration` adds a
-#: short rtt= to the link, so that no receive window is more than a quantum.
+#: The same; in addition, a request without a response stays in service for as long as a test may take. `configuration`
+#: adds a short rtt= to the link, so that no receive window is larger than a quantum.
 NARROW = f'{ONE_PLACE} patience=1h'
-#: Weights hold over time, and these tests have seconds: nobody may be far ahead or behind meanwhile.
+#: Weights hold over minutes, but these tests last seconds: no user may be far ahead or behind meanwhile.
 SOON = 'msfrs_arbiter msf ahead=4096 user_ahead=32768 lag=4096 lead=32768 lead_time=2 favour=0'
 
 
 def harm(text):
-    """Lines of a log that should never be there."""
+    """Lines of a log that report errors."""
     return [line for line in text.splitlines() if HARM.search(line) and not STOCK.search(line)]
 
 
-#: What a gateway does that does not decrypt.
+#: Configuration of a gateway that does not decrypt.
 SPLICE = 'ssl_bump peek greeting\nssl_bump splice all'
 
 
 class Gateway:
-    """Squid in a world. `directory` has its files; installation: which Squid; certificate: for the TLS port, its
-    own."""
+    """Squid in a world. `directory` has its files; installation: which Squid; certificate: for its own TLS port."""
 
     def __init__(self, world, installation, certificate):
         self.world = world
@@ -60,17 +59,17 @@ class Gateway:
         self.directory = world.squid_directory()
         self._certificate = certificate
         self._daemon = None
-        self.early = ()             #: lines of the configuration before all others; workers may have a port each
-        self.expected = ()          #: words of harm that the test does on purpose, see check
+        self.early = ()             #: configuration lines before all others; workers may have a port each
+        self.expected = ()          #: texts of errors that the test causes on purpose, see check
 
-    # What it is told.
+    # Configuration and control.
 
     def configuration(self, *lines, on=True, weights=None, rate=None, interface=WAN, cache=False, default=None,
                       access=(), bump=SPLICE):
-        """A whole squid.conf. lines: more directives. weights: class to weight, the classes' addresses are those of
-        the world. rate: bit/s, or what follows rate= as text; the link's if left out. default: the default class; the last if left out. access:
-        lines that go before the msfrs_access lines of the classes. bump: what is done with intercepted TLS;
-        anything but SPLICE takes certificate_generator() among the lines."""
+        """A whole squid.conf. lines: more directives. weights: class to weight; the classes' addresses are the world's.
+        rate: bit/s, or the text after rate=; by default the link's. default: the default class, by default the last.
+        access: lines before the msfrs_access lines of the classes. bump: rules for intercepted TLS; anything but SPLICE
+        requires the lines of certificate_generator()."""
         text = ''.join(f'{line}\n' for line in (*self.early, *self.installation.lines)) + squidconf.stock(self.world)
         if cache:
             text = text.replace('cache deny all\n', '')
@@ -90,12 +89,12 @@ class Gateway:
                 text += f'msfrs_class {name} weight={weight:g}{" default" if name == default else ""}\n'
             text += ''.join(f'{line}\n' for line in access)
             for name in weights:
-                if name in self.world.weights:      # the ACL of that name is there
+                if name in self.world.weights:      # the world defines the ACL of that name
                     text += f'msfrs_access {name} allow {name}\n'
         return text + '\n'.join(lines) + '\n'
 
     def certificate_generator(self):
-        """The lines that Squid needs to make certificates, be it only to be ready for it."""
+        """The lines with which Squid can generate certificates, needed even if it never does."""
         program = self.installation.certificate_generator
         if not program.exists():
             pytest.skip(f'{program} is not there: this Squid was built without it, or has been moved')
@@ -106,7 +105,7 @@ class Gateway:
         return (f'sslcrtd_program {program} -s {store} -M 4MB', 'sslcrtd_children 1')
 
     def start(self, *lines, **how):
-        """Squid with configuration(...); ready to take requests."""
+        """Starts Squid with configuration(...), until it accepts requests."""
         self._daemon = self.world.start_squid(self.configuration(*lines, **how), self.installation.program,
                                               timeout=PATIENCE)
         return self
@@ -116,7 +115,7 @@ class Gateway:
         return self._daemon is not None and self._daemon.poll() is None
 
     def intercept_tls(self):
-        """Sends the users' port 443 to Squid too."""
+        """Redirects the users' port 443 to Squid, too."""
         self.world.intercept('--redirect-ports', '3129,3130', '--quic', 'allow')
 
     def command(self, *arguments, timeout=PATIENCE):
@@ -126,11 +125,11 @@ class Gateway:
                               check=False)
 
     def write(self, *lines, **how):
-        """A new configuration that nobody has read yet."""
+        """Writes a new configuration, which Squid does not read yet."""
         (self.directory / 'squid.conf').write_text(self.configuration(*lines, **how))
 
     def reconfigure(self, *lines, **how):
-        """`squid -k reconfigure` with configuration(...), to its end."""
+        """`squid -k reconfigure` with configuration(...); returns when it is complete."""
         self.write(*lines, **how)
         def tell():
             done = self.command('-k', 'reconfigure')
@@ -138,17 +137,17 @@ class Gateway:
         self.told(tell)
 
     def told(self, do, *arguments):
-        """do(*arguments), which has Squid reconfigured, to the end of that; what it returns."""
+        """do(*arguments), which triggers a reconfiguration; returns its result when that is complete."""
         before = self.cache_log().count(LISTENING)
         said = do(*arguments)
-        # Of all workers: one that is told again before its ports are open takes the answer for a failure, and ends.
+        # Of all workers: a second reconfiguration before a worker's ports are open makes it fail and exit.
         ports = self._ports_of_a_worker * self.world.workers
         self.wait_until(lambda: self.cache_log().count(LISTENING) >= before + ports, 'listening again on all ports')
         return said
 
     def kill_worker(self, memory, number):
-        """kill -9 of a worker (from 0) whose slot is in `memory`, a gateways.Memory; returns once another accepts
-        connections in its place. Bytes that its classes were charged, which nobody else knows."""
+        """kill -9 of a worker (from 0) whose slot is in `memory`, a gateways.Memory; waits until its replacement
+        accepts connections. Returns the bytes charged to its classes, which no other process has counted."""
         slot = memory.slot(number)
         pid, before = slot.pid, self.cache_log().count(LISTENING)
         os.kill(pid, signal.SIGKILL)
@@ -177,14 +176,14 @@ class Gateway:
         os.kill(self._daemon.pid, signum)
 
     def stop(self, signum=signal.SIGINT, timeout=PATIENCE):
-        """Its exit code."""
+        """Stops Squid; returns its exit code."""
         if self._daemon.poll() is None:
             self.send(signum)
         code = self._daemon.wait(timeout)
         assert code is not None, f'Squid has not ended within {timeout:g} s of signal {signum}'
         return code
 
-    # What it says.
+    # Reports and logs.
 
     def report(self):
         """mgr:msfrs, parsed."""
@@ -195,11 +194,11 @@ class Gateway:
         return meters.manager_report(self.world, action, timeout=PATIENCE)
 
     def classes(self):
-        """Of mgr:msfrs: class name to its figures."""
+        """Class name to its figures in mgr:msfrs."""
         return {row['name']: row for row in self.report()['classes']}
 
     def totals(self, *names):
-        """Sums of figures over all classes, of one report: queued, paused, in_flight, silent, requests, bytes ..."""
+        """Sums of figures over all classes in one report: queued, paused, in_flight, silent, requests, bytes ..."""
         rows = self.report()['classes']
         return tuple(sum(row[name] for row in rows) for name in names)
 
@@ -207,7 +206,7 @@ class Gateway:
         return self.totals(name)[0]
 
     def wait_for(self, **figures):
-        """Until the sums over all classes are these, e.g. queued=3, in_flight=1."""
+        """Waits until the sums over all classes have these values, e.g. queued=3, in_flight=1."""
         self.wait_until(lambda: self.totals(*figures) == tuple(figures.values()),
                         lambda: f'{figures}; mgr:msfrs: {self.report()}')
 
@@ -219,7 +218,7 @@ class Gateway:
         return path.read_text(errors='replace') if path.exists() else ''
 
     def access_log(self, count=0):
-        """Lines of access.log as dicts by LOG_FIELDS, without those of the cache manager; at least `count`."""
+        """Lines of access.log as dicts by LOG_FIELDS, without those of the cache manager; waits for `count` lines."""
         path = self.directory / 'e2e.log'
 
         def lines():
@@ -231,23 +230,23 @@ class Gateway:
 
     @contextlib.contextmanager
     def received(self):
-        """Yields a counter of the bytes that the link brings (a ReceivedBytes)."""
+        """Yields a counter of the bytes that arrive on the link (a ReceivedBytes)."""
         counter = ReceivedBytes(self.world.gateway, WAN)
         try:
             yield counter
         finally:
             counter.close()
 
-    # What must be true in the end.
+    # Checks at the end.
 
     def rest(self):
         """Waits until nothing is queued, paused or in service; W is 0 then."""
         self.wait_for(queued=0, paused=0, in_flight=0)
-        # In a report of its own: what a server still had to say may have taken places in between, for a moment.
+        # In a separate report: remaining bytes of a server may have taken slots for a moment in between.
         self.wait_until(lambda: self.report()['window']['outstanding'] == 0, lambda: f'W is 0: {self.report()}')
 
     def check(self):
-        """Asserts that Squid's logs have nothing that should never be there."""
+        """Asserts that Squid's logs have no errors."""
         found = []
         for name in ('cache.log', 'squid.out'):
             path = self.directory / name
@@ -257,7 +256,7 @@ class Gateway:
         assert not found, '\n'.join(found)
 
     def end(self):
-        """Stops Squid if it runs; it must end well."""
+        """Stops Squid if it runs; it must exit cleanly."""
         if self._daemon is not None:
             code = self.stop()
             self.check()

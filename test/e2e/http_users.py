@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Users of a gateway: requests from their own addresses, over every way that a gateway offers, checked byte by byte."""
+"""Users of a gateway: requests from their own addresses by every path that a gateway offers, checked byte by byte."""
 import asyncio
 import contextlib
 import itertools
@@ -17,21 +17,21 @@ from fieldtrial.site.world import FORWARD_PORT
 from scripted_origin import BESIDE, url_path
 
 RESET = struct.pack('ii', 1, 0)
-#: What can become of a connection.
+#: Ways in which a connection can fail.
 FAILURES = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ssl.SSLError, ValueError, IndexError)
 
 
 class Fetch:
-    """One request. Everything but `abort` only looks."""
+    """One request and its result so far. Only `abort` and `go_on` change its course."""
 
     def __init__(self, key, path):
         self.key, self.path = key, path
-        self.status = 0             #: of the answer; 0: none came
-        self.headers = {}           #: of the answer, names in lower case
+        self.status = 0             #: of the response; 0: none arrived
+        self.headers = {}           #: of the response, names in lower case
         self.received = 0           #: bytes of the body so far
-        self.intact = True          #: whether they are those of the key
+        self.intact = True          #: whether they match those of the key
         self.text = b''             #: the beginning of the body
-        self.whole = False          #: whether the end of the answer came
+        self.whole = False          #: whether the end of the response arrived
         self.error = None           #: the exception that ended it early
         self.certificate = None     #: of the server, DER, if there was TLS
         self.port = None            #: of the user's end of the connection
@@ -47,23 +47,23 @@ class Fetch:
 
     @property
     def good(self):
-        """Whether it is a whole, right answer."""
+        """Whether the response is complete and correct."""
         return self.finished and self.status == 200 and self.whole and self.intact
 
     def wait(self, timeout=PATIENCE):
-        """Itself, once it has ended."""
+        """Waits for its end; returns itself."""
         assert self._finished.wait(timeout), f'{self} has not ended within {timeout:g} s'
         return self
 
     def abort(self, reset=False):
-        """The user goes away: closes the connection, or resets it."""
+        """The user closes or resets the connection."""
         if reset and self._socket:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         self._loop.call_soon_threadsafe(self._task.cancel)
         self.wait()
 
     def go_on(self):
-        """A client that has stalled reads the rest."""
+        """A stalled client reads the rest."""
         self._loop.call_soon_threadsafe(self._go_on.set)
 
     def __repr__(self):
@@ -73,22 +73,22 @@ class Fetch:
 
 @dataclass(frozen=True)
 class Road:
-    """How a request goes."""
+    """The path of a request."""
     source: str
     server: str                     #: the server's address
     proxy: str                      #: the gateway's
-    home: Host                      #: where the user is
+    home: Host                      #: the user's host
     name: str | None = None
-    #: 'proxy', 'connect' (a CONNECT tunnel and TLS in it), 'intercept' (straight to the server's port 80), 'tls' (to
-    #: its port 443), 'beside' (to a port that nobody intercepts), or 'ftp' (ftp:// of the proxy)
+    #: 'proxy', 'connect' (TLS in a CONNECT tunnel), 'intercept' (directly to the server's port 80), 'tls' (to its port
+    #: 443), 'beside' (to a port that is not intercepted), or 'ftp' (ftp:// through the proxy)
     via: str = 'proxy'
     port: int = 443                 #: of a CONNECT
     through: int = FORWARD_PORT     #: the gateway's port for 'proxy', 'connect' and 'ftp'
-    ca: str | None = None           #: file of the certificate to trust; None: any will do
-    header: str | None = None       #: one more line of the request
-    stall_after: int | None = None  #: bytes of the body after which the client stops to read
+    ca: str | None = None           #: file of the trusted certificate; None: any is accepted
+    header: str | None = None       #: an additional line of the request
+    stall_after: int | None = None  #: bytes of the body after which the client stops reading
     body: int | None = None         #: bytes of the body of a POST; None: a GET
-    upgrade: bool = False           #: asks to go on in another protocol
+    upgrade: bool = False           #: requests a change of protocol
 
     @property
     def host(self):
@@ -104,15 +104,15 @@ class Users:
     def __init__(self, loop, world):
         self._loop, self._world = loop, world
         self._numbers = itertools.count(1)
-        self._tasks = set()         # a loop does not keep its tasks alive
+        self._tasks = set()         # the loop holds only weak references to its tasks
         self.open = True            #: whether requests may still be made
         self._loads = []
 
     def get(self, user, key=None, *, family=4, server=0, name=None, path=None, **how):
-        """Starts a request of a user; its Fetch.
+        """Starts a request of a user; returns its Fetch.
 
-        name: what the server is called (host, SNI) instead of its address. path: instead of what `how` asks of a
-        scripted_origin. how: fields of Road, and what is asked of a scripted_origin.
+        name: name of the server (host, SNI) in place of its address. path: in place of the path that `how` gives for a
+        scripted_origin. how: fields of Road, and parameters of a scripted_origin.
         """
         key = key or f'k{next(self._numbers)}'
         where = self._world.servers[server]
@@ -166,7 +166,7 @@ class Users:
         made = fetch._socket = self._socket(road.home, road.source)
         fetch.port = made.getsockname()[1]
         made.setblocking(False)
-        if road.stall_after is not None:    # so that the kernel does not read on for a client that has stopped
+        if road.stall_after is not None:    # so that the kernel does not buffer for a client that has stopped reading
             made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         direct = {'intercept': 80, 'tls': 443, 'beside': BESIDE}.get(road.via)
         try:
@@ -179,7 +179,7 @@ class Users:
 
     @staticmethod
     def _socket(home, source):
-        """One that belongs to the users' network, bound to a user's address."""
+        """A socket in the users' network, bound to a user's address."""
         family = socket.AF_INET6 if ':' in source else socket.AF_INET
         with home.inside():
             made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -187,7 +187,7 @@ class Users:
         return made
 
     def say(self, user, address, port, words):
-        """Connects straight to an address, says some words that are no request, and leaves."""
+        """Connects directly to an address, sends some bytes that are not a request, and disconnects."""
         with self._socket(self._world.host_of(user), user.v6 if ':' in address else user.v4) as made:
             made.settimeout(PATIENCE)
             made.connect((address, port))
@@ -199,14 +199,14 @@ class Users:
         return self._loads[-1]
 
     def close(self):
-        """No load makes requests from now on."""
+        """Ends all loads: no further requests."""
         self.open = False
         for load in self._loads:
             load.join()
 
 
 class Load:
-    """Users who always have `inflight` requests of `size` bytes under way; `how` as in Users.get."""
+    """Users who always have `inflight` requests of `size` bytes open; `how` as in Users.get."""
 
     def __init__(self, users, who, *, inflight=4, **how):
         self._users, self._how = users, how if 'path' in how else {'size': 60_000, **how}
@@ -235,14 +235,14 @@ class Load:
         return {user: sum(fetch.received for fetch in list(fetches)) for user, fetches in self.fetches.items()}
 
     def since(self, before):
-        """The same, less what bytes() once returned."""
+        """The same, less an earlier result of bytes()."""
         return {user: got - before.get(user, 0) for user, got in self.bytes().items()}
 
     def all(self):
         return [fetch for fetches in self.fetches.values() for fetch in list(fetches)]
 
     def stop(self, abort=False):
-        """No new requests; those under way are finished, or aborted. Every request that was made."""
+        """Makes no further requests; open ones are completed, or aborted. Returns all requests."""
         self._running = False
         self.join()
         for fetch in self.all():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Squid under test, where its effective user can reach it."""
+"""The Squid under test, in a place where its effective user can access it."""
 import contextlib
 import os
 import pathlib
@@ -15,8 +15,8 @@ SQUID = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sb
 @dataclass(frozen=True)
 class Installation:
     program: pathlib.Path
-    lines: tuple[str, ...] = ()     #: of squid.conf: where is what it reads and runs as its effective user
-    plugins: str = ''               #: the directory of the plugins with a slash behind; empty: where Squid looks itself
+    lines: tuple[str, ...] = ()     #: of squid.conf: paths of its files, and its effective user
+    plugins: str = ''               #: plugin directory with a trailing slash; empty: Squid's default
 
     @property
     def certificate_generator(self):
@@ -25,13 +25,13 @@ class Installation:
 
 @contextlib.contextmanager
 def installation():
-    """What is installed; a copy for all to read if it lies below a directory that only its owner may enter, as the
-    home of a developer may be."""
+    """The installed Squid; a readable copy if it lies below a directory that only its owner may enter, such as a
+    developer's home."""
     prefix = SQUID.parents[1]
     if all(directory.stat().st_mode & 0o001 for directory in prefix.resolve().parents):
         yield Installation(SQUID)
         return
-    # Not in /run with the other files of tests: programs there often cannot be executed.
+    # Not in /run like the tests' other files, as /run is often mounted noexec.
     with tempfile.TemporaryDirectory(prefix='msfrs-squid-') as made:
         copy = pathlib.Path(made)
         plugins = next(where for where in (prefix, ROOT / 'build/install') if (where / 'lib/msfrs').is_dir())

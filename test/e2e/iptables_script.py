@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The scripts of conf/iptables in the tests: how they are run, and what the kernel holds before and after."""
+"""Running the scripts of conf/iptables in tests, and the kernel's state before and after."""
 import contextlib
 import os
 import pathlib
@@ -18,11 +18,11 @@ WRONG, REFUSED, FAILED = 2, 3, 4
 MODES = ('redirect', 'tproxy')
 HTTP_PORT = {'redirect': 3129, 'tproxy': 3131}
 HTTPS_PORT = {'redirect': 3130, 'tproxy': 3132}
-#: Everything that `up` may change, where its values can be read, and more.
+#: Every sysctl that `up` may change, as far as its value can be read, and more.
 SYSCTLS = ('net/ipv4/ip_forward net/ipv6/conf/all/forwarding net/ipv4/conf/*/forwarding '
            'net/ipv4/conf/*/accept_redirects net/ipv4/conf/*/src_valid_mark net/ipv4/conf/*/rp_filter '
            'net/ipv4/conf/*/route_localnet net/ipv6/conf/*/forwarding net/ipv6/conf/*/accept_ra').split()
-#: A firewall as an administrator may have it, in the tables and chains that the script touches, too.
+#: An administrator's firewall that also has rules in the tables and chains that the script changes.
 OTHERS = '''\
 *mangle
 :MARKS - [0:0]
@@ -51,7 +51,7 @@ def script(host, command, *options, path=None, config='none', prefix=(), program
 
 
 def up(host, *options, **how):
-    """`up` on in0, which must succeed and have nothing to complain of."""
+    """`up` on in0, which must succeed without messages."""
     done = script(host, 'up', '--inside', 'in0', *options, **how)
     assert (done.returncode, done.stderr) == (0, ''), done
     return done
@@ -71,7 +71,7 @@ def _quietly(host, command, says, program):
 
 
 def bare_gateway(fabric):
-    """A gateway with cables in in0 and out0, and nothing set up."""
+    """A gateway with cables in in0 and out0, without configuration."""
     made, other = fabric.host('gw'), fabric.host('other')
     addresses_at_once(made)
     for name in ('in0', 'out0'):
@@ -83,7 +83,7 @@ def bare_gateway(fabric):
 
 @contextlib.contextmanager
 def gateway_with_ports():
-    """A gateway with in0, out0, where its default route goes, and port0, a port of the bridge br0."""
+    """A gateway with in0, out0 with the default route, and port0, a port of the bridge br0."""
     with NetnsFabric('e2e') as fabric:
         made, other = fabric.host('gw'), fabric.host('other')
         addresses_at_once(made)
@@ -95,7 +95,7 @@ def gateway_with_ports():
 
 
 def refused(gateway, code, sentence, *command, program=SCRIPT, **how):
-    """The script must refuse with this exit code and sentence, and change nothing."""
+    """The script must refuse with this exit code and message, and change nothing."""
     before = snapshot(gateway)
     done = script(gateway, *command, program=program, **how)
     assert (done.returncode, done.stdout, done.stderr) == (code, '', f'{program.name}: {sentence}\n')
@@ -103,7 +103,7 @@ def refused(gateway, code, sentence, *command, program=SCRIPT, **how):
 
 
 def rules_of_others(gateway):
-    """Gives a gateway rules, routes and a policy of somebody else; returns it."""
+    """Adds an administrator's rules, routes and policy to a gateway; returns it."""
     for tool in ('iptables-restore', 'ip6tables-restore'):
         gateway.run(tool, '--noflush', input=OTHERS.replace(':PREROUTING DROP', ':PREROUTING ACCEPT'))
     for family in ('-4', '-6'):
@@ -113,12 +113,12 @@ def rules_of_others(gateway):
 
 
 def without(text, *words):
-    """The lines of a text that have none of these words."""
+    """The lines of a text that contain none of these words."""
     return '\n'.join(line for line in text.splitlines() if not any(word in line for word in words))
 
 
 def snapshot(host):
-    """The whole firewall, routing policy and sysctls as text: byte-identical if nothing was changed but counters."""
+    """The whole firewall, routing policy and sysctls as text: byte-identical if only counters have changed."""
     commands = ('iptables-save', 'ip6tables-save', 'iptables-legacy-save', 'ip6tables-legacy-save', 'ip -4 rule',
                 'ip -6 rule', 'ip -4 route show table all', 'ip -6 route show table all')
     lines = []
@@ -137,7 +137,7 @@ def _without_counters(text):
 
 @contextlib.contextmanager
 def path_with(directory, **programs):
-    """A PATH that finds, before the system's programs, shell scripts with these names (`_` stands for `-`)."""
+    """A PATH with shell scripts of these names (`_` stands for `-`) before the system's programs."""
     for name, body in programs.items():
         file = pathlib.Path(directory) / name.replace('_', '-')
         file.write_text('#!/bin/sh\n' + body)

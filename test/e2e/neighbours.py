@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who spends the link beside the Squid of a world: msfrs-edge, and another gateway by msfrs-share. Each can be killed,
-and is started again at once, as its unit has it."""
+"""Other schedulers of a world's link: msfrs-edge, and another gateway through msfrs-share. Each can be killed, and is
+restarted at once, as by its unit."""
 import contextlib
 import os
 import pathlib
@@ -15,12 +15,12 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent / 'share'))
 
 import gateways  # noqa: E402 (needs the path above)
 
-#: Seconds in which a killed process is gone.
+#: Seconds within which a killed process must have exited.
 SOON = 10.0
 
 
 class Edge:
-    """msfrs-edge, which tells Squid what users get beside it; for a world whose Squid has `line` in squid.conf."""
+    """msfrs-edge reporting to Squid the traffic that bypasses it; for a world whose Squid has `line` in squid.conf."""
     program = PROGRAMS / 'msfrs-edge'
     log = 'beside.log'
 
@@ -38,7 +38,7 @@ class Edge:
         return self._daemon.pid
 
     def kill(self):
-        """Returns once another reads the queue."""
+        """Returns when its successor reads the queue."""
         os.kill(self.pid, signal.SIGKILL)
         assert self._daemon.wait(SOON) == -signal.SIGKILL
         self._daemon = self._start()
@@ -53,7 +53,7 @@ class Edge:
 
 
 class Party(Edge):
-    """msfrs-edge as a party of the ledger, which holds what users get beside Squid to their share."""
+    """msfrs-edge as a party of the ledger, which limits traffic that bypasses Squid to users' fair shares."""
     log = 'downlink.log'
     line = ''
 
@@ -70,19 +70,19 @@ class Shared(gateways.Gateway):
 
     @property
     def pid(self):
-        """0 while none runs; others may ask meanwhile."""
+        """0 while none runs; other threads may call it meanwhile."""
         process = self.process
         return process.pid if process else 0
 
     def kill(self):
-        """Returns once another runs."""
+        """Returns when its successor runs."""
         super().kill()
         self.start()
 
 
 @contextlib.contextmanager
 def another_gateway(gateway, directory):
-    """A second gateway of the link, which wants nothing yet, and a store: yields (the Shared of `gateway`, the
+    """A second gateway of the link, without demand yet, and a store: yields (the Shared of `gateway`, the
     gateways.Gateway of the other)."""
     host = gateway.world.gateway
     with contextlib.ExitStack() as stack:

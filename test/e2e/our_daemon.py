@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A daemon of ours on a host of a test."""
+"""One of our daemons on a host of a test."""
 import selectors
 import signal
 import subprocess
@@ -8,8 +8,8 @@ from background import PATIENCE
 
 
 def until_ready(process, why):
-    """Waits until it has said `ready`; otherwise it is killed, and why() is what is wrong."""
-    with selectors.DefaultSelector() as waiting:     # select() takes no descriptor above 1023
+    """Waits for its `ready`; without it the daemon is killed, and why() gives the reason."""
+    with selectors.DefaultSelector() as waiting:     # select() accepts no descriptor above 1023
         waiting.register(process.stdout, selectors.EVENT_READ)
         readable = waiting.select(PATIENCE)
     if (process.stdout.readline() if readable else '') != 'ready\n':
@@ -18,7 +18,7 @@ def until_ready(process, why):
 
 
 class OurDaemon:
-    """One of the `command` of a derived class; `with` starts and ends it."""
+    """A process of the derived class's `command`; a context manager."""
 
     def __init__(self, host):
         self.host = host
@@ -28,7 +28,7 @@ class OurDaemon:
         raise NotImplementedError
 
     def start(self):
-        """Itself, once it is ready."""
+        """Returns itself when it is ready."""
         self.process = self.host.popen(self.command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         until_ready(self.process, lambda: self.process.communicate()[1])
         return self
@@ -37,14 +37,14 @@ class OurDaemon:
         self.process.send_signal(number)
 
     def end(self):
-        """Ends it in order; what it said on standard error."""
+        """Ends it regularly; returns its standard error."""
         self.signal(signal.SIGTERM)
         process, said = self.process, self._gone()
         assert process.returncode == 0, said
         return said
 
     def kill(self):
-        """What it said on standard error."""
+        """Returns its standard error."""
         self.signal(signal.SIGKILL)
         return self._gone()
 

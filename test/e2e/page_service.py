@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs-page on a host of a test, and a manager for it to ask that says what the test wants."""
+"""msfrs-page on a host of a test, and a cache manager with figures set by the test."""
 import contextlib
 import http.client
 import http.server
@@ -16,7 +16,7 @@ from our_daemon import OurDaemon
 
 BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
 PROGRAM = BUILD / 'msfrs-page'
-#: What judges for msfrsctl why.
+#: The program that explains for msfrsctl why.
 WHY = BUILD / 'msfrs-why'
 CHART = pathlib.Path('/usr/share/javascript/chart.js/chart.min.js')
 PORT = 3880
@@ -25,7 +25,7 @@ WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
 
 
 def metrics(polls, classes):
-    """mgr:msfrs-metrics at the poll of that number. classes: of each {metric without msfrs_class_: value}."""
+    """mgr:msfrs-metrics at a poll. polls: its number; classes: for each {metric without msfrs_class_: value}."""
     text = ('msfrs_scheduling 1\nmsfrs_link_capacity_bytes_per_second 250000\nmsfrs_link_metered 1\n'
             f'msfrs_link_utilisation_ratio {0.9 + 0.05 * (polls % 3)}\nmsfrs_link_own_ratio 0.7\n'
             'msfrs_window_target_ratio 0.985\nmsfrs_window_outstanding_responses 4\n'
@@ -47,8 +47,8 @@ def rows(users):
 
 
 class Manager:
-    """A cache manager on a host. `users`, `held`: what it says of them; `quotas`: of each class that has one, what is
-    between its braces, and the (user, bytes) who had most; `status`: what it answers with instead, or None."""
+    """A cache manager on a host. `users`, `held`: its rows of them; `quotas`: for each class with one, the text between
+    its braces, and the (user, bytes) with the most; `status`: an error to answer with, or None."""
 
     def __init__(self, host, port=3128):
         self.users = [('10.0.0.1', 'gold', 1000), ('10.0.0.2', 'bronze', 500)]
@@ -107,7 +107,7 @@ class Manager:
 
 
 class Page(OurDaemon):
-    """msfrs-page. lines: more of its configuration."""
+    """msfrs-page. lines: additional configuration."""
 
     def __init__(self, host, directory, *lines):
         super().__init__(host)
@@ -144,5 +144,5 @@ class Page(OurDaemon):
         return json.loads(body)
 
     def wait_for(self, condition, what):
-        """data.json, once the condition is true of it."""
+        """data.json, once it fulfils the condition."""
         return wait_until(lambda: (data := self.json('/data.json')) and condition(data) and data, what)

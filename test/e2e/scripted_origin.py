@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A web server that does as the request tells it, well or badly.
+"""A web server that follows a script in the request's path, including faults.
 
     GET /KEY?size=10000&send=5000&then=reset
 
     size     bytes of the body, recognisable by KEY (background.content). Default: 1000
     send     bytes of it that are really sent; default: all
     then     after them: `reset` or `close` the connection, or `hang`: neither send nor close. Default: the next request
-    hints    send so many interim answers (103) at once. One that was asked for, 100, is sent before the body is read
-    gate     answer only after the test has opened the gate with this name; one that it never opens is a dead server
-    framing  how the end is marked: `length` (default), `chunked`, `close`, or `upgrade`: 101, then the body and the end
-    chunk    bytes of the body in a piece, and so in a chunk; default: 16384
-    pace     bytes of the body in a second, ten pieces of them; default: as fast as it goes
-    drop     close a connection that was used before without an answer, once for each value of this
-    cache    seconds that the answer may be kept; default: it may not
-    keeps    a request with a condition is answered with 304, without a body; default: its condition is ignored
+    hints    number of interim responses (103) sent at once. A requested 100 is sent before the body is read
+    gate     answer only after the test has opened the gate of this name; a gate never opened makes a dead server
+    framing  of the body: `length` (default), `chunked`, `close`, or `upgrade`: 101, then the body, then the end
+    chunk    bytes of a piece of the body, and so of a chunk; default: 16384
+    pace     bytes of the body in a second, ten pieces of them; default: as fast as possible
+    drop     close a reused connection without a response, once for each value of this
+    cache    seconds that the response may be cached; default: not at all
+    keeps    a conditional request is answered with 304, without a body; default: its condition is ignored
 """
 import asyncio
 import contextlib
@@ -29,9 +29,9 @@ from background import content
 from site_in_namespaces import ANY, AF
 
 PIECE = 16384
-#: A port that nobody intercepts; HTTP without TLS.
+#: A port that is not intercepted; HTTP without TLS.
 BESIDE = 9000
-#: s in which what was written before the end of TLS must have been taken; then asyncio drops it. Its own are 30 s.
+#: s within which data written before the end of TLS must be sent; asyncio discards it then. Its default is 30 s.
 PATIENT_S = 3600.0
 RESET = struct.pack('ii', 1, 0)                 # SO_LINGER, no time: close() sends a reset
 
@@ -42,7 +42,7 @@ def url_path(key, **script):
 
 
 def make_certificate(path, *names, common_name='origin'):
-    """Writes a new key and a certificate that it signed itself to one file."""
+    """Writes a new key and its self-signed certificate to one file."""
     subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
                     '-days', '2', '-subj', f'/CN={common_name}', '-addext',
                     'subjectAltName=' + ','.join(f'DNS:{name}' for name in names), '-keyout', path, '-out', path],
@@ -51,7 +51,7 @@ def make_certificate(path, *names, common_name='origin'):
 
 @dataclass(frozen=True)
 class Seen:
-    """A request as it arrived."""
+    """A received request."""
     key: str
     client: str
     port: int       #: the client's
@@ -67,13 +67,13 @@ class ScriptedOrigin:
     def __init__(self, loop, host, certificate):
         self._loop, self._host, self._certificate = loop, host, str(certificate)
         self._gates = {}
-        self._never = asyncio.Event()   # somebody must hold it, or who waits for it is collected as garbage
+        self._never = asyncio.Event()   # keeps a reference, or the waiting task would be garbage-collected
         self._dropped = set()
         self._servers = []
         self._tasks = set()
         self.seen = []          #: every request that arrived, as Seen
-        self.sent = 0           #: bytes of answers without TLS, heads and bodies
-        self.ended = []         #: keys of the requests that were answered as told
+        self.sent = 0           #: bytes of responses without TLS, headers and bodies
+        self.ended = []         #: keys of the requests whose script was carried out
         loop.call(self._listen())
 
     def keys(self):
@@ -81,7 +81,7 @@ class ScriptedOrigin:
         return [seen.key for seen in list(self.seen)]
 
     def open_gate(self, name):
-        """Lets go who waits at the gate, now and later."""
+        """Releases requests that wait at the gate, now and later."""
         self._loop.call(self._open(name))
 
     async def _open(self, name):
@@ -96,7 +96,7 @@ class ScriptedOrigin:
         for family in (4, 6):
             for port, tls in ((80, None), (443, context), (BESIDE, None)):
                 with self._host.inside():
-                    # asyncio switches Nagle's algorithm off only where the protocol is named.
+                    # asyncio disables Nagle's algorithm only if the protocol is given explicitly.
                     made = socket.socket(AF[family], socket.SOCK_STREAM, socket.IPPROTO_TCP)
                 made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == 6:
@@ -114,7 +114,7 @@ class ScriptedOrigin:
         writer.transport.abort() if writer.transport.is_closing() else writer.close()
 
     async def _answer(self, reader, writer, used):
-        """Whether the connection may be used again."""
+        """Whether the connection may be reused."""
         head = (await reader.readuntil(b'\r\n\r\n')).decode('latin-1').split('\r\n')
         target = urllib.parse.urlsplit(head[0].split()[1])
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(':') for line in head[1:] if line)}

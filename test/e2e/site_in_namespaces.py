@@ -16,9 +16,9 @@ AF = {4: socket.AF_INET, 6: socket.AF_INET6}
 PREFIX = {4: 24, 6: 64}
 
 IP_TRANSPARENT, IPV6_TRANSPARENT = 19, 75       # linux/in.h, linux/in6.h; not in Python's socket module
-#: Seconds that anything may take which must happen; far more than it takes.
+#: Seconds that any expected event may take; far more than needed.
 PATIENCE = 10.0
-#: Seconds to wait for what must not happen; the control in the same test shows that it would take milliseconds.
+#: Seconds to wait for an event that must not happen; the control in the same test takes milliseconds.
 SILENCE = 0.5
 
 
@@ -41,7 +41,7 @@ class Site:
 
 
 def addresses_at_once(host):
-    """IPv6 addresses of interfaces made from now on are usable without the second or two of duplicate detection."""
+    """Makes IPv6 addresses of new interfaces usable at once, without the second or two of duplicate detection."""
     set_sysctl(host, 'net/ipv6/conf/default/accept_dad', 0)
 
 
@@ -62,7 +62,7 @@ def set_sysctl(host, path, value):
 
 @contextlib.contextmanager
 def listener(host, family, port, address=None, *, transparent=False, kind=socket.SOCK_STREAM):
-    """A socket that is bound on a host and, for TCP, listens; on any address if none is given."""
+    """A socket bound on a host, and listening if TCP; on any address by default."""
     with host.inside():
         made = socket.socket(AF[family], kind)
     with made:
@@ -80,7 +80,7 @@ def listener(host, family, port, address=None, *, transparent=False, kind=socket
 
 @contextlib.contextmanager
 def connection(host, family, address, port, *, source=None, timeout=PATIENCE):
-    """A TCP connection from a host, from a foreign address if `source` is given; the errors are socket's."""
+    """A TCP connection from a host, from a foreign address if `source` is given; errors are those of socket."""
     with host.inside():
         made = socket.socket(AF[family], socket.SOCK_STREAM)
     with made:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Users who go away: while they wait, while they are served, while their response is paused."""
+"""Users who disconnect: while they wait, while they are served, while their response is paused."""
 import itertools
 import random
 
@@ -10,7 +10,7 @@ from gateway import NARROW
 pytestmark = [pytest.mark.sanitized, pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0,))]
 
 WAYS = pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
-#: How a request can come: plain, through a CONNECT tunnel, intercepted, intercepted TLS.
+#: Paths of a request: plain, through a CONNECT tunnel, intercepted, intercepted TLS.
 ROADS = pytest.mark.parametrize('via', ('proxy', 'connect', 'intercept', 'tls'))
 
 
@@ -29,7 +29,7 @@ _number = itertools.count()
 
 
 def fresh(*names):
-    """The names, never used before: for keys and gates."""
+    """The names with a suffix that was never used before: for keys and gates."""
     return [f'{name}-{next(_number)}' for name in names]
 
 
@@ -46,7 +46,7 @@ def test_while_queued(link, via, reset):
     before = gateway.classes()['gold']
     for fetch in leaving:
         fetch.abort(reset)
-    gateway.wait_for(queued=1, in_flight=1)     # at once, not when their turn has come
+    gateway.wait_for(queued=1, in_flight=1)     # at once, not only when their turn comes
     after = gateway.classes()['gold']
     assert after['users'] == 1
     assert (after['bytes'], after['service']) == (before['bytes'], before['service'])
@@ -69,7 +69,7 @@ def test_while_queued_is_logged(link):
     def rows():
         return [row for row in gateway.access_log() if row['client'] == leaver.v4]
     gateway.wait_until(lambda: len(rows()) == 2, rows)
-    for row in rows():          # never released, nothing charged, and not refused either
+    for row in rows():          # never released, not charged, and not refused either
         assert (row['class'], row['user'], row['refusal']) == ('bronze', leaver.v4, '-')
         assert (row['wait'], row['bytes'], row['quanta']) == ('-', '0', '0')
     link.origin.open_gate(gate)
@@ -80,11 +80,11 @@ def test_while_queued_is_logged(link):
 @ROADS
 @pytest.mark.parametrize('size', (0, 3000), ids=('before-the-answer', 'in-the-answer'))
 def test_while_in_flight(link, via, reset, size):
-    """The window's place is free again, and the next one gets it. In the middle of an answer a server is waited for
-    200 ms only, so that the place may be free before the user leaves."""
+    """The slot becomes free, and the next request gets it. Squid waits only 200 ms for a server that stops within
+    a response, so the slot may be free before the user leaves."""
     gateway, (leaver, stayer) = link.gateway, link.of('gold')
     (leave,) = fresh('leaving')
-    # Squid waits for what the server does not send, and pauses nothing.
+    # Squid waits for bytes that the server does not send, and pauses nothing.
     script = {'size': 1_000_000, 'send': size, 'then': 'hang'} if size else {'gate': 'never'}
     leaving = link.users.get(leaver, leave, via=via, **script)
     gateway.wait_until(lambda: leave in link.origin.keys() and leaving.received == size, 'the server has the request')
@@ -96,8 +96,8 @@ def test_while_in_flight(link, via, reset, size):
 
 
 def paused_by_silence(link, via, *keys):
-    """(fetches, gate): begun responses of gold's first user, all paused because a request of the second, who waits at
-    the gate, has the only place."""
+    """(fetches, gate): started responses of gold's first user, all paused, since a request of the second user, which
+    waits at the gate, has the only slot."""
     one, two = link.of('gold')
     fetches = [link.users.get(one, key, via=way, size=400_000) for key, way in zip(keys, via, strict=True)]
     link.gateway.wait_until(lambda: all(fetch.received for fetch in fetches), lambda: f'part of each answer {fetches}')
@@ -115,7 +115,7 @@ def test_while_paused(link, via, reset):
     link.gateway.wait_for(queued=1, paused=1, in_flight=1)
     assert leaving.received < 300_000, 'paused, and its bytes go on'
     leaving.abort(reset)
-    link.gateway.wait_for(queued=1, paused=0, in_flight=1)      # its place is not given up: it had none
+    link.gateway.wait_for(queued=1, paused=0, in_flight=1)      # the slot is not released: the paused response had none
     link.origin.open_gate(gate)
     assert later.wait().good
 
@@ -132,7 +132,7 @@ def test_a_paused_response_goes_on_where_it_stopped(link):
 
 
 def test_many_come_and_go_at_random(slow_link):
-    """Aborts at all stages; who stays gets all, and nothing is left over."""
+    """Aborts at all stages; users who stay get everything, and nothing is left over."""
     gateway = slow_link.gateway.start('msfrs_quantum 4 KB', 'msfrs_window interval=100ms')
     gateway.intercept_tls()
     chance = random.Random(7)
@@ -151,3 +151,22 @@ def test_many_come_and_go_at_random(slow_link):
     assert [fetch for fetch in stayed if not fetch.wait().good] == []
     gateway.rest()
     assert gateway.total('requests') <= 150
+
+
+def test_no_ticket_outlives_its_transaction(link):
+    """A request and its ticket refer to each other until the transaction is over, however it ends."""
+    gateway, users = link.gateway, link.of('gold')
+    vias = ('proxy', 'connect', 'intercept', 'tls')
+    fetches = [link.users.get(user, fresh('whole')[0], size=20_000, via=via) for user in users for via in vias]
+    held = [link.users.get(users[0], fresh('cut')[0], size=400_000, via=via) for via in vias]
+    assert all(fetch.wait().good for fetch in fetches)
+    for fetch in held:
+        fetch.abort(True)
+    gateway.rest()
+    gateway.wait_until(lambda: in_use(gateway, 'Ticket') == 0, lambda: f'{in_use(gateway, "Ticket")} are left')
+
+
+def in_use(gateway, pool):
+    """Objects of one of Squid's memory pools that are in use."""
+    row, = (line for line in gateway.page('mem').splitlines() if line.split('\t')[0].strip() == pool)
+    return int(row.split('\t')[14])

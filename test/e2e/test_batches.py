@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""While others wait, Squid reads a response several segments at a time. Nothing is kept back for that."""
+"""While others wait, Squid reads a response several segments at a time. No bytes are held back for that."""
 import pytest
 
 from gateway import NARROW
@@ -10,7 +10,7 @@ BATCH = 4096    #: bytes; BatchBytes in src/session/read_batch.cc
 
 @pytest.fixture(scope='module')
 def crowded(common_link):
-    """A gateway that serves one request at a time, each in one go."""
+    """A gateway that serves one request at a time, each without a pause."""
     common_link.gateway.start(NARROW, 'msfrs_quantum 1 MB')
 
 
@@ -20,7 +20,7 @@ def link(crowded, shared_link):
 
 
 def test_what_a_slow_server_has_sent_is_passed_on(link):
-    """A server of 600 bytes a second takes seven for a batch: its bytes come in smaller pieces than that."""
+    """At 600 bytes a second a batch takes seven seconds; the bytes are forwarded in smaller pieces."""
     gateway, (one, two) = link.gateway, link.of('gold')
     slow = link.users.get(one, size=30_000, pace=600)
     gateway.wait_for(queued=0, in_flight=1)
@@ -40,7 +40,7 @@ def test_what_a_slow_server_has_sent_is_passed_on(link):
 
 @pytest.mark.parametrize('size', (BATCH, BATCH + 1, 3 * BATCH - 1, 50_000))
 def test_a_connection_is_handed_on_as_it_was(link, size):
-    """The kernel would otherwise keep back a short answer to the next request until the server gives up."""
+    """Otherwise the kernel would hold back a short response to the next request until the server gives up."""
     gateway, origin, (one, two) = link.gateway, link.origin, link.of('gold')
     first = link.users.get(one, size=size, gate=f'first-{size}')
     gateway.wait_for(queued=0, in_flight=1)
@@ -56,7 +56,7 @@ def test_a_connection_is_handed_on_as_it_was(link, size):
 
 @pytest.mark.parametrize('then', ('close', 'reset'))
 def test_a_server_that_ends_below_a_batch(link, then):
-    """What it has sent is passed on, and the place of the window comes back at once."""
+    """The bytes that it has sent are forwarded, and its slot is released at once."""
     gateway, (one, two) = link.gateway, link.of('gold')
     faulty = link.users.get(one, size=60_000, send=20_000, then=then, gate=f'end-{then}')
     gateway.wait_for(queued=0, in_flight=1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What does not use the downlink does not wait for it: hits, collapsed requests, errors, the manager; and all, with
-msfrs off."""
+"""Requests that do not use the downlink do not wait for it: hits, collapsed requests, errors, the manager; and all of
+them with msfrs off."""
 import pytest
 
 from gateway import NARROW, OFF
@@ -46,7 +46,7 @@ def test_a_hit_is_answered_while_the_window_is_full(link):
 
 
 def test_a_revalidation_is_held(link):
-    """It does use the downlink."""
+    """Unlike a hit, it uses the downlink."""
     gateway, user = link.gateway, link.of('gold')[0]
     assert link.users.get(user, 'page', cache=600).wait().good
     fill_window(link)
@@ -59,13 +59,13 @@ def test_a_revalidation_is_held(link):
 
 
 def test_collapsed_requests_are_not_held(link):
-    """Who asks for what another client is being sent gets it from there."""
+    """A request for an object that another client is receiving is answered from that transfer."""
     gateway = link.gateway
     first = link.users.get(link.of('gold')[0], 'page', size=50_000, cache=600, gate='page')
     gateway.wait_for(queued=0, in_flight=1)
     others = [link.users.get(user, 'page', size=50_000, cache=600, gate='page') for user in link.world.users[1:]]
     blocked = link.users.get(link.of('bronze')[0])
-    gateway.wait_for(queued=1, in_flight=1)         # the one that asks for something else
+    gateway.wait_for(queued=1, in_flight=1)         # the request for another object
     link.origin.open_gate('page')
     assert all(fetch.wait().good for fetch in (first, *others, blocked)), others
     assert link.origin.keys().count('page') == 1
@@ -97,7 +97,7 @@ def test_collapsed_requests_are_served_though_the_first_has_gone(slow_link, stat
 
 
 def test_pages_of_squid_itself_are_not_held(link):
-    """An error that Squid finds without asking anybody, and the manager's reports."""
+    """An error that Squid detects without contacting a server, and the manager's reports."""
     fill_window(link)
     denied = link.users.get(link.of('gold')[0], path='/squid-internal-static/icons/nothing', name='gateway.test:3128')
     assert denied.wait().status in (403, 404), denied
@@ -113,7 +113,7 @@ def test_pages_of_squid_itself_are_not_held(link):
      'msfrs_queue max_per_user=1 max_wait=1s'),
 ), ids=('unsaid', 'off', 'off-but-configured'))
 def test_msfrs_off(slow_link, lines):
-    """Nobody is held, nothing is counted, and the logs say nothing of it."""
+    """No request is held or counted, and the logs do not mention it."""
     gateway = slow_link.gateway.start(*lines, on=False)
     gateway.intercept_tls()
     roads = ('proxy', 'connect', 'intercept', 'tls')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who is a request's class and user, as access.log has them."""
+"""The class and the user of a request, as logged in access.log."""
 import base64
 import http.client
 import ipaddress
@@ -12,13 +12,13 @@ from fieldtrial.site.world import FORWARD_PORT
 
 CLASSES = ('msfrs on', 'msfrs_link rate=100Mbit', 'msfrs_class first weight=1', 'msfrs_class second weight=1',
            'msfrs_class rest weight=1 default')
-#: Every way in that has a client address of its own to go by.
+#: Every path on which the client's own address can be used.
 WAYS = [('proxy', 4), ('proxy', 6), ('intercept', 4), ('intercept', 6), ('connect', 4), ('tls', 4), ('tls', 6)]
 
 
 def party(link, *args, **how):
-    """(class, user) of a request like this, from access.log."""
-    def rows():     # an intercepted TLS connection has another one, for what came before it was spliced
+    """(class, user) of such a request, from access.log."""
+    def rows():     # an intercepted TLS connection has an additional line for the time before it was spliced
         return [row for row in link.gateway.access_log() if not row['tag'].startswith('NONE')]
     before = len(rows())
     assert link.users.get(*args, **how).wait().good
@@ -28,12 +28,12 @@ def party(link, *args, **how):
 
 
 def network_of(user):
-    """What msfrs calls a user of IPv6, unless it is told otherwise."""
+    """msfrs's default name of an IPv6 user."""
     return str(ipaddress.ip_network((user.v6, 64), strict=False))
 
 
 def start(link, *lines):
-    """Squid with CLASSES and these directives; the users' ports 80 and 443 go to it."""
+    """Squid with CLASSES and these directives; the users' ports 80 and 443 are redirected to it."""
     link.gateway.start(*CLASSES, *lines, on=False).intercept_tls()
     return link.of('gold') + link.of('silver') + link.of('bronze')
 
@@ -63,9 +63,9 @@ def test_the_first_line_that_matches_decides(slow_link):
         'msfrs_access first deny one', 'msfrs_access second allow one', 'msfrs_access second deny two !all',
         'msfrs_access first allow silver', 'msfrs_access second deny two', 'msfrs_access second allow bronze',
         'msfrs_access first deny all', 'msfrs_access first allow all')
-    expected = {slow_link.of('silver')[1]: 'second',    # taken out of first, then put into second
+    expected = {slow_link.of('silver')[1]: 'second',    # excluded from first, then included in second
                 silver: 'first',
-                bronze: 'rest',                         # taken out of second, and nobody gets past "deny all"
+                bronze: 'rest',                         # excluded from second, and "deny all" matches everybody
                 other: 'second',
                 slow_link.of('gold')[0]: 'rest'}
     for user, name in expected.items():
@@ -73,7 +73,7 @@ def test_the_first_line_that_matches_decides(slow_link):
 
 
 def helper(link, name, answer):
-    """A program that answers every line of Squid's the same; the command that runs it."""
+    """A program that gives the same answer to every line of Squid's; the command that runs it."""
     path = link.gateway.directory / name
     path.write_text(f'#!/bin/sh\nwhile read -r line; do echo "{answer}"; done\n')
     path.chmod(0o755)
@@ -81,7 +81,7 @@ def helper(link, name, answer):
 
 
 def get_with_name(link, user, name):
-    """A request through the proxy with a user name of HTTP's own, text or bytes."""
+    """A request through the proxy with an HTTP user name, text or bytes."""
     with link.world.users_host.inside():
         connection = http.client.HTTPConnection(addresses.GATEWAY_IN4, FORWARD_PORT, timeout=PATIENCE,
                                                 source_address=(user.v4, 0))
@@ -96,13 +96,13 @@ def get_with_name(link, user, name):
 
 
 def test_a_user_is_a_login(slow_link):
-    """The name that proxy_auth found; else the one of an external ACL, which there may be for intercepted requests,
-    too; else the address."""
+    """The name from proxy_auth; otherwise the one from an external ACL, which also works for intercepted requests;
+    otherwise the address."""
     gold, silver, bronze = (slow_link.of(name)[0] for name in ('gold', 'silver', 'bronze'))
     start(slow_link, 'msfrs_user login', f'auth_param basic program {helper(slow_link, "basic", "OK")}',
           f'external_acl_type session %>a {helper(slow_link, "session", "OK user=by-session")}',
           'acl named proxy_auth REQUIRED', 'acl known external session',
-          # after http_access, and before a request is forwarded
+          # evaluated after http_access, and before a request is forwarded
           'adapted_http_access allow gold named', 'adapted_http_access allow silver known',
           'adapted_http_access allow all')
     assert get_with_name(slow_link, gold, 'alice') == 200
@@ -114,7 +114,7 @@ def test_a_user_is_a_login(slow_link):
 
 
 def test_the_report_has_logins_as_they_are(slow_link):
-    """In UTF-8. What YAML cannot hold is escaped, and what is no UTF-8 replaced, byte by byte."""
+    """In UTF-8. Characters that YAML does not allow are escaped; invalid UTF-8 is replaced, byte by byte."""
     start(slow_link, 'msfrs_user login', f'auth_param basic program {helper(slow_link, "basic", "OK")}',
           'acl named proxy_auth REQUIRED', 'adapted_http_access allow localhost',
           'adapted_http_access allow named')

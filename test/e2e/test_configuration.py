@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""squid.conf beyond single lines: the dump, included files, and what a mistake does to a running Squid.
+"""squid.conf beyond single lines: the dump, included files, and the effect of an error on a running Squid.
 
-The messages for single mistakes are in test_directives.py.
+The messages for single errors are in test_directives.py.
 """
 import http.client
 import os
@@ -20,10 +20,10 @@ from gateway import OFF
 from installation import SQUID
 
 PORT = 3128
-LISTENING = 'Accepting HTTP'        #: what cache.log says at every start and reconfiguration
+LISTENING = 'Accepting HTTP'        #: message in cache.log at every start and reconfiguration
 GOOD = ('msfrs on', 'msfrs_link rate=20Mbit', 'msfrs_class gold weight=4', 'msfrs_class bronze weight=1 default',
         'msfrs_access gold allow office')
-#: Every directive, every option, and no value that is a default.
+#: Every directive and every option, with no default value among them.
 ALL = ('msfrs on',
        'msfrs_link rate=0.5Gbit interface=lo overhead=5.5% packet_overhead=34 rtt=0.2s shared',
        'msfrs_window target=99.9% interval=500ms growth=1.5 reserve=75% patience=2s floor=20%',
@@ -43,7 +43,7 @@ ALL = ('msfrs on',
 
 
 class Squid:
-    """Squid on a host of its own, without users: for what it says of its configuration."""
+    """Squid on a separate host, without users: for its messages about its configuration."""
 
     def __init__(self, host, directory):
         self.host, self.directory = host, pathlib.Path(directory)
@@ -71,11 +71,11 @@ class Squid:
         self.conf.write_text(common + '\n'.join(lines) + '\n')
 
     def line(self, text):
-        """FILE:LINE of a line of the configuration, as messages have it."""
+        """FILE:LINE of a line of the configuration, as in messages."""
         return f'{self.conf}:{self.conf.read_text().splitlines().index(text) + 1}'
 
     def parse(self, *lines):
-        """What `squid -k parse` says; (exit code, stderr)."""
+        """The result of `squid -k parse`: (exit code, stderr)."""
         self.write(*lines)
         done = subprocess.run(self.host.enter([str(SQUID), '-k', 'parse', '-f', str(self.conf)]), capture_output=True,
                               text=True, timeout=PATIENCE, check=False)
@@ -92,7 +92,7 @@ class Squid:
         return self.ended()
 
     def ended(self):
-        """Its exit code, once it has ended; None if it never started."""
+        """Its exit code, after it has exited; None if it never started."""
         return self._process and self._process.wait(PATIENCE)
 
     def reconfigure(self, *lines, good=True):
@@ -113,7 +113,7 @@ class Squid:
         connection.request('GET', f'/squid-internal-mgr/{action}')
         answer = connection.getresponse()
         assert answer.status == 200, answer.status
-        text = answer.read().decode(errors='replace')     # mgr:config prints rubbish at qos_flows
+        text = answer.read().decode(errors='replace')     # mgr:config prints garbage at qos_flows
         connection.close()
         return answer.getheader('Content-Type'), text
 
@@ -145,7 +145,7 @@ def test_a_dump_parses_to_the_same_configuration(squid):
     again = yaml.safe_load(squid.page('msfrs')[1])
     for changing in ('outstanding', 'limit', 'utilisation', 'history'):
         del report['window'][changing], again['window'][changing]
-    del report['parties'], again['parties']     # have its pid
+    del report['parties'], again['parties']     # contain its pid
     del report['link']['metered'], again['link']['metered']     # known after the first interval
     del report['classes'][1]['quota']['ends_in'], again['classes'][1]['quota']['ends_in']
     assert again == report

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl against the patched Squid: what it says while requests wait, and what it changes."""
+"""msfrsctl with the patched Squid: its output while requests wait, and its changes."""
 import json
 import re
 import subprocess
@@ -47,7 +47,7 @@ def ctl(slow_link):
 
 @pytest.fixture
 def held(slow_link, ctl):
-    """gold's first user waits for a server that does not answer; behind it two of bronze wait."""
+    """gold's first user waits for a server that does not respond; behind it two requests of bronze wait."""
     slow_link.gateway.start(NARROW, 'msfrs_quantum none', f'logformat ctl {FORMAT}',
                             f'access_log stdio:{slow_link.gateway.directory}/ctl.log logformat=ctl')
     slow_link.first = slow_link.users.get(slow_link.of('gold')[0], gate='open')
@@ -94,7 +94,7 @@ def test_why_now_and_afterwards(held, ctl):
 
 @pytest.fixture
 def settable(slow_link, ctl):
-    """The lines of msfrs are in the file that msfrsctl may write."""
+    """The msfrs lines are in the file that msfrsctl may write."""
     whole = slow_link.gateway.configuration('msfrs_window interval=1s', SOON)
     lines = [line for line in whole.splitlines() if line.startswith('msfrs')]
     ctl.own.write_text('\n'.join(lines) + '\n')
@@ -128,7 +128,7 @@ def test_set_and_what_ends_it(settable, ctl):
 
 @pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 20.0))
 def test_a_boost_acts_on_open_downloads(settable, ctl):
-    """1:1 becomes 4:1 in the middle of downloads, and 1:1 again when it is taken back; none is cut."""
+    """1:1 becomes 4:1 during downloads, and 1:1 again when it is undone; no download is interrupted."""
     gateway, (user, other) = settable.gateway, settable.of('bronze')
     loads = [settable.users.load([user, other], size=30_000_000, inflight=2, via=via) for via in ('proxy', 'connect')]
 
@@ -157,7 +157,7 @@ def test_a_boost_acts_on_open_downloads(settable, ctl):
 @pytest.mark.parametrize('workers', [pytest.param(count, marks=pytest.mark.link(rate_bps=4e6, workers=count))
                                      for count in (1, 2)])
 def test_nobody_is_refused_while_something_is_set(settable, ctl, workers):
-    """Users who connect all the time."""
+    """Users who open connections all the time."""
     assert settable.world.workers == workers
     load = settable.users.load(settable.world.users, size=2000)
     settable.gateway.wait_until(lambda: all(got > 20_000 for got in load.bytes().values()), 'traffic')
@@ -186,7 +186,7 @@ def test_doctor_and_report(held, ctl, tmp_path):
 
 
 def test_setup_and_back(slow_link, ctl):
-    """On a running Squid that schedules nothing: afterwards it does, and then it does not again."""
+    """On a running Squid without scheduling: setup enables it, and undo disables it."""
     gateway = slow_link.gateway.start(on=False)
     conf = gateway.directory / 'squid.conf'
     before = conf.read_text()

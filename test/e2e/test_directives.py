@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `squid -k parse` says of single lines of squid.conf, and what the table of directives promises.
+"""Messages of `squid -k parse` for single lines of squid.conf, and the promises of the table of directives.
 
-What can be wrong with an option is made of squid-patches/directives.toml, of which the parser is made as well: whatever
-is added there is tested. That messages read as they should, of each form of value, a few files say word by word:
+The possible errors of an option are generated from squid-patches/directives.toml, like the parser itself, so that every
+addition is tested. The wording of messages, for each form of value, is checked literally in a few files:
 squid-patches/files/test-suite/squidconf.
 """
 import re
@@ -28,7 +28,7 @@ SOCKETS = 'an absolute path of at most 107 characters, as in /run/msfrs/excess.s
 
 
 def beyond(option):
-    """Values that the option does not have: just outside of its range, of another unit or none, no number."""
+    """Values that the option does not accept: just outside its range, of a wrong unit or none, not a number."""
     number, blank, unit = re.fullmatch(r'([0-9.]+)( ?)(\S*)', option.shown).groups()
     for limit, way in zip(option.range, (-1, 1)):
         digits, of = re.fullmatch(r'([0-9.]+)(.*)', limit).groups()
@@ -55,7 +55,7 @@ def wrong(option):
 
 
 def of_option(directive, option):
-    """(line, what is said of it)"""
+    """(line, message about it)"""
     for value in wrong(option):
         given = option.written(value)
         yield directive.line(given), f'{given} is not allowed; give {option.allowed}'
@@ -79,7 +79,7 @@ def known(directive):
 
 
 def from_the_table():
-    """(lines, the one that is refused, what is said of it; nothing where all is well)"""
+    """(lines, the one that is refused, the message about it; None if all are accepted)"""
     for directive in DIRECTIVES:
         options = directive.option or ((directive.value,) if directive.value else ())
         for option in options:
@@ -105,21 +105,21 @@ AUTO = 'rate=auto min=2Mbit max=80Mbit interface=lo'
 
 
 def rated(options):
-    """ON with another link."""
+    """ON with a different link."""
     return 'msfrs on', f'msfrs_link {options}'.rstrip(), *CLASSES
 
 
 def limited(options, *more):
-    """ON with another gold."""
+    """ON with a different gold."""
     return *ON[:2], f'msfrs_class gold weight=4 {options}', CLASSES[1], *more
 
 
 def last(*lines):
-    """A case whose last line is at fault."""
+    """A case whose last line is wrong."""
     return lambda says: (lines, lines[-1], says)
 
 
-#: What no range says; * stands for anything.
+#: Errors that no range describes; * matches anything.
 OTHERS = (
     last('msfrs')('the value is missing; give on or off'),
     last('msfrs yes')('yes is not allowed; give on or off'),
@@ -191,7 +191,7 @@ OTHERS = (
     last(f'msfrs_excess /{107 * "x"}')(f'/{107 * "x"} is not allowed; give {SOCKETS}'),
     last('msfrs_excess /run/excess.sock 0660')('0660 is too much; nothing may follow here'),
 )
-#: What is allowed but does no good.
+#: Accepted, but useless.
 WARNINGS = (
     last(*ON[:1], *CLASSES, 'msfrs_link rate=20Mbit interface=msfrs-absent0')(
         'there is no interface msfrs-absent0 now; until there is, the bytes of responses are counted instead'),
@@ -206,7 +206,7 @@ WARNINGS = (
 
 @pytest.fixture
 def parse(tmp_path):
-    """Says what Squid says of lines: (exit code, stderr)."""
+    """Runs Squid's parser on lines: (exit code, stderr)."""
     conf = tmp_path / 'squid.conf'
 
     def run(lines):
@@ -219,7 +219,7 @@ def parse(tmp_path):
 
 
 def sentence(conf, lines, at, says):
-    """A pattern of the message about the line `at`, its place and directive in front."""
+    """A pattern of the message about the line `at`, with its position and directive first."""
     place = f'{conf}:{lines.index(at) + 1 if lines.count(at) == 1 else len(lines)}'
     return f'{re.escape(f"{place}: {at.split()[0]}: {says.format(conf=conf)}")}'.replace(r'\*', '.*') + '$'
 
@@ -263,7 +263,7 @@ def test_what_is_told_of_the_default_arbiter_is_what_it_has(parse):
     assert sorted(re.split(r'\W+', has)) == sorted(parameter.name for parameter in told.parameter)
 
 
-#: Prints what a host gets that sets nothing.
+#: Prints the values of a host that sets nothing.
 DEFAULTS = r'''
 #include "engine/request_scheduler.h"
 #include <iostream>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs-edge beside Squid as a party of its ledger: what users receive past Squid is held to their share of the link,
-by the classes of squid.conf, and a user's packets and responses are one account."""
+"""msfrs-edge beside Squid as a party of its ledger: traffic that bypasses Squid is limited to its share of the link, by
+the classes of squid.conf, and a user's packets and responses share one account."""
 import os
 import signal
 import socket
@@ -15,7 +15,7 @@ from fieldtrial.site.world import LAN
 from gateway import SOON
 from test_shares import MEASURED, WARM_UP, assert_shares, by_class, measure, near
 
-#: What the parties of a link need to live together.
+#: Settings that the parties of a link need.
 SHARED = 'msfrs_window interval=1s', SOON
 
 
@@ -27,7 +27,7 @@ class Edge:
         self.start()
 
     def start(self):
-        # For the rates of a link this slow.
+        # Settings for a link as slow as this.
         self.daemon = msfrs_edge.hold(self.link.world, LAN, EDGE, aqm='codel target=60 interval=300')
 
     def totals(self):
@@ -60,12 +60,12 @@ def link(slow_link):
 
 
 def past_squid(link, users):
-    """Keeps them busy with downloads that Squid does not see: TCP answers to loss and marks as QUIC does."""
+    """Keeps them busy with downloads that bypass Squid: TCP responds to loss and marks as QUIC does."""
     return link.users.load(users, via='tls', inflight=2, size=400_000)
 
 
 def flood(link, user, rate, stopped):
-    """UDP at a constant rate, whatever becomes of it."""
+    """UDP at a constant rate, regardless of loss."""
     with link.world.farm.inside():
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
@@ -81,7 +81,7 @@ def flood(link, user, rate, stopped):
 
 @pytest.mark.link(rate_bps=6e6, rtts_ms=(40.0,), buffer_bdp=3)
 def test_what_passes_beside_squid_has_its_share(link):
-    """The first user of each class is past Squid, the second goes through it: each gets what its weight says."""
+    """The first user of each class bypasses Squid, the second uses it: each gets a share by weight."""
     beside = [link.of(name)[0] for name in link.world.weights]
     through = [link.of(name)[1] for name in link.world.weights]
     loads = past_squid(link, beside), link.users.load(through)
@@ -99,8 +99,8 @@ def test_what_passes_beside_squid_has_its_share(link):
 
 @pytest.mark.link(rate_bps=6e6, rtts_ms=(40.0,), buffer_bdp=3)
 def test_a_flood_takes_no_more_from_others_than_the_link_loses(link):
-    """One of bronze is sent 30 % of what the link carries, whatever becomes of it. It has its share of that, and what
-    the link has left goes by weight."""
+    """A user of bronze is sent 30 % of the link's rate, unresponsive to loss. It gets its share of that, and the rest
+    of the link is divided by weight."""
     flooded, stopped = link.of('bronze')[0], threading.Event()
     others = [user for user in link.world.users if user is not flooded]
     flood(link, flooded, 0.3 * link.world.rate_bps, stopped)
@@ -121,7 +121,7 @@ def test_a_flood_takes_no_more_from_others_than_the_link_loses(link):
 
 
 def test_a_killed_edge_leaves_its_share_to_squid(link):
-    """Its places are free after a second, and a new one takes part again."""
+    """Its slots are free after a second, and its successor participates again."""
     user = link.of('gold')[0]
     load = past_squid(link, [user])
     link.gateway.wait_until(lambda: any(row['outstanding'] for row in parties(link, 'edge')), 'it holds places')
@@ -136,7 +136,7 @@ def test_a_killed_edge_leaves_its_share_to_squid(link):
 
 
 def test_squid_may_come_later_and_start_again(slow_link):
-    """Until it is there, packets pass; each time it starts its new segment is found."""
+    """Packets pass until Squid runs; after each start of Squid the edge finds its new segment."""
     edge = Edge(slow_link)
     assert 'cannot be opened: No such file or directory; who makes it does not run' in edge.log()
     assert slow_link.users.get(slow_link.of('gold')[0], via='tls', size=1000).wait()

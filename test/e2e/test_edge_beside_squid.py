@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 13 of the MSF-RS paper: Squid and msfrs-edge on one gateway whose uplink is a bottleneck, too. While a user
-uploads, what the others fetch through Squid must not wait for it: every request and every acknowledgement goes up."""
+uploads, fetches of others through Squid must not wait: every request and every acknowledgement uses the uplink."""
 import contextlib
 import statistics
 import time
@@ -14,7 +14,7 @@ from fieldtrial.site import grid, msfrs_edge
 from fieldtrial.site.world import WAN, World
 from gateway import Gateway
 
-#: What a gateway without either does: one queue, 50 packets or 1.2 s of it.
+#: A gateway without either: a single queue of 50 packets, or 1.2 s.
 PLAIN = 'queue number=0\nscheduler fifo\naqm droptail\nlimit 50\n'
 UPLINK = 'rate=500kbit overhead=14B'
 SMALL = grid.nearest(4096)
@@ -30,7 +30,7 @@ def world(installed, certificates):
 
 
 def fetch_seconds(world, conf, count=9):
-    """Seconds of each of some fetches of a small object beside an upload that has filled the uplink."""
+    """Seconds of each of several fetches of a small object during an upload that has filled the uplink."""
     uploader, user = world.users[-1], world.users[0]
     ends = types.SimpleNamespace(senders_host=world.users_host, receivers_host=world.farm)
     with contextlib.ExitStack() as stack:
@@ -59,7 +59,7 @@ def plain_seconds(world):
 
 @pytest.mark.parametrize('name', ('uplink', 'uplink-requests'))
 def test_an_upload_holds_nobody_up(world, plain_seconds, name):
-    """With one queue for all, a request waits for most of a second. In either use it has next to nothing before it: a
-    packet of 24 ms, and Squid's own work; a quarter leaves room for a busy machine."""
+    """With a single queue, a request waits for most of a second. With either use it waits for little: a packet of
+    24 ms, and Squid's own processing; a quarter leaves room for a busy machine."""
     assert plain_seconds > 0.3
     assert statistics.median(fetch_seconds(world, msfrs_edge.CONF / f'{name}.conf')) < plain_seconds / 4

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Traffic that no request caused, as reported to the socket of msfrs_excess: charged to whom, refused when, and what a
-user then gets through Squid."""
+"""Traffic that no request caused, as reported to the socket of msfrs_excess: which user is charged, when reports are
+refused, and what share the user then gets through Squid."""
 import os
 import pathlib
 import pwd
@@ -20,11 +20,11 @@ from test_classification import network_of
 from test_reports import samples, scrape
 from test_shares import MEASURED, WARM_UP, assert_shares, near
 
-UNKNOWN = '198.18.9.9'      #: of no class's network: it is the default's
+UNKNOWN = '198.18.9.9'      #: in no class's network, so it belongs to the default class
 
 
 class Reporter:
-    """What reports to Squid."""
+    """Sends reports to Squid."""
 
     def __init__(self, gateway, name='excess.sock'):
         self._gateway = gateway
@@ -37,7 +37,7 @@ class Reporter:
         self._socket.sendto(data, str(self.path))
 
     def tell(self, datagram, lines=1, refused=0):
-        """Sends it, and waits until Squid has understood so many lines of it and refused so many."""
+        """Sends a datagram, and waits until Squid has accepted this many of its lines and refused this many."""
         before = self.counts()
         self.send(datagram)
         self._gateway.wait_until(lambda: self.counts()['lines'] >= before['lines'] + lines and
@@ -50,7 +50,7 @@ class Reporter:
         return self._gateway.report()['excess']
 
     def keep_telling(self, user, rate, stopped):
-        """`rate` bit/s for a user, until the event `stopped` is set; returns the bytes so far as a function."""
+        """Reports `rate` bit/s for a user until the event `stopped` is set; returns a function for the bytes so far."""
         told, began = [0], time.monotonic()
 
         def run():
@@ -130,7 +130,7 @@ def test_long_datagrams(link, reporter):
 
 
 def test_more_reports_than_squid_reads_at_once(link, reporter):
-    for _ in range(200):    # the sender waits while the socket is full
+    for _ in range(200):    # the sender blocks while the socket is full
         reporter.send('198.18.1.1 1\n' * 10)
     link.gateway.wait_until(lambda: reporter.counts()['lines'] == 2000, 'all lines are taken')
 
@@ -138,7 +138,7 @@ def test_more_reports_than_squid_reads_at_once(link, reporter):
 @pytest.mark.sanitized
 @pytest.mark.parametrize('acl', ['music', 'group', 'lines'])
 def test_an_address_is_who_its_latest_request_was(slow_link, reporter, acl):
-    """A class that an ACL puts a request into by its URL, and a user by more than an address."""
+    """A class that an ACL assigns to a request by its URL, and a user identified by more than an address."""
     gateway, user = slow_link.gateway, slow_link.of('bronze')[0]
     gateway.early = ('acl music urlpath_regex -i music', 'acl group any-of music', 'acl lines all-of music',
                      'acl lines all-of all music')
@@ -159,7 +159,7 @@ def test_an_address_is_who_its_latest_request_was(slow_link, reporter, acl):
 
 @pytest.mark.sanitized
 def test_the_socket_and_reconfiguration(link, reporter):
-    """It stays through a reconfiguration, moves, goes and comes back; and only Squid's user and group may use it."""
+    """It stays through a reconfiguration, moves, disappears and returns; only Squid's user and group may use it."""
     gateway, other = link.gateway, Reporter(link.gateway, 'other.sock')
     proxy = pwd.getpwnam('proxy')
     made = reporter.path.lstat()
@@ -204,9 +204,9 @@ def proxys_socket(path):
     (proxys_socket, 'the socket {} is in use by another process; give another path'),
     (pathlib.Path.mkdir, 'the file {} is no socket; remove it, or give another path')))
 def test_what_belongs_to_others_is_left_alone(link, reporter, make, words):
-    """In a reconfiguration it is an error, and Squid goes on without the socket."""
+    """At a reconfiguration it is an error, and Squid continues without the socket."""
     path = link.gateway.directory / 'other'
-    kept = make(path)       # a socket lives as long as this
+    kept = make(path)       # keeps the socket open
     before = path.lstat().st_ino
     link.gateway.reconfigure(f'msfrs_excess {path}')
     assert path.lstat().st_ino == before, kept
@@ -216,11 +216,11 @@ def test_what_belongs_to_others_is_left_alone(link, reporter, make, words):
                                                'excessive traffic is not charged'), said
     assert reporter.counts()['socket'] is None
     assert link.users.get(link.of('gold')[0]).wait().good
-    (link.gateway.directory / 'cache.log').write_text(log.replace(said[0], ''))     # this one was wanted
+    (link.gateway.directory / 'cache.log').write_text(log.replace(said[0], ''))     # this error was intended
 
 
 def datagrams(link, *receivers, count=20, size=500):
-    """From a server to ports where nobody listens, whatever ICMP says of that."""
+    """From a server to closed ports, regardless of ICMP errors."""
     for receiver in receivers:
         family = socket.AF_INET6 if ':' in receiver else socket.AF_INET
         with link.world.farm.inside():
@@ -242,7 +242,7 @@ def test_msfrs_edge_tells_what_passes_beside_squid_and_nothing_else(link, report
     gateway.wait_until(lambda: excess(gateway) == wanted, lambda: f'{wanted}: {excess(gateway)}')
     counted = msfrs_edge.totals(edge.control)
     assert counted['excess_bytes_total'] == sum(wanted.values()) and counted['excess_lost_bytes_total'] == 0
-    gateway.reconfigure(SOON)       # nobody listens any more
+    gateway.reconfigure(SOON)       # the socket is closed then
     datagrams(link, gold.v4, count=1)
     gateway.wait_until(lambda: msfrs_edge.totals(edge.control)['excess_lost_bytes_total'] == 528, 'it is lost')
     gateway.reconfigure(SOON, reporter.line)
@@ -251,7 +251,7 @@ def test_msfrs_edge_tells_what_passes_beside_squid_and_nothing_else(link, report
 
 
 def test_a_user_gets_that_much_less_through_squid(link, reporter):
-    """Everybody wants more; the first user of gold is said to receive 200 kbit/s beside Squid."""
+    """All users are backlogged; the first user of gold is reported to receive 200 kbit/s beside Squid."""
     user, stopped = link.of('gold')[0], threading.Event()
     load = link.users.load(link.world.users)
     told = reporter.keep_telling(user, 200e3, stopped)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections that are kept and break, or wait for long, in whatever state they are: nobody else suffers, and no place
-is lost. Both ends are in the test's hands (both_ends.py); a place is kept by whoever is not answered."""
+"""Persistent connections that break or wait for long, in every state: no other user suffers, and no slot is lost. The
+test controls both ends (both_ends.py); an exchange without an answer keeps its slot."""
 import ssl
 import time
 
@@ -11,16 +11,16 @@ from both_ends import both_ends_of, link, narrow    # the latter are fixtures
 from gateway import NARROW, ONE_PLACE
 
 LINES = (NARROW, 'msfrs_quantum 4 KB', 'tcp_recv_bufsize 32 KB')
-#: For a response whose rest fits into a receive window, and not into what Squid takes for a client that takes nothing:
-#: less than 90 KB. The link is said to be fast, so that windows are wide; and who is paused is the last to go on.
+#: For a response whose rest fits into a receive window, but exceeds what Squid buffers for a client that reads nothing:
+#: less than 90 KB. The configured link is fast, so that windows are wide; a paused response is the last to resume.
 ROOMY = (f'{ONE_PLACE} patience=59min', 'msfrs_quantum 8 KB', 'msfrs_arbiter fifo', 'read_ahead_gap 4 KB')
 FAST = 60e6
 ASK, ANSWER, MUCH = content('ask', 0, 48), content('answer', 0, 3000), content('much', 0, 200_000)
-ALL, BEGUN = content('all', 0, 100_000), 20_000     #: BEGUN: more than a quantum, and what is not worth a read
+ALL, BEGUN = content('all', 0, 100_000), 20_000     #: BEGUN: more than a quantum, plus bytes too few for a read
 
 
 def asked(link, who='gold', tls=None):
-    """A tunnel that has the place, since its server was asked and does not answer."""
+    """A tunnel that holds the slot, since its server has a request and does not answer."""
     pair = link.ends.tunnel(link.of(who)[0], tls)
     pair.client.say(ASK)
     pair.server.wait_for(ASK)
@@ -37,8 +37,8 @@ def silent(link):
 
 
 class Scene:
-    """A tunnel in a state, beside another that has the place where the state takes that. `rest()` has it do what it
-    would have done anyway, once it may."""
+    """A tunnel in a state, with another that holds the slot if the state requires it. `rest()` lets it complete its
+    exchange once it has the slot."""
 
     def __init__(self, link, state):
         self._link, self._state, self.blocker, self._waiting = link, state, None, None
@@ -58,7 +58,7 @@ class Scene:
         self._block(paused=1, in_flight=1)
 
     def _arrived(self):
-        """The rest of its response waits in Squid's kernel for its client, which takes nothing for now."""
+        """The rest of its response waits in Squid's kernel for its client, which does not read for now."""
         gateway, (user, other) = self._link.gateway, self._link.of('gold')
         gateway.reconfigure(*ROOMY, rate=FAST)
         self.pair = self._link.ends.plain(user, f'GET http://{self._link.ends.address}/ HTTP/1.1\r\n'
@@ -95,7 +95,7 @@ class Scene:
         self._link.gateway.wait_for(**figures)
 
     def unblock(self):
-        """Whoever has the place leaves it."""
+        """The holder of the slot disconnects."""
         if self.blocker:
             self.blocker.client.leave(reset=True)
         if self._waiting:
@@ -103,7 +103,7 @@ class Scene:
         self.blocker = self._waiting = None
 
     def listen(self):
-        """A client that took nothing does from now on, and hears all that has arrived."""
+        """A client that did not read begins to, and receives everything that has arrived."""
         if self._state == 'arrived':
             self.pair.client.listen()
             self._link.gateway.wait_until(lambda: self.pair.client.over, 'the whole response')
@@ -132,13 +132,13 @@ class Scene:
 
 
 STATES = pytest.mark.parametrize('state', ('asked', 'sending', 'paused', 'arrived', 'silent', 'held', 'pushing'))
-#: What a connection's send buffer may have: least, first and most.
+#: Sizes of a connection's send buffer: minimum, default and maximum.
 SEND_BUFFER = 'net.ipv4.tcp_wmem'
 
 
 @pytest.fixture
 def scene(link, state):
-    """The state of a test, which has been left as it was found afterwards."""
+    """The state of a test; afterwards the gateway must be as before."""
     if state != 'arrived':
         yield Scene(link, state)
         return
@@ -156,7 +156,7 @@ def scene(link, state):
 @STATES
 @pytest.mark.parametrize('who', ('client', 'server'))
 def test_a_reset_in_every_state(link, scene, who):
-    """Who waits for a turn may be noticed to have gone when that comes."""
+    """An end that waits for its turn may be noticed to have disconnected only when the turn comes."""
     getattr(scene.pair, who).leave(reset=True)
     scene.unblock()
     if who == 'server':
@@ -170,7 +170,8 @@ def test_a_reset_in_every_state(link, scene, who):
 @pytest.mark.sanitized
 @STATES
 def test_reconfigured_in_every_state(link, scene):
-    """Nothing new, another arbiter, another window; then what was begun goes on, and nothing was lost or said twice."""
+    """The same configuration, another arbiter, another window; the exchange then completes without lost or repeated
+    bytes."""
     wider = f'{ONE_PLACE.replace("growth=1.01", "growth=2")} patience=30min'
     for lines in (LINES, (*LINES, 'msfrs_arbiter fifo'), (*LINES, 'msfrs_arbiter drr'), (wider, *LINES[1:]), LINES):
         link.gateway.reconfigure(*lines)
@@ -193,21 +194,21 @@ def test_switched_off_in_every_state(link, scene, state):
 @pytest.mark.sanitized
 @pytest.mark.parametrize('state', ('arrived',))
 def test_a_client_that_takes_nothing_of_what_has_arrived_has_no_place(link, scene):
-    """It is not waited for, also if its turn comes: a place is worth nothing to it."""
+    """Nobody waits for it, even at its turn: it could not use a slot."""
     scene.unblock()
     link.gateway.wait_for(queued=0, paused=0, in_flight=0)
-    asked(link, 'silver').client.leave(reset=True)      # has it
+    asked(link, 'silver').client.leave(reset=True)      # holds the slot
     scene.rest()
 
 
 @pytest.mark.sanitized
 @pytest.mark.parametrize('tls', (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3), ids=('tls1.2', 'tls1.3'))
 def test_a_server_that_thinks_after_its_session_tickets(link, tls):
-    """They are no answer: it keeps its place, and the answer does not wait for another."""
+    """They are not an answer: the exchange keeps its slot, and the answer does not wait for another."""
     pair = asked(link, tls=tls)
     other = link.users.get(link.of('silver')[0])
     link.gateway.wait_for(queued=1, in_flight=1)
-    time.sleep(0.3)             # thinking: six times what it takes to count as silent after an answer
+    time.sleep(0.3)             # thinking time: six times the silence that ends an exchange after an answer
     assert link.gateway.totals('queued', 'in_flight', 'asked') == (1, 1, 1) and not other.received
     pair.server.say(ANSWER)
     pair.client.wait_for(ANSWER)
@@ -215,12 +216,12 @@ def test_a_server_that_thinks_after_its_session_tickets(link, tls):
     pair.client.leave()
     link.gateway.wait_for(silent=0)
     (row,) = [row for row in link.gateway.access_log() if row['port'] == str(pair.client.port)]
-    assert int(row['exchanges']) <= 2           # a handshake may take longer than a turn does, here
+    assert int(row['exchanges']) <= 2           # the handshake may take longer than a turn here
 
 
 @pytest.mark.sanitized
 def test_a_tunnel_that_is_not_used_gives_its_place_back(link):
-    """After the handshake nobody has asked for anything."""
+    """No request follows the handshake."""
     pair = link.ends.tunnel(link.of('gold')[0], ssl.TLSVersion.TLSv1_3)
     link.gateway.wait_for(queued=0, in_flight=0, silent=1)
     assert not pair.client.heard
@@ -228,8 +229,7 @@ def test_a_tunnel_that_is_not_used_gives_its_place_back(link):
 
 @pytest.mark.sanitized
 def test_a_wait_may_be_longer_than_ends_may_be_silent(slow_link):
-    """Neither is to blame for it: read_timeout does not run while a client's words are held back. Afterwards it
-    does."""
+    """Neither end is to blame: read_timeout does not run while the client's bytes are held. Afterwards it does."""
     gateway = slow_link.gateway
     with both_ends_of(slow_link, (*LINES, 'read_timeout 3 seconds')) as ends:
         pair = silent(slow_link)
@@ -238,7 +238,7 @@ def test_a_wait_may_be_longer_than_ends_may_be_silent(slow_link):
         pair.client.say(ASK)
         gateway.wait_for(queued=1, in_flight=1)
         began = time.monotonic()
-        pair.server.say(b'unasked')             # which lets both timeouts run anew
+        pair.server.say(b'unasked')             # which restarts both timeouts
         pair.client.wait_for(ANSWER + b'unasked')
         assert slow.wait().good and time.monotonic() - began > 4, slow
         pair.server.wait_for(ASK + ASK)
@@ -250,7 +250,7 @@ def test_a_wait_may_be_longer_than_ends_may_be_silent(slow_link):
 @pytest.mark.sanitized
 @pytest.mark.link(rate_bps=20e6, rtts_ms=(5.0,), users=(4, 4, 4))
 def test_a_thousand_tunnels_that_speak_at_once(slow_link):
-    """None of them is refused, whatever the limits of queues, and no place is lost."""
+    """None of them is refused, whatever the queue limits, and no slot is lost."""
     gateway = slow_link.gateway
     with both_ends_of(slow_link, ('msfrs_queue max_per_user=10 max_queued=100',)) as ends:
         clients = []

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Connections that are kept: what holds a place is an exchange, and each kind of traffic has its rule
-(docs/design/exchanges.md). One place, which `flood` takes for as long as a test wants, and both ends in the test's
-hands."""
+"""Persistent connections: an exchange holds a slot, and each kind of traffic has its rule (docs/design/exchanges.md).
+There is one slot, which `flood` holds for as long as a test wants, and the test controls both ends."""
 import ssl
 import time
 
@@ -13,26 +12,26 @@ from gateway import ONE_PLACE
 
 TLS_1_2, TLS_1_3 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 INSIDE = pytest.mark.parametrize('tls', (None, TLS_1_2, TLS_1_3), ids=('opaque', 'tls1.2', 'tls1.3'))
-#: Whoever has the place keeps it while its server sends. The receive buffer keeps the provider's queue short.
+#: The holder of the slot keeps it while its server sends. The receive buffer keeps the bottleneck queue short.
 LINES = (ONE_PLACE, 'msfrs_quantum 1 GB', 'tcp_recv_bufsize 32 KB')
 FLOOD = 16_000_000      #: bytes; a minute of the link
 ASK, ANSWER = content('ask', 0, 48), content('answer', 0, 3000)
-MUCH = content('much', 0, 400_000)      #: more than a read of Squid's takes
+MUCH = content('much', 0, 400_000)      #: more than one read of Squid's
 
 
 def silent(link, count=1):
-    """Until so many connections are open without a place, and nothing else goes on."""
+    """Waits until this many connections are open without a slot, and nothing else is served."""
     link.gateway.wait_for(queued=0, paused=0, in_flight=0, silent=count)
 
 
 def exchanges(link):
-    """Of gold, beyond the first of each of its requests."""
+    """Exchanges of gold, beyond the first of each of its requests."""
     return link.gateway.classes()['gold']['exchanges']
 
 
 def kept(link, tls=None):
-    """A tunnel of gold's first user that has had an exchange; `before` is how many gold had had before it, `first` how
-    many it has had itself by then: more than one if its ends needed longer than it takes to count as silent."""
+    """A tunnel of gold's first user after an exchange; `before`: number of gold's exchanges before it, `first`: number
+    of its own by then, more than one if its ends needed longer than the time after which a server counts as silent."""
     before = exchanges(link)
     pair = link.ends.tunnel(link.of('gold')[0], tls)
     pair.client.say(ASK)
@@ -45,7 +44,7 @@ def kept(link, tls=None):
 
 
 def flood(link):
-    """A tunnel of silver whose server does not stop to send."""
+    """A tunnel of silver whose server never stops sending."""
     pair = link.ends.tunnel(link.of('silver')[0])
     pair.server.say(bytes(FLOOD))
     link.gateway.wait_until(lambda: len(pair.client.heard) > 100_000, 'it flows')
@@ -53,12 +52,12 @@ def flood(link):
 
 
 def in_turn(link, queued=0, **others):
-    """Until the flood has the place and so many wait for it."""
+    """Waits until the flood holds the slot and this many wait for it."""
     link.gateway.wait_for(queued=queued, paused=0, in_flight=1, **others)
 
 
 def logged(link, pair):
-    """The line of access.log of a pair, which must have ended."""
+    """The line in access.log of a pair that has ended."""
     def found():
         return [row for row in link.gateway.access_log() if row['port'] == str(pair.client.port)]
     return link.gateway.wait_until(found, 'a line of access.log')[0]
@@ -82,10 +81,10 @@ def test_a_kept_tunnel_waits_for_its_turn_again(link, tls):
     pair.server.say(ANSWER)
     pair.client.wait_for(ANSWER + ANSWER)
     silent(link)
-    pair.client.say_good_bye()      # which is no exchange
+    pair.client.say_good_bye()      # which is not an exchange
     row = logged(link, pair)
     assert int(row['exchanges']) == 1 + exchanges(link) - pair.before > pair.first and int(row['exchange_wait']) > 0
-    assert abs(int(row['total_wait']) - int(row['wait']) - int(row['exchange_wait'])) <= 1     # milliseconds, cut off
+    assert abs(int(row['total_wait']) - int(row['wait']) - int(row['exchange_wait'])) <= 1     # milliseconds, truncated
     assert int(row['bytes']) >= 2 * len(ANSWER)
 
 
@@ -115,7 +114,7 @@ def test_who_was_asked_and_who_sends(link):
 @pytest.mark.parametrize('asked', (True, False), ids=('long-poll', 'push'))
 @INSIDE
 def test_what_comes_after_the_place_went_back(link, asked, tls):
-    """A little passes; of much, what follows the first read waits for a turn."""
+    """A few bytes pass; of many, those after the first read wait for a turn."""
     pair = kept(link, tls)
     if asked:
         pair.client.say(ASK)
@@ -137,7 +136,7 @@ def test_what_comes_after_the_place_went_back(link, asked, tls):
 
 
 def test_server_sent_events(link):
-    """A response of HTTP/1 gives its place back between events, and small ones need none."""
+    """An HTTP/1 response gives up its slot between events, and small ones need none."""
     get = f'GET http://{link.ends.address}/events HTTP/1.1\r\nHost: {link.ends.address}\r\n\r\n'.encode()
     pair = link.ends.plain(link.of('gold')[0], get)
     link.gateway.wait_until(lambda: b'\r\n\r\n' in pair.server.heard, 'the request')
@@ -167,19 +166,19 @@ def test_housekeeping_of_http2_waits_for_nothing(link, tls, size):
     pair.client.say(ASK[:size])
     pair.server.wait_for(ASK + ASK[:size])
     in_turn(link, silent=1)
-    pair.client.say(ASK[:size + 1])     # what is as large as no such frame waits
+    pair.client.say(ASK[:size + 1])     # a record larger than any such frame waits
     in_turn(link, queued=1, silent=0)
 
 
 def test_an_upload_holds_no_place(link):
-    """Its server does not read all of it: it goes on, and another has the place."""
+    """Its server does not read all of it: it continues while another has the slot."""
     words = content('upload', 0, 8_000_000)
     pair = link.ends.tunnel(link.of('gold')[0], deaf=True)
     pair.client.say(words)
     silent(link)
     busy = flood(link)
     in_turn(link, silent=1)
-    busy.client.leave(reset=True)       # it has paused: what is left may wait for a turn
+    busy.client.leave(reset=True)       # the tunnel has paused: the rest may wait for a turn
     pair.server.listen()
     pair.server.wait_for(words)
 
@@ -203,14 +202,15 @@ def test_a_client_that_leaves_while_it_is_held(link, tls, reset):
 @pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
 @pytest.mark.sanitized
 def test_a_client_that_leaves_behind_words_that_wait(link, reset):
-    """Beside what Squid has read of it, more waits in its socket, and its leaving behind that."""
+    """In addition to the bytes that Squid has read, more wait in the socket, and the end of the connection behind them.
+    """
     pair = kept(link)
     flood(link)
     pair.client.say(ASK)
     in_turn(link, queued=1, silent=0)
     for _ in range(3):
         pair.client.say(ASK)
-        time.sleep(0.05)        # as words apart
+        time.sleep(0.05)        # in separate segments
     in_turn(link, queued=1, silent=0)
     assert pair.server.heard == ASK
     pair.client.leave(reset)
@@ -220,7 +220,7 @@ def test_a_client_that_leaves_behind_words_that_wait(link, reset):
 
 @pytest.mark.sanitized
 def test_a_client_that_dribbles(link):
-    """Each piece that comes after a silence needs a turn, and gives its place back."""
+    """Each piece that follows a silence needs a turn, and gives up its slot."""
     pair = kept(link)
     before = exchanges(link)
     for number in range(1, 4):
@@ -239,7 +239,7 @@ def test_a_client_that_dribbles(link):
 
 @pytest.mark.sanitized
 def test_a_client_that_asks_and_never_reads(link):
-    """What it does not take waits at its server; another has the place."""
+    """The bytes that it does not read wait at its server; another has the slot."""
     pair = link.ends.tunnel(link.of('gold')[0], unread=True)
     pair.client.say(ASK)
     pair.server.wait_for(ASK)
@@ -255,7 +255,7 @@ def test_a_client_that_asks_and_never_reads(link):
 
 
 def test_a_request_beside_a_large_answer_goes_before_who_has_had_less(link):
-    """In one tunnel, as over HTTP/2; of one class, whose next turns are those of the least served response."""
+    """In one tunnel, as with HTTP/2; in one class, whose next turns go to the least served response."""
     link.gateway.reconfigure(ONE_PLACE, 'msfrs_quantum 8 KB')
     one, other = (link.ends.tunnel(user) for user in link.of('gold')[:2])
     one.client.say(ASK)
@@ -291,7 +291,7 @@ def test_a_server_that_leaves_while_its_client_is_held(link, tls, reset):
 @INSIDE
 @pytest.mark.parametrize('reset', (False, True), ids=('close', 'reset'))
 def test_the_end_of_one_side_is_that_of_a_silent_tunnel(link, tls, reset):
-    """Squid keeps no half of one."""
+    """Squid does not keep a half-closed tunnel."""
     one, other = kept(link, tls), link.ends.tunnel(link.of('bronze')[0], tls)
     silent(link, 2)
     one.client.leave(reset)
@@ -344,7 +344,7 @@ def test_what_was_scheduled_before_it_was_switched_off_is_logged(link):
 
 
 def test_what_waited_too_long_goes_on(link):
-    """Regardless of the window: nobody could be told."""
+    """Regardless of the window: nobody could be told of a refusal."""
     pair = kept(link)
     flood(link)
     pair.client.say(ASK)

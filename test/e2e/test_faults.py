@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Servers, links and clients that fail: nobody else suffers, nothing gets lost, and the window's places come back."""
+"""Servers, links and clients that fail: no other user suffers, nothing is lost, and the window's slots are released."""
 import signal
 import time
 
@@ -25,7 +25,7 @@ def link(narrow, shared_link):
 
 
 def next_one_goes(link, faulty, via='proxy'):
-    """Another user's request, made while the faulty one is served, is held and then answered."""
+    """A request of another user, made while the faulty one is served, is held and then answered."""
     other = link.users.get(link.of('silver')[0], via=via)
     link.gateway.wait_for(queued=1, in_flight=1)
     assert other.wait().good, other
@@ -35,7 +35,7 @@ def next_one_goes(link, faulty, via='proxy'):
 
 @pytest.fixture
 def hasty(slow_link):
-    """The same, and it does not wait long for what a server has to say."""
+    """The same, but with a short timeout for servers."""
     slow_link.gateway.start(NARROW, 'msfrs_quantum 4 KB', 'read_timeout 3 seconds')
     return slow_link
 
@@ -85,7 +85,7 @@ def test_a_server_that_ends_in_the_middle(link, via, then):
         assert other.wait().good, other
         faulty.wait()
         assert faulty.status == 200 and not faulty.whole and faulty.intact
-        # A reset may overtake what the server had sent; an orderly end may not.
+        # A reset may overtake data of the server; an orderly close may not.
         assert faulty.received == send if then == 'close' else faulty.received <= send
         gateway.rest()
 
@@ -94,10 +94,10 @@ def test_a_server_that_ends_in_the_middle(link, via, then):
 @pytest.mark.link(rate_bps=2e6, rtts_ms=(5.0,))
 @pytest.mark.parametrize('framing', ('chunked', 'close'))
 def test_a_server_that_has_gone_while_its_response_is_paused(slow_link, via, framing):
-    """What it had sent is still delivered, to the last byte."""
+    """Bytes that it sent before are still delivered, all of them."""
     gateway, (one, two) = slow_link.gateway, slow_link.of('gold')
-    # What is left after the first quantum fits into the window and the server's buffer, and not into the window alone:
-    # the server is done and gone before it is read.
+    # The rest after the first quantum fits into the window plus the server's send buffer, but not into the window
+    # alone: the server has finished and closed before the rest is read.
     gateway.start(NARROW, 'msfrs_quantum 32 KB')
     early = [slow_link.users.get(one, f'early{n}', via=via, size=80_000, framing=framing,
                                  then='' if framing == 'chunked' else 'close') for n in range(3)]
@@ -114,8 +114,8 @@ def test_a_server_that_has_gone_while_its_response_is_paused(slow_link, via, fra
 @pytest.mark.link(rate_bps=2e6, rtts_ms=(5.0,))
 @pytest.mark.parametrize('via', ('proxy', 'intercept'))
 def test_a_rest_that_has_arrived_does_not_wait_for_its_turn(slow_link, via):
-    """Its time on the link is over: holding it back would help nobody. A tunnel does not tell what is its rest.
-    The receive window is of three segments at least, and holds it."""
+    """It no longer occupies the link, so holding it back would help nobody. The rest of a tunnel is unknown. The
+    receive window is of at least three segments, and holds the rest."""
     gateway, (one, two) = slow_link.gateway, slow_link.of('gold')
     gateway.start(NARROW, 'msfrs_quantum 64 KB')
     early = [slow_link.users.get(one, f'whole{n}', via=via, size=68_000) for n in range(3)]
@@ -131,7 +131,7 @@ def test_a_rest_that_has_arrived_does_not_wait_for_its_turn(slow_link, via):
 
 @ROADS
 def test_an_origin_that_refuses(link, via):
-    """Nobody listens there: that is known at once, and nothing is charged."""
+    """No server listens there: this is known at once, and nothing is charged."""
     before = link.gateway.classes()['bronze']['bytes']
     faulty = link.users.get(link.of('bronze')[0], via=via, **elsewhere(link, via, 81))
     assert faulty.wait().status == 503, faulty
@@ -141,7 +141,7 @@ def test_an_origin_that_refuses(link, via):
 
 @ROADS
 def test_an_origin_that_cannot_be_reached(link, via):
-    """Whatever is sent there gets lost."""
+    """All packets to it are lost."""
     link.world.farm.run('iptables', '-A', 'INPUT', '-p', 'tcp', '--dport', '82', '-j', 'DROP')
     faulty = link.users.get(link.of('gold')[0], via=via, **elsewhere(link, via, 82))
     link.gateway.wait_for(queued=0, in_flight=1)
@@ -150,12 +150,12 @@ def test_an_origin_that_cannot_be_reached(link, via):
 
 
 def elsewhere(link, via, port):
-    """What makes a request go to this port of the first server."""
+    """Options that direct a request to this port of the first server."""
     return {'port': port} if via == 'connect' else {'name': f'{link.world.servers[0].v4}:{port}'}
 
 
 def test_a_client_that_stops_reading_holds_up_nobody_for_long(slow_link):
-    """Its response keeps a place in the window; the window grows until the link is used."""
+    """Its response keeps a slot in the window; the window grows until the link is used."""
     gateway = slow_link.gateway.start('msfrs_window interval=200ms')
     stalled = [slow_link.users.get(user, size=3_000_000, stall_after=1000) for user in slow_link.of('gold')]
     gateway.wait_until(lambda: all(fetch.received for fetch in stalled), 'the answers have begun')
@@ -168,7 +168,7 @@ def test_a_client_that_stops_reading_holds_up_nobody_for_long(slow_link):
 
 
 def rename(world, old, new):
-    """Gives the gateway's outside interface another name; connections outlive that."""
+    """Renames the gateway's outside interface; connections survive that."""
     world.gateway.batch([f'link set {old} down', f'link set {old} name {new}', f'link set {new} up',
                          f'route add default via {ISP4} congctl cubic'])
 
@@ -187,7 +187,7 @@ def test_an_interface_that_disappears_and_comes_back(slow_link):
     gateway.wait_until(lambda: gateway.report()['link']['metered'], 'the interface is metered again')
     assert gateway.cache_log().count('interface wan0 is back') == 1
     assert gateway.cache_log().count('interface wan0 has no receive counter') == 1
-    # Who wanted a new connection while the link was down could not have one.
+    # Requests that needed a new connection while the link was down have failed.
     assert [fetch for fetch in load.stop() if not fetch.good and fetch.status != 503] == []
     gateway.rest()
 

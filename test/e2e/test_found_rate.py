@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs_link rate=auto: the rate of a link is found and followed, and it is told how."""
+"""msfrs_link rate=auto: the rate of a link is found and followed, and its state is reported."""
 import pytest
 
 from gateway import SOON
@@ -14,7 +14,7 @@ def found(link):
 
 
 def wait_for_rate(link, rate):
-    """Until what is found is within a tenth of the rate."""
+    """Waits until the estimate is within a tenth of the rate."""
     link.gateway.wait_until(lambda: 0.9 * rate < found(link)['rate'] < 1.1 * rate, lambda: f'{rate}: {found(link)}')
 
 
@@ -35,7 +35,7 @@ def test_the_rate_is_found_and_followed(slow_link):
     slow_link.world.bottleneck.set_rate(RATE)
     wait_for_rate(slow_link, RATE)
 
-    # A new weight does not make it begin anew.
+    # A new weight does not restart the search.
     gateway.reconfigure(SOON, rate=AUTO, weights={'gold': 3, 'silver': 2, 'bronze': 1})
     assert found(slow_link)['rate'] > 0.6 * RATE
     figures = samples(scrape(slow_link)[1])

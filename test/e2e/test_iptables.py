@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What traffic meets once msfrs-iptables is up: who is intercepted, who is not, and what the proxy sees of it.
+"""Traffic with msfrs-iptables up: which connections are intercepted, which are not, and what the proxy sees of them.
 
-A plain listening socket stands for Squid: what it sees of a connection is all that Squid has to go by.
+A plain listening socket stands for Squid: Squid has no other information about a connection.
 """
 import socket
 import struct
@@ -23,7 +23,7 @@ def proxy_socket(site, mode, family, port):
 
 
 def original_destination(accepted, mode, family):
-    """Where the client meant to connect to, found as Squid finds it."""
+    """The address that the client connected to, found as Squid finds it."""
     if mode == 'tproxy':
         return accepted.getsockname()[:2]
     if family == 4:
@@ -34,7 +34,7 @@ def original_destination(accepted, mode, family):
 
 
 def exchange(one, other):
-    """A byte each way."""
+    """One byte in each direction."""
     one.sendall(b'?')
     assert other.recv(1) == b'?'
     other.sendall(b'!')
@@ -48,14 +48,14 @@ def nothing_arrived(listening):
 
 
 def accepted_by(listening):
-    """The next connection; a peer that says nothing fails the test in time."""
+    """The next connection; a silent peer makes the test fail by timeout."""
     accepted, _ = listening.accept()
     accepted.settimeout(PATIENCE)
     return accepted
 
 
 def reaches(site, proxy, server, family, port=80, host=None, address=None):
-    """Connects; who got it: 'proxy' or 'server'."""
+    """Connects; returns which side accepted: 'proxy' or 'server'."""
     with connection(host or site.client, family, address or SERVER[family], port) as client:
         for name, listening in (('proxy', proxy), ('server', server)):
             listening.settimeout(0)
@@ -88,7 +88,7 @@ def test_the_proxy_gets_the_connection_and_sees_both_ends(site, mode, family, po
 @FAMILIES
 @pytest.mark.parametrize('rp_filter', (0, 1, 2))
 def test_with_tproxy_the_proxy_fetches_with_the_clients_address(site, family, rp_filter):
-    """The server's answers are addressed to the client and must end at the proxy, whatever rp_filter is."""
+    """The server's responses are addressed to the client but must reach the proxy, whatever rp_filter is."""
     for interface in ('all', 'in0', 'out0'):
         set_sysctl(site.gateway, f'net/ipv4/conf/{interface}/rp_filter', rp_filter)
     up(site.gateway, '--mode', 'tproxy')
@@ -145,13 +145,13 @@ def test_the_way_back_from_outside_is_not_intercepted(site, mode, family):
 def test_nobody_connects_to_an_interception_port_directly(site, mode, family):
     with proxy_socket(site, mode, family, HTTP_PORT[mode]) as proxy:
         with connection(site.client, family, INSIDE[family], HTTP_PORT[mode]):
-            pass                                # without the rules it answers at once
+            pass                                # without the rules it responds at once
         up(site.gateway, '--mode', mode)
         with pytest.raises(TimeoutError):
             with connection(site.client, family, INSIDE[family], HTTP_PORT[mode], timeout=SILENCE):
                 pass
         with connection(site.gateway, family, INSIDE[family], HTTP_PORT[mode]):
-            pass                                # the gateway may, gateway-traffic depends on it
+            pass                                # the gateway itself may connect, depending on gateway-traffic
         assert proxy
 
 
@@ -201,7 +201,7 @@ def test_gateway_traffic_is_redirected_but_squids_own(site, family):
 
 @BOTH_MODES
 def test_src_valid_mark_as_a_vpn_sets_it(site, mode):
-    """Makes TPROXY drop every packet: `up` says so, and mends it where it may. REDIRECT does not mind."""
+    """It makes TPROXY drop every packet: `up` reports it, and fixes it if allowed. REDIRECT is not affected."""
     set_sysctl(site.gateway, 'net/ipv4/conf/all/src_valid_mark', 1)
     said = script(site.gateway, 'up', '--inside', 'in0', '--mode', mode)
     assert said.returncode == 0
@@ -224,7 +224,7 @@ def test_quic_rejected_at_once(site, mode, family):
     with (listener(site.server, family, 443, kind=socket.SOCK_DGRAM) as server,
           datagrams(site.client, family, 443) as client):
         client.send(b'initial')
-        with pytest.raises(ConnectionRefusedError):     # the port unreachable of the gateway; not a timeout
+        with pytest.raises(ConnectionRefusedError):     # from the gateway's port unreachable, not by timeout
             client.recv(16)
         nothing_came(server)
     with (listener(site.server, family, 4433, kind=socket.SOCK_DGRAM) as server,
@@ -254,7 +254,7 @@ def test_quic_let_through(site, family, options, arrives):
 
 
 def datagrams(host, family, port):
-    """A UDP socket connected to the server, so that it hears of ICMP errors."""
+    """A UDP socket connected to the server, so that it receives ICMP errors."""
     with host.inside():
         made = socket.socket({4: socket.AF_INET, 6: socket.AF_INET6}[family], socket.SOCK_DGRAM)
     made.settimeout(PATIENCE)
@@ -272,7 +272,7 @@ def nothing_came(receiving):
 @FAMILIES
 @pytest.mark.parametrize('nat', (False, True), ids=('routed', 'masqueraded'))
 def test_drain_lets_connections_under_way_go_on(site, mode, family, nat):
-    """Also where nobody else has the kernel track connections; the end that only receives would wait in vain."""
+    """Also if nothing else makes the kernel track connections; an end that only receives would wait in vain."""
     if nat:
         site.gateway.run('ip6tables' if family == 6 else 'iptables', '-t', 'nat', '-A', 'POSTROUTING', '-o', 'out0',
                          '-j', 'MASQUERADE')
@@ -289,7 +289,7 @@ def test_drain_lets_connections_under_way_go_on(site, mode, family, nat):
 
 @FAMILIES
 def test_what_passed_squid_by_goes_on_when_the_rules_come(site, family):
-    """With redirect; nobody has tracked the connection until then."""
+    """With redirect, and a connection that was not tracked before."""
     with (proxy_socket(site, 'redirect', family, 3129) as proxy, listener(site.server, family, 80) as server,
           connection(site.client, family, SERVER[family], 80) as client):
         with accepted_by(server) as accepted:

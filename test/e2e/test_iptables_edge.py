@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs-edge-iptables: which packets its rules take, what it leaves behind, and what it refuses."""
+"""msfrs-edge-iptables: which packets its rules match, what remains after it, and what it refuses."""
 import re
 import shutil
 import socket
@@ -45,13 +45,13 @@ def refusing():
 
 
 def packets(gateway, tool, what):
-    """How many packets a rule of ours has taken."""
+    """Number of packets that a rule of ours has matched."""
     lines = [line for line in gateway.run(tool, '-t', 'security', '-nvxL', 'MSFRS_EDGE').splitlines() if what in line]
     return sum(int(line.split()[0]) for line in lines)
 
 
 def datagrams_arrive(site, sender, family, count):
-    """So many from a host to the server, and back."""
+    """This many from a host to the server, and back."""
     with listener(site.server, family, 7, kind=socket.SOCK_DGRAM) as server, \
             listener(sender, family, 0, kind=socket.SOCK_DGRAM) as client:
         for number in range(count):
@@ -65,7 +65,7 @@ def datagrams_arrive(site, sender, family, count):
 def test_what_leaves_by_the_link_is_taken_and_passes_while_nobody_reads(site, family, tool):
     edge_up(site.gateway)
     datagrams_arrive(site, site.client, family, 3)
-    assert packets(site.gateway, tool, 'NFQUEUE') == 3      # the answers leave by the other interface
+    assert packets(site.gateway, tool, 'NFQUEUE') == 3      # the responses leave by the other interface
 
 
 @pytest.mark.parametrize('family, tool', ((4, 'iptables'), (6, 'ip6tables')))
@@ -79,11 +79,11 @@ def test_what_the_router_sends_by_itself_can_be_left_alone(site, family, tool):
 
 @pytest.mark.parametrize('family, tool', ((4, 'iptables'), (6, 'ip6tables')))
 def test_only_what_has_come_over_the_link_is_taken(site, family, tool):
-    """What leaves for the users, but has come from elsewhere, is not of the downlink."""
+    """Traffic to the users from elsewhere does not belong to the downlink."""
     inward = ('--own', 'no', '--link', 'in0=3', '--from')
     edge_up(site.gateway, *inward, 'out0', said='in0 to queue 3, IPv4 and IPv6')
     datagrams_arrive(site, site.client, family, 3)
-    assert packets(site.gateway, tool, 'NFQUEUE') == 3      # the answers
+    assert packets(site.gateway, tool, 'NFQUEUE') == 3      # the responses
     site.gateway.run('ip', 'link', 'add', 'lan2', 'type', 'veth', 'peer', 'name', 'far2')
     edge_up(site.gateway, *inward, 'lan2', said='in0 to queue 3, IPv4 and IPv6')
     datagrams_arrive(site, site.client, family, 3)
@@ -91,7 +91,7 @@ def test_only_what_has_come_over_the_link_is_taken(site, family, tool):
     edge_up(site.gateway, '--own', 'no', '--link', 'in0=3 lan2=3', '--from', 'out0', '--seen', 'out0=3',
             said='in0 to queue 3, lan2 to queue 3, out0 to queue 3, IPv4 and IPv6')
     datagrams_arrive(site, site.client, family, 3)
-    assert packets(site.gateway, tool, 'NFQUEUE') == 6      # and what goes up is seen
+    assert packets(site.gateway, tool, 'NFQUEUE') == 6      # and traffic to the outside matches
     edge_down(site.gateway)
 
 
@@ -128,7 +128,7 @@ def test_several_queues_share_a_link_by_flow(gateway):
 @pytest.mark.parametrize('table, chains, jump', (
     ('security', ('FORWARD', 'OUTPUT'), '-j MSFRS_EDGE'), ('mangle', ('POSTROUTING',), '-o out0 -j MSFRS_EDGE_MARK')))
 def test_others_have_had_their_turn_when_a_packet_is_queued(busy, table, chains, jump):
-    """A verdict ends the chain: what stood behind the jump would not be done any more."""
+    """A verdict ends the chain: rules after the jump would not be evaluated any more."""
     edge_up(busy)
     for chain in chains:
         busy.run('iptables', '-t', table, '-A', chain, '-o', 'in0', '-j', 'RETURN')
@@ -139,22 +139,22 @@ def test_others_have_had_their_turn_when_a_packet_is_queued(busy, table, chains,
 
 
 def test_the_firewall_has_spoken_before(site):
-    """What it forbids takes no turn in the queue."""
+    """Packets that it forbids take no turn in the queue."""
     edge_up(site.gateway)
     site.gateway.run('iptables', '-A', 'FORWARD', '-p', 'udp', '--dport', '9', '-j', 'DROP')
     with listener(site.client, 4, 0, kind=socket.SOCK_DGRAM) as client:
         client.sendto(b'?', (SERVER[4], 9))
-        datagrams_arrive(site, site.client, 4, 1)       # by then the other has been dropped
+        datagrams_arrive(site, site.client, 4, 1)       # the other has been dropped by then
     assert packets(site.gateway, 'iptables', 'NFQUEUE') == 1
 
 
 CODE_POINTS = pytest.mark.parametrize('shift, mark, sent, arrives', (
-    (24, 0x40 | 46, 0x00, 46 << 2),             # a code point is set
-    (24, 0x40, 46 << 2 | 1, 0x01),              # and taken away, but for the bits of ECN
+    (24, 0x40 | 46, 0x00, 46 << 2),             # sets a code point
+    (24, 0x40, 46 << 2 | 1, 0x01),              # clears it, except for the ECN bits
     (0, 0x40 | 63, 0x02, 63 << 2 | 2),
     (16, 0x80, 10 << 2 | 2, 10 << 2 | 3),       # congestion experienced
     (24, 0xc0 | 26, 0x01, 26 << 2 | 3),
-    (24, 46, 10 << 2, 10 << 2),                 # a code point that does not count
+    (24, 46, 10 << 2, 10 << 2),                 # a code point that is ignored
     (24, 0x00, 10 << 2 | 1, 10 << 2 | 1),
 ))
 
@@ -162,14 +162,14 @@ CODE_POINTS = pytest.mark.parametrize('shift, mark, sent, arrives', (
 @pytest.mark.parametrize('family, tool', ((4, 'iptables'), (6, 'ip6tables')))
 @CODE_POINTS
 def test_marks_are_written_into_the_packet(site, family, tool, shift, mark, sent, arrives):
-    """A rule of filter gives the mark that msfrs-edge would."""
+    """A rule of the filter table sets the mark that msfrs-edge would set."""
     edge_up(site.gateway, *LINK, '--mark-shift', str(shift))
     site.gateway.run(tool, '-t', 'mangle', '-A', 'FORWARD', '-j', 'MARK', '--set-mark', hex(mark << shift | 5 << 9))
     assert received_tos(site, site.client, family, sent) == arrives
 
 
 def received_tos(site, sender, family, sent):
-    """The TOS byte or traffic class that a datagram of a host arrives with, which was sent with `sent`."""
+    """The TOS byte or traffic class with which a host's datagram arrives that was sent with `sent`."""
     level, receive, option = ((socket.IPPROTO_IP, socket.IP_RECVTOS, socket.IP_TOS) if family == 4 else
                               (socket.IPPROTO_IPV6, socket.IPV6_RECVTCLASS, socket.IPV6_TCLASS))
     with listener(site.server, family, 7, kind=socket.SOCK_DGRAM) as server, \
@@ -196,7 +196,7 @@ def test_a_code_point_is_given_after_those_of_hosts_are_taken_off(site):
 
 
 def test_marks_of_others_outlive_ours(site):
-    """Behind our rules stands one that looks at the mark."""
+    """A rule after ours matches the mark."""
     edge_up(site.gateway)
     site.gateway.run('iptables', '-t', 'mangle', '-A', 'FORWARD', '-j', 'MARK', '--set-mark', '0x6e000700')
     site.gateway.run('iptables', '-t', 'mangle', '-A', 'POSTROUTING', '-m', 'mark', '--mark', '0x700')

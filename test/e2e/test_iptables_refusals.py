@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What msfrs-iptables refuses, in which words, and that it then changes nothing."""
+"""Refusals of msfrs-iptables, their messages, and that a refusal changes nothing."""
 import os
 import pathlib
 import re
@@ -19,7 +19,7 @@ NO_RIGHT = "'{}' needs the right to change the firewall (CAP_NET_ADMIN): run it 
 
 @pytest.fixture(scope='module')
 def gateway():
-    """One for all: a refusal changes nothing, and every test looks."""
+    """Shared by all: a refusal changes nothing, and every test checks that."""
     with gateway_with_ports() as made:
         yield made
 
@@ -137,10 +137,10 @@ def test_the_command_line_goes_before_the_file(gateway, tmp_path):
 
 
 def test_the_example_file(gateway, tmp_path):
-    """It is right as it stands, and tells the true defaults."""
+    """It is valid as it is, and shows the actual defaults."""
     plain = script(gateway, 'print', '--inside', 'eth0').stdout
     assert script(gateway, 'print', config=DIRECTORY / 'iptables.conf').stdout == plain
-    # Its commented options, but for those that show no value.
+    # Its commented options, except those without a value.
     lines = re.findall(r'(?m)^#?([a-z0-9-]+) =(.*)', (DIRECTORY / 'iptables.conf').read_text())
     assert sorted(name for name, _ in lines) == sorted(KNOWN.split())
     spelled_out = tmp_path / 'iptables.conf'
@@ -192,7 +192,7 @@ def test_without_rights(gateway, command):
 
 @pytest.fixture
 def copy_for_all():
-    """The script where everybody can read it; the checkout may be closed to others."""
+    """The script in a place where everybody can read it; the checkout may be private."""
     with tempfile.TemporaryDirectory() as directory:
         pathlib.Path(directory).chmod(0o755)
         yield pathlib.Path(shutil.copytree(DIRECTORY, f'{directory}/iptables')) / SCRIPT.name
@@ -233,7 +233,7 @@ def test_program_that_is_not_installed(gateway, tmp_path, missing, sentence):
 
 
 def test_kernel_module_that_is_missing(gateway, tmp_path):
-    """What iptables says then, which rule it was, and what to load; as nft's iptables words it, and legacy's."""
+    """The message of iptables, the rule, and the module to load; for the messages of nft's iptables and of legacy's."""
     before = snapshot(gateway)
     for words in ('iptables-restore v1.8.9 (nf_tables): \nline 15: RULE_APPEND failed (No such file or directory): '
                   'rule in chain MSFRS_TPROXY', 'iptables-restore: line 15 failed'):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What msfrs-iptables leaves behind: after up, down, up again, and steps that fail halfway."""
+"""The state that msfrs-iptables leaves: after up, down, up again, and steps that fail halfway."""
 import os
 import re
 import shutil
@@ -13,7 +13,7 @@ from site_in_namespaces import PATIENCE, set_sysctl, sh, sysctl
 
 BOTH_MODES = pytest.mark.parametrize('mode', MODES)
 EXEMPTIONS = ('--exempt-client', '198.18.1.9', '--exempt-destination', '198.18.9.0/24')
-#: What is said of QUIC where nobody has said what is to be done with it.
+#: Message about QUIC if no option decides on it.
 NO_EDGE = "rejected, since without msfrs-edge's use downlink nothing would schedule it"
 
 
@@ -72,7 +72,7 @@ def test_a_table_that_others_use_by_now_stays(gateway):
 @BOTH_MODES
 @pytest.mark.parametrize('then', ('up', 'down', 'drain'))
 def test_drain_and_then(busy, mode, then):
-    """What it leaves is known to `up` and `down`, sysctls included, and it leaves no way to Squid."""
+    """`up` and `down` know the remaining state, sysctls included, and no redirection to Squid remains."""
     set_sysctl(busy, 'net/ipv4/ip_forward', 0)
     before = snapshot(busy)
     options = ('--mode', mode, '--set-sysctl', 'yes')
@@ -158,7 +158,7 @@ def test_sysctls_are_said_and_not_set(gateway):
 
 
 def test_sysctls_are_set_and_put_back(gateway):
-    """With all that the kernel changes along: forwarding of each interface, accept_redirects."""
+    """With all sysctls that the kernel changes along: forwarding of each interface, accept_redirects."""
     for path, value in (('ipv4/ip_forward', 0), ('ipv6/conf/all/forwarding', 0), ('ipv4/conf/in0/forwarding', 1),
                         ('ipv6/conf/out0/forwarding', 1), ('ipv4/conf/all/accept_redirects', 0),
                         ('ipv4/conf/all/src_valid_mark', 1), ('ipv4/conf/out0/src_valid_mark', 1)):
@@ -168,7 +168,7 @@ def test_sysctls_are_set_and_put_back(gateway):
     for path, value in (('ipv4/ip_forward', '1'), ('ipv6/conf/all/forwarding', '1'),
                         ('ipv4/conf/all/src_valid_mark', '0'), ('ipv4/conf/out0/src_valid_mark', '0')):
         assert sysctl(gateway, f'net/{path}') == value
-    up(gateway, '--mode', 'redirect', '--set-sysctl', 'yes')    # remembers what was before the first
+    up(gateway, '--mode', 'redirect', '--set-sysctl', 'yes')    # remembers the values before the first up
     up(gateway, '--mode', 'redirect')
     down(gateway)
     assert snapshot(gateway) == before
@@ -183,7 +183,7 @@ def test_down_needs_no_valid_configuration(gateway, tmp_path):
     assert snapshot(gateway) == before
 
 
-# What is to fail: programs put before the real ones ({real}: the real one), and what is said then.
+# Failures: programs placed before the real ones ({real}: the real one), and the message that results.
 FAILURES = {
     'restore': ({'ip6tables_restore': 'echo "line 2: no such thing" >&2; exit 1\n'},
                 'ip6tables-restore refused the IPv6 rules: line 2: no such thing'),
@@ -241,7 +241,7 @@ def test_interrupted_halfway(busy, tmp_path, signum):
         running = busy.popen([str(SCRIPT), 'up', '--config', 'none', '--inside', 'in0', '--mode', 'tproxy'],
                              env={**os.environ, 'PATH': path}, stderr=-1, stdout=-1, text=True)
         here.read_text()
-        assert 'MSFRS' in busy.run('iptables-save')         # it is in the middle
+        assert 'MSFRS' in busy.run('iptables-save')         # it is halfway
         running.send_signal(signum)
         go_on.write_text('\n')
         out, err = running.communicate(timeout=PATIENCE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Those who share a link are killed or stand still under load, and what they share is spoiled: places are not lost,
-shares are right again within two seconds, nothing aborts."""
+"""Parties of a link are killed or stopped under load, and their shared state is corrupted: no slot is lost, shares are
+right again within two seconds, nothing aborts."""
 import contextlib
 import os
 import random
@@ -18,8 +18,8 @@ from test_shares import MEASURED, WARM_UP, assert_shares, by_class, measure, nea
 from test_workers import DEFAULTS, FIRST, SECOND, TWO, got_in, pytestmark, spread, stop, two  # noqa: F401 (pytest's)
 
 KILLS = int(os.environ.get('MSFRS_TEST_KILLS', 5))
-#: s after a kill until shares are right again, and for which they are measured then. Few quanta are served in that
-#: time, so a single measurement may be off by half; all together are held to the bound of all tests.
+#: s from a kill until shares are right again, and s over which they are measured then. Few quanta are served in that
+#: time, so that a single measurement may be off by half; their sum must meet the bound of all tests.
 AGAIN, EACH = 2.0, 5.0
 SINGLE = 0.5
 WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
@@ -61,7 +61,7 @@ def test_workers(two):  # noqa: F811 (a fixture)
 
 @contextlib.contextmanager
 def stream(world, user, rate):
-    """Datagrams to a user at `rate` bit/s, past Squid. Yields what gives the bytes that arrived."""
+    """Datagrams to a user at `rate` bit/s, bypassing Squid. Yields a function that counts the arrived bytes."""
     over, arrived = threading.Event(), [0]
     with contextlib.ExitStack() as stack:
         receiver, sender = (stack.enter_context(host.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -93,7 +93,7 @@ def stream(world, user, rate):
 
 
 def test_the_edge(slow_link):
-    """What it tells counts again, and what it lets through came meanwhile."""
+    """Its reports count again, including the traffic that passed meanwhile."""
     edge = neighbours.Edge(slow_link.world)
     slow_link.gateway.early = (edge.line,)
     slow_link.gateway.start(*DEFAULTS)
@@ -136,7 +136,7 @@ def test_msfrs_share(two):  # noqa: F811 (a fixture)
 
 @TWO
 def test_a_worker_that_stands_still(two):  # noqa: F811 (a fixture)
-    """The one that leads. Others take its places meanwhile, and it comes back by itself."""
+    """The leader. Others take its slots meanwhile, and it resumes on its own."""
     memory, loads = Memory(two.gateway.ledger).map(), spread(two)
     time.sleep(WARM_UP)
     pid = memory.slot(0).pid
@@ -180,7 +180,7 @@ def test_a_worker_that_finds_what_it_cannot_use_schedules_alone(two, spoil, why)
 
 @TWO
 def test_nonsense_in_the_memory(two):  # noqa: F811 (a fixture)
-    """Slots that say that they live: left out, and said once. Then the slots of the workers, and the users."""
+    """Slots that claim to be live: ignored, with one message. Then the slots of the workers, and the users."""
     memory, loads, draw = Memory(two.gateway.ledger).map(), spread(two), random.Random(1)
     words, first, size = memory.words, (HEADER + 2 * SLOT) // 8, SLOT // 8
     time.sleep(WARM_UP)

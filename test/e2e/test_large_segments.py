@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A server on the gateway itself, as a cache_peer or an origin may be: its segments have up to 64 KB."""
+"""A server on the gateway itself, such as a cache_peer or an origin: its segments have up to 64 KB."""
 import time
 
 import pytest
@@ -9,7 +9,7 @@ from gateway import SOON
 from scripted_origin import ScriptedOrigin
 from test_shares import WARM_UP
 
-SIZE, COUNT = 300_000, 6    #: bytes of a download, several times what a window has at most here; how many
+SIZE, COUNT = 300_000, 6    #: bytes of a download, several times the largest window here; number of downloads
 
 
 LINES = ('msfrs_window interval=1s', SOON)
@@ -23,9 +23,9 @@ def link(slow_link):
 
 
 def test_no_download_stalls_whose_servers_segments_are_large(link):
-    """Each connects while it is alone, so that its window is wide and its server's segments large. Before they are
-    answered, others come, and there is not much of the link for each. Squid does not wait long for a server that says
-    nothing; while it is Squid that pauses, that does not count."""
+    """Each connects while it is alone, so that its window is wide and its server's segments large. Others arrive before
+    they are answered, and the share of each becomes small. Squid has a short timeout for silent servers; a pause by
+    Squid itself does not count."""
     user, *others = link.world.users
     downloads = []
     for number in range(COUNT):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What msfrs_queue allows: up to there everybody waits and is served; beyond, a clear answer, counted and logged."""
+"""The limits of msfrs_queue: up to them every request waits and is served; beyond, a clear error, counted and logged.
+"""
 import re
 
 import pytest
@@ -11,14 +12,14 @@ pytestmark = pytest.mark.link(rate_bps=8e6, rtts_ms=(2.0,), users=(2, 2, 2))
 
 
 def hold_up(link, gate='open'):
-    """Takes the only place in the window until the gate opens."""
+    """Holds the only slot in the window until the gate opens."""
     blocker = link.users.get(link.of('silver')[0], 'blocker', gate=gate)
     link.gateway.wait_for(queued=0, in_flight=1)
     return blocker
 
 
 def refusals(link):
-    """All refusals by (class, reason), in the report and, the same, in the metrics."""
+    """All refusals by (class, reason), in the report and, identically, in the metrics."""
     def report():
         return {(name, reason): count for name, row in link.gateway.classes().items()
                 for reason, count in row['refused'].items() if count}
@@ -26,7 +27,7 @@ def refusals(link):
     before = report()
     metrics = {(name, reason): int(count) for name, reason, count in pattern.findall(link.gateway.page('msfrs-metrics'))
                if count != '0'}
-    if metrics != before:       # under load there may have been one more meanwhile
+    if metrics != before:       # under load there may have been another one meanwhile
         after = report()
         assert all(before.get(key, 0) <= metrics.get(key, 0) <= after.get(key, 0) for key in {*metrics, *after}), (
             before, metrics, after)
@@ -34,7 +35,7 @@ def refusals(link):
 
 
 def assert_refused(fetch, sentence, retry_after):
-    """A page for people, with a time for programs."""
+    """A page for people, and Retry-After for programs."""
     assert fetch.wait().status == 503 and fetch.whole, fetch
     assert fetch.headers['retry-after'] == str(retry_after)
     assert fetch.headers['x-squid-error'].startswith('ERR_MSFRS_QUEUE')
@@ -52,7 +53,7 @@ def rows_of(link, client, count):
 
 
 def test_a_thousand_queued_requests_are_all_answered(slow_link):
-    """Five users with 200 each: all that the limit allows. One more is refused; another user's is not."""
+    """Five users with 200 each: the limit. One more is refused; another user's is not."""
     gateway = slow_link.gateway.start(NARROW, 'msfrs_queue max_per_user=200 max_wait=10min')
     blocker = hold_up(slow_link)
     sixth = slow_link.of('silver')[0]
@@ -93,7 +94,7 @@ def test_too_many_of_one_user(slow_link):
     for row in refused:
         assert row['refusal'] == row['err_detail'] == 'MSFRS_USER_QUEUE_FULL'
         assert row['err_code'] == 'ERR_MSFRS_QUEUE' and row['wait'] == '-'
-    # A line a minute at most: who asks a thousand times must not fill the disk.
+    # At most one line a minute: a user with a thousand requests must not fill the disk.
     assert len(re.findall(f'WARNING: msfrs: .*user {greedy.v4}: Too many requests of yours', gateway.cache_log())) == 1
 
 
@@ -130,7 +131,7 @@ def test_who_waited_too_long(slow_link):
 
 
 def test_a_response_that_was_begun_is_not_refused(slow_link):
-    """Paused for longer than max_wait, it goes on."""
+    """Paused for longer than max_wait, it resumes."""
     gateway = slow_link.gateway.start(NARROW, 'msfrs_quantum 4 KB', 'msfrs_queue max_wait=1s')
     begun = slow_link.users.get(slow_link.of('gold')[0], size=1_000_000)
     gateway.wait_until(lambda: begun.received, 'part of it')
@@ -147,7 +148,7 @@ def test_a_response_that_was_begun_is_not_refused(slow_link):
     ('msfrs_queue max_wait=1s', 'MSFRS_WAITED_TOO_LONG', 1),
 ), ids=('at-once', 'after-a-wait'))
 def test_tunnels(slow_link, directive, reason, retry_after):
-    """CONNECT is answered with 503. Intercepted TLS is closed: an answer would have to be in a forged connection."""
+    """CONNECT is answered with 503. Intercepted TLS is closed: an answer would need a forged connection."""
     slow_link.world.start_names()
     gateway = slow_link.gateway.start(NARROW, directive)
     gateway.intercept_tls()

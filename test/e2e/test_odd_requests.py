@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Requests that take unusual ways through Squid: uploads, retries, changed protocols, decrypted TLS, delay pools, slow
-clients, clients who leave when all is nearly there. Each is held, charged, paused and ended like any other."""
+"""Requests that take unusual paths through Squid: uploads, retries, changed protocols, decrypted TLS, delay pools, slow
+clients, clients who leave shortly before the end. Each is held, charged, paused and ended like any other."""
 import pytest
 
 from gateway import NARROW
@@ -22,7 +22,7 @@ def link(narrow, shared_link):
 
 
 def hold_up(link, gate):
-    """Takes the only place in the window until the gate opens."""
+    """Holds the only slot in the window until the gate opens."""
     blocker = link.users.get(link.of('silver')[0], gate=gate)
     link.gateway.wait_until(lambda: blocker.key in link.origin.keys(), 'the blocker is served')
     return blocker
@@ -34,7 +34,7 @@ def charged(link, name='gold'):
 
 @pytest.mark.parametrize('via', ('proxy', 'connect'))
 def test_an_upload_that_was_held(link, via):
-    """Larger than what Squid takes in while it waits."""
+    """Larger than Squid's buffer for it while it waits."""
     hold_up(link, f'upload-{via}')
     upload = link.users.get(link.of('gold')[0], via=via, body=500_000, size=2000)
     link.gateway.wait_for(queued=1, in_flight=1)
@@ -61,7 +61,7 @@ def test_an_upload_that_waits_too_long(slow_link):
     uploads = [slow_link.users.get(user, body=300_000) for user in slow_link.of('gold')]
     for upload in uploads:
         upload.wait()
-        # Squid answers and closes though the upload goes on, so that the answer may be lost in a reset.
+        # Squid responds and closes during the upload, so that the response may be lost in a reset.
         assert upload.status == 503 or upload.error, upload
     slow_link.gateway.wait_for(queued=0, in_flight=1)
     slow_link.origin.open_gate('open')
@@ -69,7 +69,7 @@ def test_an_upload_that_waits_too_long(slow_link):
 
 
 def test_a_server_that_closes_an_idle_connection_too_late(link):
-    """Squid asks again over a new connection; the request keeps its place and does not wait again."""
+    """Squid retries over a new connection; the request keeps its slot and does not wait again."""
     user = link.of('gold')[0]
     assert link.users.get(user).wait().good         # leaves an idle connection
     requests = link.gateway.total('requests')
@@ -80,7 +80,7 @@ def test_a_server_that_closes_an_idle_connection_too_late(link):
 
 
 def test_a_protocol_that_was_changed(link):
-    """101: what was an HTTP response goes on as a tunnel, with the same ticket."""
+    """101: an HTTP response continues as a tunnel, with the same ticket."""
     gateway, user = link.gateway, link.of('gold')[0]
     before = charged(link)
     fetch = link.users.get(user, upgrade=True, framing='upgrade', size=300_000)
@@ -108,11 +108,11 @@ def test_a_protocol_that_was_changed_and_a_client_who_leaves(link):
 
 @pytest.mark.parametrize('framing', ('length', 'chunked'))
 def test_a_slow_client_gets_all(link, framing):
-    """It stops for a while, so that Squid stops to read; the quantum goes on where it was."""
+    """It stops for a while, so that Squid stops reading; the quantum continues where it was."""
     fetch = link.users.get(link.of('gold')[0], size=3_000_000, stall_after=10_000, framing=framing)
     link.gateway.wait_until(lambda: fetch.received >= 10_000, fetch)
-    # Once Squid's buffers and the kernel's are full, the response keeps its place and others wait. Until then, there
-    # may be quanta between which they are served.
+    # Once Squid's buffers and the kernel's are full, the response keeps its slot and others wait. Before that, others
+    # may be served between its quanta.
     other = None
     while other is None or other.finished:
         other = link.users.get(link.of('silver')[0])
@@ -122,7 +122,7 @@ def test_a_slow_client_gets_all(link, framing):
 
 
 def test_who_leaves_when_all_is_nearly_there(slow_link):
-    """Squid fetches the rest for the cache (quick_abort_min); without a client, and still in its turn."""
+    """Squid fetches the rest for the cache (quick_abort_min), without a client, but still in its turn."""
     gateway, (one, two) = slow_link.gateway, slow_link.of('gold')
     gateway.start(NARROW, QUANTUM, 'quick_abort_min 1 MB', cache=True)
     page = {'size': 300_000, 'cache': 600}
@@ -141,7 +141,7 @@ def test_who_leaves_when_all_is_nearly_there(slow_link):
 
 
 def test_peeking_at_the_server_too(slow_link):
-    """With a second look Squid connects before it splices: a forwarder becomes a tunnel."""
+    """With a second peek, Squid connects before it splices: a forwarder becomes a tunnel."""
     gateway, user = slow_link.gateway, slow_link.of('gold')[0]
     slow_link.world.start_names()
     gateway.start(NARROW, QUANTUM, *gateway.certificate_generator(), bump=PEEK_TWICE).intercept_tls()
@@ -187,7 +187,7 @@ def test_refused_while_peeking_at_the_server_too(slow_link):
 
 
 def test_decrypted_tls(slow_link):
-    """Bumped: requests inside of the connection are held and charged one by one."""
+    """Bumped: requests inside the connection are held and charged one by one."""
     gateway, user = slow_link.gateway, slow_link.of('gold')[0]
     slow_link.world.start_names()
     gateway.start(NARROW, QUANTUM, *gateway.certificate_generator(), 'sslproxy_cert_error allow all',
@@ -211,7 +211,7 @@ def test_decrypted_tls(slow_link):
 
 
 def test_delay_pools_beside_it(slow_link):
-    """Both may stop the reading of a response."""
+    """Either may pause the reading of a response."""
     gateway = slow_link.gateway.start('msfrs_window interval=200ms', QUANTUM, 'delay_pools 1', 'delay_class 1 1',
                                       'delay_parameters 1 100000/100000', 'delay_access 1 allow all')
     fetches = [slow_link.users.get(user, size=50_000, via=via) for user in slow_link.world.users

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whose response goes on is decided by what servers say is left of it; and nobody gains by what he says.
+"""The stated number of bytes remaining decides which response resumes, and a false statement gains nothing.
 
-Nothing here depends on time: who goes on is seen from who has received more when everybody waits again.
+Nothing here depends on time: which response resumed shows in the bytes received when all wait again.
 """
 import pytest
 
 from gateway import NARROW
 
 QUANTUM = 16384
-HEADERS = 500       #: bytes at most that Squid is charged for of each response, and no user sees
-SMALL = 150_000     #: bytes: more than gold gets before it is bronze's turn
-#: Classes in strict turns: what idle seconds earn would let several go on out of turn.
+HEADERS = 500       #: bytes of headers at most that are charged for each response, and not seen by the user
+SMALL = 150_000     #: bytes: more than gold gets before bronze's turn
+#: Classes in strict turns: credit earned in idle seconds would let several resume out of turn.
 STRICT = NARROW, 'msfrs_arbiter msf favour=0'
 
 pytestmark = pytest.mark.link(rate_bps=4e6, users=(1, 0, 1), rtts_ms=(5.0, 5.0))
 
 
 class Turns:
-    """Two responses of one user of gold, a large and a small one, that have both had a quantum and wait; the place is
-    had by a third, which waits for its server."""
+    """A large and a small response of one user of gold, which have both had a quantum and wait. A third request, which
+    waits for its server, holds the slot."""
 
     def __init__(self, link, large):
         self.link = link
@@ -41,8 +41,9 @@ class Turns:
         assert not self.holder.status
 
     def go_on(self, first, second):
-        """Gold goes on until it has had its share, four times as much as bronze; then a new request of bronze takes the
-        place, and waits for its server. What `second` received meanwhile; `first` a quantum or more."""
+        """Gold resumes until it has had its share, four times that of bronze; then a new request of bronze takes the
+        slot, and waits for its server. Returns the bytes that `second` received meanwhile; `first` got a quantum or
+        more."""
         before = first.received, second.received
         self.link.users.get(self.bronze, key='end', gate='end')
         self.link.gateway.wait_for(queued=1, paused=3, in_flight=1)
@@ -53,7 +54,7 @@ class Turns:
         return second.received - before[1]
 
     def finish(self):
-        """Everything to its end."""
+        """Completes all requests."""
         self.origin.open_gate('end')
         for fetch in (self.large, self.small, self.other):
             fetch.wait()
@@ -64,7 +65,7 @@ class Turns:
     ({'size': 2 * SMALL}, True),
     ({'size': 1000 * SMALL, 'send': 2 * SMALL, 'then': 'close'}, False)], ids=['as said', 'much less than said'])
 def test_the_least_left_goes_first(slow_link, large, whole):
-    """A server that says more than it sends puts its own response last."""
+    """A server that overstates its response delays its own response."""
     slow_link.gateway.start(*STRICT)
     turns = Turns(slow_link, large)
     assert turns.go_on(turns.small, turns.large) < QUANTUM / 2
@@ -74,7 +75,7 @@ def test_the_least_left_goes_first(slow_link, large, whole):
 
 
 def test_a_chunk_says_what_is_left_at_least(slow_link):
-    """The whole of the large response is one chunk. In many it would go first: see below."""
+    """The whole large response is one chunk. In many chunks it would go first: see below."""
     slow_link.gateway.start(*STRICT)
     turns = Turns(slow_link, {'size': 2 * SMALL, 'framing': 'chunked', 'chunk': 2 * SMALL})
     assert turns.go_on(turns.small, turns.large) < QUANTUM / 2
@@ -84,7 +85,7 @@ def test_a_chunk_says_what_is_left_at_least(slow_link):
 
 @pytest.mark.parametrize('framing', ['chunked', 'close'])
 def test_what_nobody_knows_counts_as_much_as_it_has_had(slow_link, framing):
-    """Which is less than what is left of the small one, and the end of a short chunk says nothing."""
+    """Which is less than the rest of the small one; the end of a short chunk tells nothing."""
     slow_link.gateway.start(*STRICT)
     turns = Turns(slow_link, {'size': 2 * SMALL, 'framing': framing})
     assert turns.go_on(turns.large, turns.small) < QUANTUM / 2
@@ -103,7 +104,7 @@ def test_an_ftp_server_says_how_large_a_file_is(ftp):
 @pytest.mark.parametrize('size, first', [(100, 'stored'), (30_000, 'new')])
 @pytest.mark.parametrize('answer', [{'keeps': 1}, {}], ids=['304', '200'])
 def test_a_stored_response_says_how_large_another_will_be(slow_link, answer, size, first):
-    """If it is small: a large one will most likely be answered with 304, so that the requests go in their order."""
+    """Only if it is small: a large one will most likely be answered with 304, so requests go in their order."""
     gateway, (user,) = slow_link.gateway.start(*STRICT, cache=True), slow_link.of('gold')
     stored = {'key': 'stored', 'size': size, 'cache': 600, **answer}
     assert slow_link.users.get(user, **stored).wait().good
@@ -122,7 +123,7 @@ def test_a_stored_response_says_how_large_another_will_be(slow_link, answer, siz
 
 
 def test_attained_goes_by_turns(slow_link):
-    """What the tests above would see if sizes did not count."""
+    """The result of the tests above if sizes were ignored."""
     slow_link.gateway.start(NARROW, 'msfrs_arbiter msf order=attained')
     turns = Turns(slow_link, {'size': 2 * SMALL})
     turns.go_on(turns.large, turns.small)
@@ -132,7 +133,7 @@ def test_attained_goes_by_turns(slow_link):
 
 @pytest.mark.parametrize('said', [1, 2 * SMALL - 1])
 def test_a_server_that_says_too_little_gives_no_more_than_that(slow_link, said):
-    """The user has what was said, and what was sent beyond it does not keep the place from others."""
+    """The user receives the stated bytes; those sent beyond them do not keep the slot from others."""
     slow_link.gateway.start(*STRICT)
     gold, bronze = slow_link.of('gold')[0], slow_link.of('bronze')[0]
     liar = slow_link.users.get(gold, gate='liar', size=said, send=2 * SMALL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs-page: what it answers to whom, over faults and restarts, and what a browser makes of it."""
+"""msfrs-page: its responses to each kind of client, through faults and restarts, and the page in a browser."""
 import contextlib
 import json
 import math
@@ -21,10 +21,10 @@ from fieldtrial.site.netns import temporary_directory
 from fieldtrial.site.world import FORWARD_PORT
 from page_service import CHART, PORT, PROGRAM, WHY, Manager, Page
 
-STEP, SLOTS = 5, 720        #: of the history: seconds, and how many
+STEP, SLOTS = 5, 720        #: of the history: seconds of a slot, number of slots
 TOKEN = '0123456789abcdef'
 HOSTILE = '<img src=x onerror="document.title=1">\'"&\u202e\u2028${x}'
-#: Where the pictures of the page are put, for people to look at.
+#: Where screenshots of the page are stored for inspection.
 PICTURES = os.environ.get('MSFRS_TEST_PICTURES')
 
 
@@ -93,7 +93,7 @@ def test_an_older_squid_names_those_with_most_bytes(page, manager):
     page.wait_for(lambda data: [user['user'] for user in data['users']] == ['only'], 'the top users')
 
 
-#: gold's quota, of which two users have had all.
+#: gold's quota, which two users have used up.
 QUOTA = 'bytes: 1048576, period: day, over: "bronze", ends_in: 12000, users: 3, users_over: 2, passed: 2'
 
 
@@ -168,12 +168,12 @@ def test_a_mistake_is_told(gateway, directory, manager):
 
 
 def test_slow_clients_are_left(page):
-    """More of them than there may be, which say little or nothing: others are answered, and they are sent away."""
+    """More slow clients than are allowed, which send little or nothing: others are served, and these are dropped."""
     slow = [page.connect() for _ in range(80)]
     for client in slow:
         client.sendall(b'GET / HTTP/1.1\r\nX: ')
     assert page.get('/healthz')[0] == 200
-    # The first ones made room; a later one is sent away in time, although it goes on sending.
+    # The first ones have been dropped; a later one is dropped in time, although it keeps sending.
     def gone(client):
         with contextlib.suppress(ConnectionError):
             client.settimeout(0.01)
@@ -202,7 +202,7 @@ def test_the_hour_outlives_a_restart(gateway, directory, manager):
     with page:
         page.wait_for(lambda data: data['newest']['values'].get('rate/gold'), 'a slot')
         page.end()
-    manager.close()     # what is there now, was there before
+    manager.close()     # the history must come from the earlier run
     with page:
         history = page.json('/history.json')
         assert any(value for value in history['columns']['rate/gold'])
@@ -229,7 +229,7 @@ def test_squid_goes_and_comes_back(page, manager):
 
 
 def test_squid_is_down(page, manager):
-    """/user said "what is slow is the server" then, of figures that were old."""
+    """Once, /user then blamed the server on the basis of stale figures."""
     manager.close()
     data = page.wait_for(lambda data: data['trouble'] and data['age'] > 2, 'Squid is missed')
     assert data['trouble'].startswith('Squid at 127.0.0.1:3128 does not answer: users have no web while their '
@@ -238,7 +238,7 @@ def test_squid_is_down(page, manager):
     assert user['why'] == [data['trouble']] and user['age'] > 2
 
 
-#: What the manager says, by its page: as it was recorded while three waited, and what that would be otherwise.
+#: The manager's reports: as recorded while three requests waited, and variants of them.
 BUSY = {action: (ROOT / 'test/msfrsctl' / f'busy.{end}').read_text()
         for action, end in (('msfrs', 'yaml'), ('msfrs-metrics', 'metrics'))}
 BUSY['msfrs-users'] = BUSY['msfrs'].partition('\ntop_')[2]
@@ -258,7 +258,7 @@ SITUATIONS = {
 
 
 def said_by_msfrsctl(gateway, directory, name):
-    """The sentences of msfrsctl why, with the rate over as long as the page has it."""
+    """The sentences of msfrsctl why, with the rate over the same time as on the page."""
     conf = directory / 'squid.conf'
     conf.write_text('http_port 3128\n')
     done = subprocess.run(gateway.enter([sys.executable, '-m', 'msfrsctl', 'why', name, '--json', '--squid-conf',
@@ -268,7 +268,7 @@ def said_by_msfrsctl(gateway, directory, name):
 
 
 def without_seconds(sentences):
-    """How long a poll takes is that of the machine."""
+    """The duration of a poll depends on the machine."""
     return [re.sub(r'in the last \d+ s', 'of late', sentence) for sentence in sentences]
 
 
@@ -316,7 +316,7 @@ def picture(browser, directory, name):
 
 
 def write_history(file, columns):
-    """An hour as the page saves it. columns: the name as it is saved, and the value of a slot."""
+    """An hour as saved by the page. columns: saved name to the value of its slots."""
     newest = int(time.time() / STEP)
     text = f'msfrs-page history 1\nstep {STEP} slots {SLOTS} newest {newest}\n'
     for name, value in columns.items():
@@ -326,7 +326,7 @@ def write_history(file, columns):
 
 @pytest.fixture
 def full(gateway, directory, manager):
-    """A page with an hour behind it, and many users of several classes."""
+    """A page with an hour of history, and many users of several classes."""
     manager.users = [(f'10.20.{n % 3}.{n}', manager.names[n % 3], 1000 * (40 - n)) for n in range(40)]
     manager.held += [('10.20.0.3', 'gold', f'cdn{n}.with.a.long.name.example', 2.0 - n / 10, 'response')
                      for n in range(5)]
@@ -364,7 +364,7 @@ def test_a_browser(full, browser, directory, name, width, dark):
     light, ink = (browser.evaluate(f'getComputedStyle(document.body).{what}') for what in ('backgroundColor', 'color'))
     brightness = [sum(int(part) for part in colour.strip('rgb()').split(',')) for colour in (light, ink)]
     assert (brightness[0] < brightness[1]) == dark
-    # From nobody else, and without a word of complaint.
+    # The browser asked no other server, and reported no errors.
     assert browser.requests and all(url.startswith(URL + '/') for url in browser.requests), browser.requests
     assert browser.complaints == []
     paint = browser.evaluate('performance.getEntriesByName("first-contentful-paint")[0].startTime')
@@ -372,7 +372,7 @@ def test_a_browser(full, browser, directory, name, width, dark):
 
 
 def test_a_browser_while_squid_is_down(full, browser, directory, manager):
-    """What is old is grey, and says how old it is."""
+    """Stale figures are grey and show their age."""
     def opacity(part):
         return float(browser.evaluate(f'getComputedStyle(byId("{part}")).opacity'))
     browser.shape(1200, 800)
@@ -396,7 +396,7 @@ def test_a_browser_while_squid_is_down(full, browser, directory, manager):
 
 
 def test_a_browser_shows_one_count_of_who_waits(full, browser, manager):
-    """The rows of users say 1 for each; it showed that beside "Nothing waits"."""
+    """The rows of users say 1 for each; the page once showed that next to "Nothing waits"."""
     manager.held = []
     full.wait_for(lambda data: data['held'] == [], 'nobody waits')
     browser.shape(1200, 800)
@@ -414,7 +414,7 @@ def test_it_can_be_read_without_seeing_it(full, browser):
     browser.shape(1200, 800)
     browser.open(URL)
     browser.wait_until(READY)
-    # Each plot has a name that says its figures, and a table.
+    # Each plot has a name that states its figures, and a table.
     names = browser.evaluate('[...document.querySelectorAll("canvas[role=img]")].map((c) => c.ariaLabel)')
     assert len(names) == 8 and all('now: ' in name for name in names)
     browser.evaluate('document.querySelectorAll("details").forEach((d) => { d.open = true; })')
@@ -439,7 +439,7 @@ def test_it_can_be_used_without_a_mouse(full, browser, manager):
         if browser.evaluate('document.activeElement.matches("#users a")'):
             break
     name = browser.evaluate('document.activeElement.textContent')
-    # Polls go on, and the order is another: what has the focus stays what it is.
+    # Polls continue in another order: the focus stays on the same item.
     manager.users = list(reversed([(user, cls, 1000 + n) for n, (user, cls, _) in enumerate(manager.users)]))
     polls = manager.polls
     browser.wait_until(f'fetch("/data.json").then((a) => a.json()).then((d) => d.users[0].user !== {json.dumps(name)})')
@@ -469,7 +469,7 @@ def test_a_user_that_is_markup(full, browser, manager, directory):
 
 
 def test_with_squid(slow_link):
-    """The patched Squid itself, and who waits in it."""
+    """The patched Squid itself, and its waiting requests."""
     squid = slow_link.gateway.start()
     load = slow_link.users.load(slow_link.world.users, inflight=3, size=30_000)
     with Page(slow_link.world.gateway, slow_link.gateway.directory) as page:
@@ -485,7 +485,7 @@ def test_with_squid(slow_link):
 
 
 def test_its_end_harms_no_traffic(slow_link):
-    """Killed in the middle of what it asks; and one who asks the same, and never takes the answer."""
+    """It is killed during a query; then another client sends the same query and never reads the response."""
     squid = slow_link.gateway.start()
     load = slow_link.users.load(slow_link.world.users, inflight=3, size=30_000)
     where = slow_link.world.gateway

@@ -12,7 +12,7 @@ from gateway import NARROW
 pytestmark = pytest.mark.sanitized
 PAGE = content('page', 0, 1_000_000)
 GREETING = b'welcome'
-#: Bytes that may be on their way at most: what the link carries in msfrs_link rtt=, and what the kernel rounds up.
+#: Greatest number of bytes in flight: the link's rate times msfrs_link rtt=, and the kernel's rounding.
 MOST = 100_000
 
 
@@ -24,9 +24,9 @@ def ends(slow_link):
 
 @pytest.fixture
 def paused(slow_link, ends):
-    """A tunnel in the middle of a page, and one whose server was asked and holds the only place."""
+    """A tunnel in the middle of a page, and one that holds the only slot, as its server has a request."""
     gateway = slow_link.gateway
-    tunnel = ends.tunnel(slow_link.of('bronze')[0])  # whose bytes are those that Squid counts
+    tunnel = ends.tunnel(slow_link.of('bronze')[0])  # the one whose bytes Squid counts
     tunnel.server.say(GREETING)
     gateway.wait_for(queued=0, paused=0, in_flight=0, silent=1)
     blocker = ends.tunnel(slow_link.of('gold')[0], ssl.TLSVersion.TLSv1_3)
@@ -67,7 +67,7 @@ def test_a_client_that_leaves_in_a_pause(slow_link, ends, paused, reset):
 
 
 def test_a_server_that_leaves_in_a_pause(slow_link, ends, paused):
-    """Its client has what has come by then, and the end of it."""
+    """Its client receives the bytes that have arrived by then, and the end of the connection."""
     gateway, (tunnel, blocker) = slow_link.gateway, paused
     tunnel.server.leave(reset=True)
     blocker.server.say(b'an answer')

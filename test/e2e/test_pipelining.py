@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Clients that send requests without waiting for answers, with pipeline_prefetch: whatever is held, slow or early,
-each body goes with its own request, and the answers come in the order of the requests, each with its own 1xx."""
+"""Clients that send requests without waiting for responses, with pipeline_prefetch. Whatever is held, slow or early,
+each body stays with its request, and responses arrive in the order of the requests, each with its own 1xx."""
 import contextlib
 import socket
 
@@ -19,7 +19,7 @@ CHUNKED = 'Transfer-Encoding: chunked'
 
 
 class Pipeline:
-    """A client's connection to Squid; requests may be sent at any time, answers read in their order."""
+    """A client's connection to Squid: requests may be sent at any time, responses are read in order."""
 
     def __init__(self, link, user):
         self._link, self._user = link, user
@@ -45,7 +45,7 @@ class Pipeline:
         self._socket.sendall(b''.join(requests))
 
     def answer(self, key=None, size=1000):
-        """The status of the next answer, whose body must be that of the key; without a key, there must be none."""
+        """The status of the next response, whose body must be that of the key; without a key it must have none."""
         status = int(self._file.readline().split()[1])
         headers = {}
         while (line := self._file.readline()) not in (b'\r\n', b''):
@@ -60,7 +60,7 @@ class Pipeline:
         return status
 
     def rest(self):
-        """All that comes until the end of the connection."""
+        """All bytes until the end of the connection."""
         return self._file.read()
 
     def close(self):
@@ -100,9 +100,9 @@ def check_upload(link, pipeline, *others):
 
 
 def test_the_length_of_a_body_while_a_server_is_slow_to_connect(slow_link, pipeline):
-    """As in unmodified Squid: the POST has not gone out yet when the PUT behind it has been read."""
+    """As in unmodified Squid: the POST is not yet sent when the PUT after it has been read."""
     slow_link.gateway.start(PREFETCH, on=False)
-    # Connecting is tried again after a second.
+    # Squid retries to connect after a second.
     rule = ('INPUT', '-p', 'tcp', '--dport', '80', '--syn', '-j', 'DROP')
     slow_link.world.farm.run('iptables', '-I', *rule)
     upload(slow_link, pipeline)
@@ -124,7 +124,7 @@ def test_the_length_of_a_body_while_requests_are_held(slow_link, pipeline):
 
 @BOTH
 def test_early_hints(slow_link, pipeline, on):
-    """They come before the answer that they belong to, however early the servers sent them."""
+    """They precede the response that they belong to, however early the servers send them."""
     slow_link.gateway.start(PREFETCH, on=on)
     pipeline.send(pipeline.request('a', gate='open'), pipeline.request('b', hints=2), pipeline.request('c', hints=1),
                   pipeline.request('d'))
@@ -150,7 +150,7 @@ def test_a_body_that_waits_for_100_continue(slow_link, pipeline, on, forced):
 
 
 def test_a_body_that_does_not_wait_for_a_forced_100_continue(slow_link, pipeline):
-    """It must not be taken for requests."""
+    """It must not be parsed as requests."""
     slow_link.gateway.start(PREFETCH, 'force_request_body_continuation allow all', on=False)
     inner = pipeline.request('smuggled')
     pipeline.send(pipeline.request('a', 'Expect: 100-continue', f'Content-Length: {len(inner)}', method='POST'), inner,
@@ -193,7 +193,7 @@ def test_a_protocol_is_changed_when_all_before_it_are_answered(slow_link, pipeli
 
 
 def test_an_earlier_request_that_is_refused_late(slow_link, pipeline):
-    """Nothing is read any more behind a request with an error, whatever becomes of those before it."""
+    """Nothing is read after a request with an error, whatever happens to the earlier ones."""
     gateway = slow_link.gateway
     gate, helper = gateway.directory / 'gate', gateway.directory / 'helper.sh'
     helper.write_text(f'while read -r line; do until [ -e {gate} ]; do sleep 0.05; done; echo OK; done\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Scheduler plugins that are missing, or not what they should be: Squid does not start, and says what it wanted."""
+"""Scheduler plugins that are missing or unsuitable: Squid does not start, and reports what it expected."""
 import pathlib
 import re
 import shutil
@@ -22,7 +22,7 @@ pid_filename none
 coredump_dir none
 visible_hostname gateway.test
 '''
-#: How Squid says that it does not like its configuration: 6 names the line again, 7 leaves that to the first message.
+#: Squid's message about a bad configuration: 6 repeats the line, 7 has it only in the first message.
 EXPECTED = re.compile('FATAL: (Bungled|bad configuration:|configuration failure:)|Terminated abnormally')
 ON = '''\
 msfrs on
@@ -34,7 +34,7 @@ msfrs_class bronze weight=1 default
 
 @pytest.fixture
 def place():
-    """A directory of root's, with one that Squid's effective user may write to."""
+    """A directory owned by root, with a subdirectory that Squid's effective user may write to."""
     with temporary_directory() as made:
         writable = pathlib.Path(made) / 'proxy'
         writable.mkdir()
@@ -43,7 +43,7 @@ def place():
 
 
 def squid(place, fabric, text, *arguments):
-    """Runs Squid with this configuration, which must make it end by itself."""
+    """Runs Squid with this configuration, with which it must exit on its own."""
     conf = place / 'squid.conf'
     conf.write_text(f'{BASE}cache_log {place}/proxy/cache.log\naccess_log none\n{text}')
     argv = [str(SQUID), '-f', str(conf), *arguments]
@@ -51,13 +51,13 @@ def squid(place, fabric, text, *arguments):
 
 
 def line_of(place, beginning):
-    """Where a directive stands, as messages say it."""
+    """FILE:LINE of a directive, as in messages."""
     lines = (place / 'squid.conf').read_text().splitlines()
     return f'{place}/squid.conf:{next(n for n, line in enumerate(lines, start=1) if line.startswith(beginning))}'
 
 
 def refused(place, fabric, text, *arguments):
-    """What a Squid that did not start said in the end."""
+    """The last messages of a Squid that did not start."""
     done = squid(place, fabric, text, *arguments)
     assert done.returncode == 1, done
     said = done.stderr
@@ -86,12 +86,12 @@ def build_plugin(place, major=0, minor=0, kind='MSFRS_SCHED'):
 
 
 def copies_in_memory(path):
-    """Processes that have loaded this plugin, whatever its file holds now."""
+    """Processes that have loaded this plugin, whatever its file contains now."""
     def mapped(process):
         try:
             return f'/memfd:msfrs:{path} ' in (process / 'maps').read_text()
         except OSError:
-            return False    # it has ended
+            return False    # it has exited
     return [int(process.name) for process in pathlib.Path('/proc').glob('[0-9]*') if mapped(process)]
 
 
@@ -104,7 +104,7 @@ BOTH = pytest.mark.parametrize('arguments', (('-N',), ('-k', 'parse')), ids=('st
 
 
 def abi():
-    """(major, minor) that this Squid wants."""
+    """(major, minor) that this Squid requires."""
     text = (ROOT / 'src/plugin/msfrs_plugin.h').read_text()
     return tuple(int(re.search(rf'#define MSFRS_ABI_{part} (\d+)', text)[1]) for part in ('MAJOR', 'MINOR'))
 
@@ -119,7 +119,7 @@ def test_a_scheduler_that_is_not_there(place, fabric, arguments):
 
 @BOTH
 def test_a_name_that_no_scheduler_has(place, fabric, arguments):
-    """The answer says which there are, and where."""
+    """The message lists those that exist, and where they are."""
     said = refused(place, fabric, ON + 'msfrs_arbiter nosuch\n', *arguments)
     assert re.search(r"msfrs_arbiter: no scheduler 'nosuch': (/\S+)/nosuch\.so: No such file or directory; "
                      r'\1 has:.* fifo.* msf\b', said), said
@@ -165,8 +165,8 @@ def test_a_file_that_is_no_plugin(place, fabric, arguments):
 @BOTH
 @pytest.mark.parametrize('own', (False, True), ids=('directory', 'file'))
 def test_a_plugin_that_others_could_have_written(place, fabric, arguments, own):
-    """Squid may become root, so nobody else's code gets in: neither what is the effective user's, nor what is root's in
-    a directory where that user may put another in its place."""
+    """Squid may become root, so it loads no code of others: neither a file owned by the effective user, nor root's file
+    in a directory where that user may replace it."""
     path = build_plugin(place if own else place / 'proxy')
     if own:
         shutil.chown(path, 'proxy')
@@ -203,7 +203,8 @@ __attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = 
 @pytest.mark.sanitized
 @pytest.mark.link(users=(1, 1, 1))
 def test_a_scheduler_whose_answers_are_wrong(place, slow_link):
-    """It names nobody of those who wait: Squid says so and goes on without it, for these requests and the next."""
+    """It picks none of the waiting requests: Squid reports that and continues without it, for these requests and later
+    ones."""
     path = place / 'other.so'
     compile_shared(path, WRONG)
     gateway = slow_link.gateway.start(f'msfrs_arbiter {path}')
@@ -212,11 +213,11 @@ def test_a_scheduler_whose_answers_are_wrong(place, slow_link):
     told = harm(gateway.cache_log())
     assert told and all('ERROR: msfrs: the scheduler failed in hold: scheduler other is wrong: pick named neither an '
                         'item, of a backlog, nor a time to come' in line for line in told), told
-    for name in ('cache.log', 'squid.out'):     # told as it was to be
+    for name in ('cache.log', 'squid.out'):     # the errors were intended
         (gateway.directory / name).write_text('')
 
 
-#: Serves one user well, and says nonsense of what it keeps.
+#: Serves one user well, and saves nonsense as its state.
 FORGETFUL = '''
 #include "plugin/msfrs_plugin.h"
 static void enqueued(struct msfrs_flow **one, struct msfrs_item *i) { *one = i->flow; }
@@ -243,7 +244,7 @@ __attribute__((visibility("default"))) const struct msfrs_plugin msfrs_plugin = 
 @pytest.mark.sanitized
 @pytest.mark.link(users=(1, 1, 1))
 def test_a_scheduler_that_fails_while_squid_is_reconfigured(place, slow_link):
-    """Its requests go on without it; a change that is refused would leave what has failed at work."""
+    """Its requests continue without it; refusing the change would leave a failed scheduler in use."""
     first, second = place / 'first.so', place / 'second.so'
     for path in (first, second):
         compile_shared(path, FORGETFUL)
@@ -257,15 +258,16 @@ def test_a_scheduler_that_fails_while_squid_is_reconfigured(place, slow_link):
     told = harm(gateway.cache_log())
     assert len(told) == 1 and ('ERROR: msfrs: the scheduler failed in reconfigure: scheduler other is wrong: save gave '
                                'figure 0 of the instance, which is not finite') in told[0], told
-    for name in ('cache.log', 'squid.out'):     # told as it was to be
+    for name in ('cache.log', 'squid.out'):     # the errors were intended
         (gateway.directory / name).write_text('')
 
 
 @pytest.mark.sanitized
 @pytest.mark.link(users=(1, 1, 1))
 def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(place, slow_link):
-    """By SIGHUP, without `squid -k parse` before: what runs stays, and the rest of the new configuration holds. One
-    that others may write to is as good as gone. While it is there, Squid's effective user need not be able to read it."""
+    """By SIGHUP, without `squid -k parse` before: the running plugin stays, and the rest of the new configuration
+    applies. A file that others may write to is treated as missing. Squid's effective user need not be able to read it.
+    """
     gateway = slow_link.gateway
     plugins = gateway.installation.program.parents[1] / 'lib/msfrs'
     if not plugins.is_dir():
@@ -283,7 +285,7 @@ def test_a_plugin_that_is_gone_when_squid_is_told_to_reconfigure(place, slow_lin
     shutil.chown(admission, 'proxy')
     for weights, asked in (
             ({'gold': 7, 'silver': 2, 'bronze': 1}, lines),                                     # nothing else changed
-            ({'gold': 8, 'bronze': 1}, [f'{lines[0]} users=fifo', lines[1]]),                   # takes a new engine
+            ({'gold': 8, 'bronze': 1}, [f'{lines[0]} users=fifo', lines[1]]),                   # requires a new engine
             ({'gold': 9, 'bronze': 1}, ['msfrs_arbiter nosuch', 'msfrs_admission none'])):
         gateway.write(*asked, weights=weights)
         listening = gateway.cache_log().count(LISTENING)
@@ -315,7 +317,7 @@ def test_warnings_do_not_stop_squid(slow_link):
 @pytest.mark.sanitized
 @pytest.mark.link(users=(1, 1, 1))
 def test_a_plugin_whose_file_is_overwritten_in_place(place, slow_link):
-    """Squid goes on with what it has loaded, and takes what is there when it is reconfigured, as its effective user."""
+    """Squid continues with the loaded code, and loads the new file at a reconfiguration, as its effective user."""
     plugins = next(where / 'lib/msfrs' for where in (SQUID.parents[1], ROOT / 'build/install')
                    if (where / 'lib/msfrs').is_dir())
     path = place / 'other.so'
@@ -354,6 +356,6 @@ def test_a_plugin_whose_file_is_overwritten_in_place(place, slow_link):
     ('msfrs_admission choke draws=0', 'draws=0 is not allowed: wanted is a whole number from 1 to 64'),
 ))
 def test_a_plugin_that_does_not_fit_requests(place, fabric, arguments, line, words):
-    """Schedulers of packets whose cost must be known, AQMs that count bytes: refused with the reason."""
+    """Schedulers of packets with exact costs, AQMs that count bytes: refused with the reason."""
     said = refused(place, fabric, ON + line + '\n', *arguments)
     assert words in said and line_of(place, line.split(maxsplit=1)[0]) in said, said

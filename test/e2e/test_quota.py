@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A user who has had a quota goes on in another class, in the middle of downloads, and comes back; counts are kept."""
+"""A user who has exceeded a quota is moved to another class during downloads, and returns; counts are kept."""
 import time
 
 import pytest
@@ -17,7 +17,7 @@ FILE = 'quota'
 
 
 def lines(gateway, *more, quota='1MB/day', rate='2Mbit', order=('gold', 'silver', 'bronze', 'bulk')):
-    """Four classes; gold's users go on as bulk's, whose weight is that of bronze."""
+    """Four classes; gold's users are moved to bulk, whose weight is that of bronze."""
     classes = {'gold': f'weight=4 quota={quota} over=bulk', 'silver': 'weight=2', 'bronze': 'weight=1 default',
                'bulk': 'weight=1'}
     return ('msfrs on', f'msfrs_link rate={rate} interface={WAN}', 'msfrs_window interval=1s', SOON,
@@ -28,7 +28,7 @@ def lines(gateway, *more, quota='1MB/day', rate='2Mbit', order=('gold', 'silver'
 
 @pytest.fixture
 def link(slow_link):
-    """Users of gold and bronze, and a Squid that start() starts."""
+    """Users of gold and bronze, and a Squid that is started by start()."""
     gateway = slow_link.gateway
     slow_link.gold, slow_link.bronze = slow_link.of('gold')[0], slow_link.of('bronze')[0]
     slow_link.start = lambda *more, **how: gateway.start(*lines(gateway, *more, **how), on=False)
@@ -36,23 +36,23 @@ def link(slow_link):
 
 
 def busy(gateway, name):
-    """How many requests of a class wait or are served."""
+    """Number of requests of a class that wait or are in service."""
     row = gateway.classes()[name]
     return row['queued'] + row['paused'] + row['in_flight']
 
 
 def quota(gateway):
-    """Of gold."""
+    """That of gold."""
     return gateway.classes()['gold']['quota']
 
 
 def quota_user(gateway):
-    """Who had most of gold's."""
+    """The user of gold with the most bytes."""
     return gateway.classes()['gold']['quota_users'][0]
 
 
 def party(link, **how):
-    """(class, class whose quota the user has had) of a request of gold's user, from access.log."""
+    """(class, class whose quota the user has exceeded) of a request of gold's user, from access.log."""
     before = len(link.gateway.access_log())
     assert link.users.get(link.gold, **how).wait().good
     row = link.gateway.access_log(before + 1)[-1]
@@ -60,7 +60,7 @@ def party(link, **how):
 
 
 def test_the_share_falls_in_the_middle_of_downloads(link):
-    """4:1 becomes 1:1, and no download is cut or begun anew."""
+    """4:1 becomes 1:1, and no download is interrupted or restarted."""
     gateway = link.start(quota='5MB/day')
     load = link.users.load([link.gold, link.bronze], size=8_000_000)
     time.sleep(4.0)
@@ -150,7 +150,7 @@ def test_a_file_that_cannot_be_written_is_reported_and_nothing_else(link):
 
 
 def test_who_comes_back_when_the_period_ends(link, monkeypatch):
-    """In the middle of the same downloads. For this Squid the hour is over 40 seconds after the start."""
+    """During the same downloads. This Squid's hour ends 40 seconds after the start."""
     offset = (-40 - int(time.time())) % 3600
     monkeypatch.setenv('TZ', f'XXX-0:{offset // 60:02}:{offset % 60:02}')
     gateway = link.start(quota='2MB/hour')
@@ -168,7 +168,7 @@ def test_who_comes_back_when_the_period_ends(link, monkeypatch):
 
 
 def test_another_configuration_in_the_middle(link):
-    """Classes in another order, another quota, none: requests under way are where they belong each time."""
+    """Classes in another order, another quota, none: requests under way are in the right class each time."""
     gateway = link.start()
     load = link.users.load([link.gold, link.bronze], size=30_000_000, inflight=2)
     where = ('gold', 'bronze', 'bulk')
@@ -207,7 +207,7 @@ def test_what_comes_beside_squid_counts(link):
     assert party(link, size=10) == ('bulk', 'gold')
 
 
-#: What `why` says, on the page as in a terminal.
+#: The explanation, on the page and in a terminal.
 GOES_ON = 'of the 1.0 MB a day of class gold are used, so class bulk serves this user for another '
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Quotas to which several count: workers of Squid, of which any may be killed, and msfrs-edge beside them."""
+"""Quotas that several processes count: workers of Squid, any of which may be killed, and msfrs-edge beside them."""
 import os
 import signal
 import threading
@@ -17,7 +17,7 @@ HOUR = 40       #: s from the start of Squid to the end of its hour
 
 @pytest.fixture
 def soon_over(monkeypatch):
-    """For a Squid that is started now the hour is over in HOUR seconds."""
+    """A Squid started now has an hour that ends in HOUR seconds."""
     offset = (-HOUR - int(time.time())) % 3600
     monkeypatch.setenv('TZ', f'XXX-0:{offset // 60:02}:{offset % 60:02}')
 
@@ -29,7 +29,7 @@ def begin(link, **how):
 
 
 def fetch(link, user, port, size):
-    """(class, class whose quota the user has had) of a request at a worker, from access.log."""
+    """(class, class whose quota the user has exceeded) of a request at a worker, from access.log."""
     fetched = link.users.get(user, through=port, size=size).wait()
     assert fetched.good
     row = link.gateway.wait_until(
@@ -39,7 +39,7 @@ def fetch(link, user, port, size):
 
 @pytest.mark.usefixtures('soon_over')
 def test_what_passes_the_edge_counts(slow_link):
-    """A user who receives datagrams alone passes the quota. Then both these and its requests are of the other class,
+    """A user who receives only datagrams exceeds the quota. Then both datagrams and requests are of the other class,
     until the hour is over."""
     link, gateway, gold = slow_link, slow_link.gateway, slow_link.of('gold')[0]
     gateway.start(*lines(gateway, rate='2Mbit shared', quota='1MB/hour'), on=False)
@@ -75,7 +75,7 @@ def test_what_passes_the_edge_counts(slow_link):
 
 
 def test_tcp_past_squid_and_through_it_are_one_account(slow_link):
-    """Neither alone is the quota."""
+    """Neither alone reaches the quota."""
     link, gateway, gold = slow_link, slow_link.gateway, slow_link.of('gold')[0]
     gateway.start(*lines(gateway, rate='2Mbit shared', quota='2MB/day'), on=False)
     edge = Edge(link)
@@ -86,7 +86,7 @@ def test_tcp_past_squid_and_through_it_are_one_account(slow_link):
     load.stop(abort=True)
     had = gateway.classes()['gold']['bytes'], edge.classes()['gold']
     assert max(had) < 1.4 * MB, 'neither alone is the quota'
-    # The account has what the edge has dropped, too: it has used the link.
+    # The account includes bytes that the edge has dropped: they have used the link.
     assert gateway.classes()['gold']['quota_users'][0]['bytes'] >= 2 * MB
     assert sum(had) > 1.9 * MB, 'both count'
     gateway.rest()
@@ -94,7 +94,7 @@ def test_tcp_past_squid_and_through_it_are_one_account(slow_link):
 
 @TWO
 def test_both_workers_count_and_both_move(slow_link):
-    """A download at each, neither of which has the quota."""
+    """A download at each worker, neither of which reaches the quota."""
     link, gateway, gold = slow_link, begin(slow_link, quota='3MB/day'), slow_link.of('gold')[0]
     loads = [link.users.load([gold], through=port, size=30_000_000, inflight=1) for port in (FIRST, SECOND)]
     gateway.wait_until(lambda: quota(gateway)['users'] == 1, 'it is counted')
@@ -112,7 +112,7 @@ def test_both_workers_count_and_both_move(slow_link):
 
 @pytest.mark.link(rate_bps=20e6, workers=2)
 def test_who_is_killed_takes_no_count_along(slow_link):
-    """Each worker in turn, and whichever keeps the file; then all of Squid is started again."""
+    """Each worker in turn, the one that keeps the file included; then the whole Squid is restarted."""
     link, gateway, gold = slow_link, begin(slow_link, rate='20Mbit', quota='4MB/day'), slow_link.of('gold')[0]
     path, had = gateway.directory / FILE, 0
     for number, port in enumerate((FIRST, SECOND)):
@@ -154,7 +154,7 @@ def test_the_period_ends_at_both_while_one_is_killed(slow_link):
     gateway.wait_until(lambda: quota(gateway)['ends_in'] <= 3, 'it is about to end')
     os.kill(leader['pid'], signal.SIGKILL)
     gateway.wait_until(lambda: quota(gateway)['ends_in'] > HOUR, 'the hour is over')
-    # Nobody need look in the four seconds in which it is of gold.
+    # It is of gold for four seconds only, which need not be observed.
     gateway.wait_until(lambda: quota(gateway)['passed'] == 2, lambda: gateway.report())
     assert not any(fetch.finished for fetch in load.all())
     load.stop(abort=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The configurations that the documentation shows are ones that Squid takes."""
+"""Squid accepts the configurations in the documentation."""
 import pathlib
 import re
 import subprocess

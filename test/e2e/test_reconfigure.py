@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A new configuration, and the end of Squid, in the middle of things: no request is lost."""
+"""A new configuration, and the end of Squid, during traffic: no request is lost."""
 import signal
 import time
 
@@ -22,7 +22,7 @@ def link(slow_link):
 
 
 def unharmed(load):
-    """All are answered whole, and none was refused."""
+    """All are answered completely, and none was refused."""
     assert [fetch for fetch in load.stop() if not fetch.good] == []
 
 
@@ -46,13 +46,13 @@ def test_weights(link):
 
 @pytest.mark.link(rate_bps=4e6, rtts_ms=(5.0, 20.0))
 def test_rate(link):
-    """Half of the rate: half of the link is used."""
+    """At half of the rate, half of the link is used."""
     load = link.users.load(link.world.users)
     time.sleep(WARM_UP / 2)
     assert measure(link, load, 5.0)[1] > 0.9
     link.gateway.reconfigure(WINDOW, rate=2e6)
     assert link.gateway.report()['link']['rate'] == 2_000_000
-    # W+ shrinks by what U exceeds U+. It cannot go below one response, which alone may fill this link.
+    # W+ shrinks by as much as U exceeds U+, but not below one response, which alone may fill this link.
     link.gateway.wait_until(lambda: link.gateway.report()['window']['utilisation'] > 1.5, 'utilisation of the new rate')
     unharmed(load)
     link.gateway.rest()
@@ -74,7 +74,7 @@ def test_everything_at_once_and_often(link):
         ((), {'on': False}),
         ((), {'weights': {'all': 1}}),
         ((), {'weights': {'gold': 2, 'platinum': 8, 'bronze': 1}}),
-        # The other loads go on while one ends: of its responses the largest waits until max_wait.
+        # The other loads continue while one ends: its largest response waits until max_wait.
         ((WINDOW, 'msfrs_queue max_wait=20s'), {}),
     ):
         before = [load.bytes() for load in loads]
@@ -96,7 +96,7 @@ def test_everything_at_once_and_often(link):
     ((), {'on': False}),
 ), ids=('class-gone', 'class-new', 'arbiter', 'quantum', 'limits', 'off'))
 def test_requests_that_wait_are_kept(slow_link, lines, how):
-    """One in flight, one paused, queued ones in each class and by each road; then the configuration changes."""
+    """One in service, one paused, queued ones in each class and by each path; then the configuration changes."""
     gateway, users = slow_link.gateway.start(NARROW, 'msfrs_quantum 4 KB'), slow_link.users
     gateway.intercept_tls()
     paused = [users.get(slow_link.of('silver')[1], via=via, size=200_000) for via in ('proxy', 'connect')]
@@ -109,7 +109,7 @@ def test_requests_that_wait_are_kept(slow_link, lines, how):
     if how.get('on', True):
         gateway.wait_for(queued=24, paused=2, in_flight=1)
         assert not any(fetch.finished for fetch in queued)
-    else:       # all are let go, without a scheduler
+    else:       # all are released, without a scheduler
         assert all(fetch.wait().good for fetch in (*queued, *paused)), queued + paused
         assert gateway.report() == OFF
     slow_link.origin.open_gate('open')
@@ -134,14 +134,15 @@ def test_requests_of_a_class_that_is_gone_are_charged_to_the_default(slow_link):
 
 
 def test_open_downloads_are_where_msfrs_access_puts_them(slow_link):
-    """A class that needs a helper's answer is kept where there is none yet; one that does not is found at once."""
+    """A request whose class needs a helper's answer keeps its class until the helper runs; others are reclassified at
+    once."""
     gateway, user = slow_link.gateway, slow_link.of('bronze')[0]
     program = helper(slow_link, 'paid', 'OK')
     gateway.early = (f'external_acl_type paid %SRC {program}', 'acl paid external paid', f'acl boosted src {user.v4}',
                      'http_access deny !paid !manager')
 
     def where(*access):
-        """The class in which the download is with these lines before the others."""
+        """The class of the download with these lines before the others."""
         gateway.reconfigure(WINDOW, access=access)
         before = gateway.classes()
         gateway.wait_until(lambda: sum(row['bytes'] - before[name]['bytes'] for name, row in gateway.classes().items())
@@ -159,14 +160,14 @@ def test_open_downloads_are_where_msfrs_access_puts_them(slow_link):
 
 
 def listens_at(gateway, port):
-    """Whether connections to a port of the gateway are taken; what the latest configuration made of it."""
+    """Whether a port of the gateway accepts connections, by the latest configuration."""
     said = [line for line in gateway.cache_log().splitlines() if LISTENING in line and f':{port} ' in line]
     open_ = gateway.world.gateway.run('ss', '-Hltn', f'sport = :{port}')
     return bool(open_.strip()), said[-1] if said else ''
 
 
 def test_a_port_that_is_changed_or_goes(slow_link):
-    """What is kept open is only what is configured in the same way."""
+    """Only ports with the same configuration stay open."""
     gateway, user = slow_link.gateway, slow_link.of('gold')[0]
     gateway.early = ('http_port 3140',)
     gateway.start()
@@ -201,7 +202,7 @@ def test_switched_on_under_load(slow_link):
     ({'lines': ('msfrs_arbiter nosuch',)}, "no scheduler 'nosuch'"),
 ), ids=('weight', 'arbiter'))
 def test_a_wrong_configuration_is_refused_before_squid_hears_of_it(link, how, message):
-    """`squid -k reconfigure` reads it first; the old one goes on."""
+    """`squid -k reconfigure` checks it first; the old one stays in force."""
     gateway = link.gateway
     load = link.users.load(link.world.users)
     gateway.wait_until(lambda: all(got > 20_000 for got in load.bytes().values()), 'traffic')
@@ -219,7 +220,7 @@ def test_a_wrong_configuration_is_refused_before_squid_hears_of_it(link, how, me
 @pytest.mark.sanitized
 @pytest.mark.parametrize('signum', (signal.SIGINT, signal.SIGTERM))
 def test_shutdown_under_load(slow_link, signum):
-    """With requests in every state. Who waits gets an answer or the end of the connection; Squid ends well."""
+    """With requests in every state. Waiting ones get a response or the end of the connection; Squid exits cleanly."""
     gateway, users = slow_link.gateway.start(NARROW, 'msfrs_quantum 4 KB'), slow_link.users
     gateway.intercept_tls()
     fetches = [users.get(slow_link.of('silver')[1], via=via, size=1_000_000) for via in ROADS]
@@ -236,7 +237,7 @@ def test_shutdown_under_load(slow_link, signum):
 
 
 def test_what_is_served_may_end_during_the_shutdown(slow_link):
-    """shutdown_lifetime is for that, and what waits its turn has a part of it."""
+    """shutdown_lifetime is meant for that, and part of it is used by responses that wait for a turn."""
     gateway = slow_link.gateway.start(WINDOW, 'shutdown_lifetime 30 seconds')
     fetches = [slow_link.users.get(user, size=60_000) for user in slow_link.world.users for _ in range(3)]
     gateway.wait_until(lambda: gateway.total('requests') == len(fetches), 'all are there')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What an administrator sees: the reports msfrs and msfrs-metrics, and the msfrs:: codes in access.log."""
+"""Reports for administrators: msfrs and msfrs-metrics, and the msfrs:: codes in access.log."""
 import base64
 import http.client
 import re
@@ -20,7 +20,7 @@ OPENMETRICS = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
 
 
 def scrape(link):
-    """(Content-Type, text) of the metrics, asked for as Prometheus does: straight from the manager's path."""
+    """(Content-Type, text) of the metrics, requested as Prometheus does: directly by the manager's path."""
     with link.world.gateway.inside():
         connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT, timeout=PATIENCE)
         connection.connect()
@@ -50,7 +50,7 @@ def samples(text):
 
 
 def held_metrics(link, cls):
-    """What the metrics say of a class for HELD."""
+    """The metrics of a class for HELD."""
     found = samples(scrape(link)[1])
     seconds, received = found['msfrs_class_held_seconds_sum', cls], found['msfrs_class_received_bytes_total', cls]
     return [*(found['msfrs_class_held_seconds', cls, quantile] for quantile in ('0.5', '0.95', '0.99')),
@@ -59,8 +59,8 @@ def held_metrics(link, cls):
 
 @pytest.fixture
 def busy(slow_link):
-    """gold's first user waits for a server that does not answer; behind it stand two of bronze, and gold again; a
-    third request of bronze was refused. Without quanta: a silent server would lose its place."""
+    """gold's first user waits for a server that does not respond; behind it wait two requests of bronze, and one of
+    gold; a third request of bronze was refused. Without quanta, as a silent server would lose its slot."""
     gateway = slow_link.gateway.start(NARROW, 'msfrs_quantum none', 'msfrs_queue max_per_user=2', 'msfrs_user src6/64')
     gold, bronze = slow_link.of('gold')[0], slow_link.of('bronze')[0]
     slow_link.first = slow_link.users.get(gold, gate='open')
@@ -115,8 +115,8 @@ def test_the_report(busy):
 
 
 def test_pauses_between_quanta_are_time_held(slow_link):
-    """A tunnel that is kept, as over HTTP/2: the page goes out at once and is held from quantum to quantum. That shows
-    while it lasts, and is what access.log has of it."""
+    """A tunnel with several exchanges, as with HTTP/2: the page is released at once and held from quantum to quantum.
+    That shows while it lasts, and in access.log."""
     gold, guest = slow_link.of('gold')[0], slow_link.of('bronze')[0]
     page = content('page', 0, 500_000)
     with both_ends_of(slow_link, (NARROW, 'msfrs_arbiter msf lag=0 favour=0')) as ends:
@@ -157,7 +157,7 @@ def test_all_users(busy):
 
 
 def test_every_byte_is_charged_once(slow_link):
-    """Heads and bodies as the servers wrote them, in one quantum or in many, to the class and user who asked."""
+    """Headers and bodies as the servers wrote them, in one quantum or in many, to the requesting class and user."""
     gateway = slow_link.gateway.start(NARROW, 'msfrs_quantum 8 KB')
     sizes = {slow_link.of('gold')[0]: (1, 3_000, 70_000), slow_link.of('gold')[1]: (16_384,),
              slow_link.of('bronze')[0]: (150_000, 0)}
@@ -214,7 +214,7 @@ def test_the_metrics_are_the_reports_figures(busy):
             assert found['msfrs_class_refused_requests_total', name, reason] == count
         assert found['msfrs_class_held_seconds', name, '0.95'] >= row['held_p95'] - 1e-4, 'it goes on'
         assert found['msfrs_class_held_seconds_count', name] == row['queued'] + row['in_flight']
-    # Behind something that hides the content type they are read by the older format's rules.
+    # Without the content type, they are parsed by the rules of the older format.
     assert {sample.name for family in older_parser(text) for sample in family.samples} == {key[0] for key in found}
 
 
@@ -230,7 +230,7 @@ def test_the_list_of_the_held_is_bounded(slow_link):
 
 
 def test_the_host_of_who_is_held_before_its_tls(slow_link):
-    """Intercepted: the name that the client asks for, or the address."""
+    """Intercepted: the name that the client requests, or the address."""
     slow_link.world.start_names()
     slow_link.gateway.start(NARROW, 'msfrs_quantum none').intercept_tls()
     gateway = slow_link.gateway
@@ -244,7 +244,7 @@ def test_the_host_of_who_is_held_before_its_tls(slow_link):
 
 
 def reset_window(link, password=None):
-    """(status, text) of the action; without the frame that Squid 7 puts round what a process says."""
+    """(status, text) of the action, without the frame that Squid 7 adds to each process's text."""
     with link.world.gateway.inside():
         connection = http.client.HTTPConnection('127.0.0.1', FORWARD_PORT, timeout=PATIENCE)
         connection.connect()
@@ -267,7 +267,7 @@ def test_the_window_is_reset_only_with_a_password(slow_link):
 
 
 def test_a_window_that_grew_is_reset_under_load(slow_link):
-    """A rate that the link cannot reach lets q* grow; nobody is lost."""
+    """A rate that the link cannot reach makes q* grow; no request is lost."""
     gateway = slow_link.gateway.start('msfrs_window interval=100ms', 'cachemgr_passwd secret msfrs-reset-window',
                                       rate=4e6)
     load = slow_link.users.load(slow_link.world.users, inflight=8, size=20_000)
@@ -292,7 +292,7 @@ def test_nothing_is_scheduled(slow_link):
 
 
 def test_why_was_i_held(busy):
-    """access.log answers: by whose class, how long, in how full a window; and why one was refused."""
+    """access.log tells the class, how long, and how full the window was; and why a request was refused."""
     busy.origin.open_gate('open')
     assert all(fetch.wait().good for fetch in (busy.first, *busy.waiting))
     rows = {row['url'].rpartition('/')[2].rstrip('?'): row for row in busy.gateway.access_log(5)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Any scheduler in the arbiter's place, any AQM on the request queues, with their parameters."""
+"""Any scheduler as arbiter and any AQM on the request queues, with their parameters."""
 import pytest
 
 from gateway import NARROW
@@ -13,7 +13,7 @@ BUSY = 'The connection to the Internet is too busy to take another request.'
 @pytest.mark.parametrize('arbiter', ('fifo', 'drr', 'drr share=user', 'sfq', 'sfq divisor=1 perturb=0', 'msfq',
                                      'msfq share=user', 'msf'))
 def test_a_packet_scheduler_releases_requests(slow_link, arbiter):
-    """All that waits is served, in quanta too, and the report says by whom."""
+    """All waiting requests are served, also in quanta, and the report names the scheduler."""
     gateway = slow_link.gateway.start(NARROW, f'msfrs_arbiter {arbiter}', 'msfrs_quantum 4 KB')
     blocker = hold_up(slow_link)
     waiting = [slow_link.users.get(user, size=30_000) for user in slow_link.world.users for _ in range(4)]
@@ -25,13 +25,13 @@ def test_a_packet_scheduler_releases_requests(slow_link, arbiter):
     gateway.rest()
 
 
-#: Each lets a few wait, and not thirty of one user.
+#: Each admits a few waiting requests, but not thirty of one user.
 AQMS = ('droptail limit=8', 'red limit=16 weight=1', 'choke limit=16 weight=1 maxp=50', 'fred limit=16', 'sfed limit=16',
         'faba limit=16')
 
 
 def wait_until_judged(link, requests):
-    """All of them wait or were refused."""
+    """Waits until all of them are queued or refused."""
     link.gateway.wait_until(lambda: link.gateway.total('queued') + sum(refusals(link).values()) == requests,
                             lambda: f'{requests} are judged: {link.gateway.report()}')
 
@@ -60,7 +60,7 @@ def test_an_aqm_refuses_requests_before_the_queue_is_full(slow_link, admission):
 
 @pytest.mark.parametrize('admission', AQMS)
 def test_a_paused_response_is_not_refused(slow_link, admission):
-    """What has begun goes on, however full the queue is."""
+    """A started response resumes, however full the queue is."""
     gateway = slow_link.gateway.start(NARROW, 'msfrs_quantum 4 KB', f'msfrs_admission {admission}')
     one, two = slow_link.of('gold')
     begun = [slow_link.users.get(one, f'begun{number}', size=200_000) for number in range(3)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The memory that workers share: whatever happens to /dev/shm, and whether or not the kernel gives any, they serve."""
+"""The memory that workers share: whatever happens to /dev/shm, with or without memory from the kernel, they serve."""
 import contextlib
 import http.client
 import os
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not sockets_of(SQUID).is_dir(), reason='this Squ
 
 LINES = ('msfrs on', 'msfrs_link rate=20Mbit', 'msfrs_class all weight=1 default', 'cache deny all',
          'http_access allow all')
-#: Each user's entry is on a page of its own, which its first request touches.
+#: Each user's entry is on a separate page, which the user's first request touches.
 USERS = 60
 OWN_SHM = 'sh', '-c', 'mount -t tmpfs -o size=64M msfrs /dev/shm && exec "$@"', 'sh'
 NO_MORE = 'unshare', '--ipc', 'sh', '-c', 'echo 0 > /proc/sys/kernel/shmmni && exec "$@"', 'sh'
@@ -30,7 +30,7 @@ NO_MORE = 'unshare', '--ipc', 'sh', '-c', 'echo 0 > /proc/sys/kernel/shmmni && e
 
 @contextlib.contextmanager
 def squid(fabric, number, within=(), expected=''):
-    """expected: what there may be of harm."""
+    """expected: text of the errors that may occur."""
     with temporary_directory() as directory:
         made = Workers(fabric.host('gw'), directory, number, within)
         yield made
@@ -39,7 +39,7 @@ def squid(fabric, number, within=(), expected=''):
 
 
 def statuses(made):
-    """What USERS get who ask for something at a server that does not run, so that Squid answers 503 by itself."""
+    """The statuses that USERS get for an object of a server that does not run, for which Squid itself answers 503."""
     found = set()
     for number in range(USERS):
         with made.host.inside():
@@ -60,13 +60,13 @@ def live(made):
 
 
 def shares(made, number):
-    """It starts, and all its workers share the link."""
+    """Starts Squid; all its workers share the link."""
     made.start(*LINES)
     wait_until(lambda: [party for party, _ in live(made)] == [True] * number, lambda: live(made))
 
 
 def spoilt(made, command):
-    """That users are served by the same workers as before, after a command where Squid sees its files."""
+    """Checks that users are served by the same workers as before, after a command in Squid's mount namespace."""
     shares(made, 3)
     before = live(made)
     made.host.run('nsenter', '--target', str(made.pid()), '--mount', 'sh', '-c', command)
@@ -81,7 +81,7 @@ def test_a_full_dev_shm(fabric):
 
 
 def test_a_file_that_the_group_cuts_short(fabric):
-    """Of Squid's ledger, there is none. Squid's own are its user's alone."""
+    """None exists for Squid's ledger. Squid's own files are accessible only to its user."""
     with squid(fabric, 3, OWN_SHM) as made:
         spoilt(made, 'for name in /dev/shm/*msfrs*; do [ ! -e "$name" ] || truncate --size 0 "$name"; done')
 
@@ -111,7 +111,7 @@ def test_nothing_is_left_at_the_end_and_what_was_left_is_replaced(fabric):
         for pid in made.host.pids():
             os.kill(pid, signal.SIGKILL)
         made.ended()
-        memory.map()    # nobody has removed it
+        memory.map()    # it has not been removed
         shares(made, 2)
         assert memory.map().slot(0).pid != left.pid
     with pytest.raises(FileNotFoundError):

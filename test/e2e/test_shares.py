@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who gets how much of a slow link while everybody wants more of it.
+"""Shares of a slow link while all users are backlogged.
 
-Ratios of bytes that users have received, with bounds of 15 %; the measured time is in seconds of link time, so that the
-machine's speed does not matter as long as it can fill 2 Mbit/s.
+Ratios of bytes that users have received, within 15 %. Times are in seconds of link time, so that the machine's speed
+does not matter as long as it can fill 2 Mbit/s.
 """
 import ipaddress
 import time
@@ -35,7 +35,7 @@ def near(value, wanted, bound=BOUND):
 
 
 def assert_shares(got, weights):
-    """got: bytes; weights: what they should be in proportion to; by the same keys."""
+    """got: bytes; weights: their expected proportions; both by the same keys."""
     total, parts = sum(got.values()), sum(weights.values())
     shares = {key: got[key] / total * parts for key in weights}
     assert all(near(shares[key], weights[key]) for key in weights), f'{shares}, wanted {weights}'
@@ -60,13 +60,13 @@ def test_classes_by_weight_and_the_link_full(link):
 
 @pytest.mark.link(users=(2, 2, 2))
 def test_ipv6_users_are_users_like_others(link):
-    """In each class one user speaks IPv6 and one IPv4."""
+    """In each class one user has IPv6 and one has IPv4."""
     six = [users[0] for users in map(link.of, link.world.weights)]
     four = [users[1] for users in map(link.of, link.world.weights)]
     loads = link.users.load(six, family=6), link.users.load(four)
     time.sleep(WARM_UP)
     before = {**loads[0].bytes(), **loads[1].bytes()}
-    time.sleep(3 * MEASURED)    # some twenty quanta of a bronze user would be too few to tell
+    time.sleep(3 * MEASURED)    # some twenty quanta of a bronze user would be too few
     got = {**loads[0].since(before), **loads[1].since(before)}
     for load in loads:
         load.stop(abort=True)
@@ -75,7 +75,7 @@ def test_ipv6_users_are_users_like_others(link):
 
 @pytest.mark.link(rtts_ms=(10.0,))
 def test_eight_addresses_of_a_network_are_one_user(link):
-    """One user of bronze has eight IPv6 addresses, the other has one; and the first may be asked for by any."""
+    """One user of bronze has eight IPv6 addresses, the other has one; the first may be looked up by any of them."""
     many, one = link.of('bronze')
     home = link.world.host_of(many)
     network = ipaddress.ip_network((many.v6, 64), strict=False)
@@ -96,13 +96,13 @@ def test_eight_addresses_of_a_network_are_one_user(link):
 
 @pytest.mark.link(users=(8, 1, 2), rtts_ms=(10.0,))
 def test_weights_are_per_user_and_users_of_a_class_are_equal(link):
-    """Eight users against one: each user of a class as much as his weight says, however many others are in it, and
-    however many requests he makes."""
+    """Eight users against one: each user has a share by its class's weight, however many users the class has, and
+    however many requests a user makes."""
     greedy, *others = link.world.users
     loads = link.users.load([greedy], inflight=12, size=20_000), link.users.load(others, inflight=3, size=20_000)
     time.sleep(WARM_UP)
     before = {**loads[0].bytes(), **loads[1].bytes()}
-    time.sleep(3 * MEASURED)    # a dozen objects of a bronze user would be too few to tell
+    time.sleep(3 * MEASURED)    # a dozen objects of a bronze user would be too few
     got = {**loads[0].since(before), **loads[1].since(before)}
     for load in loads:
         load.stop(abort=True)
@@ -117,7 +117,7 @@ def test_a_class_that_comes_back_neither_starves_nor_is_starved(link):
     always, first = link.users.load(others), link.users.load(bronze)
     time.sleep(WARM_UP)
     first.stop(abort=True)
-    time.sleep(WARM_UP / 2)     # what was under way for them
+    time.sleep(WARM_UP / 2)     # for bytes in flight
     got, utilisation = measure(link, always, 8.0)
     got = by_class(link, got)
     assert got.pop('bronze') == 0
@@ -129,8 +129,8 @@ def test_a_class_that_comes_back_neither_starves_nor_is_starved(link):
     got = {**always.since(before), **back.bytes()}
     for load in (always, back):
         load.stop(abort=True)
-    # From the moment it came back: had it saved up credit, the others would have nothing now; had what the others used
-    # meanwhile not been forgiven them, they would have nothing either.
+    # Measured from its return: if it had saved up credit, the others would get nothing now; if the others were charged
+    # for the bandwidth that it left them, they would get nothing either.
     shares = by_class(link, got)
     total = sum(shares.values())
     assert 0.07 < shares['bronze'] / total < 0.25, shares

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The soak (test/soak) in small: that it runs, and that it can find something wrong."""
+"""A short soak (test/soak): it runs, and it can detect faults."""
 import fcntl
 import os
 import pathlib
@@ -31,7 +31,7 @@ def test_a_short_one_finds_nothing_wrong(party):
 
 
 def test_a_reset_that_the_link_loses(slow_link):
-    """Nobody says it again, so that Squid waits for its read_timeout; a soak must not give up before."""
+    """A reset is not repeated, so that Squid waits for its read_timeout; a soak must not give up before."""
     gateway, origin = slow_link.gateway, slow_link.origin
     timeout, = [int(line.split()[1]) for line in soaking.SQUID if line.startswith('read_timeout ')]
     assert 2 * timeout < soaking.PATIENCE
@@ -49,7 +49,7 @@ def test_a_reset_that_the_link_loses(slow_link):
 
 @pytest.fixture
 def hasty_asyncio(monkeypatch):
-    """Who does not say how long the rest of TLS may take has next to no time; before slow_link, whose servers do."""
+    """Without an explicit timeout, TLS has almost no time to end; used before slow_link, whose servers have one."""
     monkeypatch.setattr('asyncio.constants.SSL_SHUTDOWN_TIMEOUT', 0.01)
 
 
@@ -76,14 +76,14 @@ def test_only_who_lived_throughout_is_judged():
 
 
 def test_who_has_just_been_killed_is_not_sampled():
-    """Another thread samples while msfrs-share is started again."""
+    """Another thread samples while msfrs-share restarts."""
     sizes = memory.Sizes()
     sizes.sample({neighbours.Shared.pid.fget(types.SimpleNamespace(process=None)): 'msfrs-share'})
     assert not sizes.last()
 
 
 def test_a_daemon_may_start_beside_a_thousand_connections():
-    """Which have the lower descriptors."""
+    """Which hold the lower descriptors."""
     here, there = os.pipe()
     os.write(there, b'ready\n')
     with open(fcntl.fcntl(here, fcntl.F_DUPFD_CLOEXEC, 1024), encoding='ascii') as said:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""conf/squid, conf/systemd and conf/iptables together: the patched Squid, started as its unit does it, intercepting."""
+"""conf/squid, conf/systemd and conf/iptables together: the patched Squid, started as by its unit, intercepting."""
 import contextlib
 import http.client
 import http.server
@@ -23,7 +23,7 @@ EXAMPLE = (ROOT / 'conf/squid/squid.conf').read_text()
 UNIT = (ROOT / 'conf/systemd/msfrs-squid.service').read_text()
 NAME = {4: 'origin4.test', 6: 'origin6.test'}
 BODY = b'0123456789abcdef' * 4096               # some quanta
-#: The networks of the example, as this site has them; CLIENT becomes one of the office.
+#: The networks of the example, replaced by those of this site; CLIENT becomes a host of the office.
 NETWORKS = {'10.20.1.0/24 2001:db8:20:1::/64': '198.18.1.0/24 2001:2:0:1::/64',
             '10.20.0.0/16 2001:db8:20::/48': '198.18.0.0/15 2001:2::/48'}
 
@@ -52,7 +52,7 @@ class Gateway:
         return re.sub('/opt/msfrs/etc|/var/log/msfrs|/run/msfrs', str(self.directory), text)
 
     def write(self, text):
-        """The example, with the addresses and names of the site, and all ports that it offers."""
+        """The example, with the addresses and names of the site, and all of its ports."""
         for example, here in NETWORKS.items():
             assert example in text
             text = text.replace(example, here)
@@ -63,13 +63,13 @@ class Gateway:
         self.conf.write_text(self._here(text) + '\n' + '\n'.join(lines) + '\n')
 
     def _make_certificate(self):
-        """By the command that the example tells."""
+        """By the command that the example gives."""
         lines = re.search(r'(?m)^#   cd (.*\\\n)+.*', EXAMPLE)[0].replace('#', '')
         subprocess.run(['sh', '-ec', self._here(lines)], check=True, capture_output=True)
 
     def squid(self, *arguments):
-        """The command line: user and capabilities as in the unit; a service name of its own, since two Squids of one
-        name take each other's shared memory away."""
+        """The command line: user and capabilities as in the unit; a service name of its own, since Squids of one name
+        remove each other's shared memory."""
         capabilities = re.search('(?m)^AmbientCapabilities=(.*)', UNIT)[1]
         capabilities = ','.join(name.lower().replace('cap_', '+') for name in capabilities.split())
         return ['setpriv', '--reuid=proxy', '--regid=proxy', '--clear-groups', f'--inh-caps={capabilities}',
@@ -83,7 +83,7 @@ class Gateway:
         self.wait_until(self.listens, 'listening')
 
     def listens(self):
-        """As the unit finds out."""
+        """By the unit's own check."""
         return sh(self.host, 'sh', '-c', re.search('until (.*?); do', UNIT)[1]).returncode == 0
 
     def wait_until(self, condition, what):
@@ -97,7 +97,7 @@ class Gateway:
             time.sleep(0.05)
 
     def logged(self, count):
-        """The lines of access.log by the names of their fields, once there are that many."""
+        """The lines of access.log by field names; waits for that many."""
         def lines():
             return self.access_log.read_text().splitlines() if self.access_log.exists() else []
         self.wait_until(lambda: len(lines()) >= count, f'{count} lines in access.log')
@@ -110,7 +110,7 @@ FIELDS = ('time', 'ms', 'client', 'result', 'bytes', 'method', 'url', 'sni', 'us
 
 
 class Threads(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """HTTPServer would ask the machine's own resolver for its name."""
+    """HTTPServer would look up its name with the machine's own resolver."""
     allow_reuse_address = True
     daemon_threads = True
 
@@ -119,7 +119,7 @@ class Threads(socketserver.ThreadingMixIn, socketserver.TCPServer):
 def gateway(site, installed):
     if not os.access(installed.program, os.X_OK):
         pytest.fail(f'{installed.program}: no Squid there; build it with squid-patches/build 6')
-    # Not below pytest's own directory, which is closed to the user proxy.
+    # Not below pytest's own directory, which the user proxy cannot access.
     with tempfile.TemporaryDirectory(prefix='msfrs-') as directory:
         made = Gateway(site, installed, directory)
         yield made
@@ -130,7 +130,7 @@ def gateway(site, installed):
 
 @pytest.fixture
 def origin(site, tmp_path):
-    """A web server for HTTP and HTTPS; what it gives are the requests it got, and the certificate it shows."""
+    """A web server for HTTP and HTTPS; yields the requests that it received and its certificate."""
     seen = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -207,15 +207,15 @@ def test_http(site, gateway, origin, mode, family):
 def test_https_is_passed_on_undecrypted(site, gateway, origin, mode, family, named):
     gateway.start()
     up(gateway.host, '--mode', mode)
-    context = ssl.create_default_context(cafile=origin[1])     # none but the origin's own certificate will do
+    context = ssl.create_default_context(cafile=origin[1])     # accepts only the origin's own certificate
     context.check_hostname = named
     with (connection(site.client, family, SERVER[family], 443) as plain,
           context.wrap_socket(plain, server_hostname=NAME[family] if named else None) as stream):
         fetch(stream, NAME[family])
     [(address, headers)] = origin[0]
     assert address == {'redirect': OUTSIDE, 'tproxy': CLIENT}[mode][family]
-    assert headers['Via'] is None               # Squid could not read it, let alone write
-    peeked, line = gateway.logged(2)            # Squid logs the greeting by itself, then the tunnel
+    assert headers['Via'] is None               # Squid could not decrypt it, let alone change it
+    peeked, line = gateway.logged(2)            # Squid logs the ClientHello separately, then the tunnel
     assert peeked['result'] == 'NONE_NONE/000'
     assert (line['client'], line['method'], line['result']) == (CLIENT[family], 'CONNECT', 'TCP_TUNNEL/200')
     assert line['sni'] == (NAME[family] if named else '-')
@@ -224,7 +224,7 @@ def test_https_is_passed_on_undecrypted(site, gateway, origin, mode, family, nam
 
 
 def test_a_class_by_the_servers_name(site, gateway, origin):
-    """As the example does with software updates, decrypting nothing."""
+    """As the example does for software updates, without decryption."""
     gateway.write(EXAMPLE.replace('.deb.debian.org', NAME[4]))
     gateway.start()
     up(gateway.host)
@@ -248,7 +248,7 @@ def test_reports_are_for_the_gateway_itself(site, gateway):
         with connection(host, 4, {site.gateway: '127.0.0.1', site.client: INSIDE[4]}[host], 3128) as stream:
             stream.sendall(request.format(report).encode())
             return stream.makefile('rb').read().decode()
-    assert '\n  metered: true\n' in asked(site.gateway, 'msfrs')    # out0 is there, and its counter can be read
+    assert '\n  metered: true\n' in asked(site.gateway, 'msfrs')    # out0 exists, and its counter can be read
     assert '\nmsfrs_scheduling 1\n' in asked(site.gateway, 'msfrs-metrics')
     for report in ('msfrs', 'msfrs-metrics', 'menu', 'config'):
         assert asked(site.client, report).split()[1] == '403'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tunnels and FTP are held, charged and served in quanta like plain HTTP; what is inside of TLS stays private."""
+"""Tunnels and FTP are held, charged and served in quanta like plain HTTP; TLS stays encrypted."""
 import pathlib
 import ssl
 import time
@@ -13,7 +13,7 @@ BIG = 20_000_000
 
 
 def shares_of_downloads(link, roads):
-    """Each user has two downloads without end, by his class's road. Bytes by class over the measured time."""
+    """Two endless downloads for each user, by the path of its class. Bytes by class over the measured time."""
     loads = [link.users.load(link.of(name), inflight=2, size=BIG, **how) for name, how in roads.items()]
     time.sleep(WARM_UP)
     before = [load.bytes() for load in loads]
@@ -40,7 +40,7 @@ def test_big_downloads_share_by_weight(slow_link, roads):
 
 @pytest.fixture(scope='module')
 def narrow(common_link):
-    """One request at a time, in quanta of 4 KB; classes by the name of the server for some."""
+    """One request at a time, in quanta of 4 KB; some classes by the server's name."""
     common_link.world.start_names()
     common_link.gateway.start(NARROW, 'msfrs_quantum 4 KB', access=(
         'acl second ssl::server_name s02.test', 'msfrs_access gold allow second')).intercept_tls()
@@ -68,9 +68,9 @@ def test_held_charged_and_in_quanta(link, via, family):
     assert blocker.wait().good and all(fetch.wait().good for fetch in fetches), fetches
     gateway.rest()
     after = gateway.classes()['bronze']
-    # Greetings, certificates and the frames of TLS are charged too; the rest is neither lost nor counted twice.
+    # Handshakes, certificates and TLS framing are charged, too; the rest is neither lost nor counted twice.
     assert 100_000 < after['bytes'] - before['bytes'] < 1.1 * 100_000
-    # Each is of 4 kB, and what came in the pause before it: no more than 5 kB, the receive buffer.
+    # Each is of 4 kB, plus the bytes that arrived in the pause before it: at most 5 kB, the receive buffer.
     assert after['quanta'] - before['quanta'] >= 100_000 // 9_000
     own = ssl.PEM_cert_to_DER_cert(_first_certificate(link.certificates.origin))
     assert {fetch.certificate for fetch in fetches} == {own}
@@ -83,7 +83,7 @@ def _first_certificate(path):
 
 @pytest.mark.sanitized
 def test_class_by_the_name_in_the_greeting(link):
-    """Two servers, one user of bronze; the second server's name puts him into gold."""
+    """Two servers, one user of bronze; the second server's name moves the user to gold."""
     gateway, user = link.gateway, link.of('bronze')[0]
     before = {name: row['bytes'] for name, row in gateway.classes().items()}
     fetches = [link.users.get(user, via='tls', server=number, name=f's0{number + 1}.test', size=30_000 * (number + 1),
@@ -102,7 +102,7 @@ def test_a_greeting_without_a_name(link):
 
 @pytest.mark.sanitized
 def test_what_is_no_tls_on_the_tls_port_harms_nobody(link):
-    """Squid peeks at rubbish, at half a greeting and at silence."""
+    """Squid peeks at garbage, at half a ClientHello and at silence."""
     user, held = link.of('bronze')
     before = link.gateway.total('requests')
     for words in (b'GET / HTTP/1.0\r\n\r\n', b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', b'\x00' * 600, b''):
@@ -132,7 +132,7 @@ def test_ftp_is_held_charged_and_paused(ftp):
     assert 200_000 < gold['bytes'] < 202_000, 'the file and what the server says on the control connection'
     assert gold['quanta'] > 2
     (row,) = [row for row in gateway.access_log(3) if row['url'].startswith('ftp:')]
-    # "226 Transfer complete" comes when the client has everything and the line may have been written.
+    # "226 Transfer complete" arrives after the client has everything, and possibly after the line was written.
     assert (row['class'], row['status']) == ('gold', '200') and 200_000 < int(row['bytes']) <= gold['bytes']
 
 

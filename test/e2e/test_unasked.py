@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A user whose servers send what looks like no answer, as fast as they can: it gets no more than its share, and the
-other users of its class have theirs, while that goes on and as soon as it is over."""
+"""A user whose servers send unsolicited bytes as fast as they can: it gets no more than its share, and the other users
+of its class get theirs, during the flood and as soon as it is over."""
 import itertools
 import threading
 import time
@@ -11,19 +11,19 @@ from both_ends import both_ends_of
 from gateway import SOON
 from test_shares import MEASURED, WARM_UP
 
-MUCH = 16_000_000               #: bytes that the user's servers have to send: more than the link carries meanwhile
+MUCH = 16_000_000               #: bytes that the user's servers send: more than the link carries meanwhile
 OF_TLS = 5 + 1 + 16             #: header, type and tag of a record
-SEGMENT = 1448                  #: bytes of one that is full: 1500 less the headers, with TCP's timestamps
-SETTLES = 8.0                   #: s after the flood; a debt of the class would last for a minute
+SEGMENT = 1448                  #: payload bytes of a full segment: 1500 less the headers, with TCP timestamps
+SETTLES = 8.0                   #: s after the flood; a debt of the class would last a minute
 
 
 def record(frame):
-    """A record of TLS 1.3 with a frame of HTTP/2 of so many bytes."""
+    """A TLS 1.3 record with an HTTP/2 frame of that many bytes."""
     return b'\x17\x03\x03' + (frame + OF_TLS - 5).to_bytes(2, 'big') + bytes(frame + OF_TLS - 5)
 
 
 REQUEST, ANSWER = record(60), record(40)
-#: Each fills a segment, so that all segments end where a record ends: sizes of housekeeping, and one record.
+#: Each fills a segment, so that all segments end with a record: sizes of housekeeping frames, and a single record.
 SMALL, WHOLE = 27 * record(26) + 3 * record(17) + record(13), record(SEGMENT - OF_TLS)
 
 
@@ -64,7 +64,7 @@ def test_a_flood_of_records_has_its_share(link, state, what):
 
 
 def test_a_little_on_many_tunnels_has_its_share(link):
-    """What may pass unasked on all of them together is five times what is due to their user."""
+    """The unsolicited allowance of all of them together is five times their user's fair share."""
     pairs, stopped = tunnels(link, link.of('bronze')[0], 60, 'over'), threading.Event()
 
     def keep_saying():
@@ -82,13 +82,13 @@ def test_a_little_on_many_tunnels_has_its_share(link):
 
 
 def assert_it_has_its_share(link, pairs):
-    """pairs: the tunnels of bronze's first user. They are reset in the end."""
+    """pairs: the tunnels of bronze's first user; they are reset at the end."""
     greedy, honest = link.of('bronze')
     others = [user for user in link.world.users if user is not greedy]
     load = link.users.load(others)
 
     def shares(seconds, users):
-        """Of each user in some seconds, in parts of what is due to it among `users`."""
+        """Bytes of each user in some seconds, as a fraction of its fair share among `users`."""
         before, greedy_before = load.bytes(), sum(len(pair.client.heard) for pair in pairs)
         time.sleep(seconds)
         got = load.since(before)
@@ -100,7 +100,7 @@ def assert_it_has_its_share(link, pairs):
     during = shares(MEASURED, link.world.users)
     for pair in pairs:
         pair.server.leave(reset=True)
-    time.sleep(1.0)     # what was under way
+    time.sleep(1.0)     # for bytes in flight
     after = shares(SETTLES, others)
     load.stop(abort=True)
     assert during[greedy] < 1.5, during

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Squid with several workers, which share one link: what each user gets, whatever worker its requests are at, and what
-Squid says as a whole."""
+"""Squid with several workers that share one link: each user's share, whichever worker has its requests, and the reports
+of Squid as a whole."""
 import contextlib
 import http.client
 import os
@@ -24,10 +24,10 @@ from test_shares import MEASURED, WARM_UP, assert_shares, by_class, measure
 
 pytestmark = pytest.mark.skipif(not sockets_of(SQUID).is_dir(), reason='this Squid has been moved')
 
-#: More than what a message between the workers could hold.
+#: More than a message between the workers could hold.
 CLASSES = [f'class-{number:02d}-with-a-long-name' for number in range(40)]
-#: A port of each worker's own, beside the one that they have together.
-FIRST, SECOND = 4131, 4132     # the gateway drops what comes to the ports of interception
+#: A separate port for each worker, in addition to their common one.
+FIRST, SECOND = 4131, 4132     # the gateway drops direct connections to the interception ports
 OWN_PORTS = tuple(line for number, port in enumerate((FIRST, SECOND), start=1)
                   for line in (f'if ${{process_number}} = {number}', f'http_port {port}', 'endif'))
 
@@ -37,7 +37,7 @@ TWO = pytest.mark.link(workers=2)
 
 
 class Workers(Squid):
-    """Two of them. number: or so many; within: what stands before the command, as a shell does in namespaces."""
+    """Two workers. number: another number of them; within: a prefix of the command, such as a shell in namespaces."""
 
     def __init__(self, host, directory, number=2, within=()):
         super().__init__(host, directory)
@@ -51,11 +51,11 @@ class Workers(Squid):
         self.wait_until(lambda: 200 == self.ask('msfrs')[0], 'workers that answer')
 
     def pid(self):
-        """That of the master."""
+        """PID of the master process."""
         return self._process.pid
 
     def ask(self, action):
-        """(status, Content-Type, text) of a cache manager report; status 0: nobody is there."""
+        """(status, Content-Type, text) of a cache manager report; status 0: no connection."""
         with self.host.inside():
             connection = http.client.HTTPConnection('127.0.0.1', PORT, timeout=PATIENCE)
             with contextlib.suppress(ConnectionError):
@@ -81,7 +81,7 @@ def workers(fabric):
 
 
 def test_reports(workers):
-    """Both are of all workers, and in one piece each."""
+    """Both cover all workers, each as a single document."""
     workers.start('msfrs on', 'msfrs_link rate=20Mbit', *(f'msfrs_class {name} weight=1' for name in CLASSES),
                   'msfrs_class rest weight=1 default')
     wait_until(lambda: [(party['live'], party['leads']) for party in workers.parties()] ==
@@ -108,7 +108,7 @@ def test_msfrs_may_be_switched_on_later(workers):
 
 @pytest.fixture
 def two(slow_link):
-    """A slow link and two workers, each of which can be asked alone."""
+    """A slow link and two workers, each with a port of its own."""
     start(slow_link, *DEFAULTS)
     return slow_link
 
@@ -171,7 +171,7 @@ def test_shares_of_users_at_two_workers_and_one_window(two):
 
 @TWO
 def test_a_user_at_both_workers_is_one_user(two):
-    """And has no more than one that is at one alone."""
+    """It has no more than a user with requests at a single worker."""
     everywhere, alone = two.of('gold')
     loads = (two.users.load([everywhere], through=FIRST), two.users.load([everywhere], through=SECOND),
              two.users.load([alone], through=FIRST))
@@ -185,14 +185,14 @@ def test_a_user_at_both_workers_is_one_user(two):
 
 @TWO
 def test_what_one_worker_leaves_the_other_takes(two):
-    """All users of gold are at one worker, those of bronze at the other; then those of gold have enough."""
+    """All users of gold are at one worker, those of bronze at the other; then gold's demand is met."""
     gold, bronze = (two.users.load(two.of(name), through=port) for name, port in (('gold', FIRST), ('bronze', SECOND)))
     time.sleep(WARM_UP)
     got = by_class(two, got_in((gold, bronze), MEASURED))
     got.pop('silver')
     assert_shares(got, {'gold': 4, 'bronze': 1})
     stop(gold)
-    time.sleep(1.0)     # and what was under way for them
+    time.sleep(1.0)     # and for bytes in flight
     _, utilisation = measure(two, bronze, 4.0)
     stop(bronze)
     assert utilisation > 0.9
@@ -202,7 +202,7 @@ def test_what_one_worker_leaves_the_other_takes(two):
 def test_a_worker_is_killed_under_load(two):
     loads = spread(two)
     time.sleep(WARM_UP)
-    # W+ is below 2 here, so that it is not always this worker that has a place.
+    # W+ is below 2 here, so it is not always this worker that has a slot.
     victim = two.gateway.wait_until(lambda: next(
         (each for each in two.gateway.report()['parties'][:1] if each['outstanding']), None), 'the first has a place')
     assert victim['leads']
@@ -232,7 +232,7 @@ def test_a_new_configuration_is_that_of_both(two):
 
 @pytest.mark.link(rate_bps=RATE, buffer_bdp=40, users=(2, 2, 2), workers=2)
 def test_the_rate_is_found_by_who_has_no_connection(slow_link):
-    """The worker that looks for it, by the round trips of the other's connections."""
+    """The worker that estimates the rate uses RTT samples of the other's connections."""
     start(slow_link, SOON, rate=AUTO)
     load = slow_link.users.load(slow_link.world.users, through=SECOND)
     wait_for_rate(slow_link, RATE)
@@ -264,10 +264,10 @@ def test_limits_are_of_both_workers_together(slow_link):
     start(two, NARROW, 'msfrs_queue max_per_user=3 max_queued=5 max_wait=90s')
 
     def ask(user, port, waiting):
-        """A request that has to wait, once both know how many do; its Fetch."""
+        """A request that has to wait, once both workers know how many wait; its Fetch."""
         fetch = two.users.get(user, through=port)
         two.gateway.wait_until(lambda: two.gateway.total('queued') == waiting, f'{waiting} wait')
-        time.sleep(0.3)     # parties tell each other of their users ten times a second
+        time.sleep(0.3)     # parties exchange the state of their users ten times a second
         return fetch
 
     blocker = two.users.get(two.of('silver')[0], 'blocker', gate='open', through=FIRST)
@@ -288,7 +288,7 @@ def test_limits_are_of_both_workers_together(slow_link):
 
 @TWO
 def test_excess_is_charged_for_both_workers(slow_link):
-    """To the users of the worker that does not have the socket as well."""
+    """Also to users of the worker that does not own the socket."""
     reporter = Reporter(slow_link.gateway)
     start(slow_link, *DEFAULTS, reporter.line)
     pays, other = slow_link.of('gold')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The field trial's world: distances, the bottleneck, interception, congestion control; nothing stays behind."""
+"""The field trial's world: distances, the bottleneck, interception, congestion control; nothing remains afterwards."""
 import contextlib
 import csv
 import dataclasses
@@ -27,7 +27,7 @@ from fieldtrial.site.world import WAN, World
 
 PATCHED = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid'))
 STOCK = ROOT / 'build/install-stock/sbin/squid'
-#: These tests are about the world: either Squid will do.
+#: These tests are about the world, so either Squid will do.
 SQUID = PATCHED if PATCHED.exists() else STOCK
 RTTS = (12.0, 80.0, 200.0)
 SMALL, BIG = grid.nearest(1024), grid.nearest(400_000)
@@ -50,7 +50,7 @@ def started(**how):
 
 
 def handshake(host, address):
-    """Seconds until a connection from `host` to port 80 of `address` stood."""
+    """Seconds until a connection from `host` to port 80 of `address` is established."""
     with host.inside(), socket.socket(socket.AF_INET6 if ':' in address else socket.AF_INET) as connection:
         connection.settimeout(10)
         began = time.monotonic()
@@ -61,7 +61,7 @@ def handshake(host, address):
 @pytest.mark.parametrize('family', [4, 6])
 @pytest.mark.parametrize('index', range(len(RTTS)))
 def test_servers_are_as_far_as_they_should_be(world, index, family):
-    """The best of some handshakes from the gateway itself: a busy machine can only make them longer."""
+    """The shortest of several handshakes from the gateway itself: a busy machine can only lengthen them."""
     server = world.servers[index]
     best = min(handshake(world.gateway, server.v4 if family == 4 else server.v6) for _ in range(4))
     assert RTTS[index] <= best * 1e3 < RTTS[index] + 5
@@ -74,7 +74,7 @@ def test_users_are_intercepted_with_their_own_addresses(world, family):
         status, got, _ = world.fetch(user, world.servers[0], SMALL, family=family)
         assert (status, got) == (200, SMALL)
         address = user.v4 if family == 4 else user.v6
-        # Squid writes the line after the user has the answer.
+        # Squid writes the line after the user has received the response.
         deadline = time.monotonic() + 10
         while not any(line.split()[2] == address for line in log.read_text().splitlines()):
             assert time.monotonic() < deadline, f'{address} is not in access.log'
@@ -119,7 +119,7 @@ def carries_its_rate_and_queues_no_more_than_its_buffer(world):
 
 
 def test_no_host_has_a_way_out(world):
-    """Only looked up, nothing is sent: beyond the ISP nothing is known but users and servers."""
+    """Route look-ups only; nothing is sent: beyond the ISP only users and servers are known."""
     for address in ('192.0.2.1', '2001:db8::1'):
         assert 'unreachable' in subprocess.run(world.isp.enter(['ip', 'route', 'get', address]), capture_output=True,
                                                text=True, check=False).stderr.lower()
@@ -133,7 +133,7 @@ def test_manager_answers_from_inside(world):
 
 
 def test_two_gateways_on_one_link(tmp_path):
-    """Each has users, a Squid and names of its own; what is not Squid's comes to everybody; what comes is counted."""
+    """Each has its own users, Squid and names; other traffic reaches all gateways; received bytes are counted."""
     with World(rate_bps=4e6, rtts_ms=RTTS, users=(1, 1, 2), gateways=2) as world:
         world.start_origin()
         first, second = world.at_gateways()
@@ -163,7 +163,7 @@ def test_two_gateways_on_one_link(tmp_path):
 
 
 class Offices(netns.NetnsFabric):
-    """Users on three hosts, and a name server of its own, as the containers have it."""
+    """Users on three hosts, and a separate name server, as in the containers."""
 
     groups = ('users1', 'users2', 'users3')
     names = 'names'
@@ -171,7 +171,7 @@ class Offices(netns.NetnsFabric):
 
 @pytest.mark.parametrize('bridged', ['0', '1'])
 def test_groups_of_users_behind_a_switch(bridged):
-    """The same whether the kernel hands bridged frames to iptables or not."""
+    """The same whether or not the kernel passes bridged frames to iptables."""
     able = os.path.exists('/proc/sys/net/bridge')   # br_netfilter
     if bridged == '1' and not able:
         pytest.skip('this kernel hands no bridged frames to iptables')
@@ -207,7 +207,7 @@ def test_squid_that_does_not_start_shows_why(fabric):
 
 
 class ShortCables(delay.Netem):
-    """The way with a cable for each server, on a kernel that need not have netem: routing without the delay."""
+    """The path with a cable for each server, on a kernel that may lack netem: routing without delay."""
 
     def qdisc(self, delay_ms):
         return 'pfifo limit 100'
@@ -248,7 +248,7 @@ except Stopped as stop:
 
 @contextlib.contextmanager
 def owner():
-    """A process with a world of its own; yields it, its directory and its namespaces."""
+    """A process with its own world; yields it, its directory and its namespaces."""
     process = subprocess.Popen([sys.executable, '-c', OWNER], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         directory, *names = process.stdout.readline().split()
@@ -291,7 +291,7 @@ def test_leftovers_of_a_killed_owner_are_swept_and_a_living_ones_are_not():
 
 
 def run_cell(tmp_path, arm, workload='backlogged', *, trace=None, **parameters):
-    """A cell of eight seconds; what stat.json says, and its tables."""
+    """A cell of eight seconds; returns stat.json and its tables."""
     spec = CellSpec(
         name='short', directory=str(tmp_path), arms=(arm,), workload=workload, parameters=parameters,
         rate_bps=4e6, buffer_bdp=1.5, rtts_ms=RTTS, counts=(2, 2, 2),
@@ -308,7 +308,7 @@ def run_cell(tmp_path, arm, workload='backlogged', *, trace=None, **parameters):
 
 
 def test_a_link_that_follows_a_trace_carries_what_that_says():
-    """With a change every tenth of a second each of which fills the bucket, and a link that stands still in between."""
+    """The rate changes every tenth of a second, each interval fills the bucket, and the link pauses in between."""
     trace = link_trace.LinkTrace([2e6, 6e6, 1e6, 3e6] * 10 + [0.0] * 3 + [4e6] * 10)
     seconds = len(trace.rates) * link_trace.STEP_S
     with started(buffer_bdp=40) as made:
@@ -347,7 +347,7 @@ def test_a_cell_of_each_arm_leaves_whole_records(tmp_path, arm):
     assert 75 <= len(link) <= 95
     assert [float(row['rx_bytes']) for row in link] == sorted(float(row['rx_bytes']) for row in link)
     assert 8.0 <= float(last['t']) < 12.0
-    # the paper's window starts with one place and doubles every five seconds at most
+    # the paper's window starts with one slot and doubles at most every five seconds
     least = 0.1 if arm in ('msfrs-paper', *plan.QUEUEING) else 0.5
     assert least * 4e6 < float(last['rx_bytes']) * 8 / 8.0 < 1.2 * 4e6
     assert float(tables['squid'][-1]['cpu_s']) > 0 and float(tables['squid'][-1]['rss_kb']) > 1000
@@ -365,7 +365,7 @@ def test_a_cell_whose_link_has_a_variable_rate_records_what_that_offered_and_was
 
 
 def test_a_cell_ends_with_what_its_arm_started(tmp_path, monkeypatch):
-    """Without msfrs-edge packets pass unscheduled: the cell would be one of another arm."""
+    """Without msfrs-edge packets pass unscheduled: the cell would measure another arm."""
     monkeypatch.setitem(arms.ARMS, 'stock-sqm', dataclasses.replace(
         arms.get('stock-sqm'), prepare=lambda world: [world.start(world.gateway, ['false'], 'gone.log')]))
     with pytest.raises(TrialError, match='^false ended with exit code 1'):
@@ -388,7 +388,7 @@ def test_a_cell_over_kept_tunnels(tmp_path, arm):
 
 @pytest.mark.parametrize('way', ['TCP', 'QUIC'])
 def test_half_of_the_users_bypass_squid(tmp_path, way):
-    """Squid sees nothing of them, and they have a good part of the link."""
+    """Squid sees nothing of their traffic, and they have a good part of the link."""
     if way == 'QUIC' and quic.missing():
         pytest.skip(quic.missing())
     _, tables = run_cell(tmp_path, 'msfrs', 'bypass', quic=way == 'QUIC')
@@ -407,7 +407,7 @@ def test_half_of_the_users_bypass_squid(tmp_path, way):
 
 @pytest.mark.parametrize('arm, way', [('stock-quic', 'h3'), ('msfrs', 'h2'), ('msfrs-edge-party', 'h3')])
 def test_users_of_http3_have_it_where_quic_is_let_through(tmp_path, arm, way):
-    """Past Squid; and where it is rejected, they are in Squid as all others."""
+    """It bypasses Squid; where QUIC is rejected, their traffic is in Squid like everybody's."""
     if http3.missing():
         pytest.skip(http3.missing())
     _, tables = run_cell(tmp_path, arm, 'quic-pages', think_s=0.5)

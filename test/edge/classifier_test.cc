@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The classifier against linear search: whatever the rules, it finds the same rule.
+/// The classifier against linear search: it finds the same rule for all rule sets.
 #include "edge/classifier.h"
 
 #include "edge/block.h"
@@ -130,7 +130,7 @@ TEST(Classifier, IsLinearSearchForAccessLists)
 
 TEST(Classifier, MoreRulesThanABlockHolds)
 {
-    // Both families share the numbers, so that the blocks of one do not end where those of the other do.
+    // Both families share the rule numbers, so the last block of one family is not aligned with that of the other.
     const auto four = AccessList(2 * BlockRules + 100, Family::V4, 5), six = AccessList(BlockRules + 1, Family::V6, 6);
     auto rules = four;
     for (size_t r = 0; r < six.size(); ++r)
@@ -146,7 +146,7 @@ TEST(Classifier, MoreRulesThanABlockHolds)
 
 TEST(Classifier, TooManyServicesToPair)
 {
-    // So many different port ranges that no two dimensions may become one.
+    // So many different port ranges that no two dimensions can be merged.
     Random random(3);
     const auto range = [&] {
         const auto a = static_cast<uint32_t>(random.below(65536)), b = static_cast<uint32_t>(random.below(65536));
@@ -173,7 +173,7 @@ TEST(Classifier, TooManyServicesToPair)
 
 TEST(Classifier, WorstCaseOfMemory)
 {
-    // Every range begins and ends where no other does: the most intervals, vectors and lines there can be.
+    // Every range begins and ends where no other does: the greatest possible number of intervals, vectors and lines.
     std::vector<Match> rules(BlockRules);
     std::vector<uint32_t> numbers(BlockRules);
     for (uint32_t r = 0; r < BlockRules; ++r) {

@@ -18,7 +18,7 @@ std::shared_ptr<const RuleTable> Table(const std::string &text)
     return std::make_shared<RuleTable>(ReadRules(in, "test"));
 }
 
-/// A UDP packet from 198.18.0.`host`, marked CS7 and ECT(0) by whoever sent it.
+/// A UDP packet from 198.18.0.`host`, marked CS7 and ECT(0) by its sender.
 std::vector<uint8_t> Udp(const uint8_t host, const size_t length)
 {
     std::vector<uint8_t> p(length);

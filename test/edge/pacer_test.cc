@@ -10,7 +10,7 @@ namespace {
 
 using edge::Pacer;
 
-/// Bytes that go in `time` if packets of `length` always wait and the timer is up to `late` late, seeded.
+/// Bytes sent in `time` if packets of `length` are always queued and the timer is up to `late` late, seeded.
 int64_t Sent(Pacer &pacer, const int64_t length, const msfrs_time time, const msfrs_time late)
 {
     Random random(1);
@@ -34,7 +34,7 @@ TEST_P(Rates, HoldWithinAPercentWhateverThePacketsAndTheTimer)
         for (const msfrs_time late : {msfrs_time(0), 100 * Us, 5 * Ms}) {
             Pacer pacer(GetParam(), 0, 0);
             pacer.wake(0);
-            // As long as a thousand of these packets take, and a second at least.
+            // The time of a thousand of these packets, and at least a second.
             const auto time = std::max<msfrs_time>(Second, 1000 * length * 8 * Second / GetParam());
             const double bits = 8.0 * static_cast<double>(Sent(pacer, length, time, late));
             const double wanted = static_cast<double>(GetParam()) * static_cast<double>(time) * 1e-9;
@@ -60,7 +60,7 @@ TEST(Pacer, IdlenessIsWorthNoMoreThanTheBurst)
     int64_t sent = 0;
     for (; pacer.ready(10 * Second); sent += 1000)
         pacer.sent(1000, 10 * Second);
-    EXPECT_EQ(sent, 4000); // the burst, and the packet that may go when nothing is owed
+    EXPECT_EQ(sent, 4000); // the burst, and the packet that may be sent without debt
     EXPECT_EQ(pacer.next(), 10 * Second + 1000 * Us);
 }
 

@@ -14,7 +14,7 @@ namespace {
 using namespace edge;
 using Bytes = std::vector<uint8_t>;
 
-/// ReadKey() of memory that ends where the packet does, for the address sanitizer.
+/// ReadKey() of memory that ends with the packet, for the address sanitizer.
 std::optional<FlowKey> Read(const Bytes &b)
 {
     const std::unique_ptr<uint8_t[]> exact(new uint8_t[b.size()]);
@@ -24,7 +24,7 @@ std::optional<FlowKey> Read(const Bytes &b)
 
 uint32_t Fold(uint32_t sum) { return sum > 0xffff ? Fold((sum & 0xffff) + (sum >> 16)) : sum; }
 
-/// The ones' complement sum of a header: 0xffff where its checksum is right.
+/// The ones' complement sum of a header: 0xffff if its checksum is right.
 uint32_t SumOf(const Bytes &b, const size_t header)
 {
     uint32_t sum = 0;
@@ -33,7 +33,7 @@ uint32_t SumOf(const Bytes &b, const size_t header)
     return Fold(sum);
 }
 
-/// An IPv4 packet 198.18.0.1:258 -> 198.19.0.2:772 with so many words of options.
+/// An IPv4 packet 198.18.0.1:258 -> 198.19.0.2:772 with `options` words of options.
 Bytes Packet4(const uint8_t protocol, const unsigned options = 0, const uint16_t fragment = 0)
 {
     Bytes b(20 + 4 * options + 8);
@@ -51,7 +51,7 @@ Bytes Packet4(const uint8_t protocol, const unsigned options = 0, const uint16_t
     return b;
 }
 
-/// An IPv6 packet 2001:db8::1 -> 2001:db8::2 with extension headers, each with its type, whole.
+/// An IPv6 packet 2001:db8::1 -> 2001:db8::2 with extension headers, each given by its type and whole contents.
 Bytes Packet6(const std::vector<std::pair<uint8_t, Bytes>> &extensions, const uint8_t protocol)
 {
     Bytes b(40);

@@ -36,7 +36,7 @@ TEST(Policer, ADroppedPacketUpdatesTheTimeAndTakesNothing)
 
 TEST(Policer, NothingIsLostToRounding)
 {
-    // 1 bit/s asked 1000 times a second: the tokens of a single arrival are a thousandth of a bit.
+    // 1 bit/s queried 1000 times a second: a single arrival adds a thousandth of a bit of tokens.
     Policer p({1, 64}, 0);
     ASSERT_TRUE(p.admit(64, 0));
     for (int n = 1; n < 8 * 1000; ++n)
@@ -81,14 +81,14 @@ TEST(Policer, AdmittedBytesNeverExceedDepthAndRateTimesTime)
                           random.between(64, 100'000)};
         msfrs_time now = random.between(0, Second);
         Policer p(r, now);
-        // Tokens that could have come are counted in 128 bits, beside every start of an interval at once: the
-        // least of what had come less what was admitted is the worst start.
-        __int128 slack = 0, worst = 0; // 10^-9 bits that came and were not taken, since the first packet
+        // Tokens that could have accumulated are counted in 128 bits, for all starts of an interval at once: the start
+        // with the least tokens accumulated less tokens admitted is the worst one.
+        __int128 slack = 0, worst = 0; // 10^-9 bits that accumulated and were not used, since the first packet
         for (int n = 0; n < 1000; ++n) {
             const auto gap = random.chance(0.02) ? random.between(0, 3600 * Second) : random.between(0, 2 * Ms);
             const auto back = random.chance(0.02) ? random.between(0, now) : 0;
             now += gap - back;
-            slack += back > gap ? 0 : __int128(r.rate) * (gap - back); // only time that goes forward counts
+            slack += back > gap ? 0 : __int128(r.rate) * (gap - back); // only an advancing clock counts
             worst = std::max(worst, slack);
             const auto length = random.between(0, 3000);
             const bool admitted = p.admit(length, now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Tables that are replaced while others look up in them; a program of its own for the thread sanitizer.
+/// Tables that are replaced during look-ups; a separate program for the thread sanitizer.
 #include "edge/published.h"
 
 #include "edge/classifier.h"
@@ -15,10 +15,10 @@ namespace {
 
 using namespace edge;
 
-/// A lookup is always one whole table's, and no older one's than was there when it began.
+/// A look-up uses a single whole table, which is at least as new as the one published when it began.
 TEST(Published, LookupsGoOnWhileTablesAreReplaced)
 {
-    // Table k has k rules before the one that matches everything, so that the answer tells the table.
+    // Table k has k rules before the one that matches everything, so that the result identifies the table.
     const auto make = [](const size_t k) {
         auto rules = std::vector<Match>(k);
         for (auto &r : rules)
@@ -52,7 +52,7 @@ TEST(Published, LookupsGoOnWhileTablesAreReplaced)
         published.publish(make(k));
         latest = k;
         const uint64_t then = lookups;
-        while (lookups == then) // they go on
+        while (lookups == then) // look-ups continue
             std::this_thread::yield();
     }
     stop = true;

@@ -66,7 +66,7 @@ TEST(Rules, AllFields)
 
     EXPECT_FALSE(rules[2].match.family);
     EXPECT_EQ(rules[2].mark.cls, PerHop::Be);
-    const Classifier c({rules[0].match, rules[1].match, rules[2].match}); // it takes what the parser makes
+    const Classifier c({rules[0].match, rules[1].match, rules[2].match}); // it accepts the parser's result
     EXPECT_EQ(c.rules(), 3u);
 }
 
@@ -197,7 +197,7 @@ TEST(Rules, WhatIsBehindARuleThatMatchesEverythingIsRefused)
     EXPECT_EQ(Refused("a to=::/0 mark=be\n\nb from=2001:db8::/32 protocol=tcp mark=ef\n"), never);
     EXPECT_EQ(Refused("a from=0.0.0.0/0 mark=be\nb from=::/0 mark=ef\nc from=::1 mark=ef\n"),
               "edge.rules:3: rule c never has a packet: that of line 2 matches all that it does, and the first counts");
-    EXPECT_EQ(Refused("a from=0.0.0.0/0 mark=be\nb mark=ef\n"), "accepted"); // IPv6 is left
+    EXPECT_EQ(Refused("a from=0.0.0.0/0 mark=be\nb mark=ef\n"), "accepted"); // IPv6 remains
     EXPECT_EQ(Refused("a protocol=udp mark=be\nb to-port=53 mark=ef\nc mark=be\n"), "accepted");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What plugin/msfrs_plugin.h and docs/design/plugins.md say of the calls that authors of plugins rely on: which may be
-/// missing, who hears of a drop and with what reason, and how an instance ends.
+/// The promises of plugin/msfrs_plugin.h and docs/design/plugins.md about calls: which may be missing, which plugin
+/// learns of a drop and with what reason, and how an instance ends.
 #include "engine/engine.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace msfrs::test {
 namespace {
 
-/// Calls in their order, of both plugins below.
+/// Calls of both plugins below, in order.
 std::vector<std::string> &Calls()
 {
     static std::vector<std::string> calls;
@@ -24,7 +24,7 @@ std::string Left(const char *const who, const msfrs_item &i, const msfrs_reason 
            std::to_string(now);
 }
 
-/// Served: none. `whole`: whether operations that may be NULL are there.
+/// Picks nothing. `whole`: whether operations that may be NULL are set.
 msfrs_plugin Scheduler(const bool whole)
 {
     static msfrs_sched_ops all{}, least{};
@@ -43,7 +43,7 @@ msfrs_plugin Scheduler(const bool whole)
             "", 0, 0, 0, 0, nullptr, 0, nullptr, 0, whole ? &all : &least, nullptr, sizeof(all)};
 }
 
-/// From the third item on, the first queued one goes with the arriving one.
+/// From the third item on, the first queued one is dropped together with the arriving one.
 msfrs_plugin Aqm(const bool whole)
 {
     static msfrs_aqm_ops all{}, least{};

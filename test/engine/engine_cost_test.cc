@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The one contract of cost, estimates and what was really used; limits and AQMs; random lives.
+/// The common contract of cost, of estimates and actual use; limits and AQMs; random lives.
 #include "support/engine_driver.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-/// A scheduler that is linked in and writes down what it is charged.
+/// A scheduler linked into the test that records its charges.
 struct Ledgerman {
     static Ledgerman *&Current()
     {
@@ -232,7 +232,7 @@ TEST(EngineAqm, Verdicts)
 
 TEST(EngineAqm, JudgesAsTheTurnComes)
 {
-    // The scheduler hears of what is dropped then as of what has left unserved, and is asked for another at once.
+    // The scheduler learns of dropped items as items that left unserved, and picks another at once.
     Driver drop(ParseVariant(TestModule("checker")), Judged("every=2 verdict=drop when=turn"));
     auto &c = drop.addClass("c", 1);
     std::vector<Tracked *> all;
@@ -289,7 +289,7 @@ TEST(EngineAqm, ContinuationsAndWhatWasAdoptedAreNotJudgedAsTheirTurnComes)
 
 TEST(Engine, TimeNeverGoesBackToAPlugin)
 {
-    // The checker and the judge log every step back. Outer calls go on with their own time after inner ones.
+    // The checker and the judge log every decrease of time. Outer calls continue with their own time after inner ones.
     auto d = std::make_unique<Driver>(ParseVariant(TestModule("checker")), Judged("every=0"));
     auto &c = d->addClass("c", 1);
     d->clock.set(50);

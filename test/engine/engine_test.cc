@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Each call of the engine, with fifo or the checker, which says nothing as long as the engine keeps the contract.
+/// Each call of the engine, with fifo or the checker, which logs nothing as long as the engine keeps the contract.
 #include "engine/engine.h"
 
 #include "support/engine_driver.h"
@@ -256,7 +256,7 @@ TEST_F(EngineTest, EndsInAnOrderlyWayWithMuchQueued)
         d.arrive(c, std::to_string(n % 7), 10);
     for (int n = 0; n < 5; ++n)
         d.pick();
-} // ~Driver: what is in service ends, the engine frees the rest; the checker logs what is left over
+} // ~Driver: items in service end, the engine frees the rest; the checker logs any that are left
 
 TEST_F(EngineTest, APickWithoutABacklogDoesNotAskThePlugin)
 {
@@ -321,7 +321,7 @@ TEST(EngineRefusal, NamesThePluginAndItsReason)
               "scheduler checker must know what an item costs before it is served, which nobody does for a request; "
               "it can schedule packets");
     EXPECT_EQ(refusal(TestModule("checker-cost"), Engine::Cost::Exact), "accepted");
-    // The scheduler has started when the AQM refuses: it must end again (the sanitizers look).
+    // The scheduler has been started when the AQM refuses, and must be ended (checked by the sanitizers).
     EXPECT_EQ(refusal(checker, Engine::Cost::Measured, TestModule("judge") + " refuse=on"),
               "judge: refuses to start without a reason");
 }

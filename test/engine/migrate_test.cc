@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Work that goes on in another engine. That a scheduler chooses as if it had not moved: conformance/moves_test.cc;
-/// requests in every state: request_reconfigure_test.cc.
+/// Moving work to another engine. conformance/moves_test.cc: a scheduler picks as if it had not moved;
+/// request_reconfigure_test.cc: requests in every state.
 #include "engine/migrate.h"
 #include "support/requests.h"
 
@@ -13,14 +13,14 @@ namespace {
 /// Two engines, and a host that has an item in service and two queued in the first, of two classes.
 class MigrateTest : public ::testing::Test {
 protected:
-    MigrateTest() { passage.moved = [this](msfrs_item &i) { now.push_back(&i); }; }
+    MigrateTest() { plan.moved = [this](msfrs_item &i) { now.push_back(&i); }; }
     ~MigrateTest() override
     {
         for (auto *const i : now) {
             if (to && !to->isQueued(*i))
                 to->done(*i, 9);
         }
-        for (auto *const i : passage.served) {
+        for (auto *const i : plan.served) {
             if (from && now.empty())
                 from->done(*i, 9);
         }
@@ -37,8 +37,8 @@ protected:
         auto &a = *from->addClass("a", 1), &b = *from->addClass("b", 1);
         msfrs_time wake;
         offer(a, "u");
-        passage.served = {from->pick(2, MSFRS_PICK_ANY, wake)};
-        from->charge(*passage.served[0], 0, 300, 3);
+        plan.served = {from->pick(2, MSFRS_PICK_ANY, wake)};
+        from->charge(*plan.served[0], 0, 300, 3);
         offer(a, "u");
         offer(b, "v");
     }
@@ -54,13 +54,13 @@ protected:
         to = make(sched);
         for (const auto &c : classes)
             to->addClass(c, 1);
-        passage.place = [this](const msfrs_item &i) {
+        plan.place = [this](const msfrs_item &i) {
             auto *c = to->classes()[0];
             for (auto *const other : to->classes())
                 c = std::string(other->name) == i.flow->cls->name ? other : c;
-            return Passage::Place{&to->flow(*c, static_cast<const NamedFlow &>(*i.flow).name()), {i.est[0]}};
+            return MigrationPlan::Place{&to->flow(*c, static_cast<const NamedFlow &>(*i.flow).name()), {i.est[0]}};
         };
-        Migrate(*from, *to, passage, 5);
+        Migrate(*from, *to, plan, 5);
     }
     std::string fault(const std::string &settings)
     {
@@ -81,17 +81,17 @@ protected:
                 to->done(*i, 9);
         }
         if (now.empty())
-            from->done(*passage.served[0], 9);
+            from->done(*plan.served[0], 9);
         to.reset();
         from.reset();
         now.clear();
-        passage.served.clear();
+        plan.served.clear();
         return said;
     }
 
     Host host;
     std::unique_ptr<Engine> from, to;
-    Passage passage;
+    MigrationPlan plan;
     std::vector<msfrs_item *> now;
     int hosts[8] = {}, offered = 0;
 };
@@ -119,7 +119,7 @@ TEST_F(MigrateTest, NothingIsLost)
         to.reset();
         from.reset();
         now.clear();
-        passage.served.clear();
+        plan.served.clear();
     }
     EXPECT_EQ(host.logged(0), "");
 }
@@ -145,7 +145,7 @@ TEST_F(MigrateTest, AnotherSchedulerBeginsAnew)
     EXPECT_EQ(*to->classes()[0]->service, 700) << "what is in service and not used yet, since that may come back";
 }
 
-/// The class it comes to is as far ahead as before, which the two of them share now.
+/// The class that the user joins is as far ahead as before, shared now by two users.
 TEST_F(MigrateTest, WhoComesToAnotherClassIsNeitherAheadNorBehind)
 {
     const char *const msf = "msf lag=0 order=attained";
@@ -189,7 +189,7 @@ TEST_F(MigrateTest, AFlowThatOthersJoinKeepsItsOrder)
 TEST_F(MigrateTest, FlowsThatAreCalledOtherwiseBeginAnew)
 {
     fill("msf lag=0");
-    passage.sameFlows = false;
+    plan.sameFlows = false;
     migrate("msf lag=0", {"a", "b"});
     EXPECT_EQ(now[0]->flow->cls->users, 1u);
     EXPECT_EQ(static_cast<NamedFlow *>(now[0]->flow)->bytes(), 0u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Section 4.1 of the paper: its worked example and equations (4) to (6), with msfrs_quantum none, reserve 0,
-/// users=fifo and wake=paper, on a link that is shared equally.
+/// users=fifo and wake=paper, on an equally shared link.
 #include "support/backlog.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ Times Batch(const uint32_t m, const uint32_t wplus, const int64_t bytes, const d
     return t;
 }
 
-/// An ordinary gateway forwards whatever comes: no window is ever full.
+/// An ordinary gateway forwards everything at once: no window is ever full.
 Times OrdinaryBatch(const uint32_t m, const int64_t bytes, const double rate) { return Batch(m, m, bytes, rate, true); }
 
 TEST(Paper, WorkedExampleOfSection41)

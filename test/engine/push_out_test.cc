@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A full buffer: whose packet goes, and what that does for shares.
+/// A full buffer: whose packet is dropped, and the effect on shares.
 #include "engine/push_out.h"
 
 #include "support/engine_driver.h"
@@ -23,7 +23,7 @@ Driver::Setup Buffer(const uint32_t limit, const int64_t packet = Full)
     return setup;
 }
 
-/// Names of what waits, sorted.
+/// Names of queued items, sorted.
 std::vector<std::string> Waiting(const Driver &d)
 {
     std::vector<std::string> names;
@@ -64,7 +64,7 @@ TEST(PushOut, AClassHasRoomByItsWeight)
     Driver d(ParseVariant("fifo"), Buffer(70));
     auto &gold = d.addClass("gold", 4), &silver = d.addClass("silver", 2), &bronze = d.addClass("bronze", 1);
     for (int n = 0; n < 300; ++n) {
-        d.arrive(bronze, std::to_string(n), Full); // a flow for each packet does not help
+        d.arrive(bronze, std::to_string(n), Full); // a separate flow for each packet does not help
         d.arrive(gold, "g", Full);
         d.arrive(silver, "s", Full);
     }
@@ -178,7 +178,7 @@ class PushOutShares : public ::testing::TestWithParam<const char *> {};
 
 TEST_P(PushOutShares, WeightsHoldWhateverIsSent)
 {
-    // Each class sends more than the link has, by itself; that of the least weight the most, in the most packets.
+    // Each class alone exceeds the link's rate; the one with least weight sends the most, in the most packets.
     const auto found = Overload(GetParam(), 200, {{"gold", 4, 1500, 1.1}, {"silver", 2, 1500, 1.5, 5},
                                                   {"bronze", 1, 300, 4, 50}});
     const double all = 5e6;
@@ -203,8 +203,8 @@ double LengthOf(const double items, const double bytes, const double weight, con
     return std::max(bytes, items * static_cast<double>(packet)) / weight;
 }
 
-/// Every scheduler under random calls, with a buffer that is full most of the time: nobody had more than who loses,
-/// as a search through all of them finds. Driver checks the laws.
+/// Every scheduler under random calls, with a buffer that is mostly full: the flow that loses a packet had the longest
+/// queue, by linear search. Driver checks the laws.
 class PushOutLife : public ::testing::TestWithParam<Variant> {
 protected:
     static constexpr int64_t Packet = 1000;

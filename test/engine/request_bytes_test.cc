@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-/// C is 1 MB/s, R 10 ms and q* 30 ms: a quantum takes 0.4 of the link. A user's window is its share of 40 KB, and a
+/// C is 1 MB/s, R 10 ms and q* 30 ms: a quantum takes 0.4 of the link. A user's window is its share of 40 KB, plus a
 /// segment.
 class RequestBytes : public RequestTest {
 protected:
@@ -22,8 +22,8 @@ protected:
         config.window.law = WindowLaw::Bytes;
         start(0);
     }
-    /// If it is granted, its window is known: a quantum, as long as few servers have answered. Before, it is the least
-    /// one, which counts half more: 0.164 of the link.
+    /// If granted, its window is known: a quantum, as long as few servers have responded. Before, it is the smallest
+    /// one, which counts one and a half times: 0.164 of the link.
     TestOwner &hold(const uint32_t cls, const std::string &user, const std::string &name)
     {
         auto &owner = RequestTest::hold(cls, user, name);
@@ -84,7 +84,7 @@ TEST_F(RequestBytes, FarServersMayHaveMoreInFlight)
         held.push_back(hold(1, name, name).request);
     EXPECT_EQ(granted(), "1 2 3");
     for (size_t n = 0; n < 3; ++n)
-        s->receiveBuffer(*held[n], 130 * Ms); // which is when the scheduler hears of the base RTT
+        s->receiveBuffer(*held[n], 130 * Ms); // with this the scheduler learns the base RTT
     pass(2 * Second);
     EXPECT_EQ(granted(), "4 5 6 7 8") << "three quanta in 160 ms take 0.3 of the link";
 }
@@ -146,7 +146,7 @@ TEST_F(RequestBytes, QueuesForTheNextTurnWhileTheRestOfThisOneComes)
     EXPECT_EQ(granted(), "a b c");
     for (auto *const owner : {&a, &b, &c})
         charge(*owner, 1);
-    const int window = s->receiveBuffer(*a.request, 10 * Ms); // a fifth of 40 KB, and a segment
+    const int window = s->receiveBuffer(*a.request, 10 * Ms); // a fifth of 40 KB, plus a segment
     EXPECT_EQ(window, 9'459);
     EXPECT_TRUE(read(a, 16'000 - window - 2));
     EXPECT_EQ(s->classes(clock.now())[0].queued, 2u) << "more is left than is in flight";
@@ -157,7 +157,7 @@ TEST_F(RequestBytes, QueuesForTheNextTurnWhileTheRestOfThisOneComes)
     check();
 
     pass(100 * Ms);
-    EXPECT_TRUE(read(a, window - 1)); // which lets others go
+    EXPECT_TRUE(read(a, window - 1)); // so that others are released
     EXPECT_EQ(granted(), "d e");
     EXPECT_FALSE(read(a, 1)) << "now it waits";
     EXPECT_EQ(s->classes(clock.now())[0].paused, 1u);
@@ -224,7 +224,7 @@ TEST_F(RequestBytes, ARateThatTheLinkCannotReachIsDoubtedOnce)
 {
     FakeInterface interface("bytes1");
     config.interface = interface.name();
-    config.patience = 3600 * Second; // nothing is answered here
+    config.patience = 3600 * Second; // no request is answered here
     config.maxWait = 3600 * Second;
     start(0);
     auto &a = hold(0, "a", "a");
@@ -249,7 +249,7 @@ TEST_F(RequestBytes, ARateThatTheLinkCannotReachIsDoubtedOnce)
     EXPECT_EQ(host.logged(0).find("times)"), std::string::npos) << "said once";
 }
 
-/// As if another party had booked so many thousandths of C, and had half of all active weights.
+/// As if another party had booked some thousandths of C, and had half of all active weights.
 class OtherParty : public AloneLedger {
 public:
     explicit OtherParty(const uint32_t thousandths)
@@ -283,7 +283,7 @@ TEST_F(RequestBytes, WhatAnotherPartyHasBookedIsBooked)
         }
         for (auto *const owner : all)
             done(*owner);
-        granted(); // as the others ended
+        granted(); // when the others ended
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A rate that is found: what the scheduler makes of C, and how it begins and goes on.
+/// An estimated rate: how the scheduler uses C, and how the estimate starts and continues.
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ protected:
         config.window.law = WindowLaw::Bytes;
     }
 
-    /// Responses bring so much for so long, bit/s, while others wait.
+    /// Responses receive `rate` bit/s for `time`, while others wait.
     void bring(const double rate, const msfrs_time time)
     {
         for (msfrs_time end = clock.now() + time; clock.now() < end;) {
@@ -36,13 +36,13 @@ protected:
             hold(1, "bob", "other");
     }
     double limit() const { return s->window().limit; }
-    /// What connections see from here on; every `nth` of them another way.
+    /// Path samples of connections from now on: `sample` for every `nth` one, `others` for the rest.
     void see(const PathSample &sample, const size_t nth = 1, const PathSample &others = {})
     {
         for (size_t n = 0; n < owners.size(); ++n)
             owners[n].sees = n % nth == 0 ? sample : others;
     }
-    /// C is 8 Mbit/s, found by connections that see 40 ms to one address, and more wait than have places.
+    /// C is 8 Mbit/s, estimated while connections see 40 ms to one address, and more requests wait than have slots.
     double found()
     {
         begin();
@@ -106,7 +106,7 @@ TEST_F(FoundRateTest, AnotherInterfaceCountsFromAnewAndCStays)
     begin();
     bring(8e6, 2 * Second);
     const double found = s->config().rate;
-    config.interface = "msfrs-none"; // of which nobody has a counter: responses are counted
+    config.interface = "msfrs-none"; // which has no counter: bytes of responses are counted
     s->reconfigure(config, clock.now());
     bring(8e6, 2 * Second);
     EXPECT_NEAR(s->config().rate, found, 0.05 * found);
@@ -127,14 +127,14 @@ TEST_F(FoundRateTest, OfAProxyParentEverySampleIsOfOnePathAndItsQueueIsSeen)
 TEST_F(FoundRateTest, AProxyParentThatIsSlowIsNoQueue)
 {
     const double before = found();
-    see({7, 40 * Ms, 40 * Ms}); // to it; what is behind it nobody sees
+    see({7, 40 * Ms, 40 * Ms}); // to the peer; the path behind it is not visible
     bring(2e6, 20 * Second);
     EXPECT_EQ(s->config().rate, before);
 }
 
 TEST_F(FoundRateTest, APathOfTwoDelaysHasThatOfTheShorter)
 {
-    for (const size_t nth : {2, 4}) { // packet by packet, and not for half a minute each as in Capacity's own test
+    for (const size_t nth : {2, 4}) { // packet by packet, not for half a minute each as in Capacity's own test
         const double before = found();
         see(Near, nth, {7, 240 * Ms, 40 * Ms});
         bring(3e6, 5 * Second);
@@ -193,7 +193,7 @@ TEST_F(RequestTest, WhereTheRateIsKnownAPathIsLookedAtFiftyTimesASecondAtMost)
 {
     start(1);
     auto &ann = hold(0, "ann", "first");
-    ann.sees = {7, 40 * Ms, 30 * Ms, 5 * Second}; // however old it is
+    ann.sees = {7, 40 * Ms, 30 * Ms, 5 * Second}; // at any age
     for (int n = 0; n < 1000; ++n) {
         s->lookAtPath(*ann.request, clock.now());
         pass(Ms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Refused configurations with their exact words.
+/// Refused configurations and their exact messages.
 #include "support/requests.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Excessive traffic (paper, section 6): bytes that no request caused, for users of a class and for nobody of them.
+/// Excessive traffic (paper, section 6): bytes that no request caused, for users of a class and for unknown users.
 #include "support/backlog.h"
 #include "support/requests.h"
 
@@ -107,7 +107,7 @@ TEST_F(ExcessTest, MemoryIsBounded)
     EXPECT_EQ(s->topUsers(2 * senders).size(), 1u) << "nobody is remembered for ever";
 }
 
-/// Three classes 4:2:1 with four users each on 2 Mbit/s, all backlogged. One user of gold also receives beside them.
+/// Three classes 4:2:1 with four users each on 2 Mbit/s, all backlogged. One user of gold also receives excess traffic.
 class ExcessOnALink : public ::testing::Test {
 protected:
     explicit ExcessOnALink(const std::vector<Setting> &settings = {}): sim_(Config(settings), Options())
@@ -139,14 +139,14 @@ protected:
         return options;
     }
 
-    /// The user asks for this much at a time from now on.
+    /// The user keeps this many requests open from now on.
     void ask()
     {
         asks_ = true;
         for (int n = 0; n < 10; ++n)
             request();
     }
-    /// From now on it receives so many bit/s beside its requests; told every 100 ms.
+    /// From now on it receives `rate` bit/s of excess traffic, reported every 100 ms.
     void beside(const double rate)
     {
         rate_ = rate;
@@ -154,7 +154,7 @@ protected:
         if (!std::exchange(told_, true))
             tell();
     }
-    /// Time passes. \returns for how many bit/s the user, a user of gold, silver and bronze then received
+    /// Advances the time. \returns bit/s of the user, and of one user of gold, silver and bronze
     struct Rates { double requests, excess, gold, silver, bronze; };
     Rates run(const msfrs_time time)
     {
@@ -169,7 +169,7 @@ protected:
     }
 
     static double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
-    static constexpr double Unit = 2e6 / 28; ///< bit/s of a user of weight 1 while all ask
+    static constexpr double Unit = 2e6 / 28; ///< bit/s of a user of weight 1 while all are backlogged
 
 private:
     void request()
@@ -222,7 +222,7 @@ TEST_F(ExcessOnALink, WhoTakesMoreThanItsShareGetsNothingElseAndIsForgivenInTheE
     EXPECT_NEAR((during.gold * 3 + during.excess + during.requests) / (4 * during.bronze), 4, 0.12)
         << "the class has its share";
     beside(0);
-    // The debt: 1 MB of a user of weight 1 and 256 KB, at the rate of a user.
+    // The debt: 1 MB for a user of weight 1 plus 256 KB, at the rate of a user.
     const double debt = (1048576.0 * 4 + 262144) * 8 / (4 * Unit);
     const auto after = run(static_cast<msfrs_time>(0.6 * debt * 1e9));
     EXPECT_LT(after.requests, 0.05 * after.gold) << "it had far more than its share";
@@ -251,7 +251,7 @@ struct ExcessWithoutLag : ExcessOnALink {
 
 TEST_F(ExcessWithoutLag, WhoIsIdlePaysWithItsNextRequestsForMoreThanItsShare)
 {
-    run(1000 * Second); // virtual time is far away from nothing
+    run(1000 * Second); // virtual time is far from 0
     beside(8 * Unit);
     const auto idle = run(100 * Second);
     EXPECT_EQ(idle.requests, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Requests with several exchanges: connections that are kept open and mostly silent.
+/// Requests with several exchanges: persistent connections that are mostly idle.
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
@@ -153,10 +153,10 @@ TEST_F(ExchangesTest, WithoutQuantaAPlaceIsHeldToTheEnd)
     EXPECT_TRUE(a.served) << "as in the paper";
 }
 
-/// What a server sends without a turn, while others wait.
+/// Unsolicited bytes of a server, while others wait.
 class UnaskedTest : public ExchangesTest {
 protected:
-    /// Two users of gold, one of whom has a connection that rests, and one of bronze, who has the place.
+    /// Two users of gold, one of whom has an idle connection, and one of bronze, which has the slot.
     void begin()
     {
         start(1);
@@ -166,7 +166,7 @@ protected:
         gold = &hold(0, "v", "gold");
         granted();
     }
-    /// Bytes that each of two who have much to read gets out of so many.
+    /// Bytes of each of two backlogged requests out of a total.
     struct Shares { int64_t gold, bronze; };
     Shares share(const int64_t bytes)
     {
@@ -202,7 +202,7 @@ TEST_F(UnaskedTest, IsPaidByTheTurnsOfWhoeverHadIt)
     while (pusherHad == 0 && turns < 1000) {
         auto &served = pusher->served ? *pusher : gold->served ? *gold : *bronze;
         if (pusher->served && !read(*pusher, 0)) {
-            ++turns; // which was all paid away
+            ++turns; // all of which paid the debt
             continue;
         }
         const bool own = pusher->served;
@@ -265,7 +265,7 @@ TEST_F(ExchangesTest, AResponseThatMayBeCompleteGoesBeyondItsQuantumOnce)
     EXPECT_TRUE(goesOn(a, 1000));
 }
 
-/// Of two users of a class the second has had less of his response.
+/// The second of two users of a class has received less of its response.
 class AskedMoreTest : public ExchangesTest {
 protected:
     void begin()

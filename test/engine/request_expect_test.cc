@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What servers say of the size of their responses: what the order makes of it, and of what cannot be believed.
+/// Sizes stated by servers: their effect on the order, and that of sizes that cannot be true.
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@ namespace {
 
 using namespace test;
 
-/// One place, and three responses of one user that have begun and been told of. Whoever is `expected` least goes first.
+/// One slot, and three started responses of one user with stated sizes. The one with the least `expected` goes first.
 class ExpectTest : public RequestTest {
 protected:
     void expect(TestOwner &o, const int64_t remaining) { s->expect(*o.request, remaining, clock.now()); }
 
-    /// "a" and "b" wait for their next quantum, b with 20000 bytes left; "holder" has the place.
+    /// "a" and "b" wait for their next quantum, b with 20000 bytes remaining; "holder" has the slot.
     void pauseBoth(const std::function<void(TestOwner &a)> &say)
     {
         start(1);
@@ -79,7 +79,7 @@ TEST_F(ExpectTest, AFewBytesOfHeadersAreNoLie)
 {
     pauseBoth([&](TestOwner &a) {
         expect(a, 12'000);
-        charge(a, 500); // a reply on an FTP server's control connection
+        charge(a, 500); // a reply on an FTP control connection
         expect(a, 12'000);
     });
     EXPECT_EQ(next(), "a") << "2000 against 20000";
@@ -151,7 +151,7 @@ TEST_F(ExpectTest, ItIsCarriedOverAtReconfiguration)
 {
     pauseBoth([&](TestOwner &a) { expect(a, 30'001); });
     config = s->config();
-    config.arbiter.settings.push_back({"lead", "1000"}); // another engine
+    config.arbiter.settings.push_back({"lead", "1000"}); // requires another engine
     s->reconfigure(config, clock.now());
     EXPECT_EQ(next(), "b") << "20000 against 20001, though a has had as much and came first";
 }

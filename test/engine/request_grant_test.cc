@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a grant is charged before anything has come of it, and what is given back.
+/// Charges at a grant, before any bytes arrive, and their return.
 #include "support/requests.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ protected:
         return o;
     }
     double service() { return report("gold").service; }
-    /// Another engine, with what the requests have had and were charged.
+    /// Changes to another engine, with the requests' received and charged bytes.
     void changeArbiter(const std::string &lead)
     {
         config = s->config();
@@ -117,7 +117,7 @@ TEST_F(GrantTest, CountersStayWhenTheArbiterIsReconfigured)
     EXPECT_DOUBLE_EQ(service(), 200) << "400 bytes in all";
 }
 
-/// What a grant brings comes ten grants later, as on a link with ten in service.
+/// The bytes of a grant arrive ten grants later, as on a link with ten in service.
 TEST_F(GrantTest, GrantsFollowTheWeightsInEveryShortWindow)
 {
     config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};
@@ -142,7 +142,7 @@ TEST_F(GrantTest, GrantsFollowTheWeightsInEveryShortWindow)
                 o.onGranted();
         }
     };
-    arrive(100); // what first quanta use is learned, and who went first gets even
+    arrive(100); // the size of first quanta is learned, and the class that went first is caught up with
     arrive(140);
     ASSERT_EQ(order.size(), 140u);
     for (size_t at = 0; at + 14 <= order.size(); ++at) {

@@ -52,7 +52,7 @@ TEST_F(QuantumTest, ItsOwnSuccessorIsAnsweredDirectly)
     hold(1, "v", "b");
     EXPECT_FALSE(read(a, 10'000));
     EXPECT_EQ(granted(), "a b");
-    // gold has had 5000 by its weight: bronze may go on until it has had as much, though a waits.
+    // gold has had 5000 by its weight: bronze continues until it has had as much, although a waits.
     for (int n = 0; n < 4; ++n)
         EXPECT_TRUE(read(owners[1], 1000));
     EXPECT_EQ(granted(), "");
@@ -95,7 +95,7 @@ TEST_F(QuantumTest, BytesThatArriveDuringAPauseAreCharged)
     hold(1, "v", "b");
     EXPECT_FALSE(read(a, 1000));
     const double before = report("gold").service;
-    s->charge(*a.request, 400, clock.now()); // what was in the socket's buffer
+    s->charge(*a.request, 400, clock.now()); // bytes of the socket's buffer
     EXPECT_EQ(report("gold").bytes, 1400u);
     EXPECT_DOUBLE_EQ(report("gold").service, before + 200);
     EXPECT_EQ(s->trace(*a.request, clock.now()).bytes, 1400);
@@ -113,7 +113,7 @@ TEST_F(QuantumTest, BytesOfAQueuedRequestAreCharged)
     EXPECT_DOUBLE_EQ(report("bronze").service, 300) << "and has begun its turn";
 }
 
-/// Owners that go on from inside granted(): what a host does that reads as long as it may.
+/// Owners that continue from inside granted(): as a host that reads as long as it may.
 class Reentrancy : public RequestTest {};
 
 TEST_F(Reentrancy, DoneFromInsideGranted)
@@ -122,7 +122,7 @@ TEST_F(Reentrancy, DoneFromInsideGranted)
     auto &a = hold(0, "u", "a");
     for (int n = 0; n < 50; ++n) {
         auto &o = hold(0, "u", "r");
-        o.onGranted = [this, &o] { done(o); }; // an answer from the cache after all, an error page
+        o.onGranted = [this, &o] { done(o); }; // a cache hit after all, or an error page
     }
     hold(0, "u", "last");
     done(a);
@@ -154,7 +154,7 @@ TEST_F(Reentrancy, ReadMoreFromInsideGrantedWhileAnotherAsks)
     auto &c = hold(1, "v", "c");
     b.onGranted = [this, &b] {
         b.onGranted = nullptr;
-        EXPECT_FALSE(read(b, 1500)); // all that the socket had: a quantum is over in the middle of a's question
+        EXPECT_FALSE(read(b, 1500)); // all bytes of the socket: a quantum ends during a's readMore()
     };
     EXPECT_FALSE(read(a, 4000)) << "bronze has had 1500, gold 2000 by its weight";
     check();
@@ -171,7 +171,7 @@ TEST_F(Reentrancy, TheAskerIsChosenAfterAnotherHadItsTurnWithinTheQuestion)
         b.onGranted = nullptr;
         EXPECT_FALSE(read(b, 50'000));
     };
-    // b goes first (0 against 2000), uses 50000, pauses; then a is next: the answer to its question is yes.
+    // b goes first (0 against 2000), uses 50000, pauses; then a is next: its readMore() returns true.
     EXPECT_TRUE(read(a, 4000));
     EXPECT_EQ(a.grants, 1) << "answered directly, and not by granted() as well";
     EXPECT_TRUE(a.served);
@@ -184,7 +184,7 @@ TEST_F(Reentrancy, TheAskerEndsInsideItsOwnQuestion)
     start(1);
     auto &a = hold(0, "u", "a");
     auto &b = hold(1, "v", "b");
-    b.onGranted = [this, &a] { done(a); }; // the client of both has gone
+    b.onGranted = [this, &a] { done(a); }; // the client of both has disconnected
     EXPECT_FALSE(read(a, 4000));
     check();
     EXPECT_TRUE(a.ended);
@@ -200,7 +200,7 @@ TEST_F(Reentrancy, ANewRequestInTheAskersPlaceIsStillGranted)
     auto &b = hold(1, "v", "b");
     TestOwner *fresh = nullptr;
     b.onGranted = [&] {
-        done(a); // its memory may be used again by the next request
+        done(a); // its memory may be reused by the next request
         fresh = &hold(1, "w", "fresh");
         done(owners[1]);
     };
@@ -249,7 +249,7 @@ TEST_F(Reentrancy, APausedResponseThatIsDueReadsAtOnce)
         o.onExpired = nullptr;
 }
 
-/// Random owners who call anything from anywhere; the fixture checks the contract of granted() and every count.
+/// Random owners that make any call from any callback; the fixture checks the contract of granted() and every count.
 class Storm : public RequestTest, public ::testing::WithParamInterface<uint64_t> {
 protected:
     TestOwner *any(const bool served)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Requests that go on in another class, in the middle of whatever they are doing. RequestTest audits every step.
+/// Requests that are moved to another class in any state. RequestTest audits every step.
 #include "support/requests.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ protected:
         check();
     }
     std::string classOf(const TestOwner &o) { return s->trace(*o.request, clock.now()).className; }
-    /// Everything is served to its end.
+    /// Serves everything to its end.
     void finish()
     {
         for (int rounds = 0; rounds < 2000; ++rounds) {
@@ -145,12 +145,12 @@ TEST_F(ReclassTest, ThoseOfAUserKeepTheirOrder)
                 reclass(o, 1);
         }
         for (auto &o : owners)
-            done(o); // each is granted when the one before it ends
+            done(o); // each is granted when its predecessor ends
         EXPECT_EQ(granted(), "first a b c d") << arbiter;
     }
 }
 
-/// The point of it: a user in the middle of a download gets another share, and neither a lag nor a debt goes along.
+/// The purpose: a user gets another share during a download, and takes neither lag nor debt along.
 TEST_F(ReclassTest, TheShareIsThatOfTheOtherClassFromThenOn)
 {
     config.classes = {{"gold", 8}, {"bronze", 1}};
@@ -204,7 +204,7 @@ TEST_F(ReclassTest, FromInsideGrantedToo)
     finish();
 }
 
-/// Whatever the arbiter: nothing is lost, nothing starves, and every count is right after every step.
+/// For every arbiter: nothing is lost, nothing starves, and every count is right after every step.
 TEST_F(ReclassTest, AgainAndAgainUnderLoad)
 {
     config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};

@@ -27,7 +27,7 @@ protected:
         EXPECT_TRUE(read(*served, 600));
         EXPECT_EQ(granted(), "paused served next");
     }
-    /// Everything is served to its end, whatever the order.
+    /// Serves everything to its end, in any order.
     void finish()
     {
         for (int rounds = 0; rounds < 50; ++rounds) {
@@ -93,7 +93,7 @@ TEST_F(ReconfigureTest, APluginWhoseFileIsGoneStays)
     fill();
     fs::remove_all(place);
     config = s->config();
-    config.classes = {{"bronze", 1}}; // which takes a new engine
+    config.classes = {{"bronze", 1}}; // requires a new engine
     config.defaultClass = 0;
     config.arbiter.settings = {{"ahead", "100"}};
     reconfigure();
@@ -106,8 +106,8 @@ TEST_F(ReconfigureTest, APluginWhoseFileIsGoneStays)
     finish();
 }
 
-/// msfrsctl doctor compares these with the rate: it advised "set rate 6.01Mbit" on a link of 5 Mbit/s by what had been
-/// counted at the wrong interface, for minutes after that was put right.
+/// msfrsctl doctor compares these with the rate. It once advised "set rate 6.01Mbit" on a link of 5 Mbit/s because of
+/// counts from a wrong interface, for minutes after the interface had been corrected.
 TEST_F(ReconfigureTest, WhatWasMeasuredBeforeIsNotReported)
 {
     fill();
@@ -217,7 +217,7 @@ TEST_F(ReconfigureTest, UnderAnArbiterThatGoesByArrivalTheOrderOfArrivalStays)
     auto &b = hold(1, "v", "b");
     EXPECT_FALSE(read(a, 1000));
     EXPECT_EQ(granted(), "a b");
-    hold(0, "u", "c"); // a, paused, stands before c
+    hold(0, "u", "c"); // a, paused, is queued before c
     config = s->config();
     config.classes.push_back({"extra", 1});
     config.arbiter = {TestModule("checker"), {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What RequestScheduler tells of who has a place, who waits, and why.
+/// RequestScheduler's reports of requests in service, of waiting requests, and of the reasons.
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_F(ReportTest, WhoHasAPlaceIsSendingOrWasAsked)
     hold(0, "u", "a").isAsked = true;
     hold(0, "u", "b");
     hold(1, "v", "c").isAsked = true;
-    hold(1, "v", "d").isAsked = true; // waits: it has no place yet
+    hold(1, "v", "d").isAsked = true; // waits: it has no slot yet
     EXPECT_EQ(report("gold").inFlight, 2u);
     EXPECT_EQ(report("gold").asked, 1u);
     EXPECT_EQ(report("bronze").inFlight, 1u);
@@ -117,7 +117,7 @@ TEST_F(ReportTest, APauseBetweenQuantaIsTimeHeld)
         EXPECT_DOUBLE_EQ(gold.heldSum, 8);
         EXPECT_DOUBLE_EQ(gold.heldLately / gold.bytesLately, 8.0 / 1000);
         EXPECT_EQ(gold.heldCount, 1u);
-        rest(tunnel); // and the same again after it
+        rest(tunnel); // and the same again afterwards
     }
 }
 
@@ -150,7 +150,7 @@ TEST_F(ReportTest, WhatIsUnfinishedGrowsByWhatIsAskedForAndNotThere)
     read(b, 1000);
     EXPECT_DOUBLE_EQ(report("gold").unfinished, 5000 * 1 + 2000 * 1);
     rest(a);
-    clock.advance(Second); // nothing is asked for
+    clock.advance(Second); // idle meanwhile
     EXPECT_TRUE(again(a));
     clock.advance(2 * Second);
     read(a, 500);
@@ -164,7 +164,7 @@ TEST_F(ReportTest, EachMegabyteOfADownloadCountsForItself)
     start(1);
     auto &a = hold(0, "u", "a");
     auto &b = hold(0, "v", "b");
-    for (int n = 0; n < 1000; ++n) { // 100 MB, half of them of each
+    for (int n = 0; n < 1000; ++n) { // 100 MB, half of it for each
         clock.advance(Second / 10);
         EXPECT_FALSE(read(a.served ? a : b, 100'000));
     }

@@ -38,7 +38,7 @@ TEST_F(RequestSchedulerTest, DoneInEveryState)
     auto &queued = hold(0, "u", "queued");
     auto &paused = hold(1, "v", "paused");
     done(served);
-    // Whoever came first of equals is gold's; then bronze's is served, used up, and paused behind gold's.
+    // At equal counters the first of gold goes; then bronze's is served, uses its quantum, and is paused behind gold's.
     EXPECT_EQ(granted(), "served queued");
     EXPECT_FALSE(read(queued, 1500));
     EXPECT_EQ(granted(), "paused");
@@ -128,7 +128,7 @@ TEST_F(RequestSchedulerTest, AnExpiredRequestMayEndLaterAndKeepsItsFigures)
     start(1);
     hold(0, "u", "served");
     auto &late = hold(1, "v", "late");
-    late.onExpired = [] {}; // the host answers at its leisure
+    late.onExpired = [] {}; // the host responds later
     clock.advance(3 * Second);
     s->tick(clock.now());
     ASSERT_EQ(late.expiries, 1);
@@ -139,7 +139,7 @@ TEST_F(RequestSchedulerTest, AnExpiredRequestMayEndLaterAndKeepsItsFigures)
     EXPECT_EQ(trace.className, "bronze") << "an administrator asks for the refused above all";
     EXPECT_EQ(trace.firstWait, -1);
     EXPECT_EQ(trace.totalWait, 3 * Second);
-    s->charge(*late.request, 700, clock.now()); // the answer may come from the link for all we know
+    s->charge(*late.request, 700, clock.now()); // the response may come from the link for all we know
     done(late);
     EXPECT_EQ(report("bronze").bytes, 700u);
 }
@@ -153,7 +153,7 @@ TEST_F(RequestSchedulerTest, ASchedulerMayEndBeforeAnExpiredRequestIsAnswered)
     late.onExpired = [] {};
     clock.advance(2 * Second);
     s->tick(clock.now());
-    s.reset(); // the sanitizers look for what is left over
+    s.reset(); // the sanitizers look for leaks
 }
 
 TEST_F(RequestSchedulerTest, EndsWithRequestsInEveryState)
@@ -271,7 +271,7 @@ TEST_F(RequestSchedulerTest, MemoryDoesNotGrowWithEveryUserEverSeen)
 {
     start(1);
     TestOwner *before = &hold(0, "user0", "r");
-    for (int n = 1; n < 2000; ++n) { // one of them always waits, so that each ends ahead of who comes next
+    for (int n = 1; n < 2000; ++n) { // one of them always waits, so that each ends ahead of its successor
         auto &next = hold(0, "user" + std::to_string(n), "r");
         s->charge(*before->request, 1000, clock.now());
         done(*before);
@@ -308,7 +308,7 @@ TEST_F(RequestSchedulerTest, AReserveIsNotForContinuations)
     config.window.reserve = 1;
     start(1);
     auto &a = hold(0, "u", "a");
-    auto &b = hold(1, "v", "b"); // from the reserve
+    auto &b = hold(1, "v", "b"); // by the reserve
     EXPECT_EQ(granted(), "a b");
     hold(1, "v", "c");
     EXPECT_FALSE(read(a, 1000));
@@ -381,8 +381,8 @@ TEST_F(RequestSchedulerTest, AnArbiterThatWaitsIsAskedAgainInTime)
 {
     config.arbiter = {TestModule("checker"), {{"pace", "5000000"}}};
     start(0);
-    FixWindow(*s, 1, clock.now()); // no interval ends here; the checker's pace alone counts
-    clock.advance(2);              // as far as that has gone: time does not go back for a new engine
+    FixWindow(*s, 1, clock.now()); // no interval ends here; only the checker's clock counts
+    clock.advance(2);              // to its present value: time must not decrease for a new engine
     config = s->config();
     config.window.growth = 2;
     s->reconfigure(config, clock.now());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Engines share nothing: several of them, each in a thread, do what one alone does. The thread sanitizer sees what a
-/// plugin or the library would keep in a global.
+/// Engines share no state: several of them, each in a thread, behave like one alone. The thread sanitizer detects
+/// globals of a plugin or of the library.
 #include "support/engine_driver.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace msfrs::test {
 namespace {
 
-/// The order in which a scheduler, behind an AQM, releases what a seed makes arrive; classes, flows and items come and
+/// The order in which a scheduler, behind an AQM, releases random arrivals of a seed; classes, flows and items come and
 /// go.
 std::string OrderOf(const Variant &sched, const Variant &aqm, const uint64_t seed)
 {
@@ -51,7 +51,7 @@ TEST(Threads, EnginesDoNotMeet)
             orders.push_back(OrderOf(scheds[n % scheds.size()], aqms[n % aqms.size()], n));
         return orders;
     };
-    // The sanitizer does not see the dynamic linker's locks: nothing is to be unloaded meanwhile.
+    // The sanitizer does not see the dynamic linker's locks: nothing may be unloaded meanwhile.
     std::vector<Engine::Part> loaded;
     for (const auto &variants : {scheds, aqms}) {
         for (const auto &variant : variants)

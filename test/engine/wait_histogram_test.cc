@@ -14,7 +14,7 @@ using test::Random;
 using test::Second;
 using test::Us;
 
-constexpr msfrs_time Start = 12'345 * Second; // a monotonic clock seldom begins at 0
+constexpr msfrs_time Start = 12'345 * Second; // a monotonic clock seldom starts at 0
 constexpr msfrs_time Minute = 60 * Second;
 
 TEST(WaitHistogram, Empty)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Plugins that answer what they must not (test/plugin/wrong.cc): the engine says which and what, keeps its laws, and
-/// can be freed; so can a scheduler of requests, whose host then goes on without.
+/// Plugins with invalid answers (test/plugin/wrong.cc): the engine reports which and what, keeps its laws, and can be
+/// freed; so can a request scheduler, whose host then continues without it.
 #include "support/requests.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ Variant Wrong(const std::string &module, const std::string &settings, const msfr
     return ParseVariant(TestModule(module) + " " + settings, kind);
 }
 
-/// What the engine says while two items are served, one goes on, and two more come and are picked.
+/// The engine's message while two items are served, one is queued again, and two more arrive and are picked.
 std::string Said(const Variant &sched, const Engine::Part &aqm)
 {
     Host host;

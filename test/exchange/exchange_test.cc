@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Exchanges: what waits, what passes, and when a server counts as silent.
+/// Exchanges: which bytes wait, which pass, and when a server counts as silent.
 #include "exchange/exchange.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr msfrs_time Ms = 1'000'000, Start = 1'000'000'000'000;
 
-/// A record of TLS 1.3 with so many bytes of HTTP/2 frames in it.
+/// A TLS 1.3 record with `plain` bytes of HTTP/2 frames.
 std::string Record(const size_t plain, const unsigned char type = 23, const size_t overhead = 17)
 {
     const auto length = plain + overhead;
@@ -26,7 +26,7 @@ protected:
     void server(const std::string &bytes) { exchange.serverSays(bytes.data(), bytes.size(), now); }
     /// ns until the server counts as silent
     msfrs_time patience(const msfrs_time srtt = 0) const { return exchange.silentAt(srtt) - now; }
-    /// a request is granted, answered and over
+    /// A request is granted, answered and completed.
     void serve()
     {
         EXPECT_FALSE(client(Record(60)));
@@ -181,7 +181,7 @@ TEST_F(ExchangeTest, WhatTheServerSaysUnaskedPassesUpToAnAllowance)
     for (int n = 0; n < 20; ++n, now += 1000 * Ms) // a chat: 1200 bytes a second
         server(Record(1178));
     EXPECT_TRUE(exchange.mayGoOnUnasked(now));
-    server(std::string(16384, 'x')); // a push
+    server(std::string(16384, 'x')); // an HTTP/2 push
     EXPECT_FALSE(exchange.mayGoOnUnasked(now + 5000 * Ms)) << "what came too much is made up for first";
 }
 
@@ -229,7 +229,7 @@ TEST_F(ExchangeTest, AnUploadMayBeAcknowledgedAsFastAsItIs)
     EXPECT_FALSE(exchange.mayGoOnUnasked(now)) << "a server cannot answer an upload with a download";
 }
 
-/// Connections of TLS 1.3 as they were recorded, by the sizes of their records.
+/// Recorded TLS 1.3 connections, given by the sizes of their records.
 class GreetingTest : public ExchangeTest {
 protected:
     static constexpr msfrs_time Round = 20 * Ms;
@@ -243,7 +243,7 @@ protected:
         return all;
     }
 
-    /// Up to the client's Finished, with which it may say more. A session ticket of the server may come before that.
+    /// Up to the client's Finished, with which it may send more. A session ticket of the server may precede it.
     void handshake(const std::string &more = "", const size_t earlyTicket = 0)
     {
         exchange.begin(now);
@@ -260,7 +260,7 @@ protected:
 
 TEST_F(GreetingTest, SessionTicketsAreNoAnswer)
 {
-    handshake(Sized(87)); // the request comes with it
+    handshake(Sized(87)); // sent with the request
     now += Round;
     server(Sized({250, 250}));
     EXPECT_TRUE(asked()) << "OpenSSL's two";
@@ -277,7 +277,7 @@ TEST_F(GreetingTest, TicketsThatComeOneByOne)
     client(Sized(87));
     now += 10 * Ms;
     for (int n = 0; n < 4; ++n, now += 2 * Ms) {
-        const auto ticket = Sized(n == 2 ? 266 : 250); // of a block more
+        const auto ticket = Sized(n == 2 ? 266 : 250); // one block larger
         server(ticket.substr(0, 100));
         EXPECT_TRUE(asked()) << n;
         server(ticket.substr(100));
@@ -357,7 +357,7 @@ TEST_F(GreetingTest, AFinishedThatWaitedForItsTurn)
     now += Round;
     server(Record(122, 22, 0) + Record(1, 20, 0) + Sized({32, 399, 95, 69}));
     exchange.end();
-    now += 1000 * Ms; // of verifying
+    now += 1000 * Ms; // verification takes 1 s
     EXPECT_FALSE(client(Record(1, 20, 0) + Sized({69, 87})));
     now += 5000 * Ms;
     exchange.begin(now);
@@ -374,7 +374,7 @@ TEST_F(GreetingTest, ClientsWithACertificate)
     server(Record(122, 22, 0) + Record(1, 20, 0) + Sized({23, 62, 399, 95, 69}));
     client(Record(1, 20, 0) + Sized({399, 97, 69, 87}));
     now += Round;
-    server(Sized({618, 618})); // it is in the tickets
+    server(Sized({618, 618})); // the tickets contain the certificate
     EXPECT_TRUE(asked());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Connections that are open and silent: what they cost. A program of its own, since it counts what is allocated.
+/// The cost of open, idle connections. A separate program, since it counts allocations.
 #include "engine/request_scheduler.h"
 #include "exchange/exchange.h"
 #include "support/host.h"
@@ -70,7 +70,7 @@ struct Connection final : RequestOwner {
 
     Exchange exchange;
     Request *request = nullptr;
-    int asked = 0; ///< whether it is silent
+    int asked = 0; ///< number of calls of silent()
 };
 
 class IdleTest : public ::testing::Test {
@@ -87,7 +87,7 @@ protected:
 
     static std::string user(const int n) { return "2001:db8:1234:5678:9abc:def0:1234:" + std::to_string(n % Users); }
 
-    /// Time passes, with ticks as the scheduler wants them. \returns how many there were
+    /// Advances the time, with ticks when the scheduler asks for them. \returns the number of ticks
     int pass(const msfrs_time time)
     {
         int ticks = 0;
@@ -98,7 +98,7 @@ protected:
         return ticks;
     }
 
-    /// A request, its answer, and silence.
+    /// A request and its response, after which the connection is idle.
     std::unique_ptr<Connection> open(const int n)
     {
         auto c = std::make_unique<Connection>();
@@ -126,7 +126,7 @@ TEST_F(IdleTest, TenThousandHoldNoPlaceAndLittleMemory)
     for (int n = 2 * Users; n < Connections; ++n) {
         open.push_back(this->open(n));
         if (n % 10 == 0)
-            pass(300 * Ms); // so that they are never many at once
+            pass(300 * Ms); // so that few are under way at once
     }
     pass(1000 * Ms);
     EXPECT_EQ(s->window().outstanding, 0);

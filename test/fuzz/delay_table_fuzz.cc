@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// The delay line: the first line of the input is a packet in hexadecimal digits, the rest is a table. The table is
-/// refused with its source and line, or gives a packet that has addresses the same entry each time.
+/// refused with its source and line, or always gives the same entry for a packet with addresses.
 #include "satellites/delayline/delay_table.h"
 #include "require.h"
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// Whatever is no digit counts as one, so that every line is a packet.
+/// Any character that is not a digit counts as one, so that every line is a packet.
 std::vector<uint8_t> Packet(const std::string &digits)
 {
     const auto value = [](const char c) { return c >= '0' && c <= '9' ? c - '0' : (c - 'a' + 10) & 15; };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The configuration of msfrs-edge. Whatever the file is, it is refused with its name, in characters that a terminal
-/// can show, or gives a configuration within its ranges, whose classes a packet finds its way to.
+/// The configuration of msfrs-edge. Any file is either refused with its name, in printable characters, or gives a
+/// configuration within its ranges, in which every packet finds a class.
 #include "edge/daemon/schedule.h"
 #include "require.h"
 
@@ -21,7 +21,7 @@ std::vector<msfrs::PluginPtr> AllPlugins()
             try {
                 if (entry.path().extension() == ".so")
                     all.push_back(msfrs::LoadPlugin(entry.path().stem(), kind, FUZZ_PLUGIN_DIR));
-            } catch (const msfrs::ConfigError &) { // of another kind, or a library
+            } catch (const msfrs::ConfigError &) { // of another kind, or not a plugin
             }
         }
     }
@@ -30,8 +30,8 @@ std::vector<msfrs::PluginPtr> AllPlugins()
 
 } // namespace
 
-/// Stands for the C library's: no private copies of plugins, each of which would be a module of its own that is unloaded
-/// again. The loader then takes the files themselves, which stay.
+/// Replaces the C library's function to prevent private copies of plugins, each of which would be a separate module and
+/// be unloaded again. The loader then uses the files themselves, which stay loaded.
 extern "C" int memfd_create(const char *, unsigned) noexcept
 {
     errno = ENOSYS;
@@ -44,8 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
     using namespace edge;
     static const auto kept = AllPlugins();
     const std::string text(reinterpret_cast<const char *>(data), size);
-    // Files and shared objects of the system are no input: with a directory that is not there, no plugin is found but
-    // those that a path names.
+    // Files and shared objects of the system are not valid input: with a directory that does not exist, only plugins
+    // given by a path could be found.
     if (text.find('/') != text.npos && (text.find("rules") != text.npos || text.find("scheduler") != text.npos ||
                                         text.find("aqm") != text.npos))
         return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Packets as they come from outside. What can be read is marked with every code point: the mark is there, nothing
-/// that rules look at has changed, and the old mark brings back the packet, as far as a checksum that was right goes.
+/// Packets from the network. A parsed packet is marked with every code point: the mark is set, no field that rules
+/// match has changed, and the old mark restores the packet, including its checksum if that was right.
 #include "edge/packet.h"
 #include "require.h"
 
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
                 now->destinationPort == key->destinationPort);
     }
     Mark(packet.data(), before);
-    // In ones' complement 0 has two forms, so that a checksum may come back in the other one.
+    // Ones' complement has two forms of 0, so that a checksum may return in the other one.
     if (key->family == Family::V4 && packet[10] + packet[11] != data[10] + data[11]) {
         Require((data[10] == 0 && data[11] == 0) || (data[10] == 0xff && data[11] == 0xff));
         std::copy(data + 10, data + 12, packet.begin() + 10);

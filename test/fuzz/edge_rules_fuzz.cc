@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Rules of the DiffServ edge. Whatever the file is, it is refused with its name and a line, in characters that a
-/// terminal can show, or gives rules within their ranges, from which a classifier can be built.
+/// Rules of the DiffServ edge. Any file is either refused with its name and a line, in printable characters, or gives
+/// rules within their ranges, from which a classifier can be built.
 #include "edge/classifier.h"
 #include "edge/rules.h"
 #include "require.h"
@@ -28,10 +28,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
     for (const auto &r : rules) {
         Require(!r.name.empty() && r.mark.value < 64);
         if (r.police)
-            Policer(*r.police, 0); // throws what would end the fuzzer
+            Policer(*r.police, 0); // an exception here would end the fuzzer
         matches.push_back(r.match);
     }
-    if (matches.size() > 3) // building takes long: seldom enough, and of few rules
+    if (matches.size() > 3) // building is slow: rarely, and with few rules
         matches.resize(3);
     if (size % 64 == 0)
         Classifier(std::move(matches));

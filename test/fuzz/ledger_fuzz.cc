@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A shared ledger whose memory says anything. It is refused with a sentence, or read within its ranges: a party that
-/// joins it gets figures that its scheduler can use, a report adds up, and a list of classes is one that can be.
+/// A shared ledger with arbitrary memory contents. It is refused with a message, or read within its ranges: a party
+/// that joins it gets figures that its scheduler can use, a report adds up, and a list of classes is a possible one.
 #include "ledger/directory.h"
 #include "ledger/quota_table.h"
 #include "ledger/report.h"
@@ -19,7 +19,7 @@ using namespace msfrs::ledger;
 
 namespace {
 
-/// Fills memory with the input, again and again.
+/// Fills memory with repetitions of the input.
 void Fill(void *const memory, const size_t length, const uint8_t *const data, const size_t size)
 {
     for (size_t n = 0; n < length; n += size)
@@ -58,10 +58,10 @@ void Join(Segment &segment, const uint32_t number, const msfrs_time now)
         shares += p.share;
     }
     Require(shares < 1 + 1e-9);
-    segment.slots[number].life = 0; // as if another had taken it: nothing is tidied up, which would take long
+    segment.slots[number].life = 0; // as if another party had taken it: nothing is cleaned up, which would be slow
 }
 
-/// What Squid tells, with nonsense in it, and one who asks and one who answers.
+/// Squid's entries, with nonsense among them, one party that asks and one that answers.
 void Look(Directory &directory, const uint8_t *const data, const size_t size, const msfrs_time now)
 {
     const auto classes = offsetof(Directory, classes);
@@ -136,7 +136,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
         Fill(&segment->header, sizeof(Header), data + 1, size - 1);
     if (data[0] & 2)
         segment->users[(key + data[1] % Probes) % Users].key = key;
-    for (uint32_t n = 0; n < Slots; ++n) { // many live, so that they are looked into
+    for (uint32_t n = 0; n < Slots; ++n) { // many are live, so that they are read
         if (data[n % size] & 4)
             segment->slots[n].heartbeat = static_cast<uint64_t>(now);
         if (data[n % size] & 8)
@@ -150,7 +150,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
     }
     OwnSlot::Free(*opened, now);
     const uint32_t number = data[2] % Slots;
-    opened->slots[number].heartbeat = 0; // never used: its users are not looked for in all of the table
+    opened->slots[number].heartbeat = 0; // never used: the whole table is not searched for its users
     Join(*opened, number, now);
     Look(opened->directory, data, size, now);
     Count(opened->quotas, data, size);

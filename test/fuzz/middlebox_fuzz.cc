@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Packets as they come from outside, for every middlebox function: one that has seen all packets before it. What can
-/// be read is taken, and left as it was.
+/// Packets from the network for every middlebox function, which keeps its state over all packets. A parsed packet is
+/// accepted and left unchanged.
 #include "edge/packet.h"
 #include "satellites/middlebox/function.h"
 #include "require.h"

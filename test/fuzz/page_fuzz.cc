@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What msfrs-page reads: requests of browsers, pages of Squid's manager, its saved history. The first byte says which.
-/// Each is read or refused, and what the page then says is UTF-8 without anything that could end a string or a line.
+/// The inputs of msfrs-page: requests of browsers, pages of Squid's manager, its saved history. The first byte selects
+/// one. Each is read or refused, and the page's output is UTF-8 without characters that could end a string or a line.
 #include "satellites/page/figures.h"
 #include "satellites/page/http.h"
 #include "satellites/page/json.h"
@@ -37,7 +37,7 @@ void FuzzRequest(const std::string_view text)
 void FuzzPages(const std::string_view text)
 {
     Figures figures;
-    // The parts before and behind a 0 are two polls.
+    // The parts before and after a 0 are two polls.
     const auto half = text.find('\0');
     try {
         figures.takeMetrics(text.substr(0, half), 1, 1000);

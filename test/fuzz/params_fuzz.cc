@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Parameters of plugins: the input is one name=value a line. Whatever it is, it is either refused with a sentence
-/// that names what was found, or gives values within their ranges that parse again to the same.
+/// Parameters of plugins: the input is one name=value a line. It is either refused with a message that contains the
+/// faulty part, or gives values within their ranges that parse again to the same.
 #include "plugin/loader.h"
 #include "require.h"
 #include "support/params_table.h"

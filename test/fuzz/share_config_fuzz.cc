@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The configuration of msfrs-share. Whatever the file is, it is refused with its name, in characters that a terminal
-/// can show, or gives a configuration within its ranges.
+/// The configuration of msfrs-share. Any file is either refused with its name, in printable characters, or gives a
+/// configuration within its ranges.
 #include "config/fields.h"
 #include "require.h"
 #include "satellites/share/config.h"

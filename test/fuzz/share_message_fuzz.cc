@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What another gateway tells. It is refused with a reason that a terminal can show, or read within its ranges; what was
-/// read is written as it came.
+/// The message of another gateway. It is refused with a printable reason, or read within its ranges; a message that was
+/// read is written identically.
 #include "require.h"
 #include "satellites/share/message.h"
 

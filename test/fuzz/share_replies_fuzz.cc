@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What a server answers, in pieces. It is refused with a reason that a terminal can show, or is as many messages as
-/// were asked for.
+/// A server's replies, in pieces. They are refused with a printable reason, or are as many messages as were requested.
 #include "require.h"
 #include "satellites/share/replies.h"
 

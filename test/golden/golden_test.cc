@@ -269,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(, GoldenOrder, ::testing::ValuesIn(All()), [](const aut
 
 void PrintTo(const Golden &g, std::ostream *const out) { *out << g.file << ":" << g.orderLine; }
 
-/// Every mode of every scheduler must be in some file: a new mode without an order is a gap.
+/// Every mode of every scheduler must be in some file: a mode without an order is a gap.
 TEST(GoldenFiles, CoverEveryModeOfEveryScheduler)
 {
     for (const auto &variant : AllVariants(MSFRS_SCHED)) {

@@ -42,7 +42,7 @@ def cycles(graph):
 
 
 def outward(graph):
-    """The includes by which the core reaches into the satellites."""
+    """Includes from the core into the satellites."""
     return [f'{place}: {other}' for folder, others in graph.items() if not folder.startswith('satellites')
             for other, place in others.items() if other.startswith('satellites')]
 

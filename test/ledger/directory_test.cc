@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The directory: classes that Squid tells, addresses that are asked for and answered.
+/// The directory: classes published by Squid, queries for addresses and their answers.
 #include "ledger/directory.h"
 #include "support/host.h"
 
@@ -16,7 +16,7 @@ using test::Second;
 
 class DirectoryTest : public ::testing::Test {
 protected:
-    /// Squid's turn: by address alone whose it is. \returns how many it was asked for
+    /// Squid's turn: it answers by address alone. \returns the number of queries
     size_t answer()
     {
         size_t count = 0;
@@ -37,7 +37,7 @@ protected:
     Directory &directory = segment->directory;
     Answers answers{directory};
     std::map<uint64_t, Owner> byAddress;
-    msfrs_time now = 5 * Second; ///< a machine that has just started
+    msfrs_time now = 5 * Second; ///< a machine that has just booted
     const IpBits first = IpBits4(0x0a000001), second{0x20010db8ull << 32, 1};
 };
 
@@ -60,7 +60,7 @@ TEST_F(DirectoryTest, AnUnansweredQuestionIsRepeated)
     byAddress[first.low] = {10, 11};
     EXPECT_EQ(answer(), 0u);
     whose(first);
-    directory.asked = 0; // as if two had asked at once, and one question had gone
+    directory.asked = 0; // as if two parties had asked at once, and one query was lost
     EXPECT_EQ(answer(), 0u);
     EXPECT_EQ(whose(first), "unknown");
     EXPECT_EQ(answer(), 0u) << "not with each packet";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Request schedulers that share a link by a ledger: weights, an idle share, death, return and silence.
+/// Request schedulers that share a link by a ledger: weights, an idle share, death, return, and parties that stop.
 #include "ledger/report.h"
 #include "party_sim.h"
 
@@ -9,7 +9,7 @@
 namespace msfrs::test {
 namespace {
 
-/// Users' bytes are as the weights, to a share of `most`.
+/// Users' bytes follow the weights, within a tolerance of `most`.
 void ExpectShares(const std::vector<double> &had, const std::vector<double> &weights, const double most)
 {
     for (size_t n = 0; n < had.size(); ++n)
@@ -40,7 +40,7 @@ TEST_P(PartiesTest, ShareByWeightAndFillTheLinkAsOneDoes)
 TEST_P(PartiesTest, ShareByWeightWhereClassesHaveDifferentUsers)
 {
     PartySim sim(count(), 10e6);
-    sim.everywhere({2, 9, 5}); // of whom the two have two requests each at one of four: it is up to 10 % off
+    sim.everywhere({2, 9, 5}); // the two have two requests each at one of four parties: up to 10 % off
     sim.run(20 * Second);
     ExpectShares(sim.measure(200 * Second), {4, 2, 1}, count() == 2 ? 0.05 : 0.12);
 }
@@ -182,7 +182,7 @@ TEST_P(PartiesTest, LimitsOfTheQueueHoldOverAll)
     sim.everywhere({1, 0, 0});
     auto &u = sim.users.front();
     sim.run(Second);
-    u.inFlight = 200; // each takes up to the limit of what comes in the same tenth of a second
+    u.inFlight = 200; // each party takes requests up to the limit in the same tenth of a second
     uint64_t refused = 0;
     sim.run(30 * Second);
     for (uint32_t n = 0; n < count(); ++n) {
@@ -205,7 +205,7 @@ TEST_P(PartiesTest, FindWhatTheLinkCarriesByWhatAnyOfThemSees)
     sim.config.window.law = WindowLaw::Bytes;
     for (uint32_t n = 0; n < count(); ++n)
         sim.start(n);
-    for (uint32_t n = 0; n < 12; ++n) // none at the one who leads
+    for (uint32_t n = 0; n < 12; ++n) // none at the leader
         sim.user(n / 4, "u" + std::to_string(n), {count() - 1});
     const auto expectRate = [&](const uint32_t from, const double rate) {
         for (auto n = from; n < count(); ++n)
@@ -215,7 +215,7 @@ TEST_P(PartiesTest, FindWhatTheLinkCarriesByWhatAnyOfThemSees)
     sim.run(20 * Second);
     expectRate(0, 4e6);
     sim.config.rate = 1e6;
-    sim.sees.rtt = 540 * Ms; // with the queue that this makes
+    sim.sees.rtt = 540 * Ms; // including the queue that this causes
     sim.run(2 * Second);
     expectRate(0, 1e6);
     EXPECT_EQ(sim.scheduler(0).window().capacity->changes.back().why, CapacityReason::Queue);
@@ -229,7 +229,7 @@ TEST_P(PartiesTest, FindWhatTheLinkCarriesByWhatAnyOfThemSees)
     expectRate(1, 4e6);
     sim.start(0);
     sim.run(Ms);
-    expectRate(0, 4e6); // it begins with what is known
+    expectRate(0, 4e6); // it starts with the known rate
     sim.run(5 * Second);
     expectRate(0, 4e6);
     EXPECT_EQ(sim.logged(), "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Several request schedulers on one link and one ledger, in steps of a millisecond: the link is shared equally among
-/// the responses in service of all parties. Parties may be killed, stopped and started again under load.
+/// Several request schedulers on one link and one ledger, in steps of a millisecond. The link is shared equally among
+/// the responses in service of all parties. Parties may be killed, stopped and restarted under load.
 #ifndef MSFRS_TEST_LEDGER_PARTY_SIM_H
 #define MSFRS_TEST_LEDGER_PARTY_SIM_H
 
@@ -21,11 +21,11 @@
 
 namespace msfrs::test {
 
-/// One who keeps so many requests open, each at one of its parties.
+/// A user who keeps `inFlight` requests open, each at one of its parties.
 struct SimUser {
     uint32_t cls = 0;
     std::string name;
-    std::vector<uint32_t> parties;  ///< drawn from
+    std::vector<uint32_t> parties;  ///< each request's party is drawn from these
     uint32_t inFlight = 4;
     bool asks = true;
     int64_t bytes = 0;              ///< received
@@ -36,7 +36,7 @@ class PartySim {
 public:
     static constexpr msfrs_time Step = Ms, Latency = 50 * Ms;
 
-    /// \param machines on which the parties run, in turn: each has a segment and an interface of its own
+    /// \param machines that run the parties, in turn: each has its own segment and interface
     explicit PartySim(const uint32_t parties, const double rate = 2e6, const uint64_t seed = 1,
                       const uint32_t machines = 1):
         host_(seed), sizes_(seed)
@@ -62,7 +62,7 @@ public:
             end(p);
     }
 
-    /// The party begins, or begins again.
+    /// The party starts, or restarts.
     void start(const uint32_t n)
     {
         auto &p = parties_[n];
@@ -77,7 +77,7 @@ public:
         p.stopped = false;
         p.next = now;
     }
-    /// As by SIGKILL: its slot stays as it was, and its clients ask again elsewhere.
+    /// As by SIGKILL: its slot keeps its state, and its clients ask another party.
     void kill(const uint32_t n)
     {
         killed_.push_back(std::move(parties_[n]));
@@ -93,7 +93,7 @@ public:
     {
         return users.emplace_back(SimUser{cls, name, std::move(parties), inFlight});
     }
-    /// So many users in each class, each at all parties.
+    /// `counts` users in each class, each at all parties.
     void everywhere(const std::vector<uint32_t> &counts)
     {
         std::vector<uint32_t> all;
@@ -110,7 +110,7 @@ public:
         for (const auto until = now + time; now < until;)
             step();
     }
-    /// Bytes that a user of each class receives in such a time, on average.
+    /// Mean bytes of a user of each class in a time.
     std::vector<double> measure(const msfrs_time time)
     {
         std::vector<double> had(config.classes.size()), count(had.size());
@@ -130,7 +130,7 @@ public:
 
     ledger::Segment &segmentOf(const uint32_t n) { return *machineOf(n).segment; }
     const RequestScheduler &scheduler(const uint32_t n) const { return *parties_[n].scheduler; }
-    /// W of all that live, as they know it themselves.
+    /// W of all live parties, by their own count.
     uint32_t places() const
     {
         uint32_t sum = 0;
@@ -139,10 +139,10 @@ public:
         return sum;
     }
     std::string logged() const { return host_.logged(0); }
-    int reads() const { return machines_.front().down.reads; } ///< of the first machine's interface, by all its parties
+    int reads() const { return machines_.front().down.reads; } ///< of the first machine's interface, by all parties
 
     RequestConfig config;
-    PathSample sees;            ///< what every connection does
+    PathSample sees;            ///< path sample of every connection
     std::function<void()> everyStep = [] {};
     std::list<SimUser> users;
     msfrs_time now = 1000 * Second;
@@ -164,8 +164,8 @@ private:
         SimUser *user = nullptr;
         Request *request = nullptr;
         int64_t left = 0;
-        double part = 0;            ///< of a byte
-        msfrs_time from = -1;       ///< when bytes may come
+        double part = 0;            ///< fraction of a byte
+        msfrs_time from = -1;       ///< time from which bytes may arrive
         bool served = false, gone = false;
     };
     struct Party {
@@ -178,7 +178,7 @@ private:
 
     static void end(Party &p)
     {
-        p.scheduler.reset(); // frees what is left, and asks no owner
+        p.scheduler.reset(); // frees everything, without calls to owners
         p.ledger.reset();
     }
     void ask(SimUser &u)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The table of quotas: who has an entry, what is counted in it, and what nonsense in it comes to.
+/// The table of quotas: which users have an entry, what is counted, and the effect of nonsense in the memory.
 #include "ledger/quota_table.h"
 #include "ledger/users.h"
 
@@ -103,7 +103,7 @@ TEST_F(QuotaTableTest, NonsenseLeadsNowhere)
     entry.length = 1 << 20;
     EXPECT_EQ(NameOf(entry).size(), QuotaEntry::LongestName);
     EXPECT_EQ(ServedAs(*table, {5, 50}).user, 50u);
-    of(50); // who knows better
+    of(50); // which has a newer count
     EXPECT_EQ(had(50), 1000);
 }
 

@@ -220,7 +220,7 @@ TEST_F(SegmentTest, EntriesOfUsersWithoutWorkGoToOthers)
 {
     const uint64_t key = 5;
     std::vector<uint32_t> entries;
-    for (uint32_t n = 0; n < Probes; ++n) // the same low bits: all want the same entries
+    for (uint32_t n = 0; n < Probes; ++n) // the same low bits: all need the same entries
         entries.push_back(TakeUser(*segment, key + n * uint64_t(Users), n % 2, true, 3));
     const auto late = key + Probes * uint64_t(Users);
     EXPECT_EQ(TakeUser(*segment, late, 0, true, 3), NoEntry) << "all are in use";
@@ -302,14 +302,14 @@ TEST(Mapping, IsTheSameMemoryForWhoOpensIt)
     EXPECT_NE(OpenRefusal(name), "accepted") << "it goes with who made it";
 }
 
-/// \returns how a process ends that does this; 0: it has
+/// \returns how a process that does this ends; 0: normally
 template <class Work>
 int InAnotherProcess(const Work &work)
 {
     const auto child = fork();
     if (child == 0) {
         for (const auto signal : {SIGBUS, SIGSEGV})
-            std::signal(signal, SIG_DFL); // a sanitizer's would tell of it
+            std::signal(signal, SIG_DFL); // a sanitizer's handler would report it
         try {
             work();
         } catch (const std::exception &e) {
@@ -331,7 +331,7 @@ void TouchAll(Segment &segment)
         words[n].fetch_add(1);
 }
 
-/// A segment that was made is all there, however full /dev/shm is.
+/// The memory of a new segment is allocated completely, however full /dev/shm is.
 TEST(Mapping, AFullFileSystemEndsNobody)
 {
     const auto name = "/msfrs-test-full-" + std::to_string(getpid());
@@ -348,7 +348,7 @@ TEST(Mapping, AFullFileSystemEndsNobody)
     EXPECT_EQ(status, 0);
 }
 
-/// Who may write to it cannot make it shorter, whatever it is named.
+/// A process that may write to it cannot truncate it, by any name.
 TEST(Mapping, CannotBeTruncated)
 {
     const auto name = "/msfrs-test-cut-" + std::to_string(getpid());
@@ -386,7 +386,7 @@ TEST(Mapping, RemovesWhatWasLeftAndNothingElse)
     const auto name = "/msfrs-test-left-" + std::to_string(getpid());
     EXPECT_EQ(InAnotherProcess([&] {
         Mapping::Create(name, 0600).segment();
-        new Mapping(Mapping::Create(name, 0600)); // as if it was killed
+        new Mapping(Mapping::Create(name, 0600)); // as if it were killed
     }), 0);
     const auto left = Mapping::Open(name);
     EXPECT_THROW(Mapping::Create(name, 0600), MappingError);

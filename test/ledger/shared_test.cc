@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Parties of a segment by themselves: whose turn it is, users, demand, and who leads.
+/// Parties of a segment without schedulers: turns, users, demand, and the leader.
 #include "ledger/report.h"
 #include "ledger/shared.h"
 #include "ledger/users.h"
@@ -30,7 +30,7 @@ protected:
         parties[n] = std::make_unique<SharedLedger>(*segment, PartyParams{Kind::Worker, n, 7}, log, now);
         return *parties[n];
     }
-    /// Two parties with one user of that weight each, and the window told.
+    /// Two parties with one user of the given weight each, after the window has been published.
     void two(const double first, const double second)
     {
         enter(join(0), "gold", "a", first);
@@ -46,7 +46,7 @@ protected:
         users.push_back({&party, number, 0, 1});
         return number;
     }
-    /// Time passes, and all but the silent one settle.
+    /// Advances the time; all but the silent one update their state.
     void settle()
     {
         now += Ledger::Every;
@@ -70,7 +70,7 @@ protected:
                 p->look(now);
         }
     }
-    /// The party has so many places and requests waiting, and was charged so much in all.
+    /// The party has this many slots and waiting requests, and `served` bytes charged in total.
     void say(const uint32_t n, const uint32_t places, const uint64_t waiting, const int64_t served)
     {
         parties[n]->say({places, waiting, waiting, served, Quantum, places * Quantum}, now);
@@ -169,7 +169,7 @@ TEST_F(SharedTest, BytesCountByDemand)
     say(1, 0, 1, 0);
     say(0, 0, 1, 0);
     int64_t served[2] = {0, 0};
-    for (int n = 0; n < 1000; ++n) { // each turn goes to who may, the first where both may
+    for (int n = 0; n < 1000; ++n) { // each turn goes to a party that may take one, alternating if both may
         const uint32_t who = parties[0]->turn(false) && (n % 2 || !parties[1]->turn(false)) ? 0 : 1;
         ASSERT_TRUE(parties[who]->turn(false)) << "somebody may always go";
         say(who, 0, 1, served[who] += Quantum);
@@ -331,7 +331,7 @@ TEST_F(SharedTest, ARestartedPartyBeginsWithWhatTheOthersHave)
 {
     limit = 33;
     two(1, 1);
-    parties[0] = nullptr; // an orderly end
+    parties[0] = nullptr; // a regular end
     users.erase(users.begin());
     settle();
     EXPECT_FALSE(parties[1]->follow());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Max-min shares: examples, and what holds for any wants.
+/// Max-min shares: examples, and properties for any demands.
 #include "ledger/shares.h"
 #include "support/host.h"
 
@@ -33,7 +33,7 @@ TEST(Shares, WhoHasNoDemandGetsWhatOthersLeave)
     EXPECT_EQ(Shares({{0, Anything}, {1, Anything}}, 10), (std::vector<double>{0, 10}));
 }
 
-/// Wants of every kind.
+/// Demands of every kind.
 std::vector<Want> Draw(test::Random &random)
 {
     std::vector<Want> wants(random.below(12));
@@ -64,7 +64,7 @@ TEST(Shares, HoldForAnyWants)
                 ASSERT_GT(shares[a], 0) << "nobody starves";
             }
             for (size_t b = 0; b < wants.size(); ++b) {
-                // Who could use more has no less for its demand than any other.
+                // A party that could use more has no less for its demand than any other.
                 if (shares[a] >= wants[a].most - 1e-6 || wants[a].demand == 0)
                     continue;
                 if (wants[b].demand > 0) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A gateway that is not there: files in a directory, and answers of programs and of Squid as the test wants them."""
+"""A simulated gateway: files in a directory, and responses of programs and of Squid that the test sets."""
 import io
 import json
 import os
@@ -16,14 +16,14 @@ from msfrsctl.cli import main  # noqa: E402 (needs the path above)
 from msfrsctl.system import Done, MISSING, Stat, System  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
-#: What mgr:msfrs said while gold's first user was served and two others waited behind it.
+#: mgr:msfrs while gold's first user was served and two others waited behind it.
 BUSY = (HERE / 'busy.yaml').read_text()
-#: What mgr:msfrs-metrics and mgr:msfrs-users said then.
+#: mgr:msfrs-metrics and mgr:msfrs-users at the same time.
 METRICS = (HERE / 'busy.metrics').read_text()
 USERS = BUSY.partition('\ntop_')[2]
-#: The program of the build that judges.
+#: The program of the build that explains.
 WHY = str(BUILD / 'msfrs-why')
-#: Of bronze's quota, which goes on in a class that is named nastily.
+#: Bronze's quota, whose users move to a class with a control character in its name.
 QUOTA = r'''    quota: {bytes: 5368709120, period: day, over: "bulk\u001b", ends_in: 12000, users: 3, users_over: 1, passed: 1}
     quota_users:
       - {user: "10.20.1.7", bytes: 6442450944}
@@ -37,8 +37,8 @@ NOW = 1_800_000_000.0
 
 
 class Machine(System):
-    """A System whose programs and Squid answer what `programs` ({words they begin with: Done, text or a function}) and
-    `pages` ({action: text, status or OSError}) say. Files are in `files` and below the test's directory."""
+    """A System with simulated programs and Squid: `programs` ({first words: Done, text or a function}) and `pages`
+    ({action: text, status or OSError}). Files are in `files` and below the test's directory."""
 
     def __init__(self, root):
         self.root = root
@@ -46,8 +46,8 @@ class Machine(System):
         self.pages = {'msfrs': BUSY, 'msfrs-metrics': METRICS, 'msfrs-users': USERS}
         self.time, self.user, self.asked = NOW, 0, []
         self.stats, self.users, self.keys, self.questions, self.answers, self.said = {}, {}, [], [], [], []
-        self.moving = {}        # {path: function that gives the text}
-        self.wire = []          # (head, length) of packets that leave for users; None: nobody may look
+        self.moving = {}        # {path: function that returns the text}
+        self.wire = []          # (head, length) of packets to users; None: capturing is not allowed
         self.proxied = {}       # {URL: (status, fields, body) or OSError, or a function}
 
     def now(self):
@@ -68,7 +68,7 @@ class Machine(System):
 
     def run(self, *argv, timeout=30, input=None):
         words = ' '.join(str(word) for word in argv)
-        if argv[0] == WHY:      # as it is
+        if argv[0] == WHY:      # the real program
             return super().run(*argv, timeout=timeout, input=input)
         self.ran.append(words)
         for begin, answer in sorted(self.programs.items(), key=lambda pair: -len(pair[0])):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What bypasses Squid: how much, to whom, where it is said, and that it costs nothing where there is none."""
+"""Traffic that bypasses Squid: its amount, its receivers, where it is reported; without it, no measurement is made."""
 import ipaddress
 import socket
 
@@ -11,13 +11,13 @@ from msfrsctl import bypass
 from msfrsctl.system import System
 
 TCP, UDP, GRE = 6, 17, 47
-#: Bytes in a look at the link, which has 2 Mbit/s.
+#: Bytes on the link during a measurement, at 2 Mbit/s.
 WHOLE = int(bypass.LOOK * 250_000)
 COUNTER = '/sys/class/net/wan0/statistics/rx_bytes'
 
 
 def packet(to, length, protocol=TCP, port=9000):
-    """The head of one, as far as anybody looks at it."""
+    """The headers of a packet, as far as they are examined."""
     to = ipaddress.ip_address(to)
     ports = port.to_bytes(2, 'big') + bytes(18)
     if to.version == 6:
@@ -27,7 +27,7 @@ def packet(to, length, protocol=TCP, port=9000):
 
 @pytest.fixture
 def link(gateway):
-    """A link that carries what `received` says in a look, `squids` of it through Squid."""
+    """A link that carries `received` bytes during a measurement, `squids` of them through Squid."""
     gateway.configure('msfrs on', 'msfrs_link rate=2Mbit interface=wan0', 'http_port 8080')
     machine = gateway.machine
     machine.files['/etc/msfrs/iptables.conf'] = 'inside = lan0, wlan0\n'
@@ -55,7 +55,7 @@ def link(gateway):
 
 
 def test_it_leads(link):
-    """Of status and why; doctor names it first, and says what to do."""
+    """In status and why; doctor lists it first, with advice."""
     said = '80% of the link bypasses Squid, most of it to 10.20.0.9; no weight holds for it'
     assert link.run('status')[1].startswith(f'beside     {said}\n')
     assert link.run('why', '10.20.1.7')[1].startswith(f'{said}\n')
@@ -67,7 +67,7 @@ def test_it_leads(link):
 
 
 def test_where_msfrs_edge_holds_it_there_is_nothing_to_do(link):
-    """For the window it is no other traffic then; that it has a share tells that there is some."""
+    """The window does not count it as other traffic then; the edge's share shows that it exists."""
     link.window = {'utilisation': 0.99, 'own': 0.98}
     link.parties = [{'slot': 0, 'kind': 'worker', 'live': True, 'share': 0.8},
                     {'slot': 1, 'kind': 'edge', 'live': True, 'share': 0.2}]
@@ -87,7 +87,7 @@ def test_where_squids_figures_are_not_suspicious_nobody_waits(link, window, part
 
 
 def test_a_moment_is_not_enough(link):
-    """What was suspicious in one interval was not so for the four seconds after it."""
+    """Suspicious figures in one interval, but not in the four seconds after it."""
     link.squids = 0.92 * WHOLE
     assert link.data('status')['bypass'] is None
 
@@ -120,7 +120,7 @@ def test_packets_that_are_none(link, head):
 
 
 def test_packets_that_leave_are_seen():
-    """By an interface that everybody has: of what is sent here, each is seen once, with its length."""
+    """By an interface that every machine has: each packet sent to it is seen once, with its length."""
     found = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.bind(('127.0.0.1', 0))
@@ -132,7 +132,7 @@ def test_packets_that_leave_are_seen():
 
             def monotonic(self):
                 self.looks += 1
-                if self.looks == 2:     # the sockets are there
+                if self.looks == 2:     # the sockets are open
                     sender.sendto(bytes(1000), ('127.0.0.1', port))
                 return 10.0 if any(head[20:22] == port.to_bytes(2, 'big') for head, _ in found) else 0.0
         if not Once().packets(['lo'], 5, lambda head, length: found.append((head, length))):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line, and what comes with it: the manual page, the completion and the list of what is installed."""
+"""The command line, and the files that belong to it: manual page, completion and the list of installed files."""
 import io
 import json
 import os
@@ -81,7 +81,7 @@ def test_a_reader_that_leaves(gateway):
     ('5 mbit', '5Mbit'), ('5Mb', '5Mbit'), ('5 Mb/s', '5Mbit'), ('5.5 MBit/s', '5500kbit'), ('5 MBPS', '5Mbit'),
     ('5 megabits per second', '5Mbit'), ('1 Gbps', '1Gbit'), (' 9600 bit/s ', '9600bit'), ('10000bps', '10kbit')])
 def test_rates_as_people_write_them(said, written):
-    """What is written is what Squid and the daemons read."""
+    """The result is in the form that Squid and the daemons read."""
     assert canonical(rate_of(said)) == written and rate_of(written) == rate_of(said)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl doctor: each probe answered as the test wants, what is found, and what is to be done."""
+"""msfrsctl doctor: with simulated results of each query, its findings and its advice."""
 import json
 
 import pytest
@@ -20,7 +20,7 @@ GOOD = ('http_port 3129 intercept', 'https_port 3130 intercept ssl-bump tls-cert
 
 @pytest.fixture
 def healthy(gateway):
-    """A gateway of which nothing is to be said."""
+    """A gateway without findings."""
     gateway.configure(*GOOD)
     machine = gateway.machine
     machine.programs.update({
@@ -53,7 +53,7 @@ def busy(utilisation, count=6, **changes):
 
 
 def bad(gateway, *only):
-    """{what: do} of all that is not in order."""
+    """{what: do} of all findings that are not ok."""
     words = [word for name in only for word in ('--only', name)]
     return {found['what']: found['do'] for found in gateway.data('doctor', '--quiet', *words)['findings']}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl report: what is in the archive, and what is not."""
+"""msfrsctl report: the contents of the archive, and what it must not contain."""
 import ipaddress
 import re
 import tarfile
@@ -65,14 +65,14 @@ def test_what_matters_is_kept(known):
     for line in BUSY.splitlines():
         if line.startswith(('window:', 'holding:', '  limit:', '    weight:')):
             assert line in files['mgr-msfrs.txt']
-    # the user of the log is in the network of the ACL, before and after
+    # the user in the log is in the network of the ACL, before and after
     network = ipaddress.ip_network(re.search(r'acl managers src (\S+)', files['squid.conf'])[1])
     assert ipaddress.ip_address(first.split()[2]) in network
     assert ipaddress.ip_interface(re.search(r'inet (\S+)', files['addresses.txt'])[1]).network == network
 
 
 def archived(known, **files):
-    """The files of the archive, of a gateway whose logs these are."""
+    """The files of the archive of a gateway with these logs."""
     if 'access' in files:
         known.log.write_text(files['access'])
     known.machine.files['/cache.log'] = files.get('cache', '')
@@ -87,7 +87,7 @@ OLD = f'{NOW - 900:.3f}    120 10.20.1.9 TCP_MISS/200 5123 GET http://intra/a - 
 
 @pytest.mark.parametrize('login', ['dora', '4711', '20260042', 'bo', r'SCHOOL\emil', 'fred.x7', 'gus@school'])
 def test_logins_of_all_lines_go(known, login):
-    """However they look, in whatever format of squid.conf, and those whom only an old line of cache.log names."""
+    """Of any form, in any format of squid.conf, including those that only an old line of cache.log names."""
     known.conf.write_text(known.conf.read_text() + 'logformat before %ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru '
                           '%ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::wait\n')
     common = f'10.20.1.9 - {login} [22/Nov/2026:19:02:25 +0000] "GET http://a.test/ HTTP/1.1" 200 99 TCP_MISS:NONE\n'
@@ -130,13 +130,13 @@ def test_without_squid_and_logs(known):
     assert any(line.startswith('access.log') for line in data['missing'])
 
 
-#: What belongs to nobody: documentation (RFC 5737, RFC 3849).
+#: Addresses for documentation (RFC 5737, RFC 3849).
 NOBODYS = [ipaddress.ip_network(said) for said in ('192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24',
                                                    '2001:db8::/32')]
 
 
 def addresses(text):
-    """All addresses in a text, however they stand there."""
+    """All addresses in a text, wherever they occur."""
     for word in re.findall(r'(?<![\w:])[0-9a-fA-F.:]{3,}(?![\w:])', text):
         try:
             found = ipaddress.ip_address(word)
@@ -161,7 +161,7 @@ def test_no_address_of_the_report_belongs_to_anybody(known):
 
 
 def test_a_gateway_with_addresses_of_documentation(known):
-    """The README names the networks of the stand-ins; that is no leak."""
+    """The README names the networks of the stand-ins; that is not a leak."""
     known.machine.programs['ip route'] = 'default via 203.0.113.1\n192.0.2.0/24 dev eth1\n198.51.100.0/24 dev eth2\n'
     assert '240.0.0.0/4' in archived(known)['README']
 
@@ -185,7 +185,7 @@ def test_different_addresses_stay_different_and_nobodys(known_):
 
 
 def test_more_users_than_documentation_has_addresses_for():
-    """They are told apart all the same, by addresses that are reserved and routed nowhere."""
+    """They stay distinct, with addresses that are reserved and not routed."""
     known_ = [f'{first}.{second}.{third}.9' for first in (11, 12) for second in range(8) for third in range(60)]
     hidden = Anonymiser(texts=known_)
     made = {ipaddress.ip_address(hidden.address(said)) for said in known_}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl set: what is written, how it ends, and that nothing else is touched."""
+"""msfrsctl set: what it writes, how a change ends, and that nothing else is changed."""
 import os
 
 import pytest
@@ -20,7 +20,7 @@ msfrs_access gold allow mine
 
 @pytest.fixture
 def own(gateway):
-    """The file that msfrsctl may write, taken in by squid.conf; Squid accepts everything."""
+    """The file that msfrsctl may write, included by squid.conf; Squid accepts everything."""
     gateway.own = gateway.root / 'msfrsctl.conf'
     gateway.own.write_text(OWN)
     gateway.configure(f'include {gateway.own}')

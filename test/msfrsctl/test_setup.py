@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl setup: what is asked, what is written, and that all of it can be taken back."""
+"""msfrsctl setup: its questions, the files that it writes, and that everything can be undone."""
 import json
 
 import pytest
@@ -34,7 +34,7 @@ FLAGS = ('setup', '--yes', '--rate', '20Mbit', '--class', 'gold=4=10.20.1.0/24',
 
 @pytest.fixture
 def fresh(gateway):
-    """A machine with two interfaces, a Squid that does not run and accepts everything, and no squid.conf."""
+    """A machine with two interfaces, a Squid that is not running and accepts everything, and no squid.conf."""
     gateway.conf.unlink()
     gateway.own = gateway.root / 'msfrsctl.conf'
     k = f'{gateway.squid} -f {gateway.conf}'
@@ -52,7 +52,7 @@ def fresh(gateway):
 
 
 def state(gateway):
-    """All files, those of the machine included."""
+    """All files, including those of the machine."""
     return {**gateway.machine.files, **{path.name: path.read_text() for path in gateway.root.iterdir()}}
 
 
@@ -82,7 +82,7 @@ def test_from_nothing_and_back(fresh):
 
 
 def test_what_bypasses_squid_is_held_to_its_share(fresh):
-    """By default, by msfrs-edge as a party of Squid's link, before users are sent to Squid."""
+    """By default, by msfrs-edge as a party of Squid's link, before users are redirected to Squid."""
     assert fresh.run(*FLAGS, '--inside', 'eth0, wlan0')[0] == 0
     said = fresh.machine.files[EDGE].splitlines()
     assert {'segment /squid-msfrs_ledger.shm', 'inside 10.20.0.0/16 2001:db8::/64', 'user proxy', 'scheduler msf',
@@ -138,7 +138,7 @@ def test_an_edge_that_does_not_start_is_taken_back(fresh, capsys, breaks, senten
 
 
 def test_a_running_squid_is_started_anew_for_its_memory(fresh):
-    """It makes that when it starts. Where it is there already, Squid only reads its configuration again."""
+    """Squid creates the memory at start-up. If it exists already, Squid only reconfigures."""
     k = f'{fresh.squid} -f {fresh.conf} -k'
     running = [True]
     fresh.conf.write_text('http_port 3128\n')
@@ -237,7 +237,7 @@ def test_asked_what_cannot_be_seen(fresh):
 
 
 def test_a_wrong_answer_is_asked_again_at_once(fresh):
-    """With the reason, and nothing that was said before is lost."""
+    """With the reason; earlier answers are kept."""
     fresh.machine.answers = ['eth/1', 'eth1', 'eth1', 'eth0', '10.20.0.0/33', '10.20.0.0/16', '5MB/s', '5 Mbit/s',
                              'y', 'yes', 'gold', 'gold=4=10.20.1.0/24', 'gold=2=10.20.2.0/24', '', 'yes']
     assert fresh.run('setup')[0] == 0
@@ -272,7 +272,7 @@ def test_answers_outlive_a_failure(fresh, capsys):
 
 
 def starts(fresh):
-    """A Squid that listens once it was started."""
+    """A Squid that listens once it has been started."""
     ports = []
     fresh.machine.programs.update({f'{fresh.squid} -f {fresh.conf}': lambda words: ports.append(LISTENING) or '',
                                    'ss -Hltn': lambda words: ''.join(ports),
@@ -280,7 +280,7 @@ def starts(fresh):
 
 
 def test_a_page_comes_through_squid_before_users_do(fresh):
-    """Whatever the server answers. Until then there is no file that would send users there at a start of Squid."""
+    """Whatever the server's status is. Before that, no file exists with which a start of Squid would redirect users."""
     starts(fresh)
     there = []
     fresh.machine.proxied[PAGE] = lambda: there.append(IPTABLES in fresh.machine.files) or (404, {}, 'of the server')
@@ -409,7 +409,7 @@ def test_with_systemd_units_are_started(fresh):
 
 @pytest.mark.parametrize('conf_d', [False, True])
 def test_undo_leaves_nothing_that_squid_reads(fresh, conf_d):
-    """Whoever changed the file by hand finds that beside it, by a name that no include takes in."""
+    """A file changed by hand is kept beside the original, under a name that no include matches."""
     if conf_d:
         (fresh.root / 'conf.d').mkdir()
         fresh.conf.write_text(f'include {fresh.root}/conf.d/*.conf\n')
@@ -429,7 +429,7 @@ def test_undo_leaves_nothing_that_squid_reads(fresh, conf_d):
     lambda text: text + 'cache_mem 1 GB\n', lambda text: '# mine\n' + text,
     lambda text: text.replace('http_port 3128\n', 'http_port 8080\n')])
 def test_undo_leaves_a_squid_conf_as_it_is_now(fresh, change):
-    """Without the line that takes in a file that is no longer there, at which Squid would not start."""
+    """Without the line that includes a file that no longer exists, with which Squid would not start."""
     fresh.conf.write_text('http_port 3128\nacl old src 10.0.0.0/8\n')
     wanted = change(fresh.conf.read_text())
     assert fresh.run(*FLAGS)[0] == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""squid.conf as it is read, and what is shown on a terminal."""
+"""Parsing of squid.conf, and output to a terminal."""
 from msfrsctl import text
 from msfrsctl.squidconf import SquidConf
 from msfrsctl.system import System

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl status, and how the cache manager is asked."""
+"""msfrsctl status, and queries to the cache manager."""
 import pytest
 from conftest import BUSY, OFF, QUOTA
 

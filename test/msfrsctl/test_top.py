@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl top: rates between two looks, shares, and how it ends."""
+"""msfrsctl top: rates between two updates, shares, and how it ends."""
 import json
 
 import pytest
@@ -9,7 +9,7 @@ from conftest import BUSY, OFF
 
 @pytest.fixture
 def growing(gateway):
-    """Every look finds that gold had 100 kB more."""
+    """Each update finds 100 kB more of gold."""
     report = yaml.safe_load(BUSY)
 
     def fetch(host, port, path, timeout=5.0):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrsctl why: the held list, access.log read backward, and what was in service meanwhile."""
+"""msfrsctl why: the held list, access.log read backward, and the responses in service meanwhile."""
 import subprocess
 import sys
 import threading
@@ -40,7 +40,7 @@ def test_who_is_held_now(gateway):
 
 
 def test_the_rate_is_measured(gateway, monkeypatch):
-    """Over what --seconds says, and only of a user that Squid knows."""
+    """Over --seconds, and only of a user that Squid knows."""
     count = 0
 
     def fetch(_, __, path, timeout=5.0):
@@ -60,7 +60,7 @@ def test_the_rate_is_measured(gateway, monkeypatch):
 
 
 def test_squid_is_down(gateway):
-    """It said "nothing is held", or nothing."""
+    """It once said "nothing is held", or nothing."""
     gateway.machine.pages = {action: ConnectionRefusedError(111, 'Connection refused')
                              for action in gateway.machine.pages}
     code, said = gateway.run('why', '198.18.16.1')
@@ -128,7 +128,7 @@ def test_names_as_urls_have_them(name):
 
 
 def test_little_is_imported():
-    """Each of these takes as long as the search of a megabyte of access.log."""
+    """Importing each of these takes as long as searching a megabyte of access.log."""
     done = subprocess.run([sys.executable, '-I', '-c', f'import sys; sys.path.insert(0, {str(ROOT)!r})\n'
                            'from msfrsctl.cli import parser_of; parser_of(["why"]); print(*sys.modules)'],
                           capture_output=True, text=True, check=True)
@@ -171,7 +171,8 @@ def test_nothing_is_known(gateway):
 
 @pytest.mark.parametrize('result', ['TCP_HIT', 'NONE_NONE', 'TCP_MEM_HIT'])
 def test_what_needs_no_server_is_left_out(gateway, result):
-    """Cache hits, and the second line that Squid logs of an intercepted TLS connection. They were "not scheduled"."""
+    """Cache hits, and the second line that Squid logs of an intercepted TLS connection. They once were "not scheduled".
+    """
     without = line(8).replace('TCP_MISS', result).replace('bronze 1204 1400 3 12/11.62', '- - - - -/-')
     gateway.log.write_text(line(9).replace('1204 1400 3 12/11.62 -', '- 20 0 -/- MSFRS_QUEUE_FULL') + without * 9
                            + line(7).replace('TCP_MISS', 'TCP_DENIED').replace('bronze 1204 1400 3 12/11.62',
@@ -184,12 +185,12 @@ def test_what_needs_no_server_is_left_out(gateway, result):
 
 
 def test_behind_whom(gateway):
-    """It arrived 10 s ago and went out 4 s later; gold was served meanwhile, before and after it in the log."""
+    """It arrived 10 s ago and was released 4 s later; gold was served meanwhile, before and after it in the log."""
     gateway.log.write_text(line(30, user='g0', cls='gold', wait=0, took=1000)       # had ended
                            + line(8, user='g1', cls='gold', wait=0, took=4000)
                            + line(2, wait=4000, took=8000)
                            + line(1, user='g2', cls='gold', wait=0, took=12000)     # ended after it
-                           + line(1, user='s1', cls='silver', wait=9000, took=12000)      # went out later
+                           + line(1, user='s1', cls='silver', wait=9000, took=12000)      # was released later
                            + line(0.5, user='s2', cls='silver', wait=0, took=1000))       # arrived later
     (behind,) = gateway.data('why', '10.20.1.7')['log']['behind']['classes']
     assert (behind['class'], behind['requests'], behind['users'], behind['bytes']) == ('gold', 2, 2, 10000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The frame of `make papers`: what counts as met, and what is printed."""
+"""The frame of `make papers`: the criteria of its verdict, and its output."""
 import math
 
 import pytest
@@ -42,7 +42,7 @@ def test_only_what_is_decided_has_a_verdict():
     assert table([timing]).split("\n")[1].split() == "timing 1 ns 2 ns +1 shown".split()
 
 
-# No row of these is a simulation: they time the machine, which other work slows down.
+# None of these rows is a simulation: they time the machine, which other processes slow down.
 @pytest.mark.parametrize("slower", [1, 10])
 def test_how_busy_the_machine_is_decides_nothing(slower):
     def run(_what, rules):
@@ -80,7 +80,7 @@ def test_a_plot_is_written_where_it_is_told(tmp_path):
 
 
 def run(monkeypatch, tmp_path, figures, *words):
-    """Runs the command with one paper whose figures these are."""
+    """Runs the command with one paper that has these figures."""
     module = type("Paper", (), {"figures": staticmethod(lambda context: iter(figures))})
     monkeypatch.setattr(command, "papers", lambda: ["some"])
     monkeypatch.setattr(command.importlib, "import_module", lambda *_: module)

@@ -37,7 +37,7 @@ extern "C" __attribute__((visibility("default"))) const msfrs_plugin msfrs_plugi
     MSFRS_ABI_MAJOR, MSFRS_ABI_MINOR,
 #endif
 #ifdef FAULT_TRUNCATED
-    16, // all that a loader may look at before it has checked the size
+    16, // the part that a loader may read before it has checked the size
 #else
     sizeof(struct msfrs_plugin),
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A scheduler that trusts nobody: first come, first served, and it checks that the engine keeps its side of the
-/// contract in msfrs_plugin.h. Every breach is logged at level 0. Built with -DNEEDS_COST it also wants exact costs.
+/// A scheduler that trusts nothing: first come, first served, and it checks that the engine keeps the contract of
+/// msfrs_plugin.h. Every breach is logged at level 0. Built with -DNEEDS_COST it also requires exact costs.
 #include "plugin/msfrs_plugin.h"
 
 #include <cstdio>
@@ -16,7 +16,7 @@ struct ItemState {
     Life life;
     int64_t estimate;   ///< at the latest enqueueing
     int64_t charged;    ///< net, since the latest pick
-    int64_t remaining;  ///< as it was told last
+    int64_t remaining;  ///< as updated last
     unsigned char zero[40];
 };
 

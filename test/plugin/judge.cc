@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// An AQM that judges by count, so that a test knows the verdicts beforehand. Like the checker it logs at level 0
-/// what the engine does wrong: calls out of order, memory that is not its own, a queue view that does not add up.
+/// An AQM with verdicts by count, so that a test knows them beforehand. Like the checker, it logs the engine's errors
+/// at level 0: calls out of order, memory that is not its own, an inconsistent queue view.
 #include "plugin/msfrs_plugin.h"
 
 namespace {
@@ -56,7 +56,7 @@ int Init(void *const inst, const msfrs_host *const host, const msfrs_value *cons
     return params[2].i ? -1 : 0;
 }
 
-/// What becomes of the n-th to be judged.
+/// The verdict on the n-th item.
 msfrs_verdict Judged(const Instance &self, const msfrs_item &i, const uint64_t n, const bool here)
 {
     const bool judged = here && self.every && n % static_cast<uint64_t>(self.every) == 0;

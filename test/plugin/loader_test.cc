@@ -31,7 +31,7 @@ std::string Refusal(const std::string &name, const msfrs_kind kind, const std::s
     return "loaded";
 }
 
-/// What the loader says of a test module, from behind its path.
+/// The loader's message about a test module, without the leading path.
 std::string Refusal(const std::string &module, const msfrs_kind kind = MSFRS_AQM)
 {
     const auto path = TestModule(module);
@@ -56,7 +56,7 @@ TEST(Loader, LoadsAPluginTwice)
     EXPECT_STREQ(one->ops().name, "msf") << "unloaded with the first of two references";
 }
 
-/// A plugin in a directory of its own, whose file is replaced in place: the inode stays.
+/// A plugin in a separate directory, whose file is replaced in place: the inode stays.
 class InPlace {
 public:
     explicit InPlace(const std::string &name): file_(dir_.path() + "/plugin.so") { put(name); }
@@ -73,7 +73,7 @@ private:
     std::string file_;
 };
 
-/// Runs code and reads constants of a plugin; with an order that says which it is.
+/// Runs code and reads constants of a plugin; the resulting order identifies it.
 std::string Summary(const PluginPtr &plugin)
 {
     Engine engine({plugin, ParseParams(plugin->ops(), {})}, {}, Engine::Cost::Exact, 1, 0,
@@ -117,7 +117,7 @@ TEST(Loader, AFileOverwrittenInPlaceChangesNothingOfWhatIsLoaded)
     before.reset();
     EXPECT_EQ(Summary(after), "drr a b a");
     after.reset();
-    for (int n = 0; n < 3; ++n) { // by the same descriptor's number each time
+    for (int n = 0; n < 3; ++n) { // each time with the same descriptor number
         so.put(n % 2 ? "drr" : "fifo");
         EXPECT_EQ(Summary(LoadPlugin(so.file(), MSFRS_SCHED, "")), n % 2 ? "drr a b a" : "fifo a a b");
     }
@@ -138,7 +138,7 @@ TEST(Loader, LoadsTheFileItselfWhereItCannotBeCopied)
     getrlimit(RLIMIT_FSIZE, &usual);
     const auto handler = std::signal(SIGXFSZ, SIG_IGN);
     const rlimit nothing{0, usual.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &nothing); // the system has no memory for a copy, say
+    setrlimit(RLIMIT_FSIZE, &nothing); // as if the system had no memory for a copy
     const auto descriptors = OpenDescriptors();
     const auto plugin = LoadPlugin(so.file(), MSFRS_SCHED, "");
     setrlimit(RLIMIT_FSIZE, &usual);
@@ -252,7 +252,7 @@ TEST(DescribePlugins, NamesWhatThereIsWithParametersAndWhatIsNone)
     EXPECT_THROW(DescribePlugins(dir.path() + "/not"), ConfigError);
 }
 
-/// A scheduler with everything that a scheduler must have.
+/// A scheduler with everything that is mandatory.
 msfrs_plugin Whole()
 {
     static msfrs_sched_ops ops{};
@@ -315,7 +315,7 @@ TEST(WrapPlugin, ReadsOfAnOlderMinorWhatThatHad)
 {
     auto p = Whole();
     auto ops = *p.sched;
-    ops.resumed = [](void *, msfrs_item *, int, msfrs_time) {}; // whatever is behind the end of its table
+    ops.resumed = [](void *, msfrs_item *, int, msfrs_time) {}; // beyond the end of its table
     p.sched = &ops;
     p.abi_minor = 0;
     p.keeps = 7;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uid_t Somebody = 4711;
 
-/// What TrustedPath() says against a path; empty: nothing.
+/// TrustedPath()'s objection to a path; empty: none.
 std::string Objection(const std::string &path, const Writers &trusted)
 {
     try {
@@ -25,7 +25,7 @@ std::string Objection(const std::string &path, const Writers &trusted)
     }
 }
 
-/// place/inner/file, which only its owner may change, and who owns what leads there.
+/// place/inner/file, which only its owner may change, with different owners of its directories.
 class Trust : public ::testing::Test {
 protected:
     Trust()
@@ -90,7 +90,7 @@ TEST_F(Trust, WantsSomethingThere)
     EXPECT_THROW(WritersOf(file + "s"), std::runtime_error);
 }
 
-/// As root, who alone can give files away.
+/// As root, who alone can change owners.
 TEST_F(Trust, IsAskedForByTheLoader)
 {
     if (geteuid() != 0)

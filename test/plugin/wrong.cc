@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A scheduler, or with -DWRONG_AQM an AQM, that from the n-th time it is asked on answers what it must not.
+/// A scheduler, or with -DWRONG_AQM an AQM, whose answers are invalid from the n-th call on.
 #include "plugin/msfrs_plugin.h"
 
 namespace {
 
 struct Instance {
     int64_t after, fault, asked;
-    msfrs_flow *flow;   ///< the latest that queued
+    msfrs_flow *flow;   ///< the latest with a queued item
     msfrs_item *served; ///< the latest that was picked
 };
 

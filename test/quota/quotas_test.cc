@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Who has passed a quota, when that ends, and what of it survives a restart.
+/// Which users have exceeded a quota, when that ends, and what survives a restart.
 #include "quota/quotas.h"
 #include "support/host.h"
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t Hour = 3600, Today = 20779 * 24 * Hour + 15 * Hour + 100; // 15:01:40
 enum { Gold, Silver, Bulk };
 
-/// gold's users go on as silver's, and those as bulk's.
+/// gold's users are moved to silver, and silver's to bulk.
 std::vector<QuotaClass> Chain()
 {
     return {{"gold", 1000, QuotaPeriod::Day, "silver"},
@@ -23,7 +23,7 @@ std::vector<QuotaClass> Chain()
             {"bulk", 0, {}, ""}};
 }
 
-/// Those of a process that shares them with nobody.
+/// Quotas of a single process, with a table of its own.
 struct OwnQuotas : private ledger::OwnQuotaTable, Quotas {
     OwnQuotas(const std::vector<QuotaClass> &classes, const int64_t local):
         ledger::OwnQuotaTable(ledger::MakeQuotaTable()),
@@ -93,7 +93,7 @@ TEST(Quotas, AClockThatGoesBackEndsNothing)
     EXPECT_EQ(q.classOf(Gold, "ann"), size_t(Gold));
 }
 
-/// Clocks go from 2:59:59 back to 2:00:00, and in spring from 1:59:59 on to 3:00:00.
+/// Clocks are set from 2:59:59 back to 2:00:00, and in spring from 1:59:59 forward to 3:00:00.
 TEST(Quotas, SummerTime)
 {
     const int64_t two = 20779 * 24 * Hour + 2 * Hour;
@@ -169,7 +169,7 @@ TEST(Quotas, CountsSurviveARestart)
     tomorrow.load(text);
     EXPECT_EQ(tomorrow.report(Gold, 0).users, 0u) << "the day was over before it was read";
 
-    OwnQuotas unset(Chain(), 5 * Hour); // a board without a battery, before it has asked for the time
+    OwnQuotas unset(Chain(), 5 * Hour); // a board without a battery-backed clock, before its first time synchronisation
     unset.load(text);
     EXPECT_EQ(unset.classOf(Gold, "ann"), size_t(Bulk));
 
@@ -237,7 +237,7 @@ TEST(Quotas, WhoHasHadMuchIsNotForgotten)
     q.charge(Gold, "bob", 10);
     for (size_t n = 0; n < 3 * Quotas::MostUsers; ++n) {
         q.charge(Gold, "stranger" + std::to_string(n), 1);
-        if (n % 4096 == 0) { // it looks at all
+        if (n % 4096 == 0) { // report() visits all users
             ASSERT_LE(q.report(Gold, 0).users, Quotas::MostUsers);
         }
     }
@@ -287,9 +287,9 @@ TEST_F(SharedQuotas, WhatWasKeptIsAddedOnceWhoeverReadsIt)
     before.charge(Silver, "bob", 500);
     const auto text = before.save();
     Quotas third(*table, Chain(), Today);
-    third.charge(Gold, "ann", 100); // the others are still at their start
+    third.charge(Gold, "ann", 100); // the others are still starting
     EXPECT_TRUE(one.toLoad() && other.toLoad());
-    one.load(text); // and is killed before it says so
+    one.load(text); // and is killed before it confirms that
     other.load(text);
     EXPECT_EQ(one.report(Gold, 1).most[0].bytes, 800);
     EXPECT_EQ(one.report(Silver, 1).passed, 0u) << "nobody has passed it now";

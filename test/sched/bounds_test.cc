@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The bounds of the papers, checked exactly, in whole numbers: MSFQ's on fairness (6) and, over one to three links, on
-/// delay (5); DRR's on fairness. Each at both levels: flows of one class, and classes of one flow.
+/// The papers' bounds, checked exactly, in whole numbers: MSFQ's on fairness (6) and, over one to three links, on delay
+/// (5); DRR's on fairness. Each at both levels: flows of one class, and classes of one flow.
 ///
-/// (5) as printed does not hold for v = min S: a flow that waits with the least S holds v back, by up to its l / r,
-/// and those that wake meanwhile go before one whose tags ran ahead of v. What holds here is (5) and that much for
-/// each link.
+/// (5) as printed does not hold for v = min S: a waiting flow with the least S holds v back, by up to its l / r, and
+/// flows that become active meanwhile go before one whose tags are ahead of v. What holds here is (5) plus that much
+/// for each link.
 #include "sched/packet_net.h"
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 namespace msfrs::test {
 namespace {
 
-constexpr int64_t Common = 720720; ///< a multiple of all rates 1..16: what is divided by a rate stays whole
+constexpr int64_t Common = 720720; ///< a multiple of all rates 1..16, so that quotients by a rate are whole numbers
 
 struct Case {
     const char *scheduler;
-    bool classes; ///< each flow a class of its own
+    bool classes; ///< each flow is in a class of its own
     uint64_t seed;
 };
 
@@ -37,14 +37,14 @@ std::vector<Case> Cases(const char *const scheduler, const uint64_t seeds)
     return all;
 }
 
-/// Two flows are followed while both are backlogged, others come and go. \returns the greatest difference of what they
-/// had over any interval, in bytes / rate * Common, and what it may be at most as `bound`
+/// Two flows are compared while both are backlogged; others come and go. \returns the greatest difference of their
+/// service over any interval, in bytes / rate * Common, and its upper limit as `bound`
 struct Followed {
     int64_t greatest = 0, bound = 0;
     int served = 0;
 };
 
-/// \param always the two always have packets waiting: to DRR a flow whose last packet is in service is idle
+/// \param always both always have packets queued: for DRR a flow whose last packet is in service is idle
 template <class Bound>
 Followed FollowTwo(const Case &c, const bool always, const Bound &bound)
 {
@@ -71,7 +71,7 @@ Followed FollowTwo(const Case &c, const bool always, const Bound &bound)
             net.send(p.flow, random.between(1, longest[p.flow]), net.now());
         if (net.backlog(0, 1 - p.flow) == 0)
             return reset(net.now());
-        const auto bytes = std::min(p.length, net.now() - since); // of the first packet only what was in the interval
+        const auto bytes = std::min(p.length, net.now() - since); // of the first packet the part in the interval
         difference += (p.flow == 0 ? 1 : -1) * bytes * Common / flows[p.flow].rate;
         high = std::max(high, difference);
         low = std::min(low, difference);
@@ -120,10 +120,10 @@ TEST_P(Msfq, KeepsTheFairnessBound)
 /// A source behind a leaky bucket of sigma bytes and its flow's rate: sends as soon as it may, with pauses.
 struct LeakyBucket {
     int64_t sigma, longest, rate;
-    int64_t tokens, at = 0; ///< in bytes / Scale; of what time
+    int64_t tokens, at = 0; ///< in bytes / Scale, and their time
     int64_t length = 0;     ///< of the next packet
 
-    /// When the next packet may go.
+    /// Earliest time of the next packet.
     int64_t next(Random &random)
     {
         length = random.between(1, longest);
@@ -141,7 +141,7 @@ struct LeakyBucket {
     }
 };
 
-/// \returns how many packets were later than (5) has it
+/// \returns the number of packets that were later than (5) as printed
 uint64_t LaterThanPrinted(const Case &c)
 {
     uint64_t later = 0;
@@ -171,16 +171,16 @@ uint64_t LaterThanPrinted(const Case &c)
             }
         };
         for (int n = 0; n < 3; ++n)
-            add(0, links - 1, random.between(1, 8)); // all the way
+            add(0, links - 1, random.between(1, 8)); // over all links
         for (size_t link = 0; link < links; ++link) {
             for (int n = 0; n < 6; ++n)
-                add(link, link, random.between(1, 16)); // across, until the link is full
+                add(link, link, random.between(1, 16)); // cross traffic, until the link is full
             add(link, link, Scale);
         }
 
         PacketNet net(c.scheduler, ticks, flows);
         uint64_t arrived = 0;
-        int64_t tightest = 0; // of the bound, in thousandths
+        int64_t tightest = 0; // slack of the bound, in thousandths
         net.onArrived = [&](const NetPacket &p) {
             const auto &f = flows[p.flow];
             const auto &s = sources[p.flow];
@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Msfq, ::testing::ValuesIn(Cases("msfq", 12)));
 
 class Drr : public ::testing::TestWithParam<Case> {};
 
-/// quantum + Max_i / w_i + Max_j / w_j, the longest packets of the two
+/// quantum + Max_i / w_i + Max_j / w_j, with the longest packets of the two
 TEST_P(Drr, KeepsTheFairnessBound)
 {
     const auto f = FollowTwo(GetParam(), true, [](const auto &flows, const auto &longest) {
@@ -236,7 +236,7 @@ TEST_P(Drr, KeepsTheFairnessBound)
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Drr, ::testing::ValuesIn(Cases("drr", 12)));
 
-/// The check itself: what does not share fairly does not keep to them.
+/// The check itself: an unfair scheduler exceeds the bounds.
 TEST(Bounds, AreNotKeptByFifo)
 {
     bool broken = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// fq against RFC 8290: who is new, and the order of its two lists. Shares of classes, debts and items of any size are
-/// tested beside those of drr (turns_test.cc).
+/// fq against RFC 8290: which flows are new, and the order of its two lists. Shares of classes, debts and items of any
+/// size are tested beside those of drr (turns_test.cc).
 #include "support/engine_driver.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST_F(Fq, AFlowThatIsForgottenInEitherListLeavesTheOthersInTheirOrder)
 {
     arrive("a", 9);
     arrive("n");
-    EXPECT_EQ(serve(2), "an"); // n is in a list still
+    EXPECT_EQ(serve(2), "an"); // n is still in a list
     d.clock.advance(100);
     d.engine().forgetIdleFlows(d.clock.now(), 0);
     EXPECT_FALSE(d.engine().knownFlow(c, "n"));
@@ -90,7 +90,7 @@ TEST_F(Fq, AFlowThatIsForgottenInEitherListLeavesTheOthersInTheirOrder)
     EXPECT_EQ(serve(6), "bababa");
 }
 
-/// The two lists of the RFC's section 4.2, of one class.
+/// The two lists of the RFC's section 4.2, for one class.
 class Lists {
 public:
     void arrive(const std::string &flow, const int64_t size)

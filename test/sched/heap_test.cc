@@ -15,7 +15,7 @@ using test::Random;
 struct Element {
     double key = 0;
     int rank = 0;       ///< among equal keys
-    uint32_t place = 0; ///< zeroed state means: not in the heap
+    uint32_t place = 0; ///< zeroed state means that it is not in the heap
 };
 
 struct Traits {

@@ -21,7 +21,7 @@ struct Item : msfrs_item {
     ItemState mine{};
 };
 
-/// New ones first, then by what is left, then by arrival.
+/// Fresh ones first, then by bytes remaining, then by arrival.
 bool Before(const std::unique_ptr<Item> &a, const std::unique_ptr<Item> &b)
 {
     const bool first = a->attained == 0, second = b->attained == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The tree behind msf's lead against a search through all that is in it.
+/// The tree of msf's lead against a linear search.
 #include "sched/lead_tree.h"
 #include "support/host.h"
 
@@ -50,7 +50,7 @@ TEST(LeadTree, AnswersAsASearchThroughAllDoes)
     }
 }
 
-/// How deep the tree is below an element.
+/// Depth of the tree below an element.
 int Depth(const Element *const e)
 {
     return e ? 1 + std::max(Depth(e->node.left), Depth(e->node.right)) : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msf's order among users of a class by what is left, within a lead that decays.
+/// msf's order among users of a class by bytes remaining, within a lead that decays.
 #include "support/engine_driver.h"
 
 #include <cmath>
@@ -11,14 +11,14 @@ namespace {
 
 using namespace test;
 
-/// Users who begin with a response each and what is left of it; nobody is behind by a lag. A lead of 10000 bytes.
+/// Users who begin with one response each and its bytes remaining; no user has a lag. A lead of 10000 bytes.
 class Lead : public ::testing::Test {
 protected:
     explicit Lead(const std::string &more = ""):
         d(ParseVariant("msf lag=0 ahead=0 lead=10000 lead_floor=100 lead_time=10" + more)), c(d.addClass("c", 1))
     {}
 
-    /// A response that has begun and waits for its next quantum.
+    /// A started response that waits for its next quantum.
     Tracked *begun(const std::string &user, const int64_t had, const int64_t left)
     {
         auto *const t = d.arrive(c, user, 0, user);
@@ -27,7 +27,7 @@ protected:
         d.expect(*t, left);
         return t;
     }
-    /// Picks, gives so many bytes to whom it picked, and queues it again.
+    /// Picks an item, charges this many bytes to it, and queues it again.
     std::string turn(const int64_t bytes)
     {
         auto *const t = d.pick();
@@ -37,7 +37,7 @@ protected:
         d.requeue(*t);
         return t->name;
     }
-    /// The same over and over. \returns bytes in a row that went to the one who is not `other`
+    /// Repeats that. \returns consecutive bytes of the user that is not `other`
     int64_t until(const std::string &other, const int64_t bytes)
     {
         for (int64_t sum = 0; sum < 1'000'000; sum += bytes) {
@@ -133,7 +133,7 @@ TEST_F(Lead, WithinAUserTheLeastLeftGoesFirstAndWhatIsNewBeforeThat)
 {
     auto *const large = begun("u", 10, 900'000);
     auto *const middle = begun("u", 10, 70'000);
-    auto *const unknown = begun("u", 50'000, MSFRS_UNKNOWN); // counts as much as it has had
+    auto *const unknown = begun("u", 50'000, MSFRS_UNKNOWN); // counts as the bytes it has received
     auto *const small = begun("u", 10, 5000);
     int n = 0;
     for (auto *const t : {large, middle, unknown, small}) {
@@ -182,7 +182,7 @@ TEST_F(AttainedOrder, KnowsNoSizes)
     EXPECT_EQ(d.pick(), large) << "it has had less";
 }
 
-/// Two classes of weight 1. The one that is ahead of the other has less left.
+/// Two classes of weight 1. The class that is ahead has fewer bytes remaining.
 class OutOfTurn : public ::testing::Test {
 protected:
     explicit OutOfTurn(const std::string &settings = "ahead=0 favour=10000",
@@ -196,7 +196,7 @@ protected:
         return made;
     }
 
-    /// After an idle time both classes have a response each that waits for its next quantum.
+    /// After an idle time each class has a response that waits for its next quantum.
     void begin(const msfrs_time idle)
     {
         d.clock.advance(idle);
@@ -204,7 +204,7 @@ protected:
         large = d.arrive(ofLarge, "l", 0, "large");
         d.pick();
         d.pick();
-        auto *const waits = d.arrive(ofLarge, "w", 0); // what is charged while nobody waits is forgotten
+        auto *const waits = d.arrive(ofLarge, "w", 0); // bytes charged while nobody waits are forgotten
         d.charge(*small, 5000);
         d.charge(*large, 1);
         d.expect(*small, 1000);
@@ -213,7 +213,7 @@ protected:
         d.requeue(*large);
         d.remove(*waits);
     }
-    /// Turns of 500 bytes that `small` has in a row.
+    /// Consecutive turns of 500 bytes of `small`.
     int inARow()
     {
         for (int turns = 0; turns < 100; ++turns) {
@@ -226,7 +226,7 @@ protected:
         return 100;
     }
 
-    /// What the reserve gives to a new item of the class that is ahead.
+    /// A fresh item of the class that is ahead, released by the reserve.
     Tracked *fresh()
     {
         d.arrive(ofSmall, "s", 0, "new");

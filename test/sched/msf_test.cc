@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The numbers behind msf's order: service counters and virtual time, call by call. The orders themselves are in
+/// The values behind msf's order: service counters and virtual time, call by call. The orders themselves are in
 /// test/golden.
 #include "support/engine_driver.h"
 
@@ -17,7 +17,7 @@ protected:
 
     double sc(const msfrs_class &c) { return d.engine().gauges(&c).at(0); }
     double v() { return d.engine().gauges(nullptr).at(0); }
-    /// Serves the one item that goes next, `bytes` long.
+    /// Serves the item that is picked next, `bytes` long.
     std::string serve(const int64_t bytes)
     {
         auto *const t = d.pick();
@@ -104,7 +104,7 @@ TEST_F(Msf, ARefundNeverTakesMoreThanThereIs)
     auto *const b = e.arrive(c, "b", 0);
     e.pick(); // 1000 / 2
     e.remove(*b);
-    e.done(*a); // 1000 / 1 comes back
+    e.done(*a); // 1000 / 1 is returned
     EXPECT_EQ(e.engine().gauges(&c).at(0), 0);
 }
 
@@ -222,13 +222,13 @@ TEST_F(Msf, TakingACertainItemOutOfTurnDoesNotMoveVirtualTimeAhead)
     d.arrive(b, "u", 0);
     d.charge(*t, 1'000'000); // a is far ahead of b, which waits
     d.requeue(*t);
-    d.engine().pickThis(*t->item, d.clock.now()); // paused too long: it goes on regardless
+    d.engine().pickThis(*t->item, d.clock.now()); // paused too long: it resumes regardless
     EXPECT_EQ(v(), 0) << "whoever wakes now would wait for b to catch up with a";
     const int64_t est[] = {0};
     auto *const woken = d.engine().adopt(d.engine().flow(c, "u"), est, nullptr, 0, 0, false);
     EXPECT_EQ(sc(c), 0);
     d.engine().remove(*woken, 0, MSFRS_GONE);
-    d.engine().requeue(*t->item, est, d.clock.now()); // as the driver knows it
+    d.engine().requeue(*t->item, est, d.clock.now()); // the state that the driver expects
 }
 
 TEST_F(Msf, WhatIsUsedWhileNobodyWaitsIsForgotten)
@@ -257,7 +257,7 @@ TEST_F(Msf, WithinAClassWhatAUserHadWhileNobodyWaitedIsForgotten)
     EXPECT_EQ(d.pick(), t) << "early waits for one response of late, not for a megabyte";
 }
 
-/// "a" and "b" have begun something, and a wants something new. Now a has had 3001 bytes, b only one, and both pause.
+/// "a" and "b" have started a response, and a also has a fresh item. a has had 3001 bytes, b only one, and both pause.
 struct MsfReserve : Msf {
     explicit MsfReserve(const std::string &settings = "ahead=0 user_ahead=0 lag=0 lead=0 lead_floor=0"): Msf(settings) {}
 
@@ -267,7 +267,7 @@ struct MsfReserve : Msf {
         auto *const b = d.arrive(ofB, "b", 0, "rest of b");
         d.pick();
         d.pick();
-        d.arrive(ofA, "a", 0, "new of a"); // somebody waits: service counts
+        d.arrive(ofA, "a", 0, "new of a"); // another item waits, so service is counted
         d.charge(*a, 3001);
         d.charge(*b, 1);
         d.requeue(*a);
@@ -343,14 +343,14 @@ TEST_F(MsfReserveShared, IsForAUserWhoIsTwiceAsFarAhead)
 struct MsfLag : Msf {
     explicit MsfLag(const std::string &settings = "lag=1000 lead=0 lead_floor=0"): Msf(settings) {}
 
-    /// One that was here: a newcomer is owed nothing.
+    /// Makes a user known: a newcomer has no lag.
     void visit(msfrs_class &c, const std::string &user)
     {
         d.arrive(c, user, 0);
         serve(0);
     }
 
-    /// Keeps one item of the class and user queued while it serves others of them, so that virtual time moves.
+    /// Keeps one item of the class and user queued while it serves others of them, so that virtual time advances.
     void spend(msfrs_class &c, const std::string &user, const int64_t bytes)
     {
         d.arrive(c, user, 0);
@@ -439,7 +439,7 @@ TEST_F(MsfLag, AUserWhoWakesIsBehindByNoMoreThanThat)
 TEST_F(Msf, FlowsAreForgottenInTime)
 {
     auto &c = d.addClass("c", 1);
-    for (int n = 0; n < 1000; ++n) { // each user comes once; one always waits, so that the class is never idle
+    for (int n = 0; n < 1000; ++n) { // each user arrives once; one always waits, so that the class is never idle
         d.arrive(c, "user" + std::to_string(n), 0);
         if (n > 0)
             serve(1000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What msf's order by what is left may not cost: shares over a minute, and anybody's service.
+/// Limits of the cost of msf's order by bytes remaining: shares over a minute, and every user's service.
 #include "support/backlog.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ using namespace test;
 
 constexpr int64_t Endless = int64_t(1) << 40;
 
-/// Three classes 4:2:1 on a full link of 2 Mbit/s, servers that say how large their responses are, and one user of the
-/// last class, "large", who wants two endless responses: one waits while the other is served.
+/// Three classes 4:2:1 on a full link of 2 Mbit/s, servers that state the sizes of their responses, and one user of the
+/// last class, "large", with two endless responses: one waits while the other is served.
 class OrderShares : public ::testing::TestWithParam<uint64_t> {
 protected:
     explicit OrderShares(int64_t (*says)(const Transfer &) = [](const Transfer &t) { return t.size - t.received; }):
@@ -44,7 +44,7 @@ protected:
         return options;
     }
 
-    /// So many users of the last class, each of whom keeps three small responses open.
+    /// Users of the last class, each of whom keeps three small responses open.
     void small(const int users)
     {
         for (int u = 0; u < users; ++u) {
@@ -74,7 +74,7 @@ TEST_P(OrderShares, WhoWantsManySmallThingsGetsNoMoreThanHisShareOverAMinute)
     for (int minute = 0; minute < 4; ++minute) {
         const auto others = had("large"), his = had("small0");
         sim.run(sim.now() + 60 * Second);
-        if (minute == 0) { // user_ahead, which the reserve lends once, and what is left of the lead after a minute
+        if (minute == 0) { // user_ahead, which the reserve lends once, and the rest of the lead after a minute
             EXPECT_LE(had("small0") - had("large"), 262'144 + 2'097'152 / 50);
         } else {
             EXPECT_LE(static_cast<double>(had("small0") - his) / static_cast<double>(had("large") - others), 1.03)
@@ -103,7 +103,7 @@ TEST_P(OrderShares, ALargeResponseIsNeverWithoutServiceForLong)
 
 INSTANTIATE_TEST_SUITE_P(Seeds, OrderShares, ::testing::Values(1, 2, 3));
 
-/// Servers of "liar" say that a byte is left, whatever they have sent.
+/// Servers of "liar" always state one byte remaining, whatever they have sent.
 class Liars : public OrderShares {
 protected:
     Liars(): OrderShares([](const Transfer &t) { return t.user == "liar" ? 1 : t.size - t.received; }) {}

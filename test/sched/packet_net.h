@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Links one after the other, each with a scheduler, in whole ticks and bytes, so that a bound can be checked exactly:
-/// rates are whole numbers of bytes in `Scale` ticks.
+/// Links in series, each with a scheduler, in whole ticks and bytes, so that a bound can be checked exactly: rates are
+/// whole numbers of bytes in `Scale` ticks.
 #ifndef MSFRS_TEST_SCHED_PACKET_NET_H
 #define MSFRS_TEST_SCHED_PACKET_NET_H
 
@@ -22,7 +22,7 @@ constexpr int64_t Scale = 64;
 struct PacketFlow {
     int64_t rate = 1;              ///< r: bytes in Scale ticks; the weight
     size_t first = 0, last = 0;    ///< nodes that it passes
-    bool ownClass = false;         ///< a class of its own, or a flow of the common class
+    bool ownClass = false;         ///< in a class of its own, or a flow of the common class
 };
 
 struct NetPacket {
@@ -40,27 +40,27 @@ public:
             nodes_.push_back(std::make_unique<Node>(scheduler, ticks, flows_, host_));
     }
 
-    /// A packet begins its way; times must not go back.
+    /// A packet arrives at its first node; times must not decrease.
     void send(const size_t flow, const int64_t length, const int64_t at)
     {
         runUntil(at, false);
         now_ = at;
         enter(std::make_unique<NetPacket>(NetPacket{flow, flows_[flow].first, length, at}));
     }
-    /// All that has been sent arrives.
+    /// Serves all packets to their end.
     void runOut() { runUntil(std::numeric_limits<int64_t>::max(), true); }
-    /// Serves until the time, picks at that time not included: more may arrive then.
+    /// Serves until the time, excluding picks at that time: more packets may arrive then.
     void runTo(const int64_t at) { runUntil(at, false); }
 
     int64_t now() const { return now_; }
-    /// Packets of a flow at a node, the one in service included.
+    /// Packets of a flow at a node, including the one in service.
     uint32_t backlog(const size_t node, const size_t flow) const
     {
         const auto f = nodes_[node]->flows[flow];
         return f->backlog + f->in_service;
     }
-    std::function<void(const NetPacket &)> onLeft;    ///< a node, served
-    std::function<void(const NetPacket &)> onArrived; ///< at its end
+    std::function<void(const NetPacket &)> onLeft;    ///< served by a node
+    std::function<void(const NetPacket &)> onArrived; ///< served by its last node
 
 private:
     struct Node {
@@ -93,7 +93,7 @@ private:
         node.engine.offer(flow, &length, packet.release(), now_, item);
     }
 
-    /// Idle links take their next packet, all arrivals of this moment being there.
+    /// Idle links pick their next packet, after all arrivals of this time.
     void start()
     {
         for (auto &node : nodes_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Properties of msf behind a window on a simulated link: weights hold, nobody starves, the fairness bound, no byte is
-/// lost, no memory of what was used while nobody waited.
+/// lost, no charge for bytes that were used while nobody waited.
 #include "support/backlog.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::vector<Scenario> Scenarios(const uint64_t seeds)
 class Shares : public ::testing::TestWithParam<Scenario> {};
 
 /// Users per class; all backlogged for 1000 s, of which the first 50 are not counted. The paper's scheme releases whole
-/// responses: with 200 kB ones a class of little weight would have had too few for 2 %.
+/// responses: with 200 kB each, a class of little weight would have too few of them for a bound of 2 %.
 void WeightsHold(const Scenario &s, const int gold, const int silver, const int bronze)
 {
     LinkSim sim(TrialConfig(s.paper), Internet(s.seed));
@@ -150,15 +150,15 @@ TEST_P(Shares, LoseNoByte)
     EXPECT_EQ(byClass, served);
     EXPECT_LE(users, static_cast<uint64_t>(served)) << "users may be forgotten, not invented";
     EXPECT_EQ(requests, sim.transfers().size());
-    EXPECT_EQ(sim.scheduler().window().outstanding, 0) << "a place in the window was lost or given back twice";
+    EXPECT_EQ(sim.scheduler().window().outstanding, 0) << "a slot in the window was lost or given back twice";
     EXPECT_NEAR(sim.carried(), static_cast<double>(served), 2000.0 * 50) << "a cut piece is carried, not charged";
     EXPECT_GT(aborted, 20u);
     EXPECT_GT(whole, 300u);
     EXPECT_GT(refused + expired, 20u) << "the test was meant to see refusals";
 }
 
-/// Section 3.1: nobody starves. In a closed loop every class is served in proportion, so that a request waits at most
-/// for what its class has queued before it at its class's share of the link, and for what may be outstanding.
+/// Section 3.1: nobody starves. In a closed loop every class is served in proportion, so a request waits at most for
+/// the earlier items of its class at the class's share of the link, and for the outstanding ones.
 TEST_P(Shares, StarveNobody)
 {
     const auto s = GetParam();
@@ -184,7 +184,7 @@ TEST_P(Shares, StarveNobody)
     for (const auto &t : sim.transfers()) {
         const double share = weights[t.cls] * Users[t.cls] / sum;
         const double before = static_cast<double>(Users[t.cls] * Depth) * Largest / share;
-        // W+ responses of the others ahead of their share, and W+ of its own class: the fairness bound of 4.2.
+        // W+ responses of classes ahead of their share, and W+ of its own class: the fairness bound of 4.2.
         const double ahead = 20.0 * Largest * (1 + 1 / share) + 20.0 * Largest * sum;
         ASSERT_GE(t.granted, 0) << "never granted";
         const double waited = static_cast<double>(t.granted - t.arrived) * 1e-9;
@@ -194,8 +194,8 @@ TEST_P(Shares, StarveNobody)
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Shares, ::testing::ValuesIn(Scenarios(3)));
 
-/// Whatever the parameters are: two backlogged classes are never further apart than what may be outstanding, and how
-/// far ahead the reserve lets one be.
+/// For all parameters, the service of two backlogged classes differs at most by the outstanding bytes, and by what the
+/// reserve allows.
 class AnyParameters : public ::testing::TestWithParam<uint64_t> {};
 
 TEST_P(AnyParameters, KeepBackloggedClassesTogether)
@@ -253,8 +253,8 @@ TEST_P(AnyParameters, KeepBackloggedClassesTogether)
 INSTANTIATE_TEST_SUITE_P(Seeds, AnyParameters, ::testing::Range(uint64_t(1), uint64_t(25)));
 
 /// Section 4.2. The bound W+ L_i/w_i + L_j/w_j is that of figure 6: i takes the whole window, then j arrives and
-/// catches up. Over arbitrary intervals it does not hold, and the paper's proof does not look there: j may take the
-/// whole window in its turn when it has almost caught up. What always holds is W+ (L_i/w_i + L_j/w_j).
+/// catches up. It does not hold over arbitrary intervals, which the paper's proof does not cover: j may take the whole
+/// window when it has almost caught up. What always holds is W+ (L_i/w_i + L_j/w_j).
 class FairnessBound : public ::testing::TestWithParam<uint32_t> {
 protected:
     static constexpr int64_t Piece = 500;
@@ -288,7 +288,7 @@ TEST_P(FairnessBound, IsReachedInFigure6AndNotExceeded)
         sim.arrive(0, "i", Li); // t0: takes the window
     for (int n = 0; n < 400; ++n)
         sim.arrive(1, "j", Lj);
-    // t2: j has had what i had, W+ L_i/w_i; both are backlogged until then.
+    // t2: j has had as much as i, W+ L_i/w_i; both are backlogged until then.
     while (static_cast<double>(sim.bytes(1)) / wj < wplus * Li / wi)
         sim.run(sim.now() + Ms);
     EXPECT_LE(spread.greatest(), wplus * Li / wi + Lj / wj);
@@ -325,7 +325,7 @@ TEST_P(FairnessBound, OverAllIntervals)
 
 INSTANTIATE_TEST_SUITE_P(Windows, FairnessBound, ::testing::Values(1u, 2u, 4u, 8u, 16u));
 
-/// A class that used the link alone, and one that comes back.
+/// A class that used the link alone, and one that returns.
 class Idle : public ::testing::TestWithParam<Scenario> {};
 
 TEST_P(Idle, WhoUsedIdleBandwidthIsNotPunishedAndWhoCameBackIsNotFavoured)
@@ -371,9 +371,9 @@ TEST_P(Idle, OneLongDownloadThroughTheNightIsNotStarvedInTheMorning)
     const auto others = sim.bytes(2);
     sim.run(1150 * Second);
     const auto got = static_cast<double>(owl() - before);
-    // In bronze are four users, and gold's one counts four times: an eighth of C is the owl's.
+    // Bronze has four users, and gold's one counts four times: the owl's share is an eighth of C.
     if (s.paper) {
-        EXPECT_GT(got, 0) << "without quanta it holds its place in the window";
+        EXPECT_GT(got, 0) << "without quanta it holds its slot in the window";
     } else {
         EXPECT_NEAR(got / (120 * 2e6 / 8) * 8, 1, 0.03);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// drr, fq, sfq and msfq beside each other: shares of classes whatever the number of users, weights that change, what was
-/// used while others waited or while nobody did, huge and empty items.
+/// drr, fq, sfq and msfq compared: shares of classes whatever the number of users, weights that change, bytes used
+/// while others waited or while nobody did, huge and empty items.
 #include "support/engine_driver.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t Packet = 1000;
 
-/// Serves `bytes` in all, every user of every class having two packets queued all the time.
+/// Serves `bytes` in total, while every user of every class always has two packets queued.
 std::map<std::string, int64_t> Serve(Driver &d, const std::vector<std::pair<msfrs_class *, int>> &users, int64_t bytes)
 {
     std::map<std::string, int64_t> had;
@@ -72,14 +72,14 @@ TEST_P(Turns, AWeightThatChangesWhileBackloggedHoldsFromThenOn)
     EXPECT_NEAR(static_cast<double>(had["b"]), 160e3, 8e3);
 }
 
-/// Costs told afterwards, several in service: two that had the same are equal afterwards, however long it took.
+/// Costs known afterwards, several items in service: two with equal service stay equal, however long it took.
 TEST_P(Turns, LongServiceBesideABacklogIsNotHeldAgainstAnyone)
 {
     Driver d(variant());
     auto &a = d.addClass("a", 1), &b = d.addClass("b", 1);
     auto &download = *d.arrive(a, "long", 1'000'000, "download");
     d.pick();
-    for (int n = 0; n < 40; ++n) { // b is served as much at the same time, always with more queued
+    for (int n = 0; n < 40; ++n) { // b is served as much at the same time, and always has more queued
         d.arrive(b, "busy", 10 * Packet);
         d.arrive(b, "busy", 10 * Packet);
         auto *const t = d.pick();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Links whose rate follows a trace, and the real scheduler that finds it with TCP.
+/// Links whose rate follows a trace, and the real scheduler that estimates it with TCP.
 #include "sim/access/run.h"
 #include "support/plugins.h"
 
@@ -120,10 +120,10 @@ RunParams Found(const std::string &trace, const double rate)
 }
 
 struct Means {
-    double queueP95 = 0, gold = 0, utilisation = 0; ///< s; of bronze's bytes per user; share of C
+    double queueP95 = 0, gold = 0, utilisation = 0; ///< s; ratio to bronze's bytes per user; fraction of C
 };
 
-/// Of seeds 1 to `seeds`.
+/// Means over seeds 1 to `seeds`.
 Means MeansOf(RunParams params, const uint64_t seeds)
 {
     Means means;
@@ -191,14 +191,14 @@ TEST(AccessCapacity, StepsByFourAreFollowed)
     constexpr int Seeds = 4;
     for (const bool kernelTakesLeast : {false, true}) {
         params.kernelTakesLeast = kernelTakesLeast;
-        double queue = 0; // of single seeds it is 0.2 to 0.7 s
+        double queue = 0; // single seeds vary from 0.2 to 0.7 s
         for (params.seed = 1; params.seed <= Seeds; ++params.seed) {
             const auto result = Simulate(params);
             queue += result.queueP95 / Seeds;
             EXPECT_GT(result.utilisation, 0.95);
             EXPECT_NEAR(result.found, 1, 0.1);
             for (size_t second = 25; second < result.rates.size(); ++second) {
-                if (second % 20 > 4) { // three seconds and what a mean over the second before adds
+                if (second % 20 > 4) { // three seconds, plus the delay of a mean over the previous second
                     EXPECT_NEAR(result.rates[second].believed / result.rates[second].carries, 1, 0.15) << second;
                 }
             }
@@ -208,7 +208,7 @@ TEST(AccessCapacity, StepsByFourAreFollowed)
     }
 }
 
-/// By number C is 2.8 to 3.8 times too high there, the queue 1.4 to 2.8 s, and shares are 2:1.6:1.
+/// With releases by number C is 2.8 to 3.8 times too high there, the queue 1.4 to 2.8 s, and shares are 2:1.6:1.
 TEST(AccessCapacity, IsFoundWithFewUsersToo)
 {
     auto params = Found("lte", 5e6);
@@ -237,10 +237,10 @@ TEST(AccessCapacity, AVariableRateIsUsedBetterAndWithLessOfAQueueThanByItsMean)
             queue += found.queueMean / 3;
             meanUtilisation += mean.utilisation / 3;
             meanQueue += mean.queueMean / 3;
-            // 12 users with four downloads each do not fill the peaks of lte, and have no weights then.
+            // 12 users with four downloads each do not fill the peaks of lte, so weights have no effect then.
             EXPECT_NEAR(found.perUser[0] / found.perUser[2], 4, trace == std::string("lte") ? 1.3 : 0.3) << trace;
         }
-        // A queue makes up for the mean of "wave", which nearly stays.
+        // A queue makes up for the mean of "wave", which hardly changes.
         EXPECT_GT(utilisation, meanUtilisation + (trace == std::string("wave") ? -0.02 : 0.04)) << trace;
         EXPECT_LT(queue, 0.7 * meanQueue) << trace;
         EXPECT_GT(utilisation, trace == std::string("lte") ? 0.7 : 0.9) << trace;
@@ -253,7 +253,7 @@ TEST(AccessCapacity, AtAVariableRateTheQueueIsShortAndTheWeightsHold)
         auto params = Found("lte", 5e6);
         params.kernelTakesLeast = kernelTakesLeast;
         params.seconds = 240;
-        params.warmup = 60; // it has to be known
+        params.warmup = 60; // the estimate must have settled
         const auto means = MeansOf(params, 6);
         EXPECT_LT(means.queueP95, 0.75) << kernelTakesLeast;
         EXPECT_NEAR(means.gold, 4, 0.2) << kernelTakesLeast;

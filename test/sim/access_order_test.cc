@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the order promises, over TCP and with the window that there is: test/sched/order_shares_test.cc has the same of
-/// msf alone. Beside each promise stands an order that breaks it.
+/// The properties of the order, over TCP and with the real window: test/sched/order_shares_test.cc checks the same for
+/// msf alone. Each property is contrasted with an order that violates it.
 #include "sim/access/run.h"
 #include "support/plugins.h"
 
@@ -19,7 +19,7 @@ using Settings = std::vector<Setting>;
 const Settings Default;
 const Settings NoFavour = {{"favour", "0"}};
 const Settings NoShares = {{"ahead", "inf"}};
-/// Who has less left stays ahead, however long the others wait.
+/// The response with fewer bytes remaining stays ahead, however long the others wait.
 const Settings NoDecay = {{"lead", "1000000000"}, {"lead_time", "1000000"}};
 
 class AccessOrder : public ::testing::TestWithParam<uint64_t> {
@@ -35,7 +35,7 @@ protected:
     }
 };
 
-/// How far bytes of users of classes are off their weights at most: each class beside the last one.
+/// Greatest deviation of users' bytes from their weights: each class compared with the last one.
 double Off(const std::vector<double> &bytes, const std::vector<double> &weights)
 {
     double worst = 0;
@@ -51,7 +51,7 @@ TEST_P(AccessOrder, ClassesHaveTheirSharesToAPercent)
     EXPECT_GT(off(NoShares), 0.5);
 }
 
-/// Over thirty seeds 1.8 % on average, and 3.4 % at most; wanted is 3 %.
+/// Over thirty seeds 1.8 % on average, and 3.4 % at most; the target is 3 %.
 TEST_P(AccessOrder, UsersOfAClassHaveTheSame)
 {
     const auto worst = [&](const Settings &settings) {
@@ -62,15 +62,15 @@ TEST_P(AccessOrder, UsersOfAClassHaveTheSame)
     EXPECT_GT(worst(NoDecay), 0.3);
 }
 
-/// As the field trial judges its phases: without the first part of each, in which what was asked before still comes.
-/// Over thirty seeds 2.2 % on average, and 3.8 % at most; wanted is 3 %.
+/// As the field trial evaluates phases: without the first part of each, in which earlier requests are still served.
+/// Over thirty seeds 2.2 % on average, and 3.8 % at most; the target is 3 %.
 TEST_P(AccessOrder, ClassesHaveTheirSharesInEveryPhase)
 {
     const auto worst = [&](const Settings &settings) {
         auto params = saturated(settings);
         params.seconds = 400;
         params.workload.parts = 32;
-        // All; without the first; the last alone; all.
+        // All; all but the first; only the last; all.
         params.workload.active = {0xff0000ff, 0xff00ffff, 0xffffffff};
         const auto parts = Simulate(params).parts;
         const auto phase = [&](const size_t number, const size_t from) {
@@ -88,7 +88,7 @@ TEST_P(AccessOrder, ClassesHaveTheirSharesInEveryPhase)
     EXPECT_GT(worst(NoShares), 0.06);
 }
 
-/// Idle for 12.5 s, then backlogged; from 12.5 s after that on, for 87 s.
+/// Idle for 12.5 s, then backlogged; measured from 12.5 s after that, for 87 s.
 TEST_P(AccessOrder, WhatClassesHadOutOfTurnIsGoneSoonAfterAPause)
 {
     const auto off = [&](const char *const favour) {
@@ -128,7 +128,7 @@ TEST(AccessOpen, WhatClassesHaveOutOfTurnIsGainedByAll)
     EXPECT_LT(last["1048576"], 0.95 * last["0"]);
 }
 
-/// Users who keep asking at the gateway, on the field trial's link of 2 Mbit/s.
+/// Users who are always backlogged at the gateway, on the field trial's link of 2 Mbit/s.
 class Scene {
 public:
     Scene(const Settings &settings, const uint64_t seed):
@@ -144,7 +144,7 @@ public:
         int64_t least, most; ///< bytes of a response
         std::function<int64_t(int64_t)> says = {};
     };
-    /// Keeps so many responses open to the end.
+    /// Keeps this many responses open to the end.
     void keepAsking(const Asking &asking)
     {
         for (uint32_t n = 0; n < asking.inFlight; ++n)
@@ -153,12 +153,12 @@ public:
     void run(const double seconds) { clock_.run(clock_.now() + std::llround(seconds * 1e9)); }
 
     double had(const std::string &user) { return static_cast<double>(users_[user].had); }
-    /// The longest time that a user who wants something got nothing, s.
+    /// The longest time that a backlogged user got nothing, s.
     double longest(const std::string &user)
     {
         return Seconds(std::max(users_[user].longest, clock_.now() - users_[user].last));
     }
-    /// Share of what the link could have carried that it did not.
+    /// Unused fraction of the link's capacity.
     double idle() const
     {
         return 1 - static_cast<double>(link_.counts().carried) / (Seconds(clock_.now()) * params_.rate / 8);
@@ -226,10 +226,10 @@ TEST_P(AccessOrder, ALargeResponseOfTheLastClassIsNeverWithoutServiceForLong)
     EXPECT_GT(longest(NoDecay, 4), 30);
 }
 
-/// A lesson begins: what one user of a class had before is not paid for by all who come then.
+/// A lesson begins: new users do not pay for the bytes that one user of their class received before.
 TEST_P(AccessOrder, ACrowdHasItsShareAfterFiveSecondsWhateverOneOfItsClassHadBefore)
 {
-    Scene scene(NoFavour, GetParam()); // that lets short bursts pass whatever the weights
+    Scene scene(NoFavour, GetParam()); // favour= would let short bursts pass whatever the weights
     scene.keepAsking({2, "early", 2, Endless, Endless});
     scene.keepAsking({0, "teacher", 1, 500, 100'000});
     scene.run(4);
@@ -246,7 +246,7 @@ TEST_P(AccessOrder, ACrowdHasItsShareAfterFiveSecondsWhateverOneOfItsClassHadBef
     };
     crowd(2, Pupils);
     crowd(0, Teachers);
-    scene.run(5); // what the first to come of either class had out of turn is made up for
+    scene.run(5); // afterwards the initial service out of turn of either class is made up for
     const double pupils = had(2, Pupils), teachers = had(0, Teachers);
     scene.run(10);
     const double pupilsHad = had(2, Pupils) - pupils, teachersHad = had(0, Teachers) - teachers;
@@ -254,8 +254,8 @@ TEST_P(AccessOrder, ACrowdHasItsShareAfterFiveSecondsWhateverOneOfItsClassHadBef
     EXPECT_NEAR(pupilsHad / (pupilsHad + teachersHad), due, 0.1 * due);
 }
 
-/// What one user of the last class gets beyond what another with two endless downloads gets, a share of that: the most
-/// of three minutes, after a first one in which the lead and the reserve lend what comes back later.
+/// Bytes of a user of the last class in excess of those of another with two endless downloads, as a fraction of the
+/// latter: the most of three minutes, after a first one in which the lead and the reserve lend bytes.
 class AccessGain : public AccessOrder {
 protected:
     double gain(const Settings &settings, const Scene::Asking &his) const
@@ -284,7 +284,7 @@ TEST_P(AccessGain, WhoAsksForManySmallThingsGetsNoMoreThanHisShareOverAMinute)
     EXPECT_GT(gain(NoDecay, small), 1);
 }
 
-/// Over thirty seeds 1.1 % on average, and 4.2 % at most. A quantum is 0.9 % of what a user gets in a minute here.
+/// Over thirty seeds 1.1 % on average, and 4.2 % at most. A quantum is 0.9 % of a user's bytes in a minute here.
 TEST_P(AccessGain, SizesThatLieGainNothingOverAMinute)
 {
     const auto lie = [](std::function<int64_t(int64_t)> says, const int64_t size) {

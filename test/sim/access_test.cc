@@ -16,7 +16,7 @@ namespace {
 
 using namespace sim::access;
 
-/// A connection that is read as soon as there is something to read.
+/// A connection that is read as soon as data arrive.
 struct Download {
     Download(const double rate, const int64_t queue, const msfrs_time rtt, const int64_t buffer = 0):
         link(clock, rate, queue), connection(clock, link, 0, rtt, buffer)
@@ -37,7 +37,7 @@ struct Download {
     Link link;
     Connection connection;
     int64_t received = 0;
-    msfrs_time last = -1; ///< when something came last
+    msfrs_time last = -1; ///< time of the latest arrival
 };
 
 RunParams Defaults()
@@ -206,7 +206,7 @@ TEST(AccessTcp, SeesTheRoundTripsThatTheGatewayWould)
 {
     Download download(2e6, 1 << 20, 120 * Ms, 16 * Mss);
     download.fetch(1'000'000);
-    download.clock.run(250 * Ms); // a segment of the answer has come, which echoes the request
+    download.clock.run(250 * Ms); // a segment of the response has arrived, which echoes the request
     EXPECT_NEAR(Seconds(download.connection.receiver().roundTrip()), 0.12, 0.001);
     download.clock.run(2 * Second);
     EXPECT_NEAR(Seconds(download.connection.least()), 0.12, 0.001);
@@ -219,14 +219,14 @@ TEST(AccessTcp, WhatCameTwiceOfAnAnswerIsNoRoundTripOfTheNextRequest)
     Download download(2e6, 1 << 20, 120 * Ms, 16 * Mss);
     download.fetch(20'000);
     download.clock.run(450 * Ms);
-    download.link.setRate(0); // what is sent now is taken for lost, and sent again
+    download.link.setRate(0); // packets sent now are taken for lost, and retransmitted
     download.connection.request(20'000);
     download.clock.run(1500 * Ms);
     download.link.setRate(2e6);
     while (download.received < 2 * (20'000 + ResponseHeader) && download.clock.now() < 5 * Second)
         download.clock.run(download.clock.now() + Ms);
     ASSERT_GT(download.connection.sender()->retransmitted(), 0u);
-    download.connection.request(20'000); // before the second of each has come
+    download.connection.request(20'000); // before the second copy of each has arrived
     download.clock.run(9 * Second);
     EXPECT_GE(download.connection.least(), 119 * Ms);
 }
@@ -247,7 +247,7 @@ TEST(AccessRun, IsTheSameEveryTime)
 TEST(AccessRun, ConservesBytes)
 {
     using Traffic = RunParams::Traffic;
-    // Of the bodies: headers, tails sent again; in tunnels handshakes, too.
+    // Relative to bodies: headers and retransmissions; in tunnels also handshakes.
     for (const auto &[traffic, most] : {std::pair(Traffic::Http1, 1.12), {Traffic::Tunnels, 1.3},
                                         {Traffic::NewTunnels, 1.3}}) {
         for (const bool scheduled : {true, false}) {
@@ -274,7 +274,7 @@ TEST(AccessRun, ConservesBytes)
     }
 }
 
-/// Nobody doubts the rate of a link that carries it, whatever the traffic.
+/// A rate is never doubted if the link carries it, whatever the traffic.
 TEST(AccessRun, ARateThatTheLinkCannotReachIsDoubtedAndNoOther)
 {
     for (const auto kind : {WorkloadParams::Kind::Backlogged, WorkloadParams::Kind::Open, WorkloadParams::Kind::Pages}) {
@@ -283,7 +283,7 @@ TEST(AccessRun, ARateThatTheLinkCannotReachIsDoubtedAndNoOther)
         EXPECT_EQ(Simulate(params).log, "") << static_cast<int>(kind);
         params.config.rate = 1.05 * params.rate;
         const auto log = Simulate(params).log;
-        if (kind == WorkloadParams::Kind::Backlogged) { // others leave gaps, and it takes long busy periods to see it
+        if (kind == WorkloadParams::Kind::Backlogged) { // others have gaps, and need long busy periods
             EXPECT_EQ(log.substr(0, 10), "a queue of") << static_cast<int>(kind);
         }
     }
@@ -346,7 +346,7 @@ TEST(AccessRun, BytesInFlightFillTheLinkWithoutLearningAnything)
     }
 }
 
-/// Windows divide the link there, and would be off the weights by segments but for ServiceLag.
+/// Receive windows divide the link there; without ServiceLag, shares would be off the weights by segments.
 TEST(AccessRun, BytesInFlightKeepTheWeightsOfThreeUsers)
 {
     for (const uint32_t downloads : {1, 2}) {
@@ -367,8 +367,8 @@ TEST(AccessRun, BytesInFlightKeepTheWeightsOfThreeUsers)
     }
 }
 
-/// The first experiment that anybody makes. Nobody has a turn to wait for while every request has a place, so receive
-/// windows are by weight from the start.
+/// A typical first experiment. No user waits for a turn while every request has a slot, so receive windows are by
+/// weight from the start.
 TEST(AccessRun, OneDownloadOfEachOfThreeUsersIsByWeightFromTheFirstSecondsOn)
 {
     for (const double seconds : {10.0, 60.0}) {
@@ -421,9 +421,9 @@ TEST(AccessRun, AStreamPastTheGatewayHasWhatItSendsUntilItEnds)
     EXPECT_GT(result.utilisation, 0.97);
 }
 
-/// Six users through the gateway, with four requests each, beside six downloads past it: at buffers of so many
-/// bandwidth-delay products, the share of C that is had at least, and by how much of it gold may miss its own. (With ten
-/// of them a window is in flight for 1.5 s.)
+/// Six users through the gateway, with four requests each, beside six downloads that bypass it. Parameters: buffer in
+/// bandwidth-delay products, least share of C for the users, and tolerance of gold's share. (With ten products, a
+/// window is in flight for 1.5 s.)
 class AccessFloor : public ::testing::TestWithParam<std::tuple<double, double, double>> {
 protected:
     static RunResult run(const double floor, const uint64_t seed)
@@ -441,12 +441,12 @@ protected:
     static double own(const RunResult &result) { return result.utilisation - result.others; }
 };
 
-/// As many connections as there are requests would have 76, 71 and 56 %, and no weights.
+/// With as many connections as requests, it would be 76, 71 and 56 %, without weights.
 TEST_P(AccessFloor, MuchIsKeptBesideOthersAndSharedByWeight)
 {
     constexpr uint64_t Seeds = 12;
     double had[3] = {}, without = 0, with = 0;
-    for (uint64_t seed = 1; seed <= Seeds; ++seed) { // in a single one gold is off by up to a fifth with ten products
+    for (uint64_t seed = 1; seed <= Seeds; ++seed) { // with ten products, gold of a single seed is off by up to a fifth
         const auto result = run(0.6, seed);
         with += own(result);
         without += own(run(0, seed));
@@ -485,7 +485,7 @@ TEST(AccessRun, WhenOthersHaveGoneAllIsAsBefore)
     params.others.until = 100 * Second;
     params.warmup = 140;
     params.seconds = 300;
-    double queue = 0; // of single seeds it is 0.1 to 0.14 s
+    double queue = 0; // single seeds vary from 0.1 to 0.14 s
     for (params.seed = 1; params.seed <= 4; ++params.seed) {
         const auto result = Simulate(params);
         queue += result.queueMean / 4;
@@ -507,7 +507,7 @@ TEST(AccessRun, ClassesThatComeBackHaveTheirShare)
         EXPECT_NEAR(result.parts[part][1] / result.parts[part][2], 2, 0.2) << part;
     }
     EXPECT_NEAR(result.parts[1][1] / result.parts[1][2], 2, 0.2);
-    // What had begun, of which the largest come last.
+    // Responses that had begun, of which the largest end last.
     EXPECT_LT(result.parts[2][0] + result.parts[2][1], 0.3 * result.parts[2][2]);
 }
 
@@ -544,7 +544,7 @@ TEST(AccessRun, APagePaintsOnceWhatBlocksItIsThere)
     for (const uint32_t blocking : {1u, 4u, 12u, 100u}) {
         params.workload.blocking = blocking;
         paints.push_back(Simulate(params).paint[0]);
-        params.workload.hosts = 3; // of the later objects: the first is at one of them whatever this is
+        params.workload.hosts = 3; // hosts of the later objects: the first is on one host in any case
     }
     EXPECT_LT(paints[0], 0.7 * paints[1]);
     EXPECT_LT(paints[1], 0.9 * paints[2]);

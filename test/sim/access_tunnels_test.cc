@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// HTTP/2 in tunnels through the simulated gateway, and what users wait for.
+/// HTTP/2 in tunnels through the simulated gateway, and the waiting times of users.
 #include "sim/access/run.h"
 #include "sim/access/http2_session.h"
 #include "support/plugins.h"
@@ -22,7 +22,7 @@ RunParams Defaults(const Traffic traffic, const bool scheduled = true)
     return params;
 }
 
-/// A gateway with one server, and one user of it.
+/// A gateway with one server and one user.
 struct Scene {
     explicit Scene(const bool kept, const bool scheduled = true, const double rate = 100e6):
         link(clock, rate, 1 << 20), gateway(clock, link, {100 * Ms}, config(rate, scheduled), 1),
@@ -39,7 +39,7 @@ struct Scene {
         found.interface = "link";
         return scheduled ? std::optional(found) : std::nullopt;
     }
-    /// \returns bytes of the body that have come
+    /// \returns bytes of the body that have arrived
     std::shared_ptr<int64_t> ask(const int64_t size, const std::function<void()> &ended = [] {})
     {
         const auto had = std::make_shared<int64_t>(0);
@@ -135,7 +135,7 @@ TEST(AccessTunnels, HoldWhatIsAskedInThemUntilItsTurn)
         return found;
     };
     askAll(20'000);
-    scene.clock.run(scene.clock.now() + 200 * Ms); // to the server it is 50 ms
+    scene.clock.run(scene.clock.now() + 200 * Ms); // the server is 50 ms away
     const auto queued = scene.gateway.scheduler()->classes(scene.clock.now()).front().queued;
     EXPECT_GT(queued, Count / 2);
     EXPECT_EQ(answering(), Count - queued);
@@ -178,7 +178,7 @@ TEST(AccessTunnels, AThousandThatAreOpenedAtOnceDoNotOverflowTheQueue)
     EXPECT_GT(Simulate(Crowd(Traffic::NewTunnels, false)).dropped, 0.3);
 }
 
-/// Every request finds the tunnel that another has opened.
+/// Every request uses a tunnel that another one has opened.
 TEST(AccessTunnels, ACrowdMayFindItsTunnelsOpen)
 {
     auto params = Crowd(Traffic::Tunnels, false);
@@ -195,10 +195,10 @@ TEST(AccessTunnels, ACrowdMayFindItsTunnelsOpen)
     EXPECT_NEAR(result.all.mean, 0.1, 0.001) << "one round trip";
 }
 
-/// The large response was asked for first and has filled the socket. From then on each has its turn.
+/// The large response was requested first and has filled the socket. From then on the responses take turns.
 TEST(AccessTunnels, TheServerTakesTurnsInAConnection)
 {
-    constexpr int64_t Turn = 32'768, Ahead = 5 * Turn; // of these three in the socket
+    constexpr int64_t Turn = 32'768, Ahead = 5 * Turn; // three of these are in the socket
     Scene scene(true);
     scene.ask(1000);
     scene.clock.run(Second);
@@ -219,7 +219,7 @@ TEST(AccessTunnels, TheServerTakesTurnsInAConnection)
     }
 }
 
-/// What is in the server's socket is not overtaken.
+/// Bytes in the server's socket are not overtaken.
 TEST(AccessTunnels, AResponseWaitsForWhatItsServerHasWritten)
 {
     Scene scene(true, false, 2e6);
@@ -270,8 +270,8 @@ TEST(AccessWork, IsWhatARequestThatIsAloneComesTo)
     }
 }
 
-/// Bytes of responses of which nobody knows the sizes. A tunnel's exchange is that of all its streams: the later ones
-/// count from when the first was asked.
+/// Bytes of responses of unknown size. A tunnel's exchange covers all its streams: the later ones count from the first
+/// request on.
 TEST(AccessWork, IsSeenByTheSchedulerWhichKnowsNoSizes)
 {
     for (const auto &[traffic, within] : {std::pair(Traffic::Http1, 0.1), {Traffic::Tunnels, 0.25}}) {
@@ -289,8 +289,8 @@ TEST(AccessWork, IsSeenByTheSchedulerWhichKnowsNoSizes)
     }
 }
 
-/// A thousand tunnels that are open already and are asked at once: what is lost or stands in the queue must not make its
-/// server look silent, or its place goes to the next one, and more is lost. Stock drops 65 %.
+/// A thousand open tunnels with simultaneous requests: losses and queueing must not make a server look silent, as its
+/// slot would go to the next request, and more would be lost. Stock drops 65 %.
 TEST(AccessTunnels, AskedAtOnceInAThousandOpenOnesMostArrives)
 {
     double dropped = 0;

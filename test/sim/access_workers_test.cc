@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Several workers of a gateway, with one ledger, on the simulated access link: what one worker has, they have.
+/// Several workers of a gateway, with one ledger, on the simulated access link: they behave like a single worker.
 #include "sim/access/run.h"
 #include "support/plugins.h"
 
@@ -27,7 +27,7 @@ protected:
         EXPECT_NEAR(had[0] / had[2], 4, 4 * most);
         EXPECT_NEAR(had[1] / had[2], 2, 2 * most);
     }
-    /// Sums of several seeds: what users had is off by up to 5 % in a single one with several workers.
+    /// Sums over several seeds: with several workers, users' bytes vary by up to 5 % in a single seed.
     std::vector<double> together(const std::function<std::vector<double>(const RunResult &)> &what,
                                  const uint64_t seeds = 4)
     {
@@ -97,11 +97,11 @@ TEST_P(AccessWorkers, FindARateThatChangesAsOneDoes)
     for (const auto split : {RunParams::Split::Random, RunParams::Split::User}) {
         params.split = split;
         constexpr int Seeds = 4;
-        double less = 0; // of a single seed U is off by a percent
+        double less = 0; // U of a single seed varies by a percent
         for (params.seed = 1; params.seed <= Seeds; ++params.seed) {
             const auto result = Simulate(params), one = alone();
             less += (one.utilisation - result.utilisation) / Seeds;
-            EXPECT_LT(result.queueMean, 1.6 * one.queueMean); // each sees fewer round trips
+            EXPECT_LT(result.queueMean, 1.6 * one.queueMean); // each worker sees fewer RTT samples
             EXPECT_NEAR(result.found, 1, 0.1);
             expectWeights(result.perUser, 0.1);
             EXPECT_EQ(result.log, "");
@@ -121,7 +121,7 @@ TEST_P(AccessWorkers, AreAsSoonWithSmallObjects)
         const auto several = together(times, 16);
         params.workers = 1;
         const auto one = together(times, 16);
-        // Of a user whose requests are at several, each worker knows with a delay what it had. By number it is 1.06.
+        // If a user has requests at several workers, each learns of its bytes with a delay. By number it is 1.06.
         EXPECT_LT(several[0], (kind == WorkloadParams::Kind::Open ? 1.1 : 1.3) * one[0]);
         EXPECT_LT(several[1], (kind == WorkloadParams::Kind::Open ? 1.1 : 1.3) * one[1]);
     }

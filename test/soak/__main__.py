@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The soak: the patched Squid with two workers, msfrs-edge and msfrs-share under hours of visitors who come, err and
-go, while it is reconfigured, its link falters, and a worker and the daemons are killed. Prints what it found; exit code
-0 if all of it is as it must be.
+"""The soak: the patched Squid with two workers, msfrs-edge and msfrs-share under hours of visits, with errors by users
+and servers, while Squid is reconfigured, its link fails, and a worker and the daemons are killed. Prints its findings;
+exit code 0 if there are none.
 
     sudo make soak SOAK='--minutes 60'
 """

@@ -1,39 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Lets the visits of a plan happen, in time, and keeps account of what became of them."""
+"""Carries out the visits of a plan in time, and records their results."""
 import collections
 import heapq
 import itertools
 import time
 
-#: Visits under way at most. A plan that offers more than the link carries must not fill memory: further visitors do
-#: not come, and are counted.
+#: Most visits under way. A plan that offers more than the link carries must not fill memory: further visits are
+#: skipped and counted.
 MOST = 400
-#: Wrong visits that are kept in words; more are only counted.
+#: Failed visits that are described; more are only counted.
 KEPT = 20
 
 
 class Crowd:
-    """ask(user, how): starts what a visit asks for. plan: a Plan. excuse(fetch): why a visit that failed had to; empty:
-    it had not."""
+    """ask(user, how): starts the request of a visit. plan: a Plan. excuse(fetch): why a failed visit may fail, or ''.
+    """
 
     def __init__(self, ask, plan, excuse):
         self._ask, self._plan, self._excuse = ask, plan, excuse
         self._under_way = []
-        self._later = []                #: heap of (time, number, what to call)
+        self._later = []                #: heap of (time, number, function to call)
         self._numbers = itertools.count()
         self.ended = collections.Counter()   #: by kind
         self.excused = collections.defaultdict(list)    #: visits by excuse
         self.turned_away = 0
         self.wrong = 0
-        self.words = []                 #: of the first wrong ones
-        self.received = collections.Counter()           #: bytes of bodies by road
+        self.words = []                 #: descriptions of the first failed ones
+        self.received = collections.Counter()           #: bytes of bodies by path
 
     def run(self, until, each=lambda: None):
-        """Until the monotonic time `until`. `each` is called some ten times a second."""
+        """Runs until the monotonic time `until`. `each` is called some ten times a second."""
         began = time.monotonic()
         at, visit = self._plan.next()
         while (now := time.monotonic()) < until:
-            if began + at <= now:       # one, so that nobody else waits for the many who come late to a busy machine
+            if began + at <= now:       # one at a time, so that departures do not wait for overdue arrivals
                 self._come(visit, now)
                 at, visit = self._plan.next()
             self._call(now)
@@ -42,7 +42,7 @@ class Crowd:
             time.sleep(max(0.0, min(0.1, began + at - time.monotonic())))
 
     def go(self, patience):
-        """Nobody comes any more; waits until all have gone. The visits that did not end within `patience` s."""
+        """Starts no more visits; waits for those under way. Returns those that did not end within `patience` s."""
         end = time.monotonic() + patience
         while (self._under_way or self._later) and (now := time.monotonic()) < end:
             self._call(now)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whether processes' memory stays flat, and whether what requests had is given back. Squid keeps what it frees, for
-later, and so does malloc: its memory grows by steps, whenever more is under way than ever before. So that it is flat
-shows only after the crests of a long warm-up; what is in use when nothing is under way shows at once.
+"""Whether processes' memory stays constant, and whether objects of requests are freed. Squid keeps freed memory for
+later use, and so does malloc: its memory grows in steps, whenever more requests are under way than before. So a
+constant size shows only after the peaks of a long warm-up; objects in use while nothing is under way show at once.
 """
 import collections
 import contextlib
@@ -10,15 +10,15 @@ import pathlib
 import re
 import statistics
 
-#: Share of a run that is warm-up, and how much the memory may grow over the rest.
+#: Warm-up as a fraction of a run, and allowed growth of the memory over the rest.
 WARM_UP, GROWTH = 0.3, 0.02
-#: Samples at either end of the rest that are compared.
+#: Fraction of the samples at either end of the rest that are compared.
 END = 0.2
 LEAST = 20
-#: Pools of what a request has in Squid.
+#: Squid's memory pools for objects of a request.
 OF_REQUESTS = 'Ticket', 'HttpRequest', 'Stream', 'HttpReply', 'StoreEntry', 'mem_node'
-#: So many more than before are none lost: unmodified Squid keeps some requests for a while after their end,
-#: however many there were, and more of them after many visits at a time.
+#: Additional objects that are no leak: unmodified Squid keeps some requests for a while after their end, however many
+#: there were, and more of them after many simultaneous visits.
 SPARE = 32
 #: The column of mgr:mem with the number of objects in use.
 IN_USE = 14
@@ -26,8 +26,8 @@ PAGE_KB = os.sysconf('SC_PAGE_SIZE') // 1024
 
 
 def growth(samples):
-    """By what share the memory grew after the warm-up: medians of the last and the first fifth of what is left, so that
-    one moment decides nothing. samples: at equal distances, in any unit, above 0. None: fewer than LEAST."""
+    """Relative growth of the memory after the warm-up, from the medians of the last and the first fifth of the rest, so
+    that no single sample decides. samples: equidistant, in any unit, above 0. None if fewer than LEAST."""
     rest = samples[round(len(samples) * WARM_UP):]
     if len(rest) < LEAST:
         return None
@@ -36,7 +36,7 @@ def growth(samples):
 
 
 def in_use(page):
-    """{number of the worker: {pool: objects in use}} of mgr:mem, of what requests have."""
+    """{number of the worker: {pool: objects in use}} of mgr:mem, for pools of requests."""
     rows = {kid: [line.split('\t') for line in text.splitlines()]
             for kid, text in re.findall(r'(?ms)^by kid(\d+) \{$(.*?)^\} by kid', page)}
     return {int(kid): dict.fromkeys(OF_REQUESTS, 0) | {row[0].strip(): int(row[IN_USE]) for row in table
@@ -45,15 +45,15 @@ def in_use(page):
 
 
 def more(held, before):
-    """{number of the worker: {pool: objects}} where more are in use than before, of two answers of in_use()."""
+    """{number of the worker: {pool: objects}} where more are in use than before, from two results of in_use()."""
     found = {kid: {pool: count for pool, count in pools.items() if count > before[kid][pool] + SPARE}
              for kid, pools in held.items()}
     return {kid: pools for kid, pools in found.items() if pools}
 
 
 class Sizes:
-    """Resident memory of processes, sampled together, without what they share: of the ledger's 8 MB a page counts from
-    when a user first falls on it, which takes hours. One that was killed and started again has several lives."""
+    """Resident memory of processes, sampled together, without shared memory: a page of the ledger's 8 MB counts once a
+    user's entry falls on it, which takes hours. A process that was killed and restarted has several lives."""
 
     def __init__(self):
         self.lives = collections.defaultdict(dict)      #: {name: {pid: [kB]}}
@@ -67,7 +67,7 @@ class Sizes:
                     self.lives[name].setdefault(pid, []).append((resident - shared) * PAGE_KB)
 
     def last(self):
-        """{name: kB of each life at its end}. While another thread samples, too."""
+        """{name: kB of each life at its end}. May be called while another thread samples."""
         return {name: [samples[-1] for samples in list(lives.values())] for name, lives in list(self.lives.items())}
 
     def growths(self):

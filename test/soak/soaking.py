@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One soak: a world, a gateway and its neighbours, a crowd and its troubles, and the judgement at the end."""
+"""One soak: a world, a gateway and its neighbours, a crowd, disturbances, and the evaluation at the end."""
 import collections
 import contextlib
 import math
@@ -23,32 +23,32 @@ from scripted_origin import ScriptedOrigin, make_certificate
 
 RTTS_MS = (10.0, 40.0, 120.0)
 SAMPLE_S, TELL_S = 5.0, 60.0
-#: s. A reset that the link loses is not said again, and Squid waits for its server as long as this. It is longer than
-#: a reader stalls on a busy machine, and than a server is silent who did not hear that its window is open again.
+#: s. A reset that the link loses is not repeated, so that Squid waits for its server this long. It is longer than a
+#: reader stalls on a busy machine, and than a server is silent that missed the opening of its window.
 READ_TIMEOUT_S = 180
-#: s in which all that is under way at the end must be over: Squid may ask twice.
+#: s within which everything under way at the end must complete: Squid may try twice.
 PATIENCE = 2 * READ_TIMEOUT_S + 60.0
 WORKERS = 2
-#: The worker that is killed, from 0: the one that leads, and has the socket of msfrs_excess. The other lives
-#: throughout, so that its memory can be judged.
+#: The worker that is killed, from 0: the leader, which has the socket of msfrs_excess. The other one runs throughout,
+#: so that its memory can be evaluated.
 VICTIM, SURVIVOR = 0, '(squid-2)'
-#: Squid's own record of each address grows for a day.
+#: client_db, Squid's own record of each address, would grow for a day.
 SQUID = 'max_filedescriptors 16384', 'client_db off', f'read_timeout {READ_TIMEOUT_S} seconds'
-#: s for which Squid with msfrs remembers whose an address is: its tables grow with the users who come in that time.
+#: s for which msfrs remembers the user of an address: its tables grow with the users of that time.
 REMEMBERED_S = 600.0
-#: Seconds of the link's rate that a worker may have been charged since it last said so.
+#: Seconds of the link's rate that a worker may have charged since its last report.
 UNSAID_S = 0.5
-#: s in which a worker that lives has logged a visit that a user saw end.
+#: s within which a live worker has logged a visit after its user saw it end.
 NOTICED_S = 60.0
 CUT = 'cut with a killed worker'
-#: Lines in the log of a daemon for each time that anything happened to anyone: more would be a flood.
+#: Lines in the log of a daemon for each restart of any process: more would be a flood.
 LINES = 12
 
 
 @dataclass(frozen=True)
 class Soak:
-    """Parameters. load: of the link's rate, as bodies; reconfigure_s, falter_s, kill_s: how often that happens; party:
-    msfrs-edge is a party of the ledger, and does not tell Squid what passes beside it."""
+    """Parameters. load: fraction of the link's rate, as bodies; reconfigure_s, falter_s, kill_s: periods of these
+    events; party: msfrs-edge is a party of the ledger, and does not report bypassing traffic to Squid."""
     seconds: float
     users: int
     rate_bps: float
@@ -68,7 +68,7 @@ class Soak:
 @dataclass
 class Found:
     figures: dict = field(default_factory=dict)
-    wrong: list = field(default_factory=list)   #: sentences
+    wrong: list = field(default_factory=list)   #: descriptions of faults
 
     def expect(self, true, sentence):
         if not true:
@@ -76,7 +76,7 @@ class Found:
 
     @contextlib.contextmanager
     def expecting(self, what):
-        """An assertion that fails within is something wrong, and not the end of the soak."""
+        """An assertion that fails within the block is a fault found, and does not end the soak."""
         try:
             yield
         except AssertionError as failure:
@@ -89,7 +89,7 @@ class Found:
 
 
 def soak(parameters, say=lambda text: None):
-    """Runs it; Found."""
+    """Runs a soak; returns its Found."""
     found = Found()
     counts = [parameters.users // 3 + (number < parameters.users % 3) for number in range(3)]
     with contextlib.ExitStack() as stack:
@@ -119,16 +119,16 @@ def soak(parameters, say=lambda text: None):
 
 
 class _Soaking:
-    """What goes on between start and end of Squid."""
+    """The time between start and end of Squid."""
 
     def __init__(self, parameters, found, gateway, edge, share, say):
         self._parameters, self._found, self._say = parameters, found, say
         self._gateway, self._edge, self._share = gateway, edge, share
         self._sizes = memory.Sizes()
-        self._unknown = 0       # bytes that killed workers were charged
-        self._excess = collections.Counter()    # of killed workers, too
+        self._unknown = 0       # bytes charged by killed workers
+        self._excess = collections.Counter()    # including killed workers
         self._began = time.monotonic()
-        alone = threading.Lock()    # both count in cache.log the ports that are open again
+        alone = threading.Lock()    # both count the reopened ports in cache.log
         self._anew = troubles.Reconfigurations(gateway, self._began, parameters.reconfigure_s, alone)
         self._link = troubles.Link(gateway.world, self._began, parameters.falter_s)
         self._sampling = troubles.Sampling(self._began, SAMPLE_S, self._sample)
@@ -165,7 +165,7 @@ class _Soaking:
         self._excess.update({name: counts[name] for name in ('lines', 'bytes', 'no_class_bytes', 'refused_lines')})
 
     def _excuse(self, fetch):
-        # Whether it was that worker's is asked in the end: then no log has it.
+        # Whether the killed worker had the request is decided at the end, when no log has it.
         broken = isinstance(fetch.error, (OSError, EOFError)) and fetch.path != visits.BESIDE
         return CUT if broken and self._killings.during('worker', fetch.t_start, fetch.t_end) else ''
 
@@ -180,17 +180,17 @@ class _Soaking:
         self._said = len(self._crowd.words)
 
     def _sample(self):
-        with contextlib.suppress(OSError):      # one was killed a moment ago
+        with contextlib.suppress(OSError):      # a process was killed a moment ago
             self._sizes.sample({**self._gateway.processes(), self._edge.pid: 'msfrs-edge',
                                 self._share.pid: 'msfrs-share'})
 
     _told, _said = 1, 0
 
     def _judge_visits(self):
-        """Nothing is lost but what a user, a server or a killed worker cut."""
+        """Only requests aborted by a user, a server or the kill of a worker may be incomplete."""
         crowd, found = self._crowd, self._found
-        # Of intercepted TLS there is a line at the beginning, too, which a worker may have written before its end.
-        # Ports come again: it is that visit's if it ended with it.
+        # Intercepted TLS has an additional line for its start, which a worker may have written before it was killed.
+        # Port numbers are reused: a line belongs to the visit if both ended at the same time.
         logged, clock = collections.defaultdict(list), time.time() - time.monotonic()
         for row in self._gateway.access_log():
             if (row['method'], row['tag']) != ('CONNECT', 'NONE_NONE'):
@@ -211,7 +211,7 @@ class _Soaking:
         found.expect(crowd.ended.total() > 0, 'nobody came')
 
     def _story(self, visit):
-        """Of a visit that has not ended; with what the gateway knows of its connection."""
+        """A visit that has not ended, with the gateway's state of its connection."""
         filtered = ('dport', '=', f':{visit.fetch.port}')
         known = self._gateway.world.gateway.run('ss', '-Htanpo', *filtered) if visit.fetch.port else 'no connection'
         return visit.kind, visit.user.name, visit.how, visit.fetch, known.split()
@@ -250,14 +250,14 @@ class _Soaking:
         found.expect(SURVIVOR in growths, f'{SURVIVOR} did not live throughout: {list(growths)} did')
 
     def _in_use(self):
-        """memory.in_use() of every worker. One that has just been started is not asked by the others yet."""
+        """memory.in_use() of every worker. The others do not query a worker that has just been started."""
         def of_all():
             found = memory.in_use(self._gateway.page('mem'))
             return len(found) == WORKERS and found
         return self._gateway.wait_until(of_all, f'mgr:mem has {WORKERS} workers')
 
     def _judge_counters(self, brought):
-        """The workers are at rest, and their counters agree with what users got and the link brought."""
+        """The workers are idle, and their counters agree with the bytes of users and of the link."""
         found, report = self._found, self._gateway.report()
         workers = [party for party in report['parties'] if party['kind'] == 'worker']
         found.figures['W of each worker at rest'] = [party['outstanding'] for party in workers]

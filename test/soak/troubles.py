@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What happens to a gateway under load, again and again: reconfigurations, a slower link, a dead one, kill -9 of a
-worker and of who stands beside Squid."""
+"""Periodic disturbances of a gateway under load: reconfigurations, a slower link, a dead one, kill -9 of a worker and
+of the daemons beside Squid."""
 import collections
 import itertools
 import time
@@ -8,17 +8,17 @@ import time
 from fieldtrial.site.background import Background
 from fieldtrial.site.disturb import EFFECTS
 
-#: Lines of the configurations that take turns; each one but the first differs from the one before in another part.
+#: Lines of alternating configurations; each but the first differs from its predecessor in another part.
 CONFIGURATIONS = ((), ('msfrs_quantum 32 KB',), ('msfrs_arbiter msfq',), ('msfrs_arbiter drr', 'msfrs_quantum 8 KB'),
                   ('msfrs_arbiter msf favour=0', 'msfrs_window reserve=0%'), ('msfrs_admission droptail',))
-#: (kind, seconds that it lasts, share of the rate) of what the link does.
+#: (kind, duration in seconds, fraction of the rate) of the link's disturbances.
 LINK = (('rate', 20.0, 0.5), ('down', 8.0, None))
-#: s. Squid's master gives a worker up that ended five times within ten seconds of its start.
+#: s. Squid's master stops restarting a worker that exited five times within ten seconds of its start.
 LEAST_BETWEEN_KILLS = 12.0
 
 
 class Trouble(Background):
-    """Keeps whatever ended it early: it is what a soak looks for."""
+    """Keeps the exception that ended it early: a soak looks for such failures."""
 
     def _run(self):
         try:
@@ -28,7 +28,7 @@ class Trouble(Background):
 
 
 class Reconfigurations(Trouble):
-    """One every `period` seconds. alone: a lock that is held meanwhile. done: how many there were."""
+    """One every `period` seconds. alone: a lock that is held meanwhile. done: number of reconfigurations."""
 
     def __init__(self, gateway, t0, period, alone):
         super().__init__(t0)
@@ -45,7 +45,7 @@ class Reconfigurations(Trouble):
 
 
 class Link(Trouble):
-    """One of LINK every `period` seconds, in the middle between two."""
+    """One of LINK every `period` seconds, in the middle of the period."""
 
     def __init__(self, world, t0, period):
         super().__init__(t0)
@@ -76,8 +76,8 @@ class Sampling(Trouble):
 
 
 class Killings(Trouble):
-    """Each of `victims` every `period` seconds, one after the other. victims: {name: what kills it, and returns once
-    another is in its place}. alone: a lock that is held meanwhile."""
+    """Each of `victims` once every `period` seconds, in turn. victims: {name: function that kills it, and returns when
+    its successor runs}. alone: a lock that is held meanwhile."""
 
     def __init__(self, t0, period, victims, alone):
         super().__init__(t0)
@@ -97,9 +97,9 @@ class Killings(Trouble):
                 self.times[name][-1] = begun, time.monotonic()
 
     def during(self, name, since, until):
-        """Whether one of that name may have been killed in that time."""
+        """Whether a process of that name may have been killed in that time."""
         return any(begun <= until and since <= end for begun, end in list(self.times[name]))
 
     def longest(self):
-        """{name: s until another was in its place, at most}"""
+        """{name: greatest time until its successor ran, s}"""
         return {name: round(max(end - begun for begun, end in times), 2) for name, times in self.times.items()}

@@ -1,36 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The visitors of a soak: users who come, ask for something in one of many ways, and go. Each visit says what must
-become of it."""
+"""The visits of a soak: users who make requests of many kinds. Each visit knows which results are correct."""
 import math
 import random
 from dataclasses import dataclass, field
 
 from http_users import Fetch
 
-#: Bytes of a body: lognormal as the trial's, cut so that a visit ends within minutes.
+#: Bytes of a body: lognormal like the trial's, truncated so that a visit ends within minutes.
 SIZE = {'median': 11_500, 'sigma': 1.3, 'most': 2_000_000}
 ROADS = {'proxy': 0.35, 'intercept': 0.25, 'connect': 0.2, 'tls': 0.2}
-BESIDE = 'datagrams'                #: the road that does not pass through Squid
-#: Kinds of visits and their shares. What a visitor or a server does wrong is in `KINDS` below.
+BESIDE = 'datagrams'                #: the path that bypasses Squid
+#: Kinds of visits and their shares. The faults of a user or a server are in the method of the kind below.
 SHARES = {'plain': 0.52, BESIDE: 0.1, 'chunked': 0.1, 'upload': 0.05, 'slow-reader': 0.05, 'leaves': 0.08,
           'reset-by-server': 0.04, 'closed-by-server': 0.04, 'silent-server': 0.02}
 
 
 @dataclass
 class Visit:
-    """One request of a user. leaves: seconds after which the user goes, by a reset or not; None: stays to the end.
-    cut: bytes after which the server ends it; None: it does not."""
+    """One request of a user. leaves: seconds after which the user disconnects, with or without reset; None: never. cut:
+    bytes after which the server aborts; None: it does not."""
     kind: str
     user: object
-    how: dict                           #: arguments of Users.get, or, by the road beside, of Datagrams.get
+    how: dict                           #: arguments of Users.get, or, bypassing Squid, of Datagrams.get
     leaves: float | None = None
     reset: bool = False
-    resumes: float | None = None        #: seconds after which a reader that has stopped goes on
+    resumes: float | None = None        #: seconds after which a stalled reader continues
     cut: int | None = None
     fetch: Fetch | None = field(default=None, repr=False)
 
     def wrong(self):
-        """What is wrong with it now that it has ended; empty: nothing."""
+        """Description of the fault of an ended visit; empty: none."""
         fetch, answered = self.fetch, self.fetch.status == 200      # otherwise the body is Squid's
         if answered and not fetch.intact:
             return 'a byte of another body'
@@ -53,7 +52,7 @@ class Plan:
         self._at = 0.0
 
     def next(self):
-        """(seconds from the start, Visit); times never go back."""
+        """(seconds from the start, Visit), in ascending order of time."""
         draw = self._random
         self._at += draw.expovariate(self._rate)
         kind = draw.choices(list(SHARES), SHARES.values())[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""fetch takes a revision that no index lists any more from the pool, and only the one that was meant. The archive is a
-server of this test; apt-get and apt-cache, which would have to trust its keys, are scripts that say what such an
-archive makes them say."""
+"""fetch gets a revision that no index lists any more from the pool, and only the expected one. The archive is a server
+of this test; apt-get and apt-cache, which would have to trust its keys, are scripts that print the output that they
+would have with such an archive."""
 import contextlib
 import functools
 import hashlib
@@ -45,7 +45,7 @@ def sha256(data):
 
 
 class Archive:
-    """A pool with one older revision, and a tree with fetch and the revisions that it may take."""
+    """A pool with an older revision, and a tree with fetch and the accepted revisions."""
 
     def __init__(self, directory):
         self.pool, self.tree, self._stubs = directory / 'archive' / POOL, directory / 'tree', directory / 'bin'
@@ -75,7 +75,7 @@ class Archive:
 
     @property
     def taken(self):
-        """Names of what is the source of the series now."""
+        """Names of the files that are the series' source now."""
         return [path.name for path in (self.tree / 'build/squid/sources/6').iterdir()]
 
 

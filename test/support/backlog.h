@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Users who keep a link busy, and the measure of who gets what.
+/// Users who keep a link busy, and a measure of how it is shared.
 #ifndef MSFRS_TEST_SUPPORT_BACKLOG_H
 #define MSFRS_TEST_SUPPORT_BACKLOG_H
 
@@ -13,12 +13,12 @@
 
 namespace msfrs::test {
 
-/// The paper's scheme exactly, or the defaults; three classes 4:2:1 on 2 Mbit/s.
+/// The paper's scheme, or the defaults; three classes 4:2:1 on 2 Mbit/s.
 inline RequestConfig TrialConfig(const bool paper)
 {
     RequestConfig config;
     config.rate = 2e6;
-    config.overhead = 0; // the simulated link carries no headers
+    config.overhead = 0; // the simulated link adds no headers
     config.pluginDir = PluginDir();
     config.classes = {{"gold", 4}, {"silver", 2}, {"bronze", 1}};
     config.defaultClass = 2;
@@ -49,7 +49,7 @@ public:
                 request(u);
         }
     }
-    /// What is open is served to its end.
+    /// Open requests are served to their end.
     void stop() { on_ = false; }
     std::string user(const int n) const { return "u" + std::to_string(n); }
 
@@ -73,8 +73,8 @@ private:
     bool on_ = false;
 };
 
-/// How far apart two normalised services were: max minus min over time of D_a / a's share - D_b / b's share, which is
-/// the greatest difference over any interval.
+/// Greatest difference between two normalised services: max minus min over time of D_a / a's share - D_b / b's share,
+/// which is the greatest difference over any interval.
 class Spread {
 public:
     Spread(const double shareA, const double shareB): a_(shareA), b_(shareB) {}

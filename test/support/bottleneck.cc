@@ -16,7 +16,7 @@ Bottleneck::Bottleneck(const Variant &sched, const Variant &aqm, const double ra
 Bottleneck::~Bottleneck()
 {
     if (onLink_)
-        engine_->done(*onLink_, now_); // what is in service the host must end
+        engine_->done(*onLink_, now_); // the host must end the packet in service
 }
 
 Bottleneck::Source &Bottleneck::constant(msfrs_flow &f, const double rate, const uint32_t burst, const int64_t size)
@@ -61,10 +61,10 @@ void Bottleneck::send(Source &s)
     after(gap(s), What::Send, s);
 }
 
-/// Until its next packet.
+    /// Time until the source's next packet.
 msfrs_time Bottleneck::gap(Source &s)
 {
-    constexpr double Faster = 10; // than the bottleneck: the links that bursts and windows come from
+    constexpr double Faster = 10; // times the bottleneck's rate: that of the links from which bursts and windows come
     double seconds = static_cast<double>(s.size) / (Faster * rate_);
     if (s.left > 0) {
         --s.left;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A link behind an AQM and a scheduler, in simulated time, with sources that are simpler than TCP: constant rate, or a
-/// window with additive increase and multiplicative decrease. Good enough to see which of two AQMs is fairer, not to
-/// stand in for TCP's figures.
+/// A link behind an AQM and a scheduler, in simulated time. Its sources are simpler than TCP: constant rate, or a
+/// window with additive increase and multiplicative decrease. They show which of two AQMs is fairer, but do not
+/// reproduce TCP's figures.
 #ifndef MSFRS_TEST_SUPPORT_BOTTLENECK_H
 #define MSFRS_TEST_SUPPORT_BOTTLENECK_H
 
@@ -26,13 +26,13 @@ public:
         msfrs_time rtt = 0;    ///< of an adaptive source, without queueing
         double window = 1;     ///< packets of a round
         uint32_t burst = 1;    ///< packets that a constant rate sends back to back
-        uint32_t left = 0;     ///< of a window or a burst: still to be sent
-        bool hit = false;      ///< whether one of them was lost or marked
+        uint32_t left = 0;     ///< packets of a window or a burst still to be sent
+        bool hit = false;      ///< whether one of its packets was lost or marked
         uint64_t sent = 0, lost = 0, marked = 0;
         int64_t delivered = 0; ///< bytes
     };
 
-    /// \param rate bytes/s; \param limit packets that the host holds at most, 0: the AQM's limit alone
+    /// \param rate bytes/s; \param limit packets that the host queues at most; 0: only the AQM's limit holds
     Bottleneck(const Variant &sched, const Variant &aqm, double rate, uint32_t limit = 0, uint64_t seed = 1);
 
     ~Bottleneck();
@@ -40,20 +40,21 @@ public:
     Bottleneck &operator=(const Bottleneck &) = delete;
 
     Engine &engine() { return *engine_; }
-    /// A constant rate of bytes/s in bursts of so many packets. Gaps are shaken by up to a half: none are in step.
+    /// A constant rate of bytes/s in bursts of `burst` packets. Gaps have a jitter of up to one half, so that no two
+    /// sources are in step.
     Source &constant(msfrs_flow &, double rate, uint32_t burst = 1, int64_t size = 512);
-    /// Rounds of one round trip: a window of packets back to back, as they come from a sender behind a faster link; the
-    /// next window is a packet larger, or half if one was lost or marked.
+    /// A window of packets back to back in each round trip, as from a sender behind a faster link. The next window is
+    /// one packet larger, or half as large if a packet was lost or marked.
     Source &adaptive(msfrs_flow &, msfrs_time rtt, int64_t size = 512);
-    /// \param capable whether its packets can carry a mark
+    /// \param capable whether packets are ECN-capable
     void setEcn(const bool capable) { flags_ = capable ? MSFRS_ECN_CAPABLE : 0; }
 
     void run(msfrs_time until);
-    /// Forgets what was delivered so far.
+    /// Resets the counters of delivered bytes and busy time.
     void startMeasuring();
     msfrs_time now() const { return now_; }
     double delivered() const { return delivered_; } ///< bytes since startMeasuring()
-    double busy() const { return busy_; }           ///< seconds of those in which the link transmitted
+    double busy() const { return busy_; }           ///< seconds of that time in which the link transmitted
 
 private:
     enum class What { Send, Sent };

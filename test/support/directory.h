@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A directory that is there as long as a test.
+/// A temporary directory for the duration of a test.
 #ifndef MSFRS_TEST_SUPPORT_DIRECTORY_H
 #define MSFRS_TEST_SUPPORT_DIRECTORY_H
 
@@ -13,7 +13,7 @@
 
 namespace msfrs::test {
 
-/// Empty at first, and its owner's alone.
+/// Empty at first, and accessible only to its owner.
 class Directory {
 public:
     Directory(): path_(::testing::TempDir() + "msfrs-test-XXXXXX")

@@ -26,7 +26,7 @@ Driver::~Driver()
 {
     while (!served_.empty())
         done(*served_.back());
-    engine_.reset(); // frees what is queued, and the plugins see that end too
+    engine_.reset(); // frees queued items, and the plugins see that, too
 }
 
 msfrs_class &Driver::addClass(const std::string &name, const double weight, const uint32_t flags,
@@ -144,7 +144,7 @@ Tracked *Driver::pickInTime()
         if (auto *const t = pick())
             return t;
         if (queued_.empty() || wakeAt_ <= clock.now())
-            return nullptr; // the AQM has dropped all that there was, or pick() has failed the test
+            return nullptr; // the AQM has dropped all items, or pick() has failed the test
         clock.set(wakeAt_);
     }
     ADD_FAILURE() << "law 2: woken 1000 times, a backlog of " << queued_.size() << ", nothing picked";
@@ -236,21 +236,21 @@ void Driver::migrate()
     for (const auto *const c : engine_->classes())
         next->addClass(c->name, c->weight, c->flags);
     std::swap(engine_, next);
-    Passage passage;
+    MigrationPlan plan;
     for (const auto *const t : served_)
-        passage.served.push_back(t->item);
-    passage.place = [&](const msfrs_item &i) {
+        plan.served.push_back(t->item);
+    plan.place = [&](const msfrs_item &i) {
         const auto &flow = static_cast<const NamedFlow &>(*i.flow);
-        Passage::Place place{&engine_->flow(classOf(flow.cls->name), flow.name()), {}};
+        MigrationPlan::Place place{&engine_->flow(classOf(flow.cls->name), flow.name()), {}};
         std::copy(std::begin(i.est), std::end(i.est), place.est.begin());
         return place;
     };
-    passage.moved = [&](msfrs_item &i) {
+    plan.moved = [&](msfrs_item &i) {
         auto &t = *static_cast<Tracked *>(i.host);
         t.item = &i;
         t.cls = i.flow->cls;
     };
-    Migrate(*next, *engine_, passage, clock.now());
+    Migrate(*next, *engine_, plan, clock.now());
     EXPECT_EQ(next->auditLaws(), "") << "of the engine that was left";
     next.reset();
     offered_ = queued_.size() + served_.size();

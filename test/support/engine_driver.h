@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Drives an engine with any scheduler (and any AQM), and checks after every call what must hold whatever the
-/// plugins are: Engine::auditLaws(), the driver's own count of where every item is, work conservation, and the
-/// order within a flow where the plugin promises one.
+/// Drives an engine with any scheduler (and any AQM), and checks after every call what must hold for all plugins:
+/// Engine::auditLaws(), the driver's own record of every item's state, work conservation, and the order within a flow
+/// if the plugin promises one.
 #ifndef MSFRS_TEST_SUPPORT_ENGINE_DRIVER_H
 #define MSFRS_TEST_SUPPORT_ENGINE_DRIVER_H
 
@@ -18,16 +18,16 @@
 
 namespace msfrs::test {
 
-/// One item as the driver knows it.
+/// The driver's record of an item.
 struct Tracked {
     msfrs_item *item = nullptr;
     msfrs_class *cls = nullptr;
     std::string name;
-    int64_t size = 0;     ///< what its service costs in all
+    int64_t size = 0;     ///< total cost of its service
     int64_t charged = 0;
     size_t place = 0;     ///< in Driver::queued() or served()
     bool inService = false, marked = false, markedInTurn = false;
-    std::vector<int64_t> processing; ///< Driver::processing when it arrived
+    std::vector<int64_t> processing; ///< value of Driver::processing at its arrival
 };
 
 class Driver {
@@ -38,7 +38,7 @@ public:
         uint32_t limit = 0, resources = 1;
         int64_t pushOut = 0;  ///< Engine::pushOut(), if not 0
         uint64_t seed = 1;
-        /// Measured only: what an item of a size is estimated at when it is offered
+        /// For measured costs only: the estimate with which an item of this size is offered
         int64_t (*estimate)(int64_t size) = [](int64_t) { return int64_t(0); };
     };
 
@@ -47,43 +47,43 @@ public:
     ~Driver();
 
     msfrs_class &addClass(const std::string &name, double weight, uint32_t flags = 0, msfrs_class *parent = nullptr);
-    /// \returns nullptr when it was dropped
+    /// \returns nullptr if it was dropped
     Tracked *arrive(msfrs_class &, const std::string &user, int64_t size, const std::string &name = "");
-    /// \returns nullptr when nothing suits now; wakeAt() then says when
+    /// \returns nullptr if no item may be picked now; wakeAt() then tells when
     Tracked *pick(msfrs_pick mode = MSFRS_PICK_ANY);
-    /// pick(PICK_ANY); where the plugin wants to wait, time passes. Fails the test if it never picks.
+    /// pick(PICK_ANY); if the plugin asks to wait, time advances. Fails the test if it never picks.
     Tracked *pickInTime();
-    /// As the host would for `amount` bytes that arrive; nothing to tell when costs are exact.
+    /// Charges `amount` arriving bytes, as the host would; without effect if costs are exact.
     void charge(Tracked &, int64_t amount);
-    /// As the host would when somebody says what is left; measured costs only.
+    /// Updates the bytes remaining, as the host would; measured costs only.
     void expect(Tracked &, int64_t remaining);
     void requeue(Tracked &);
-    /// It goes on with the flow of a user of some class.
+    /// Moves an item to the flow of a user of some class.
     void move(Tracked &, msfrs_class &, const std::string &user);
     void done(Tracked &);
     void remove(Tracked &, msfrs_reason = MSFRS_GONE);
-    /// Charges what is left of its size and ends it.
+    /// Charges the rest of its size and ends it.
     void finish(Tracked &);
-    /// Serves all that is queued or in service, to the end.
+    /// Serves all queued items and those in service to their end.
     void drain();
-    /// All goes on in a new engine with the same plugins and classes; classes and items are others then.
+    /// Moves all work to a new engine with the same plugins and classes; class and item objects are new then.
     void migrate();
     /// The class of that name.
     msfrs_class &classOf(const std::string &name) const;
-    /// Checks the laws; every call above does.
+    /// Checks the laws; every call above does so.
     void audit(const char *after);
 
     SimClock clock;
     Host host;
-    uint32_t itemFlags = 0; ///< of the items that arrive
-    std::vector<int64_t> processing; ///< est[1..] of the items that arrive, if exact; empty: the same as est[0]
+    uint32_t itemFlags = 0; ///< flags of arriving items
+    std::vector<int64_t> processing; ///< est[1..] of arriving items, if exact; empty: the same as est[0]
     Engine &engine() { return *engine_; }
     msfrs_time wakeAt() const { return wakeAt_; }
     const std::vector<Tracked *> &queued() const { return queued_; }
     const std::vector<Tracked *> &served() const { return served_; }
-    int64_t bytesOf(const msfrs_class &c) const; ///< cost of the items of a class that were done
+    int64_t bytesOf(const msfrs_class &c) const; ///< cost of a class's completed items
     uint64_t victims() const { return victims_; }
-    uint64_t lost() const { return lost_; } ///< dropped as their turn came
+    uint64_t lost() const { return lost_; } ///< dropped when picked
 
 private:
     void enter(std::vector<Tracked *> &, Tracked &);
@@ -104,7 +104,7 @@ private:
     uint64_t number_ = 0;
 };
 
-/// As of packets: costs are known before they are served.
+/// For packets, whose costs are known before they are served.
 inline Driver::Setup Exact()
 {
     Driver::Setup setup;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A network interface whose receive counter the test sets.
+/// A network interface whose receive counter is set by the test.
 #ifndef MSFRS_TEST_SUPPORT_FAKE_INTERFACE_H
 #define MSFRS_TEST_SUPPORT_FAKE_INTERFACE_H
 
@@ -13,8 +13,8 @@
 
 namespace msfrs::test {
 
-/// Exists under its name while the object lives. The library opens counters by a plain function, so the names
-/// are kept in one place for the whole program; two of one name at a time are a mistake of the test.
+/// Exists under its name while the object lives. The library opens counters by a plain function, so the names are
+/// global to the program; two live interfaces of one name are an error of the test.
 class FakeInterface {
 public:
     explicit FakeInterface(std::string name);
@@ -22,11 +22,11 @@ public:
     FakeInterface(const FakeInterface &) = delete;
     FakeInterface &operator=(const FakeInterface &) = delete;
 
-    /// A counter of the interface `name`, whether it is there or not, as the kernel's.
+    /// A counter of the interface `name`, whether or not it exists, like the kernel's.
     static std::unique_ptr<InterfaceCounter> Open(const std::string &name);
 
     const std::string &name() const { return name_; }
-    std::optional<uint64_t> bytes = 0; ///< nothing: the interface is gone
+    std::optional<uint64_t> bytes = 0; ///< without a value: the interface has disappeared
     uint64_t packets = 0;
     int reads = 0;
 

@@ -19,7 +19,7 @@ Address RandomAddress(const Family f, Random &random)
     return f == Family::V4 ? Address{0, random.bits() & LastAddress4} : Address{random.bits(), random.bits()};
 }
 
-/// The bits of an address behind its first `length` ones.
+/// The bits of an address after its first `length` ones.
 Address HostBits(const Family f, const unsigned length)
 {
     const unsigned n = Bits(f) - length;
@@ -68,7 +68,7 @@ FlowKey PointOf(const Match &m, const Family f, Random &random)
     return k;
 }
 
-/// One of several values, each with a share of the draws.
+/// One of several values, each with its probability.
 template <class T>
 T Draw(const std::vector<std::pair<double, T>> &shares, Random &random)
 {
@@ -79,7 +79,7 @@ T Draw(const std::vector<std::pair<double, T>> &shares, Random &random)
     return shares.back().second;
 }
 
-/// The networks of a site: every one but the first few is a subnet of one before.
+/// The networks of a site: all but the first few are subnets of earlier ones.
 class Networks {
 public:
     Networks(const Family f, const size_t n, Random &random): family_(f), random_(random)
@@ -96,7 +96,7 @@ public:
         }
     }
 
-    /// \param any, host how many of the rules have any address, or a single one
+    /// \param any, host fractions of the rules with any address, or with a single one
     Range<Address> draw(const double any, const double host)
     {
         if (random_.chance(any))
@@ -124,7 +124,7 @@ auto Tuple(const Match &m)
                            m.protocol.last);
 }
 
-/// How many doublings an address range is wide; a whole dimension most.
+/// Width of an address range in doublings; for a whole dimension the greatest.
 unsigned Width(const Range<Address> &r)
 {
     const uint64_t high = r.last.high - r.first.high, low = r.last.low - r.first.low;
@@ -192,7 +192,7 @@ std::vector<FlowKey> Traffic(const std::vector<Match> &rules, const size_t packe
             all.push_back(PointOf(Match(), f, random));
             continue;
         }
-        // The square of a uniform draw: half of the traffic is for a quarter of the rules.
+        // The square of a uniform draw: half of the traffic matches a quarter of the rules.
         const double u = static_cast<double>(random.below(1u << 20)) / (1u << 20);
         all.push_back(PointOf(rules[order[static_cast<size_t>(u * u * static_cast<double>(rules.size()))]], f, random));
     }
@@ -201,7 +201,7 @@ std::vector<FlowKey> Traffic(const std::vector<Match> &rules, const size_t packe
 
 namespace {
 
-/// Few different values, so that ranges meet in every way.
+/// Few distinct values, so that ranges overlap in every way.
 Address OddAddress(const Family f, Random &random)
 {
     const Address last = LastOf(f);

@@ -26,7 +26,7 @@ RequestHost Host::requests()
 
 std::string Host::logged(const int level) const
 {
-    std::vector<std::pair<std::string, size_t>> lines; // a plugin that complains does so a thousand times
+    std::vector<std::pair<std::string, size_t>> lines; // a failing plugin may log the same line a thousand times
     for (const auto &line : log_) {
         if (line.level != level)
             continue;

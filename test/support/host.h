@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What tests lend the library in place of a real host: simulated time, a seeded random source, a log that is kept.
+/// The host side of the library for tests: simulated time, a seeded random source, a log that is kept.
 #ifndef MSFRS_TEST_SUPPORT_HOST_H
 #define MSFRS_TEST_SUPPORT_HOST_H
 
@@ -20,7 +20,7 @@ class SimClock {
 public:
     explicit SimClock(const msfrs_time now = 0): now_(now) {}
     msfrs_time now() const { return now_; }
-    /// d may be negative: a clock that goes back
+    /// d may be negative: a clock that is set back
     void advance(const msfrs_time d) { now_ += d; }
     void set(const msfrs_time t) { now_ = t; }
 
@@ -46,7 +46,7 @@ private:
     std::mt19937_64 engine_;
 };
 
-/// The host's side of the library: keeps what was logged.
+/// The host's side of the library; keeps log messages.
 class Host {
 public:
     struct Line {
@@ -62,7 +62,7 @@ public:
     /// Its counters are those of FakeInterface.
     RequestHost requests();
     const std::vector<Line> &log() const { return log_; }
-    /// What was logged at `level`, one per line; a line that came more than once with its count.
+    /// Messages logged at `level`, one per line; repeated lines once, with their count.
     std::string logged(int level) const;
     Random &random() { return random_; }
 

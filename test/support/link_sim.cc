@@ -9,7 +9,7 @@
 namespace msfrs::test {
 
 namespace {
-constexpr double Slack = 1e-6; ///< bytes; what rounding to nanoseconds and doubles may cost
+constexpr double Slack = 1e-6; ///< bytes; allows for rounding to nanoseconds and of doubles
 } // namespace
 
 struct LinkSim::Owner final : RequestOwner {
@@ -58,8 +58,8 @@ void FixWindow(RequestScheduler &scheduler, const uint32_t wplus, const msfrs_ti
         bool served = false;
     };
     RequestConfig wanted = scheduler.config();
-    wanted.window.law = WindowLaw::Paper; // W+ limits nothing by bytes
-    FakeInterface meter("fix-window"); // bytes that no class is charged for
+    wanted.window.law = WindowLaw::Paper; // W+ limits no bytes
+    FakeInterface meter("fix-window"); // bytes that are charged to no class
     auto config = wanted;
     config.interface = meter.name();
     config.quantum = 0; // the paper's window
@@ -70,8 +70,8 @@ void FixWindow(RequestScheduler &scheduler, const uint32_t wplus, const msfrs_ti
     config.window.growth = std::max(wplus, 2u);
     config.maxPerUser = config.maxQueued = UINT32_MAX;
     config.arbiter = {"fifo", {}};
-    config.admission = {"none", {}}; // the wanted ones see nothing of this,
-    config.classes.push_back({"opener", 1}); // nor do the reports
+    config.admission = {"none", {}}; // the test's own requests are not affected,
+    config.classes.push_back({"opener", 1}); // and reports do not show it
     const auto cls = static_cast<uint32_t>(config.classes.size() - 1);
     scheduler.reconfigure(config, now);
 
@@ -82,7 +82,7 @@ void FixWindow(RequestScheduler &scheduler, const uint32_t wplus, const msfrs_ti
         dummies.back().request = scheduler.hold(dummies.back(), cls, "opener", now, why);
     } while (dummies.back().served);
     const auto end = now + 1;
-    meter.bytes = wplus > 1 ? 0 : 1000; // U is 0 and W+ grows by K, or the link is more than full
+    meter.bytes = wplus > 1 ? 0 : 1000; // either U is 0 and W+ grows by K, or the link is overloaded
     scheduler.tick(end);
     for (auto &dummy : dummies)
         scheduler.done(dummy.request, end);
@@ -174,7 +174,7 @@ void LinkSim::deliver(Owner &o)
     } else if (scheduler_->readMore(*o.request, now())) {
         expectPiece(o, reached);
     } else {
-        // granted() may have come already for others, never for this one.
+        // granted() may have been called for other requests meanwhile, never for this one.
         EXPECT_FALSE(o.isDue) << "granted() from inside its own readMore()";
         o.receiving = false;
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A request scheduler before a link, in simulated time: the link's capacity C is shared equally among the
-/// responses that are being served (processor sharing), less what other traffic takes, and no response is
-/// faster than its own limit. That limit stands for the Internet's share of the way: without it one response
-/// alone fills the link and no window is ever needed.
+/// A request scheduler before a link, in simulated time. The link's capacity C, less what other traffic takes, is
+/// shared equally among the responses in service (processor sharing), and no response exceeds its own rate limit. That
+/// limit stands for the rest of the path through the Internet: without it a single response fills the link, and no
+/// window is needed.
 #ifndef MSFRS_TEST_SUPPORT_LINK_SIM_H
 #define MSFRS_TEST_SUPPORT_LINK_SIM_H
 
@@ -25,20 +25,20 @@ struct Transfer;
 
 struct LinkOptions {
     double perResponse = std::numeric_limits<double>::infinity(); ///< bit/s, limit of one response
-    msfrs_time latency = 0;      ///< between release and the first byte
-    int64_t piece = 1000;        ///< bytes that arrive, and are charged, at once
-    int64_t packet = 1500;       ///< bytes that the link carries in one
-    uint32_t fixedWindow = 0;    ///< W+ is this and stays so; 0: as the rate controller will have it
+    msfrs_time latency = 0;      ///< from release to the first byte
+    int64_t piece = 1000;        ///< bytes that arrive and are charged at a time
+    int64_t packet = 1500;       ///< bytes in a packet of the link
+    uint32_t fixedWindow = 0;    ///< constant value of W+; 0: set by the rate controller
     uint64_t seed = 1;
-    int64_t (*says)(const Transfer &) = nullptr; ///< what a server says is left, at each piece; null: nothing
+    int64_t (*says)(const Transfer &) = nullptr; ///< bytes remaining that the server states with each piece; null: none
 };
 
-/// Brings a scheduler that is still idle to W+ = wplus by the rate controller's own rule (an interval in which the
-/// window was full and nothing arrived, or too much), and keeps it there by an endless interval. Takes 1 ns. The
-/// scheduler's host must be Host::requests().
+/// Brings an idle scheduler to W+ = wplus by the rate controller's own rule (an interval with a full window in which
+/// nothing arrived, or too much), and keeps it there by an endless interval. Takes 1 ns. The scheduler's host must be
+/// Host::requests().
 void FixWindow(RequestScheduler &, uint32_t wplus, msfrs_time now);
 
-/// One request and what became of it.
+/// A request and its result.
 struct Transfer {
     uint32_t cls = 0;
     std::string user;
@@ -51,7 +51,7 @@ struct Transfer {
 
 class LinkSim {
 public:
-    /// config.interface, if set, is made to exist and counts what the link carries.
+    /// config.interface, if set, is created, and counts the bytes of the link.
     LinkSim(const RequestConfig &config, const LinkOptions &options);
     ~LinkSim();
     LinkSim(const LinkSim &) = delete;
@@ -59,17 +59,17 @@ public:
 
     /// Runs `what` at time t.
     void at(msfrs_time t, std::function<void()> what);
-    /// Other traffic on the link, bit/s from now on.
+    /// Other traffic on the link in bit/s, from now on.
     void setCbr(double rate);
-    /// A request now. `onEnd` is called when it ends, however it ends.
+    /// A request now. `onEnd` is called when it ends for any reason.
     /// \returns its number in transfers()
     size_t arrive(uint32_t cls, const std::string &user, int64_t size,
                   std::function<void(const Transfer &)> onEnd = {});
-    /// The client goes away.
+    /// The client disconnects.
     void abort(size_t number);
-    /// Lets time pass.
+    /// Advances the time.
     void run(msfrs_time until);
-    /// Lets time pass until every request has ended.
+    /// Advances the time until every request has ended.
     void runOut();
 
     msfrs_time now() const { return clock_.now(); }
@@ -86,7 +86,7 @@ public:
 private:
     struct Owner;
     struct Due {
-        double target; ///< of the service that each response has had since the start
+        double target; ///< of the service that each response has received since the start
         uint64_t order;
         Owner *owner;
         bool operator<(const Due &o) const { return target != o.target ? target < o.target : order < o.order; }
@@ -104,7 +104,7 @@ private:
     Host host_;
     LinkOptions options_;
     double rate_;
-    double cbr_ = 0, carried_ = 0, each_ = 0; ///< each_: bytes that every response in service has had since the start
+    double cbr_ = 0, carried_ = 0, each_ = 0; ///< each_: bytes that each response in service has received since start
     std::unique_ptr<FakeInterface> interface_;
     std::unique_ptr<RequestScheduler> scheduler_;
     std::vector<Transfer> transfers_;

@@ -6,7 +6,7 @@
 
 namespace msfrs::test {
 
-/// A parameter of each type; of a plugin that is none.
+/// A parameter of each type, for a fictitious plugin.
 inline const msfrs_param Table[] = {
     {"count", MSFRS_INT, "items", "7", -5, 1e6, nullptr, ""},
     {"share", MSFRS_REAL, "%", "0.5", 0, 100, nullptr, ""},

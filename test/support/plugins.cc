@@ -11,7 +11,7 @@ namespace msfrs::test {
 
 namespace {
 
-/// The values of a parameter that change what a plugin does rather than how much.
+/// The values of a parameter that select a behaviour, as opposed to an amount.
 std::vector<std::string> Alternatives(const msfrs_param &p)
 {
     if (p.type == MSFRS_BOOL)
@@ -123,7 +123,7 @@ std::vector<Variant> AllVariants(const msfrs_kind kind)
     }
     std::vector<Variant> all;
     for (const auto &name : names) {
-        // A name does not say the kind: the plugin does.
+        // The name does not tell the kind; the plugin does.
         for (const auto tried : {MSFRS_SCHED, MSFRS_AQM}) {
             try {
                 const auto plugin = LoadPlugin(name, tried, PluginDir());

@@ -8,7 +8,7 @@
 
 namespace msfrs::test {
 
-/// What `read` refuses its input with, or "accepted".
+/// The message with which `read` refuses its input, or "accepted".
 template <class Read>
 std::string RefusalOf(const Read &read)
 {

@@ -55,7 +55,7 @@ RequestTest::~RequestTest()
     if (!s)
         return;
     for (auto &o : owners)
-        o.onGranted = o.onExpired = nullptr; // they may belong to a derived fixture, which has gone
+        o.onGranted = o.onExpired = nullptr; // they may belong to a derived fixture that is destroyed already
     for (auto &o : owners) {
         if (o.request && !o.ended)
             done(o);
@@ -93,7 +93,7 @@ bool RequestTest::read(TestOwner &o, const int64_t bytes)
 {
     s->charge(*o.request, bytes, clock.now());
     if (o.ended || !o.served)
-        return false; // another owner was granted, and has ended or read it meanwhile
+        return false; // another owner was granted meanwhile, and has ended or read this one
     o.inReadMore = true;
     const bool more = s->readMore(*o.request, clock.now());
     o.inReadMore = false;
@@ -113,7 +113,7 @@ void RequestTest::askedMore(TestOwner &owner)
 bool RequestTest::again(TestOwner &o)
 {
     o.resting = false;
-    o.inReadMore = true; // answered directly, as there
+    o.inReadMore = true; // granted directly, as in read()
     const bool now = s->again(*o.request, clock.now());
     o.inReadMore = false;
     o.served = now;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Owners of requests under a test's control, and the fixture that keeps them.
+/// Request owners controlled by a test, and the fixture that holds them.
 #ifndef MSFRS_TEST_SUPPORT_REQUESTS_H
 #define MSFRS_TEST_SUPPORT_REQUESTS_H
 
@@ -32,20 +32,20 @@ public:
     std::string name;
     Request *request = nullptr;
     bool served = false, resting = false, ended = false;
-    bool isSilent = false;   ///< what silent() says
-    bool isAsked = false;    ///< what asked() says
-    PathSample sees;         ///< what path() says
+    bool isSilent = false;   ///< result of silent()
+    bool isAsked = false;    ///< result of asked()
+    PathSample sees;         ///< result of path()
     int grants = 0, expiries = 0, looks = 0;
     Refusal refusal = Refusal::None;
-    /// Run by granted() and expired(); without one of the latter, expired() calls done().
+    /// Called by granted() and expired(); without onExpired, expired() calls done().
     std::function<void()> onGranted, onExpired;
-    bool inReadMore = false; ///< granted() must not come in here
+    bool inReadMore = false; ///< granted() must not be called meanwhile
 
 private:
     RequestTest &test_;
 };
 
-/// Two classes 2:1, quanta of 1000 bytes, no reserve, nobody ahead, lagging or out of turn; W+ as start() is told.
+/// Two classes 2:1, quanta of 1000 bytes, no reserve, no lead, lag or service out of turn; start() sets W+.
 class RequestTest : public ::testing::Test {
 protected:
     RequestTest()
@@ -55,32 +55,32 @@ protected:
         config.classes = {{"gold", 2}, {"bronze", 1}};
         config.defaultClass = 1;
         config.quantum = 1000;
-        config.window.law = WindowLaw::Paper; // so that a number of grants fills the window
+        config.window.law = WindowLaw::Paper; // so that the number of grants fills the window
         config.window.reserve = 0;
         config.arbiter = {"msf", {{"ahead", "0"}, {"lag", "0"}, {"favour", "0"}}};
         config.maxWait = 60 * Second;
     }
     ~RequestTest() override;
 
-    /// \param wplus W+ for good; 0: as the rate controller will have it, from 1
+    /// \param wplus constant W+; 0: set by the rate controller, from 1
     void start(uint32_t wplus = 1);
     TestOwner &hold(uint32_t cls, const std::string &user, const std::string &name);
     TestOwner &adopt(uint32_t cls, const std::string &user, const std::string &name);
-    /// bytes arrive; \returns whether it may read on
+    /// Bytes arrive; \returns whether the owner may continue to read
     bool read(TestOwner &, int64_t bytes);
     void charge(TestOwner &, int64_t bytes);
-    /// A new exchange; \returns whether it goes on at once.
+    /// A new exchange; \returns whether it is granted at once.
     bool again(TestOwner &);
     void askedMore(TestOwner &);
     void done(TestOwner &);
-    /// Its server falls silent, and the scheduler notices.
+    /// Its server falls silent, and the scheduler notices: the request becomes idle.
     void rest(TestOwner &);
-    /// Time passes, with ticks as the scheduler wants them.
+    /// Advances the time, with ticks when the scheduler asks for them.
     void pass(msfrs_time time);
     ClassReport report(const std::string &cls);
-    /// Names in the order of their grants since the last call.
+    /// Names in the order of their grants since the previous call.
     std::string granted();
-    /// What the scheduler counts against what the owners were told. Every call above checks it.
+    /// Compares the scheduler's counts with the owners' state. Every call above does so.
     void check();
     std::string refusal(const RequestConfig &);
 

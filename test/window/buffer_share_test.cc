@@ -16,7 +16,7 @@ TEST(BufferShare, IsLearnedFromConnections)
 {
     BufferShare share;
     for (int n = 0; n < 10; ++n)
-        share.seen(4350, 13'104); // a packet of 1448 bytes that takes 4352
+        share.seen(4350, 13'104); // a packet of 1448 bytes that occupies 4352
     EXPECT_NEAR(share.share(), 0.36, 0.01) << "the first ones weigh more";
     for (int n = 0; n < 2000; ++n)
         share.seen(4350, 13'104);

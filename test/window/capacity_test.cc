@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What C is taken for, on a link of fluid in simulated time: what is on the way follows C (R + q*) by round trips.
+/// Estimates of C on a fluid link in simulated time: bytes in flight follow C (R + q*) with a delay of some RTTs.
 #include "window/capacity.h"
 
 #include <algorithm>
@@ -19,34 +19,34 @@ double Seconds(const msfrs_time t) { return static_cast<double>(t) * 1e-9; }
 struct Site {
     // The link.
     double rate = 10e6;                ///< bit/s
-    double room = 1;                   ///< of the provider's queue, s at 10 Mbit/s
-    msfrs_time base = 80 * Ms;         ///< of the round trips
-    msfrs_time longer = 0;             ///< what the path adds besides
-    double lost = 0;                   ///< share of packets
-    bool policed = false;              ///< no queue: what is too much is dropped
-    double marked = 0;                 ///< s: where the queue is longer senders give way, as to ECN's marks; 0: nobody
-    // Who asks.
-    bool limited = true;               ///< somebody waits
-    double asked = 1e12;               ///< bit/s that servers could send
-    // What is seen.
+    double room = 1;                   ///< length of the bottleneck queue, s at 10 Mbit/s
+    msfrs_time base = 80 * Ms;         ///< base RTT
+    msfrs_time longer = 0;             ///< additional delay of the path
+    double lost = 0;                   ///< fraction of packets
+    bool policed = false;              ///< no queue: excess packets are dropped
+    double marked = 0;                 ///< s: with a longer queue senders respond, as to ECN marks; 0: they do not
+    // The users.
+    bool limited = true;               ///< requests wait
+    double asked = 1e12;               ///< bit/s that servers can send
+    // The samples.
     bool sampled = true;
-    bool stale = false;                ///< round trips are told while nothing comes
-    double strange = 0;                ///< s: added to the round trips as they are told
-    msfrs_time known = 80 * Ms;        ///< base as it is told
+    bool stale = false;                ///< RTT samples are reported while nothing arrives
+    double strange = 0;                ///< s: added to the reported RTT samples
+    msfrs_time known = 80 * Ms;        ///< reported base RTT
 
     Capacity capacity{{Min, Max}, 0};
     msfrs_time now = 0;
     double total = 0, queue = 0, smooth = 0;
     msfrs_time full = 0;
     uint64_t packets = 0, outOfOrder = 0;
-    std::deque<double> pipe;           ///< bytes that left the queue, by ticks
+    std::deque<double> pipe;           ///< bytes that have left the queue, by tick
     double lowest = 0, highest = 0;    ///< C of the last run()
-    double worst = 0;                  ///< the queue of the last run() at most, s
+    double worst = 0;                  ///< greatest queue of the last run(), s
     double carried = 0;                ///< of the last run(), bit/s
 
     double onTheWay() const { return std::accumulate(pipe.begin(), pipe.end(), queue); }
 
-    /// What is on the way goes to what C lets be, and leaves the queue at the link's rate.
+    /// Bytes in flight approach the number that C allows, and leave the queue at the link's rate.
     void flow()
     {
         double back = 0;
@@ -66,7 +66,7 @@ struct Site {
         const double dropped = before - left - queue;
         pipe.push_back(left);
         total += left;
-        packets += static_cast<uint64_t>(left / 100); // finer than packets are
+        packets += static_cast<uint64_t>(left / 100); // finer than real packets
         outOfOrder += static_cast<uint64_t>((left * lost * 3 + dropped) / 100);
         if (left > 0 && rate > 0)
             smooth += (queue * 8 / rate - smooth) / 10;
@@ -104,7 +104,7 @@ struct Site {
         capacity.update(seen, now);
     }
 
-    /// The rate of the link varies, until that is known.
+    /// The link's rate varies until it is recognised as variable.
     void vary(const bool bounding = true)
     {
         capacity = Capacity({Min, Max}, now, bounding);
@@ -232,7 +232,7 @@ TEST(Capacity, WhatWasSeenBeforeTheLinkWentDownIsNoReason)
     site.run(20);
     const double before = site.capacity.rate();
     site.rate = 0;
-    site.run(0.5); // the last that it brought is over
+    site.run(0.5); // its last bytes have left the link
     site.stale = true;
     site.strange = 1;
     site.run(20);
@@ -257,7 +257,7 @@ TEST(Capacity, WhoIsNotLimitedShowsLittleOfTheLink)
     const double before = site.capacity.rate();
     site.limited = false;
     site.asked = 1e6;
-    site.strange = 0.5; // a server that is slow
+    site.strange = 0.5; // a slow server
     site.run(60);
     EXPECT_EQ(site.capacity.rate(), before);
 }
@@ -276,14 +276,14 @@ TEST(Capacity, ServersThatSendLessLeaveItAsItWas)
     Site site;
     site.run(20);
     const double before = site.capacity.rate();
-    site.asked = 2e6; // a parent with a narrow link of its own, or servers that are all slow
+    site.asked = 2e6; // a parent proxy with a narrow link of its own, or slow servers throughout
     site.run(120);
     EXPECT_NEAR(site.capacity.rate(), before, 0.05 * before);
 }
 
 TEST(Capacity, OneFarServerAmongOthersIsLeftOutByWhoTellsTheQueue)
 {
-    Site site; // with the one alone: q is what its path adds, for as long as it is asked alone
+    Site site; // with that address alone: q contains the path's delay as long as no other is used
     site.run(20);
     const double before = site.capacity.rate();
     site.strange = 0.4;
@@ -328,7 +328,7 @@ TEST(Capacity, APathThatBecomesALittleLongerIsNoQueue)
 
 TEST(Capacity, AQueueThatStaysForOthersDoesNotBringItDown)
 {
-    Site site; // the uplink is full of an upload: all round trips are longer by that, for minutes
+    Site site; // an upload fills the uplink: all RTT samples are longer by its queue, for minutes
     site.run(20);
     const double before = site.capacity.rate();
     site.longer = 800 * Ms;
@@ -485,7 +485,7 @@ TEST(Capacity, FollowsDeliveryOnAVariableRateLink)
         EXPECT_NEAR(site.capacity.rate(), site.rate, 0.1 * site.rate) << n;
         site.run(2);
         EXPECT_GT(site.carried, 0.95 * site.rate) << n;
-        EXPECT_LT(site.worst, n % 2 ? 0.1 : 0.45) << n; // what was let go at 10 Mbit/s is 0.4 s at 2
+        EXPECT_LT(site.worst, n % 2 ? 0.1 : 0.45) << n; // bytes released at 10 Mbit/s take 0.4 s at 2
     }
     EXPECT_TRUE(site.gave(CapacityReason::VariableRate));
     site.limited = false;
@@ -546,7 +546,7 @@ TEST(Capacity, TellsWhatItWasForMostOfTheTimeInWhichSomebodyWaited)
     site.run(600);
     site.rate = 2e6;
     site.run(300);
-    site.limited = false; // and what is believed at night is not known
+    site.limited = false; // nobody waits at night, so the estimate does not count as known
     site.run(3600);
     const auto report = site.capacity.report();
     EXPECT_NEAR(report.known, 920, 5);

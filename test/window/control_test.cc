@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The rate controller in its loop: link, window, scheduler. What figures 11 and 14 and table 1 of the paper show.
+/// The rate controller in a closed loop: link, window, scheduler. The results of figures 11 and 14 and table 1 of the
+/// paper.
 #include "support/backlog.h"
 
 #include <cmath>
@@ -11,7 +12,7 @@ namespace {
 
 using namespace test;
 
-/// As in the paper: T = 5 s, U+ = 98 %, the counter of the interface decides. A response alone gets C/50.
+/// As in the paper: T = 5 s, U+ = 98 %, measured by the interface's counter. A single response gets C/50.
 class Control : public ::testing::Test {
 protected:
     void start(const bool paper = true)
@@ -83,7 +84,7 @@ TEST_F(Control, Figure11ConstantWhileRequestsAreTooFew)
     sim->run(500 * Second);
     for (auto &u : users)
         u->stop();
-    sim->run(530 * Second); // what is queued is served
+    sim->run(530 * Second); // queued requests are served
     const double before = wplus();
     Random random(4);
     for (auto t = 530 * Second; t < 1000 * Second; t += random.between(0, 2 * Second))
@@ -105,7 +106,7 @@ TEST_F(Control, Figure11ConstantWhileRequestsAreTooFew)
 
 TEST_F(Control, PayloadWithoutOverheadCountedWouldNeverReachTheTarget)
 {
-    // The same link, metered by payload that is 92 % of what it carries: with the overhead told, W+ comes to rest.
+    // The same link, metered by payload, which is 92 % of its bytes: with overhead= configured, W+ settles.
     auto config = TrialConfig(true);
     config.overhead = 1 / 0.92 - 1;
     LinkOptions options;
@@ -120,10 +121,10 @@ TEST_F(Control, PayloadWithoutOverheadCountedWouldNeverReachTheTarget)
     all.stop();
 }
 
-/// Table 1: on/off CBR beside, utilisation of the link (the paper: 97.60 to 97.95 %).
+/// Table 1: utilisation of the link beside on/off CBR (the paper: 97.60 to 97.95 %).
 struct Table1 {
-    int64_t period; ///< s, on and off each
-    double cbr;     ///< share of C
+    int64_t period; ///< s, of each on and off time
+    double cbr;     ///< fraction of C
 };
 
 void PrintTo(const Table1 &t, std::ostream *const out) { *out << t.period << " s, " << t.cbr; }
@@ -150,7 +151,7 @@ TEST_P(Oscillating, KeepsTheLinkUsed)
     RecordProperty("utilisation", std::to_string(u));
     const double byEquation3 = std::pow(0.98, static_cast<double>(period) / 5);
     EXPECT_LT(withCbr, without * std::max(1 - cbr / 2, byEquation3 * 1.05)) << "W+ falls under CBR and rises without";
-    // An interval of 5 s is lost each time that CBR stops: a share of cbr for T and a little in a cycle of two periods.
+    // Each end of CBR costs an interval of 5 s: a fraction cbr of T and a little more, in a cycle of two periods.
     EXPECT_GT(u, 0.98 - 0.02 - cbr * 7.5 / (2 * static_cast<double>(period)));
     EXPECT_LE(u, 1);
 }

@@ -112,7 +112,7 @@ TEST_F(MeterTest, CounterThatStartsAnewGivesNoHugeInterval)
     FakeInterface eth("eth9");
     eth.bytes = 1'000'000;
     make(FakeInterface::Open("eth9"));
-    eth.bytes = 300; // the interface was taken down and made again between two readings
+    eth.bytes = 300; // the interface was removed and created again between two readings
     meter->payload(400);
     EXPECT_EQ(more(), 500);
     EXPECT_FALSE(meter->metered());

@@ -39,7 +39,7 @@ protected:
         paper.follow(limit);
         paper.lead();
     }
-    /// An interval of one second in which the link carried a share u of C, the window full all the time or never.
+    /// An interval of one second with utilisation u, in which the window was full all the time or never.
     void pass(const double u, const bool full)
     {
         use.setFull(full, now, total);
@@ -51,7 +51,7 @@ protected:
 
     WindowParams params = Params();
     msfrs_time now = 5 * Second;
-    double total = 123'456; ///< where the link's count starts is of no importance
+    double total = 123'456; ///< the initial value of the link's counter does not matter
     LinkUse use{params.interval, now, total};
     PaperWindow paper{now, total};
 };
@@ -149,7 +149,7 @@ TEST_F(PaperWindowTest, UIsTakenOverTheTimeThatReallyPassed)
 {
     setLimit(4);
     use.setFull(true, now, total);
-    ASSERT_TRUE(update(now + 2500 * Ms, total + 2.5e6 * 0.7)); // the host came late
+    ASSERT_TRUE(update(now + 2500 * Ms, total + 2.5e6 * 0.7)); // the host called late
     EXPECT_NEAR(use.utilisation(), 0.7, 1e-12);
     EXPECT_NEAR(paper.limit(), 4 * 0.98 / 0.7, 1e-12);
     EXPECT_EQ(use.nextUpdate(), now + 3500 * Ms);
@@ -255,7 +255,7 @@ TEST_F(PaperWindowTest, AfterAClockWentBackIntervalsGoOnFromThere)
 TEST_F(PaperWindowTest, UIsThatOfTheTimeInWhichItWasFull)
 {
     setLimit(10);
-    // Half a second idle, half a second full, in which the link carried all that it can.
+    // Half a second idle, half a second with a full window, in which the link was fully used.
     now += Second / 2;
     use.setFull(true, now, total);
     now += Second / 2;
@@ -273,7 +273,7 @@ TEST_F(PaperWindowTest, ShortFullTimesAddUpToHalfAnInterval)
         use.setFull(true, now, total);
         total += 0.7 * 0.1e6;
         use.setFull(false, now + Second / 10, total);
-        total += 0.2e6; // an open window, of no interest
+        total += 0.2e6; // an open window, which is not counted
         now += Second;
         ASSERT_TRUE(update(now, total));
         EXPECT_EQ(paper.limit(), 10) << n;
@@ -303,7 +303,7 @@ TEST_F(PaperWindowTest, WhatTheLinkCarriedOverallKeepsARampFromCountingAsRoom)
     use.setFull(false, now, total);
     now += Second * 6 / 10;
     total += 0.6 * 1e6;
-    use.setFull(true, now, total); // filled just now: for a round trip less comes
+    use.setFull(true, now, total); // just filled: during the first RTT less arrives
     now += Second * 5 / 10;
     total += 0.4 * 1e6;
     ASSERT_TRUE(update(now, total));
@@ -318,7 +318,7 @@ TEST_F(PaperWindowTest, ResetForgetsWhatWasLearned)
     for (int n = 0; n < 3; ++n)
         paper.released();
     use.setFull(true, now, total);
-    now += Second * 9 / 10; // full, and the link idle: the next update would double W+
+    now += Second * 9 / 10; // a full window and an idle link: the next update would double W+
     use.setFull(true, now, total);
     paper.reset(use, now, total);
     EXPECT_EQ(paper.limit(), 1);

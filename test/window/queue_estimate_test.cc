@@ -99,7 +99,7 @@ TEST_F(QueueEstimateTest, AtAllServersIsWhatTheOneThatSeesLeastSawLatest)
     EXPECT_EQ(estimate.atAll(now, Second).trips, 0u);
     for (int n = 0; n < 20; ++n, now += 20 * Ms) {
         for (uint64_t server = 1; server <= 5; ++server)
-            seen(server, 310 * Ms); // their own path has jumped
+            seen(server, 310 * Ms); // the delay of their own path has jumped
     }
     EXPECT_EQ(estimate.atAll(now, 400 * Ms).queue, 290 * Ms);
     EXPECT_EQ(estimate.atAll(now, 400 * Ms).trips, 100u);
@@ -107,7 +107,7 @@ TEST_F(QueueEstimateTest, AtAllServersIsWhatTheOneThatSeesLeastSawLatest)
     EXPECT_EQ(estimate.atAll(now, 400 * Ms).queue, 5 * Ms);
     EXPECT_EQ(estimate.atAll(now, 400 * Ms).trips, 101u);
     now += 10 * Ms;
-    seen(6, 80 * Ms); // what it saw before counts no longer
+    seen(6, 80 * Ms); // its earlier samples do not count any more
     EXPECT_EQ(estimate.atAll(now, 400 * Ms).queue, 60 * Ms);
     EXPECT_EQ(estimate.atAll(now, 400 * Ms).base, estimate.meanBase(now));
 }

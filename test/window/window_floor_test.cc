@@ -19,14 +19,14 @@ protected:
         floor.update({Second, utilisation, own, fullShare}, 0.5);
         return floor.factor();
     }
-    /// Seconds alike. \returns factor() after the last
+    /// Several such seconds. \returns factor() after the last
     double passMany(const int seconds, const double own)
     {
         for (int n = 0; n < seconds; ++n)
             pass(own);
         return floor.factor();
     }
-    /// Others have come, and the windows begin to grow. \returns seconds
+    /// Other traffic has begun, and the windows start to grow. \returns seconds until then
     int untilItGrows(const double own)
     {
         for (int n = 1; n < 100; ++n) {
@@ -86,7 +86,7 @@ TEST_F(Floor, TrafficThatDoesNotGiveWayIsFoundOut)
     const int before = untilItGrows(0.3); // a constant stream of 70 %
     EXPECT_EQ(passMany(15, 0.3), WindowFloor::Most);
     passMany(20, 0.3);
-    for (int n = 0; n < 540; ++n) // some of it is lost in a full buffer, and the link is uneven when that empties
+    for (int n = 0; n < 540; ++n) // some of it is lost in a full buffer, and throughput is uneven while that empties
         EXPECT_EQ(pass(n < 30 ? 0.22 : 0.28), 1) << "for ten minutes: " << n;
     EXPECT_GT(untilItGrows(0.3), before) << "then it is tried again";
 }
@@ -128,15 +128,15 @@ TEST_F(Floor, IsForRequestsThatWaitBesideOthers)
             fresh.update(each, share);
         EXPECT_EQ(fresh.factor(), 1);
     };
-    never({Second, 1, 0.1, 0.4}, 0.5);     // nobody waits
-    never({Second, 0.25, 0.24, 1}, 0.5);   // a link that carries little is not others' traffic
-    never({Second, 1, -1, 1}, 0.5);        // nobody knows
+    never({Second, 1, 0.1, 0.4}, 0.5);     // no requests wait
+    never({Second, 0.25, 0.24, 1}, 0.5);   // low throughput of the link is not other traffic
+    never({Second, 1, -1, 1}, 0.5);        // own share unknown
     never({Second, 1, 0.1, 1}, 0);         // no floor
 }
 
 TEST_F(Floor, AloneNothingChanges)
 {
-    for (int n = 0; n < 300; ++n) // what is read is not what has just come over the link
+    for (int n = 0; n < 300; ++n) // bytes are read later than they arrive on the link
         EXPECT_EQ(pass(n % 10 == 0 ? 0.4 : 1.06), 1) << n;
 }
 

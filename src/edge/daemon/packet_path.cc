@@ -318,15 +318,15 @@ void PacketPath::adopt(const msfrs_time now)
 void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
 {
     const auto &config = next->config();
-    Passage passage;
-    passage.sameFlows = schedule_->config().flow.sameNames(config.flow);
-    passage.place = [&](const msfrs_item &item) {
+    MigrationPlan plan;
+    plan.sameFlows = schedule_->config().flow.sameNames(config.flow);
+    plan.place = [&](const msfrs_item &item) {
         const auto &h = *static_cast<Held *>(item.host);
         const auto cls = next->classOf(h.traits);
-        return Passage::Place{&next->flowOf(h.traits, cls), {onLink(config.link, h.traits.length, h.headers)}};
+        return MigrationPlan::Place{&next->flowOf(h.traits, cls), {onLink(config.link, h.traits.length, h.headers)}};
     };
     auto counts = countsFor(config);
-    passage.moved = [&](msfrs_item &item) {
+    plan.moved = [&](msfrs_item &item) {
         auto &h = *static_cast<Held *>(item.host);
         h.item = &item;
         h.cls = next->classOf(h.traits);
@@ -334,7 +334,7 @@ void PacketPath::replace(std::unique_ptr<Schedule> next, const msfrs_time now)
         counts[h.cls].offered.add(h.traits.length);
     };
     rate_->release();
-    Migrate(schedule_->engine(), next->engine(), passage, now);
+    Migrate(schedule_->engine(), next->engine(), plan, now);
     schedule_ = std::move(next); // the packets of the old one are still ours
     counts_ = std::move(counts);
     pacer_.configure(config.link.rate, config.link.burst);

@@ -83,7 +83,7 @@ public:
     void arrive(const Arrival *, size_t n, msfrs_time now);
     /// Releases packets that are due.
     void service(msfrs_time now);
-    /// When to call service() again; nothing while no packet waits.
+    /// When to call service() again, for packets or for the rate source; nothing if neither needs it.
     std::optional<msfrs_time> next() const;
 
     /// Switches to another configuration. Waiting packets are classified again and keep their order within a flow. They

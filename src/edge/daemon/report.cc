@@ -101,18 +101,18 @@ void FoundMetrics(std::ostringstream &out, const FoundReport &found)
     const auto gauge = [&](const char *const name, const char *const help, const double value) {
         Metric(out, std::string("msfrs_edge_link_") + name, "gauge", help).sample("", value);
     };
-    gauge("pace_bits_per_second", "How fast packets leave.", static_cast<double>(found.pace));
-    gauge("delivered_bits_per_second", "What came over the link, of late.", c.delivered);
-    gauge("limited", "1 while packets wait; without, the rate found can only grow.", c.limited);
-    gauge("out_of_order_ratio", "Share of segments that came while one before them was missing.", c.loss);
-    gauge("longer_path_seconds", "What round trips are longer by that is no queue.", c.ignored);
+    gauge("pace_bits_per_second", "Rate at which packets leave.", static_cast<double>(found.pace));
+    gauge("delivered_bits_per_second", "Recent delivery rate of the link.", c.delivered);
+    gauge("limited", "1 while packets wait; otherwise the estimated rate can only grow.", c.limited);
+    gauge("out_of_order_ratio", "Share of segments that arrived while an earlier one was missing.", c.loss);
+    gauge("longer_path_seconds", "Part of the RTT increase that is not queueing.", c.ignored);
     if (c.queue >= 0)
-        gauge("queue_seconds", "What the queue at the provider adds to round trips.", c.queue);
+        gauge("queue_seconds", "Queueing delay at the provider, from RTT samples.", c.queue);
     if (found.base > 0)
-        gauge("base_round_trip_seconds", "Mean round trip to servers without that queue.", found.base);
+        gauge("base_round_trip_seconds", "Mean base RTT to servers.", found.base);
     if (c.changes.empty())
         return;
-    gauge("last_change_age_seconds", "How long ago the rate found was changed.",
+    gauge("last_change_age_seconds", "Time since the estimated rate was changed.",
           static_cast<double>(found.at - c.changes.back().at) * 1e-9);
     Metric(out, "msfrs_edge_link_last_change", "gauge", "1 for the reason of the last change of the rate found.")
         .sample(Label("reason", CapacityReasonText(c.changes.back().why)), 1);

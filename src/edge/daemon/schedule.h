@@ -21,7 +21,7 @@ struct Traits {
     FlowKey key;              ///< as on the link
     FlowKey origin;           ///< original tuple of its connection, if the kernel reports it; otherwise key
     bool readable = false;    ///< it has an IP header; otherwise the keys are meaningless
-    bool ack = false;         ///< a TCP segment without data: acknowledgement, or opening or closing
+    bool ack = false;         ///< a pure TCP acknowledgement: no data, no SYN, FIN or RST
     bool data = false;        ///< a TCP segment with data
     uint8_t dscp = 0, ecn = 0;
     uint32_t length = 0;      ///< bytes from the IP header

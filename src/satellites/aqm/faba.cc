@@ -4,7 +4,7 @@
 /// every departure: O(1) for each packet, whatever the number of flows.
 ///
 /// Paper: Kamra, Saran, Sen, Shorey (2004), section 4.2; the tree of buckets and the arrival of a packet are in
-/// aqm/bucket_tree.h and aqm/bucket_aqm.h. At a departure of q tokens (1, or the packet's bytes), with Q packets left:
+/// satellites/aqm/bucket_tree.h and satellites/aqm/bucket_aqm.h. At a departure of q tokens (1, or the packet's bytes), with Q packets left:
 ///
 ///     sigma = sigma + q
 ///     beta = floor(|sigma| / (p max(Q, 1))) + 1 times: a child at random, in proportion to its weight;
@@ -23,7 +23,7 @@
 /// the same with its own sigma and its own Q.
 ///
 /// The random number that selects a bucket is taken from the host four draws before it is used, so that the bucket it
-/// will most likely select can be prefetched (aqm/weighted_set.h). A node's first four numbers are the same for any
+/// will most likely select can be prefetched (satellites/aqm/weighted_set.h). A node's first four numbers are the same for any
 /// seed, and if a host changes its sequence, the change takes effect from the fifth draw on. Each draw is uniform over
 /// the children that exist when it is made, even if they have changed since its number was taken.
 ///

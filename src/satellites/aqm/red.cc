@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// red: random early detection. See aqm/red.h for papers, equations and the deviations from them.
+/// red: random early detection. See satellites/aqm/red.h for papers, equations and the deviations from them.
 ///
 /// gentle=on (the default, and the variant that the FABA paper compares with) raises the probability from maxp at max
 /// to 1 at twice max; gentle=off drops every packet from max on, as in 1993.

@@ -4,7 +4,7 @@
 /// distributed in rounds. A new bucket costs O(flows), since all others are cut to their new height at once.
 ///
 /// Paper: Kamra, Saran, Sen, Shorey, "Fair adaptive bandwidth allocation" (2004), section 4.1; the tree of buckets and
-/// the arrival of a packet are in aqm/bucket_tree.h and aqm/bucket_aqm.h. At a departure of q tokens:
+/// the arrival of a packet are in satellites/aqm/bucket_tree.h and satellites/aqm/bucket_aqm.h. At a departure of q tokens:
 ///
 ///     sigma = sigma + q
 ///     while sigma >= q: the next child in the round gets its due; a bucket with L or more is deleted, x_j to sigma
@@ -15,7 +15,7 @@
 ///
 /// The due of a child is a packet's tokens times its weight over the mean weight: 1 for all where weights are equal, as
 /// in the paper; in byte mode a packet is the greater of the departed and a typical one, so that a small one does not
-/// start a long round of tiny dues. A child that could not be given all of its due for want of sigma gets the rest
+/// start a long round of tiny shares. A child that could not be given all of its due for want of sigma gets the rest
 /// next. sigma < 0 is not reclaimed from buckets but restored by departures. An interior node does the same with its
 /// own sigma at its turn.
 #include "satellites/aqm/bucket_aqm.h"

@@ -19,7 +19,7 @@ constexpr double MuchPast = 0.1;
 /// has not read yet appear to bypass Squid, and are a large part of the bytes that the link carries in a second.
 constexpr double PastOver = 30, PastLeast = 10;
 constexpr double UsedOver = 10;   ///< averaging time of the utilisation, s; one interval may hold a page or nothing
-constexpr size_t MostListed = 50; ///< rows of mgr:msfrs `held` (Picture::MostHeld): at this number, more may wait
+constexpr size_t MostListed = 50; ///< rows of mgr:msfrs `held` (Snapshot::MostHeld): at this number, more may wait
 
 std::string Percent(const double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "satellites/share/dues.h"
+#include "satellites/share/fair_shares.h"
 
 #include "ledger/shares.h"
 
@@ -8,7 +8,7 @@
 
 namespace msfrs::share {
 
-std::vector<double> Dues::places(const std::vector<Claim> &claims, const double limit, const double rate,
+std::vector<double> FairShares::places(const std::vector<Claim> &claims, const double limit, const double rate,
                                  const double seconds)
 {
     double demand = 0, served = 0;

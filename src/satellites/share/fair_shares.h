@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Each gateway's fair share of W+. Pure, except for its memory of the gateways that recently exceeded their shares.
-#ifndef MSFRS_SHARE_DUES_H
-#define MSFRS_SHARE_DUES_H
+#ifndef MSFRS_SHARE_FAIR_SHARES_H
+#define MSFRS_SHARE_FAIR_SHARES_H
 
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +22,12 @@ struct Claim {
 /// two or more gateways have waiting requests, each has a balance, the bytes by which it has exceeded its share. A
 /// gateway that is ahead by its share of one second gets half of its slots; one that is behind by as much gets one and
 /// a half times as many.
-class Dues {
+class FairShares {
 public:
     static constexpr double Forget = 120; ///< s after which a balance has fallen to 1/e
     static constexpr double Most = 0.5;  ///< of its share: maximum correction of a fair share by a balance
 
-    explicit Dues(const size_t gateways): balances_(gateways, 0.0) {}
+    explicit FairShares(const size_t gateways): balances_(gateways, 0.0) {}
 
     /// \param claims one for each gateway, always in the same order
     /// \param limit W+ >= 1 \param rate C in bit/s; 0: unknown, no correction

@@ -49,7 +49,7 @@ const char *StoreStateText(const StoreState state)
 
 Sharing::Sharing(const SharingParams &params, Board &board, Store &store, StateLog::Log log, const uint64_t life,
                  const int64_t now):
-    params_(params), board_(board), store_(store), log_(std::move(log)), life_(life), dues_(params.others.size() + 1),
+    params_(params), board_(board), store_(store), log_(std::move(log)), life_(life), fairShares_(params.others.size() + 1),
     next_(now), lastAnswer_(now), lastShown_(now), localAt_(now), local_(board.local(now))
 {
     for (const auto &name : params.others) {
@@ -250,7 +250,7 @@ void Sharing::showAll(const int64_t now)
         claims.push_back(
             {sums.demand, static_cast<double>(sums.places), static_cast<double>(sums.waiting), taken(other.served)});
     }
-    const auto due = dues_.places(claims, limit, ours.rate, passed);
+    const auto due = fairShares_.places(claims, limit, ours.rate, passed);
     for (size_t n = 0; n < others_.size(); ++n) {
         auto &other = others_[n];
         if (other.counts) {

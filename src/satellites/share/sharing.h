@@ -14,7 +14,7 @@
 #ifndef MSFRS_SHARE_SHARING_H
 #define MSFRS_SHARE_SHARING_H
 
-#include "satellites/share/dues.h"
+#include "satellites/share/fair_shares.h"
 #include "satellites/share/message.h"
 #include "satellites/share/state_log.h"
 #include "satellites/share/store.h"
@@ -126,7 +126,7 @@ private:
     Store &store_;
     StateLog log_;
     const uint64_t life_;
-    Dues dues_;
+    FairShares fairShares_;
     std::vector<Other> others_;
     StoreState state_ = StoreState::Last;
     bool underWay_ = false, everAnswered_ = false;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What msfrs-edge costs a gateway, as ratios within one run, each beside its target: `make bench`, as root.
 
-Packets a second are told for a second of processor time that the gateway's forwarding and msfrs-edge spend together:
-what one core forwards when it has nothing else to do. That is the same on a machine that is busy with other things.
+Packet rates are per second of processor time that the gateway's forwarding and msfrs-edge use together: the rate at
+which one otherwise idle core would forward. It is the same on a machine that is busy with other tasks.
 """
 import argparse
 import os
@@ -20,14 +20,14 @@ import measures  # noqa: E402
 
 SIZES = (64, 1400)
 RATES_BPS = {'1 Mbit/s': 10**6, '10 Mbit/s': 10**7, '100 Mbit/s': 10**8, '1 Gbit/s': 10**9}
-MOST_S, LEAST_S = 6.0, 1.5      # how long a rate is watched: a packet more or less must not tell
+MOST_S, LEAST_S = 6.0, 1.5      # how long a rate is measured, so that single packets do not matter
 
 
 FULL = '  classify, police, mark, FABA, DRR'
 
 
 class Table:
-    """Prints rows as they come, and counts the targets that are missed."""
+    """Prints rows as they arrive, and counts missed targets."""
 
     def __init__(self):
         self.missed = []
@@ -44,7 +44,7 @@ class Table:
 
 
 def forwarding(table, site, arms, rounds, joined):
-    """Packets a second of a core; what the full arm forwards by size."""
+    """Packets a second of a core; returns the full arm's rates by size."""
     capacity = {}
     for size in SIZES:
         found = measures.forwarding(site, arms, size, rounds)
@@ -66,7 +66,7 @@ def tcp(table, site, arms, rounds):
 
 
 def latency(table, site, arms, load, busy):
-    """What a packet spends in the gateway, beside the kernel's own scheduler in the same run."""
+    """Time of a packet in the gateway, beside that with the kernel's own scheduler in the same run."""
     beside = 'beside busy programs' if busy else 'on a machine at rest'
     for name, title in (('plain', f'{load:,.0f} packets/s {beside}: plain'), ('htb', '  HTB'), ('full', FULL),
                         ('late', '  the same with realtime=off')):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Three hosts for measuring what a gateway does with packets, and what its packets cost.
+"""Three hosts for measuring a gateway's packet forwarding and the cost of a packet.
 
     source eth0 --- in0 gateway out0 --- eth0 sink
 
-The gateway has one processor, the sources the others. Its kernel handles what comes in by in0 in a thread of its own
-(threaded NAPI), so that the processor time of forwarding can be told from everything else on the machine.
+The gateway has one processor, the sources the others. Its kernel handles packets that arrive by in0 in a separate
+thread (threaded NAPI), so that the processor time of forwarding can be told from everything else on the machine.
 """
 import contextlib
 import os
@@ -15,7 +15,7 @@ from fieldtrial.site.netns import HostError, NetnsFabric
 from fieldtrial.site.shaping import ETHERNET
 
 SOURCE, INSIDE, OUTSIDE, SINK = '198.18.1.2', '198.18.1.1', '198.18.2.1', '198.18.2.2'
-#: Packets to here leave by out0 and end at the sink's interface: the next hop's address is nobody's.
+#: Packets to these addresses leave by out0 and end at the sink's interface: no host has the next hop's address.
 NOBODY, NOBODY_MAC, FLOOD = '198.18.2.3', '02:00:00:00:00:01', '198.19.0.'
 IPTABLES = pathlib.Path(__file__).resolve().parents[3] / 'conf/iptables/msfrs-edge-iptables'
 PATIENCE_S = 10.0
@@ -36,15 +36,15 @@ class Site:
         self.gateway.run('ip', 'route', 'add', f'{FLOOD}0/24', 'via', NOBODY)
         self.gateway.run('ip', 'neighbour', 'add', NOBODY, 'lladdr', NOBODY_MAC, 'dev', 'out0', 'nud', 'permanent')
         self.gateway.run('sysctl', '-qw', 'net.ipv4.ip_forward=1')
-        # What is sent in one call goes over the wire as single packets, unless a measurement says otherwise.
+        # Datagrams sent in one call cross the wire as single packets, unless a measurement needs otherwise.
         self.source.run('ethtool', '-K', 'eth0', 'tx-udp-segmentation', 'off')
         self.gateway.run('ethtool', '-K', 'out0', 'tx-udp-segmentation', 'off')
         self._napi = self._own_thread('in0')
 
     @contextlib.contextmanager
     def undisturbed(self, *pids):
-        """In the block the gateway's threads, and those of these processes, go before all else on the machine: what is
-        measured in time, not in processor time, is then theirs. Not for a gateway that is overloaded."""
+        """Within the block, the gateway's threads and those of these processes have priority over everything else on
+        the machine, so that elapsed time is theirs alone. Not for an overloaded gateway."""
         threads = [int(thread) for pid in (self._napi, *pids) for thread in os.listdir(f'/proc/{pid}/task')]
         try:
             for thread in threads:
@@ -56,9 +56,9 @@ class Site:
                     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
 
     def _own_thread(self, interface):
-        """Lets a kernel thread handle what an interface of the gateway receives; its process id."""
+        """Moves the handling of packets received by a gateway's interface to a kernel thread; returns its pid."""
         before = set(kernel_threads(f'napi/{interface}'))
-        self.gateway.run('ethtool', '-K', interface, 'gro', 'on')   # veth has NAPI only with it
+        self.gateway.run('ethtool', '-K', interface, 'gro', 'on')   # without it veth has no NAPI
         self.gateway.run('sh', '-c', f'echo 1 > /sys/class/net/{interface}/threaded')
         made = set(kernel_threads(f'napi/{interface}')) - before
         if len(made) != 1:
@@ -70,12 +70,12 @@ class Site:
 
     @contextlib.contextmanager
     def joined(self, *, udp=False, tcp=False):
-        """In the block the gateway's kernel joins packets of a flow that come together, as it does behind a real card;
-        what it has joined leaves in one piece if it is TCP."""
+        """Within the block, the gateway's kernel merges packets of a flow that arrive together, as behind a physical
+        NIC; merged TCP packets leave in one piece."""
         switched = []
         if udp:
             switched += [(self.gateway, 'in0', 'rx-udp-gro-forwarding')]
-        if tcp:     # the source's stays: with it on, veth takes packets past in0's own thread
+        if tcp:     # the source's stays off: with it, veth bypasses in0's thread
             switched += [(self.source, 'eth0', 'gso'), (self.gateway, 'out0', 'gso'), (self.gateway, 'out0', 'tso')]
         for host, name, feature in switched:
             host.run('ethtool', '-K', name, feature, 'on')
@@ -86,13 +86,13 @@ class Site:
                 host.run('ethtool', '-K', name, feature, 'off')
 
     def received(self):
-        """Packets and IP bytes that have come to the sink."""
+        """Packets and IP bytes that have reached the sink."""
         packets, size = (int(word) for word in self.sink.run(
             'cat', '/sys/class/net/eth0/statistics/rx_packets', '/sys/class/net/eth0/statistics/rx_bytes').split())
         return packets, size - ETHERNET * packets
 
     def processor_s(self, *pids):
-        """Seconds of processor time that the gateway's forwarding and these processes have had."""
+        """Seconds of processor time used by the gateway's forwarding and these processes."""
         return sum(_thread_s(pid, thread) for pid in (self._napi, *pids) for thread in os.listdir(f'/proc/{pid}/task'))
 
 
@@ -109,11 +109,11 @@ def _thread_s(pid, thread):
 
 
 class Edge:
-    """msfrs-edge on the gateway, with the rule that hands it what leaves by out0."""
+    """msfrs-edge on the gateway, with the rule that queues packets leaving by out0."""
 
     def __init__(self, site, command, directory, configuration, queue=''):
-        """command: how it is started, without the file, whose text without queue and user is `configuration`; queue:
-        more fields of that line."""
+        """command: its command line, without the file; configuration: that file's text, without queue and user; queue:
+        additional fields of the queue line."""
         self._site = site
         self._path = os.path.join(directory, 'edge.conf')
         with open(self._path, 'w') as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is measured: each function returns the figures of one run. Times are as short as the figures allow."""
+"""The measurements: each function returns the figures of one run. Runs are as short as the figures allow."""
 import contextlib
 import ctypes
 import socket
@@ -10,7 +10,7 @@ import time
 import traffic
 from bench_site import FLOOD, Edge
 
-#: Everything on. The rates of link and policer are beyond what comes: work is done for every packet, none is held.
+#: Everything enabled. The rates of link and policer exceed the load: every packet is processed, none is held.
 RULES = f'''flooded from=198.18.0.0/15 to={FLOOD}0/24 protocol=udp rate=100Gbit depth=10MB mark=af21
 web protocol=tcp to-port=443 rate=100Gbit depth=10MB mark=af11
 files protocol=tcp rate=100Gbit depth=10MB mark=af41
@@ -25,14 +25,14 @@ link rate={rate}
 BARE = 'scheduler fifo\nlink rate=none\nlimit 1000\n'
 UNLIMITED = '100Gbit'
 
-#: Packets a second that are offered by turns: what costs least a packet counts, so that neither an idle gateway, which
-#: wakes for every packet, nor a flooded one, which drops, stands for what it can do.
+#: Packets a second offered in turn; the least cost a packet counts. So neither an idle gateway, which wakes for every
+#: packet, nor a flooded one, which drops, represents its capacity.
 OFFERED = (100_000, 200_000, 400_000, 800_000)
 SETTLE_S, FORWARD_S, TCP_S = 0.2, 0.6, 2.0
 
 
 class Arms:
-    """The gateway without msfrs-edge, with it doing nothing but taking packets and giving them back, and in full."""
+    """The gateway without msfrs-edge, with msfrs-edge passing packets through, and with all functions."""
 
     def __init__(self, site, command, directory):
         self._site, self._command, self._directory = site, command, directory
@@ -47,7 +47,7 @@ class Arms:
 
     @contextlib.contextmanager
     def htb(self):
-        """The kernel's own scheduler on the link, as wide."""
+        """The kernel's own scheduler on the link, at the same rate."""
         link = ('dev', 'out0')
         self._site.gateway.run('tc', 'qdisc', 'add', *link, 'root', 'handle', '1:', 'htb', 'default', '1')
         try:
@@ -61,7 +61,7 @@ class Arms:
         return Edge(self._site, self._command, self._directory, FULL.format(rate=rate), queue)
 
     def late(self):
-        """In full, but without real-time priority."""
+        """All functions, but without real-time priority."""
         return self.full(queue='realtime=off')
 
 
@@ -70,7 +70,7 @@ def pids(edge):
 
 
 def cost(site, edge, seconds):
-    """Packets and bytes that pass in the time, and processor seconds that the gateway spends on them."""
+    """Packets and bytes that pass in a time, and processor seconds that the gateway uses for them."""
     time.sleep(SETTLE_S)
     (packets, size), spent, start = site.received(), site.processor_s(*pids(edge)), time.monotonic()
     time.sleep(seconds)
@@ -79,7 +79,7 @@ def cost(site, edge, seconds):
 
 
 def packets_per_core(site, edge, size):
-    """Packets of `size` bytes that the gateway forwards in a second of its processor's time, at its best load."""
+    """Packets of `size` bytes that the gateway forwards in a second of processor time, at its best load."""
     best = 0.0
     for offered in OFFERED:
         with traffic.flood(site, size, offered):
@@ -89,7 +89,7 @@ def packets_per_core(site, edge, size):
 
 
 def forwarding(site, arms, size, rounds):
-    """For each arm the median over rounds of packets_per_core(), arms by turns."""
+    """For each arm the median over rounds of packets_per_core(), with arms alternating."""
     found = {'plain': [], 'bare': [], 'full': []}
     for _ in range(rounds):
         for name, results in found.items():
@@ -99,7 +99,7 @@ def forwarding(site, arms, size, rounds):
 
 
 def tcp_rate(site, arms, rounds):
-    """Bit/s of TCP through each arm, and bit/s in a second of the gateway's processor; medians."""
+    """Bit/s of TCP through each arm, and bit/s in a second of the gateway's processor time; medians."""
     found = {'plain': [], 'full': []}
     with site.joined(tcp=True):
         for _ in range(rounds):
@@ -111,7 +111,7 @@ def tcp_rate(site, arms, rounds):
 
 
 def pacing(site, arms, rate_bps, seconds):
-    """What passes of too much, relative to the rate: 1 is exact."""
+    """Throughput of an overloaded link relative to its rate: 1 is exact."""
     size = 1400
     with arms.full(f'{rate_bps}bit') as edge, site.undisturbed(*pids(edge)), \
             traffic.flood(site, size, 1.2 * rate_bps / 8 / size, realtime=True):
@@ -127,10 +127,10 @@ SO_TIMESTAMPNS, SO_ATTACH_FILTER, ETH_P_ALL = 35, 26, 3
 
 
 def latencies(site, edge_context, background, busy):
-    """Seconds that probes spend in the gateway, from in0 to out0 by the kernel's clock, beside so many packets a
-    second; lost ones are infinite. `busy`: beside programs that would have every processor for themselves."""
+    """Seconds that probes spend in the gateway, from in0 to out0 by the kernel's clock, beside `background` packets a
+    second; lost ones are infinite. `busy`: beside programs that keep every processor busy."""
     with edge_context as edge, contextlib.ExitStack() as stack:
-        stack.enter_context(site.undisturbed())     # the kernel's part; msfrs-edge has what it asks for
+        stack.enter_context(site.undisturbed())     # the kernel's part; msfrs-edge has the priority that it requests
         if busy:
             stack.enter_context(traffic.spinning(site))
         with site.gateway.inside():
@@ -148,7 +148,7 @@ def latencies(site, edge_context, background, busy):
 
 
 def _tap(interface):
-    """A packet socket that sees the probes on an interface of this network."""
+    """A packet socket that captures the probes on an interface of this network."""
     made = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_ALL))
     # ldb [9]; jne 17; ldh [22]; jne PROBE_PORT; accept: offsets from the IP header, which has no options
     code = [(0x30, 0, 0, 9), (0x15, 0, 3, 17), (0x28, 0, 0, 22), (0x15, 0, 1, PROBE_PORT), (6, 0, 0, 0xffff),
@@ -164,7 +164,7 @@ def _tap(interface):
 
 
 def _stamps(tap):
-    """(number, nanoseconds) of each probe that a tap has seen."""
+    """(number, nanoseconds) of each probe that a tap has captured."""
     with contextlib.suppress(BlockingIOError):
         while True:
             data, ancillary, _, _ = tap.recvmsg(100, 100)

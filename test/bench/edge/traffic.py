@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Load for the gateway: UDP in any size at any rate, and TCP as fast as it goes. Each sender is a process."""
+"""Load for the gateway: UDP of any size at any rate, and TCP at full speed. Each sender is a process."""
 import contextlib
 import os
 import signal
@@ -13,16 +13,16 @@ from bench_site import FLOOD, SINK
 UDP_SEGMENT = 103               # linux/udp.h; not in Python's socket module
 HEADERS = 28                    # of IPv4 and UDP
 FLOWS = 8
-#: Datagrams that are handed to the kernel at once; it cuts them apart.
+#: Datagrams passed to the kernel in one call; it splits them.
 MOST_AT_ONCE, MOST_BYTES = 32, 60_000
-#: How far a sender may fall behind before it gives up what it owes.
+#: Delay after which a sender skips the packets that it is behind.
 MOST_LATE_S = 0.005
 TCP_PORT, CHUNK = 5001, 1 << 18
 
 
 @contextlib.contextmanager
 def _child(work, cpus, realtime=False):
-    """Runs work() in a process of its own on these processors until the block is left."""
+    """Runs work() in a child process on these processors until the block is left."""
     pid = os.fork()
     if not pid:
         try:
@@ -44,7 +44,7 @@ def _child(work, cpus, realtime=False):
 
 @contextlib.contextmanager
 def spinning(site):
-    """Two programs on each processor that always want to run, until the block is left."""
+    """Two busy-looping programs on each processor, until the block is left."""
     def spin():
         while True:
             pass
@@ -57,7 +57,7 @@ def spinning(site):
 
 @contextlib.contextmanager
 def flood(site, size, packets_per_s, realtime=False):
-    """UDP packets of `size` bytes from the IP header, in 8 flows by turns, until the block is left."""
+    """UDP packets of `size` bytes from the IP header, in 8 flows in turn, until the block is left."""
     payload = size - HEADERS
     at_once = max(1, min(MOST_AT_ONCE, MOST_BYTES // payload, int(packets_per_s / 500)))
     with site.source.inside(), contextlib.ExitStack() as stack:
@@ -71,7 +71,7 @@ def flood(site, size, packets_per_s, realtime=False):
             data, gap = bytes(payload * at_once), at_once / packets_per_s
             due, number = time.monotonic(), 0
             while True:
-                with contextlib.suppress(OSError):      # a queue on the way is full
+                with contextlib.suppress(OSError):      # a queue on the path is full
                     sockets[number % FLOWS].send(data)
                 number += 1
                 due = max(due + gap, time.monotonic() - MOST_LATE_S)
@@ -84,7 +84,7 @@ def flood(site, size, packets_per_s, realtime=False):
 
 @contextlib.contextmanager
 def tcp(site, connections=4):
-    """TCP from the source to the sink as fast as it goes, until the block is left."""
+    """TCP from the source to the sink at full speed, until the block is left."""
     with contextlib.ExitStack() as stack:
         with site.sink.inside():
             listener = stack.enter_context(socket.create_server((SINK, TCP_PORT)))

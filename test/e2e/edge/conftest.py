@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fixtures of the tests of msfrs-edge, beside those of the whole directory."""
+"""Fixtures of the tests of msfrs-edge, in addition to those of test/e2e."""
 import pathlib
 import sys
 
@@ -12,8 +12,8 @@ from edge_daemon import EdgeDaemon, queue_rule  # noqa: E402 (needs the path abo
 
 @pytest.fixture
 def edge(site, open_path):
-    """Makes an EdgeDaemon on the site's gateway, for what leaves to the server; not started yet. It reads its file again
-    after it has given up its rights."""
+    """Makes an EdgeDaemon on the site's gateway, for traffic to the server; not yet started. It rereads its file after
+    dropping privileges."""
     queue_rule(site.gateway, '-A')
 
     def make(text):

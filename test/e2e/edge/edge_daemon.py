@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs-edge on the gateway of a site, and TCP through it."""
+"""msfrs-edge on the gateway of a site, and TCP flows through it."""
 import contextlib
 import json
 import os
@@ -16,12 +16,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get('MSFRS_TEST_BUILD', ROOT / 'build/obj'))
 PROGRAM = BUILD / 'msfrs-edge'
 PLUGINS = BUILD / '.libs'
-#: Seconds that anything may take which must happen; far more than it takes.
+#: Seconds that any expected event may take; far more than needed.
 PATIENCE = 20.0
 
 
 def queue_rule(host, action, number=7, *, chain='FORWARD', out='out0', bypass=True, balance=None):
-    """Adds (-A) or deletes (-D) the rule that sends what leaves by `out` to a queue, of both address families."""
+    """Adds (-A) or deletes (-D) the rule that queues packets leaving by `out`, for both address families."""
     target = ('--queue-balance', balance) if balance else ('--queue-num', number)
     for tables in ('iptables', 'ip6tables'):
         host.run(tables, '-t', 'mangle', action, chain, '-o', out, '-j', 'NFQUEUE', *target,
@@ -29,7 +29,7 @@ def queue_rule(host, action, number=7, *, chain='FORWARD', out='out0', bypass=Tr
 
 
 class EdgeDaemon(OurDaemon):
-    """One msfrs-edge."""
+    """An msfrs-edge process."""
 
     def __init__(self, host, directory, text):
         super().__init__(host)
@@ -44,7 +44,7 @@ class EdgeDaemon(OurDaemon):
         return [str(PROGRAM), '--plugins', str(PLUGINS), *more, str(self.file)]
 
     def refused(self, prefix=()):
-        """Starts it when it cannot start: (exit code, what it says)."""
+        """Starts it with a configuration that it must refuse: (exit code, message)."""
         process = self.host.popen([*prefix, *self.command()], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   text=True)
         try:
@@ -56,7 +56,7 @@ class EdgeDaemon(OurDaemon):
         return process.returncode, said[1]
 
     def ask(self, what):
-        """What the running daemon says on its control socket."""
+        """A report from its control socket."""
         return sh(self.host, *self.command('--ask', what))
 
     def metrics(self):
@@ -85,7 +85,7 @@ def iperf_server(host, port=5201):
 
 
 def iperf(host, address, *options, seconds=4, port=5201):
-    """Starts an iperf3 client whose report is JSON: give it to `received`."""
+    """Starts an iperf3 client with a JSON report: pass it to `received`."""
     return host.popen(['iperf3', '-c', address, '-p', str(port), '-t', str(seconds), '-J', *map(str, options)],
                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -99,14 +99,14 @@ def report(client, patience=60.0):
 
 
 def sent_bytes(host, interface='out0'):
-    """Bytes that an interface has sent, Ethernet headers included; and when that was."""
+    """Bytes sent by an interface, Ethernet headers included, and the time of this count."""
     with host.inside(), open('/proc/thread-self/net/dev') as file:
         lines = dict(line.split(':') for line in file.readlines()[2:])
     return int({name.strip(): fields for name, fields in lines.items()}[interface].split()[8]), time.monotonic()
 
 
 def link_rate(host, seconds):
-    """Bit/s that leave by out0 from now on."""
+    """Bit/s sent by out0 from now on."""
     first, begin = sent_bytes(host)
     time.sleep(seconds)
     last, end = sent_bytes(host)

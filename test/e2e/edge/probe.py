@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How long a packet is under way: datagrams that say when they were sent."""
+"""One-way delay of packets, from datagrams that carry the time at which they were sent."""
 import socket
 import statistics
 import struct
@@ -10,7 +10,7 @@ MAGIC = b'mEDG'
 
 
 class Probe:
-    """Datagrams from an address of the senders to one of the receivers. Usable with `with`.
+    """Datagrams from an address of the senders to one of the receivers. A context manager.
 
     tos: the TOS byte or traffic class. size: bytes of payload.
     """
@@ -32,7 +32,7 @@ class Probe:
         self._socket.close()
 
     def send(self):
-        """One datagram, now."""
+        """Sends one datagram now."""
         self._socket.sendto(STAMP.pack(MAGIC, time.monotonic_ns()) + self._rest, self._to)
 
     def is_packet(self, packet):
@@ -40,7 +40,7 @@ class Probe:
         return (packet.from_port, packet.to_port, packet.protocol) == (self.from_port, self.port, socket.IPPROTO_UDP)
 
     def delays(self, wire):
-        """Seconds that each datagram was under way which has arrived."""
+        """One-way delay of each datagram that has arrived, in seconds."""
         return [packet.at - STAMP.unpack_from(packet.data, packet.payload)[1] / 1e9 for packet in wire.of(self)]
 
     def median_delay(self, wire):

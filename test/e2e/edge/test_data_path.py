@@ -19,7 +19,7 @@ limit 100
 
 @contextlib.contextmanager
 def traffic(site, family, rate, *options):
-    """iperf3 through the gateway, that has been going on for half a second's worth of packets."""
+    """iperf3 through the gateway, after a warm-up of half a second's worth of packets."""
     with iperf_server(site.server):
         client = iperf(site.client, SERVER[family], *options, seconds=4)
         wait_until(lambda: sent_bytes(site.gateway)[0] > rate * 1e6 / 16, 'half a second of traffic')
@@ -43,7 +43,7 @@ def test_a_flood_goes_at_the_configured_rate(site, edge, rate):
     with edge(CONFIGURATION.format(rate=rate, scheduler='drr', aqm='')), \
             traffic(site, 4, rate, '-u', '-b', f'{1.5 * rate}M', '-l', 1200):
         found = link_rate(site.gateway, 2)
-    # A packet more or less at each end counts, too.
+    # One packet more or less at each end counts, too.
     assert found == pytest.approx(rate * 1e6, rel=0.01, abs=8 * 1242)
 
 
@@ -59,8 +59,8 @@ def test_segments_stay_together_or_are_cut_before(site, edge, gso, tmp_path):
     mean = passed[0] / passed[1]
     if gso == 'on':
         assert mean > 3000
-        # The interface counts the headers of a packet once; the link is charged with those of all that it becomes.
+        # The interface counts the headers of a GSO packet once; the link is charged those of all its segments.
         assert 100e6 * 1448 / 1514 * 0.95 < found < 100e6
     else:
-        assert mean <= 1500     # at this rate 64 KB would hold others up for 5 ms
+        assert mean <= 1500     # at this rate 64 KB would delay other flows by 5 ms
         assert 100e6 * 0.9 < found < 100e6 * 1.01

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """FABA's shares under real traffic: TCP beside constant-rate UDP, weights of classes, and a tree of classes.
 
-The scheduler is fifo throughout: whatever is shared fairly is the AQM's doing.
+The scheduler is always fifo: any fairness is due to the AQM.
 """
 import pytest
 
@@ -19,8 +19,8 @@ flow connection
 
 @pytest.mark.edge_link(rtts_ms=(20,) * 2)
 @pytest.mark.parametrize('aqm, least, most', (
-    # Its fair share is 1 Mbit/s, of which the paper's FABA lets it have little more (figure 10). A buffer that holds
-    # nobody lets it have nearly all of its 5 Mbit/s, and RED no less than half of them.
+    # Its fair share is 1 Mbit/s, and the paper's FABA allows it little more (figure 10). A plain tail-drop buffer
+    # allows it nearly all of its 5 Mbit/s, and RED no less than half of them.
     ('faba', 0.6e6, 1.7e6),
     ('sfed', 0.6e6, 1.7e6),
     ('droptail', 3.0e6, 5.2e6),
@@ -38,8 +38,8 @@ def test_unresponsive_flow_beside_nine_of_tcp(edge_link, aqm, least, most):
 
 @pytest.mark.edge_link(rtts_ms=(20,) * 2)
 def test_weights_of_classes(edge_link):
-    """A class of weight 3 and one of weight 1, of which the light one sends all that the link has, and listens to
-    nobody. Flows of one weight would get it 5 Mbit/s of 10, and a plain buffer nearly all."""
+    """A class of weight 3 and one of weight 1, which sends at the link's rate and is unresponsive. With equal weights
+    it would get 5 of 10 Mbit/s, with a plain buffer nearly all."""
     edge_link.start_edge(CONF + '''
 class heavy weight=3
 class light weight=1 default=on
@@ -56,9 +56,9 @@ classify heavy protocol=tcp
 
 @pytest.mark.edge_link(rtts_ms=(20,) * 3)
 def test_tree_of_classes(edge_link):
-    """Half to what listens to nobody, and of the rest a third to one class of TCP, two thirds to another, though both
-    have as many connections. As figure 18, but that the weight of the class above is not the sum of those below:
-    where it is, classes of one level would give the same."""
+    """Half goes to unresponsive traffic, and of the rest a third to one class of TCP and two thirds to another, though
+    both have as many connections. As figure 18, except that the weight of the parent class is not the sum of its
+    children's: if it were, classes of one level would give the same."""
     edge_link.start_edge(CONF + '''
 class adaptive weight=1
 class light weight=1 parent=adaptive
@@ -71,7 +71,7 @@ classify bulk protocol=tcp from=198.19.1.2
     light, bulk, cbr = (Flow(sender, edge_link.receivers[0], **how) for sender, how in
                         zip(edge_link.senders, ({'streams': 4}, {'streams': 4}, {'rate_bps': 9e6})))
     had, _ = rates(edge_link, [light, bulk, cbr], measured=6)
-    # 5 Mbit/s. Classes of one level would give it a quarter, 2.5; nine flows of one weight 1.1; a plain buffer nearly
-    # all.
+    # 5 Mbit/s. With classes of one level it would get a quarter, 2.5; with nine flows of one weight 1.1; with a plain
+    # buffer nearly all.
     assert 3.8e6 < had[2] < 6.2e6, had
     assert 1.4 < had[1] / had[0] < 2.9, had  # 3.3 to 1.7 Mbit/s

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs-edge as the shaper of a downlink whose rate nobody told it (conf/edge/downlink-auto.conf), without Squid."""
+"""msfrs-edge as shaper of a downlink of unknown rate (conf/edge/downlink-auto.conf), without Squid."""
 import pytest
 
 from background import wait_until
@@ -13,7 +13,7 @@ QUEUE = 1
 
 
 def shaper(world):
-    """The example on the gateway, between rates for a link this slow."""
+    """The example on the gateway, with bounds for a link as slow as this."""
     edge = msfrs_edge.start(world, world.gateway, EDGE, msfrs_edge.CONF / 'downlink-auto.conf', name='auto',
                             link='rate=auto min=500kbit max=50Mbit overhead=14B', queue=f'number={QUEUE} gso=off',
                             inside=f'{LAN4} {LAN6}')
@@ -23,7 +23,7 @@ def shaper(world):
 
 @pytest.mark.link(rate_bps=RATE, buffer_bdp=40, users=(2, 2, 2))
 def test_the_rate_is_found_and_followed(slow_link):
-    """Of real downloads by TCP: what there is, a quarter of it, and all of it again, within a tenth."""
+    """With real TCP downloads: the full rate, a quarter of it, and the full rate again, within a tenth."""
     world = slow_link.world
     edge = shaper(world)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The ready configurations, each as it stands in conf/edge; only the control socket is elsewhere."""
+"""The example configurations, each as in conf/edge except for the path of the control socket."""
 import contextlib
 import statistics
 import time
@@ -21,8 +21,8 @@ UPLINK = 9.5e6
 @pytest.mark.parametrize('selfish, translated', (('six connections', False), ('a flood', False),
                                                  ('six connections', True)))
 def test_uplink_hosts_have_the_same_share(edge_link, selfish, translated):
-    """By connections the selfish host would have 6/7 of the link; its flood would leave the other next to nothing. And
-    if msfrs-edge saw the addresses behind NAT, both would be one host."""
+    """By connections the selfish host would get 6/7 of the link; its flood would leave almost nothing to the other. If
+    msfrs-edge saw the addresses after NAT, both would be one host."""
     edge_link.start_edge(CONF / 'uplink.conf')
     edge_link.take()
     modest, greedy = edge_link.sender('10.1.0.1'), edge_link.sender('10.1.0.2')
@@ -38,7 +38,7 @@ def test_uplink_hosts_have_the_same_share(edge_link, selfish, translated):
 
 
 def test_uplink_hosts_of_ipv6_are_networks(edge_link):
-    """A host's second address gets it nothing: of three addresses with a connection each, the two of one /64 would have
+    """A host gains nothing by a second address: of three addresses with a connection each, the two of one /64 would get
     two thirds."""
     edge_link.start_edge(CONF / 'uplink.conf')
     edge_link.take()
@@ -49,8 +49,8 @@ def test_uplink_hosts_of_ipv6_are_networks(edge_link):
 
 
 def test_uplink_requests_pass_what_is_uploaded(edge_link):
-    """How long a small request is under way, its connection included, beside an upload that keeps the queue long. What
-    goes to a port that no line names waits behind the upload, for 100 ms and more."""
+    """Duration of a small request, its connection included, beside an upload that keeps the queue long. Traffic to a
+    port that no line names waits behind the upload, for 100 ms and more."""
     edge_link.start_edge(CONF / 'uplink-requests.conf')
     edge_link.take()
     host, there = edge_link.sender('10.1.0.1'), edge_link.receivers[0]
@@ -71,7 +71,7 @@ def test_uplink_requests_pass_what_is_uploaded(edge_link):
 
 
 def request(link, address, port, server):
-    """Seconds until a server has one."""
+    """Seconds until a server has received a request."""
     before = time.monotonic()
     with connection(link.senders_host, 4, address, port) as client:
         client.sendall(b'GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')
@@ -84,8 +84,8 @@ def request(link, address, port, server):
 @pytest.mark.edge_link(rtts_ms=(20,))
 @pytest.mark.parametrize('ecn', (False, True))
 def test_sqm_keeps_the_queue_short(edge_link, ecn):
-    """Six connections of TCP fill the link, and packets wait for some ms, behind a buffer of 1000 that would let
-    them wait for a second. Which codel does by dropping, or by marking what can be marked."""
+    """Six TCP connections fill the link, and packets wait for some ms, although the buffer of 1000 would allow a
+    second. codel achieves this by dropping, or by marking ECN-capable packets."""
     edge = edge_link.start_edge(CONF / 'sqm.conf')
     edge_link.take()
     for host in (edge_link.senders_host, edge_link.receivers_host):
@@ -100,8 +100,8 @@ def test_sqm_keeps_the_queue_short(edge_link, ecn):
 
 @pytest.mark.edge_link(rtts_ms=(154,))
 def test_isp_is_the_bottleneck_of_the_trial(edge_link):
-    """2 Mbit/s behind 57,000 bytes of buffer, 228 ms, and a way of 77 ms. A link without buffer or one with the whole
-    1000 packets would delay by 0 or 4,000 ms; without distance, 77 ms are missing."""
+    """2 Mbit/s with a buffer of 57,000 bytes, 228 ms, and a path of 77 ms. A link without a buffer or with one of 1000
+    packets would add 0 or 4,000 ms; without the path's delay, 77 ms would be missing."""
     edge_link.start_edge(CONF / 'isp.conf')
     edge_link.take()
     sender, receiver = edge_link.senders[0], edge_link.receivers[0]
@@ -112,13 +112,13 @@ def test_isp_is_the_bottleneck_of_the_trial(edge_link):
         start = time.monotonic()
         send_for([probe], 4)
         rate = wire.rate_bps(flood, start, start + 4)
-    # The probes, 50 a second of 128 bytes and a frame's header, are on the link as well where they find room.
+    # The probes, 50 a second of 128 bytes and a frame's header, also use the link when they find room.
     assert 0.94 * 2e6 < rate * 1500 / 1486 < 1.01 * 2e6
     assert 0.25 < probe.median_delay(wire) < 0.35
 
 
 def test_diffserv_polices_and_marks(edge_link):
-    """diffserv.rules: voice is let through at 2 Mbit/s, whoever sends it, and each rule's mark is on the wire; a mark
+    """diffserv.rules: voice is limited to 2 Mbit/s, whoever sends it, and each rule's mark is in the packets; a mark
     from outside is not."""
     edge_link.start_edge(CONF / 'diffserv.conf')
     edge_link.take()
@@ -137,14 +137,14 @@ def test_diffserv_polices_and_marks(edge_link):
     had, wire = rates(edge_link, voice + [flow for _, flow in marked.values()])
     for flow, rate in zip(voice, had):
         assert {packet.dscp for packet in wire.of(flow)} == {46}
-        # Unpoliced 4 Mbit/s. What a sender that stalls for more than the bucket's 24 ms did not use is lost.
+        # Unpoliced 4 Mbit/s. A sender that stalls for more than the bucket's 24 ms loses its unused tokens.
         assert 0.75 * 2e6 < rate < 1.03 * 2e6, had
     found = {name: {packet.dscp for packet in wire.of(flow)} for name, (_, flow) in marked.items()}
     assert found == {name: {dscp} for name, (dscp, _) in marked.items()}
 
 
 def test_diffserv_the_higher_class_waits_less(edge_link):
-    """Voice beside more best effort than the link has: in one queue both would wait for the whole buffer."""
+    """Voice beside more best effort than the link can carry: in one queue both would wait for the whole buffer."""
     edge_link.start_edge(CONF / 'diffserv.conf')
     edge_link.take()
     edge_link.sender('198.18.10.5')
@@ -159,7 +159,7 @@ def test_diffserv_the_higher_class_waits_less(edge_link):
 
 
 def test_diffserv_a_flood_costs_voice_nothing(edge_link):
-    """2,400 packets of best effort a second, half as much again as the link has. With one buffer for all a third of
+    """2,400 packets of best effort a second, one and a half times the link's rate. With one buffer for all, a third of
     the voice is lost."""
     edge_link.start_edge(CONF / 'diffserv.conf')
     edge_link.take()

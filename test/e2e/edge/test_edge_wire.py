@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What msfrs-edge does to single packets: congestion marks, fragments, packets that make no sense, floods, its end."""
+"""Treatment of single packets by msfrs-edge: ECN marks, fragments, malformed packets, floods, and its exit."""
 import collections
 import os
 import pathlib
@@ -33,7 +33,7 @@ BOTH = pytest.mark.parametrize('family', (4, 6))
 
 @BOTH
 def test_congestion_is_marked_where_that_is_understood(edge_link, family):
-    """14 Mbit/s on 10: RED drops two of three packets that cannot carry a mark, and marks as many of the others."""
+    """14 Mbit/s on 10: RED drops two thirds of packets without ECN, and marks as many of the others."""
     edge_link.start_edge(CONF, scheduler='fifo', aqm='red min=1 max=99 maxp=100 weight=0.05')
     edge_link.take()
     capable, deaf = (Flow(edge_link.senders[0], edge_link.receivers[0], rate_bps=7e6, family=family, tos=tos)
@@ -42,14 +42,14 @@ def test_congestion_is_marked_where_that_is_understood(edge_link, family):
     seen = collections.Counter((packet.dscp, packet.ecn) for packet in wire.of(capable))
     marked, passed = seen.pop((12, CE)), seen.pop((12, ECT0))
     assert marked > 0.3 * passed, (marked, passed)
-    # iperf3 sends one datagram before it sets the TOS byte. A code point that nobody asked for would be seen here.
+    # iperf3 sends one datagram before it sets the TOS byte. An unexpected code point would show here.
     assert seen in ({}, {(0, 0): 1})
     assert {(packet.dscp, packet.ecn) for packet in wire.of(deaf)} == {(0, 0)}
     assert had[0] > 6.5e6 and had[1] < 4e6, had
 
 
 def test_tcp_slows_down_for_a_mark_and_loses_nothing(edge_link):
-    """RED on a link that TCP fills: where both ends speak ECN next to nothing is sent again, else every drop is."""
+    """RED on a link filled by TCP: with ECN at both ends almost nothing is retransmitted, otherwise every drop is."""
     edge_link.start_edge(CONF, scheduler='fifo', aqm='red maxp=10')
     edge_link.take()
     again = {}
@@ -63,15 +63,15 @@ def test_tcp_slows_down_for_a_mark_and_loses_nothing(edge_link):
         assert CE in marks if ecn else marks == {0}
         assert 0.8 * 10e6 < flow.goodput_bps < 10e6
         again[ecn] = flow.retransmits
-    # Some 50 and none in quiet runs; a machine that stalls may fill the buffer, which no mark empties.
+    # Some 50, and none in undisturbed runs; a machine that stalls may fill the buffer, which marks cannot prevent.
     assert again[1] < again[0] / 2, again
 
 
 @BOTH
 @pytest.mark.parametrize('tracked', (False, True), ids=('fragments', 'put together'))
 def test_fragments(edge_link, family, tracked):
-    """Every datagram comes in whole: no piece is lost or comes twice. With connection tracking, the kernel puts them
-    together before the queue and takes them apart behind it."""
+    """Every datagram arrives intact: no fragment is lost or duplicated. With connection tracking, the kernel
+    reassembles them before the queue and fragments them again after it."""
     edge_link.start_edge(CONF, aqm='droptail')
     edge_link.take()
     if tracked:
@@ -94,7 +94,7 @@ def test_fragments(edge_link, family, tracked):
 
 
 def packets4(source, destination, dice):
-    """Packets of IPv4 that a router passes on, and whose rest makes no sense."""
+    """IPv4 packets that a router forwards, with a malformed rest."""
     rests = [b'', b'\x00', b'\x00\x50\x01', dice.randbytes(3), dice.randbytes(7), dice.randbytes(19)]
     rests += [struct.pack('!HHIIBBHHH', 1, 2, 3, 4, offset << 4, flags, 0, 0, 0)
               for offset in (0, 4, 5, 15) for flags in (0, 2, 16, 255)]
@@ -105,10 +105,10 @@ def packets4(source, destination, dice):
     for protocol in range(256):
         rest = dice.randbytes(dice.randrange(60))
         yield _header4(source, destination, protocol, rest, tos=dice.randrange(256)) + rest
-    for fragment in (0x2000, 0x2001, 0x1fff, 0x3fff):        # first, middle and last pieces, some beyond 65,535 bytes
+    for fragment in (0x2000, 0x2001, 0x1fff, 0x3fff):        # first, middle, last fragments, some past 65,535 bytes
         rest = dice.randbytes(24)
         yield _header4(source, destination, socket.IPPROTO_TCP, rest, fragment=fragment) + rest
-    for words in (1, 5, 10):                                # options that do nothing: header lengths
+    for words in (1, 5, 10):                                # no-operation options: header lengths
         rest = dice.randbytes(words)
         yield _header4(source, destination, socket.IPPROTO_UDP, rest, options=bytes([1]) * 4 * words) + rest
 
@@ -123,13 +123,13 @@ def _header4(source, destination, protocol, rest, tos=0, fragment=0, options=b''
 
 
 def packets6(source, destination, dice):
-    """The same of IPv6: extension headers that are cut off, too long, without end, unknown."""
+    """The same for IPv6: extension headers that are truncated, too long, endless, unknown."""
     addresses = socket.inet_pton(socket.AF_INET6, source) + socket.inet_pton(socket.AF_INET6, destination)
 
     def made(following, rest, label=0):
         return struct.pack('!IHBB', 6 << 28 | label, len(rest), following, 64) + addresses + rest
 
-    for following in range(1, 256):                         # hop-by-hop options (0) are the router's to read
+    for following in range(1, 256):                         # hop-by-hop options (0) are processed by the router
         yield made(following, dice.randbytes(dice.randrange(60)), dice.getrandbits(28))
     for following in (43, 44, 51, 60, 135, 139, 140):
         for rest in (b'', b'\x06', bytes([following, 0]), bytes([following, 255]), bytes([following, 0] * 40),
@@ -142,7 +142,7 @@ def packets6(source, destination, dice):
 @pytest.mark.parametrize('conf', ({'aqm': 'faba'}, {'scheduler': 'diffserv', 'class': 'ef', 'default': None}),
                          ids=('faba', 'kinds'))
 def test_packets_that_make_no_sense_pass_as_they_would_without(edge_link, family, conf):
-    """What arrives is what arrives while nobody reads the queue, bit for bit, and the daemon goes on."""
+    """The same packets arrive as without a reader of the queue, bit for bit, and the daemon continues."""
     source = getattr(edge_link.senders[0], f'v{family}')
     destination = getattr(edge_link.receivers[0], f'v{family}')
     made = list((packets4 if family == 4 else packets6)(source, destination, random.Random(3)))
@@ -158,7 +158,7 @@ def test_packets_that_make_no_sense_pass_as_they_would_without(edge_link, family
 
 
 def injected(link, family, made, destination):
-    """Sends packets as they are; those that arrive, sorted."""
+    """Sends packets unchanged; returns those that arrive, sorted."""
     with link.senders_host.inside():
         raw = socket.socket(socket.AF_INET if family == 4 else socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_RAW)
     source = getattr(link.senders[0], f'v{family}')
@@ -166,7 +166,7 @@ def injected(link, family, made, destination):
         for packet in made:
             raw.sendto(packet, (destination, 0))
         end = time.monotonic() + 10
-        while not wire.of(last):                    # it goes last, in a flow of its own: the scheduler may let it pass
+        while not wire.of(last):                    # sent last; in its own flow, it may overtake
             last.send()
             assert time.monotonic() < end
             time.sleep(0.02)
@@ -176,13 +176,13 @@ def injected(link, family, made, destination):
 
 
 def made_key(packet):
-    """A packet without what a router changes: hops, and with IPv4 the checksum."""
+    """A packet without the fields that a router changes: hop limit, and the IPv4 checksum."""
     return packet[:8] + packet[9:10] + packet[12:] if packet[0] >> 4 == 4 else packet[:7] + packet[8:]
 
 
 def test_overflow(edge_link):
-    """Ten times what the link has, in small packets: the link stays full, waits are bounded by `limit`, memory by that,
-    and once it is over, packets pass at once."""
+    """Ten times the link's rate, in small packets: the link stays full, waits are bounded by `limit`, and so is memory;
+    after the flood, packets pass at once."""
     edge = edge_link.start_edge(CONF.replace('10Mbit', '2Mbit').replace('drr', 'fifo'), aqm='droptail', limit=100)
     edge_link.take()
     sender, receiver = edge_link.senders[0], edge_link.receivers[0]
@@ -194,7 +194,7 @@ def test_overflow(edge_link):
         with Wire(edge_link.receivers_host, 'eth0') as wire:
             send_for([probe], 1)
     delays = probe.delays(wire)
-    # The last of the flood may be before them: 100 packets of 250 bytes, 0.1 s.
+    # The end of the flood may be before them: 100 packets of 250 bytes, 0.1 s.
     assert len(delays) > 20 and sorted(delays)[len(delays) // 2] < 0.05, delays
     _, after = edge.usage()
     assert after - before < 8 * 1024
@@ -212,7 +212,7 @@ def test_nothing_is_left_behind(edge_link):
 
 
 def test_one_capability_is_enough(edge_link):
-    """As conf/systemd/msfrs-edge.service runs it: never root, and with nothing of root's but CAP_NET_ADMIN."""
+    """As run by conf/systemd/msfrs-edge.service: never as root, and with no capability but CAP_NET_ADMIN."""
     only = ('setpriv', '--reuid', 'nobody', '--regid', 'nogroup', '--clear-groups', '--no-new-privs', '--inh-caps',
             '-all,+net_admin', '--ambient-caps', '-all,+net_admin', '--bounding-set', '-all,+net_admin', '--')
     run = edge_link.directory / 'run'       # RuntimeDirectory=
@@ -223,12 +223,12 @@ def test_one_capability_is_enough(edge_link):
     status = pathlib.Path(f'/proc/{edge.pid}/status').read_text()
     assert '\nCapBnd:\t0000000000001000\n' in status and '\nCapEff:\t0000000000001000\n' in status
     (had,), _ = rates(edge_link, [Flow(edge_link.senders[0], edge_link.receivers[0], rate_bps=14e6)], 1, 1)
-    assert 0.9 * 10e6 < had < 10e6      # it is in the way
+    assert 0.9 * 10e6 < had < 10e6      # it shapes the traffic
     assert msfrs_edge.totals(edge.control)['passed_packets_total'] > 100
 
 
 def test_traffic_passes_while_the_daemon_is_away(edge_link):
-    """Killed, it leaves its rules, and they hold nobody up."""
+    """When it is killed, its rules stay, and they do not block traffic."""
     edge = edge_link.start_edge(CONF, aqm='droptail')
     edge_link.take()
     sender, receiver = edge_link.senders[0], edge_link.receivers[0]

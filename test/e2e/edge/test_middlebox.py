@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Middlebox functions: real processor time and link time, shared between real flows."""
+"""Middlebox functions: processor time and link time, shared between real flows."""
 import pathlib
 import random
 import re
@@ -18,7 +18,7 @@ LARGE, SMALL = 5201, 5202       # ports
 PAYLOAD = {LARGE: 1200, SMALL: 100}
 HEADERS = 28                    # of IPv4 and UDP
 RATE, SHARE = 20e6, 0.25        # of the link, bit/s; of a processor
-#: How long a small packet is to keep the processor's share busy: somewhat less than a large one the link (491 us).
+#: Time for which a small packet occupies the processor's share: somewhat less than a large one the link (491 us).
 WANTED_US = 300
 
 CONFIGURATION = f'''
@@ -43,7 +43,7 @@ PROGRAM = BUILD / 'msfrs-middlebox'
 
 
 class Middlebox(EdgeDaemon):
-    """One msfrs-middlebox."""
+    """An msfrs-middlebox process."""
 
     def __init__(self, host, directory, text, functions):
         super().__init__(host, directory, text)
@@ -54,7 +54,7 @@ class Middlebox(EdgeDaemon):
         return [str(PROGRAM), '--plugins', str(PLUGINS), *more, str(self.file), str(self.functions)]
 
     def end(self):
-        """Ends it in order; the figures it tells."""
+        """Ends it regularly; returns its figures."""
         self.signal(signal.SIGTERM)
         said, errors = self.process.communicate(timeout=PATIENCE)
         assert self.process.returncode == 0, errors
@@ -64,14 +64,14 @@ class Middlebox(EdgeDaemon):
 
 @pytest.fixture
 def middlebox(site, tmp_path):
-    """Makes a Middlebox on the site's gateway, for what leaves to the server; not started yet."""
+    """Makes a Middlebox on the site's gateway, for traffic to the server; not yet started."""
     queue_rule(site.gateway, '-A')
     return lambda text, functions: Middlebox(site.gateway, tmp_path, text, functions)
 
 
 @pytest.fixture(scope='module')
 def calibrated():
-    """What --calibrate says of this machine: the lines of configuration, and alpha and beta of each."""
+    """The result of --calibrate on this machine: lines of configuration, and alpha and beta of each."""
     said = subprocess.run([PROGRAM, '--calibrate'], capture_output=True, text=True, timeout=60, check=True).stdout
     lines = dict(re.findall(r'^function (\w+) +(alpha=[\d.]+ +beta=[\d.]+)', said, re.M))
     assert set(lines) == {'forward', 'monitor', 'redundancy', 'encrypt'}
@@ -84,15 +84,15 @@ def test_calibration_stands_beside_the_papers_figures(calibrated):
 
 
 def packets(host):
-    """Packets of each flow that have come to the server."""
+    """Packets of each flow that have reached the server."""
     said = host.run('iptables', '-nvxL', 'INPUT')
     return {port: int(re.search(rf'^ *(\d+) .*dpt:{port}', said, re.M)[1]) for port in PAYLOAD}
 
 
 @pytest.mark.parametrize('scheduler', ('drfq', 'atfq', 'drr'))
 def test_dominant_shares(site, middlebox, calibrated, scheduler):
-    """A flow of large packets, which need the link, and one of small ones that are encrypted until they need the
-    processor as much. Both send more than they can have."""
+    """A flow of large packets, which need the link, and one of small packets, which are encrypted so often that they
+    need the processor as much. Both send more than they can get."""
     length = {port: HEADERS + payload for port, payload in PAYLOAD.items()}
     text, alpha, beta = calibrated['encrypt']
     one_pass = alpha * length[SMALL] + beta
@@ -123,7 +123,7 @@ def test_dominant_shares(site, middlebox, calibrated, scheduler):
 
 
 def test_functions_tell_what_they_took(site, middlebox, calibrated):
-    """Packets whose payload comes twice, in the figures at the end."""
+    """Packets with repeated payload, in the figures at the end."""
     with site.client.inside():
         client = socket.socket(AF[4], socket.SOCK_DGRAM)
     site.server.run('iptables', '-A', 'INPUT', '-p', 'udp', '--dport', '9')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs-edge started, reloaded, stopped, killed and stalled while packets go through it; and what it says."""
+"""msfrs-edge started, reloaded, stopped, killed and stalled while packets pass through it; and its messages."""
 import contextlib
 import os
 import pathlib
@@ -32,7 +32,7 @@ SO_RCVBUFFORCE = 33     # asm-generic/socket.h; not in Python's socket module
 
 @pytest.fixture
 def made(edge, tmp_path):
-    """Makes a daemon; keyword arguments replace what its configuration has."""
+    """Makes a daemon; keyword arguments replace lines of its configuration."""
     def text(**how):
         return CONFIGURATION.format(**{'queue': '', 'scheduler': 'drr', 'limit': 5000, 'more': '',
                                        'control': tmp_path / 'sock', **how})
@@ -45,7 +45,7 @@ def made(edge, tmp_path):
 
 
 class Stream:
-    """Numbered datagrams at a steady pace from the client to the server, in threads of their own."""
+    """Numbered datagrams at a steady rate from the client to the server, in threads of their own."""
 
     def __init__(self, site, per_second, size=400):
         self.sent, self.seen = 0, []
@@ -53,7 +53,7 @@ class Stream:
         self._running = self._sending = True
         with site.server.inside():
             self._in = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        # A busy machine may let the receiver wait: nothing must be lost for that.
+        # A busy machine may delay the receiver, which must not lose datagrams.
         self._in.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
         self._in.bind((ANY[4], 7000))
         self._in.settimeout(0.1)
@@ -72,7 +72,7 @@ class Stream:
 
     def _receive(self):
         quiet = 0
-        while self._running or quiet < 10:      # a second without a packet: all that was under way has come
+        while self._running or quiet < 10:      # a second without a packet: none is in flight any more
             try:
                 self.seen.append(int.from_bytes(self._in.recv(2048)[:8], 'big'))
                 quiet = 0
@@ -86,7 +86,7 @@ class Stream:
         return self
 
     def rest(self):
-        """Sends nothing more; what is under way still comes in."""
+        """Stops sending; packets in flight still arrive."""
         self._sending = False
         self._threads[0].join()
 
@@ -100,7 +100,7 @@ class Stream:
 
 def test_reloads_under_load_lose_nothing_and_keep_the_order(site, made):
     daemon = made()
-    # 2,000 packets of 400 bytes a second are a third of the link at 20 Mbit/s, and more than all of it at 5.
+    # 2,000 packets of 400 bytes a second are a third of the link at 20 Mbit/s, and exceed it at 5.
     with daemon, Stream(site, 2000) as stream:
         for scheduler, rate in (('sfq', 5), ('fifo', 30), ('drr quantum=600', 4), ('msfq', 50)):
             daemon.again(scheduler=scheduler)
@@ -125,7 +125,7 @@ def test_hang_up_reloads_and_a_mistake_leaves_all_as_it_was(site, made):
         restart = daemon.ask('reload')
         daemon.again()
         status = daemon.ask('status').stdout
-    # The program that asks reads the file, too, to find the socket.
+    # The program that queries the daemon reads the file, too, to find the socket.
     assert refused.returncode == 2 and 'drr parameter quantum=0 is not allowed' in refused.stderr
     assert restart.returncode == 1 and 'a restart is needed for that' in restart.stdout
     assert 'scheduler sfq' in status
@@ -138,7 +138,7 @@ def test_a_clean_end_and_a_new_start_under_load_lose_nothing(site, made):
     with Stream(site, 1000) as stream:
         for _ in range(3):
             daemon.start()
-            daemon.configure(daemon.file.read_text().replace('20Mbit', '3Mbit'))    # what waits is let go at the end
+            daemon.configure(daemon.file.read_text().replace('20Mbit', '3Mbit'))    # waiting packets pass at the end
             daemon.ask('reload')
             time.sleep(0.5)
             assert 'configuration' not in daemon.end()
@@ -155,18 +155,18 @@ def test_killed_and_restarted_under_load_traffic_flows_on(site, made):
         daemon.kill()
         at = len(stream.seen)
         wait_until(lambda: len(stream.seen) > at + 300, 'packets without the daemon')     # --queue-bypass
-        daemon.start()          # the socket it left behind is no hindrance
+        daemon.start()          # the socket of its predecessor does not prevent that
         passed = ('passed_packets_total', ('class', 'all'))
         wait_until(lambda: daemon.metrics()[passed] > 100, 'packets through the new one')
         daemon.end()
-    # What waited in the queue died with it, at most.
+    # At most the packets in the queue were lost with it.
     assert stream.sent - len(stream.seen) <= 50
 
 
 @pytest.mark.parametrize('queue', ('buffer=16KB', 'buffer=2MB', 'buffer=16KB conntrack=off'))
 def test_an_overrun_is_counted_and_recovered_from(site, made, queue):
-    """A buffer of few packets, and a daemon that does not read: the kernel lets pass what it cannot hand over, and each
-    such packet is counted. The larger buffer has room for more than 2,048 and the limit."""
+    """A small socket buffer, and a daemon that does not read: the kernel passes the packets that it cannot queue, and
+    each of them is counted. The larger buffer has room for more than 2,048 packets and the limit."""
     daemon = made(queue=queue, limit=300)
     daemon.configure(daemon.file.read_text().replace('20Mbit', 'none'))
     with daemon, Stream(site, 2000) as stream:
@@ -177,7 +177,7 @@ def test_an_overrun_is_counted_and_recovered_from(site, made, queue):
         passed = ('passed_packets_total', ('class', 'all'))
         wait_until(lambda: daemon.metrics()[('overruns_total', ('queue', '7'))] > 0, 'the overrun to be counted')
         before = daemon.metrics()
-        assert before[('offered_packets_total', ('class', 'all'))] < stream.sent - 500      # it never saw the others
+        assert before[('offered_packets_total', ('class', 'all'))] < stream.sent - 500      # the others bypassed it
         wait_until(lambda: daemon.metrics()[passed] > before[passed] + 500, 'packets after it')
         after = daemon.metrics()
         assert after[('offered_packets_total', ('class', 'all'))] - after[('queued_packets', ('class', 'all'))] == \
@@ -279,7 +279,7 @@ def test_check_says_what_is_wrong_or_nothing(site, made):
 
 
 def test_plugins_are_listed_with_their_parameters():
-    """Every plugin of the build, with what its table says."""
+    """Every plugin of the build, with the contents of its table."""
     done = subprocess.run([PROGRAM, '--plugins', PLUGINS], capture_output=True, text=True, check=True)
     for name in (path.stem for folder in ('sched', 'aqm') for path in (ROOT / 'src' / folder).glob('*.am')):
         assert re.search(rf'^{name}: \S', done.stdout, re.MULTILINE), done.stdout
@@ -322,7 +322,7 @@ def test_a_file_that_a_reload_could_not_read_is_refused(site, made, which):
 
 def test_the_control_sockets_directory_is_made_and_the_socket_removed(made, tmp_path):
     daemon = made(control=tmp_path / 'run' / 'sock')
-    for _ in range(2):      # the second time the directory is there
+    for _ in range(2):      # the second time the directory exists
         with daemon:
             assert 'scheduler drr' in daemon.ask('status').stdout
             assert (tmp_path / 'run').owner() == 'nobody' and (tmp_path / 'run/sock').is_socket()
@@ -348,7 +348,7 @@ def test_clients_that_never_say_what_they_want_do_not_block_others(made, tmp_pat
 
 
 def test_in_five_minutes(site, open_path):
-    """The commands of the manual, as they stand there; only where it is installed and the interface are another."""
+    """The commands of the manual, verbatim except for the installation path and the interface."""
     manual = (ROOT / 'docs/user/edge.md').read_text().split('## In five minutes')[1].split('```sh\n')[1].split('```')[0]
     for theirs, ours in (('/opt/msfrs', str(ROOT / 'build/install')), ('/etc/msfrs', str(open_path / 'etc')),
                          ('eth0', 'out0')):
@@ -371,7 +371,7 @@ def test_in_five_minutes(site, open_path):
 def test_several_queues_keep_one_rate(site, made):
     queue_rule(site.gateway, '-D')
     queue_rule(site.gateway, '-A', balance='7:8')
-    # The kernel spreads packets by their addresses.
+    # The kernel distributes packets by their addresses.
     targets = [f'198.18.2.{last}' for last in range(20, 32)]
     site.server.batch(f'address add {address}/24 dev eth0' for address in targets)
     daemon = made(queue='threads=2', limit=300)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Fixtures of the tests of msfrs-share, beside those of the whole directory."""
+"""Fixtures of the tests of msfrs-share, in addition to those of test/e2e."""
 import contextlib
 import pathlib
 import sys
@@ -13,7 +13,7 @@ from gateways import Gateway, Store  # noqa: E402 (needs the path above)
 
 @pytest.fixture
 def host(fabric):
-    """A host of its own: gateways and store meet on its loopback."""
+    """A separate host: gateways and store communicate over its loopback."""
     return fabric.host('link')
 
 
@@ -25,14 +25,14 @@ def stack():
 
 @pytest.fixture
 def store(host, tmp_path, stack):
-    """A Redis or Valkey that runs."""
+    """A running Redis or Valkey."""
     return stack.enter_context(Store(host, tmp_path))
 
 
 @pytest.fixture
 def make(host, open_path, stack):
-    """Makes a gateway: a segment in which a worker lives, and an msfrs-share that is not started yet. It removes its
-    socket as its user."""
+    """Makes a gateway: a segment with a live worker, and an msfrs-share that is not yet started. It removes its socket
+    as its unprivileged user."""
 
     def gateway(name, *others, **how):
         return stack.enter_context(Gateway(host, open_path, name, others, **how))
@@ -41,7 +41,7 @@ def make(host, open_path, stack):
 
 @pytest.fixture
 def pair(store, make):
-    """Two gateways of one link; both run and have heard of each other."""
+    """Two running gateways of one link that have heard from each other."""
     a, b = make('a', 'b', share=75), make('b', 'a', share=25)
     for gateway in (a, b):
         gateway.start()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What gateways of one link are made of: a segment as src/ledger/segment.h describes it, with a worker that lives in
-it; msfrs-share; a store; and a slow way to the store."""
+"""The parts of gateways that share a link: a segment as src/ledger/segment.h describes it, with a live worker in it;
+msfrs-share; a store; and a slow path to the store."""
 import ctypes
 import itertools
 import os
@@ -41,7 +41,7 @@ def bits(value):
 
 
 def column(kib, waiting, items):
-    """What a party says of a user."""
+    """A party's column in the row of a user."""
     return kib << 34 | waiting << 12 | items
 
 
@@ -88,7 +88,7 @@ IPC_CREAT, IPC_EXCL, IPC_RMID = 0o1000, 0o2000, 0
 
 
 def key_of(name):
-    """That of System V's shared memory, as src/ledger/mapping.h has it."""
+    """The key of System V's shared memory, computed as in src/ledger/mapping.h."""
     found = 0xcbf29ce484222325
     for byte in name.encode():
         found = (found ^ byte) * 0x100000001b3 % 2**64
@@ -104,26 +104,26 @@ def checked(answer):
 
 
 class Memory:
-    """A segment in shared memory that another makes."""
+    """A segment in shared memory that another process creates."""
 
     def __init__(self, name):
         self.name = name
         self.words = None
 
     def map(self):
-        """Itself, once its words are those of the segment that is there now."""
+        """Maps the segment that exists now; returns itself."""
         address = checked(_libc.shmat(checked(_libc.shmget(key_of(self.name), 0, 0)), None, 0))
         self.words = memoryview((ctypes.c_uint64 * (SIZE // 8)).from_address(address)).cast('B').cast('Q')
         return self
 
     def remove(self):
-        """Its name goes; who has it mapped keeps it."""
+        """Removes its name; existing mappings stay valid."""
         identifier = _libc.shmget(key_of(self.name), 0, 0)
         if identifier >= 0:
             checked(_libc.shmctl(identifier, IPC_RMID, None))
 
     def make(self, size):
-        """An empty one, in place of any before."""
+        """Creates an empty segment in place of any earlier one."""
         self.remove()
         checked(_libc.shmget(key_of(self.name), size, IPC_CREAT | IPC_EXCL | 0o666))
 
@@ -131,7 +131,7 @@ class Memory:
         return Slot(self.words, number)
 
     def gateways(self):
-        """The slots of other gateways that live."""
+        """The slots of other live gateways."""
         slots = (self.slot(number) for number in range(1, SLOTS))
         return [slot for slot in slots if slot.kind == GATEWAY and slot.lives()]
 
@@ -143,7 +143,7 @@ class Memory:
 
 
 class Segment(Memory):
-    """One of our own, and a worker in slot 0 of it that says every 50 ms that it lives."""
+    """A segment of the test's own, with a worker in slot 0 that updates its heartbeat every 50 ms."""
 
     def __init__(self):
         super().__init__(f'/msfrs-test-{os.getpid()}-{next(_number)}')
@@ -219,7 +219,7 @@ class Gateway:
         return self
 
     def said(self):
-        """Lines on its standard error, without the program's name."""
+        """Lines of its standard error, without the program's name."""
         return [line.removeprefix('msfrs-share: ') for line in self.log.read_text().splitlines()]
 
     def ask(self, what):
@@ -237,7 +237,7 @@ class Gateway:
         return next(name for name in ('together', 'last', 'static') if found[('state', ('state', name))])
 
     def other(self):
-        """The slot of the only other gateway; nothing while there is none."""
+        """The slot of the only other gateway, or None."""
         found = self.segment.gateways()
         assert len(found) < 2
         return found[0] if found else None
@@ -274,7 +274,7 @@ class Gateway:
 
 
 class Store:
-    """A server of Debian's, which forgets everything at its end."""
+    """Debian's server, without persistence."""
 
     def __init__(self, host, directory, port=6379, *options):
         self.host, self.port, self._directory, self._options = host, port, directory, options
@@ -301,7 +301,7 @@ class Store:
         self.end()
 
     def do(self, *words):
-        """Sends one command; the first bytes of its answer."""
+        """Sends one command; returns the first bytes of its reply."""
         words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
         with self.host.socket(socket.AF_INET, socket.SOCK_STREAM, peer=('127.0.0.1', self.port), timeout=5) as client:
             client.sendall(b'*%d\r\n' % len(words) + b''.join(b'$%d\r\n%s\r\n' % (len(word), word) for word in words))
@@ -309,7 +309,7 @@ class Store:
 
 
 class SlowWay:
-    """Another port of the store, to and from which everything takes a while."""
+    """Another port of the store, with delay in both directions."""
 
     def __init__(self, host, port, to, seconds):
         self._to, self._seconds, self._host = to, seconds, host

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""msfrs-share with a real store: what one gateway has is seen by the other; and what goes wrong on the way."""
+"""msfrs-share with a real store: each gateway sees the other's state; and faults on the way."""
 import os
 import signal
 import socket
@@ -15,7 +15,7 @@ from scripted_origin import make_certificate
 
 
 def until(condition, what, patience=20.0):
-    """Seconds until it is true."""
+    """Seconds until the condition is true."""
     start = time.monotonic()
     wait_until(condition, what, patience)
     return time.monotonic() - start
@@ -23,7 +23,7 @@ def until(condition, what, patience=20.0):
 
 def test_one_sees_the_other_within_300_milliseconds(pair):
     a, b = pair
-    a.segment.worker.set(limit=100)     # or b would be told of no more than a is due
+    a.segment.worker.set(limit=100)     # otherwise b would see a value limited to a's fair share
     took = []
     for n in range(1, 21):
         a.segment.worker.set(places=n, demand=n / 4)
@@ -83,12 +83,13 @@ def test_a_gateway_that_ends_wants_nothing_more(pair):
     wait_until(lambda: a.other().waiting == 7, lambda: a.ask('status'))
     b.end()
     assert (a.other().places, a.other().waiting, a.other().demand) == (0, 0, 0)
-    assert not b.segment.gateways()     # and its slot is free at once
+    assert not b.segment.gateways()     # and its slot is released at once
     assert not b.control.exists()
 
 
 def test_without_the_store(pair, store):
-    """The last shares hold, then the static ones; each is said once; and all is well soon after its return."""
+    """The last shares hold, then the static ones; each change is logged once. Normal operation resumes soon after its
+    return."""
     a, b = pair
     for gateway in pair:
         gateway.segment.worker.set(places=4, waiting=50, demand=1)
@@ -226,7 +227,7 @@ def test_a_segment_that_comes_later_and_goes(host, store, make):
     a.segment.make()
     a.says(f'segment {a.segment.name}: is mapped')
     wait_until(lambda: a.other() and a.other().places == 5, lambda: a.ask('status'))
-    a.segment.make()        # Squid was started again
+    a.segment.make()        # Squid was restarted
     wait_until(lambda: a.other() and a.other().places == 5, lambda: a.ask('status'))
     a.segment.worker.set(places=2)
     wait_until(lambda: b.other() and b.other().places == 2, lambda: b.ask('status'))
@@ -243,7 +244,7 @@ def test_a_segment_of_another_version(host, store, make):
 
 
 def test_stopped_for_a_while(pair):
-    """SIGSTOP: its slots die with it; afterwards it takes them again, or others."""
+    """SIGSTOP: its slots expire; afterwards it takes them again, or others."""
     a, b = pair
     b.segment.worker.set(places=5)
     os.kill(a.process.pid, signal.SIGSTOP)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Two Squids on one link, each on a gateway with users of its own, that know of each other by msfrs-share and a
-store."""
+"""Two Squids on one link, each on a gateway with its own users, which exchange state by msfrs-share and a store."""
 import contextlib
 import dataclasses
 import os
@@ -22,12 +21,12 @@ pytestmark = [pytest.mark.link(gateways=2),
               pytest.mark.skipif(not sockets_of(SQUID).is_dir(), reason='this Squid has been moved')]
 
 WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
-#: A line when Squid's segment is found, one when the other gateway is, and two for the store.
+#: One line when Squid's segment is found, one when the other gateway is found, and two for the store.
 AT_START = 6
 
 
 class Shared:
-    """A link with both gateways at work, the second with two workers."""
+    """A link with both gateways in operation, the second with two workers."""
 
     def __init__(self, link):
         self.link, self.gateways, self.world = link, link.gateways, link.world
@@ -42,7 +41,7 @@ class Shared:
         return [sharing.state(gateway.world, PROGRAM) for gateway in self.gateways]
 
     def wait_for(self, state):
-        """Until both are in that state, and, where it is `together`, each Squid sees the other gateway. Seconds."""
+        """Waits until both are in that state, and, for `together`, each Squid sees the other gateway. Seconds."""
         start = time.monotonic()
         wait_until(lambda: self.states() == [state] * 2, lambda: f'{state}: {self.states()}; {self.said()}')
         if state == 'together':
@@ -55,7 +54,7 @@ class Shared:
         return [party for party in gateway.report()['parties'] if party['kind'] == 'gateway' and party['live']]
 
     def said(self):
-        """Lines of both msfrs-share."""
+        """Log lines of both msfrs-share."""
         return [line for gateway in self.gateways
                 for line in (self.world.directory / f'share-{gateway.world.gateway.role}.log').read_text().splitlines()]
 
@@ -70,12 +69,12 @@ class Shared:
         return got, brought * 8 / took / self.world.rate_bps
 
     def by_gateway(self, got):
-        """Bytes of the users behind each."""
+        """Bytes of the users behind each gateway."""
         return [sum(got[user] for users in gateway.world.groups.values() for user in users)
                 for gateway in self.gateways]
 
     def elsewhere(self, user):
-        """The same user, by the address, behind the second gateway."""
+        """The user with the same address behind the second gateway."""
         (home, users), *_ = self.gateways[1].world.groups.items()
         twin = dataclasses.replace(user, name=f'{user.name} elsewhere')
         home.batch([f'addr add {twin.v4}/32 dev {HOME}'])
@@ -83,7 +82,7 @@ class Shared:
         return twin
 
     def assert_right(self, got):
-        """By the weights, whatever gateway they are behind, behind which as many of each class are."""
+        """Shares by weight, whichever gateway users are behind; each gateway has as many users of each class."""
         assert_shares(by_class(self.link, got), WEIGHTS)
         first, second = self.by_gateway(got)
         assert_shares({'first': first, 'second': second}, {'first': 1, 'second': 1})
@@ -91,7 +90,7 @@ class Shared:
     def rest(self):
         for gateway in self.gateways:
             gateway.rest()
-            # What another gateway had is known as of its latest news.
+            # Another gateway's usage is known as of its latest report.
             gateway.wait_until(lambda gateway=gateway: not any(
                 party['outstanding'] for party in gateway.report()['parties']), gateway.report)
 
@@ -101,11 +100,11 @@ def shared(slow_link):
     made = Shared(slow_link)
     yield made
     slow_link.users.close()
-    made.rest()     # no place is lost
+    made.rest()     # no slot is lost
 
 
 def whole(fetches):
-    """That nobody was refused, or got something wrong."""
+    """Checks that no request was refused or answered wrongly."""
     assert [fetch for fetch in fetches if fetch.status not in (0, 200) or not fetch.intact] == []
 
 
@@ -133,7 +132,7 @@ def test_what_the_users_of_one_gateway_leave_those_of_the_other_take(shared):
 
 
 def test_a_user_of_both_gateways_has_one_share(shared):
-    """Who downloads through both has no more than who downloads through one."""
+    """A user who downloads through both gets no more than one who downloads through one."""
     user, other = shared.link.of('gold')
     twin = shared.elsewhere(user)
     load = shared.link.users.load([*shared.world.users, twin])
@@ -169,8 +168,8 @@ def test_the_store_goes_under_load_and_comes_back(shared, how):
 @pytest.mark.link(gateways=2, users=(8, 4, 10), rate_bps=10e6)
 @pytest.mark.parametrize('how', (signal.SIGKILL, signal.SIGSTOP))
 def test_nobody_pays_for_an_outage(shared, how):
-    """Each class of each gateway has its weight soon after the store is back, whatever the static shares gave it. The
-    gateways have other users each; in the average over both this would not show."""
+    """Each class of each gateway has its weight soon after the store has returned, whatever the static shares gave it.
+    The gateways have different users: in an average over both this would not show."""
     of = [{name: [user for users in gateway.world.groups.values() for user in users if user.cls == name]
            for name in WEIGHTS} for gateway in shared.gateways]
     busy = {(place, name): users[:most] for place, counts in enumerate(((1, 2, 5), (4, 2, 1)))
@@ -188,7 +187,7 @@ def test_nobody_pays_for_an_outage(shared, how):
             os.kill(shared.store.pid, signal.SIGCONT)
         shared.wait_for('together')
         time.sleep(3.0)
-        got, _ = shared.measure(load, 10.0)     # a user has but a few quanta of 16 KB in this time
+        got, _ = shared.measure(load, 10.0)     # a user has only a few quanta of 16 KB in this time
         for key, users in busy.items():
             sums[key] += sum(got[user] for user in users) / len(users) / WEIGHTS[key[1]]
     whole(load.stop(abort=True))
@@ -198,7 +197,7 @@ def test_nobody_pays_for_an_outage(shared, how):
 
 
 def test_msfrs_share_is_killed_again_and_again(shared):
-    """Each time it is started again as its unit does; no place and no user is lost by it."""
+    """Each time it is restarted as by its unit; no slot and no user is lost."""
     load = shared.link.users.load(shared.world.users)
     time.sleep(WARM_UP)
     for turn in range(20):
@@ -218,7 +217,7 @@ def test_msfrs_share_is_killed_again_and_again(shared):
 
 
 def test_msfrs_share_stays_dead(shared):
-    """Its gateway has the whole link then, and so has the other one: nobody waits for who does not come back."""
+    """Then its gateway has the whole link, and so has the other one: neither waits for a dead gateway."""
     for daemon in shared.daemons:
         os.kill(daemon.pid, signal.SIGKILL)
     wait_until(lambda: not any(map(shared.others, shared.gateways)), 'neither sees the other')

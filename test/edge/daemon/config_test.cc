@@ -236,7 +236,7 @@ TEST(EdgeConfig, WhatAReloadCannotChange)
     const auto now = Read(Least);
     EXPECT_EQ(NeedsRestart(now, Read(Least + "limit 5\nscheduler drr\naqm pie\nclass z\n")), "");
     EXPECT_NE(NeedsRestart(now, Read("link rate=1Mbit\nqueue number=4\n")), "");
-    EXPECT_NE(NeedsRestart(now, Read("link rate=1Gbit\nqueue number=3\n")), ""); // segments stay together
+    EXPECT_NE(NeedsRestart(now, Read("link rate=1Gbit\nqueue number=3\n")), ""); // segments are not split
     const std::string told = Least + "inside 198.18.0.0/16\nexcess socket=/s\n";
     EXPECT_EQ(NeedsRestart(now, Read(told)),
               "edge.conf:4: another socket or interval: a restart is needed for that, a reload leaves it as it was");
@@ -253,7 +253,7 @@ TEST(EdgeConfig, AnotherKindOfPluginIsRefused)
     EXPECT_EQ(Refused(Least + "aqm nosuch\n").find("edge.conf:3: no AQM 'nosuch'"), 0u);
 }
 
-/// Bytes are weighed by the link's rate, which is written once; where the link has none, the scheduler is told it.
+/// Schedulers that weigh bytes need the link's rate. It is configured once, or is a parameter if the link has none.
 TEST(EdgeConfig, SchedulersKnowTheLinksRate)
 {
     NEEDS_PLUGIN("drfq");

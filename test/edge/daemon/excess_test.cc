@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What is told to Squid, and what becomes of it when Squid does not listen.
+/// The reports to Squid, and what happens to them while Squid does not listen.
 #include "edge/daemon/excess.h"
 #include "config/fields.h"
 
@@ -28,7 +28,7 @@ public:
     ~Squid() { unlink(path.c_str()); }
     Squid(const Squid &) = delete;
 
-    /// The datagrams that have come.
+    /// The received datagrams.
     std::vector<std::string> read() const
     {
         std::vector<std::string> all;

@@ -51,7 +51,7 @@ TEST(FlowRule, AHostIsTheInsideEndInBothDirections)
     EXPECT_EQ(Text(rule, Key(Inside, Outside)), "198.18.1.2");
     EXPECT_EQ(Text(rule, Key(Outside, Inside)), "198.18.1.2");
     EXPECT_EQ(Text(rule, Key(Outside, Outside)), "198.19.0.1");
-    EXPECT_FALSE(rule.isInside({0, 0xc6120001}, Family::V6)); // the same number is another address
+    EXPECT_FALSE(rule.isInside({0, 0xc6120001}, Family::V6)); // the same number in another family is another address
 }
 
 TEST(FlowRule, APrefixOfIpv6)
@@ -68,7 +68,7 @@ TEST(FlowRule, APrefixOfIpv6)
     }
     rule.prefix6 = 64;
     EXPECT_EQ(Text(rule, Key6(5)), "2001:db8:0:1::");
-    EXPECT_EQ(Text(rule, Key(Inside, Outside)), "198.18.1.2"); // IPv4 is whole
+    EXPECT_EQ(Text(rule, Key(Inside, Outside)), "198.18.1.2"); // IPv4 addresses are not truncated
 }
 
 TEST(FlowRule, WithoutPorts)
@@ -76,7 +76,7 @@ TEST(FlowRule, WithoutPorts)
     auto k = Key6(5);
     k.protocol = 58;
     EXPECT_EQ(Text(FlowRule(), k), "58 2001:db8:0:1::5 > 2001:db8:0:2::1");
-    k.sourcePort = k.destinationPort = 0; // a port of 0 is not none
+    k.sourcePort = k.destinationPort = 0; // port 0 differs from no port
     EXPECT_EQ(Text(FlowRule(), k), "58 [2001:db8:0:1::5]:0 > [2001:db8:0:2::1]:0");
     EXPECT_EQ(FlowText(""), "others");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// `link rate=auto` in front of users who download by TCP, over a link whose rate changes: the real packet path, TCP
-/// and the provider's queue of the simulator, and segments with timestamps, under a simulated clock.
+/// `link rate=auto` in front of users who download by TCP, over a link whose rate changes: the real packet path, the
+/// simulator's TCP and bottleneck queue, and segments with timestamps, under a simulated clock.
 #include "edge/daemon/packets.h"
 #include "edge/daemon/segments.h"
 #include "sim/access/connection.h"
@@ -24,7 +24,7 @@ const std::string Shaper = "link rate=auto min=1Mbit max=80Mbit overhead=14B\nqu
 
 class EdgeOnLink final : public Verdicts {
 public:
-    /// \param buffer bytes of the provider's queue
+    /// \param buffer bytes of the bottleneck queue
     explicit EdgeOnLink(const double rate, const int64_t buffer = 1'000'000,
                         const Config &config = *PathUnderTest::Parse(Shaper)):
         link(clock, rate, buffer),
@@ -33,13 +33,13 @@ public:
         due_(clock, [this] { serve(); })
     {}
 
-    /// Users who download for ever, from servers 20 to 80 ms away.
+    /// Users with endless downloads, from servers 20 to 80 ms away.
     void download(const size_t n)
     {
         for (size_t i = 0; i < n; ++i)
             users_.push_back(std::make_unique<User>(*this, static_cast<uint8_t>(users_.size() + 1)));
     }
-    /// Packets that come down the link and are for nobody's connection.
+    /// Packets on the link that belong to no connection.
     void datagrams(const double rate, const msfrs_time until)
     {
         if (clock.now() >= until)
@@ -64,7 +64,7 @@ public:
             run(10 * Ms);
         return static_cast<double>(clock.now() - from) * 1e-9;
     }
-    /// Runs until the provider's queue is less than so long for a second on end. \returns when that began, s from now
+    /// Runs until the bottleneck queue has been shorter than `seconds` for a whole second. \returns when that began, s
     double untilEmpty(const double seconds, const msfrs_time most)
     {
         const auto from = clock.now();
@@ -76,7 +76,7 @@ public:
         }
         return static_cast<double>(began - from) * 1e-9;
     }
-    /// Least and greatest C of the time.
+    /// Least and greatest C during the time.
     std::pair<double, double> range(const msfrs_time time)
     {
         std::pair<double, double> all{found().capacity.rate, found().capacity.rate};
@@ -86,7 +86,7 @@ public:
         }
         return all;
     }
-    /// Share of what the link could carry in the time.
+    /// Fraction of the link's capacity used during the time.
     double utilisation(const msfrs_time time)
     {
         const auto before = link.counts().carried;
@@ -105,8 +105,8 @@ public:
 
     access::Clock clock;
     access::Link link;
-    double loss = 0;           ///< share of packets from servers that are lost at random
-    msfrs_time longer = 0;     ///< ns by which all ways are longer
+    double loss = 0;           ///< fraction of servers' packets that are lost at random
+    msfrs_time longer = 0;     ///< ns added to the delay of all paths
     bool stamps = true;
 
 private:
@@ -116,7 +116,7 @@ public:
     PacketPath path;
 
 private:
-    /// A user's connection: a server that always has more, and a receiver behind the edge.
+    /// A user's connection: a server with unlimited data, and a receiver behind the edge.
     struct User {
         User(EdgeOnLink &on, const uint8_t n):
             edge(on), number(n), way((20 + number * 17 % 61) * Ms / 2),
@@ -307,7 +307,7 @@ TEST(FoundRate, TheShippedConfigurationFindsIt)
     EXPECT_LE(edge.until(9.5 * Mbit, 20 * Second), 10);
 }
 
-/// What goes up passes at once, and is counted.
+/// Packets to the outside pass at once, and are counted.
 TEST(FoundRate, WhatGoesUpDoesNotWait)
 {
     PathUnderTest t("link rate=auto min=1Mbit max=2Mbit\nqueue number=0\ninside 198.18.0.0/16\n");

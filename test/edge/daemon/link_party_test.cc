@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// msfrs-edge as a party of a ledger in which tests play Squid: whose packets are whose, what rate they get, and what
-/// the ledger is told.
+/// msfrs-edge as a party of a ledger in which tests play Squid: to which users packets belong, what rate they get, and
+/// what the edge writes to the ledger.
 #include "edge/daemon/packets.h"
 
 #include "ledger/report.h"
@@ -19,8 +19,8 @@ using namespace edge;
 using ledger::ClassKey, ledger::UserKey;
 
 constexpr double Rate = 12e6; ///< C: a packet of 1500 bytes takes a millisecond
-constexpr double Held = 0.985 * Rate;     ///< what all have while Squid waits for places
-constexpr double Payload = 1448.0 / 1514; ///< what Squid reads of a frame
+constexpr double Held = 0.985 * Rate;     ///< the rate for all parties while Squid's requests wait for slots
+constexpr double Payload = 1448.0 / 1514; ///< payload that Squid reads from a frame
 const std::string Downlink = "link rate=100Mbit\nqueue number=0\nscheduler msf\nlimit 60\ninside 198.19.0.0/16\n"
                              "segment /no-such-memory\nmark shift=24\n";
 
@@ -58,7 +58,7 @@ protected:
         const ledger::ClassList told{1, {{"gold", 4}, {"bronze", 1}}, 1};
         return std::make_shared<Config>(PathUnderTest::Parse(Downlink)->withClasses(told));
     }
-    /// What a worker says ten times a second.
+    /// The worker's update, ten times a second.
     void settleSquid()
     {
         squid->measured({limit, Rate, 0.9}, {0, own, true});
@@ -84,7 +84,7 @@ protected:
     {
         return users.emplace_back(SquidUser{squid->enter(cls, name, weight, 0, 1)});
     }
-    /// Time passes while hosts keep so many packets waiting each. \returns bytes that each has had
+    /// Advances the time while each host keeps 20 packets queued. \returns bytes of each host
     std::map<uint8_t, double> keepBusy(const std::vector<uint8_t> &hosts, const msfrs_time time)
     {
         std::map<uint8_t, double> had;
@@ -133,7 +133,7 @@ TEST_F(LinkPartyTest, HasNearlyAllOfALinkThatNobodyElseWants)
 
 TEST_F(LinkPartyTest, ClassesAndUsersAreSquids)
 {
-    keepBusy({1, 2, 101}, Second); // the first packets come before it is told
+    keepBusy({1, 2, 101}, Second); // the first packets arrive before the edge knows its share
     auto had = keepBusy({1, 2, 101}, 4 * Second);
     EXPECT_NEAR(had[1] / had[101], 4, 0.2) << "a weight is each user's";
     EXPECT_NEAR(had[2] / had[101], 4, 0.2);
@@ -174,7 +174,7 @@ TEST_F(LinkPartyTest, BothHaveTheirShareWhileBothWant)
     EXPECT_NEAR(had[101] * 8 / 2, rate(), 0.01 * Rate);
     keepBusy({101, 1}, Second);
     EXPECT_NEAR(rate(), Held * 5 / 10, 1);
-    waits = 0; // Squid's users have nothing more to ask for
+    waits = 0; // Squid's users have no further requests
     for (auto &u : users)
         u.items = 0;
     keepBusy({101, 1}, Second);
@@ -183,14 +183,14 @@ TEST_F(LinkPartyTest, BothHaveTheirShareWhileBothWant)
 
 TEST_F(LinkPartyTest, AUserOfBothHasOneAccount)
 {
-    // Host 1 has half of what Squid carries, host 2 has packets alone; both are gold.
+    // Host 1 has half of Squid's bytes, host 2 has only packets; both are gold.
     waits = 5;
     auto &both = atSquid("gold", "1", 4);
     both.items = 3;
     keepBusy({1, 2}, Second);
     EXPECT_NEAR(ledger::Real(slot().demand), 4 + 4.0 / 4, 1e-9) << "the user's weight is where its requests are";
     double squids = 0;
-    everyTenth = [&] { // it takes what is left
+    everyTenth = [&] { // Squid uses the rest of the link
         const double bytes = (Held - rate()) / 8 * 0.1; // on the link
         both.bytes += static_cast<uint64_t>(bytes * Payload);
         own += bytes * Payload;
@@ -237,7 +237,7 @@ TEST_F(LinkPartyTest, WhatIsLostHereHasUsedTheLink)
 {
     waits = 5;
     atSquid("bronze", "109", 1);
-    for (int n = 0; n < 3000; ++n) { // 10 % more than the share, which is lost in the end
+    for (int n = 0; n < 3000; ++n) { // 10 % more than its share, which is dropped in the end
         edge.arrive({1, 101});
         edge.run(edge.now + static_cast<msfrs_time>(12e12 / (1.1 * Held / 2)));
         if (n % 50 == 0)
@@ -265,12 +265,12 @@ TEST_F(LinkPartyTest, WhoWantsNoMoreIsNotHeldUpAndTakesNoShare)
 TEST_F(LinkPartyTest, AFloodIsHeldToItsShareAndChargedAsItComes)
 {
     waits = 5;
-    auto &gold = atSquid("gold", "101", 4); // the flooded has requests, too
+    auto &gold = atSquid("gold", "101", 4); // the flooded user has requests, too
     gold.items = 1;
     atSquid("bronze", "109", 1);
     keepBusy({1}, Second);
     const auto before = edge.total().passed.bytes;
-    for (int n = 0; n < 4000; ++n) { // 24 Mbit/s, twice what the link has
+    for (int n = 0; n < 4000; ++n) { // 24 Mbit/s, twice the link's rate
         edge.arrive({1, 101, static_cast<uint16_t>(n % 30)});
         edge.run(edge.now + Ms / 2);
         if (n % 200 == 0)
@@ -304,11 +304,11 @@ TEST_F(LinkPartyTest, WhatAConnectionBeginsWithDoesNotWaitBehindItsUsersDownload
     EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
 }
 
-/// All of a first window is in the provider's queue before any of it is here.
+/// The whole first window is in the bottleneck queue before its first byte arrives here.
 TEST_F(LinkPartyTest, AConnectionThatBeginsWithTooMuchHearsOfItAtOnce)
 {
     waits = 5;
-    atSquid("bronze", "109", 99); // the share is a hundredth
+    atSquid("bronze", "109", 99); // its share is a hundredth
     keepBusy({101}, 2 * Second);
     edge.run(edge.now + 20 * Second);
     const auto begin = [this](const uint8_t ecn) {
@@ -387,7 +387,7 @@ TEST_F(LinkPartyTest, AReloadKeepsWhatWaitsAndTheShare)
     EXPECT_EQ(edge.path.schedule().engine().auditLaws(), "");
 }
 
-/// A user whose quota is used up goes on as one of the class that Squid says, with what waits elsewhere.
+/// A user who has exceeded a quota is moved to the class that Squid states, with the packets that wait elsewhere.
 TEST_F(LinkPartyTest, CountsForQuotasAndFollowsThem)
 {
     const std::vector<QuotaClass> classes{{"gold", 1'000'000, QuotaPeriod::Day, "bronze"}, {"bronze", 0, {}, ""}};
@@ -401,7 +401,7 @@ TEST_F(LinkPartyTest, CountsForQuotasAndFollowsThem)
     EXPECT_GT(had, 1'000'000);
     EXPECT_LT(had, 1'000'000 + 0.3 * Rate / 8) << "what is counted for gold ends with the settlement that finds it";
 
-    keepBusy({1, 101}, Second); // what waited for gold goes first
+    keepBusy({1, 101}, Second); // packets queued for gold go first
     const auto got = keepBusy({1, 101}, 4 * Second);
     EXPECT_NEAR(got.at(1) / got.at(101), 1, 0.1) << "both are of bronze now";
     EXPECT_EQ(quotas.report(0, 1).most.at(0).bytes, static_cast<int64_t>(had));
@@ -409,7 +409,7 @@ TEST_F(LinkPartyTest, CountsForQuotasAndFollowsThem)
 
     quotas.tick(86400); // the next day
     keepBusy({1, 101}, 300 * Ms);
-    const auto again = keepBusy({1, 101}, 300 * Ms); // gold's 4/5 of it are less than the quota
+    const auto again = keepBusy({1, 101}, 300 * Ms); // gold's 4/5 of this time are less than the quota
     EXPECT_NEAR(again.at(1) / again.at(101), 4, 1);
 }
 

@@ -20,7 +20,7 @@ std::vector<uint32_t> UpTo(const uint32_t n)
     return all;
 }
 
-/// The laws of counting, for each class and for the engine.
+/// The counters add up, for each class and for the engine.
 void ExpectCountsToAddUp(const PathUnderTest &t)
 {
     const auto counts = t.path.counts();
@@ -38,7 +38,7 @@ void ExpectCountsToAddUp(const PathUnderTest &t)
     EXPECT_EQ(total.waits.count(), total.passed.packets);
 }
 
-/// And there was a verdict for each packet; as long as no class went with a reload, and its counts with it.
+/// And every packet got a verdict, unless a class and its counters disappeared in a reload.
 void ExpectVerdictsToAddUp(const PathUnderTest &t)
 {
     ExpectCountsToAddUp(t);
@@ -78,7 +78,7 @@ TEST(PacketPath, SegmentsThatStayTogetherCountAsTheLinkWillSeeThem)
     EXPECT_EQ(PacketPath::onLink(link, 1500, 40), 1514);
     EXPECT_EQ(PacketPath::onLink(link, 40 + 1460 * 10, 40), 10 * 1514);
     EXPECT_EQ(PacketPath::onLink(link, 40 + 1460 * 10 + 1, 40), 10 * 1514 + 55);
-    EXPECT_EQ(PacketPath::onLink(link, 65535, 65000), 65549); // headers that no link would take
+    EXPECT_EQ(PacketPath::onLink(link, 65535, 65000), 65549); // larger headers than any link has
 }
 
 TEST(PacketPath, ClassesShareByWeight)
@@ -201,7 +201,7 @@ TEST(PacketPath, WhatIsDroppedAsItsTurnComesHasAVerdictAndTheNextGoes)
 TEST(PacketPath, RulesPoliceMarkAndClassify)
 {
     NEEDS_PLUGIN("diffserv");
-    // 3,000 bytes of UDP may pass, and are expedited; the rest is best effort.
+    // 3,000 bytes of UDP conform and are expedited; the rest is best effort.
     const auto rules = RulesOf("voice protocol=udp rate=1kbit depth=3000B mark=ef\n");
     std::string classes;
     for (const auto &c : PerHopClasses)
@@ -209,16 +209,16 @@ TEST(PacketPath, RulesPoliceMarkAndClassify)
     PathUnderTest t(Slow + "scheduler diffserv strict=on\nmark shift=24\n" + classes, rules);
     PacketOf tcp;
     tcp.protocol = 6;
-    tcp.dscp = 46; // claimed outside: not trusted
+    tcp.dscp = 46; // set outside: not trusted
     t.arrive(tcp);
     t.arrive(tcp);
     for (int n = 0; n < 3; ++n)
         t.arrive({});
     t.run(Second);
-    EXPECT_EQ(t.verdicts.passed(), (std::vector<uint32_t>{1, 3, 4, 2})); // strictly first: ef
+    EXPECT_EQ(t.verdicts.passed(), (std::vector<uint32_t>{1, 3, 4, 2})); // strict priority: ef first
     const auto counts = t.path.counts();
     EXPECT_EQ(counts[0].offered.packets, 3u);
-    EXPECT_EQ(counts[0].policed.packets, 1u); // a whole packet counts, not what of it was copied
+    EXPECT_EQ(counts[0].policed.packets, 1u); // the packet's length counts, not that of the copied part
     EXPECT_EQ(counts[5].passed.packets, 2u);
     for (const auto &v : t.verdicts.all) {
         if (!v.pass)
@@ -264,7 +264,7 @@ TEST(PacketPath, WhatCannotBeReadIsBestEffort)
             b = static_cast<uint8_t>(random.bits());
         t.arriveAs(p);
         p = Make({});
-        p.captured = captured; // cut short anywhere
+        p.captured = captured; // truncated at any point
         t.arriveAs(p);
     }
     EXPECT_GE(t.path.unreadable(), 20u);
@@ -276,7 +276,7 @@ TEST(PacketPath, WhatCannotBeReadIsBestEffort)
 
 TEST(PacketPath, TheWaysOfTheKernelAreSeenThrough)
 {
-    // Behind NAT the source is the gateway's; the connection's is not.
+    // Behind NAT the packet's source is the gateway's address; that of the connection is the user's.
     PathUnderTest t(Slow + "flow host\ninside 198.18.0.0/24\n");
     auto p = Make({9});
     FlowKey origin = *ReadKey(p.bytes.data(), p.captured);
@@ -297,7 +297,7 @@ TEST(PacketPath, FlowsAreBounded)
     constexpr uint32_t Many = Schedule::MostFlows + 5000;
     for (uint32_t n = 0; n < Many; ++n)
         t.arrive({static_cast<uint8_t>(n >> 16), 1, static_cast<uint16_t>(n)});
-    EXPECT_EQ(t.path.schedule().engine().flows(), Schedule::MostFlows + 1); // and the others' one
+    EXPECT_EQ(t.path.schedule().engine().flows(), Schedule::MostFlows + 1); // plus the flow of all others
     EXPECT_EQ(t.verdicts.passed().size(), Many);
     t.path.tidy(t.now + 1000 * Second);
     EXPECT_EQ(t.path.schedule().engine().flows(), 0u);
@@ -314,7 +314,7 @@ TEST(PacketPath, AReloadLosesNothingAndKeepsTheOrderOfAFlow)
             t.path.replace(t.Compile(Slow + "scheduler fq\naqm pie\nflow src\nclass b default=on\n"), t.now);
         if (n == 60)
             t.path.replace(t.Compile("link rate=24Mbit\nqueue number=0\nscheduler fifo\nlimit 2\nclass c\n"), t.now);
-        if (n <= 60) { // later arrivals find the smaller limit exceeded
+        if (n <= 60) { // later arrivals exceed the smaller limit
             ExpectCountsToAddUp(t);
             EXPECT_EQ(t.verdicts.dropped(), 0u) << n;
         }
@@ -405,7 +405,7 @@ TEST(CommonRate, IsDividedByTheWeightsOfWhatWaits)
     CommonRate common;
     SharedRate a(common), b(common);
     const std::vector<double> weights = {3, 1};
-    EXPECT_EQ(a.of(weights), 1); // nothing waits anywhere
+    EXPECT_EQ(a.of(weights), 1); // nothing is queued anywhere
     a.tell(0, 1);
     EXPECT_EQ(a.of(weights), 1);
     b.tell(0, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Packets made for tests, as a queue of the kernel would hand them over, and verdicts that are kept.
+/// Synthetic packets, as the kernel would queue them, and recorded verdicts.
 #ifndef MSFRS_TEST_EDGE_DAEMON_PACKETS_H
 #define MSFRS_TEST_EDGE_DAEMON_PACKETS_H
 
@@ -17,7 +17,7 @@
 
 namespace msfrs::test {
 
-/// Headers of an IPv4 packet, and how long it says it is.
+/// Headers of an IPv4 packet, and its stated length.
 struct MadePacket {
     std::array<uint8_t, 64> bytes{};
     uint32_t captured = 40, length = 1500, mark = 0;
@@ -49,7 +49,7 @@ inline MadePacket Make(const PacketOf &of)
     b[21] = static_cast<uint8_t>(of.sourcePort);
     b[22] = static_cast<uint8_t>(of.destinationPort >> 8);
     b[23] = static_cast<uint8_t>(of.destinationPort);
-    b[32] = 5 << 4; // of TCP: 20 bytes of header
+    b[32] = 5 << 4; // TCP: 20 bytes of header
     b[33] = of.tcpFlags;
     return p;
 }
@@ -80,14 +80,14 @@ public:
     std::vector<GivenVerdict> all;
 };
 
-/// A path as a configuration says, under a clock that the test moves.
+/// A path with a given configuration, under a clock that the test advances.
 class PathUnderTest {
 public:
     explicit PathUnderTest(const std::string &text, std::vector<edge::Rule> rules = {}, const unsigned threads = 1):
         tables_(TableOf(rules)), conditioner_(tables_, threads),
         path(Compile(text, rules), &conditioner_, threads > 1 ? &common : nullptr, verdicts, 0)
     {}
-    /// One that was read from a file.
+    /// A path with a configuration read from a file.
     explicit PathUnderTest(const std::shared_ptr<const edge::Config> &config):
         tables_(TableOf(config->rules ? *config->rules : std::vector<edge::Rule>())), conditioner_(tables_, 1),
         path(std::make_unique<edge::Schedule>(config, host_.engine()), &conditioner_, nullptr, verdicts, 0)
@@ -98,7 +98,7 @@ public:
         std::istringstream in(text);
         return std::make_shared<edge::Config>(edge::ReadConfig(in, "edge.conf", PluginDir()));
     }
-    /// A configuration, with rules that are in no file.
+    /// A configuration, with rules that do not come from a file.
     std::unique_ptr<edge::Schedule> Compile(const std::string &text, const std::vector<edge::Rule> &rules = {})
     {
         auto config = Parse(text);
@@ -107,7 +107,7 @@ public:
         return std::make_unique<edge::Schedule>(config, host_.engine());
     }
 
-    /// Its number.
+    /// \returns the packet's number
     uint32_t arrive(const PacketOf &of) { return arriveAs(Make(of)); }
     uint32_t arriveAs(MadePacket p)
     {
@@ -115,7 +115,7 @@ public:
         path.arrive(&a, 1, now);
         return ids_;
     }
-    /// Serves on time until `until`.
+    /// Continues service until `until`.
     void run(const msfrs_time until)
     {
         for (auto next = path.next(); next && *next <= until; next = path.next()) {

@@ -14,10 +14,10 @@ using namespace edge;
 
 constexpr uint8_t Syn = 2, Reset = 4, Ack = 0x10;
 
-/// Round trips of segments that pass here.
+/// RTT samples of segments that pass the edge.
 class RoundTripsTest : public ::testing::Test {
 protected:
-    /// \returns what it tells, ns; 0: nothing
+    /// \returns the RTT sample, ns; 0: none
     msfrs_time pass(const SegmentOf &of)
     {
         const auto bytes = MadeSegment(of);
@@ -124,7 +124,7 @@ TEST_F(RoundTripsTest, AbsurdTimesAreIgnored)
     EXPECT_EQ(down(140), RoundTrips::Longest);
 }
 
-/// Sixteen stamps while nothing comes back: eight are kept, and what comes then is right.
+/// Sixteen timestamps without a reply: eight are kept, and later samples are right.
 TEST_F(RoundTripsTest, KeepsFewStampsOfEach)
 {
     for (uint32_t n = 0; n < 16; ++n) {
@@ -212,14 +212,14 @@ TEST_F(RoundTripsTest, WhoEndedAndBeginsAnewIsAnother)
     EXPECT_EQ(down(100), 0);
     up(100);
     auto syn = plain(false, 70000, 0, 0, Syn);
-    syn.stamps = {5, 0}; // of another clock
+    syn.stamps = {5, 0}; // another clock
     pass(syn);
     now += 30 * Ms;
     EXPECT_EQ(down(100), 0);
     EXPECT_EQ(down(5), 30 * Ms);
 }
 
-/// Nobody loses its place to newcomers, and who is idle loses it.
+/// Newcomers do not displace active connections; idle ones are removed.
 TEST_F(RoundTripsTest, AFullTable)
 {
     up(100);
@@ -257,7 +257,7 @@ TEST_F(RoundTripsTest, CountsWhatComesAfterAHole)
 {
     const auto comes = [&](const uint32_t from) { pass(plain(true, from, 1000, 1)); };
     pass(plain(false, 0, 1, 0));
-    comes(0xfffff000); // sequence numbers wrap around in it
+    comes(0xfffff000); // sequence numbers wrap around meanwhile
     comes(0xfffff000 + 1000);
     comes(0xfffff000 + 3000);
     comes(0xfffff000 + 4000);
@@ -267,13 +267,13 @@ TEST_F(RoundTripsTest, CountsWhatComesAfterAHole)
     EXPECT_EQ(trips.outOfOrder(), 2u);
     comes(0xfffff000 + 7000);
     EXPECT_EQ(trips.outOfOrder(), 3u);
-    pass(plain(false, 1, 0, 0xfffff000 + 8000)); // the missing one came another way
+    pass(plain(false, 1, 0, 0xfffff000 + 8000)); // the missing segment took another path
     comes(0xfffff000 + 8000);
     EXPECT_EQ(trips.outOfOrder(), 3u);
     EXPECT_EQ(trips.packets(), 8u);
 }
 
-/// Headers that lie are read as far as they go, and no further.
+/// Malformed headers are read up to the captured end, and not beyond it.
 TEST(ReadTcp, TrustsNothing)
 {
     SegmentOf of;
@@ -308,7 +308,7 @@ TEST(ReadTcp, TrustsNothing)
     wrong = good;
     std::fill(wrong.begin() + 40, wrong.end(), uint8_t{1});
     EXPECT_FALSE(read(wrong, wrong.size())->stamped);
-    wrong.back() = 8; // a kind, and no length
+    wrong.back() = 8; // an option's kind, without its length
     EXPECT_FALSE(read(wrong, wrong.size())->stamped);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Segments of TCP made for tests, with IPv4 or IPv6 headers and options.
+/// Synthetic TCP segments, with IPv4 or IPv6 headers and options.
 #ifndef MSFRS_TEST_EDGE_DAEMON_SEGMENTS_H
 #define MSFRS_TEST_EDGE_DAEMON_SEGMENTS_H
 
@@ -16,7 +16,7 @@ struct SegmentOf {
     uint8_t user = 1;      ///< 10.0.0.user, or 2001:db8::user
     uint8_t server = 1;    ///< 198.19.0.server, or 2001:db8:1::server
     uint16_t port = 1000;  ///< of the user
-    bool down = false;     ///< it comes from the server
+    bool down = false;     ///< sent by the server
     Family family = Family::V4;
     uint32_t from = 0, acknowledged = 0, payload = 0;
     uint8_t flags = 0x10;  ///< ACK
@@ -26,7 +26,7 @@ struct SegmentOf {
     std::optional<Stamps> stamps;
 };
 
-/// Its headers; the payload is not there.
+/// The segment's headers, without payload.
 inline std::vector<uint8_t> MadeSegment(const SegmentOf &of)
 {
     std::vector<uint8_t> b;
@@ -61,7 +61,7 @@ inline std::vector<uint8_t> MadeSegment(const SegmentOf &of)
     put32((of.stamps ? 8u : 5u) << 28 | uint32_t{of.flags} << 16);
     put32(0);
     if (of.stamps) {
-        put32(0x0101080a); // twice nothing, and the option
+        put32(0x0101080a); // two NOPs, and the option
         put32(of.stamps->stamp);
         put32(of.stamps->echo);
     }

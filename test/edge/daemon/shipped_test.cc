@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Each configuration of conf/edge, flooded: who it is there for loses nothing, or no more than it says, whatever the
-/// flood is made of. Under a simulated clock, with the packets of senders that listen to nobody.
+/// Each configuration of conf/edge under a flood: the traffic that it protects loses nothing, or no more than its file
+/// states, whatever the flood consists of. Under a simulated clock, with unresponsive senders.
 #include "edge/daemon/packets.h"
 
 #include <algorithm>
@@ -16,17 +16,17 @@ using namespace edge;
 
 struct Sender {
     std::string source, destination;
-    uint16_t port;       ///< it is sent to
+    uint16_t port;       ///< destination port
     uint32_t length;     ///< bytes of a packet
     double rate;         ///< bit/s
-    uint16_t flows = 1;  ///< ports that it is sent from, by turns
+    uint16_t flows = 1;  ///< source ports, used in turn
     uint8_t protocol = 17;
 };
 
 struct Result {
     uint64_t sent = 0, lost = 0;
-    std::vector<double> waits; ///< ms, of what passed
-    double rate = 0;           ///< bit/s that passed
+    std::vector<double> waits; ///< ms, of passed packets
+    double rate = 0;           ///< bit/s of passed packets
 
     double waited(const double q)
     {
@@ -43,7 +43,7 @@ public:
         path_(config)
     {}
 
-    /// Each sender sends for so long, at a steady pace that is not that of the others.
+    /// Each sender sends for this time, at a constant rate and out of step with the others.
     std::vector<Result> run(const std::vector<Sender> &senders, const msfrs_time time)
     {
         std::vector<Result> results(senders.size());
@@ -110,8 +110,8 @@ private:
     size_t seen_ = 0;
 };
 
-/// A flood of 1.5 times what a link has, from one address: full packets of one flow, of as many flows as there are
-/// ports, and the smallest packets.
+/// A flood of 1.5 times a link's rate from one address: full-sized packets of one flow, of as many flows as there are
+/// ports, and smallest packets.
 std::vector<Sender> FloodsOf(const std::string &source, const double link)
 {
     const auto flood = [&](const uint32_t length, const double load, const uint16_t flows) {
@@ -187,7 +187,7 @@ TEST(Shipped, SqmKeepsConnectionsThatSendLessThanTheirShare)
 {
     for (const auto &flood : FloodsOf("10.1.0.2", 9.5e6)) {
         if (flood.flows > 1)
-            continue; // as many connections, as the file says
+            continue; // the flood has as many connections, as the file states
         SCOPED_TRACE(Named(flood));
         Flooded edge("sqm.conf");
         auto had = edge.run({flood, {"10.1.0.1", "198.19.0.1", 443, 1500, 3e6, 1},
@@ -206,7 +206,7 @@ TEST(Shipped, IspIsTheTailDroppingBufferOfTheTrial)
         SCOPED_TRACE(Named(flood));
         Flooded edge("isp.conf");
         auto had = edge.run({flood, {"10.1.0.1", "198.19.0.1", 80, 1000, 0.5e6}}, 5 * Second);
-        // Nobody is told from anybody; nothing waits longer than for 38 packets of 1,500 bytes, and one under way.
+        // Senders are not distinguished; the longest wait is for 38 packets of 1,500 bytes, and one in transmission.
         EXPECT_GT(had[1].loss(), 0.1);
         EXPECT_LT(std::max(had[0].waited(1), had[1].waited(1)), 8e3 * 39 * 1500 / 2e6);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Paths in threads of their own that share a rate and a conditioner whose rules are replaced under way; a program of
-/// its own, for the thread sanitizer.
+/// Paths in separate threads that share a rate and a conditioner whose rules are replaced meanwhile; a separate program
+/// for the thread sanitizer.
 #include "edge/daemon/packets.h"
 
 #include <atomic>

@@ -9,7 +9,7 @@ namespace {
 
 using namespace edge;
 
-/// A user's queue as an engine has it: turns in order of arrival, each with a packet as its host.
+/// A user's queue in an engine: turns in order of arrival, each with a packet as its host.
 class UserOrderTest : public ::testing::Test {
 protected:
     /// A packet of 1500 bytes. \returns its number
@@ -62,11 +62,11 @@ TEST_F(UserOrderTest, ABeginningEndsWhenNothingWaits)
         arrive(1);
     for (int n = 0; n < 11; ++n)
         go();
-    arrive(1); // 12 waits still, and keeps its place
+    arrive(1); // 12 is still queued, and keeps its place
     EXPECT_EQ(goAll(), (std::vector<uint32_t>{12, 13}));
     for (int n = 0; n < 12; ++n)
         arrive(2);
-    arrive(1); // begins anew
+    arrive(1); // starts again
     EXPECT_EQ(goAll().at(11), 26u);
 }
 
@@ -115,7 +115,7 @@ TEST_F(UserOrderTest, UsersAreNotConcerned)
     for (int n = 0; n < 12; ++n)
         arrive(1, 7);
     arrive(2, 8);
-    arrive(3, 0); // for nobody inside
+    arrive(3, 0); // for no user inside
     arrive(4, 0);
     const auto gone = goAll();
     EXPECT_EQ(gone.at(12), 13u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What must hold of the token buckets of FABA and SFED after every event, whatever happens.
+/// Invariants of the token buckets of FABA and SFED after every event.
 #include "aqm/aqm_queue.h"
 #include "support/bottleneck.h"
 
@@ -32,7 +32,7 @@ TEST_P(Buckets, KeepEveryToken)
         std::vector<msfrs_class *> classes{&q.addClass("a", 3), &q.addClass("room", 1, 0, &lab),
                                            &q.addClass("hall", 0.3, 0, &lab),
                                            &q.addClass("office", 3, MSFRS_AGGREGATE, &campus)};
-        std::set<const Tracked *> judged; // those whose tokens the queue holds
+        std::set<const Tracked *> judged; // those whose tokens are in the queue
         for (int step = 0; step < 3000; ++step) {
             const auto any = [&](const std::vector<Tracked *> &list) -> Tracked & {
                 return *list[random.below(list.size())];
@@ -88,7 +88,7 @@ TEST_P(Buckets, AreVisitedAFewTimesADeparture)
     const bool faba = std::string(GetParam().aqm) == "faba";
     struct Load { int flows; uint32_t burst; double each; int64_t size; };
     std::vector<Load> loads{{2, 1, 0.8, 512}, {30, 1, 0.05, 512}, {30, 10, 0.1, 512}, {500, 3, 0.004, 512}};
-    // Small packets among large ones must not start long walks. (faba.cc says where the bound does not hold.)
+    // Small packets among large ones must not cause long walks. (faba.cc tells where the bound does not hold.)
     if (faba && std::string(GetParam().bucket) != "tree")
         loads.insert(loads.end(), {{30, 10, 0.1, 40}, {300, 1, 0.005, 40}});
     for (const auto &load : loads) {
@@ -102,7 +102,7 @@ TEST_P(Buckets, AreVisitedAFewTimesADeparture)
         b.run(20 * Second);
         const auto gauges = b.engine().aqmGauges(nullptr);
         EXPECT_GT(gauges[4], 20000) << "departures";
-        // SFED, which need not be O(1), also visits who is full and passes on at once what its deletion brings.
+        // SFED, which need not be O(1), also visits full buckets, and passes on the tokens of deleted ones at once.
         EXPECT_LT(gauges[5] / gauges[4], faba ? 2 : 3) << load.flows << " flows in bursts of " << load.burst;
     }
 }
@@ -152,7 +152,7 @@ TEST_P(Buckets, AFullBufferDropsWithoutTakingATokenButWithABucketMade)
 
 TEST_P(Buckets, NobodyIsShutOutOfAnIdleLink)
 {
-    // More flows than packets fit: every bucket is lower than one packet. And packets larger than any bucket.
+    // More flows than packets fit: every bucket is lower than one packet. Also packets larger than any bucket.
     AqmQueue q(with("limit=5 packet=1000"));
     auto &c = q.addClass("c", 1);
     for (int round = 0; round < 5; ++round) {
@@ -161,7 +161,7 @@ TEST_P(Buckets, NobodyIsShutOutOfAnIdleLink)
             q.send();
         }
     }
-    // And while the link is busy with others, they pass some time.
+    // And while the link is busy with others, they pass after some time.
     std::set<std::string> seen;
     Random random(1);
     for (int n = 0; n < 4000; ++n) {
@@ -263,7 +263,7 @@ TEST(SfedRounds, HandOutWhatADeletionBrings)
     q.offer(c, "a");
     q.offer(c, "b"); // L = 24: a has 24 again, b pays
     q.offer(c, "b");
-    q.send(2); // a's goes to what b's bucket drew; by b's first a is full and deleted, and b alone gets all of it
+    q.send(2); // a's goes to b's bucket, which drew; by b's first a is full and deleted, and b alone gets all of it
     EXPECT_EQ(q.gauge("buckets"), 1);
     EXPECT_EQ(q.gauge("tokens"), 47) << "T = 48 less b's queued packet";
     EXPECT_EQ(q.gauge("sigma"), 0);
@@ -271,7 +271,7 @@ TEST(SfedRounds, HandOutWhatADeletionBrings)
 
 TEST(SfedRounds, EndWhereEverybodyPassesUpWhatHeIsGiven)
 {
-    // Interior nodes of weights that differ, full or nearly so: dues below a packet come back up.
+    // Interior nodes with different weights, nearly full: shares below a packet are passed back up.
     AqmQueue q("sfed limit=3 bucket=tree");
     std::vector<msfrs_class *> leaves;
     for (int n = 0; n < 7; ++n) {

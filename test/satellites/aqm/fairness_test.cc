@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The order of table 1 of the FABA paper (RED < CHOKe < FRED < FABA, SFED in what nine flows keep beside a constant
-/// rate of half the link), on its link of 10 Mbit/s, with its packets of 512 bytes and its buffers, but with sources
-/// that are simpler than TCP. Who is fairer than whom is expected to come out the same, the paper's numbers are not.
+/// The order of table 1 of the FABA paper (RED < CHOKe < FRED < FABA, SFED in the throughput of nine flows beside a
+/// constant rate of half the link), on its link of 10 Mbit/s, with its packets of 512 bytes and its buffers, but with
+/// sources simpler than TCP. The order of fairness is expected to be the same, not the paper's numbers.
 #include "support/bottleneck.h"
 
 #include <gtest/gtest.h>
@@ -12,11 +12,11 @@ namespace msfrs::test {
 namespace {
 
 constexpr double LinkRate = 10e6 / 8;
-constexpr uint32_t Product = 780; ///< of bandwidth and delay, in packets
+constexpr uint32_t Product = 780; ///< bandwidth-delay product, in packets
 
 enum class Nine { Greedy, Adaptive };
 
-/// What the nine have together, over nine tenths of the link; mean of three runs.
+/// Throughput of the nine together, relative to nine tenths of the link; mean of three runs.
 double ShareOfNine(const std::string &aqm, const uint32_t buffer, const Nine kind)
 {
     double sum = 0;
@@ -51,7 +51,7 @@ std::map<std::string, double> Shares(const uint32_t buffer, const Nine kind)
 
 TEST(Fairness, IsInTheOrderOfThePapersTable)
 {
-    // Each of the nine wants a fifth more than its fair share, in bursts of four packets.
+    // Each of the nine sends a fifth more than its fair share, in bursts of four packets.
     for (const uint32_t buffer : {Product / 10, Product / 5, Product / 2, Product, 2 * Product}) {
         SCOPED_TRACE("buffer " + std::to_string(buffer));
         auto share = Shares(buffer, Nine::Greedy);
@@ -66,9 +66,9 @@ TEST(Fairness, IsInTheOrderOfThePapersTable)
 
 TEST(Fairness, IsInThatOrderForSourcesThatAdaptExceptForSfed)
 {
-    // With windows sent as one burst a round trip SFED is fairer than CHOKe, but no fairer than FRED: it hands every
-    // token out at once, so its queue, and with it the round trip after which a halved window grows again, is longer
-    // than FABA's. Table 1 has it above FABA, with TCP's windows, which are no such bursts.
+    // With windows sent as one burst per round trip, SFED is fairer than CHOKe, but no fairer than FRED. It distributes
+    // every token at once, so its queue, and with it the RTT after which a halved window grows again, is longer than
+    // FABA's. Table 1 has it above FABA, with TCP's windows, which are not such bursts.
     for (const uint32_t buffer : {Product / 5, Product / 2, Product}) {
         SCOPED_TRACE("buffer " + std::to_string(buffer));
         auto share = Shares(buffer, Nine::Adaptive);
@@ -79,7 +79,7 @@ TEST(Fairness, IsInThatOrderForSourcesThatAdaptExceptForSfed)
     }
 }
 
-/// Shares of the link that greedy classes get, each with some flows; every flow sends at the link's rate.
+/// Shares of the link of greedy classes, each with some flows; every flow sends at the link's rate.
 std::vector<double> SharesOf(Bottleneck &b, const std::vector<std::pair<msfrs_class *, int>> &classes)
 {
     std::vector<std::vector<Bottleneck::Source *>> sources;
@@ -124,7 +124,7 @@ TEST_P(BucketShares, AnAggregateHasOneShareHoweverManyItsFlows) // section 6.2
     EXPECT_NEAR(shares[0], 0.5, 0.02);
     EXPECT_NEAR(shares[1], 0.5, 0.02);
 
-    // The same for one class alone, and every flow of the other for itself.
+    // The same for one class as an aggregate, with every flow of the other class separate.
     Bottleneck mixed(ParseVariant("fifo"), aqm("limit=300"), LinkRate);
     const auto some = SharesOf(mixed, {{mixed.engine().addClass("many", 1, MSFRS_AGGREGATE), 20},
                                        {mixed.engine().addClass("three", 1), 3}});

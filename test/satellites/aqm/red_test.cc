@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// droptail, and RED with what is built on it.
+/// droptail, RED, and the AQMs built on RED.
 #include "aqm/aqm_queue.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::string Hold(AqmQueue &q, msfrs_class &c, const size_t length, const int arr
     return verdicts;
 }
 
-/// Fills the queue past the AQM's objections.
+/// Fills the queue despite the AQM's drops.
 void Fill(AqmQueue &q, msfrs_class &c, const size_t length, const int64_t size = 1000)
 {
     for (int n = 0; n < 100000 && q.queued().size() < length; ++n)
@@ -75,7 +75,7 @@ TEST(Droptail, TakesTheHostsLimit)
 TEST(Red, FollowsTheProfile)
 {
     // With weight=1 the average is the queue. The gap between drops is 1, 2, ... K = floor(1/p) arrivals with
-    // probability p each, and K + 1 with what is left: more is dropped than p.
+    // probability p each, and K + 1 with the remaining probability: the drop rate is above p.
     const auto share = [](const double p) {
         const double k = std::floor(1 / p);
         return 1 / (p * k * (k + 1) / 2 + (k + 1) * (1 - k * p));

@@ -9,7 +9,7 @@
 namespace msfrs::delayline {
 namespace {
 
-/// Only what ParseEndpoints reads: a version and two addresses.
+/// Only the fields that ParseEndpoints reads: a version and two addresses.
 std::vector<uint8_t> Header(const char *from, const char *to)
 {
     const bool v6 = std::strchr(from, ':');
@@ -20,7 +20,7 @@ std::vector<uint8_t> Header(const char *from, const char *to)
     return packet;
 }
 
-/// The delay in ms that the table gives a packet, -1 for none.
+/// The delay in ms that the table gives a packet; -1: none.
 double DelayOf(const DelayTable &table, const char *from, const char *to)
 {
     const auto packet = Header(from, to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Packets that go through functions on their way to the link, under a simulated clock.
+/// Packets that pass through functions before the link, under a simulated clock.
 #include "satellites/middlebox/box.h"
 
 #include "satellites/middlebox/functions_file.h"
@@ -18,7 +18,7 @@ namespace {
 
 using namespace middlebox;
 
-/// Both functions take this long here, whatever the packet.
+/// Time of either function here, for any packet.
 constexpr int64_t FunctionTime = 50 * Us;
 constexpr const char *Functions = "function encrypt class=large alpha=0 beta=50\n"
                                   "function forward class=small alpha=0 beta=50\n";
@@ -27,7 +27,7 @@ constexpr const char *Classes = "class large\nclass small\nclass rest default=on
 
 class BoxUnderTest : private edge::Verdicts {
 public:
-    /// \param scheduler its line, and more of the link's configuration
+    /// \param scheduler its line, with more of the link's configuration
     explicit BoxUnderTest(const std::string &scheduler, const std::string &share = "100%"):
         config_(configuration(scheduler)),
         box_(std::make_unique<edge::Schedule>(config_, host_.engine(), 2), functions(share), Options().random,
@@ -42,7 +42,7 @@ public:
         box_.arrive({ids_, 0, packet.data(), size, size}, now);
     }
 
-    /// Packets of flow 1 (1250 bytes: 100 us of the link) and 2 (125 bytes: 10 us) are always there.
+    /// Keeps packets of flow 1 (1250 bytes: 100 us of the link) and 2 (125 bytes: 10 us) queued.
     void keepBusy(const msfrs_time until)
     {
         msfrs_time now = 0;
@@ -89,8 +89,8 @@ private:
     Box box_;
 };
 
-/// What drfq and atfq are for: each flow has as much time on the resource that it needs most. By bytes, the flow of
-/// small packets would have the processor nearly to itself.
+/// The purpose of drfq and atfq: each flow has the same time on the resource that it needs most. By bytes, the flow of
+/// small packets would have nearly the whole processor.
 TEST(TwoResources, DominantSharesAgree)
 {
     for (const std::string scheduler : {"drfq", "atfq", "atfq packets=1", "drr"}) {
@@ -104,7 +104,7 @@ TEST(TwoResources, DominantSharesAgree)
             EXPECT_NEAR(small / large, 1, 0.02) << scheduler;
         }
         EXPECT_GE(large + small, 2e6 - 1e3) << scheduler << ": no less than without a buffer between the resources";
-        if (scheduler != "atfq") { // its loops are in an order that needs no buffer, and need not fill this one
+        if (scheduler != "atfq") { // the order of its loops needs no buffer, and need not fill this one
             EXPECT_NEAR((box.passed(1) + box.passed(2)) * 50, 2e6, 1e4) << scheduler << ": the processor is never idle";
         }
         EXPECT_EQ(box.box().schedule().engine().auditLaws(), "");
@@ -157,13 +157,13 @@ TEST(TwoResources, AClassWithoutFunctionNeedsTheLinkAlone)
     EXPECT_EQ(box.cpu(), 0) << "no function was executed";
 }
 
-/// With a link that no packet waits long for, what is in the buffer waits for the processor.
+/// On a link on which no packet waits for long, the buffer holds packets that wait for the processor.
 TEST(TwoResources, WhoSendsLessThanTheShareLosesNothing)
 {
     BoxUnderTest box("drfq\nlimit 50");
     msfrs_time now = 0;
     for (int n = 0; n < 5000; ++n, now += 20 * Us) {
-        box.arrive(2, 125, now); // two and a half times what the processor can do
+        box.arrive(2, 125, now); // two and a half times the processor's capacity
         if (n % 50 == 0)
             box.arrive(1, 1250, now);
         for (auto due = box.box().next(); due && *due <= now; due = box.box().next())

@@ -45,7 +45,7 @@ TEST(Fit, IsTheLineOfLeastSquares)
     EXPECT_DOUBLE_EQ(GreatestError(line, samples), 0.5);
 }
 
-/// Where the line of least squares has a negative part, the best of those without one is wanted, as a search finds it.
+/// If the least-squares line has a negative coefficient, the best line without one is required, found here by search.
 TEST(Fit, NoTimeIsBelowZero)
 {
     for (const auto &samples : {std::vector<TimeOfSize>{{100, 5}, {200, 4}, {300, 4}},
@@ -75,7 +75,7 @@ TEST(ProcessingTime, EstimatesInTheUnitOfItems)
     EXPECT_GT((ProcessingTime{ProcessingTime::MaxAlpha, ProcessingTime::MaxBeta}.estimate(uint64_t(1) << 32)), 0);
 }
 
-/// A function that takes as long as its line says, on a clock that others disturb now and then.
+/// A function that takes exactly the time of its line, on a clock that other processes disturb now and then.
 struct Exact : Function {
     Span process(const FunctionInput &in) override
     {

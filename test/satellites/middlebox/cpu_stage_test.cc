@@ -17,7 +17,7 @@ protected:
     void start(const double share)
     {
         config.share = share;
-        // Two passes of forwarding and one of encryption; a look at the clock is PassTime after the one before.
+        // Two passes of forwarding and one of encryption; the clock is read PassTime after the previous reading.
         config.functions = {{FindFunction("forward"), {0.01, 5}, 2, {}}, {FindFunction("encrypt"), {0.1, 20}, 1, {}}};
         stage = std::make_unique<CpuStage>(config, Options().random, [this] { return cpu += PassTime; }, 0);
     }

@@ -10,7 +10,7 @@ namespace {
 
 using namespace middlebox;
 
-/// The other end: it draws key and salt as encrypt.cc does.
+/// The receiver: it draws key and salt as encrypt.cc does.
 class Receiver {
 public:
     explicit Receiver(const uint64_t seed)

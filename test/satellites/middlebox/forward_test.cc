@@ -17,7 +17,7 @@ TEST_F(ForwardTest, TakesOneFromTheTtlAndKeepsTheChecksumRight)
 {
     for (int ttl = 255; ttl > 1; --ttl) {
         auto packet = Udp({1, 2, 3});
-        // Another TTL, and the checksum that belongs to it.
+        // Another TTL, with its checksum.
         unsigned sum = 0;
         packet[8] = static_cast<uint8_t>(ttl);
         packet[10] = packet[11] = 0;
@@ -30,7 +30,7 @@ TEST_F(ForwardTest, TakesOneFromTheTtlAndKeepsTheChecksumRight)
         const auto made = Process(*forward, packet);
         ASSERT_EQ(made.size(), packet.size()) << ttl;
         EXPECT_EQ(made[8], ttl - 1);
-        // Forwarding checks the checksum itself: what it made goes through it again, until the TTL is used up.
+        // Forwarding checks the checksum itself: its output passes through it again, until the TTL is used up.
         EXPECT_EQ(Process(*forward, made).empty(), ttl == 2) << ttl;
     }
     EXPECT_EQ(Count(*forward, "malformed_packets"), 0u);

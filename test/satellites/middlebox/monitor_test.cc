@@ -48,7 +48,7 @@ TEST(Monitor, FamiliesAndProtocolsAreDifferentFlows)
     EXPECT_EQ(Count(monitor, "monitored_flows"), 4u);
 }
 
-/// What the paper proves of Space-Saving, with a few large flows among thousands of small ones.
+/// The paper's bounds for Space-Saving, with a few large flows among thousands of small ones.
 TEST(Monitor, KeepsTheLargestInBoundedMemoryWithinItsBounds)
 {
     constexpr size_t Kept = 64;

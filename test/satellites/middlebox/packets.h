@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What the tests of functions share: packets in memory that ends where they do, and options that are always the same.
+/// Common parts of the functions' tests: packets in memory that ends with them, and reproducible options.
 #ifndef MSFRS_TEST_MIDDLEBOX_PACKETS_H
 #define MSFRS_TEST_MIDDLEBOX_PACKETS_H
 
@@ -16,7 +16,7 @@ namespace msfrs::test {
 
 using Bytes = std::vector<uint8_t>;
 
-/// A UDP packet of flow 0..65535 without UDP checksum. \param family the other addresses are those of tests
+/// A UDP packet of flow 0..65535 without UDP checksum. \param family the other addresses are fixed test addresses
 inline Bytes Udp(const Bytes &payload, const uint16_t flow = 1, const Family family = Family::V4)
 {
     const size_t header = family == Family::V4 ? 20 : 40;
@@ -58,7 +58,7 @@ inline Bytes RandomBytes(Random &random, const size_t length)
     return b;
 }
 
-/// Options with a source of chance of their own.
+/// Options with a random source of their own.
 inline middlebox::FunctionOptions Options(const uint64_t seed = 1)
 {
     middlebox::FunctionOptions options;
@@ -66,7 +66,7 @@ inline middlebox::FunctionOptions Options(const uint64_t seed = 1)
     return options;
 }
 
-/// What the function makes of a packet that ReadKey() can read.
+/// The function's output for a packet that ReadKey() can parse.
 inline Bytes Process(middlebox::Function &f, const Bytes &packet)
 {
     const std::unique_ptr<uint8_t[]> exact(new uint8_t[packet.size()]); // for the address sanitizer
@@ -79,7 +79,7 @@ inline Bytes Process(middlebox::Function &f, const Bytes &packet)
     return made;
 }
 
-/// A figure of a function. \throws std::out_of_range it has none of that name
+/// A figure of a function. \throws std::out_of_range if it has none of that name
 inline uint64_t Count(const middlebox::Function &f, const std::string &name)
 {
     for (const auto &c : f.counts()) {

@@ -85,7 +85,7 @@ TEST_F(RedundancyTest, FindsAStretchInTheMidstOfOtherBytes)
 {
     const auto known = RandomBytes(random, 4000);
     send(Udp(known));
-    // Of 600 bytes some 537 / 64 windows are sampled: none in e^-8 of all cases, and not with these.
+    // Of 600 bytes some 537 / 64 windows are sampled: none with probability e^-8, and not with these.
     auto mixed = RandomBytes(random, 333);
     mixed.insert(mixed.end(), known.begin() + 1000, known.begin() + 1600);
     const auto tail = RandomBytes(random, 100);
@@ -113,7 +113,7 @@ TEST_F(RedundancyTest, ForgetsWhatTheRingHasOverwrittenAndFindsWhatItHolds)
     EXPECT_GE(send(Udp(last)), last.size());
 }
 
-/// Payloads that an attacker may choose, and pieces of older ones, of all lengths: the peer always has what was sent.
+/// Payloads that an attacker may choose, and pieces of older ones, of all lengths: the peer always restores the input.
 TEST_F(RedundancyTest, ThePeerAlwaysHasWhatWasSent)
 {
     const auto pool = RandomBytes(random, 100'000);
@@ -139,7 +139,7 @@ TEST_F(RedundancyTest, ThePeerAlwaysHasWhatWasSent)
 TEST_F(RedundancyTest, WhatIsLargerThanTheRingGoesThroughAsItIs)
 {
     const auto payload = RandomBytes(random, Ring);
-    auto packet = Udp(payload); // with the UDP header more than the ring has room for
+    auto packet = Udp(payload); // with the UDP header more than fits into the ring
     const auto made = Process(*redundancy, packet);
     EXPECT_EQ(made.size(), packet.size() + 4);
     EXPECT_EQ(Process(*redundancy, packet), made) << "nothing of it was kept";

@@ -53,7 +53,7 @@ TEST(Figures, AUser)
                     R"("of":1}])"));
     EXPECT_TRUE(Has(f.userJson("a", ""), R"("classes":[{"user":"a","class":"gold","rate":null,"bytes":7,)"));
     EXPECT_TRUE(Has(f.userJson("b", ""), R"("user":"b","trouble":"","age":null,"why":["Squid does not )"));
-    // It said "what is slow is the server", of figures from before Squid was gone.
+    // It once blamed the server, on the basis of figures from before Squid had disappeared.
     EXPECT_TRUE(Has(f.userJson("a", "Squid is gone.", 35), R"("age":35,"why":["Squid is gone."],"waiting":1,)"));
     EXPECT_EQ(f.age(85), 35);
     EXPECT_TRUE(Has(f.userJson("b", ""), R"("held":[])"));

@@ -35,7 +35,7 @@ TEST(Gateway, OneWorker)
     EXPECT_EQ(g.classes[0].heldP95, 1.5);
     EXPECT_EQ(g.classes[0].refused[3], 7);
     EXPECT_EQ(g.waiting(), 5);
-    // 4 * 1 + 1 * 4 are the weights of those who want something.
+    // 4 * 1 + 1 * 4 are the weights of the active users.
     EXPECT_EQ(g.fairShare(g.classes[0]), 2e6 * 4 / 8);
     EXPECT_EQ(g.fairShare(g.classes[1]), 2e6 * 1 / 8);
 }

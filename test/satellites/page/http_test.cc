@@ -8,7 +8,7 @@ namespace {
 
 using namespace page;
 
-/// A request's status: 200, that of its refusal, or 0 if more of it is waited for.
+/// A request's status: 200, that of its refusal, or 0 if it is incomplete.
 int StatusOf(const std::string &text)
 {
     try {

@@ -21,7 +21,7 @@ TEST(Json, NothingEndsAString)
 TEST(Json, AllIsUtf8)
 {
     EXPECT_EQ(JsonString("\xC3\xA4\xF0\x9F\x98\x80"), "\"\xC3\xA4\xF0\x9F\x98\x80\"");
-    // Cut off, overlong, a surrogate, beyond Unicode, a byte that begins nothing.
+    // Truncated, overlong, a surrogate, beyond Unicode, a byte that is no start of a character.
     EXPECT_EQ(JsonString("a\xC3"), "\"a\\ufffd\"");
     EXPECT_EQ(JsonString("\xE2\x80"), "\"\\ufffd\\ufffd\"");
     EXPECT_EQ(JsonString("\xC0\xAF"), "\"\\ufffd\\ufffd\"");

@@ -111,7 +111,7 @@ TEST(PageFiles, OfTheSourcesAndWithoutChart)
     ASSERT_EQ(files.count("/chart.js"), 1u);
     EXPECT_EQ(files.at("/chart.js").content.substr(0, 2), "//");
     EXPECT_NE(files.at("/").content.find("<main"), std::string::npos);
-    // The policy forbids what is not in files.
+    // The policy forbids everything that is not in files.
     for (const char *const path : {"/", "/user"}) {
         const auto &html = files.at(path).content;
         for (const char *const inlined : {"<style", " style=", "onclick", "javascript:", "http://", "https://"})

@@ -64,7 +64,7 @@ TEST_F(Why, ItWaits)
     now.gateway.classes[1].inFlight = 5;
     now.gateway.base = 0.03;
     now.gateway.queue = 0.04;
-    // Verdict, share (due and had), rate, who else, server, what to do.
+    // Verdict, share (fair and actual), rate, others, server, advice.
     EXPECT_EQ(said("ann"),
               "2 requests and 1 response of this user wait for a slot, the longest for 2.5 s (a.example): 4 wait and "
               "the window is full (W is 5 of W+ 5.00).\n"
@@ -93,8 +93,8 @@ TEST_F(Why, ItHasItsShare)
               "theirs.");
 }
 
-/// The rows of users are asked for every five seconds, those of who waits each second. The page said "Waiting 1", of
-/// the former, and "Nothing waits", of the latter.
+/// The rows of users are polled every five seconds, those of waiting requests each second. The page once said "Waiting
+/// 1", from the former, and "Nothing waits", from the latter.
 TEST_F(Why, WhoWaitsIsToldOnce)
 {
     now.users.update({{"ann", "gold", 0, 1, 1}}, 101);
@@ -115,7 +115,7 @@ TEST_F(Why, NothingWaits)
     EXPECT_TRUE(has(text, "the link carries 30 % of its 2.0 Mbit/s."));
 }
 
-/// "14 % past Squid" was of one second.
+/// "14 % past Squid" was once based on a single second.
 TEST_F(Why, OneSecondIsNoVerdict)
 {
     std::vector<std::pair<double, double>> seconds(30, {0.6, 0.58});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// atfq: equal active time at the end of every loop, and no order of a loop that would leave the CPU idle for less.
+/// atfq: equal active time at the end of every loop, and an order of each loop with the least idle time of the CPU.
 #include "support/engine_driver.h"
 #include "satellites/sim/shops.h"
 
@@ -14,7 +14,7 @@ using namespace test;
 using sim::Shop;
 using sim::Visit;
 
-/// Four flows of different needs and weights, all their packets queued from the start.
+/// Four flows with different needs and weights, all of their packets queued from the start.
 class Backlogged {
 public:
     static constexpr uint32_t Flows = 4;
@@ -51,7 +51,7 @@ public:
     /// Whether all flows still have packets queued.
     bool all() const
     {
-        return *std::min_element(std::begin(left), std::end(left)) > 100; // more than there are in a loop
+        return *std::min_element(std::begin(left), std::end(left)) > 100; // more than a loop has
     }
 
     Shop shop;
@@ -140,7 +140,7 @@ TEST_P(Atfq, AFlowsActiveTimeIsTheTimeItTakesAloneToTheTick)
     auto &c = d.addClass("c", 1);
     Random random(m);
     Alone alone(m);
-    Ticks active = 0, hidden = 0; // packets that are served while the one before is: no time of their own
+    Ticks active = 0, hidden = 0; // packets served completely during the previous one have no active time
     for (int n = 0; n < 400; ++n) {
         auto times = RandomTimes(random, m, 6);
         if (std::equal(times.on, times.on + m, Times{}.on))
@@ -177,7 +177,7 @@ Ticks LeastIdleTime(const std::vector<Visit> &loop, const Times &before, const u
     return least;
 }
 
-/// Idle time of every loop of x, and the least there could be.
+/// Idle time of every loop of x, and the least possible one.
 void CompareLoops(const std::vector<Visit> &visits, const uint32_t m, const size_t x,
                   const std::function<void(Ticks idle, Ticks least)> &compare)
 {
@@ -202,7 +202,7 @@ TEST(AtfqLoop, LeavesTheCpuIdleForAsShortAsAnyOrderCould)
     }
 }
 
-/// Where one term of (3) is always the greatest its order is the optimum.
+/// If one term of (3) is always the greatest, its order is the optimum.
 class OneTerm : public ::testing::TestWithParam<std::pair<int64_t, int64_t>> {}; ///< least and greatest L(p, 3)
 
 TEST_P(OneTerm, IsOptimalForThreeResources)
@@ -221,7 +221,7 @@ TEST_P(OneTerm, IsOptimalForThreeResources)
     CompareLoops(visits, 3, 6, [](const Ticks idle, const Ticks least) { EXPECT_EQ(idle, least); });
 }
 
-// The last resource is faster than the one before it, section IV-B, equations (7) and (8); or it is slower.
+// The last resource is faster than the previous one, section IV-B, equations (7) and (8); or it is slower.
 INSTANTIATE_TEST_SUITE_P(, OneTerm, ::testing::Values(std::pair(0, 50), std::pair(1000, 3000)));
 
 TEST(AtfqLoop, IsNeverWorseThanTheOrderOfTheTimestamps)
@@ -246,7 +246,7 @@ TEST(AtfqLoop, IsNeverWorseThanTheOrderOfTheTimestamps)
 
 TEST(AtfqLoop, SavesWhatThePaperSays)
 {
-    // Two packets U (4, 4) and four V (2, 1): figure 1. In strict order 10 units for U V V, in loops at most 9.
+    // Two packets U (4, 4) and four V (2, 1): figure 1. In strict order U V V takes 10 units, in loops at most 9.
     Ticks makespan[2];
     for (const int relaxed : {0, 1}) {
         auto shop = NewShop(relaxed ? "atfq packets=6" : "atfq loop=strict", 2);
@@ -291,7 +291,7 @@ TEST_P(Modes, NobodyIsPunishedForIdleTimeOrFavouredForHavingBeenAway)
     auto d = k.during(1'500'000);
     EXPECT_NEAR(d[late], d[first], 4000);
     k.shop.keep(late, {}, 0);
-    k.during(2'000'000); // away
+    k.during(2'000'000); // idle
     k.shop.keep(late, {100, 30}, 40);
     d = k.during(2'500'000);
     EXPECT_NEAR(d[late], d[first], 4000);
@@ -299,7 +299,7 @@ TEST_P(Modes, NobodyIsPunishedForIdleTimeOrFavouredForHavingBeenAway)
 
 TEST_P(Modes, PausingGainsNothing)
 {
-    // One whose queue runs empty after every packet, beside one that is always backlogged.
+    // A flow whose queue empties after every packet, beside one that is always backlogged.
     Kept k(GetParam());
     const auto steady = k.shop.addFlow(), pausing = k.shop.addFlow();
     k.shop.keep(steady, {50, 50}, 40);

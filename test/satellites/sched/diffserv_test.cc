@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// diffserv: shares and delays of classes that are backlogged, and the numbers behind its order; the orders themselves
-/// are in test/golden.
+/// diffserv: shares and delays of backlogged classes, and the values behind its order; the orders themselves are in
+/// test/golden.
 #include "support/engine_driver.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ TEST_P(Diffserv, NeighboursShareTwoToOneWhateverThePacketsAre)
         bytes[t->cls] += t->size;
         sent += t->size;
         d.finish(*t);
-        // Deficit round robin: a class is never more than its quantum and a packet from what its weight says.
+        // Deficit round robin: a class is never off its weighted share by more than its quantum plus a packet.
         for (const auto *const c : classes) {
             ASSERT_GE(credit(*c), 0);
             ASSERT_LT(credit(*c), c->weight * static_cast<double>(GetParam()) + 1500) << c->name;
@@ -105,9 +105,9 @@ TEST_P(Diffserv, AWeightThatChangesCountsFromTheNextQuantum)
         d.arrive(be, "", 1000);
     }
     d.finish(*d.pick());
-    d.engine().setWeight(be, 2); // now the heavier: scanned first
+    d.engine().setWeight(be, 2); // be is heavier now: scanned first
     d.engine().setWeight(ef, 1);
-    for (double left = credit(ef); left >= 1000; left -= 1000) // what is left of the quantum of 32
+    for (double left = credit(ef); left >= 1000; left -= 1000) // the rest of the quantum of 32
         d.finish(*d.pick());
     int64_t of[2] = {};
     for (int n = 0; n < 600; ++n) {

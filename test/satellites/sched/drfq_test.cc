@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// drfq: equal dominant shares, over any interval, whatever the packets need; what dove-tailing remembers and what not.
+/// drfq: equal dominant shares over any interval, whatever the packets need; the memory of dove-tailing and its limits.
 #include "support/engine_driver.h"
 #include "satellites/sim/shops.h"
 
@@ -13,7 +13,7 @@ using namespace test;
 using sim::Shop;
 using sim::Visit;
 
-/// As it counts: at least 1.
+/// As drfq counts it: at least 1.
 Ticks Dominant(const Times &t) { return std::max<Ticks>(*std::max_element(std::begin(t.on), std::end(t.on)), 1); }
 
 class Drfq : public ::testing::TestWithParam<uint32_t> {
@@ -21,8 +21,8 @@ protected:
     const uint32_t m = GetParam();
 };
 
-/// The bound of start-time fair queueing, on the dominant resource: over any interval in which both are backlogged two
-/// flows differ by at most one packet of each.
+/// The bound of start-time fair queueing, on the dominant resource: over any interval in which two flows are both
+/// backlogged they differ by at most one packet of each.
 TEST_P(Drfq, KeepsDominantSharesTogetherOverAnyInterval)
 {
     auto shop = NewShop("drfq", m);
@@ -65,7 +65,7 @@ TEST_P(Drfq, KeepsDominantSharesTogetherOverAnyInterval)
     }
 }
 
-/// Service of a flow that is kept backlogged, in dominant time.
+/// Service, in dominant time, of a flow that is always backlogged.
 struct Kept {
     explicit Kept(const std::string &settings, const uint32_t m = 2): shop(NewShop("drfq " + settings, m))
     {
@@ -103,7 +103,7 @@ TEST_P(Drfq, FollowsWeightsThatChangeWhileBacklogged)
     s = shares(400'000);
     EXPECT_NEAR(s[0], 3, 0.05);
     EXPECT_NEAR(s[1], 0.25, 0.02);
-    k.shop.setWeight(1, 1e-30); // beyond what is told apart: defined all the same
+    k.shop.setWeight(1, 1e-30); // beyond the precision, but still defined
     k.shop.setWeight(2, 1e30);
     const auto d = k.during(500'000);
     EXPECT_GT(d[2], 50 * (d[0] + d[1]));
@@ -111,8 +111,8 @@ TEST_P(Drfq, FollowsWeightsThatChangeWhileBacklogged)
 
 INSTANTIATE_TEST_SUITE_P(Resources, Drfq, ::testing::Values(1u, 2u, 3u, 4u));
 
-/// Ghodsi et al., section 5.3: packets that need now the CPU and now the link dove-tail, so that the flow gets as much
-/// as one that needs both halves in each packet; without memory each of its packets counts in full.
+/// Ghodsi et al., section 5.3: packets that alternately need the CPU and the link dove-tail, so that the flow gets as
+/// much as one that needs half of each in every packet; without memory each of its packets counts in full.
 TEST(DrfqMemory, LetsAlternatingNeedsDovetail)
 {
     for (const bool memory : {false, true}) {
@@ -127,7 +127,7 @@ TEST(DrfqMemory, LetsAlternatingNeedsDovetail)
     }
 }
 
-/// ATFQ, figure 5(a): the other side of that memory.
+/// ATFQ, figure 5(a): the drawback of that memory.
 TEST(DrfqMemory, FavoursAFlowWhoseDominantResourceShifts)
 {
     for (const bool memory : {false, true}) {
@@ -157,7 +157,7 @@ TEST(DrfqMemory, NobodyIsPunishedForIdleTimeOrFavouredForHavingBeenAway)
         auto d = k.during(1'200'000);
         EXPECT_NEAR(static_cast<double>(d[late]), static_cast<double>(d[first]), 400);
         k.shop.keep(late, {}, 0);
-        k.during(2'000'000); // away
+        k.during(2'000'000); // idle
         k.shop.keep(late, {100, 30}, 3);
         d = k.during(2'200'000);
         EXPECT_NEAR(static_cast<double>(d[late]), static_cast<double>(d[first]), 400);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The order of a loop against all orders there are.
+/// The order of a loop against all possible orders.
 #include "satellites/sched/gilmore_gomory.h"
 #include "support/host.h"
 
@@ -46,7 +46,7 @@ void IsOptimal(GilmoreGomory &g, const std::vector<Job> &jobs, const int64_t bef
 
 TEST(GilmoreGomory, IsOptimalForAllSmallLoops)
 {
-    // Every loop of up to three jobs with times 0, 1, 2 after any job: all ties and zeros there are.
+    // Every loop of up to three jobs with times 0, 1, 2 after any job: all possible ties and zeros.
     GilmoreGomory g;
     for (uint32_t n = 1; n <= 3; ++n) {
         const auto loops = static_cast<uint32_t>(std::pow(9, n));
@@ -64,7 +64,7 @@ class Loops : public ::testing::TestWithParam<int64_t> {}; ///< greatest time: s
 
 TEST_P(Loops, AreOptimalUpToEightJobs)
 {
-    GilmoreGomory g; // one for all: nothing of a loop is left over for the next
+    GilmoreGomory g; // one for all: no state of a loop must remain for the next
     Random random(static_cast<uint64_t>(GetParam()));
     for (int n = 0; n < 400; ++n) {
         std::vector<Job> jobs(n % 20 == 0 ? 8 : 2 + random.below(6));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// What is sfq's own: collisions, and a salt that changes. And that the build has every plugin of the papers, without
-/// which the tests of the core pass over it.
+/// Features of sfq alone: collisions, and a salt that changes. Also that the build has every plugin of the papers;
+/// without them the tests of the core are skipped.
 #include "support/engine_driver.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(Sfq, FlowsThatCollideShareOneShareInOrderOfArrival)
     EXPECT_NEAR(static_cast<double>(had["b"]), 7.5e3, 1e3);
 }
 
-/// Which of a and b go first: with one share each they alternate, with one together they go in order of arrival.
+/// Whether a and b have separate queues: then they alternate; with a common queue they go in order of arrival.
 bool Apart(Driver &d, msfrs_class &c)
 {
     for (const auto *const name : {"a1", "a2", "a3", "b1", "b2", "b3"})
@@ -81,7 +81,7 @@ TEST(Sfq, WhatIsQueuedIsSortedAnewAndNothingIsLost)
         else if (auto *const t = d.pick())
             d.finish(*t); // Driver checks the order within flows
         if (random.chance(0.05))
-            d.clock.advance(random.chance(0.1) ? 10'000 * Second : Second); // and else it stands still
+            d.clock.advance(random.chance(0.1) ? 10'000 * Second : Second); // otherwise the clock stands still
     }
     d.drain();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// A store without a network, that several gateways of a test have.
+/// A store without a network, shared by several gateways of a test.
 #ifndef MSFRS_TEST_SHARE_FAKE_STORE_H
 #define MSFRS_TEST_SHARE_FAKE_STORE_H
 
@@ -13,7 +13,7 @@
 
 namespace msfrs::test {
 
-/// A store that answers, or not, as the test says.
+/// A store whose availability the test sets.
 struct Server {
     struct Left {
         std::string message;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Gateways with request schedulers of their own that share one link by msfrs-share: weights, an idle share, and a
-/// store that is lost.
+/// Gateways with separate request schedulers that share one link by msfrs-share: weights, an idle share, and the loss
+/// of the store.
 #include "fake_store.h"
 #include "ledger/party_sim.h"
 #include "satellites/share/segment_board.h"
@@ -15,7 +15,7 @@ namespace {
 
 using namespace share;
 
-/// Two gateways, each with a segment and an interface of its own.
+/// Two gateways, each with its own segment and interface.
 class GatewaySim : public PartySim {
 public:
     explicit GatewaySim(const double rate = 10e6, const uint64_t seed = 1): PartySim(2, rate, seed, 2)
@@ -29,7 +29,7 @@ public:
     }
     ~GatewaySim() override { gateways_.clear(); }
 
-    /// Bytes that the users of each received in the latest measure(), those of both left out.
+    /// Bytes of each gateway's users in the latest measure(), without those of users at both.
     std::vector<double> byGateway() const
     {
         std::vector<double> had(2);
@@ -122,7 +122,7 @@ TEST_P(ShareGatewaysOnALink, WhatOneLeavesIsForTheOther)
     EXPECT_GT(sim.utilisation, 0.95);
 }
 
-/// Thirty seconds without the store, users of both gateways as the static shares have it.
+/// Thirty seconds without the store, with users of both gateways in proportion to the static shares.
 TEST_P(ShareGatewaysOnALink, WithoutTheStore)
 {
     for (uint32_t n = 0; n < 12; ++n)
@@ -146,13 +146,13 @@ TEST_P(ShareGatewaysOnALink, WithoutTheStore)
 using Counts = std::array<std::array<uint32_t, 3>, 2>;
 constexpr Counts Uneven = {{{1, 2, 5}, {4, 2, 1}}}, OneOfEach = {{{6, 6, 5}, {1, 1, 1}}};
 
-/// The classes of each gateway, judged one by one: averages over gateways look right while one has a fifth of its share
-/// and the other makes up for it.
+/// The classes of each gateway, checked one by one: averages over gateways look right even if one has a fifth of its
+/// share and the other makes up for it.
 class ShareOfAClassAtAGateway : public testing::Test {
 protected:
     void begin(const Counts &counts)
     {
-        sim.reset(); // there is one interface of a name
+        sim.reset(); // interface names are unique
         sim = std::make_unique<GatewaySim>();
         for (uint32_t gateway = 0; gateway < 2; ++gateway) {
             for (uint32_t cls = 0; cls < 3; ++cls) {
@@ -162,7 +162,7 @@ protected:
         }
         sim->run(60 * Second);
     }
-    /// From 3 to 13 s after a disturbance.
+    /// Measured from 3 to 13 s after a disturbance.
     void expectShares(const std::string &after)
     {
         sim->run(3 * Second);
@@ -183,15 +183,15 @@ protected:
     std::unique_ptr<GatewaySim> sim;
 };
 
-/// Where the static shares give users of one gateway more than those of the other, nobody pays for it when the store is
-/// back: what a gateway did while none knew of the others is not held against anybody's class or user.
+/// If the static shares favour users of one gateway, nobody pays for it after the store's return: usage while the
+/// gateways did not know of each other is not charged to any class or user.
 TEST_F(ShareOfAClassAtAGateway, HoldsAfterAnOutage)
 {
     for (const auto &counts : {Uneven, OneOfEach}) {
         begin(counts);
         for (const int outage : {12, 15, 18, 19}) {
             auto &server = sim->server;
-            (outage % 2 ? server.refuses : server.there) = outage % 2; // the process has ended, or is stopped
+            (outage % 2 ? server.refuses : server.there) = outage % 2; // the process has exited, or is stopped
             sim->run(outage * Second);
             EXPECT_EQ(sim->state(0), StoreState::Static);
             server.there = true;

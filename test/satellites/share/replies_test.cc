@@ -14,7 +14,7 @@ struct Exchanged {
     std::string failure;
 };
 
-/// \param piece bytes that come at once
+/// \param piece bytes that arrive at a time
 Exchanged Read(const std::vector<Command> &commands, const std::string &text, const size_t piece = 1)
 {
     Replies replies(1000);

@@ -17,7 +17,7 @@ using share::Sums;
 
 constexpr int64_t Ms = 1'000'000, S = 1000 * Ms;
 
-/// A segment in the test's own memory, with parties that write as Squid's workers do.
+/// A segment in the test's memory, with parties that write as Squid's workers do.
 class ShareBoard : public testing::Test {
 protected:
     ShareBoard(): memory_(std::aligned_alloc(64, sizeof(Segment)), std::free)
@@ -78,9 +78,9 @@ TEST_F(ShareBoard, SumsOfTheLocalParties)
         Set((*slot)->received, 1000);
         Charge(*slot, 0, 77, 100, 1.5);
     }
-    board.local(now); // from here on counts are followed
+    board.local(now); // counters are tracked from here on
     for (auto *const slot : {&first, &second}) {
-        Set((*slot)->received, 5000); // of the interface: the same for both
+        Set((*slot)->received, 5000); // the interface's counter: the same for both
         Set((*slot)->own, 300);
         Charge(*slot, 0, 77, 1000, 1.5);
     }
@@ -99,7 +99,7 @@ TEST_F(ShareBoard, SumsOfTheLocalParties)
     EXPECT_EQ(sums.classes[0].demand, 3);
 }
 
-/// Counts go on growing when a party ends, comes again, or another one measures.
+/// Counters never decrease, even if a party ends, returns, or another one measures.
 TEST_F(ShareBoard, CountsGrowWhoeverLives)
 {
     auto second = worker(1);
@@ -122,7 +122,7 @@ TEST_F(ShareBoard, CountsGrowWhoeverLives)
     Set(again->received, (1 << 20) + 100);
     Set(second->received, 3100);
     EXPECT_EQ(board.local(now).received, 3100u);
-    now += 2 * S; // nobody has shown a sign of life
+    now += 2 * S; // without any heartbeat
     const auto sums = board.local(now);
     EXPECT_EQ(board.parties(), 0u);
     EXPECT_EQ(sums.received, 3100u);
@@ -139,11 +139,11 @@ TEST_F(ShareBoard, UsersThatHadSomethingAreToldOf)
     charge(first, 1002, 0, 0, 1);
     auto sums = board.local(now);
     ASSERT_TRUE(told(sums, 1001));
-    EXPECT_EQ(told(sums, 1001)->bytes, 1200u); // from when it was first seen
+    EXPECT_EQ(told(sums, 1001)->bytes, 1200u); // since it was first seen
     EXPECT_EQ(told(sums, 1001)->waiting, 4u);
     EXPECT_EQ(told(sums, 1001)->items, 7u);
     ASSERT_TRUE(told(sums, 1002));
-    charge(first, 1002, 900, 0, 0); // its work is done within an interval
+    charge(first, 1002, 900, 0, 0); // it has work for less than an interval
     sums = board.local(now);
     ASSERT_TRUE(told(sums, 1002));
     EXPECT_EQ(told(sums, 1002)->bytes, 900u);
@@ -152,7 +152,7 @@ TEST_F(ShareBoard, UsersThatHadSomethingAreToldOf)
     first.beat(now);
     EXPECT_FALSE(told(board.local(now), 1002));
     charge(first, 1002, 50, 0, 1);
-    EXPECT_EQ(told(board.local(now), 1002)->bytes, 950u); // it goes on where it was
+    EXPECT_EQ(told(board.local(now), 1002)->bytes, 950u); // the count continues
 }
 
 TEST_F(ShareBoard, OfManyUsersThoseWithMost)
@@ -213,13 +213,13 @@ TEST_F(ShareBoard, AnotherGatewayIsAPartyLikeOthers)
     EXPECT_EQ(Parties(*segment, now).size(), 1u);
 }
 
-/// A gateway is shown with the places that it is due: it is behind nobody, and its waiting is no news of 50 ms.
+/// A gateway is shown with its fair share of slots: it is behind nobody, and it has not looked for more than 50 ms.
 TEST_F(ShareBoard, NoPartyWaitsForTheTurnOfAnotherGateway)
 {
     SharedLedger party(*segment, PartyParams(), [](int, const std::string &) {}, now);
     party.measured({8, 1e7, 0.9}, {});
     party.say({1, 5, 5, 0, 16384, 16384}, now);
-    party.say({1, 5, 5, 100'000'000, 16384, 16384}, now); // it has had much
+    party.say({1, 5, 5, 100'000'000, 16384, 16384}, now); // it has had much service
     board.show(0, Other(), false, now);
     party.settle(now);
     now += 90 * Ms;
@@ -229,7 +229,7 @@ TEST_F(ShareBoard, NoPartyWaitsForTheTurnOfAnotherGateway)
     EXPECT_TRUE(party.turn(false));
 }
 
-/// What others follow is growth: whatever number the other gateway begins with.
+/// Others use only the growth of the counter, whatever its initial value.
 TEST_F(ShareBoard, UsersOfAnotherGateway)
 {
     auto sums = Other();
@@ -237,7 +237,7 @@ TEST_F(ShareBoard, UsersOfAnotherGateway)
     const auto number = Parties(*segment, now)[0].slot;
     const auto entry = FindUser(*segment, 2001);
     ASSERT_NE(entry, NoEntry);
-    EXPECT_EQ(FindUser(*segment, 2002), NoEntry); // it has no work, and nobody here knows it
+    EXPECT_EQ(FindUser(*segment, 2002), NoEntry); // it has no work, and is unknown here
     auto &user = segment->users[entry];
     EXPECT_EQ(user.active.load(), uint64_t{1} << number);
     EXPECT_EQ(ColumnWaiting(user.columns[number].load()), 7u);
@@ -246,9 +246,9 @@ TEST_F(ShareBoard, UsersOfAnotherGateway)
     const auto before = user.columns[number].load();
     sums.users[0].bytes += 300;
     board.show(0, sums, true, now += 100 * Ms);
-    board.show(0, sums, true, now += 100 * Ms); // the same news again
+    board.show(0, sums, true, now += 100 * Ms); // the same report again
     EXPECT_EQ(ColumnGrowth(before, user.columns[number].load()), 300u);
-    sums.users[0].bytes = 5; // its gateway was started again
+    sums.users[0].bytes = 5; // its gateway was restarted
     board.show(0, sums, true, now += 100 * Ms);
     EXPECT_EQ(ColumnGrowth(before, user.columns[number].load()), 300u);
     sums.users[0].items = 0;

@@ -114,7 +114,7 @@ TEST_F(ShareGateways, TheFirstNameLeads)
     EXPECT_FALSE(a.board.shown.at(0).leads);
 }
 
-/// b has had the link for itself; as soon as a waits, what each sees of the other is what the other is due.
+/// b has had the whole link; as soon as a waits, each sees the other with its fair share.
 TEST_F(ShareGateways, PlacesAreSharedByDemandWhileBothWait)
 {
     Wants(a, 3, 0, 0);
@@ -153,7 +153,7 @@ TEST_F(ShareGateways, ReceivedBytesGrowAsTheOthersDo)
     EXPECT_NEAR(static_cast<double>(before), 2.5e6, 2e5);
 }
 
-/// No answer: a goes on with what it knew of b, then with its static share, and says each once.
+/// No reply: a continues with b's last state, then with its static share, and logs each change once.
 TEST_F(ShareGateways, WithoutTheStore)
 {
     Wants(a, 1, 4, 100);
@@ -167,17 +167,17 @@ TEST_F(ShareGateways, WithoutTheStore)
     run(1500 * Ms);
     EXPECT_EQ(a.seen().places, 4u);
     EXPECT_EQ(a.seen().waiting, 100u);
-    EXPECT_NEAR(static_cast<double>(a.seen().received - before), 0.5e6 * 1.5, 2e5); // it goes on as it went
+    EXPECT_NEAR(static_cast<double>(a.seen().received - before), 0.5e6 * 1.5, 2e5); // it continues at its last rate
     run(3 * S);
     EXPECT_EQ(a.sharing->report(now).state, StoreState::Static);
     EXPECT_EQ(a.seen().places, 2u); // a has 75 % of 8
     EXPECT_EQ(b.seen().places, 6u);
     EXPECT_EQ(a.seen().waiting, 0u);
-    EXPECT_FALSE(b.board.shown.at(0).leads); // b measures for itself
+    EXPECT_FALSE(b.board.shown.at(0).leads); // b measures on its own
     const auto at = a.seen().received;
     run(10 * S);
     EXPECT_NEAR(static_cast<double>(a.seen().received - at), 10 * Rate / 8 * 0.25, 2e5);
-    EXPECT_GE(a.board.shown.at(0).at, now - 200 * Ms); // and lives
+    EXPECT_GE(a.board.shown.at(0).at, now - 200 * Ms); // and is live
     EXPECT_EQ(a.said, (std::vector<std::string>{
         "store: answers", "gateway b: is there",
         "store: cannot connect: Connection refused; the last shares hold for 2 s",
@@ -194,7 +194,7 @@ TEST_F(ShareGateways, WithoutTheStore)
     EXPECT_EQ(a.said.back(), "store: answers, after 14.7 s");
 }
 
-/// What a is charged while nothing is heard of b does not make it look ahead.
+/// Bytes charged to a during an outage do not make it look ahead of b.
 TEST_F(ShareGateways, BytesOfAnOutageAreNotHeldAgainstUs)
 {
     Wants(a, 1, 4, 100);
@@ -210,7 +210,7 @@ TEST_F(ShareGateways, BytesOfAnOutageAreNotHeldAgainstUs)
     EXPECT_EQ(a.seen().places, 4u);
 }
 
-/// Before it is known that the store does not answer: a link that looks half empty would be given a wider window.
+/// Before the store is known to be silent: otherwise a link that looks half empty would get a wider window.
 TEST_F(ShareGateways, BytesGoOnWhileNewsAreOverdue)
 {
     Wants(a, 1, 4, 100);
@@ -230,10 +230,10 @@ TEST_F(ShareGateways, BytesGoOnWhileNewsAreOverdue)
     carry(13);
     EXPECT_EQ(a.sharing->report(now).state, StoreState::Together);
     EXPECT_NEAR(static_cast<double>(a.seen().received - before), 13 * 50'000, 100'000);
-    EXPECT_EQ(a.seen().places, 4u); // nor is what we were charged meanwhile held against us
+    EXPECT_EQ(a.seen().places, 4u); // our own bytes meanwhile are not held against us either
     server.there = true;
     carry(20);
-    EXPECT_NEAR(static_cast<double>(a.seen().received - before), 33 * 50'000, 150'000); // and nothing twice
+    EXPECT_NEAR(static_cast<double>(a.seen().received - before), 33 * 50'000, 150'000); // and none is counted twice
     EXPECT_NEAR(static_cast<double>(a.seen().places), 4, 1);
 }
 
@@ -268,13 +268,13 @@ TEST_F(ShareGateways, AGatewayThatEndsLeavesItsShare)
 {
     run(3 * S);
     for (const auto end = now + 2500 * Ms; now < end; now += Ms)
-        a.step(now); // b has ended
+        a.step(now); // b has left the link
     EXPECT_EQ(a.board.shown.count(0), 0u);
     EXPECT_EQ(a.said.back(), "gateway b: is gone: nothing new for 2 s");
     run(S);
     EXPECT_EQ(a.board.shown.count(0), 1u);
     EXPECT_EQ(a.said.back(), "gateway b: is there");
-    // Gone before the store was: what it had stays with the others while the last shares hold.
+    // It left before the outage: its share stays with the others while the last shares hold.
     for (const auto end = now + 2500 * Ms; now < end; now += Ms)
         a.step(now);
     server.refuses = true;
@@ -311,7 +311,7 @@ TEST_F(ShareGateways, WhatIsNoMessageIsIgnoredAndSaidOnce)
     EXPECT_EQ(a.said.back(), "gateway b: is there");
 }
 
-/// Whatever another gateway claims to want, it is due no more than its part; and to have carried.
+/// Whatever demand or bytes another gateway claims, its fair share is not more than its part.
 TEST_F(ShareGateways, AbsurdClaimsTakeNoMoreThanAShare)
 {
     Wants(a, 1, 4, 100);
@@ -353,7 +353,7 @@ TEST_F(ShareGateways, TwoOfOneNameAreTold)
               a.said.end());
 }
 
-/// Stopped for ten seconds, what the others carried meanwhile is not guessed.
+/// After a pause of ten seconds, the bytes that the others carried meanwhile are not extrapolated.
 TEST_F(ShareGateways, AfterAStandstill)
 {
     Wants(b, 1, 4, 0);

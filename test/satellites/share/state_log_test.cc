@@ -29,7 +29,7 @@ TEST(StateLog, SaysLittleOfWhatChangesAllTheTime)
     EXPECT_GE(said.size(), 60u);
     EXPECT_LE(said.size(), 60u + StateLog::Burst);
     EXPECT_NE(said.back().find(" changes before were not said)"), std::string::npos);
-    log.say("store", "stays", 601 * 1000 * Ms); // the state in which it stays is said in the end
+    log.say("store", "stays", 601 * 1000 * Ms); // the final state is logged in the end
     for (int64_t n = 601; n < 620; ++n)
         log.tick(n * 1000 * Ms);
     EXPECT_EQ(said.back().rfind("store: stays", 0), 0u);

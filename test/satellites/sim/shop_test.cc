@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The shop's rules: one packet at a time on a resource, no waiting on the way, and not a tick later than possible.
+/// The shop's rules: one packet at a time on a resource, no waiting between resources, each start as early as possible.
 #include "satellites/sim/shops.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ TEST(Shop, ChoosesAmongWhatHasArrivedWhenTheFirstResourceIsFree)
     shop.served = [&](const Visit &v) { order.push_back(v.flow); };
     shop.arrive(a, 0, {10, 100});
     shop.arrive(a, 0, {10, 100});
-    shop.arrive(b, 100, {10, 100}); // just in time: b has had nothing
+    shop.arrive(b, 100, {10, 100}); // just in time: b has not been served
     shop.arrive(b, 301, {10, 100}); // too late
     shop.arrive(a, 300, {10, 100});
     shop.run(Shop::Forever);

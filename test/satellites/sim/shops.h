@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// Shops for tests, and what is measured in them.
+/// Shops for tests, and measurements in them.
 #ifndef MSFRS_TEST_SUPPORT_SHOPS_H
 #define MSFRS_TEST_SUPPORT_SHOPS_H
 
@@ -14,7 +14,7 @@
 
 namespace msfrs::test {
 
-/// A byte takes one tick on this link: what a packet needs there is then given as exactly as elsewhere.
+/// A byte takes one tick on this link, so that needs on it are as exact as on other resources.
 constexpr int64_t ByteATick = 8 * TicksPerSecond;
 
 inline sim::Shop NewShop(const std::string &scheduler, const uint32_t resources, const int64_t rate = ByteATick)
@@ -31,7 +31,7 @@ inline Times Uniform(const uint32_t m, const Ticks time)
     return t;
 }
 
-/// What a packet of these times needs, at ByteATick.
+/// The need of a packet with these times, at ByteATick.
 inline sim::Need NeedOf(const Times &times, const uint32_t m)
 {
     sim::Need need{};
@@ -41,7 +41,7 @@ inline sim::Need NeedOf(const Times &times, const uint32_t m)
     return need;
 }
 
-/// Times up to `most` on each of m resources; now and then 0.
+/// Random times up to `most` on each of m resources; occasionally 0.
 inline Times RandomTimes(Random &random, const uint32_t m, const Ticks most)
 {
     Times times{};
@@ -50,7 +50,7 @@ inline Times RandomTimes(Random &random, const uint32_t m, const Ticks most)
     return times;
 }
 
-/// What is said to settings that are refused.
+/// The message with which settings are refused.
 inline std::string WhatIsSaidTo(const std::string &scheduler)
 {
     try {
@@ -61,8 +61,8 @@ inline std::string WhatIsSaidTo(const std::string &scheduler)
     return "";
 }
 
-/// Of two flows one is far ahead because the host took its packets out of turn. A third wakes.
-/// \returns how many of the next 40 are the third's
+/// Of two flows one is far ahead because the host took its packets out of turn. A third becomes active.
+/// \returns how many of the next 40 packets are the third's
 inline int PicksOfOneThatWakes(const std::string &scheduler)
 {
     Host host;
@@ -121,11 +121,11 @@ inline void RemembersWhoIsAhead(const std::string &scheduler)
     EXPECT_FALSE(known("ahead"));
 }
 
-/// A flow that has the box to itself: when its packets leave. Counted resource by resource, not by the formula.
+/// A flow that has the box for itself: the departures of its packets, resource by resource, not by the formula.
 class Alone {
 public:
     explicit Alone(const uint32_t m): m_(m) {}
-    /// \returns how much later than the packet before this one leaves: its active time
+    /// \returns the packet's active time: by how much it leaves later than the previous one
     Ticks add(const Times &times)
     {
         Ticks start = 0, reached = 0;

@@ -18,8 +18,8 @@
 
 class ConnStateData;
 
-/* What the hooks call in a Squid that was configured --without-msfrs: nothing is ever scheduled. The comments are
- * with those who do it. */
+/* What the hooks call in a Squid that was configured --without-msfrs: nothing is ever scheduled. The real classes
+ * document these functions. */
 
 namespace msfrs::squid
 {

@@ -15,8 +15,8 @@
 namespace msfrs::squid
 {
 
-/// Writes values one after the other, or reads them: both go through the same list of fields, Fields(Archive &, T &)
-/// for each struct T. Who reads gets nothing beyond the end, and is told by good(). Only for processes of one program.
+/// Writes values in sequence, or reads them. Both use the same list of fields: Fields(Archive &, T &) for a struct T.
+/// A read beyond the end yields nothing, and good() is false then. Only between processes of the same program.
 class Archive
 {
 public:
@@ -73,7 +73,7 @@ private:
             return;
         }
         values.clear();
-        while (good_ && values.size() < size) // not resize(): who knows what the size is
+        while (good_ && values.size() < size) // not resize(): the size is not to be trusted
             one(values.emplace_back());
     }
 
@@ -86,7 +86,7 @@ private:
         at_ += reading_ ? left(size) : size;
     }
 
-    /// \returns size if there is as much left, else 0, and then nothing is any good
+    /// \returns size if that many bytes remain, else 0, and good() is false from then on
     size_t left(const size_t size)
     {
         good_ = good_ && size <= text_.size() - at_;

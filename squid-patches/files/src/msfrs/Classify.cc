@@ -54,8 +54,8 @@ SourceKey(Ip::Address address, const unsigned prefix6)
     return ToSBuf(address.toStr(buf, sizeof(buf)), '/', prefix6);
 }
 
-/// a proxy_auth user, or the user=value of an external ACL helper (the only login there is when traffic is
-/// intercepted); empty if there is none
+/// a proxy_auth user, or the user=value of an external ACL helper (the only possible login of intercepted traffic);
+/// empty if there is none
 SBuf
 LoginKey(const HttpRequest &request)
 {
@@ -69,11 +69,11 @@ LoginKey(const HttpRequest &request)
             name = SBuf(request.extacl_user.rawBuf(), request.extacl_user.size());
     if (name.isEmpty())
         return name;
-    // the prefix keeps users apart from addresses, which serve for those without a name
+    // the prefix keeps names apart from addresses, which identify users without a name
     return ToSBuf("login=", name).substr(0, LongestKey);
 }
 
-/// empty if the address is not known
+/// empty if the hardware address is unknown
 SBuf
 MacKey(const HttpRequest &request)
 {
@@ -90,7 +90,7 @@ MacKey(const HttpRequest &request)
         return ToSBuf("mac=", text);
     }
 
-    // the interface identifier of RFC 4291, appendix A: back to the address of the card, so that a machine is one
+    // convert the interface identifier of RFC 4291, appendix A, back to the hardware address, so that a machine is one
     // user in both protocols
     unsigned id[SZ_EUI64_BUF];
     if (client.remoteEui64 == Eui::Eui64() || !client.remoteEui64.encode(text, sizeof(text)) ||
@@ -107,7 +107,7 @@ MacKey(const HttpRequest &request)
 #endif
 }
 
-/// how many leading bits of an IPv6 address make a user
+/// leading bits of an IPv6 address that identify a user
 unsigned
 PrefixOfUsers()
 {
@@ -136,13 +136,13 @@ DefaultClass()
         if (classes[i]->isDefault())
             return i;
     }
-    return 0; // not reached: Configuration::check() wants a default
+    return 0; // not reached: Configuration::check() requires a default
 }
 
-/// what msfrs_access says of a transaction
+/// the result of msfrs_access for a transaction
 struct Decision {
     uint32_t cls;
-    bool sure; ///< no line before the one that decided had an ACL that could not tell
+    bool sure; ///< no line before the deciding one had an ACL without an answer
 };
 
 Decision
@@ -152,12 +152,12 @@ ClassOf(ACLFilledChecklist &ch)
     if (!Config.msfrs.access)
         return {DefaultClass(), sure};
 
-    // A class that is not for this request. Lists are short: a set would cost more than it saves.
+    // Classes excluded for this request. The list is short: a set would cost more than it saves.
     std::vector<uint32_t> denied;
     for (const auto line: *Config.msfrs.access) {
         if (std::find(denied.begin(), denied.end(), line->cls) != denied.end())
             continue;
-        if (line->needsRequest() && !ch.hasRequest()) // which Squid would complain of, for every address
+        if (line->needsRequest() && !ch.hasRequest()) // else Squid would complain, for every address
             continue;
         const auto answer = ch.fastCheck(line->acls);
         sure = sure && !answer.conflicted();
@@ -170,7 +170,7 @@ ClassOf(ACLFilledChecklist &ch)
     return {DefaultClass(), sure};
 }
 
-/// what a request tells ACLs
+/// gives ACLs the data of a request
 void
 Fill(ACLFilledChecklist &ch, HttpRequest * const request, const AccessLogEntryPointer &al)
 {
@@ -221,7 +221,7 @@ Classify(HttpRequest * const request, const AccessLogEntryPointer &al)
     assert(request);
     ACLFilledChecklist ch(nullptr, request);
     Fill(ch, request, al);
-    const auto cls = ClassOf(ch).cls; // first: an ACL may tell who the user is
+    const auto cls = ClassOf(ch).cls; // first: an ACL may identify the user
     return Logged({cls, User(*request)});
 }
 

@@ -27,9 +27,9 @@ struct RequestConfig;
 namespace msfrs::squid
 {
 
-/// What is queued and counted apart from others, as the engine's flows: a user within a class.
+/// The unit of queueing and accounting, a flow of the engine: a user within a class.
 struct Flow {
-    /// \returns the class where the scheduler may have kept an older configuration
+    /// \returns the class in the scheduler's configuration, which may be an older one
     uint32_t classIn(const RequestConfig &) const;
 
     std::string_view name() const { return {user.rawContent(), user.length()}; }
@@ -38,18 +38,18 @@ struct Flow {
     SBuf user; ///< the key of the user within the class, at most 128 bytes
 };
 
-/// The client as ACLs see it: behind a trusted follow_x_forwarded_for proxy when they look there.
+/// The client's address as ACLs see it: the one behind a trusted follow_x_forwarded_for proxy if they use that.
 const Ip::Address &ClientAddress(const HttpRequest &);
 
 /// Finds the class by msfrs_access (first line that matches; the default class otherwise) and the user by
 /// msfrs_user. Only to be called while Config.msfrs.on().
 Flow Classify(HttpRequest *, const AccessLogEntryPointer &);
 
-/// The same for what comes to an address without a request. A line with an ACL that needs one does not match.
+/// The same for traffic to an address without a request. A line with an ACL that needs one does not match.
 Flow Classify(const Ip::Address &);
 
 /// The class alone, after msfrs_access has changed; index into Config.msfrs.classes.
-/// \returns nothing if an ACL that decides cannot tell now, as it would have to ask a helper
+/// \returns nothing if a deciding ACL has no answer now because it would have to ask a helper
 std::optional<uint32_t> ClassifyAgain(HttpRequest *, const AccessLogEntryPointer &);
 
 } // namespace msfrs::squid

@@ -22,7 +22,7 @@ namespace msfrs::squid
 
 CBDATA_CLASS_INIT(ClientWatch);
 
-/// A client needs an answer after its TLS ClientHello; more than this does not come from a friend.
+/// Bytes. A client needs an answer after its TLS ClientHello; a benign one does not send more than this before.
 static constexpr SBuf::size_type MostKept = 65536;
 
 ClientWatch::ClientWatch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &manager,
@@ -59,7 +59,7 @@ ClientWatch::read()
     if (!manager_.valid() || manager_->inBuf.length() >= MostKept)
         return;
     if (Comm::MonitorsRead(client_->fd))
-        return; // a stranger to this plan; it will notice, too
+        return; // something else reads it, and will notice, too
 
     using Dialer = CommCbMemFunT<ClientWatch, CommIoCbParams>;
     reader_ = JobCallback(97, 5, Dialer, this, ClientWatch::noteReadable);
@@ -87,7 +87,7 @@ ClientWatch::keepData()
     auto &kept = manager_->inBuf;
     CommIoCbParams now(this);
     now.conn = client_;
-    now.size = MostKept - kept.length(); // positive or we would not be reading
+    now.size = MostKept - kept.length(); // positive, or we would not be reading
     kept.reserveSpace(std::min<SBuf::size_type>(now.size, 4096));
     const auto result = Comm::ReadNow(now, kept);
     if (result != Comm::OK && result != Comm::INPROGRESS)
@@ -96,7 +96,7 @@ ClientWatch::keepData()
     return true;
 }
 
-/// waits for more unless there is data, which would make us wait in vain
+/// waits for more unless there is unread data, behind which the end would not be seen
 /// \returns whether the client is still there
 bool
 ClientWatch::lookForEnd()

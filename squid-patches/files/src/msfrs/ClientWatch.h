@@ -16,8 +16,8 @@ class ConnStateData;
 namespace msfrs::squid
 {
 
-/// Watches the client of a held tunnel, which nobody else reads from then, so that a client that leaves is
-/// noticed. Closes the connection of a client that leaves.
+/// Watches the client of a held tunnel, whose connection nothing else reads meanwhile. Closes the connection when the
+/// client leaves.
 class ClientWatch: public AsyncJob
 {
     CBDATA_CHILD(ClientWatch);
@@ -25,15 +25,15 @@ class ClientWatch: public AsyncJob
 public:
     using Pointer = CbcPointer<ClientWatch>;
 
-    /// what becomes of what the client sends
+    /// what is done with data from the client
     enum class Mode {
-        keep, ///< goes to ConnStateData::inBuf
-        look  ///< stays in the socket: the TLS library will read it. Who sends something is not watched any more.
+        keep, ///< read into ConnStateData::inBuf
+        look  ///< left in the socket for the TLS library. A client that sends data is no longer watched.
     };
 
     ClientWatch(const Comm::ConnectionPointer &, const CbcPointer<ConnStateData> &, Mode);
 
-    /// Ends a watch, if there is one. The connection may be read by others at once.
+    /// Ends a watch, if there is one. Others may read the connection at once.
     static void Stop(const Pointer &);
 
 private:

@@ -35,7 +35,7 @@ Names(const ClassLines &classes)
     return names;
 }
 
-/// what a line says of an option, or what is so without
+/// the value of an option in a line, or its default
 template <class T>
 T
 Value(const OptionsLine * const line, const Spec &spec)
@@ -54,7 +54,7 @@ Choice(const PluginLine &line)
     return choice;
 }
 
-/// makes a scheduler and throws it away, for what only the scheduler and its plugins can judge
+/// makes a scheduler and discards it, to check what only the scheduler and its plugins can check
 void
 Try(const RequestConfig &config, const Place &place)
 {
@@ -69,7 +69,7 @@ Try(const RequestConfig &config, const Place &place)
     }
 }
 
-/// the line that says which arbiter, or that there is the default one; only for msfrs on
+/// the line that selects the arbiter, or by which the default one is used; only for msfrs on
 Directive &
 ArbiterLine(const Configuration &config)
 {
@@ -78,9 +78,9 @@ ArbiterLine(const Configuration &config)
     return *config.toggle;
 }
 
-/// Loads a plugin, with the rights that squid.conf is read with. Who fails to when Squid is reconfigured is warned
-/// alone: the file may have gone since Squid was started.
-/// \returns nil if none is chosen, or if what runs stays
+/// Loads a plugin, with the privileges with which squid.conf is read. At a reconfiguration a failure is only a
+/// warning: the file may have been removed since Squid was started.
+/// \returns nil if none is chosen, or if the running one stays
 PluginPtr
 Load(const PluginChoice &choice, const msfrs_kind kind, const Place &place)
 {
@@ -110,7 +110,7 @@ Configuration::check()
     checkClasses();
     checkAccess();
     if (!on())
-        return; // nothing of the rest is used
+        return; // the rest is not used
     checkPresence();
     checkQuotas();
     checkPlugins();
@@ -222,7 +222,7 @@ Configuration::checkQuotas() const
         if (!quotaFile)
             (*classes)[i]->place.warn("all users begin from 0 when Squid is started again; add a line such as "
                                       "msfrs_quota_file /var/spool/squid/msfrs-quota");
-        break; // said once
+        break; // one warning is enough
     }
 }
 
@@ -245,8 +245,8 @@ RequestConfig
 Configuration::requestConfig(const RequestConfig * const running) const
 {
     RequestConfig config;
-    // A worker that cannot share the link gets its part of the rate, and has to measure by what it carries itself, as
-    // the interface counts what all of them do.
+    // A worker that cannot share the link gets its part of the rate, and has to count the bytes that it carries itself,
+    // as the interface counts those of all workers.
     const auto parts = UsingSmp() && !SharesLink() ? std::max(Config.workers, 1) : 1;
     config.rate = Value<double>(link, Table::Link::Rate) / parts;
     config.bounds = {Value<double>(link, Table::Link::Min) / parts, Value<double>(link, Table::Link::Max) / parts};

@@ -35,23 +35,23 @@ class QuotaFile;
 using ClassLines = std::vector<ClassLine *>;
 using AccessLines = std::vector<AccessLine *>;
 
-/// What the msfrs_* directives say. Plain pointers, like everything in SquidConfig: the code made from
-/// cf.data.pre fills and frees them; nil means that squid.conf does not have the directive.
+/// The msfrs_* directives. Plain pointers, like everything in SquidConfig: the code generated from
+/// cf.data.pre sets and frees them; nil means that squid.conf does not have the directive.
 class Configuration
 {
 public:
     bool on() const; ///< msfrs on
 
-    /// Checks what can only be checked after the whole file was read, including that the plugins load and take
-    /// their parameters; warns about what does no harm.
+    /// Checks what can only be checked after the whole file was read, including that the plugins load and accept
+    /// their parameters; warns about harmless mistakes.
     /// \throws ConfigError whose text begins with file, line and directive
     void check();
 
-    /// What the scheduler wants to know.
-    /// \param running what it runs with, if it does: its plugins stay where check() could not load others
+    /// The configuration for the scheduler.
+    /// \param running its present one, if it runs: its plugins stay where check() could not load others
     RequestConfig requestConfig(const RequestConfig *running = nullptr) const;
 
-    /// The classes with what their users may have in a period; as many as classes, in the same order.
+    /// The quotas of the classes; as many as classes, in the same order.
     std::vector<QuotaClass> quotaClasses() const;
 
     std::string quotaPath() const; ///< of msfrs_quota_file; empty: there is none

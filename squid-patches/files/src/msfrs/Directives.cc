@@ -26,7 +26,7 @@ namespace msfrs::squid
 namespace
 {
 
-/// the only parameter of a directive, or what there is in its place
+/// the next word of a directive, which must not be missing
 std::string
 Word(const Place &place, const char *allowed)
 {
@@ -195,7 +195,7 @@ UserKey::UserKey(ConfigParser &)
     if (written_ == "mac") {
 #if USE_SQUID_EUI
         kind = Mac;
-        prefix6 = 128; // those whose hardware address is not known are most likely on one Ethernet, with one network
+        prefix6 = 128; // clients of unknown hardware address are most likely on one Ethernet, with one network
         return;
 #else
         place.refuse("mac is not possible because this Squid was built with --disable-eui; give src or login");

@@ -22,8 +22,8 @@ struct QuotaClass;
 namespace msfrs::squid
 {
 
-/// One line of squid.conf. Constructors read the line, check what one line alone allows to check, and throw
-/// ConfigError. print() writes what followed the directive's name, as it was written.
+/// One line of squid.conf. Constructors parse it, check all that does not depend on other lines, and throw ConfigError.
+/// print() writes what followed the directive's name, as in squid.conf.
 class Directive
 {
 public:
@@ -36,17 +36,17 @@ public:
 
     const Place place;
 
-    /// What this line chooses, loaded by Configuration::check(). Nil: none; or it could not be loaded when Squid was
-    /// reconfigured, and the one that runs stays.
+    /// The plugin that this line selects, loaded by Configuration::check(). Nil: none; or it failed to load at a
+    /// reconfiguration, and the running one stays.
     std::shared_ptr<const Plugin> plugin;
 };
 
-/// What stands in the way of a second line of a directive that may be given once; nothing for those that are not ours.
+/// Refuses a second line of a directive that may be given once. Does nothing for directives that are not ours.
 template <class T>
 inline void
 RefuseSecond(const T &) {}
 
-/// \throws ConfigError with the place of the first
+/// \throws ConfigError with file and line of the first
 template <class D>
 inline std::enable_if_t<std::is_convertible<D *, const Directive *>::value>
 RefuseSecond(D * const &first)
@@ -137,7 +137,7 @@ public:
 
     bool matchesAll() const; ///< whether the list is just the ACL "all"
 
-    /// whether without a request nothing can be said of an ACL of the list, or of one in a group of ACLs
+    /// whether an ACL of the list, or one in a group of ACLs, cannot be evaluated without a request
     bool needsRequest() const;
 
     std::string className;
@@ -155,8 +155,8 @@ public:
     explicit UserKey(ConfigParser &);
     void print(std::ostream &) const override;
 
-    /// How many leading bits of an IPv6 address make a user unless src6/NN says so. An IPv6 link has 64 (RFC 4291), and
-    /// a machine takes as many addresses of them as it likes (RFC 8981): with more bits each would have a user's share.
+    /// Leading bits of an IPv6 address that identify a user, unless src6/NN is given. An IPv6 link has 64 (RFC 4291),
+    /// and a machine may use any number of addresses on it (RFC 8981): with more bits, each would get a user's share.
     static constexpr unsigned NetworkBits = 64;
 
     Kind kind = Source;
@@ -186,7 +186,7 @@ public:
     const std::string path; ///< absolute
 
 protected:
-    /// \param what it is the path of, as messages call it
+    /// \param what the path names, as messages call it
     PathLine(const char *what, size_t longest, const char *example);
 };
 

@@ -32,10 +32,10 @@ namespace msfrs::squid
 namespace
 {
 
-/// Others get a turn after that many datagrams.
+/// Datagrams after which other events get a turn.
 constexpr int DatagramsAtOnce = 16;
 
-/// In a line; more than any link brings between two reports.
+/// Of a line; more than any link carries between two reports.
 constexpr int64_t MostBytes = 10'000'000'000;
 
 ExcessPort *ThisPort = nullptr;
@@ -78,7 +78,7 @@ Fail(const std::string &path, const int error)
     throw ConfigError("cannot make the socket " + path + ": " + xstrerr(error) + hint);
 }
 
-/// Refuses the name of a socket that is not just left over.
+/// Refuses the path unless its socket is left over from a process that has ended.
 void
 CheckLeftOver(const std::string &path, const sockaddr_un &address)
 {
@@ -113,7 +113,7 @@ void
 ExcessPort::Configure()
 {
     const auto line = Config.msfrs.excess;
-    const auto wanted = TheGateway() && line && KidIdentifier <= 1; // of several workers the first has it for all
+    const auto wanted = TheGateway() && line && KidIdentifier <= 1; // of several workers, the first has it for all
     if (ThisPort)
         ThisPort->flows.forget(); // classes may have changed
     if (wanted && ThisPort && ThisPort->path() == line->path)
@@ -169,7 +169,7 @@ ExcessPort::~ExcessPort()
     comm_close(fd_);
 }
 
-/// Gives the socket its name, which a Squid that ended badly may have left behind.
+/// Binds the socket to its path, where a Squid that crashed may have left another.
 void
 ExcessPort::bind()
 {
@@ -182,7 +182,7 @@ ExcessPort::bind()
         if (unlink(path_.c_str()) != 0)
             Fail(path_, errno);
     }
-    // The mode of an unnamed socket, less the umask, becomes that of its name: it is never there with a wider one.
+    // The file gets the mode of the unbound socket, less the umask: it never exists with a wider one.
     if (fchmod(fd_, 0660) != 0 || ::bind(fd_, reinterpret_cast<const sockaddr *>(&address), sizeof(address)) != 0 ||
             chmod(path_.c_str(), 0660) != 0 || lstat(path_.c_str(), &file) != 0)
         Fail(path_, errno);
@@ -232,7 +232,7 @@ ExcessPort::read()
 void
 ExcessPort::take(std::string_view datagram)
 {
-    // While there is no scheduler, nobody is charged for anything.
+    // While there is no scheduler, nothing is charged.
     const auto gateway = TheGateway();
     if (!gateway)
         return;

@@ -22,33 +22,33 @@ class RequestScheduler;
 namespace msfrs::squid
 {
 
-/// What came in through ExcessPort since Squid started.
+/// The counts of ExcessPort since Squid started.
 struct ExcessCounts {
     uint64_t lines = 0; ///< accepted
     uint64_t bytes = 0; ///< charged to a class
     uint64_t noClass = 0; ///< bytes for receivers of no class
-    uint64_t refused = 0; ///< lines that are not as they should be, and datagrams that are too long
+    uint64_t refused = 0; ///< malformed lines, and datagrams that are too long
 };
 
-/// Takes reports of excessive traffic (MSF-RS paper, section 6): bytes of the downlink that no request of ours caused.
+/// Receives reports of excessive traffic (MSF-RS paper, section 6): downlink bytes that no request of ours caused.
 /// A unix datagram socket; every line of a datagram is "ADDRESS BYTES", or "- BYTES" for a receiver of no class. See
 /// msfrs_excess in squid.conf.documented.
 class ExcessPort
 {
 public:
-    /// the longest datagram that is taken
+    /// the longest datagram that is accepted
     static constexpr size_t LongestDatagram = 8192;
 
-    /// Makes, moves or ends the socket of this process as msfrs_excess says. To be called after Gateway::Configure().
-    /// Dies if the socket cannot be made at startup; goes on without it later.
+    /// Opens, moves or closes the socket of this process by msfrs_excess. To be called after Gateway::Configure().
+    /// Exits if the socket cannot be made at startup; continues without it later.
     static void Configure();
 
-    /// Ends it. Before Gateway::Shutdown().
+    /// Closes it. To be called before Gateway::Shutdown().
     static void Shutdown();
 
-    /// Makes the socket, with the rights of Squid's effective user and group.
+    /// Makes the socket, with the privileges of Squid's effective user and group.
     /// \param path absolute
-    /// \throws ConfigError saying why this cannot be
+    /// \throws ConfigError with the reason
     explicit ExcessPort(const std::string &path);
     ~ExcessPort();
 
@@ -56,7 +56,7 @@ public:
 
     const std::string &path() const { return path_; }
 
-    FlowTable flows; ///< of the addresses that are told of
+    FlowTable flows; ///< of the reported addresses
 
 private:
     void bind();
@@ -70,11 +70,11 @@ private:
 
     std::string path_;
     int fd_ = -1;
-    dev_t device_ = 0; ///< of our file; somebody else may have put another in its place
+    dev_t device_ = 0; ///< of our file, which may have been replaced by another
     ino_t inode_ = 0;
 
     RefusalLog refusals_; ///< of lines
-    bool passed_ = false; ///< a user has passed a quota
+    bool passed_ = false; ///< a user has exceeded a quota
 };
 
 const ExcessCounts &TheExcessCounts();

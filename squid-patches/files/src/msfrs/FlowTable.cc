@@ -12,7 +12,7 @@ namespace msfrs::squid
 namespace
 {
 
-/// A request tells more than an address, but users change, and so do ACLs like time.
+/// A request determines the flow better than an address, but users change, and so do ACLs like time.
 constexpr int RememberRequest = 600; // seconds
 constexpr int RememberAddress = 60; // seconds
 

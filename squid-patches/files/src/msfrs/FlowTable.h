@@ -5,7 +5,7 @@
 #ifndef SQUID_SRC_MSFRS_FLOWTABLE_H
 #define SQUID_SRC_MSFRS_FLOWTABLE_H
 
-#include <utility> // base/ClpMap.h uses it without asking
+#include <utility> // base/ClpMap.h uses it without including it
 
 #include "base/ClpMap.h"
 #include "msfrs/Classify.h"
@@ -23,18 +23,18 @@ MemoryUsedBy(const Flow &flow)
     return sizeof(flow) + flow.user.length();
 }
 
-/// The flow of a client address as it was last scheduled: what else comes for the address is charged to the same class
-/// and user, even if these depend on more than the address. Bounded; forgets who has not been seen longest.
+/// The flow of a client address as it was last scheduled: other traffic to the address is charged to the same class and
+/// user, even if these depend on more than the address. Bounded; forgets the least recently seen address first.
 class FlowTable
 {
 public:
-    /// a request of this client
+    /// notes the flow of a request of this client
     void note(const Ip::Address &, const Flow &);
 
-    /// That of its latest request; without one, what msfrs_access and msfrs_user make of the address alone.
+    /// The flow of its latest request; without one, the flow by msfrs_access and msfrs_user for the address alone.
     Flow find(const Ip::Address &);
 
-    /// classes have changed
+    /// forgets all, as classes have changed
     void forget();
 
 private:

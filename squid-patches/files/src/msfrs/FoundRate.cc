@@ -45,7 +45,7 @@ CheckFoundRate(const Configuration &config)
                                      "give a size, as in 16 KB");
 }
 
-/// for who wants to set a rate: what there was nine tenths of the time, and half of it
+/// rates for an administrator who wants to set one: reached nine tenths of the time, and half of it
 static std::string
 Advice(const CapacityReport &found)
 {

@@ -20,11 +20,11 @@ namespace msfrs::squid
 
 class Configuration;
 
-/// What msfrs_link must say of rate=auto, or must not say without; for msfrs on.
+/// Checks the options of msfrs_link that rate=auto requires, and those not allowed without it; for msfrs on.
 /// \throws ConfigError
 void CheckFoundRate(const Configuration &);
 
-/// The part of the report about a link whose rate is found.
+/// The part of the report about a link whose rate is estimated.
 void PrintFoundRate(std::ostream &, const CapacityReport &, msfrs_time now);
 
 } // namespace msfrs::squid

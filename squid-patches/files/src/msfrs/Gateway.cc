@@ -11,7 +11,7 @@
 #include "msfrs/Config.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/LinkDirectory.h"
-#include "msfrs/Picture.h"
+#include "msfrs/Snapshot.h"
 #include "msfrs/Ticket.h"
 #include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
@@ -69,7 +69,7 @@ Gateway::Configure()
             ThisGateway->change(config);
         else
             ThisGateway = new Gateway(config);
-        if (const auto &scheduler = ThisGateway->scheduler_) { // it may have failed on the way
+        if (const auto &scheduler = ThisGateway->scheduler_) { // it may have failed meanwhile
             ThisGateway->readings.buffers.check(*scheduler);
             debugs(97, 2, "msfrs: on, " << config.classes.size() << " classes, " << scheduler->config().rate << " bit/s");
         }
@@ -98,11 +98,11 @@ Gateway::Gateway(const RequestConfig &config):
 Gateway::~Gateway()
 {
     if (ThisGateway == this) {
-        const auto tickets = tickets_; // a scheduler that fails to tell lets all of them go
+        const auto tickets = tickets_; // a scheduler that fails in report() releases all of them
         for (const auto ticket: tickets)
             ticket->report(); // access.log gets their lines later
     }
-    // so that tickets do not come back to us
+    // so that tickets do not call us back
     if (ThisGateway == this)
         ThisGateway = nullptr;
     if (eventFind(&Gateway::Tick, nullptr))
@@ -138,7 +138,7 @@ Gateway::start()
     TellClasses(config_);
 }
 
-/// \throws ConfigError and then nothing has changed
+/// \throws ConfigError, and then nothing has changed
 void
 Gateway::change(const RequestConfig &config)
 {
@@ -169,11 +169,11 @@ Gateway::change(const RequestConfig &config)
         }
     }
     quotas.configure();
-    accessChanged_ = true; // looked at when Squid has all of its new configuration in force
+    accessChanged_ = true; // handled when all of Squid's new configuration is in force
     arm(0);
 }
 
-/// tells tickets the numbers that classes of config_ have in the scheduler's new configuration
+/// gives tickets the indices that classes of config_ have in the scheduler's new configuration
 void
 Gateway::renumber(const RequestConfig &config)
 {
@@ -186,7 +186,7 @@ Gateway::renumber(const RequestConfig &config)
         ticket->renumber(numbers);
 }
 
-/// lets msfrs_access decide again where tickets belong
+/// evaluates msfrs_access again for all tickets
 void
 Gateway::classifyAgain()
 {
@@ -197,12 +197,12 @@ Gateway::classifyAgain()
 void
 Gateway::moveByQuota()
 {
-    const auto tickets = tickets_; // a scheduler that fails lets all of them go
+    const auto tickets = tickets_; // a scheduler that fails releases all of them
     for (const auto ticket: tickets)
         ticket->reclass();
 }
 
-/// Lets everybody go on unscheduled.
+/// Releases all tickets, which continue unscheduled.
 void
 Gateway::releaseAll()
 {
@@ -228,7 +228,7 @@ Gateway::failed(const char * const what, const char * const why) noexcept
 void
 Gateway::Tick(void *)
 {
-    if (ThisGateway) // the event may have been on its way when the gateway ended
+    if (ThisGateway) // the event may have been due already when the gateway ended
         ThisGateway->tick();
 }
 
@@ -260,7 +260,7 @@ Gateway::tick()
     arm(std::min(next, readings.looks.nextCheck()));
 }
 
-/// reads of servers that have fallen silent wait no longer
+/// ends read batches of servers that have fallen silent
 void
 Gateway::checkBatches()
 {

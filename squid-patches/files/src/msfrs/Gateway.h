@@ -26,18 +26,18 @@ class SharedLedger;
 namespace msfrs::squid
 {
 
-/// The one RequestScheduler of a Squid process: its timer, its life, and what happens when it fails.
-/// Fails open: a scheduler that throws is dropped, its requests go on unscheduled, and a new one starts a
+/// The one RequestScheduler of a Squid process: its timer, its lifetime and its failures.
+/// Fails open: a scheduler that throws is dropped, its requests continue unscheduled, and a new one starts a
 /// little later.
 class Gateway
 {
 public:
-    /// Starts, changes or ends scheduling as Config.msfrs says. To be called after squid.conf was read, at
-    /// startup and at reconfiguration. Dies if the scheduler cannot start at startup; keeps what there was if
-    /// it cannot change later.
+    /// Starts, changes or ends scheduling by Config.msfrs. To be called after squid.conf was read, at startup
+    /// and at reconfiguration. Exits if the scheduler cannot start at startup; keeps the running one if it
+    /// cannot change later.
     static void Configure();
 
-    /// Ends scheduling before Squid exits. Who still waits is not answered any more.
+    /// Ends scheduling before Squid exits. Requests that still wait are no longer answered.
     static void Shutdown();
 
     /// \throws ConfigError
@@ -49,13 +49,13 @@ public:
     /// nil for a while after a failure
     const RequestScheduler *scheduler() const { return scheduler_.get(); }
 
-    /// what it was made with, or will be made with again
+    /// the configuration that the scheduler was made with, or will be made with again
     const RequestConfig &config() const { return config_; }
 
     /// monotonic clock, ns; never negative, never goes back
     static msfrs_time Now();
 
-    /// of the scheduler and what belongs to it; level as in RequestHost
+    /// logs a message of the scheduler or its parts; level as in RequestHost
     static void Log(int level, const std::string &message);
 
     /* the rest is for tickets */
@@ -71,17 +71,17 @@ public:
     Tickets::iterator enlist(Ticket &t) { return tickets_.insert(tickets_.end(), &t); }
     void forget(Tickets::iterator place) { tickets_.erase(place); }
 
-    /// A request has begun to wait: its time limit must be noticed.
+    /// A request has begun to wait: sets the timer so that its time limit is noticed.
     void noteWait();
 
-    /// Makes up for a timer that is late: Squid's events go by the wall clock, which may be set back.
+    /// Makes up for a late timer: Squid's events follow the wall clock, which may be set back.
     void keepTime();
 
-    /// Lets each ticket go on in the class where its user belongs. To be called when quotas say that this has changed,
-    /// and not from inside an attempt().
+    /// Moves each ticket to the class where its user belongs. To be called when the quotas have changed that, and not
+    /// from inside an attempt().
     void moveByQuota();
 
-    /* what tickets have in common */
+    /* shared by tickets */
     QuotaBook quotas;
     ServerReadings readings;
     RefusalLog refusals{"request"};

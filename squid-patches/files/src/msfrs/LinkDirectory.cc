@@ -48,7 +48,7 @@ AddressOf(const ledger::IpBits &bits)
     return address;
 }
 
-/// Who has the answer finds by itself where quotas have that user: it counts what it serves, too.
+/// The party that asked looks up the user's quota itself, since it counts what it serves, too.
 ledger::Owner
 OwnerOf(const RequestConfig &config, const uint32_t cls, const std::string_view user)
 {

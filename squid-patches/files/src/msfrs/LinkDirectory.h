@@ -20,20 +20,21 @@ namespace msfrs
 struct RequestConfig;
 }
 
-/* What others who share the link, and see packets alone, are told of squid.conf: the directory of the ledger. Nothing
- * of this does anything where the link is not shared. */
+/* The directory of the ledger: what parties on the link that see only packets need of squid.conf. These functions do
+ * nothing where the link is not shared. */
 
 namespace msfrs::squid
 {
 
-/// Says which classes there are, and that what was said of addresses may be wrong by now. In the first worker.
+/// Publishes the classes, and has all addresses answered again. In the first worker.
 void TellClasses(const RequestConfig &);
 
-/// Says to which class and user addresses belong that others have asked for. In the first worker, often.
+/// Answers other parties' queries for the class and user of an address. In the first worker; to be called often.
 void AnswerAboutAddresses(const RequestConfig &, msfrs_time now);
 
-/// An address has had a request: it tells more than the address. In any worker.
-/// \param cls its own, whatever it had of its quota; index into the configuration's classes
+/// Publishes the class and user of a request from an address: they take precedence over those by the address alone.
+/// In any worker.
+/// \param cls its own, even if the user has exceeded its quota; index into the configuration's classes
 void NoteRequest(const RequestConfig &, const Ip::Address &, uint32_t cls, std::string_view user, msfrs_time now);
 
 } // namespace msfrs::squid

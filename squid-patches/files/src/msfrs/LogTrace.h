@@ -15,18 +15,18 @@
 namespace msfrs::squid
 {
 
-/// What access.log can say about the scheduling of a transaction; see the msfrs:: codes of logformat.
+/// The scheduling of a transaction as access.log can record it; see the msfrs:: codes of logformat.
 struct LogTrace {
     bool known() const { return !className.isEmpty(); } ///< the transaction was scheduled
     bool released() const { return known() && firstWait >= 0; } ///< and forwarded
 
-    SBuf className; ///< empty: never scheduled, and then nothing below counts
-    SBuf overQuota; ///< its class by msfrs_access, if its user has had the quota of that; else empty
+    SBuf className; ///< empty: never scheduled, and then nothing below is valid
+    SBuf overQuota; ///< its class by msfrs_access, if its user has exceeded the quota of that; else empty
     SBuf user; ///< see Flow::user
     const char *refusal = nullptr; ///< why the request was not forwarded; nil: it was, or still waits
     int64_t firstWait = -1; ///< ns from hold to the first release; negative: never released
     int64_t totalWait = 0; ///< ns, the same plus all pauses and the waits of later exchanges
-    int64_t bytes = 0; ///< what was charged
+    int64_t bytes = 0; ///< charged
     uint32_t quanta = 0; ///< quanta begun
     uint32_t exchanges = 1; ///< begun, the first one included
     int64_t exchangeWait = 0; ///< ns that those after the first waited before they began
@@ -34,7 +34,7 @@ struct LogTrace {
     double limit = 0; ///< W+ then
 };
 
-/// nanoseconds, as logformat wants them
+/// nanoseconds in the form that logformat needs
 inline timeval
 ToTimeval(const int64_t ns)
 {

@@ -3,8 +3,8 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
-#include "msfrs/Picture.h"
 #include "msfrs/Report.h"
+#include "msfrs/Snapshot.h"
 
 #include <functional>
 #include <ostream>
@@ -17,7 +17,7 @@ namespace
 
 using Reports = std::vector<ClassReport>;
 
-/// the value of a label, with what OpenMetrics wants escaped
+/// the value of a label, escaped as OpenMetrics requires
 std::string
 Escaped(const std::string &value)
 {
@@ -40,7 +40,7 @@ class Writer
 public:
     explicit Writer(std::ostream &os): os_(os) {}
 
-    /// \param unit the end of the name, or nil
+    /// \param unit the suffix of the name, or nil
     void family(const char *name, const char *type, const char *unit, const char *help)
     {
         name_ = name;
@@ -86,7 +86,7 @@ ClassLabel(const ClassReport &c)
     return "class=\"" + Escaped(c.name) + "\"";
 }
 
-/// A family with a sample for each class.
+/// A metric family with a sample for each class.
 template <class Report>
 struct Family {
     const char *name;
@@ -100,19 +100,19 @@ struct Family {
 };
 
 const Family<QuotaReport> QuotaFamilies[] = {
-    {   "msfrs_class_quota_bytes", "gauge", "bytes", "What a user of the class may have in a period.",
+    {   "msfrs_class_quota_bytes", "gauge", "bytes", "Quota of a user of the class in a period.",
         [](const QuotaReport &q) { return std::to_string(q.bytes); }
     },
     {   "msfrs_class_quota_remaining_seconds", "gauge", "seconds", "Time until that period ends.",
         [](const QuotaReport &q) { return std::to_string(q.endsIn); }
     },
-    {   "msfrs_class_quota_users", "gauge", nullptr, "Users who had any of it in this period.",
+    {   "msfrs_class_quota_users", "gauge", nullptr, "Users who used any of it in this period.",
         [](const QuotaReport &q) { return std::to_string(q.users); }
     },
-    {   "msfrs_class_quota_users_over", "gauge", nullptr, "Of these: who had all of it and go on in another class.",
+    {   "msfrs_class_quota_users_over", "gauge", nullptr, "Of these, users who exceeded it: another class now.",
         [](const QuotaReport &q) { return std::to_string(q.usersOver); }
     },
-    {   "msfrs_class_quota_passed", "counter", nullptr, "How often a user had all of it.",
+    {   "msfrs_class_quota_passed", "counter", nullptr, "How often a user exceeded it.",
         [](const QuotaReport &q) { return std::to_string(q.passed); }
     },
 };
@@ -130,7 +130,7 @@ const Family<ClassReport> ClassFamilies[] = {
     {   "msfrs_class_paused_responses", "gauge", nullptr, "Responses that wait for their next quantum.",
         [](const ClassReport &c) { return std::to_string(c.paused); }
     },
-    {   "msfrs_class_in_flight_requests", "gauge", nullptr, "Requests that are being served.",
+    {   "msfrs_class_in_flight_requests", "gauge", nullptr, "Requests in service.",
         [](const ClassReport &c) { return std::to_string(c.inFlight); }
     },
     {   "msfrs_class_sending_responses", "gauge", nullptr, "Of those in flight: their servers have begun to answer.",
@@ -139,10 +139,10 @@ const Family<ClassReport> ClassFamilies[] = {
     {   "msfrs_class_asked_requests", "gauge", nullptr, "Of those in flight: their servers have not answered yet.",
         [](const ClassReport &c) { return std::to_string(c.asked); }
     },
-    {   "msfrs_class_silent_requests", "gauge", nullptr, "Open without a place, as their servers say nothing.",
+    {   "msfrs_class_silent_requests", "gauge", nullptr, "Idle requests: open without a slot, server silent.",
         [](const ClassReport &c) { return std::to_string(c.resting); }
     },
-    {   "msfrs_class_service_bytes", "gauge", "bytes", "Service counter: bytes by weight and user.",
+    {   "msfrs_class_service_bytes", "gauge", "bytes", "Service counter SC: bytes / (weight * users).",
         [](const ClassReport &c) { return Fixed(c.service, 0); }
     },
     {   "msfrs_class_requests", "counter", nullptr, "Requests that arrived.",
@@ -154,11 +154,11 @@ const Family<ClassReport> ClassFamilies[] = {
     {   "msfrs_class_received_bytes", "counter", "bytes", "Bytes of responses that were received.",
         [](const ClassReport &c) { return std::to_string(c.bytes); }
     },
-    {   "msfrs_class_excess_bytes", "counter", "bytes", "Bytes that no request caused, as told to msfrs_excess.",
+    {   "msfrs_class_excess_bytes", "counter", "bytes", "Bytes that no request caused, as reported to msfrs_excess.",
         [](const ClassReport &c) { return std::to_string(c.excess); }
     },
     {   "msfrs_class_unfinished_byte_seconds", "counter", nullptr,
-        "Bytes received, each by the seconds since it was asked for: per second, what is asked for and not received.",
+        "Bytes received, each times the seconds since it was requested; per second: bytes requested and not received.",
         [](const ClassReport &c) { return Fixed(c.unfinished, 0); }
     },
     {   "msfrs_class_quanta", "counter", nullptr, "Quanta of responses that were begun.",
@@ -175,19 +175,19 @@ const std::pair<CapacityReason, const char *> CapacityReasons[] = {
     {CapacityReason::VariableRate, "variable_rate"}
 };
 
-/// how the rate of the link was found
+/// how the rate of the link was estimated
 void
 PrintFound(Writer &writer, const CapacityReport &found)
 {
-    writer.gauge("msfrs_link_delivered_bytes_per_second", nullptr, "What came over the link, of late.",
+    writer.gauge("msfrs_link_delivered_bytes_per_second", nullptr, "Recent delivery rate of the link.",
                  Fixed(found.delivered/8, 0));
-    writer.gauge("msfrs_link_limited", nullptr, "1 while somebody waits; without, the rate found can only grow.",
+    writer.gauge("msfrs_link_limited", nullptr, "1 while requests wait; otherwise the estimated rate can only grow.",
                  found.limited ? "1" : "0");
-    writer.gauge("msfrs_link_out_of_order_ratio", "ratio", "Share of packets that came after others sent later.",
+    writer.gauge("msfrs_link_out_of_order_ratio", "ratio", "Share of packets that arrived before others sent earlier.",
                  Fixed(found.loss, 6));
-    writer.gauge("msfrs_link_longer_path_seconds", "seconds", "What round trips are longer by that is no queue.",
+    writer.gauge("msfrs_link_longer_path_seconds", "seconds", "Part of the RTT increase that is not queueing.",
                  Fixed(found.ignored, 6));
-    writer.family("msfrs_link_last_change", "gauge", nullptr, "1 for the reason of the last change of the rate found.");
+    writer.family("msfrs_link_last_change", "gauge", nullptr, "1 for the reason of the estimate's last change.");
     for (const auto &[why, reason]: CapacityReasons) {
         const auto last = !found.changes.empty() && found.changes.back().why == why;
         writer.sample("", std::string("reason=\"") + reason + '"', last ? "1" : "0");
@@ -198,13 +198,13 @@ PrintFound(Writer &writer, const CapacityReport &found)
 void
 PrintHolding(Writer &writer, const WindowReport &window)
 {
-    writer.gauge("msfrs_holding", nullptr, "1 while anybody waits for a turn.", window.holding ? "1" : "0");
+    writer.gauge("msfrs_holding", nullptr, "1 while requests wait for a turn.", window.holding ? "1" : "0");
     if (window.queue >= 0) {
-        writer.gauge("msfrs_link_queue_seconds", "seconds", "What the queue at the provider adds to round trips.",
+        writer.gauge("msfrs_link_queue_seconds", "seconds", "Queueing delay at the provider, from RTT samples.",
                      Fixed(window.queue, 6));
     }
     if (window.base > 0) {
-        writer.gauge("msfrs_link_base_round_trip_seconds", "seconds", "Mean round trip to servers without that queue.",
+        writer.gauge("msfrs_link_base_round_trip_seconds", "seconds", "Mean base RTT to servers.",
                      Fixed(window.base, 6));
     }
 }
@@ -238,8 +238,8 @@ void
 PrintHeldTimes(Writer &writer, const Reports &classes)
 {
     writer.family("msfrs_class_held_seconds", "summary", "seconds",
-                  "How long an exchange was held before its first release and between its quanta, so far if it goes "
-                  "on; each megabyte of a large response for itself. Quantiles over the last five to ten minutes.");
+                  "Time that an exchange was held before its first release and between its quanta, so far if it "
+                  "continues; each megabyte of a large response for itself. Quantiles over the last 5 to 10 minutes.");
     for (const auto &c: classes) {
         const std::pair<const char *, double> quantiles[] = {
             {"0.5", c.heldP50}, {"0.95", c.heldP95}, {"0.99", c.heldP99}
@@ -269,32 +269,32 @@ struct PartyFamily {
     const char *name;
     const char *unit;
     const char *help;
-    std::string (*value)(const PartyPicture &);
+    std::string (*value)(const PartySnapshot &);
 };
 
 const PartyFamily PartyFamilies[] = {
-    {   "msfrs_party_live", nullptr, "1 while this party of the link lives: a worker, or what else spends it.",
-        [](const PartyPicture &p) { return std::string(p.live ? "1" : "0"); }
+    {   "msfrs_party_live", nullptr, "1 while this party of the link, a worker or another program, is alive.",
+        [](const PartySnapshot &p) { return std::string(p.live ? "1" : "0"); }
     },
-    {   "msfrs_party_leading", nullptr, "1 for the party by whose W+ all go.",
-        [](const PartyPicture &p) { return std::string(p.leads ? "1" : "0"); }
+    {   "msfrs_party_leading", nullptr, "1 for the party whose window applies to all.",
+        [](const PartySnapshot &p) { return std::string(p.leads ? "1" : "0"); }
     },
     {   "msfrs_party_outstanding_responses", nullptr, "Its part of W.",
-        [](const PartyPicture &p) { return std::to_string(p.places); }
+        [](const PartySnapshot &p) { return std::to_string(p.places); }
     },
-    {   "msfrs_party_waiting_requests", nullptr, "Requests that wait for a place there.",
-        [](const PartyPicture &p) { return std::to_string(p.waiting); }
+    {   "msfrs_party_waiting_requests", nullptr, "Requests that wait for a slot there.",
+        [](const PartySnapshot &p) { return std::to_string(p.waiting); }
     },
     {   "msfrs_party_demand", nullptr, "Sum of the weights of its active users.",
-        [](const PartyPicture &p) { return Fixed(p.demand, 3); }
+        [](const PartySnapshot &p) { return Fixed(p.demand, 3); }
     },
     {   "msfrs_party_share_ratio", "ratio", "Its share of the link by demand.",
-        [](const PartyPicture &p) { return Fixed(p.share, 6); }
+        [](const PartySnapshot &p) { return Fixed(p.share, 6); }
     },
 };
 
 void
-PrintParties(Writer &writer, const std::vector<PartyPicture> &parties)
+PrintParties(Writer &writer, const std::vector<PartySnapshot> &parties)
 {
     if (parties.empty())
         return;
@@ -308,14 +308,14 @@ PrintParties(Writer &writer, const std::vector<PartyPicture> &parties)
 } // namespace
 
 void
-PrintMetrics(std::ostream &os, const Picture &picture)
+PrintMetrics(std::ostream &os, const Snapshot &snapshot)
 {
     Writer writer(os);
-    writer.gauge("msfrs_scheduling", nullptr, "1 while requests are scheduled.", picture.scheduling ? "1" : "0");
-    if (picture.scheduling) {
-        const auto &config = picture.config;
-        const auto &window = picture.window;
-        const auto &classes = picture.classes;
+    writer.gauge("msfrs_scheduling", nullptr, "1 while requests are scheduled.", snapshot.scheduling ? "1" : "0");
+    if (snapshot.scheduling) {
+        const auto &config = snapshot.config;
+        const auto &window = snapshot.window;
+        const auto &classes = snapshot.classes;
         writer.gauge("msfrs_link_capacity_bytes_per_second", nullptr, "Rate of the link as configured, or found.",
                      Fixed(config.rate/8, 0));
         if (window.capacity)
@@ -343,9 +343,9 @@ PrintMetrics(std::ostream &os, const Picture &picture)
                          Fixed(window.queueTarget, 6));
         PrintHolding(writer, window);
         writer.gauge("msfrs_ledger_degraded", nullptr, "1 while a worker that should share the link schedules alone.",
-                     picture.alone.empty() ? "0" : "1");
-        PrintParties(writer, picture.parties);
-        const auto &excess = picture.excess;
+                     snapshot.alone.empty() ? "0" : "1");
+        PrintParties(writer, snapshot.parties);
+        const auto &excess = snapshot.excess;
         writer.counter("msfrs_excess_lines", nullptr, "Lines that msfrs_excess took.", excess.lines);
         writer.counter("msfrs_excess_refused_lines", nullptr, "Lines that msfrs_excess refused.", excess.refused);
         writer.counter("msfrs_excess_no_class_bytes", "bytes", "Bytes of receivers that are of no class.",
@@ -353,7 +353,7 @@ PrintMetrics(std::ostream &os, const Picture &picture)
         PrintClasses(writer, classes);
         PrintRefusals(writer, classes);
         PrintHeldTimes(writer, classes);
-        PrintQuotas(writer, classes, picture.quotas);
+        PrintQuotas(writer, classes, snapshot.quotas);
     }
     os << "# EOF\n";
 }

@@ -46,7 +46,7 @@ UnitOf(const Spec &spec, const std::string &name)
     return unit->name ? unit : nullptr;
 }
 
-/// the value in the unit in which it is kept; none if it is not allowed
+/// the value in the unit in which it is stored; none if it is not allowed
 std::optional<double>
 Read(const Spec &spec, const std::string &value)
 {
@@ -71,7 +71,7 @@ Read(const Spec &spec, const std::string &value)
     }
     double number = 0;
     const auto parsed = std::from_chars(value.data(), end, number, std::chars_format::fixed);
-    const auto digits = !value.empty() && (xisdigit(value[0]) || value[0] == '-'); // from_chars() knows "inf", too
+    const auto digits = !value.empty() && (xisdigit(value[0]) || value[0] == '-'); // from_chars() accepts "inf", too
     if (!digits || parsed.ec != std::errc())
         return std::nullopt;
     auto rest = parsed.ptr;
@@ -139,8 +139,8 @@ Place::where() const
 void
 Place::refuse(const std::string &sentence) const
 {
-    // A refusal may come after the whole file was read. self_destruct() then reports what these variables
-    // say, which is why the name has to outlive this object.
+    // A refusal may come after the whole file was read. self_destruct() then reports these variables, which
+    // is why the name has to outlive this object.
     static std::string file;
     file = file_;
     cfg_filename = file.c_str();
@@ -173,7 +173,7 @@ NextOption(ConfigParser &, const Place &place, Option &option)
 
     const std::string word(peeked);
     const auto middle = word.find('=');
-    // In strict mode, PeekAtToken() cannot see through name=98%, but NextKvPair() can.
+    // In strict mode, PeekAtToken() cannot parse name=98%, but NextKvPair() can.
     const auto opaque = ConfigParser::StrictMode && word[0] == '[';
     if (middle == 0)
         place.refuse(word + " has no name before the =");

@@ -27,7 +27,7 @@ public:
     /// \throws ConfigError
     [[noreturn]] void refuse(const std::string &sentence) const;
 
-    /// logs a mistake that does no harm
+    /// logs a harmless mistake
     void warn(const std::string &sentence) const;
 
     std::string where() const; ///< FILE:LINE
@@ -39,22 +39,22 @@ private:
     std::string text_;
 };
 
-/// What values are written with.
+/// A unit of values.
 struct Unit {
     const char *name; ///< "" marks a number that needs no unit, nil the end of a list
-    double factor; ///< one of it in the unit in which values are kept
+    double factor; ///< its size in the unit in which values are stored
 };
 
 /// An option of a directive: a row of DirectiveTable.h.
 struct Spec {
     enum Form {
-        Number, ///< of one of the units
-        Percent, ///< kept as a share of 1; written with %, or a bare 0
+        Number, ///< with one of the units
+        Percent, ///< stored as a share of 1; written with %, or a bare 0
         Count, ///< a whole number
         Interface, ///< the name of a network interface; has no range
         ClassName, ///< likewise
-        Word, ///< the name of a unit alone; kept as its factor
-        PerPeriod, ///< of one of the units, in an hour, day, week or month: 5GB/day
+        Word, ///< the name of a unit alone; stored as its factor
+        PerPeriod, ///< with one of the units, per hour, day, week or month: 5GB/day
         Flag ///< a word that stands alone
     };
 
@@ -64,17 +64,17 @@ struct Spec {
     double min, max; ///< inclusive
     double byDefault; ///< the value without the option; 0 if there is none
     bool required;
-    const char *allowed; ///< the values, to finish "... is not allowed; give "
-    const char *instead; ///< a word that may stand for a number, kept as 0; or nil
+    const char *allowed; ///< the allowed values, to complete "... is not allowed; give "
+    const char *instead; ///< a word that may stand for a number, stored as 0; or nil
 };
 
-/// What the name of a class may be; for messages.
+/// The rule for names of classes; for messages.
 inline constexpr const char *ClassNameRule = "1 to 32 letters, digits, '-', '_' or '.'";
 bool ValidClassName(const std::string &);
 
-/// Converts a value. It is taken as written or refused, never rounded into the range.
-/// \returns bit/s, bytes, nanoseconds or what else the units of the option count, whatever the period; 0 for a name or
-/// a word
+/// Converts a value. It is accepted as written or refused, never rounded into the range.
+/// \returns bit/s, bytes, nanoseconds or whatever the units of the option count, regardless of the period; 0 for a name
+/// or a word
 /// \throws ConfigError
 double Number(const Spec &, const std::string &value, const Place &);
 
@@ -85,14 +85,14 @@ using Option = std::pair<std::string, std::string>;
 class Options
 {
 public:
-    /// Reads them up to the end of the line and checks names and values.
+    /// Parses options up to the end of the line and checks names and values.
     /// \param known the options of the directive, in the order in which messages list them, then nil
     /// \throws ConfigError
     Options(ConfigParser &, const Place &, const Spec *const *known);
 
     bool has(const Spec &spec) const { return find(spec) != nullptr; }
 
-    /// \returns what Number() made of the value, or of the default if the option was not given
+    /// \returns the value converted by Number(), or the default if the option was not given
     double number(const Spec &) const;
 
     std::string text(const Spec &) const; ///< the value as written; empty if not given
@@ -111,8 +111,8 @@ private:
     std::vector<Given> given_;
 };
 
-/// Reads the next option or flag of the directive being parsed. One without a value, "name" or "name=", comes as
-/// it is written.
+/// Reads the next option or flag of the directive being parsed. One without a value, "name" or "name=", is returned
+/// as written.
 /// \returns false at the end of the line
 /// \throws ConfigError when there is a '=' without a name
 bool NextOption(ConfigParser &, const Place &, Option &);

@@ -25,10 +25,10 @@ namespace msfrs::squid
 namespace
 {
 
-/// Bytes; more than what Quotas::MostUsers of a dozen classes take.
+/// Bytes; more than Quotas::MostUsers of a dozen classes take.
 constexpr off_t LongestFile = 256*1024*1024;
 
-/// what a clock on the wall shows, s; see quota/quota_period.h
+/// local wall-clock time, s; see quota/quota_period.h
 int64_t
 LocalTime()
 {
@@ -38,14 +38,14 @@ LocalTime()
     return now + local.tm_gmtoff;
 }
 
-/// Workers that do not share the link count each for itself; what the first has is kept then.
+/// Workers that do not share the link count separately; only the counts of the first are kept then.
 std::string
 Path()
 {
     return SharesLink() || KidIdentifier <= 1 ? Config.msfrs.quotaPath() : std::string();
 }
 
-/// A descriptor that is closed in the end.
+/// A file descriptor, closed by the destructor.
 class PlainFile
 {
 public:
@@ -117,7 +117,7 @@ QuotaBook::QuotaBook():
 QuotaBook::~QuotaBook()
 {
     save();
-    quotas_.configure({}, LocalTime()); // nobody would end the periods for who goes on to count
+    quotas_.configure({}, LocalTime()); // else nobody would end the periods of parties that still count
 }
 
 void
@@ -167,14 +167,14 @@ QuotaBook::load()
     }
 }
 
-/// Puts the counts in the place of the file: whoever reads it, also after a crash of Squid, finds all of the old or all
-/// of the new ones. Nobody waits for the disk; if the machine itself fails, a file that was cut is refused.
+/// Replaces the file atomically: a reader, even after a crash of Squid, finds all of the old or all of the new counts.
+/// There is no wait for the disk; if the machine itself fails, a truncated file is refused.
 void
 QuotaBook::save()
 {
     if (path_.empty() || !any())
         return;
-    // A worker's own: one that was stopped while it wrote goes on some time.
+    // Each worker has its own: one that was stopped while it wrote may continue later.
     const auto next = path_ + ".new" + (KidIdentifier > 1 ? std::to_string(KidIdentifier) : "");
     const auto good = write(next) && rename(next.c_str(), path_.c_str()) == 0;
     if (!good && !failed_)
@@ -184,7 +184,7 @@ QuotaBook::save()
     failed_ = !good;
 }
 
-/// \returns whether all went well; errno otherwise
+/// \returns whether it succeeded; errno otherwise
 bool
 QuotaBook::write(const std::string &path) const
 {

@@ -14,40 +14,40 @@
 namespace msfrs::squid
 {
 
-/// The quotas of this process, or of all who share the link: what users had, by the clock on the wall, and the file
-/// that keeps it over a restart. Counts are in the memory that workers share; so a worker that dies takes none along,
-/// one that is started again finds them, and the file is for a restart of all. Each may write the file, one at a time
-/// does. Who moves requests when a call returns true: Gateway.
+/// The quotas of this process, or of all parties on the link: the bytes of users by wall-clock periods, and the file
+/// that keeps them over a restart. Counts are in the memory that workers share: they survive a worker that dies, and
+/// the file is needed only if all of Squid restarts. Each worker may write the file, one at a time. When a call returns
+/// true, Gateway moves the requests.
 class QuotaBook
 {
 public:
-    /// Between two writings of the file, s; so much of the counts is lost if all of Squid ends badly.
+    /// Time between two writes of the file, s: the counts that are lost at most if all of Squid crashes.
     static constexpr int64_t SaveEvery = 30;
 
-    /// Begins with what the file holds, unless another worker has read it. One that cannot be read, or is not as save()
-    /// wrote it, is reported and moved out of the way, and all begin from 0.
+    /// Loads the file, unless another worker has. A file that cannot be read, or is not as save() wrote it, is reported
+    /// and moved out of the way, and all users begin from 0.
     QuotaBook();
     ~QuotaBook(); ///< writes the file
 
     QuotaBook(QuotaBook &&) = delete; // no copying or moving of any kind
 
-    /// Takes classes and file of Config.msfrs; counts stay.
+    /// Adopts the classes and the file of Config.msfrs; counts stay.
     void configure();
 
     bool any() const { return quotas_.any(); }
 
-    /// where a user of a class is served now; both are indices into Config.msfrs.classes
+    /// the class in which a user of `cls` is served now; both are indices into Config.msfrs.classes
     uint32_t classOf(uint32_t cls, std::string_view user) const;
 
-    /// Makes a user known to who counts for it without a request.
+    /// Makes a user known to parties that count its bytes without a request.
     void enroll(uint32_t cls, std::string_view user) { quotas_.enroll(cls, user); }
 
-    /// \param cls where it was served
-    /// \returns whether users go on in other classes, this one or, by what others who share the link charged, any
+    /// \param cls the class in which the user was served
+    /// \returns whether users move to other classes: this one, or any by the charges of other parties on the link
     bool charge(uint32_t cls, std::string_view user, int64_t bytes);
 
-    /// Looks at the clock and writes the file when that is due. To be called every second or so.
-    /// \returns whether users go on in other classes, or come back to theirs
+    /// Checks the clock and writes the file when that is due. To be called about once a second.
+    /// \returns whether users move to other classes, or back to theirs
     bool tick();
 
     QuotaReport report(const uint32_t cls, const size_t most) const { return quotas_.report(cls, most); }
@@ -57,10 +57,10 @@ private:
     void save();
     bool write(const std::string &path) const;
 
-    ledger::OwnQuotaTable own_; ///< nil: counts are those of all who share the link
+    ledger::OwnQuotaTable own_; ///< nil: counts are those of all parties on the link
     Quotas quotas_;
     std::string path_; ///< empty: counts are not kept
-    bool failed_ = false; ///< the file could not be written last time
+    bool failed_ = false; ///< the last write of the file failed
 };
 
 } // namespace msfrs::squid

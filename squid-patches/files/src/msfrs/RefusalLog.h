@@ -11,15 +11,15 @@
 namespace msfrs::squid
 {
 
-/// Tells cache.log of refusals, in a line a minute at most.
+/// Reports refusals in cache.log, at most one line a minute.
 class RefusalLog
 {
 public:
-    /// \param what is refused, one of it
-    /// \param where with a blank before, or empty
+    /// \param what is refused, in the singular
+    /// \param where with a leading blank, or empty
     explicit RefusalLog(const std::string &what, const std::string &where = ""): what_(what), where_(where) {}
 
-    /// \param latest whose or which this one is, and why
+    /// \param latest identifies this refusal and says why
     /// \param now ns, as Gateway::Now()
     void note(const std::string &latest, int64_t now);
 
@@ -27,7 +27,7 @@ private:
     const std::string what_;
     const std::string where_;
     uint64_t refusals_ = 0; ///< since the last line
-    int64_t due_ = 0; ///< when there may be the next one
+    int64_t due_ = 0; ///< when the next line is allowed
     bool logged_ = false; ///< whether there has been a line
 };
 

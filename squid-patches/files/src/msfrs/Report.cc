@@ -19,8 +19,8 @@
 #include "mgr/Request.h"
 #include "msfrs/FoundRate.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/Picture.h"
 #include "msfrs/Report.h"
+#include "msfrs/Snapshot.h"
 #include "msfrs/Yaml.h"
 #include "Store.h"
 #include "tools.h"
@@ -49,12 +49,12 @@ protected:
     void dump(StoreEntry *) override;
 };
 
-/// What goes on, as one report of all workers, which the coordinator joins. What a worker has to say may be larger than
-/// what the messages between them can hold: it goes through a file in memory.
-class PictureAction: public Mgr::Action
+/// One report of all workers, which the coordinator joins. A worker's snapshot may be larger than a message between
+/// them: it is passed through a file in memory.
+class SnapshotAction: public Mgr::Action
 {
 public:
-    explicit PictureAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
+    explicit SnapshotAction(const Mgr::CommandPointer &aCmd): Action(aCmd) {}
 
     /* Mgr::Action API */
     void add(const Action &) override;
@@ -65,28 +65,28 @@ protected:
     /* Mgr::Action API */
     void collect() override;
 
-    Picture picture_;
+    Snapshot snapshot_;
 
 private:
     static void CloseSent(void *);
 };
 
-class YamlAction: public PictureAction
+class YamlAction: public SnapshotAction
 {
 public:
     static Pointer Create(const Mgr::CommandPointer &cmd) { return new YamlAction(cmd); }
-    using PictureAction::PictureAction;
+    using SnapshotAction::SnapshotAction;
 
 protected:
     /* Mgr::Action API */
     void dump(StoreEntry *) override;
 };
 
-class MetricsAction: public PictureAction
+class MetricsAction: public SnapshotAction
 {
 public:
     static Pointer Create(const Mgr::CommandPointer &cmd) { return new MetricsAction(cmd); }
-    using PictureAction::PictureAction;
+    using SnapshotAction::SnapshotAction;
 
     /* Mgr::Action API */
     const char *contentType() const override;
@@ -97,42 +97,42 @@ protected:
 };
 
 void
-PictureAction::collect()
+SnapshotAction::collect()
 {
     if (IamWorkerProcess())
-        picture_ = PictureOf(TheGateway());
+        snapshot_ = SnapshotOf(TheGateway());
 }
 
 void
-PictureAction::add(const Action &other)
+SnapshotAction::add(const Action &other)
 {
-    picture_.add(dynamic_cast<const PictureAction &>(other).picture_);
+    snapshot_.add(dynamic_cast<const SnapshotAction &>(other).snapshot_);
 }
 
-/// \param data a descriptor of a file that has been sent
+/// \param data the descriptor of a file that has been sent
 void
-PictureAction::CloseSent(void * const data)
+SnapshotAction::CloseSent(void * const data)
 {
     close(static_cast<int>(reinterpret_cast<intptr_t>(data)));
 }
 
 void
-PictureAction::pack(Ipc::TypedMsgHdr &message) const
+SnapshotAction::pack(Ipc::TypedMsgHdr &message) const
 {
-    const auto fd = IamWorkerProcess() ? TextToFile(picture_.written()) : -1;
+    const auto fd = IamWorkerProcess() ? TextToFile(snapshot_.written()) : -1;
     if (fd < 0)
         return;
     message.putFd(fd);
-    // The message goes out later; after ten seconds the coordinator does not wait for it any more.
-    eventAdd("msfrs::PictureAction::CloseSent", &PictureAction::CloseSent,
+    // The message is sent later; after ten seconds the coordinator no longer waits for it.
+    eventAdd("msfrs::SnapshotAction::CloseSent", &SnapshotAction::CloseSent,
              reinterpret_cast<void *>(static_cast<intptr_t>(fd)), 10, 0, false);
 }
 
 void
-PictureAction::unpack(const Ipc::TypedMsgHdr &message)
+SnapshotAction::unpack(const Ipc::TypedMsgHdr &message)
 {
     if (message.hasFd())
-        picture_ = Picture::Read(TextFromFile(message.getFd()));
+        snapshot_ = Snapshot::Read(TextFromFile(message.getFd()));
 }
 
 void
@@ -160,7 +160,7 @@ YamlAction::dump(StoreEntry * const entry)
 {
     Must(entry);
     PackableStream os(*entry);
-    PrintReport(os, picture_);
+    PrintReport(os, snapshot_);
 }
 
 void
@@ -168,7 +168,7 @@ MetricsAction::dump(StoreEntry * const entry)
 {
     Must(entry);
     PackableStream os(*entry);
-    PrintMetrics(os, picture_);
+    PrintMetrics(os, snapshot_);
 }
 
 const char *
@@ -177,7 +177,7 @@ MetricsAction::contentType() const
     return "application/openmetrics-text; version=1.0.0; charset=utf-8";
 }
 
-/// Not a report, but done as one, as offline_toggle is: W+ begins anew.
+/// Not a report, but implemented as one, like offline_toggle: W+ begins anew.
 static void
 ResetWindow(StoreEntry * const entry)
 {
@@ -231,36 +231,36 @@ Plugin(const PluginChoice &choice)
 }
 
 void
-PrintLink(std::ostream &os, const Picture &picture)
+PrintLink(std::ostream &os, const Snapshot &snapshot)
 {
-    const auto &config = picture.config;
-    const auto &window = picture.window;
+    const auto &config = snapshot.config;
+    const auto &window = snapshot.window;
     os << "link:\n"
        "  rate: " << Fixed(config.rate, 0) << "\n"
        "  interface: " << (config.interface.empty() ? "null" : Quoted(config.interface)) << "\n"
-       "  # whether the interface's counter says how much of the link is used; the bytes of responses do otherwise\n"
+       "  # whether utilisation is the interface counter's; otherwise that of the bytes of responses\n"
        "  metered: " << (window.metered ? "true" : "false") << "\n"
        "  overhead: " << Fixed(config.overhead, 4) << "\n"
        "  packet_overhead: " << config.packetOverhead << "\n"
        "  rtt: " << Fixed(config.rtt*1e-9, 3) << '\n';
     if (window.capacity)
-        PrintFoundRate(os, *window.capacity, picture.now);
+        PrintFoundRate(os, *window.capacity, snapshot.now);
 }
 
 void
 PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &window, const double now)
 {
     os << "window:\n"
-       "  outstanding: " << Fixed(window.outstanding, 0) << " # W, responses under way\n"
-       "  limit: " << Fixed(window.limit, 2) << " # W+, how many there may be\n"
+       "  outstanding: " << Fixed(window.outstanding, 0) << " # W, responses in service\n"
+       "  limit: " << Fixed(window.limit, 2) << " # W+, its limit\n"
        "  queue_target: " << (window.queueTarget < 0 ? "null" : Fixed(window.queueTarget, 4)) <<
-       " # q*, that bytes in flight may make at the provider; null: not by bytes\n"
+       " # q*, the queue that bytes in flight may build at the provider; null: law=paper\n"
        "  queue: " << (window.queue < 0 ? "null" : Fixed(window.queue, 4)) <<
-       " # at the provider, as round trips to servers see it; null: too few seen lately\n"
-       "  base: " << (window.base > 0 ? Fixed(window.base, 4) : "null") << " # their mean without that queue\n"
+       " # at the provider, from RTT samples; null: too few recent ones\n"
+       "  base: " << (window.base > 0 ? Fixed(window.base, 4) : "null") << " # mean base RTT to servers\n"
        "  utilisation: " << Fixed(window.utilisation, 4) << " # U of the last interval, share of the rate\n"
-       "  used_while_waiting: " << Fixed(window.usedWhileFull, 4) << " # U of the time in it in which somebody waited\n"
-       "  own: " << (window.own < 0 ? "null" : Fixed(window.own, 4)) << " # what responses had of that\n"
+       "  used_while_waiting: " << Fixed(window.usedWhileFull, 4) << " # the same while requests waited\n"
+       "  own: " << (window.own < 0 ? "null" : Fixed(window.own, 4)) << " # share of responses in it\n"
        "  law: " << (config.window.law == WindowLaw::Bytes ? "bytes" : "paper") << "\n"
        "  floor: " << Fixed(config.window.floor, 2) << "\n"
        "  target: " << Fixed(config.window.target, 4) << " # U+\n"
@@ -268,8 +268,8 @@ PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &w
        "  growth: " << Fixed(config.window.growth, 2) << "\n"
        "  reserve: " << Fixed(config.window.reserve, 2) << "\n"
        "  patience: " << Fixed(static_cast<double>(config.patience) * 1e-9, 3) << "\n"
-       "  # one entry per interval since the last configuration, the latest last; full: somebody had to wait for the\n"
-       "  # window; own: as above\n"
+       "  # one entry per interval since the last configuration, latest last; full: share of time in which requests\n"
+       "  # waited; own: as above\n"
        "  history:" << (window.history.empty() ? " []\n" : "\n");
     for (const auto &sample: window.history) {
         os << "    - {ago: " << Fixed(now - sample.at, 1) << ", outstanding: " << Fixed(sample.w, 0) <<
@@ -279,15 +279,15 @@ PrintWindow(std::ostream &os, const RequestConfig &config, const WindowReport &w
     }
 }
 
-/// who share the link
+/// the parties on the link
 void
-PrintParties(std::ostream &os, const std::vector<PartyPicture> &parties)
+PrintParties(std::ostream &os, const std::vector<PartySnapshot> &parties)
 {
     if (parties.empty())
         return;
-    const auto leads = std::find_if(parties.begin(), parties.end(), [](const PartyPicture &p) { return p.leads; });
-    os << "# who share the link: workers, and what else spends it. leads: all go by its W+. demand: by weights of\n"
-       "# active users. share: of the link, by that. configured: as the one that leads\n"
+    const auto leads = std::find_if(parties.begin(), parties.end(), [](const PartySnapshot &p) { return p.leads; });
+    os << "# parties on the link: workers and others. leads: its window applies to all. demand: sum of the weights of\n"
+       "# active users. share: of the link, by demand. configured: like the leader\n"
        "parties:\n";
     for (const auto &p: parties) {
         const auto alike = p.live && leads != parties.end() && p.config == leads->config;
@@ -299,11 +299,11 @@ PrintParties(std::ostream &os, const std::vector<PartyPicture> &parties)
 }
 
 void
-PrintExcess(std::ostream &os, const Picture &picture)
+PrintExcess(std::ostream &os, const Snapshot &snapshot)
 {
-    const auto &counts = picture.excess;
-    os << "excess: # what was reported to msfrs_excess\n"
-       "  socket: " << (picture.excessSocket.empty() ? "null" : Quoted(picture.excessSocket)) << "\n"
+    const auto &counts = snapshot.excess;
+    os << "excess: # reported to msfrs_excess\n"
+       "  socket: " << (snapshot.excessSocket.empty() ? "null" : Quoted(snapshot.excessSocket)) << "\n"
        "  lines: " << counts.lines << "\n"
        "  bytes: " << counts.bytes << " # charged to classes\n"
        "  no_class_bytes: " << counts.noClass << "\n"
@@ -357,9 +357,9 @@ PrintClass(std::ostream &os, const ClassReport &c, const bool isDefault)
 void
 PrintHeld(std::ostream &os, const std::vector<HeldReport> &held)
 {
-    os << "# who waits for a turn now, the longest first, at most " << Picture::MostHeld <<
+    os << "# requests that wait for a turn now, longest wait first, at most " << Snapshot::MostHeld <<
        ". request: has had none yet.\n"
-       "# exchange: a later one of a connection that is kept. response: paused between two quanta.\n"
+       "# exchange: a later one of a persistent connection. response: paused between two quanta.\n"
        "# id: %master_xaction of logformat\n"
        "held:" << (held.empty() ? " []\n" : "\n");
     for (const auto &h: held) {
@@ -371,7 +371,7 @@ PrintHeld(std::ostream &os, const std::vector<HeldReport> &held)
 void
 PrintUserRows(std::ostream &os, const char * const key, const std::vector<UserReport> &users)
 {
-    os << "# by bytes since a user was first seen, and not forgotten since\n" <<
+    os << "# by bytes since the user was first seen\n" <<
        key << ':' << (users.empty() ? " []\n" : "\n");
     for (const auto &u: users) {
         os << "  - {user: " << Quoted(u.name) << ", class: " << Quoted(u.className) << ", bytes: " << u.bytes <<
@@ -382,53 +382,53 @@ PrintUserRows(std::ostream &os, const char * const key, const std::vector<UserRe
 } // namespace
 
 void
-PrintReport(std::ostream &os, const Picture &picture)
+PrintReport(std::ostream &os, const Snapshot &snapshot)
 {
     os << "# Request scheduler (MSF-RS). Rates in bit/s, times in seconds, sizes in bytes; counts since it started.\n"
-       "scheduling: " << (picture.scheduling ? "true" : "false") << '\n';
-    if (!picture.scheduling) {
-        os << "holding: no, because " << (picture.failed ? "the scheduler failed and will start again; see cache.log"
+       "scheduling: " << (snapshot.scheduling ? "true" : "false") << '\n';
+    if (!snapshot.scheduling) {
+        os << "holding: no, because " << (snapshot.failed ? "the scheduler failed and will start again; see cache.log"
                                           : "msfrs is off") << '\n';
         return;
     }
 
-    const auto &config = picture.config;
-    const auto &window = picture.window;
+    const auto &config = snapshot.config;
+    const auto &window = snapshot.window;
     os << "holding: " << (window.holding ? "yes" : "no") << ", because " << window.because << '\n';
-    PrintLink(os, picture);
-    PrintWindow(os, config, window, picture.now*1e-9);
-    os << "# why a worker that should share the link schedules alone, with its part of the rate; null: none does\n"
-       "alone: " << (picture.alone.empty() ? "null" : Quoted(picture.alone)) << '\n';
-    PrintParties(os, picture.parties);
-    PrintExcess(os, picture);
+    PrintLink(os, snapshot);
+    PrintWindow(os, config, window, snapshot.now*1e-9);
+    os << "# why a worker that should share the link schedules its part of the rate alone; null: none does\n"
+       "alone: " << (snapshot.alone.empty() ? "null" : Quoted(snapshot.alone)) << '\n';
+    PrintParties(os, snapshot.parties);
+    PrintExcess(os, snapshot);
     os << "quantum: " << config.quantum << " # 0: none\n"
        "max_wait: " << Fixed(config.maxWait*1e-9, 3) << "\n"
        "max_per_user: " << config.maxPerUser << "\n"
        "max_queued: " << config.maxQueued << "\n"
        "arbiter: " << Plugin(config.arbiter) << "\n"
        "admission: " << Plugin(config.admission) << "\n"
-       "# users: who have a request queued or in service. in_flight: who have a place, and are sending or were asked\n"
-       "# and have not answered yet. silent: open without a place. exchanges: beyond the first of each request, which\n"
-       "# is counted in requests.\n"
-       "# service: the service counter, bytes by weight and user.\n"
+       "# users: with a request queued or in service. in_flight: requests with a slot; their servers are sending, or\n"
+       "# were asked and have not answered yet. silent: idle, open without a slot. exchanges: beyond the first of\n"
+       "# each request, which counts as a request.\n"
+       "# service: the service counter SC, bytes / (weight * users).\n"
        "# excess: bytes that no request caused, in addition to bytes.\n"
-       "# held_p*: how long an exchange was held, before its first release and between its quanta, over the last five\n"
-       "# to ten minutes. What is held now counts with the time so far, and each megabyte of a large response for\n"
-       "# itself. held_per_mb: the sum of these times for a million bytes delivered meanwhile; null: there were none.\n"
-       "# unfinished: bytes received, each by the seconds since its exchange began. What it grows by in a second is how\n"
-       "# many bytes were asked for and not received, on average.\n"
-       "# quota: what each user may have of the class in a period, from all traffic; users: who had any; users_over:\n"
-       "# who had all, and go on in the class over; passed: how often that came about. quota_users: who had most.\n"
+       "# held_p*: time that an exchange was held, before its first release and between its quanta, over the last 5\n"
+       "# to 10 minutes. An exchange held now counts with its time so far, and each megabyte of a large response for\n"
+       "# itself. held_per_mb: the sum of these times per million bytes delivered meanwhile; null: none were.\n"
+       "# unfinished: bytes received, each times the seconds since its exchange began. Its growth in a second is the\n"
+       "# mean number of bytes requested and not received.\n"
+       "# quota: bytes of a user of the class in a period, of all its traffic; users: with any; users_over: those who\n"
+       "# exceeded it and are in the class over now; passed: how often that happened. quota_users: those with most.\n"
        "classes:\n";
     size_t index = 0;
-    for (const auto &c: picture.classes) {
+    for (const auto &c: snapshot.classes) {
         PrintClass(os, c, index == config.defaultClass);
-        PrintQuota(os, index < picture.quotas.size() ? picture.quotas[index] : QuotaReport());
+        PrintQuota(os, index < snapshot.quotas.size() ? snapshot.quotas[index] : QuotaReport());
         ++index;
     }
 
-    PrintHeld(os, picture.held);
-    auto users = picture.users;
+    PrintHeld(os, snapshot.held);
+    auto users = snapshot.users;
     users.resize(std::min(users.size(), ShownUsers));
     PrintUserRows(os, "top_users", users);
 }

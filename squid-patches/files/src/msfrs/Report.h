@@ -12,22 +12,22 @@ namespace msfrs::squid
 {
 
 class Gateway;
-struct Picture;
+struct Snapshot;
 
-/// makes the cache manager reports msfrs, msfrs-users and msfrs-metrics known; harmless when repeated
+/// registers the cache manager reports msfrs, msfrs-users and msfrs-metrics; harmless when repeated
 void RegisterReports();
 
-/// What goes on, in YAML.
-void PrintReport(std::ostream &, const Picture &);
+/// The state of scheduling, in YAML.
+void PrintReport(std::ostream &, const Snapshot &);
 
-/// All users that this process knows, those with most bytes first, in YAML.
+/// All users that this process knows, most bytes first, in YAML.
 /// \param gateway nil when nothing is scheduled
 void PrintUsers(std::ostream &, const Gateway *gateway);
 
-/// The same figures in the OpenMetrics text format 1.0, which the older text format's parsers read, too.
-void PrintMetrics(std::ostream &, const Picture &);
+/// The figures of PrintReport() in the OpenMetrics text format 1.0, which parsers of the older text format read, too.
+void PrintMetrics(std::ostream &, const Snapshot &);
 
-/// the number without an exponent, which YAML would read as a word
+/// the number without an exponent, with which YAML would read a string
 std::string Fixed(double number, int decimals);
 
 } // namespace msfrs::squid

@@ -34,7 +34,7 @@ void
 MsfrsRr::useConfig()
 {
     Ipc::Mem::RegisteredRunner::useConfig(); // create() and open()
-    msfrs::squid::RegisterReports(); // everywhere: the coordinator must know them to ask the workers
+    msfrs::squid::RegisterReports(); // in every process: the coordinator must know them to query workers
     syncConfig();
 }
 
@@ -50,7 +50,7 @@ MsfrsRr::syncConfig()
 void
 MsfrsRr::endingShutdown()
 {
-    // not before: requests that wait may still be served during shutdown_lifetime
+    // not earlier: waiting requests may still be served during shutdown_lifetime
     if (IamWorkerProcess()) {
         msfrs::squid::ExcessPort::Shutdown();
         msfrs::squid::Gateway::Shutdown();

@@ -4,7 +4,7 @@
 
 #include "squid.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/Picture.h"
+#include "msfrs/Snapshot.h"
 #include "msfrs/WorkerLedger.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ AddClass(ClassReport &to, const ClassReport &c)
     to.unfinished += unfinished;
 }
 
-/// adds a row to that of the same kind, or as a row of its own
+/// adds a row to the matching one, or appends it if there is none
 template <class Row, class Same, class Add>
 void
 AddRow(std::vector<Row> &rows, const Row &row, Same same, Add add)
@@ -77,9 +77,9 @@ AddUsers(std::vector<UserReport> &users, const std::vector<UserReport> &more)
     });
 }
 
-/// the window of two workers, of which the first may be several already
+/// the window of two snapshots, of which the first may have several workers already
 WindowReport
-Joined(const Picture &one, const Picture &other)
+Joined(const Snapshot &one, const Snapshot &other)
 {
     auto joined = one.window.follows ? other.window : one.window;
     const auto &held = one.window.holding ? one.window : other.window;
@@ -104,7 +104,7 @@ Joined(const Picture &one, const Picture &other)
 } // namespace
 
 void
-Picture::add(const Picture &other)
+Snapshot::add(const Snapshot &other)
 {
     if (!other.scheduling) {
         failed = failed || other.failed;
@@ -140,31 +140,31 @@ Picture::add(const Picture &other)
     now = std::max(now, other.now);
 }
 
-Picture
-PictureOf(const Gateway * const gateway)
+Snapshot
+SnapshotOf(const Gateway * const gateway)
 {
-    Picture picture;
+    Snapshot snapshot;
     const auto scheduler = gateway ? gateway->scheduler() : nullptr;
-    picture.now = Gateway::Now();
-    picture.scheduling = scheduler != nullptr;
-    picture.failed = gateway && !scheduler;
+    snapshot.now = Gateway::Now();
+    snapshot.scheduling = scheduler != nullptr;
+    snapshot.failed = gateway && !scheduler;
     if (!scheduler)
-        return picture;
-    picture.config = scheduler->config();
-    picture.window = scheduler->window();
-    picture.excess = TheExcessCounts();
+        return snapshot;
+    snapshot.config = scheduler->config();
+    snapshot.window = scheduler->window();
+    snapshot.excess = TheExcessCounts();
     if (const auto port = TheExcessPort())
-        picture.excessSocket = port->path();
-    picture.classes = scheduler->classes(picture.now);
-    picture.held = scheduler->held(Picture::MostHeld, picture.now);
-    picture.users = scheduler->topUsers(Picture::MostUsers);
+        snapshot.excessSocket = port->path();
+    snapshot.classes = scheduler->classes(snapshot.now);
+    snapshot.held = scheduler->held(Snapshot::MostHeld, snapshot.now);
+    snapshot.users = scheduler->topUsers(Snapshot::MostUsers);
     if (gateway->quotas.any()) {
-        for (uint32_t n = 0; n < picture.classes.size(); ++n)
-            picture.quotas.push_back(gateway->quotas.report(n, Picture::MostOfQuota));
+        for (uint32_t n = 0; n < snapshot.classes.size(); ++n)
+            snapshot.quotas.push_back(gateway->quotas.report(n, Snapshot::MostOfQuota));
     }
-    picture.parties = PartiesOfLink(picture.now);
-    picture.alone = WhyLinkIsNotShared();
-    return picture;
+    snapshot.parties = PartiesOfLink(snapshot.now);
+    snapshot.alone = WhyLinkIsNotShared();
+    return snapshot;
 }
 
 } // namespace msfrs::squid

@@ -5,7 +5,7 @@
 #include "squid.h"
 #include "debug/Stream.h"
 #include "msfrs/Archive.h"
-#include "msfrs/Picture.h"
+#include "msfrs/Snapshot.h"
 
 #include <cerrno>
 #include <functional>
@@ -16,10 +16,10 @@
 namespace msfrs::squid
 {
 
-/// far more than a worker with thousands of classes writes
+/// bytes; far more than a worker with thousands of classes writes
 static constexpr off_t LargestText = 64*1024*1024;
 
-/* One list for each struct. Bindings name all fields: who adds one to a struct and not here does not compile. */
+/* One list for each struct. Bindings name all fields: a field added to a struct and not here does not compile. */
 
 static void
 Fields(Archive &archive, Setting &s)
@@ -32,7 +32,7 @@ static void
 Fields(Archive &archive, PluginChoice &p)
 {
     auto &[name, settings, loaded] = p;
-    loaded = nullptr; // nobody schedules by a picture
+    loaded = nullptr; // a snapshot is not used to schedule
     archive(name, settings);
 }
 
@@ -143,14 +143,14 @@ Fields(Archive &archive, QuotaReport &q)
 }
 
 static void
-Fields(Archive &archive, PartyPicture &p)
+Fields(Archive &archive, PartySnapshot &p)
 {
     auto &[slot, kind, live, leads, pid, config, places, waiting, demand, share] = p;
     archive(slot, kind, live, leads, pid, config, places, waiting, demand, share);
 }
 
 static void
-Fields(Archive &archive, Picture &p)
+Fields(Archive &archive, Snapshot &p)
 {
     auto &[scheduling, failed, now, config, window, excess, excessSocket, classes, held, users, quotas, parties,
                        alone] = p;
@@ -159,21 +159,21 @@ Fields(Archive &archive, Picture &p)
 }
 
 std::string
-Picture::written() const
+Snapshot::written() const
 {
-    auto copy = *this; // an Archive takes what it could also read into
+    auto copy = *this; // an Archive only takes values that it could also read into
     Archive archive;
     archive(copy);
     return archive.text();
 }
 
-Picture
-Picture::Read(const std::string &text)
+Snapshot
+Snapshot::Read(const std::string &text)
 {
-    Picture picture;
+    Snapshot snapshot;
     Archive archive(text);
-    archive(picture);
-    return archive.good() ? picture : Picture();
+    archive(snapshot);
+    return archive.good() ? snapshot : Snapshot();
 }
 
 uint64_t

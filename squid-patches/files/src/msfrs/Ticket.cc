@@ -21,7 +21,7 @@ namespace msfrs::squid
 namespace
 {
 
-/// Bytes. A stored response that is larger will most likely be answered with 304, so that its size tells nothing.
+/// Bytes. A request for a larger stored response will most likely be answered with 304: its size predicts nothing.
 constexpr int64_t Little = 4096;
 
 } // namespace
@@ -54,7 +54,7 @@ TicketPointer
 Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al,
              const Comm::ConnectionPointer &client, const void * const holder)
 {
-    // somebody outside of Squid must be waiting
+    // a client outside of Squid must be waiting
     if (!TheGateway() || !client || request->flags.internal || request->client_addr.isNoAddr())
         return nullptr;
     try {
@@ -67,7 +67,7 @@ Ticket::Make(HttpRequest * const request, const AccessLogEntryPointer &al,
 
 Ticket::~Ticket()
 {
-    // Holders finish their tickets. If one has not, its place in the window must not be lost with it.
+    // Holders finish their tickets. If one has not, its slot must not be lost with it.
     leave();
 }
 
@@ -133,7 +133,7 @@ Ticket::InitialReceiveBuffer(const Comm::Connection &server)
 
 /// makes us known to the scheduler
 /// \param job which may call granted()
-/// \returns whether the scheduler did its part
+/// \returns whether the scheduler succeeded
 template <class Job>
 bool
 Ticket::join(const char * const what, const Job job)
@@ -176,7 +176,7 @@ Ticket::watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateD
 {
     if (!callback_)
         return;
-    // peeked at, the client's connection belongs to the TLS library
+    // a connection that is peeked at is read by the TLS library
     const auto mode = request_->flags.sslPeek ? ClientWatch::Mode::look : ClientWatch::Mode::keep;
     watch_ = new ClientWatch(client, manager, mode);
     AsyncJob::Start(watch_);
@@ -197,7 +197,7 @@ Ticket::charge(const int64_t bytes, const char * const data)
 }
 
 /// \param question to the session
-/// \returns the answer; yes if the scheduler fails and lets us go
+/// \returns the answer; true if the scheduler fails and releases us
 template <class Question>
 bool
 Ticket::ask(const char * const what, const Question question)
@@ -230,7 +230,7 @@ Ticket::mayRead(const Comm::ConnectionPointer &server, const int64_t rest, const
     const auto may = ask("read", [&](auto &scheduler, const auto now) {
         return session_.mayRead(scheduler, rest, rest, now);
     });
-    if (!may || send_) // a client whose words are held back is not to blame, nor is who waits for them
+    if (!may || send_) // a client whose data is held back is not to blame, nor is the server that waits for it
         reading_.freeze(client);
     return may;
 }
@@ -272,7 +272,7 @@ Ticket::finish(const void * const holder)
     leave();
     callback_.release();
     ClientWatch::Stop(watch_);
-    resume(); // nobody should wait, but if somebody does, for nothing
+    resume(); // no call should be pending; if one is, it would wait in vain
     send();
     reading_.setServer(nullptr);
     if (request_->msfrsTicket.getRaw() == this)
@@ -315,7 +315,7 @@ Ticket::classifyAgain() noexcept
     }
 }
 
-/// \returns what LogTrace wants
+/// \returns LogTrace::overQuota
 SBuf
 Ticket::overQuota(const RequestConfig &config) const
 {
@@ -358,13 +358,12 @@ Ticket::id() const
     return request_ && request_->masterXaction ? request_->masterXaction->id.value : 0;
 }
 
-/// While paused: the kernel has data that may be read ahead, or else the rest of the response, or as much of it as will
-/// ever come.
+/// While paused: the kernel has data that may be read ahead, or else the rest of the response, or the stream has ended.
 void
 Ticket::noteArrival()
 {
     if (!resume_)
-        return; // our turn has come at the same time
+        return; // our turn was granted at the same time
     if (reading_.readsAhead()) {
         ScheduleCallHere(std::exchange(resume_, nullptr));
         return;
@@ -373,13 +372,13 @@ Ticket::noteArrival()
     resume();
 }
 
-/// While its words are held back, the client has said more, or has left.
+/// While its data is held back, the client has sent more, or has left.
 void
 Ticket::noteClientReadable()
 {
     if (!send_)
-        return; // their turn has come at the same time
-    if (!clientWords_.ended()) { // more words wait behind those that we hold back, and its leaving would behind them
+        return; // it was granted at the same time
+    if (!clientWords_.ended()) { // more data is unread, and its end would be behind that
         clientWords_.goOn([self = Pointer(this)] { self->noteClientReadable(); });
         return;
     }
@@ -430,7 +429,7 @@ Ticket::resume()
     ScheduleCallHere(call);
 }
 
-/// lets go what the client said, if it was held back
+/// forwards the client's data, if it was held back
 void
 Ticket::send()
 {

@@ -24,10 +24,9 @@
 namespace msfrs::squid
 {
 
-/// The scheduling of one transaction in Squid: a Session, the connections that it is about, and what is to be continued
-/// when it says so. Who forwards the transaction (FwdState or TunnelStateData) holds the ticket; the gateway holds it by
-/// reference. Pending continuations: callback_ until the first turn, resume_ to read the server, send_ to forward
-/// buffered client data.
+/// The scheduling of one transaction in Squid: a Session, its connections, and the calls that are pending until it is
+/// granted: callback_ until the first turn, resume_ to read the server, send_ to forward buffered client data. The job
+/// that forwards the transaction (FwdState or TunnelStateData) holds the ticket; the gateway only refers to it.
 class Ticket: public RefCountable, private SessionHolder
 {
     MEMPROXY_CLASS(Ticket);
@@ -36,7 +35,7 @@ public:
     using Pointer = TicketPointer;
 
     /// Puts a transaction in the queue.
-    /// \param holder who forwards it
+    /// \param holder the job that forwards it
     /// \param callback called later if the returned ticket is held()
     /// \returns nil if this transaction is not scheduled
     static Pointer Hold(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
@@ -48,57 +47,57 @@ public:
     static Pointer Inherit(HttpRequest *, const AccessLogEntryPointer &, const Comm::ConnectionPointer &client,
                            const void *holder);
 
-    /// \returns the SO_RCVBUF for a future connection to a server; zero: it may have what others have
+    /// \returns the SO_RCVBUF for a future connection to a server; zero: Squid's own setting applies
     static int InitialReceiveBuffer(const Comm::Connection &);
 
     ~Ticket() override;
 
-    /// whether the transaction has to wait for the callback that Hold() got
+    /// whether the transaction has to wait for the callback that was passed to Hold()
     bool held() const { return session_.held(); }
 
-    /// While we are held(): notices if the client of a tunnel, or of a connection that is peeked at, leaves.
+    /// While held(): notices if the client of a tunnel, or of a connection that is peeked at, leaves.
     void watch(const Comm::ConnectionPointer &client, const CbcPointer<ConnStateData> &);
 
-    /// bytes were read from the server
+    /// charges bytes that were read from the server
     /// \param data the bytes, if they are a tunnel's
     void charge(int64_t bytes, const char *data = nullptr);
 
-    /// Whether the server may be read. If not, resumeBy() must tell how to resume. While that lasts, timeouts of
-    /// the connections do not run.
-    /// \param rest bytes that are still to be read, the kernel's included, negative: unknown
-    /// \param client for tunnels only: a client that gets nothing because of us
+    /// Whether the server may be read. If not, resumeBy() must be given the call that resumes; timeouts of the
+    /// connections are suspended until then.
+    /// \param rest bytes still to be read, those in the kernel included; negative: unknown
+    /// \param client for tunnels only: the client that receives nothing because of us
     bool mayRead(const Comm::ConnectionPointer &server, int64_t rest, const Comm::ConnectionPointer &client = nullptr);
     void resumeBy(const AsyncCallPointer &call) { resume_ = call; }
 
-    /// Before mayRead() without a known rest: so many bytes at least are still to be read.
+    /// Before mayRead() with an unknown rest: at least that many bytes are still to be read.
     void expectAtLeast(int64_t bytes);
 
-    /// Whether what the client of a tunnel said may go on to the server. If not, sendBy() must tell how to send it,
-    /// and nobody may read the client until then. While that lasts, timeouts of the connections do not run.
+    /// Whether data from the client of a tunnel may be forwarded to the server. If not, sendBy() must be given the call
+    /// that forwards it. Until then the client must not be read, and timeouts of the connections are suspended.
     bool maySend(const char *data, size_t size);
     void sendBy(const AsyncCallPointer &call, const Comm::ConnectionPointer &client);
 
-    /// Nothing more will come from the server. Does nothing if the ticket has gone to another holder.
+    /// The server sends nothing more. Does nothing if the ticket has passed to another holder.
     void finish(const void *holder);
 
-    /// Classes have other numbers.
+    /// Class indices have changed.
     /// \param numbers the new ones, by the old
     void renumber(const std::vector<uint32_t> &numbers);
 
-    /// Goes on in the class where the quotas have its user now.
+    /// Moves to the class where the quotas place its user now.
     void reclass();
 
-    /// msfrs_access may put us into another class now; reclass() is to follow. Not while Squid is being reconfigured:
-    /// ACLs may have no helpers then.
+    /// Evaluates msfrs_access again; reclass() is to follow. Not while Squid is being reconfigured: ACLs may have no
+    /// helpers then.
     void classifyAgain() noexcept;
 
-    /// The scheduler has gone; the transaction goes on without it.
+    /// The scheduler is gone; the transaction continues without it.
     void release();
 
-    /// Every ReadBatch::CheckEvery.
+    /// To be called every ReadBatch::CheckEvery.
     void checkBatch() { session_.checkBatch(); }
 
-    /// updates what access.log can say about this transaction
+    /// updates the figures of this transaction for access.log
     void report() const noexcept;
 
 private:
@@ -130,16 +129,16 @@ private:
     const void *holder_;
 
     Flow flow_;
-    uint32_t cls_ = 0; ///< where quotas have that flow now; an index, as its own class
+    uint32_t cls_ = 0; ///< the class where quotas place that flow now; an index like flow_.cls
     ServerReading reading_;           ///< of the server of the latest mayRead()
     Session session_{*this, reading_};
-    Gateway::Tickets::iterator place_; ///< among the gateway's; valid while the scheduler knows the session
+    Gateway::Tickets::iterator place_; ///< in the gateway's list; valid while the scheduler knows the session
 
     AsyncCallback<Verdict> callback_;
     AsyncCallPointer resume_;
     AsyncCallPointer send_;
-    ClientWatch::Pointer watch_;      ///< of a client in WAITING, after watch()
-    ArrivalWatch clientWords_;        ///< on while send_ waits, until the client says more
+    ClientWatch::Pointer watch_;      ///< of the client of a held() transaction, after watch()
+    ArrivalWatch clientWords_;        ///< on while send_ is pending, until the client sends more
 };
 
 } // namespace msfrs::squid

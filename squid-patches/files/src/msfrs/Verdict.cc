@@ -20,7 +20,7 @@ namespace msfrs::squid
 namespace
 {
 
-/// what people and logs are told about a verdict
+/// how a verdict is reported to clients and in logs
 struct Wording {
     const char *word; ///< for access.log; nil: no refusal
     const char *sentence; ///< for the client and cache.log
@@ -104,7 +104,7 @@ Verdict::error(HttpRequest * const request, const AccessLogEntryPointer &al) con
     error->detailError(MakeNamedErrorDetail(refusal()));
     if (type == ERR_MSFRS_QUEUE) {
         error->err_msg = xstrdup(sentence());
-        if (const auto gateway = TheGateway()) // by then, all that waits now was served or refused
+        if (const auto gateway = TheGateway()) // by then, all requests that wait now have been served or refused
             error->retryAfter = std::max<msfrs_time>((gateway->config().maxWait + Second - 1) / Second, 1);
     }
     return error;

@@ -28,13 +28,13 @@ public:
     /// \param why it was refused at once
     static Kind KindOf(Refusal why);
 
-    /// \returns nil if the transaction may go on, otherwise what to tell the client
+    /// \returns nil if the transaction may continue, otherwise the error for the client
     ErrorState *error(HttpRequest *, const AccessLogEntryPointer &) const;
 
-    /// \returns nil if the transaction may go on, otherwise a word for access.log
+    /// \returns nil if the transaction may continue, otherwise a word for access.log
     const char *refusal() const;
 
-    /// what clients and cache.log are told about a refusal
+    /// the text of a refusal for clients and cache.log
     const char *sentence() const;
 
     Kind kind = Kind::released;

@@ -8,7 +8,7 @@
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/Picture.h"
+#include "msfrs/Snapshot.h"
 #include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
 #include "tools.h"
@@ -29,10 +29,10 @@ namespace
 ledger::Mapping *Made = nullptr; ///< by the master
 ledger::Mapping *Opened = nullptr; ///< by a worker
 ledger::Segment *ThisLedger = nullptr; ///< in Opened
-std::string WhyAlone; ///< empty: this worker shares the link, or is not to
+std::string WhyAlone; ///< empty: this worker shares the link, or should not
 
-/// The name that msfrs-share and msfrs-edge are told. With that of the service several Squids do not meet. Not
-/// Ipc::Mem::Segment's: from Squid 7 on that has a hash in it, which nobody could write into a configuration.
+/// The name that msfrs-share and msfrs-edge are configured with. It contains the service name, so that several Squids
+/// do not collide. Not Ipc::Mem::Segment's: from Squid 7 on that has a hash in it, which nobody could configure.
 std::string
 Name()
 {
@@ -53,7 +53,7 @@ Wanted()
     return Workers() > 1 || (link && link->options.has(Table::Link::Shared));
 }
 
-/// \param why in one clause, with what to do
+/// \param why in one clause, with the remedy
 void
 ScheduleAlone(const std::string &why)
 {
@@ -77,21 +77,21 @@ KindText(const ledger::Kind kind)
     return "free";
 }
 
-PartyPicture
-PictureOf(const ledger::PartyReport &party)
+PartySnapshot
+SnapshotOf(const ledger::PartyReport &party)
 {
-    PartyPicture picture;
-    picture.slot = party.slot;
-    picture.kind = KindText(party.now.kind);
-    picture.live = true;
-    picture.leads = party.leads;
-    picture.pid = party.figures.pid;
-    picture.config = party.figures.config;
-    picture.places = party.now.places;
-    picture.waiting = party.now.waiting;
-    picture.demand = party.now.demand;
-    picture.share = party.share;
-    return picture;
+    PartySnapshot snapshot;
+    snapshot.slot = party.slot;
+    snapshot.kind = KindText(party.now.kind);
+    snapshot.live = true;
+    snapshot.leads = party.leads;
+    snapshot.pid = party.figures.pid;
+    snapshot.config = party.figures.config;
+    snapshot.places = party.now.places;
+    snapshot.waiting = party.now.waiting;
+    snapshot.demand = party.now.demand;
+    snapshot.share = party.share;
+    return snapshot;
 }
 
 } // namespace
@@ -102,11 +102,11 @@ MakeWorkerLedger()
     if (!Wanted())
         return;
     const auto name = Name();
-    ledger::Mapping::Remove(name); // what a Squid that was killed has left
+    ledger::Mapping::Remove(name); // left by a Squid that was killed
     try {
-        Made = new ledger::Mapping(ledger::Mapping::Create(name, 0660)); // for our group, too: others who spend the link
+        Made = new ledger::Mapping(ledger::Mapping::Create(name, 0660)); // for our group, too: the other parties
     } catch (const ledger::MappingError &error) {
-        // Scheduling alone is worse than sharing the link, and better than no web.
+        // Scheduling alone is worse than sharing the link, but better than no service.
         debugs(97, DBG_CRITICAL, "ERROR: msfrs: what workers share cannot be made: " << error.what() << "; until Squid "
                "is started again, each worker schedules alone with its part of the rate");
     }
@@ -143,7 +143,7 @@ CloseWorkerLedger()
     ThisLedger = nullptr;
     delete Opened;
     Opened = nullptr;
-    delete Made; // and its name
+    delete Made; // which also removes its name
     Made = nullptr;
 }
 
@@ -190,23 +190,23 @@ JoinWorkerLedger(const RequestConfig &config, const msfrs_time now)
     return std::make_shared<SharedLedger>(*ThisLedger, params, &Gateway::Log, now);
 }
 
-std::vector<PartyPicture>
+std::vector<PartySnapshot>
 PartiesOfLink(const msfrs_time now)
 {
-    std::vector<PartyPicture> parties;
+    std::vector<PartySnapshot> parties;
     if (!ThisLedger)
         return parties;
     for (int number = 0; number < Workers(); ++number) {
-        PartyPicture worker;
+        PartySnapshot worker;
         worker.slot = number;
         worker.kind = KindText(ledger::Kind::Worker);
         parties.push_back(worker);
     }
     for (const auto &party: ledger::Parties(*ThisLedger, now)) {
         if (party.slot < parties.size())
-            parties[party.slot] = PictureOf(party);
+            parties[party.slot] = SnapshotOf(party);
         else
-            parties.push_back(PictureOf(party));
+            parties.push_back(SnapshotOf(party));
     }
     return parties;
 }

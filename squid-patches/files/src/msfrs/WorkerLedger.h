@@ -26,40 +26,39 @@ struct QuotaTable;
 namespace msfrs::squid
 {
 
-struct PartyPicture;
+struct PartySnapshot;
 
-/// Makes the memory in which those who share the link tell each other what they have of it: several workers, and with
-/// msfrs_link shared others. To be called in the master process. It does not matter whether msfrs is on: workers may be
-/// told so later, the master not. Pages that nobody has written take no memory. Where it cannot be made, this is
-/// logged.
+/// Creates the shared memory in which the parties on the link publish their state: several workers, and with msfrs_link
+/// shared, other programs. To be called in the master process, even while msfrs is off: a reconfiguration may turn it
+/// on in the workers, but not in the master. Pages never written take no memory. A failure is logged.
 void MakeWorkerLedger();
 
-/// Finds that memory, in a worker. Where it is not there, or of another version of this program, this is logged, and
-/// each worker schedules alone with its part of the rate.
+/// Opens that memory in a worker. If it is missing, or of another version of this program, this is logged, and each
+/// worker schedules alone with its part of the rate.
 void OpenWorkerLedger();
 
-/// Leaves it. The master's goes for good.
+/// Closes it; the master also removes it.
 void CloseWorkerLedger();
 
-/// whether this process is a worker that shares the link by that memory
+/// whether this process is a worker that shares the link through that memory
 bool SharesLink();
 
-/// In one clause, why this process is a worker that should share the link and does not; empty: it does, or should not.
+/// Why this worker does not share the link although it should, in one clause; empty: it does, or should not.
 const std::string &WhyLinkIsNotShared();
 
-/// What those are told who share the link by that memory; nil if this process does not.
+/// The directory that the other parties on the link read; nil if this process does not share it.
 ledger::Directory *DirectoryOfLink();
 
-/// Where all who share the link by that memory count quotas; nil if this process does not.
+/// The quota counts of all parties on the link; nil if this process does not share it.
 ledger::QuotaTable *QuotasOfLink();
 
-/// Takes the slot of this worker, whatever a worker that had it before has left there; another slot where another party
-/// lives in it.
+/// Takes the ledger slot of this worker, whatever an earlier worker has left in it; another slot if a live party of
+/// another kind has it.
 /// \returns nil if this process does not share the link, or finds no slot
 std::shared_ptr<SharedLedger> JoinWorkerLedger(const RequestConfig &, msfrs_time now);
 
-/// Who share the link, by slot, workers that do not live included; none if this process does not.
-std::vector<PartyPicture> PartiesOfLink(msfrs_time now);
+/// The parties on the link, by slot, dead workers included; none if this process does not share it.
+std::vector<PartySnapshot> PartiesOfLink(msfrs_time now);
 
 } // namespace msfrs::squid
 

@@ -16,7 +16,7 @@ namespace
 
 struct Character {
     uint32_t code; ///< the code point
-    size_t size; ///< bytes; zero: there is no UTF-8
+    size_t size; ///< bytes; zero: not valid UTF-8
 };
 
 /// The UTF-8 character that begins at a position: shortest form, no surrogates, up to U+10FFFF (RFC 3629).
@@ -42,7 +42,7 @@ CharacterAt(const std::string &text, const size_t at)
     return {code, size};
 }
 
-/// whether a character has to be escaped: controls, line breaks, direction and byte order marks, and what is none
+/// whether a character has to be escaped: controls, line breaks, direction and byte order marks, and noncharacters
 bool
 Hidden(const uint32_t code)
 {

@@ -10,8 +10,8 @@
 namespace msfrs::squid
 {
 
-/// \returns a YAML double-quoted scalar of the text, which should be UTF-8. Its characters are written as they are,
-/// those that YAML does not allow or that would hide as \uNNNN. Each byte that is no UTF-8 becomes U+FFFD.
+/// \returns a YAML double-quoted scalar of the text, which should be UTF-8. Characters that YAML does not allow, or
+/// that would be invisible, are escaped as \uNNNN. Each byte that is not valid UTF-8 becomes U+FFFD.
 std::string Quoted(const std::string &text);
 
 } // namespace msfrs::squid

@@ -7,8 +7,8 @@
 
 #include "base/forward.h"
 
-/// Squid as a host of libmsfrs, whose names (msfrs) are seen from here: schedules requests so that the downlink is full
-/// and shared by weight. Nested as the library's other hosts are, so that neither's classes can meet the other's.
+/// Squid as a host of libmsfrs, whose names (msfrs) are visible here: schedules requests so that the downlink is full
+/// and shared by weight. Nested like the library's other hosts, so that classes of two hosts cannot collide.
 namespace msfrs::squid
 {
 
@@ -22,7 +22,7 @@ using TicketPointer = RefCount<Ticket>;
 /// The scheduling of this process; nil while msfrs is off.
 Gateway *TheGateway();
 
-/// Where this process is told of excessive traffic; nil without msfrs_excess.
+/// Receives reports of excessive traffic in this process; nil without msfrs_excess.
 ExcessPort *TheExcessPort();
 
 } // namespace msfrs::squid

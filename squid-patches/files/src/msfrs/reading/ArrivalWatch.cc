@@ -63,8 +63,8 @@ ArrivalWatch::start(const Comm::ConnectionPointer &conn, const int64_t bytes, co
     stop();
     if (!Comm::IsConnOpen(conn) || fd_table[conn->fd].closing() || Comm::MonitorsRead(conn->fd))
         return;
-    // Linux takes half of the receive buffer if that is less, and its receive buffer is twice what was asked for.
-    // Most pauses are those of a response with much to come: nothing to ask the kernel for.
+    // Linux limits the low-water mark to half of the receive buffer, which is twice the size requested. Most paused
+    // responses have more than that to come, and need no system calls.
     if (bytes > (conn->rcvbuf > 0 ? conn->rcvbuf : INT_MAX))
         return;
     conn_ = conn;
@@ -101,7 +101,7 @@ ArrivalWatch::goOn(const Note &note)
         return;
     const auto arrived = Arrived(*conn);
     if (arrived < bytes_ || arrived >= ReceiveBuffer(*conn) / 4)
-        stop(); // the kernel has called too early, as it does when the buffer is full, or soon would
+        stop(); // the kernel has woken us too early, as it does when the buffer is full, or soon would
     else
         start(conn, arrived + 1, note);
 }
@@ -115,7 +115,7 @@ ArrivalWatch::stop()
         SetLowWater(*conn_, 1);
     }
     if (reader_)
-        reader_->cancel("nobody waits for it any more"); // it may be on its way
+        reader_->cancel("nobody waits for it any more"); // it may be queued already
     reader_ = nullptr;
     conn_ = nullptr;
 }

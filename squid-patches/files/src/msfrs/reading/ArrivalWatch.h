@@ -14,36 +14,36 @@
 namespace msfrs::squid
 {
 
-/// What the kernel has received on a connection that nobody reads.
+/// Watches what the kernel has received on a connection that Squid does not read.
 class ArrivalWatch
 {
 public:
-    /// What to do about the news, once; whatever it needs lives as long as it does.
+    /// Called once; keeps alive whatever it needs.
     using Note = std::function<void()>;
 
-    /// \returns bytes that wait in the kernel to be read
+    /// \returns unread bytes in the kernel's receive buffer
     static int64_t Arrived(const Comm::Connection &);
-    /// \returns whether the other side has ended or reset the connection, be it behind words that still wait
+    /// \returns whether the peer has closed or reset the connection, even if data before that is still unread
     static bool Ended(const Comm::Connection &);
 
-    /// Calls `note` when `bytes` (positive) or the end of the stream wait in the kernel. Does nothing if its receive
-    /// buffer may be too small for that.
+    /// Calls `note` when `bytes` (positive) are unread in the kernel, or the stream has ended. Does nothing if the
+    /// receive buffer may be too small for that.
     void start(const Comm::ConnectionPointer &, int64_t bytes, const Note &note);
 
-    /// \returns whether the stream that is waited for has ended, or nobody waits
+    /// \returns whether the watched stream has ended, or nothing is watched
     bool ended() const;
 
-    /// After the call: waits for more than has arrived by now. Gives up if that would take more of the receive buffer
-    /// than a request does, since the kernel would then make it larger.
+    /// After `note` was called: waits for more than has arrived by now. Gives up if that would take more of the receive
+    /// buffer than a request does, since the kernel would then enlarge it.
     void goOn(const Note &);
 
-    /// The connection may be read by others again.
+    /// Ends the watch: others may read the connection again.
     void stop();
 
 private:
     Comm::ConnectionPointer conn_; ///< set between start() and stop() or the event
     AsyncCallPointer reader_;      ///< as conn_
-    int64_t bytes_ = 0;            ///< that the kernel waits for, while conn_
+    int64_t bytes_ = 0;            ///< that the kernel waits for; valid as conn_
 };
 
 } // namespace msfrs::squid

@@ -18,9 +18,9 @@ namespace msfrs::squid
 namespace
 {
 
-const int Never = 10*365*24*3600; ///< seconds that no pause lasts
+const int Never = 10*365*24*3600; ///< seconds, longer than any pause
 
-/// lets the timeout of a connection expire in so many seconds, with the handler that it has
+/// makes the timeout of a connection expire in `seconds`, with its present handler
 void
 Postpone(const Comm::ConnectionPointer &conn, const int seconds)
 {

@@ -12,21 +12,21 @@
 namespace msfrs::squid
 {
 
-/// A timeout that does not run, as the peer is not to blame for our pause.
+/// Suspends the timeout of a connection during a pause, which is not the peer's fault.
 class FrozenTimeout
 {
 public:
-    /// stops that of a connection, if it has one
+    /// suspends the timeout of a connection, if it has one
     void freeze(const Comm::ConnectionPointer &);
 
-    /// lets it run again, unless somebody has set it anew meanwhile, or the connection is another one
+    /// lets it run again, unless it has been set anew meanwhile, or the connection is another one
     void thaw(const Comm::ConnectionPointer &);
     void thaw() { thaw(Comm::ConnectionPointer(conn_)); }
 
 private:
-    Comm::ConnectionPointer conn_; ///< set while its timeout does not run
+    Comm::ConnectionPointer conn_; ///< set while its timeout is suspended
     time_t left_ = 0;              ///< seconds that it had left
-    time_t postponed_ = 0;         ///< when it expires meanwhile
+    time_t postponed_ = 0;         ///< its deadline meanwhile
 };
 
 } // namespace msfrs::squid

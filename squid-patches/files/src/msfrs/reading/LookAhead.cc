@@ -50,7 +50,7 @@ LookAheads::check(const msfrs_time now)
         return;
     nextCheck_ = now + LookAhead::CheckEvery;
     for (auto place = waiting_.begin(); place != waiting_.end(); )
-        (*place++)->check(now); // which may forget itself
+        (*place++)->check(now); // which may remove itself
 }
 
 void
@@ -75,7 +75,7 @@ LookAhead::Read(const int fd, char * const buf, const int size)
     return Looking.at(fd)->read(buf, size);
 }
 
-/// reads behind what was read in this pause
+/// reads the bytes after those already read in this pause
 int
 LookAhead::read(char * const buf, const int size)
 {
@@ -127,7 +127,7 @@ LookAhead::stop()
     if (!conn_)
         return;
     const auto looking = Looking.find(fd_);
-    const auto ours = looking != Looking.end() && looking->second == this; // or the descriptor is another's by now
+    const auto ours = looking != Looking.end() && looking->second == this; // else the descriptor has been reused
     if (ours)
         Looking.erase(looking);
     if (ours && Comm::IsConnOpen(conn_) && !fd_table[fd_].closing()) {

@@ -19,7 +19,7 @@ namespace msfrs::squid
 
 class LookAhead;
 
-/// Those of a process that wait for data, looked at by one timer.
+/// The LookAheads of a process that wait for data, polled by one timer.
 class LookAheads
 {
 public:
@@ -42,8 +42,8 @@ private:
 class LookAhead
 {
 public:
-    /// ns, the longest delay of a segment. Twice as long: a page over 20 pauses comes up to half a second later; half as
-    /// long: twice the system calls.
+    /// ns, the longest delay of a segment. Twice as long: a page over 20 pauses arrives up to half a second later. Half
+    /// as long: twice the system calls.
     static constexpr msfrs_time CheckEvery = 25'000'000;
 
     LookAhead() = default;
@@ -51,21 +51,21 @@ public:
     LookAhead &operator=(const LookAhead &) = delete;
     ~LookAhead() { stop(); }
 
-    /// A pause begins. Does nothing for what TLS has yet to decode.
-    /// \param note is called when there is something to read, once before each noteRead()
+    /// Begins a pause. Does nothing if Squid decrypts the TLS of the connection.
+    /// \param note called when there is data to read, once before each noteRead()
     void start(const Comm::ConnectionPointer &, LookAheads &, const std::function<void()> &note, msfrs_time now);
 
     /// whether the connection may be read: data has arrived that was not read in this pause; only between start() and
     /// stop()
     bool ready() const { return ready_; }
 
-    /// While ready(): what was read is not to be charged yet.
+    /// While ready(): data was read that is not to be charged yet.
     void noteRead(msfrs_time now);
 
-    /// The pause is over: what was read leaves the kernel.
+    /// Ends the pause: the bytes read in it leave the kernel.
     void stop();
 
-    /// \returns bytes that were read in pauses which are over, each only once
+    /// \returns bytes read in completed pauses since the last call
     int64_t take() { return std::exchange(taken_, 0); }
 
     void check(msfrs_time now);
@@ -77,15 +77,15 @@ private:
     void forget();
 
     Comm::ConnectionPointer conn_; ///< set during a pause
-    int fd_ = -1;                  ///< its descriptor, also when it is closed; valid as conn_
+    int fd_ = -1;                  ///< its descriptor, even after it is closed; valid as conn_
     std::function<void()> note_;   ///< valid as conn_
-    int64_t bytes_ = 0;            ///< that were read in this pause
+    int64_t bytes_ = 0;            ///< read in this pause
     int64_t taken_ = 0;            ///< see take()
     bool ready_ = false;
-    bool listed_ = false;          ///< somebody looks
+    bool listed_ = false;          ///< all_ polls it
     LookAheads *all_ = nullptr; ///< valid as conn_
     LookAheads::Place place_; ///< valid while listed_
-    msfrs_time latest_ = 0;        ///< when there was something to read; valid as conn_
+    msfrs_time latest_ = 0;        ///< when the pause began, or data was last read; valid as conn_
 };
 
 } // namespace msfrs::squid

@@ -27,7 +27,7 @@ constexpr uint32_t SampleFirst = 64, SampleEvery = 16; ///< quanta; a sample tak
 
 } // namespace
 
-/// \returns the SO_RCVBUF for a window of so many bytes: Linux doubles it
+/// \returns the SO_RCVBUF for a window of that many bytes; Linux doubles it
 int
 ReceiveBuffers::option(const int64_t window) const
 {
@@ -57,7 +57,7 @@ void
 ReceiveBuffers::bound(Comm::Connection &conn, const int64_t window) const
 {
     const auto size = option(window);
-    if (size > conn.rcvbuf) { // a smaller one might drop what is under way
+    if (size > conn.rcvbuf) { // a smaller one might drop bytes in flight
         conn.rcvbuf = size;
         SetReceiveBuffer(conn, size);
     }
@@ -91,11 +91,11 @@ void
 ReceiveBuffers::learnShare(const Comm::Connection &conn, const int64_t quantum, const int64_t window)
 {
     if (fd_table[conn.fd].bytes_read <= quantum)
-        return; // the kernel guesses until some packets have come
+        return; // the kernel only guesses until some packets have arrived
     if (++quanta_ >= SampleFirst && quanta_ % SampleEvery != 0)
         return;
     const auto offered = Path(conn).window;
-    if (offered < window) // and not our bound
+    if (offered < window) // else it is our bound
         share_.seen(offered, ReceiveBuffer(conn));
 }
 

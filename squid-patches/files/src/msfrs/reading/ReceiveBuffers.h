@@ -14,27 +14,27 @@
 namespace msfrs::squid
 {
 
-/// What servers may have on their way to us. While we do not read, what a server sends goes on until the kernel's
-/// receive buffer is full, and nobody has scheduled that: the buffer has to be small. How small, RequestScheduler says
-/// (receiveBuffer()); we tell the kernel, by SO_RCVBUF before connect() and by the window's bound later, and learn from
-/// it what it makes of a buffer, and how long round trips are.
+/// Limits the bytes in flight from servers. While Squid does not read, a server sends until the kernel's receive buffer
+/// is full. These bytes are not scheduled, so the buffer has to be small. RequestScheduler decides how small
+/// (receiveBuffer()). The limit is set by SO_RCVBUF before connect(), later by the window's bound. The kernel reports
+/// the window that a buffer yields, and the RTT.
 class ReceiveBuffers
 {
 public:
-    /// The SO_RCVBUF for a future connection to a server, or zero. It has to be set before connect(): the first window
-    /// that the kernel announces is not taken back, and what does not fit then is dropped and comes after seconds.
+    /// The SO_RCVBUF for a future connection to a server, or zero. It has to be set before connect(): the kernel does
+    /// not withdraw the first window that it advertises. Segments that do not fit are dropped and resent seconds later.
     int initial(const Comm::Connection &, const RequestScheduler &) const;
 
-    /// Warns if the kernel gives less than what a response that is alone should have.
+    /// Warns if the kernel allows less than a response without competitors should have.
     void check(const RequestScheduler &) const;
 
-    /// The server may have so many bytes in flight.
+    /// Limits the server's bytes in flight to a window.
     void bound(Comm::Connection &, int64_t window) const;
 
-    /// Learns what the kernel makes of a buffer. \param window what the connection is bounded to, bytes
+    /// Learns what window the kernel makes of a buffer. \param window the connection's bound, bytes
     void learnShare(const Comm::Connection &, int64_t quantum, int64_t window);
 
-    /// What a connection sees of the path.
+    /// The kernel's figures of the path to the server.
     static PathSample Look(const Comm::Connection &);
 
     /// PathSample::server
@@ -44,7 +44,7 @@ private:
     int option(int64_t window) const;
 
     BufferShare share_; ///< of connections to servers
-    uint32_t quanta_ = 0; ///< that learnt of the share
+    uint32_t quanta_ = 0; ///< that could have been sampled
 };
 
 } // namespace msfrs::squid

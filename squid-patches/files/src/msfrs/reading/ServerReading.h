@@ -17,20 +17,19 @@
 namespace msfrs::squid
 {
 
-/// What the readings of all servers have in common.
+/// Shared by the readings of all servers.
 struct ServerReadings {
     ReceiveBuffers buffers;
     LookAheads looks;
 };
 
-/// How a ticket reads its server. Whether and when, the session says; what that means for the server's connection is
-/// seen to here:
+/// Reads the server of a ticket. The session decides whether and when; this class carries that out on the connection:
 ///
-/// - ReceiveBuffers: what the server may have in flight
-/// - ArrivalWatch: during a pause, when all that is still to be read has arrived, if it is known how much that is
-/// - LookAhead: during a pause otherwise, what arrives goes on
-/// - FrozenTimeout: during a pause, timeouts of the connections do not run
-/// - SocketOptions: what the kernel is told and asked for all this
+/// - ReceiveBuffers: limits the server's bytes in flight
+/// - ArrivalWatch: during a pause, notices when the rest of a response of known size has arrived
+/// - LookAhead: during a pause of any other response, forwards data as it arrives
+/// - FrozenTimeout: during a pause, suspends the timeouts of the connections
+/// - SocketOptions: the system calls for all this
 class ServerReading: public ServerConnection
 {
 public:
@@ -38,25 +37,25 @@ public:
     explicit ServerReading(ServerReadings &all);
     ~ServerReading() override;
 
-    /// whether what comes from there does not come over the link: from a cache_peer with no-delay
+    /// whether responses of this server do not cross the link: it is a cache_peer with no-delay
     static bool NearBy(const Comm::Connection &);
 
-    /// This server's connection is going to be read.
+    /// Sets the connection that will be read.
     void setServer(const Comm::ConnectionPointer &server) { server_ = server; }
 
-    /// A pause begins.
-    /// \param rest bytes that are still to be read, negative: unknown
-    /// \param note is called when these have arrived, or as much as ever will, if that can be noticed; if it is unknown,
-    ///        when readsAhead()
+    /// Begins a pause.
+    /// \param rest bytes still to be read; negative: unknown
+    /// \param note called when these have arrived, or the stream has ended, if that can be noticed; with an unknown
+    ///        rest, when readsAhead()
     void pause(int64_t rest, const ArrivalWatch::Note &note, msfrs_time now);
 
-    /// The pause is over, or nobody wants to know what arrives any more.
+    /// Ends the pause, or just the watch for arrivals.
     void endPause();
 
-    /// Neither the server's timeout runs nor the client's.
-    /// \param client for tunnels only: a client that gets nothing because of us
+    /// Suspends the timeouts of server and client.
+    /// \param client for tunnels only: the client that receives nothing because of us
     void freeze(const Comm::ConnectionPointer &client);
-    /// Both run again, unless the connections are others by now.
+    /// Lets both run again, unless the connections are others by now.
     void thaw(const Comm::ConnectionPointer &server, const Comm::ConnectionPointer &client);
     void thaw();
 
@@ -78,7 +77,7 @@ public:
 private:
     ServerReadings &all_;
     Comm::ConnectionPointer server_;
-    Comm::ConnectionPointer batched_; ///< set while the kernel waits for more than a byte of it
+    Comm::ConnectionPointer batched_; ///< set while its low-water mark is above one byte
     ArrivalWatch arrivals_;        ///< on during a pause, if the rest is small
     LookAhead look_;               ///< likewise, if it is unknown
     FrozenTimeout serverTimeout_;

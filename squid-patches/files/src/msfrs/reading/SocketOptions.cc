@@ -65,17 +65,17 @@ Path(const Comm::Connection &conn)
     constexpr int64_t Us = 1000; // ns
     constexpr uint32_t StaleMs = 1000;
     path.window = info.tcpi_rcv_ssthresh;
-    // Not tcpi_rcv_mss, which is what was seen of late: less until a full segment has come, and no more than a window
-    // that is too small. A server sends no more than the MSS that we have announced, nor than what its own interface
-    // carries, which it has announced. Of the latter we use (tcpi_snd_mss) half of its largest window at most.
+    // Not tcpi_rcv_mss, which reflects recent segments: it is too small until a full segment has arrived, and never
+    // above a window that is too small. A server sends at most the MSS that we announced, and at most the MSS of its
+    // own interface, which it announced. Of the latter we use (tcpi_snd_mss) half of its largest window at most.
     path.segment = std::min<int64_t>(info.tcpi_advmss, int64_t(2) * info.tcpi_snd_mss);
     path.srtt = info.tcpi_rtt * Us;
-    // What we sent long ago tells nothing about now: in a download that is its request.
+    // An RTT of what we sent long ago is out of date: in a download that is its request.
     const auto stale = info.tcpi_last_data_sent > StaleMs;
     path.latest = (info.tcpi_rcv_rtt == 0 ? info.tcpi_rtt
                    : stale                ? info.tcpi_rcv_rtt
                                           : std::min(info.tcpi_rcv_rtt, info.tcpi_rtt)) * Us;
-    // where the kernel is older than its field the length is shorter
+    // a kernel older than the field returns a shorter length
     const auto known = length >= offsetof(tcp_info, tcpi_min_rtt) + sizeof(info.tcpi_min_rtt);
     path.age = int64_t(info.tcpi_last_data_recv) * 1000 * Us;
     path.counted = length >= offsetof(tcp_info, tcpi_rcv_ooopack) + sizeof(info.tcpi_rcv_ooopack);
