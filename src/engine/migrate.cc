@@ -200,6 +200,7 @@ void Migration::takeOver(const msfrs_flow &before, msfrs_flow &after) const
     next.account->bytes = old.account->bytes;
     next.idleSince = old.idleSince;
     next.owed = old.owed;
+    next.lag = old.lag;
 }
 
 void Migration::restore(const Kept &kept, const msfrs_owner &whose) const

@@ -101,8 +101,10 @@ TEST_F(MigrateTest, NothingIsLost)
     for (const char *const sched : Built({"msf", "drr", "msfq", "fq", "sfq", "diffserv", "fifo"})) {
         SCOPED_TRACE(sched);
         fill(sched);
-        const auto *const flow = from->knownFlow(*from->classes()[0], "u");
+        auto *const flow = from->knownFlow(*from->classes()[0], "u");
         const auto bytes = flow->bytes();
+        flow->owed = 70;
+        flow->lag.served = 50;
         migrate(sched, {"b", "a"});
         EXPECT_EQ(to->auditLaws(), "");
         EXPECT_EQ(from->auditLaws(), "");
@@ -114,7 +116,10 @@ TEST_F(MigrateTest, NothingIsLost)
             EXPECT_EQ(now[n]->host, &hosts[n]) << "in the order in which they came";
         EXPECT_EQ(now[0]->attained, 300);
         EXPECT_EQ(to->unused(*now[0]), 700) << "what was charged in advance";
-        EXPECT_EQ(static_cast<NamedFlow *>(now[0]->flow)->bytes(), bytes);
+        const auto &heir = *static_cast<NamedFlow *>(now[0]->flow);
+        EXPECT_EQ(heir.bytes(), bytes);
+        EXPECT_EQ(heir.owed, 70);
+        EXPECT_EQ(heir.lag.served, 50) << "a user is not behind since it has moved";
         to->done(*now[0], 9);
         to.reset();
         from.reset();
