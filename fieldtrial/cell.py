@@ -67,7 +67,7 @@ def run(spec):
     program = program_of(spec)
     with fabrics.new(spec.hosts) as fabric, \
             world_of(spec, fabric, tls=spec.tls_share > 0 or workload.tunnels(),
-                     quic=arm.quic or not workload.http3, guest=preflight.takes_guest(arm, fabric),
+                     quic=arm.quic or not workload.http3, guest=preflight.takes_guest(arm, spec.hosts),
                      **more) as world, \
             contextlib.ExitStack() as after:
         after.callback(_keep_files, spec, world, directory)

@@ -27,15 +27,13 @@ set_series() {
 # The lines of FILE without comments, and without those that are then empty.
 uncommented() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1"; }
 
-# The paths of the patches, in order: the series' own, or common to all.
+# The path of patch NAME: the series' own, or else the one in common/, whether or not that exists.
+patch_of() { if [ -e "$patches/$1.patch" ]; then echo "$patches/$1.patch"; else echo "$here/common/$1.patch"; fi; }
+
+# The paths of the patches, in order.
 series_patches() {
-    local name path
-    for name in $(uncommented "$here/series"); do
-        path=$patches/$name.patch
-        [ -e "$path" ] || path=$here/common/$name.patch
-        [ -e "$path" ] || die "squid-patches/series names $name, which is neither in $series/ nor in common/"
-        echo "$path"
-    done
+    local name
+    for name in $(uncommented "$here/series"); do patch_of "$name"; done
 }
 
 # Whether lines of PATCH may have moved: common patches are exact for series 6.
@@ -90,7 +88,7 @@ unpack() {
 apply_strictly() {
     local out
     if ! out=$(patch -d "$1" -p1 --fuzz=0 --no-backup-if-mismatch --force -i "$2" 2>&1); then
-        printf '%s\n' "$out" | grep -E 'FAILED|find file|malformed' | tail -n 12 >&2
+        printf '%s\n' "$out" | grep -E 'FAILED|find file|malformed|open patch' | tail -n 12 >&2
         die "${2##*/} does not apply to $(basename "$1"); port it (squid-patches/README.md tells how)"
     fi
     if ! may_move "$2" && printf '%s\n' "$out" | grep -qE 'offset|fuzz|Reversed'; then

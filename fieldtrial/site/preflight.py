@@ -81,9 +81,12 @@ def lacking(arms, hosts):
     return found
 
 
-def takes_guest(arm, fabric):
-    """Whether an arm's queueing discipline takes a guest, since this kernel has it not."""
-    return arm.qdisc is not None and _missing(arm, fabric.host(fabric.probe)) is not None
+def takes_guest(arm, hosts):
+    """Whether an arm's queueing discipline takes a guest: this kernel lacks it, and there can be one."""
+    if arm.qdisc is None or guest.why_not(hosts):
+        return False
+    with _probe(hosts) as host:
+        return _missing(arm, host) is not None
 
 
 def _missing(arm, host):

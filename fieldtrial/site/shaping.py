@@ -77,20 +77,24 @@ def fq_codel(host, interface, rate_bps, users, weights):
     """The same tree with fq_codel in each user's leaf, so that a user's connections share equally. Its target and
     interval are those of the whole rate, which a leaf may borrow. Raises TrialError."""
     htb(host, interface, rate_bps, users, weights)
-    target, interval = (round(1000 * ms) for ms in codel_ms(rate_bps))
-    _batch(host, [f'qdisc add dev {interface} parent 1:{number:x} fq_codel target {target}us interval {interval}us'
+    _batch(host, [_fq_codel_below(interface, f'{number:x}', rate_bps)
                   for number, _ in enumerate(users, start=FIRST_LEAF)], 'fq_codel', 'sch_fq_codel')
+
+
+def _fq_codel_below(interface, minor, rate_bps):
+    """The tc command for fq_codel in a class of HTB, with the times of this rate."""
+    target, interval = (round(1000 * ms) for ms in codel_ms(rate_bps))
+    return f'qdisc add dev {interface} parent 1:{minor} fq_codel target {target}us interval {interval}us'
 
 
 def sqm(host, interface, rate_bps, _users, _weights):
     """One class of HTB with fq_codel in it, as "simple" of sqm-scripts without its priorities: connections share
     equally.
     Raises TrialError."""
-    target, interval = (round(1000 * ms) for ms in codel_ms(rate_bps))
     _batch(host, [f'qdisc replace dev {interface} root handle 1: htb default 1 r2q 1',
                   f'class add dev {interface} parent 1: classid 1:1 htb rate {rate_bps:.0f}bit ceil {rate_bps:.0f}bit '
                   f'quantum {FRAME}',
-                  f'qdisc add dev {interface} parent 1:1 fq_codel target {target}us interval {interval}us'],
+                  _fq_codel_below(interface, '1', rate_bps)],
            'fq_codel', 'sch_htb and sch_fq_codel')
 
 

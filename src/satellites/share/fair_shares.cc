@@ -9,7 +9,7 @@
 namespace msfrs::share {
 
 std::vector<double> FairShares::places(const std::vector<Claim> &claims, const double limit, const double rate,
-                                 const double seconds)
+                                       const double seconds)
 {
     double demand = 0, served = 0;
     size_t waiting = 0;
