@@ -12,7 +12,6 @@ namespace msfrs {
 
 namespace {
 
-constexpr double Thousandths = 1000; ///< of C: unit in which bookings are reported to other parties
 constexpr double Global = 0.95; ///< see chargeClasses()
 constexpr const char *Elsewhere = "(elsewhere)"; ///< pseudo-user: the class's service elsewhere, less its users'
 constexpr double AllOthers = 1e12; ///< its weight: it never counts as a user
@@ -69,35 +68,16 @@ void FollowedUsers::clear(Ledger &ledger)
 void RequestScheduler::Impl::look(const msfrs_time now)
 {
     others = &ledger->look(now);
-    paper.elsewhere(byBytes() ? 0 : others->places);
     // A few that wait for a moment are no backlog: the small ones among them profit most from service out of turn.
     engine->waitElsewhere(static_cast<double>(others->waiting) > outstanding() ? others->waiting : 0);
     engine->share(others->workers);
 }
 
-/// Responses in service at other parties; by bytes, as if theirs were like ours.
-double RequestScheduler::Impl::outstandingElsewhere() const
-{
-    const double here = takenHere();
-    return !byBytes() ? others->places
-           : here > 0 ? paper.outstanding() * takenElsewhere() / here
-                      : 0;
-}
-
-/// Rate at which responses of other parties may arrive, as a share of C.
-double RequestScheduler::Impl::takenElsewhere() const
-{
-    const auto led = ledger->follow();
-    return others->places / (led ? led->limit : Thousandths);
-}
-
 void RequestScheduler::Impl::tell(const msfrs_time now)
 {
     const auto quantum = config.quantum > 0 ? config.quantum : WholeResponse;
-    const auto places = byBytes() ? static_cast<uint32_t>(std::lround(Thousandths * takenHere()))
-                                  : paper.outstanding();
-    const auto inService = paper.outstanding() * quantum;
-    ledger->say({places, blocked ? waiters() : 0, waiting.size(), chargedBytes, quantum, inService}, now);
+    ledger->say({law->part(), blocked ? waiters() : 0, waiting.size(), chargedBytes, quantum,
+                 static_cast<int64_t>(inService()) * quantum}, now);
 }
 
 void RequestScheduler::Impl::tellClasses()
@@ -161,7 +141,7 @@ void RequestScheduler::Impl::settle(const msfrs_time now)
     users.exchange(*ledger, *engine, now);
     tellClasses();
     const double received = ledger->measures() ? meter->total() : meter->latest();
-    ledger->measured({byBytes() ? Thousandths : paper.limit(), config.rate, use.utilisation(), queueTarget.get()},
+    ledger->measured({law->whole(), config.rate, use.utilisation(), queueTarget.get()},
                      {received, meter->own(), meter->metered(), {pathHere(now), packets, outOfOrder}});
     if (!ledger->settle(now))
         return; // continue with what is known
@@ -178,10 +158,7 @@ void RequestScheduler::Impl::followWindow(const msfrs_time now)
         capacity->lead();
     if (capacity)
         adoptRate();
-    if (led && !byBytes())
-        paper.follow(led->limit);
-    else
-        paper.lead();
+    law->follow(led ? &*led : nullptr);
 }
 
 } // namespace msfrs

@@ -103,6 +103,7 @@ void RequestScheduler::reconfigure(const RequestConfig &wanted, const msfrs_time
         self.sums.ownBefore = self.others->own;
     }
     self.config = next;
+    self.law = self.makeLaw();
     self.findBetween(next.bounds, now);
     if (anew)
         self.rebase(now);

@@ -118,20 +118,16 @@ constexpr double FullLink = 0.95; ///< share of C: what others take of it, someb
 std::string RequestScheduler::Impl::because() const
 {
     const auto waits = waiters();
-    const auto w = paper.all();
-    char places[80], text[200];
-    if (byBytes())
-        std::snprintf(places, sizeof(places), "%.0f KB may be in flight, %.0f %% of what fits",
-                      static_cast<double>(credit.bytes()) / 1024, 100 * taken());
-    else
-        std::snprintf(places, sizeof(places), "W is %u of W+ %.2f", static_cast<unsigned>(w), paper.limit());
+    const auto window = law->text();
+    const char *const places = window.c_str();
+    char text[200];
     if (waits > 0) {
         std::snprintf(text, sizeof(text), "%llu wait and %s (%s)", static_cast<unsigned long long>(waits),
-                      !open() ? "the window is full"
+                      !law->open() ? "the window is full"
                       : blocked   ? "another worker goes first"
                                   : "the arbiter lets nobody go yet",
                       places);
-    } else if (w == 0 && !resting.empty()) {
+    } else if (outstanding() == 0 && !resting.empty()) {
         std::snprintf(text, sizeof(text), "nobody needs a place, %zu are open and silent (%s)", resting.size(), places);
     } else if (use.utilisation() >= FullLink && activeUsers() > 1) {
         std::snprintf(text, sizeof(text), "weights not enforced yet, because every request has a place while the "
@@ -147,9 +143,9 @@ WindowReport RequestScheduler::window() const
     const auto &self = *impl_;
     WindowReport r;
     r.outstanding = self.outstanding();
-    r.here = self.paper.outstanding();
+    r.here = static_cast<uint32_t>(self.inService());
     r.follows = self.ledger->follow().has_value();
-    r.limit = self.limit();
+    r.limit = self.law->limit();
     r.utilisation = self.use.utilisation();
     r.own = self.own;
     r.holding = self.waiters() > 0;
@@ -159,7 +155,7 @@ WindowReport RequestScheduler::window() const
     if (seen.enough())
         r.queue = Seconds(seen.queue);
     r.base = Seconds(seen.base);
-    r.queueTarget = self.byBytes() ? Seconds(self.queueTarget.get()) : -1;
+    r.queueTarget = self.law->queueTarget();
     r.metered = self.meter->metered();
     r.usedWhileFull = self.use.usedWhileFull();
     r.full = Seconds(self.use.fullTime());

@@ -96,8 +96,6 @@ void RequestScheduler::Impl::grant(Request &r, const msfrs_time now)
     const bool readsOn = r.state == Request::State::Early;
     const auto wait = readsOn ? 0 : std::max<msfrs_time>(now - r.waitingSince, 0);
     change(r, Request::State::Served);
-    if (!readsOn)
-        paper.released();
     r.totalWait += wait;
     ++r.quanta;
     ++r.stats->quanta;
@@ -147,8 +145,8 @@ void RequestScheduler::Impl::pump(const msfrs_time now)
     look(now);
     const Engine::Lost lost = [this, now](void *const r) { lose(*static_cast<Request *>(r), now); };
     while (engine->totals().queued.items > 0) {
-        const bool open = this->open() && ledger->turn(false);
-        stuck = !open && !(openForFresh() && ledger->turn(true));
+        const bool open = law->open() && ledger->turn(false);
+        stuck = !open && !(law->openForFresh() && ledger->turn(true));
         if (stuck)
             break;
         const auto item = engine->pick(now, open ? MSFRS_PICK_ANY : MSFRS_PICK_FRESH, wakeAt, lost);
@@ -190,9 +188,11 @@ void RequestScheduler::Impl::expire(const msfrs_time now)
 
 void RequestScheduler::Impl::restSilent(const msfrs_time now)
 {
-    if (now < nextSilence || config.quantum == 0) // without quanta a slot is held to the end, as in the paper
+    if (now < nextSilence)
         return;
-    nextSilence = now + SilenceEvery;
+    nextSilence = config.quantum > 0 ? now + SilenceEvery : 0;
+    if (nextSilence == 0)
+        return; // without quanta a slot is held to the end, as in the paper
     restSilent(served, now);
     restSilent(early, now);
 }
@@ -218,8 +218,6 @@ void RequestScheduler::Impl::end(Request &r, const msfrs_time now)
 {
     if (r.state == Request::State::Served)
         learn(r);
-    if (r.state == Request::State::Served || r.state == Request::State::Early)
-        paper.returned();
     if (r.state == Request::State::Served)
         engine->done(*r.item, now);
     else
@@ -311,7 +309,6 @@ Request *RequestScheduler::adopt(RequestOwner &owner, const uint32_t cls, const 
     self.enter(*r, Request::State::Served);
     self.book(*r);
     self.touch(*r->item->flow);
-    self.paper.released();
     self.tell(now);
     self.noteWindow(*r);
     return r;
@@ -395,11 +392,8 @@ msfrs_time RequestScheduler::tick(const msfrs_time now)
         if (seen.base > 0)
             self.usualBase = seen.base;
         if (self.endInterval(now, total, self.ownShare(now))) {
-            if (self.byBytes()) {
-                self.updateQueueTarget(seen);
-                self.doubtRate(seen, now);
-            }
-            self.history.push_back({Seconds(now), self.outstanding(), self.limit(),
+            self.law->adapt(seen, now);
+            self.history.push_back({Seconds(now), self.outstanding(), self.law->limit(),
                                     self.use.utilisation(), self.use.fullShare(), self.own});
             if (self.history.size() > HistoryLength)
                 self.history.pop_front();
@@ -435,7 +429,7 @@ msfrs_time RequestScheduler::wakeAt() const
     const auto look = self.ledger->lookAt();
     also(look);
     // If the ledger is due soon after, check the servers then: on a slow link wake-ups are most of a worker's work.
-    if (!self.served.empty() && self.config.quantum > 0)
+    if (!self.served.empty() && self.nextSilence > 0)
         also(look > self.nextSilence && look - self.nextSilence < SilenceEvery / 2 ? look : self.nextSilence);
     return wake;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The state behind RequestScheduler, shared by its sources: serving (request_scheduler.cc), receive windows
-/// (request_windows.cc), estimating the rate (request_capacity.cc), sharing the link (request_party.cc), changing the
-/// configuration (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
+/// The state behind RequestScheduler, shared by its sources: serving (request_scheduler.cc, request_turns.cc), the
+/// condition for a release (request_law_bytes.cc, request_law_paper.cc), receive windows (request_windows.cc),
+/// estimating the rate (request_capacity.cc), sharing the link (request_party.cc), changing the configuration
+/// (request_reconfigure.cc) and reporting (request_report.cc). Not installed.
 #ifndef MSFRS_ENGINE_REQUEST_STATE_H
 #define MSFRS_ENGINE_REQUEST_STATE_H
 
@@ -103,7 +104,7 @@ public:
 
 struct RequestScheduler::Impl {
     Impl(const RequestConfig &c, const RequestHost &h, const msfrs_time now):
-        config(Prepared(c)), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
+        config(Prepared(c)), law(makeLaw()), host(h), ledger(h.ledger ? h.ledger : std::make_shared<AloneLedger>()),
         meter(makeMeter(c)), engine(makeEngine(c)), windowParams(WindowOf(config)),
         use(windowParams.interval, now, meter->total()), paper(now, meter->total()), queueTarget(windowParams.queue)
     {
@@ -116,6 +117,42 @@ struct RequestScheduler::Impl {
         tellClasses();
         followWindow(now);
     }
+
+    /// The condition for a release, and what depends on it: request_law_bytes.cc is the product's, request_law_paper.cc
+    /// the paper's. Impl holds what they measure, so a reconfiguration can change the law under load.
+    class Law {
+    public:
+        explicit Law(Impl &s): self(s) {}
+        virtual ~Law() = default;
+
+        virtual bool open() const = 0;         ///< any request may be released
+        virtual bool within() const = 0;       ///< no response has to give its slot back
+        virtual bool openForFresh() const = 0; ///< a request without service may be released
+        virtual double limit() const = 0;      ///< W+
+        virtual double elsewhere() const = 0;  ///< W of the other parties
+        /// Part of the window that is taken here, and all of it, in the unit in which other parties learn of them.
+        virtual uint32_t part() const = 0;
+        virtual double whole() const = 0;
+        virtual void follow(const SharedWindow *) = 0; ///< another party computes the window; null: it is computed here
+        virtual std::string text() const = 0;  ///< for the operator: how full the window is
+
+        /// Bytes of a response in service have arrived.
+        virtual void arrived(const Request &, int64_t) {}
+        virtual bool opensByBytes() const { return false; } ///< whether those may have made room for a request
+        virtual double lag(NamedFlow &) const { return 0; } ///< bytes that a user's windows should make up for
+        /// Whether a response queues for its next turn while it is served. \param complete it may have ended
+        virtual bool queuesEarly(const Request &, bool) const { return false; }
+        virtual void adapt(const QueueSeen &, msfrs_time) {} ///< an interval of the window has ended
+        virtual double queueTarget() const { return -1; }    ///< q*, s; negative: there is none
+
+    protected:
+        Impl &self;
+    };
+    class BytesLaw;
+    class PaperLaw;
+    std::unique_ptr<Law> makeLaw() { return config.byBytes() ? makeBytesLaw() : makePaperLaw(); }
+    std::unique_ptr<Law> makeBytesLaw();
+    std::unique_ptr<Law> makePaperLaw();
 
     struct Slot {
         msfrs_class *cls;
@@ -189,21 +226,14 @@ struct RequestScheduler::Impl {
     static int64_t Believable(int64_t bytes);
     /// Books what a response may still bring in this turn.
     void book(Request &);
-    bool byBytes() const { return config.byBytes(); }
     double roundTrip(msfrs_time base) const;
     /// Rate at which responses here may arrive, as a share of C.
     double takenHere() const { return credit.rate() / (config.rate / 8); }
     double takenElsewhere() const;
     double taken() const { return takenHere() + takenElsewhere(); } ///< of all parties
-    double limit() const;
     void noteWindow(Request &) const;
-    double outstandingElsewhere() const;
-    double outstanding() const { return paper.outstanding() + outstandingElsewhere(); } ///< W, of all parties
-    bool takeLess(double share) const;
-    void updateQueueTarget(const QueueSeen &);
-    bool open() const { return byBytes() ? takeLess(1) : paper.open(); }
-    bool within() const { return byBytes() ? takeLess(1) || taken() == 1 : paper.within(); }
-    bool openForFresh() const;
+    size_t inService() const { return served.size() + early.size(); } ///< W, here
+    double outstanding() const { return static_cast<double>(inService()) + law->elsewhere(); } ///< W, of all parties
     /// Share of C for responses: what other traffic leaves, but at least the floor unless that traffic is known to be
     /// unresponsive.
     double leftByOthers() const;
@@ -214,7 +244,6 @@ struct RequestScheduler::Impl {
     /// From here on the meter counts from a new origin.
     void rebase(msfrs_time now);
     void adoptWindow(const WindowParams &);
-    bool isTimeToQueue(const Request &, bool complete) const;
     /// Queued requests that have no turn.
     uint64_t waiters() const { return engine->totals().queued.items - early.size(); }
     /// A turn is over; called before anything is changed.
@@ -246,7 +275,6 @@ struct RequestScheduler::Impl {
         uint32_t responses = 0; ///< of one user, in service, that have begun to arrive
     };
     Receivers receivers(const NamedFlow &);
-    void countLag(const Request &, int64_t bytes);
     double userShare(const Request &, msfrs_time base);
     int windowOf(msfrs_time base) const;
     int mostBuffer() const;
@@ -286,6 +314,7 @@ struct RequestScheduler::Impl {
     void doubtRate(const QueueSeen &, msfrs_time now);
 
     RequestConfig config;
+    std::unique_ptr<Law> law; ///< of this configuration
     RequestHost host;
     std::shared_ptr<Ledger> ledger;
     const OtherParties *others = nullptr;         ///< the ledger's; never null

@@ -53,8 +53,8 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
     r.bytes += bytes;
     if (r.remaining != MSFRS_UNKNOWN)
         r.remaining = r.remaining >= bytes ? r.remaining - bytes : MSFRS_UNKNOWN;
-    if (self.byBytes() && r.item && bytes > 0)
-        self.countLag(r, bytes);
+    if (r.item && bytes > 0)
+        self.law->arrived(r, bytes);
     r.stats->bytes += static_cast<uint64_t>(bytes);
     r.stats->unfinished += static_cast<double>(bytes) * Seconds(std::max<msfrs_time>(now - r.askedAt, 0));
     if (r.state == Request::State::Served || r.state == Request::State::Early) {
@@ -64,7 +64,7 @@ void RequestScheduler::charge(Request &r, const int64_t bytes, const msfrs_time 
             self.engine->chargeQueued(*r.item, bytes, now);
         r.quantumLeft -= bytes;
         self.book(r);
-        if (self.byBytes() && self.blocked && self.openForFresh())
+        if (self.blocked && self.law->opensByBytes())
             self.pump(now);
     } else if (r.state == Request::State::Paused) {
         self.engine->chargeFlow(*r.item->flow, bytes, now);
@@ -80,7 +80,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
     if (r.state == Request::State::Early)
         return r.quantumLeft > 0 || !self.pause(r, now);
     const bool early = r.quantumLeft > 0;
-    if (self.config.quantum == 0 || (early && !self.isTimeToQueue(r, complete)))
+    if (self.config.quantum == 0 || (early && !self.law->queuesEarly(r, complete)))
         return true;
     if (r.bytes - r.bytesBefore >= HeldPiece)
         r.countHeld(now);
@@ -88,7 +88,7 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
         return true;
     // A response with no competitors continues, unless more are in service than the window allows.
     self.look(now);
-    if (self.engine->totals().queued.items == 0 && !self.wanted() && self.within()) {
+    if (self.engine->totals().queued.items == 0 && !self.wanted() && self.law->within()) {
         r.quantumLeft = std::max<int64_t>(r.quantumLeft, 0) + self.config.quantum;
         r.beyond = false;
         self.book(r);
@@ -103,20 +103,11 @@ bool RequestScheduler::readMore(Request &r, const msfrs_time now, const bool com
         return true;
     }
     self.learn(r);
-    self.paper.returned();
     if (r.askedMore)
         self.renew(r, now);
     else
         self.queueAgain(r, Request::State::Paused, now);
     return self.goOn(r, now);
-}
-
-/// A response queues for its next turn when the rest of this one is in flight. So no idle RTT separates the two, and a
-/// user with a single response takes part when the next turn is granted.
-bool RequestScheduler::Impl::isTimeToQueue(const Request &r, const bool complete) const
-{
-    return byBytes() && !complete && r.quantumLeft <= r.window &&
-           (r.remaining == MSFRS_UNKNOWN || r.remaining > r.quantumLeft);
 }
 
 /// \param state Early or Paused
@@ -132,7 +123,6 @@ void RequestScheduler::Impl::queueAgain(Request &r, const Request::State state, 
 /// \returns true: it waits from now on
 bool RequestScheduler::Impl::pause(Request &r, const msfrs_time now)
 {
-    paper.returned();
     r.waitingSince = now;
     change(r, Request::State::Paused);
     if (!r.askedMore)

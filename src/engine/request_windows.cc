@@ -39,8 +39,6 @@ int RequestScheduler::receiveBuffer() const { return impl_->mostBuffer(); }
 /// long beside other traffic: initial bursts would lengthen that queue further.
 int RequestScheduler::Impl::windowOf(const msfrs_time base) const
 {
-    if (config.quantum == 0)
-        return 0;
     const double round = Seconds(base > 0 ? base + windowParams.queue : config.rtt);
     const double share = floor.factor() * config.rate / 8 * round / std::max(outstanding(), 1.0);
     const auto least = static_cast<double>(std::min(config.quantum, LeastWindow));
@@ -89,15 +87,6 @@ RequestScheduler::Impl::Receivers RequestScheduler::Impl::receivers(const NamedF
     return found;
 }
 
-/// Bytes of a response have arrived.
-void RequestScheduler::Impl::countLag(const Request &r, const int64_t bytes)
-{
-    auto &flow = flowOf(r);
-    const auto active = receivers(flow);
-    lag.setMost(ServiceLag::Most * config.rate / 8);
-    lag.serve(flow.lag, static_cast<double>(bytes), active.responses == 0, flow.cls->weight, active.weights);
-}
-
 /// A user's share of C (R + q*) by weight among the active users, plus a part of its lag, divided among its responses
 /// in service. Turns do not give a user with one response its share: while its bytes are in flight, the user has no
 /// other response to release. A user ahead of its share has shorter windows only while all of C is booked: otherwise
@@ -108,7 +97,7 @@ double RequestScheduler::Impl::userShare(const Request &r, const msfrs_time base
         return 0;
     auto &flow = flowOf(r);
     const auto active = receivers(flow);
-    const double behind = byBytes() ? lag.bytes(flow.lag, flow.cls->weight) : 0;
+    const double behind = law->lag(flow);
     const double part = floor.factor() > 1 ? floor.factor() : leftByOthers();
     const bool divides = taken() >= Divided * leftByOthers();
     const double share = part * (config.rate / 8 * roundTrip(base) * flow.cls->weight * others->part / active.weights +
@@ -122,29 +111,11 @@ double RequestScheduler::Impl::roundTrip(const msfrs_time base) const
     return Seconds((base > 0 ? base : usualBase > 0 ? usualBase : config.rtt) + queueTarget.get());
 }
 
-/// W+; by bytes, as many as would take all of C if they were like those in service, or like quanta if there are none.
-double RequestScheduler::Impl::limit() const
-{
-    if (!byBytes())
-        return paper.limit();
-    const double all = taken(), each = all > 0 ? all / outstanding()
-                                               : static_cast<double>(config.quantum) / roundTrip(0) / (config.rate / 8);
-    return std::max(1 / each, 1.0);
-}
-
 /// W and W+ at the first grant, for the log.
 void RequestScheduler::Impl::noteWindow(Request &r) const
 {
     r.w = static_cast<uint32_t>(std::lround(outstanding()));
-    r.wplus = limit();
-}
-
-/// Whether responses take less than this share of what other traffic leaves, or than the floor makes of it; beyond that
-/// share some requests must still wait.
-bool RequestScheduler::Impl::takeLess(const double share) const
-{
-    const double growth = floor.factor(), all = taken() / leftByOthers();
-    return all < share || (all < share * growth && outstanding() < WindowFloor::MostPlaces * weightedPlaces());
+    r.wplus = law->limit();
 }
 
 bool RequestScheduler::Impl::endInterval(const msfrs_time now, const double total, const double responses)
@@ -172,24 +143,6 @@ void RequestScheduler::Impl::adoptWindow(const WindowParams &params)
 double RequestScheduler::Impl::leftByOthers() const
 {
     return std::max(1 - floor.others(), floor.inVain() ? 1 - windowParams.target : windowParams.floor);
-}
-
-/// An interval of the window has ended.
-void RequestScheduler::Impl::updateQueueTarget(const QueueSeen &seen)
-{
-    if (const auto led = ledger->follow(); led && led->queue > 0) {
-        queueTarget = QueueTarget(led->queue);
-        return;
-    }
-    const auto &params = windowParams;
-    const auto queue = seen.enough() ? std::optional(seen.queue) : std::nullopt;
-    queueTarget.update(params.interval, use.fullShare(), 1 - use.usedWhileFull(), (1 - params.target) / 2,
-                       {params.queue, queue, capacity.has_value(), capacity && capacity->varies()});
-}
-
-bool RequestScheduler::Impl::openForFresh() const
-{
-    return byBytes() ? takeLess(1 + windowParams.reserve) : paper.openForFresh(windowParams.reserve);
 }
 
 void RequestScheduler::Impl::book(Request &r)
@@ -231,23 +184,6 @@ double RequestScheduler::Impl::ownShare(const msfrs_time now)
     const auto since = now - std::exchange(ownAt, now);
     own = since > 0 && bytes >= 0 ? bytes * 8 / (rated() * Seconds(since)) : -1;
     return own;
-}
-
-/// How many could be in service at their weights until some class has none waiting; 0: there are no requests.
-double RequestScheduler::Impl::weightedPlaces() const
-{
-    double least = 0, weights = 0;
-    for (const auto &slot : slots) {
-        const auto &cls = *slot.cls;
-        if (cls.users == 0)
-            continue;
-        const double weight = cls.weight * cls.users, has = (cls.backlog + cls.in_service) / weight;
-        least = weights > 0 ? std::min(least, has) : has;
-        weights += weight;
-    }
-    const double here = static_cast<double>(paper.outstanding() + engine->totals().queued.items);
-    const double elsewhere = outstandingElsewhere() + static_cast<double>(others->waiting);
-    return here > 0 ? least * weights * (1 + elsewhere / here) : elsewhere; // as if theirs were like ours
 }
 
 } // namespace msfrs

@@ -2,7 +2,6 @@
 #include "window/paper_window.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace msfrs {
 
@@ -10,18 +9,6 @@ namespace {
 /// More than the connections of any gateway: keeps W+ finite while no server answers.
 constexpr double MostOutstanding = 1 << 20;
 } // namespace
-
-bool PaperWindow::open() const { return all() < std::lround(limit_); }
-
-bool PaperWindow::within() const { return all() <= std::lround(limit_); }
-
-bool PaperWindow::openForFresh(const double reserve) const { return all() < std::lround(limit_ * (1.0 + reserve)); }
-
-void PaperWindow::returned()
-{
-    if (outstanding_ > 0)
-        --outstanding_;
-}
 
 void PaperWindow::update(const WindowParams &params, const LinkUse &use, const msfrs_time now, const double total,
                          const double rate)

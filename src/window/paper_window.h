@@ -9,12 +9,14 @@
 /// this is exactly the paper's rule. With bursts it keeps the idle gaps between them out of U_m, which would
 /// otherwise open the window until it holds nothing back.
 ///
-/// It decides on releases with `law=paper` and without quanta. With `law=bytes` it only counts W.
+/// It decides on releases with `law=paper`, and without quanta.
 #ifndef MSFRS_WINDOW_PAPER_WINDOW_H
 #define MSFRS_WINDOW_PAPER_WINDOW_H
 
 #include "window/link_use.h"
 #include "window/window_params.h"
+
+#include <cmath>
 
 namespace msfrs {
 
@@ -23,18 +25,11 @@ public:
     /// \param total bytes the link has carried since some fixed time
     PaperWindow(const msfrs_time now, const double total): since_{now, total} {}
 
-    bool open() const;                          ///< W < W+: any item may be released
-    bool within() const;                        ///< W <= W+: no item has to give its slot back
-    /// W < (1 + reserve) W+: an item without service may be released.
-    bool openForFresh(double reserve) const;
-
-    void released() { ++outstanding_; }         ///< W + 1
-    void returned();                            ///< W - 1; 0 stays 0
-    /// Sets how many items of other parties on the link are outstanding.
-    void elsewhere(const uint32_t outstanding) { elsewhere_ = outstanding; }
-    uint32_t outstanding() const { return outstanding_; } ///< items released here and neither paused nor done
-    uint32_t all() const { return outstanding_ + elsewhere_; } ///< W
     double limit() const { return limit_; }     ///< W+, real, >= 1
+    /// W < (1 + reserve) W+: an item may be released; with a reserve, one without service.
+    /// \param w W, items released and neither paused nor done \param reserve share of W+, >= 0
+    bool open(const double w, const double reserve = 0) const { return w < std::round(limit_ * (1 + reserve)); }
+    bool within(const double w) const { return w <= std::round(limit_); } ///< no item has to give its slot back
 
     /// Updates W+ at the end of an interval.
     /// \param total bytes the link has carried since some fixed time
@@ -51,7 +46,6 @@ public:
 private:
     void change(double limit);
 
-    uint32_t outstanding_ = 0, elsewhere_ = 0;
     double limit_ = 1;
     bool led_ = false;                          ///< see follow()
     LinkUse::Mark since_;                       ///< when W+ was computed last

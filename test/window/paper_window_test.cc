@@ -69,20 +69,15 @@ TEST_F(PaperWindowTest, FollowsAnotherThatComputesTheWindowAndGoesOnFromThere)
     EXPECT_NEAR(paper.limit(), 24, 1e-9);
 }
 
-TEST_F(PaperWindowTest, WhatIsOutstandingElsewhereTakesPlaces)
+TEST_F(PaperWindowTest, ComparesWhatIsOutstanding)
 {
     paper.follow(3);
-    paper.elsewhere(2);
-    EXPECT_TRUE(paper.open());
-    paper.released();
-    EXPECT_FALSE(paper.open());
-    EXPECT_TRUE(paper.within());
-    EXPECT_TRUE(paper.openForFresh(params.reserve));
-    paper.elsewhere(4);
-    EXPECT_FALSE(paper.within());
-    EXPECT_FALSE(paper.openForFresh(params.reserve));
-    paper.elsewhere(0);
-    EXPECT_TRUE(paper.open());
+    EXPECT_TRUE(paper.open(2));
+    EXPECT_FALSE(paper.open(3));
+    EXPECT_TRUE(paper.within(3));
+    EXPECT_FALSE(paper.within(4));
+    EXPECT_TRUE(paper.open(4, params.reserve)) << "4.5 is rounded to 5";
+    EXPECT_FALSE(paper.open(5, params.reserve));
 }
 
 TEST_F(PaperWindowTest, AddsUpForHowLongSomebodyWaited)
@@ -111,21 +106,10 @@ TEST_F(PaperWindowTest, AddsUpWhatTheLinkCarriedWhileSomebodyWaited)
 TEST_F(PaperWindowTest, StartsWithOne)
 {
     EXPECT_EQ(paper.limit(), 1);
-    EXPECT_TRUE(paper.open());
-    paper.released();
-    EXPECT_FALSE(paper.open());
-    EXPECT_TRUE(paper.openForFresh(params.reserve)) << "1.5 is rounded to 2";
-    paper.released();
-    EXPECT_FALSE(paper.openForFresh(params.reserve));
-    paper.returned();
-    paper.returned();
-    EXPECT_TRUE(paper.open());
-}
-
-TEST_F(PaperWindowTest, AReturnTooManyIsNotFollowedByABillionReleases)
-{
-    paper.returned();
-    EXPECT_EQ(paper.outstanding(), 0u);
+    EXPECT_TRUE(paper.open(0));
+    EXPECT_FALSE(paper.open(1));
+    EXPECT_TRUE(paper.open(1, params.reserve)) << "1.5 is rounded to 2";
+    EXPECT_FALSE(paper.open(2, params.reserve));
 }
 
 TEST_F(PaperWindowTest, Equation3)
@@ -207,10 +191,8 @@ TEST_F(PaperWindowTest, IsARealNumberAndRoundedOnlyWhereItIsCompared)
         pass(0.98 / 1.2, true);
     EXPECT_NEAR(paper.limit(), std::pow(1.2, 4), 1e-9) << "rounding at each step would stay at 1";
     EXPECT_EQ(std::lround(paper.limit()), 2);
-    paper.released();
-    EXPECT_TRUE(paper.open());
-    paper.released();
-    EXPECT_FALSE(paper.open());
+    EXPECT_TRUE(paper.open(1));
+    EXPECT_FALSE(paper.open(2));
 }
 
 TEST_F(PaperWindowTest, AClockThatStandsStillOrGoesBackMakesNoInterval)
@@ -315,14 +297,11 @@ TEST_F(PaperWindowTest, ResetForgetsWhatWasLearned)
     pass(0.1, true);
     pass(0.1, true);
     ASSERT_EQ(paper.limit(), 4);
-    for (int n = 0; n < 3; ++n)
-        paper.released();
     use.setFull(true, now, total);
     now += Second * 9 / 10; // a full window and an idle link: the next update would double W+
     use.setFull(true, now, total);
     paper.reset(use, now, total);
     EXPECT_EQ(paper.limit(), 1);
-    EXPECT_EQ(paper.outstanding(), 3) << "requests in service stay in service";
     use.setFull(false, now, total);
     now += Second / 10;
     ASSERT_TRUE(update(now, total));
@@ -339,9 +318,9 @@ TEST_F(PaperWindowTest, ReserveIsAShareOfTheWindow)
         paper = PaperWindow(now, total);
         setLimit(c.limit);
         uint32_t any = 0, fresh = 0;
-        for (; paper.openForFresh(params.reserve) || paper.open(); paper.released()) {
-            any += paper.open();
-            fresh += paper.openForFresh(params.reserve);
+        for (int w = 0; w < 20; ++w) {
+            any += paper.open(w);
+            fresh += paper.open(w, params.reserve);
         }
         EXPECT_EQ(any, c.any) << c.limit << " " << c.reserve;
         EXPECT_EQ(fresh, c.fresh) << c.limit << " " << c.reserve;
