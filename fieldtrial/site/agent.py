@@ -21,6 +21,8 @@ import subprocess
 import sys
 import threading
 
+from ..base import stopping
+from ..base.errors import Stopped
 from . import host, messages
 
 #: Shared by the containers of one project only.
@@ -205,17 +207,18 @@ def _serve(role):
     listener.bind(path)
     os.umask(before)
     listener.listen(64)
-    over = threading.Event()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signum, lambda *_: over.set())
-    threading.Thread(target=agent.serve, args=(listener,), daemon=True).start()
-    print(f'{role}: ready', flush=True)
-    while not over.wait(3600):
-        pass
-    listener.close()
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-    agent.stop()
+    # An exception, not an Event: a handler that sets one while the main thread enters its wait() blocks for ever.
+    with contextlib.suppress(Stopped), stopping.by_signals():
+        try:
+            threading.Thread(target=agent.serve, args=(listener,), daemon=True).start()
+            print(f'{role}: ready', flush=True)
+            while True:
+                signal.pause()
+        finally:
+            listener.close()
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            agent.stop()
     return 0
 
 
