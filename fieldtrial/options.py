@@ -119,6 +119,8 @@ def parser():
     what.add_argument('--quick', action='store_true', help='a first look, within ten minutes after the build')
     what.add_argument('--plan-name', choices=PLANS, help='full: all targets; today: what is asked of today\'s traffic, '
                       'for several seeds. --workloads, --rates and --buffers then take from it what they name')
+    what.add_argument('--evening', action='store_const', const='evening', dest='plan_name',
+                      help='300 users of a school at 50 Mbit/s, an hour for each of four arms; --seconds shortens it')
     what.add_argument('--plan', action='store_true', help='show what would be run, and end')
     what.add_argument('--arms', type=_names(list(ARMS)), metavar='ARM,...', help='only these (default: the plan\'s)')
     what.add_argument('--workloads', type=_names(workloads.names()), metavar='NAME,...', help='only these')

@@ -152,8 +152,13 @@ def scale():
         [Condition('backlogged', MAIN, 180, 60, {'inflight': 2}, rate_bps=100e6, counts=(667, 667, 666))]
 
 
+def evening():
+    """An hour of an evening on the link of a school, with the remedies that it would compare."""
+    return [Condition('evening', ('stock', 'router-cake', 'router-sqm', 'msfrs'), 3600, 300, rate_bps=50e6, buffer_bdp=4)]
+
+
 #: By --plan-name.
-PLANS = {'full': full, 'today': today, 'scale': scale}
+PLANS = {'full': full, 'today': today, 'scale': scale, 'evening': evening}
 
 
 def quick(lanes):

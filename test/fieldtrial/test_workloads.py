@@ -28,8 +28,8 @@ def sequence(outcome, user):
 
 
 def test_every_workload_is_complete():
-    assert workloads.names() == ['https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few', 'video', 'call', 'bypass',
-                                 'quic-backlogged', 'quic-pages', 'scale', 'backlogged', 'unequal', 'phases', 'pages', 'open',
+    assert workloads.names() == ['evening', 'https-backlogged', 'https-pages', 'https-open', 'disturbed', 'few',
+                                 'video', 'call', 'bypass', 'quic-backlogged', 'quic-pages', 'scale', 'backlogged', 'unequal', 'phases', 'pages', 'open',
                                  'cbr', 'excess', 'url-list']
     profiles = [workloads.get(name).profile for name in workloads.names()]
     assert len({profile.title for profile in profiles}) == len({profile.rank for profile in profiles}) == len(profiles)
@@ -295,6 +295,23 @@ def test_a_call_is_fifty_datagrams_a_second_all_the_time():
     stream, = workloads.get('call')().beside(2e6, 60)
     assert (stream.rate_bps / 8 / stream.frame, stream.bursts, stream.timed) == (50, ((0.0, 60),), True)
     assert stream.rate_bps == pytest.approx(85_600) and stream.receiver is None
+
+
+def test_an_evening_has_its_parts(tmp_path):
+    evening = workloads.get('evening')
+    assert evening().population(['gold', 'silver', 'bronze'], 4) == {'gold': 30, 'silver': 90, 'bronze': 180}
+    outcome = Outcome(tmp_path, workload='evening', counts=(10, 20, 40), rate_bps=50e6, duration_s=900, drain_s=60,
+                      answer=lambda *_: Answer(wait=0.0, transfer=0.5))
+    users = {kind: {row['user'] for row in outcome.requests if row['kind'] == kind}
+             for kind in ('document', 'object', 'segment', 'update')}
+    assert len(users['document']) == len(users['object']) == 70
+    assert {kind: [sum(user.startswith(name) for user in users[kind]) for name in ('gold', 'silver', 'bronze')]
+            for kind in ('segment', 'update')} == {'segment': [2, 4, 8], 'update': [0, 1, 2]}
+    speak = {row['user'] for row in outcome.requests if row['scheme'] == 'h3'}
+    assert speak == {'gold-10', 'silver-10', 'silver-20', *(f'bronze-{n}' for n in (10, 20, 30, 40))}
+    assert {row['kind'] for row in outcome.requests if row['scheme'] == 'h3'} == {'document', 'object'}
+    call, = outcome.spec.model.beside(50e6, 900)
+    assert call.timed and call.receiver is None
 
 
 def test_the_ladder_has_a_step_for_any_rate():

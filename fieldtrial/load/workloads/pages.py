@@ -35,12 +35,13 @@ class Pages(Workload):
     async def run(self, run):
         async with asyncio.TaskGroup() as tasks:
             for user in run.spec.mine:
-                tasks.create_task(self._browse(run, user))
+                tasks.create_task(self.browse(run, user))
             if self.values['background']:
                 tasks.create_task(closed.run(run, self.values['background'], 0.0, self.phases(run.spec), 'background',
                                              lambda _slot: self.via))
 
-    async def _browse(self, run, user):
+    async def browse(self, run, user):
+        """The page loads of one user."""
         pages, think_s = run.offers.pages(user, self.values['objects']), self.values['think_s']
         think = run.offers.random('think', user.name)
         await asyncio.sleep(think.uniform(0.0, think_s))    # otherwise all would start at the same instant

@@ -47,11 +47,12 @@ class Video(Workload):
         async with asyncio.TaskGroup() as tasks:
             for user in run.spec.mine:
                 if user in playing:
-                    tasks.create_task(self._play(run, user))
+                    tasks.create_task(self.play(run, user))
             tasks.create_task(closed.run(run, self.values['inflight'], 0.0, self.phases(run.spec), via=lambda _: self.via,
                                          users=[user for user in run.spec.mine if user not in playing]))
 
-    async def _play(self, run, user):
+    async def play(self, run, user):
+        """The player of one user."""
         server = run.offers.random('video', user.name).choice(run.offers.reachable(user))
         segment_s, throughputs, held, since = self.values['segment_s'], [], 0.0, run.now()
         while run.now() < run.spec.duration_s:

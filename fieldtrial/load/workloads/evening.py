@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""An evening in the boarding house of a school: everybody browses, some watch video or download updates, one calls.
+
+The parts are those of other workloads. All users load pages (`quic-pages`), every tenth of a class by HTTP/3. `players`
+percent of each class watch adaptive video (`video`), and `updates` percent download large files with long pauses between
+them. There is one call (`call`), to a telephone that is no user. Videos adapt to what the link leaves and are most of the
+bytes. There are no uploads: the servers only serve.
+"""
+import asyncio
+
+from ...base.spec import Profile
+from ...site import grid
+from ..traffic import closed
+from ..traffic.workload import Parameter, numbered
+from .call import Call
+from .quic import QuicPages
+from .video import Video
+
+#: Users of three classes, of a hundred: staff, older pupils, younger ones.
+SHARES = (10, 30, 60)
+#: Size of an update, bytes, and the mean pause between two of a user, s: together about 7 Mbit/s of 300 users.
+UPDATE, UPDATE_PAUSE_S = grid.nearest(10e6), 180.0
+HTTP3_EVERY = 10
+
+
+def evenly(users, percent):
+    """`percent` of a hundred users of each class, spread over the class."""
+    return [user for number, user in numbered(users) if number * percent // 100 > (number - 1) * percent // 100]
+
+
+class Evening(QuicPages):
+    """Pages, video, updates and a call at once."""
+
+    name = 'evening'
+    summary = 'an evening of many users: pages, adaptive video, updates, HTTP/3 and a call'
+    profile = Profile('An evening', rank=5, shared=True, queue=True)
+    parameters = (
+        Parameter('users', 'integer', 300, 'users', 'in all; of three classes the first has a tenth and the last six '
+                  'tenths', low=3, high=2000),
+        Parameter('players', 'integer', 20, '%', 'of each class who watch video', low=0, high=100),
+        Parameter('updates', 'integer', 5, '%', 'of each class who download updates', low=0, high=100),
+        Parameter('think_s', 'number', 60.0, 's', 'mean pause (exponential) between two pages of a user', low=0.0,
+                  high=3600.0),
+        *(each for each in QuicPages.parameters if each.name in ('objects', 'connections')),
+        *(each for each in Video.parameters if each.name in ('segment_s', 'buffer_s')))
+
+    def population(self, classes, per_class):
+        shares = SHARES if len(classes) == len(SHARES) else [100 / len(classes)] * len(classes)
+        return {name: max(1, round(self.values['users'] * share / 100)) for name, share in zip(classes, shares)}
+
+    def quic_users(self, users):
+        return tuple(user for number, user in numbered(users) if number % HTTP3_EVERY == 0)
+
+    def beside(self, rate_bps, duration_s):
+        return Call().beside(rate_bps, duration_s)
+
+    async def run(self, run):
+        mine = set(run.spec.mine)
+        playing, updating = ([user for user in evenly(run.spec.users, self.values[what]) if user in mine]
+                             for what in ('players', 'updates'))
+        video = Video({name: self.values[name] for name in ('segment_s', 'buffer_s')})
+        async with asyncio.TaskGroup() as tasks:
+            for user in run.spec.mine:
+                tasks.create_task(self.browse(run, user))
+            for user in playing:
+                tasks.create_task(video.play(run, user))
+            tasks.create_task(closed.run(run, 1, UPDATE_PAUSE_S, self.phases(run.spec), 'update',
+                                         lambda _slot: self.via, updating, UPDATE))
