@@ -82,7 +82,7 @@ def _url_list(tmp_path):
 def test_the_load_is_the_same_however_many_groups_there_are(tmp_path, workload, count, url_list):
     """The same users, objects, times and servers; in open arrivals and in closed loops with the same response times."""
     disturbed = {'first_s': 3, 'rate_s': 0, 'down_s': 0, 'cbr_s': 0, 'stall_s': 0, 'tunnels_s': 5}
-    parameters = {'url-list': url_list, 'disturbed': disturbed}.get(workload, {})
+    parameters = {'url-list': url_list, 'disturbed': disturbed, 'evening': {'think_s': 5}}.get(workload, {})
     how = {'workload': workload, 'parameters': parameters, 'duration_s': 30,
            'drain_s': 60, 'tls_share': 0.0}
     whole = run(tmp_path / 'whole', **how)

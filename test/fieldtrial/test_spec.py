@@ -36,7 +36,7 @@ def test_refused(tmp_path, change, message):
 
 
 @pytest.mark.parametrize('change, message', [
-    ({'workload': 'closed'}, "workload 'closed': there are https-backlogged, "),
+    ({'workload': 'closed'}, "workload 'closed': there are evening, "),
     ({'parameters': {'inflight': 0}}, 'inflight: 0 is not a whole number from 1 to 256 requests'),
     ({'parameters': {'inflight': True}}, 'inflight: True is not a whole number from 1 to 256 requests'),
     ({'parameters': {'inflight': 1.5}}, 'inflight: 1.5 is not a whole number from 1 to 256 requests'),
