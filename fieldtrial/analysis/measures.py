@@ -345,8 +345,9 @@ class Measures:
             chosen &= (requests['rtt_ms'] <= np.median(requests['rtt_ms'])) == near
         return self._of(requests, chosen)
 
-    def _page_sample(self, name=None, http3=False):
-        """Page loads that began in the interval, of class `name` or all; `http3`: only of users who speak it."""
+    def _page_sample(self, name=None, http3=False, column=None):
+        """Page loads that began in the interval, of class `name` or all; `http3`: only of users who speak it. column:
+        the time in another column instead, s; a page without it took longer than it was watched."""
         pages = self.cell.pages
         if pages is None:
             raise StatsError('this workload has no pages')
@@ -355,7 +356,13 @@ class Measures:
             chosen &= pages['class'] == name
         if http3:
             chosen &= np.isin(pages['user'], list(self.cell.http3))
-        return self._of(pages, chosen)
+        if column is None:
+            return self._of(pages, chosen)
+        if column not in pages:
+            raise StatsError(f'pages.csv has no column {column}')
+        known = ~np.isnan(pages[column])
+        return self._of(pages | {'t_end': np.where(known, pages['t_start'] + pages[column], pages['t_end']),
+                                 'outcome': np.where(known, 'ok', 'unfinished')}, chosen)
 
     def failed_share(self):
         """Share of the requests begun in the interval that were refused or failed."""

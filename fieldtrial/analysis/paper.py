@@ -62,7 +62,7 @@ CONDITIONS = (
      'closed loops, page loads and open arrivals at a stated load, each with the same offered sequence in all arms'),
     ('Counting unfinished requests', 'not stated', 'counted (see the notes on method)'),
     ('Squid', 'version not stated (submitted in December 2007)', 'the version printed below'),
-    ('CPU of table 3', 'machine not stated; stock Squid was busy for a third of the 200 s at 2 Mbit/s',
+    ('CPU of table 3', 'machine not stated; unmodified Squid was busy for a third of the 200 s at 2 Mbit/s',
      'a machine of today that also runs clients and servers; only the ratio between arms can be compared'),
 )
 

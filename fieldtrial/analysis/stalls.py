@@ -88,6 +88,16 @@ def lost_share(measures):
     return float(lateness(measures).sum()) / measures.cell.seconds
 
 
+def busy_and_lost(measures):
+    """(share of time in which the machine's processors were busy, lost_share). StatsError if it was not recorded."""
+    return measures.machine_busy(), lost_share(measures)
+
+
+def in_brief(busy, lost):
+    """busy_and_lost as text."""
+    return f'processors {percent(busy, 0)} busy, stalled {percent(lost)} of the time'
+
+
 def words(measures):
     """State of the machine, for the tables: 'processors 99.1 % busy, steal 0.0 %, ...'."""
     cell, host = measures.cell, measures.cell.host

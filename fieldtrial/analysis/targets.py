@@ -175,10 +175,10 @@ def _compared(value, reference, form, interval=None):
 def _relative(statistic, mine, theirs, interval=True):
     """Figure of two Samples: the ratio of their `statistic`."""
     return _compared(statistic(mine), statistic(theirs), seconds,
-                     _interval(statistic, mine, theirs) if interval else None)
+                     ratio_interval(statistic, mine, theirs) if interval else None)
 
 
-def _interval(resample, ours, other):
+def ratio_interval(resample, ours, other):
     """Bootstrap interval of the ratio of a statistic of two samples; both runs had the same offered load, so the same
     blocks are drawn from both."""
     if ours.blocks != other.blocks:
@@ -243,7 +243,7 @@ def alike(value, form):
     """Figure of two arms: relative difference between the two arms' values."""
     def measure(ours, other):
         if not other.cell.squid_is_stock:
-            raise StatsError('the stock Squid of this run is the patched one')
+            raise StatsError('stock is the patched Squid in this run')
         mine, theirs = value(ours), value(other)
         apart = mine / theirs - 1
         return Figure(abs(apart), f'{wording.signed_percent(apart)} ({form(mine)} / {form(theirs)})')
@@ -426,7 +426,7 @@ def _call():
 
 def _http3_beside_tcp():
     """Users of HTTP/3 next to users of TCP: QUIC rejected, so that all traffic passes Squid, or scheduled by
-    msfrs-edge; against QUIC that bypasses a stock Squid."""
+    msfrs-edge; against QUIC that bypasses an unmodified Squid."""
     for arm, words in ((OURS, 'QUIC rejected'), (PARTY, 'QUIC scheduled')):
         for what, of_link in (('the link', True), ('bodies', False)):
             yield Target(QUIC, f"users' shares of {what}, {words}", ('quic-backlogged',), due_error(of_link), WITHIN,

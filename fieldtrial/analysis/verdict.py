@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The verdict on a run: every target of `targets` as a row, reached, missed, not judged or not measured.
+"""The verdict on a run: every target of `targets` as a row, reached, missed or not judged.
 
 A target compares arms of one run only, under one condition (everything but the arm is equal). Each condition of the run
-gives one row; a setting that a target requires and the run lacks gives a row "not measured".
+gives one row; what was not measured has none.
 
 If the machine was too busy for the figures of a cell to reflect its arm (`stalls`), the cell's targets are not judged:
 neither reached nor missed.
@@ -20,18 +20,16 @@ from .wording import percent
 
 EXIT_REACHED, EXIT_MISSED, EXIT_NOTHING, EXIT_UNJUDGED = 0, 3, 4, 5
 
-REACHED, MISSED, UNJUDGED, UNMEASURED, FINDING = 'reached', 'missed', 'not judged', 'not measured', 'finding'
+REACHED, MISSED, UNJUDGED, FINDING = 'reached', 'missed', 'not judged', 'finding'
 
 MOST_LOST = 0.01                # share of requests refused or failed above which other figures are unreliable
 MOST_NS_PER_RELEASE = 1000
 UNCERTAIN = 'The limit lies within the confidence interval.'
-NO_CELL = 'Not measured: this run has no such cell.'
-AS_PAPER = "at least the paper's"   # a limit that depends on the cell
 
 
 @dataclass(frozen=True)
 class Row:
-    """One judged target under one condition. `sentence` explains a miss, or why there is no measurement."""
+    """One judged target under one condition. `sentence` explains a miss, or why it is not judged."""
 
     section: str
     name: str
@@ -42,7 +40,7 @@ class Row:
     outcome: str
     sentence: str = ''
     interval: tuple = None  # 95 % confidence interval of the measured ratio, if there is one
-    limit: float = None     # the number in `wanted`, if something was measured
+    limit: float = None     # the number in `wanted`
 
     @property
     def uncertain(self):
@@ -52,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All rows of a run, and the saving in mean latency over stock Squid under each condition."""
+    """All rows of a run, and the saving in mean latency over unmodified Squid under each condition."""
 
     rows: list
     savings: list
@@ -83,23 +81,21 @@ def _where(target, cell):
 
 
 def _row(target, group):
-    """The Row of `target` for one condition, `group` being {arm: Measures}; None if the target's arm is not in it."""
-    ours = group.get(target.arm)
-    if ours is None:
+    """The Row of `target` for one condition, `group` being {arm: Measures}; None if an arm is not in it, or if it was
+    not measured."""
+    if not {target.arm, target.against or target.arm} <= set(group):
         return None
-    cell, wanted, limit = ours.cell, wording.NONE, None
+    ours, cell = group[target.arm], group[target.arm].cell
+    try:
+        limit = target.limit(cell) if callable(target.limit) else target.limit
+        figure = target.measure(ours, group[target.against]) if target.against else target.measure(ours)
+    except StatsError:
+        return None
+    wanted = target.wanted(limit)
 
     def row(measured, outcome, sentence='', interval=None):
         return Row(target.section, _named(target.name, cell.weights), _where(target, cell), target.compared(), measured,
                    wanted, outcome, sentence, interval, limit)
-    try:
-        limit = target.limit(cell) if callable(target.limit) else target.limit
-        wanted = target.wanted(limit)
-        if target.against and target.against not in group:
-            raise StatsError(f'the run has no {wording.arm(target.against)} under this condition')
-        figure = target.measure(ours, group[target.against]) if target.against else target.measure(ours)
-    except StatsError as error:
-        return row(wording.NONE, UNMEASURED, f'Not measured: {error}.')
     why = unjudged(*(group[arm] for arm in (target.arm, target.against) if arm))
     if why:
         return row(figure.text, UNJUDGED, why)
@@ -135,32 +131,14 @@ def by_condition(measured):
     return sorted(ordered, key=lambda group: wording.condition_order(next(iter(group.values())).cell))
 
 
-def _missing(target, cells, weights):
-    """Rows for the settings of a target that none of its `cells` has; `weights` name the classes."""
-    for words, test in target.settings:
-        if not any(test(cell) for cell in cells):
-            limit = AS_PAPER if callable(target.limit) else target.wanted(target.limit)
-            yield Row(target.section, _named(target.name, weights), words, target.compared(), wording.NONE, limit,
-                      UNMEASURED, NO_CELL)
-
-
 def judge(groups, bench=None):
     """The Verdict on a run: `groups` as by_condition makes them, `bench` the object of bench.json, or None."""
     measured = [measures for group in groups for measures in group.values()]
-    weights = measured[0].cell.weights if measured else {'class 1': 1}
-    rows = []
-    for target in TARGETS:
-        cells = []
-        for group in groups:
-            cell = next(iter(group.values())).cell
-            if target.judges(cell):
-                row = _row(target, group)
-                if row is not None:
-                    cells.append(cell)
-                    rows.append(row)
-        rows.extend(_missing(target, cells, weights))
+    rows = [_row(target, group) for target in TARGETS for group in groups
+            if target.judges(next(iter(group.values())).cell)]
     saved = savings(groups)
-    return Verdict([*rows, *_recovered(measured), *_bench(bench or {}), _lost(measured), _claim_row(saved)], saved)
+    rows += [*_recovered(measured), *_bench(bench or {}), _lost(measured), _claim_row(saved)]
+    return Verdict([row for row in rows if row], saved)
 
 
 def _recovered(measured):
@@ -179,11 +157,10 @@ def _recovered(measured):
     for (label, alone, rate), every in found.items():
         fine = sum(each.fine for each in every)
         said = f'{fine} of {len(every)} times within {percent(recovery.LIMIT, 0)}'
-        if len(every) < recovery.WANTED and (label, alone, rate) in without:
+        if len(every) < recovery.WANTED:
+            if (label, alone, rate) not in without:
+                continue
             outcome, sentence = UNJUDGED, without[label, alone, rate]
-        elif len(every) < recovery.WANTED:
-            outcome = UNMEASURED
-            sentence = f'Not measured: too few occurrences, see disturbed.repeat and --seed ({label}: {len(every)}).'
         else:
             outcome = REACHED if fine == len(every) else MISSED
             sentence = '' if fine == len(every) else (
@@ -193,7 +170,7 @@ def _recovered(measured):
 
 
 def _lost(measured):
-    """The row for refused and failed requests: the worst of our cells."""
+    """The row for refused and failed requests, the worst of our cells; None without requests."""
     wanted, found, why = f'at most {percent(MOST_LOST, 0)}', [], ''
     for measures in measured:
         if measures.cell.arm in (OURS, PAPER_ARM):
@@ -205,8 +182,7 @@ def _lost(measured):
     if why and not found:
         return Row(TRUST, name, 'all workloads', wording.arm(OURS), wording.NONE, wanted, UNJUDGED, why)
     if not found:
-        return Row(TRUST, name, 'all workloads', wording.arm(OURS), wording.NONE, wanted, UNMEASURED,
-                   'Not measured: no request began in a measured interval.')
+        return None
     share, cell = max(found, key=lambda pair: pair[0])
     fine = share <= MOST_LOST
     where = f'{wording.arm(cell.arm)}, {wording.condition(cell)}'
@@ -218,7 +194,7 @@ def _lost(measured):
 
 @dataclass(frozen=True)
 class Saving:
-    """Saving in mean latency of an arm over stock Squid under one condition: {subject: Figure or reason}.
+    """Saving in mean latency of an arm over unmodified Squid under one condition: {subject: Figure or reason}.
     The figure's value is the ratio of the means; 1 - value is the saving as the paper defines it."""
 
     cell: object
@@ -232,7 +208,7 @@ class Saving:
 
 
 def savings(groups):
-    """[Saving] for each condition that has stock Squid and an MSF-RS arm: does the paper's claim hold there today?"""
+    """[Saving] for each condition that has unmodified Squid and an MSF-RS arm: does the paper's claim hold today?"""
     found = []
     for group in groups:
         for arm in (PAPER_ARM, OURS):
@@ -252,14 +228,14 @@ def savings(groups):
 
 
 def _claim_row(found):
-    """The paper's claim on the mean latency: not a target but a question, so the row is a finding."""
+    """The paper's claim on the mean latency: not a target but a question, so the row is a finding; None without both
+    arms."""
     low, high = paper.LATENCY_CLAIM.value
     name, wanted = 'mean latency saved against stock', f'paper: {percent(low, 0)} to {percent(high, 0)}'
     compared = f'{wording.arm(OURS)} / {wording.arm(STOCK)}'
     known = [saving for saving in found if saving.cell.arm == OURS and saving.share is not None]
     if not known:
-        return Row(CLAIM, name, 'all workloads', compared, wording.NONE, wanted, UNMEASURED,
-                   'Not measured: no condition has both arms.')
+        return None
     best, least = (pick(known, key=lambda saving: saving.share) for pick in (max, min))
     holds = sum(1 for saving in known if saving.share >= low)
     sentence = (f'Over all objects, at least {percent(low, 0)} of the mean latency is saved in {holds} of {len(known)} '
@@ -270,21 +246,18 @@ def _claim_row(found):
 
 
 def _bench(bench):
-    """Rows of the scheduler's benchmark: `bench` has ns_per_release, classes, queued, bytes_per_queued_request."""
-    where = f"{bench.get('classes', 1000)} classes, {bench.get('queued', 100000)} queued"
-    hint = 'Not measured here: run make bench.'
+    """Rows of the scheduler's benchmark: `bench` has ns_per_release, classes, queued, bytes_per_queued_request, or
+    nothing."""
+    where = f"{bench.get('classes')} classes, {bench.get('queued')} queued"
     cost, size = bench.get('ns_per_release'), bench.get('bytes_per_queued_request')
     wanted = f'at most {MOST_NS_PER_RELEASE} ns'
 
     def row(name, *rest):
         return Row(COST, name, where, 'scheduler alone', *rest)
 
-    if cost is None:
-        first = row('one release', wording.NONE, wanted, UNMEASURED, hint)
-    else:
+    if cost is not None:
         fine = cost <= MOST_NS_PER_RELEASE
-        first = row('one release', f'{cost:.0f} ns', wanted, REACHED if fine else MISSED,
-                    '' if fine else f'A release took {cost:.0f} ns with {where}; {wanted} was wanted.')
-    if size is None:
-        return [first, row('memory per queued request', wording.NONE, 'stated', UNMEASURED, hint)]
-    return [first, row('memory per queued request', f'{size:.0f} bytes', 'stated', FINDING)]
+        yield row('one release', f'{cost:.0f} ns', wanted, REACHED if fine else MISSED,
+                  '' if fine else f'A release took {cost:.0f} ns with {where}; {wanted} was wanted.')
+    if size is not None:
+        yield row('memory per queued request', f'{size:.0f} bytes', 'stated', FINDING)

@@ -35,11 +35,11 @@ def bitrates(measures):
     return {name: float(np.mean(by_class[name])) for name in cell.weights if name in by_class}
 
 
-def stalled_share(measures):
-    """Mean share of the measured interval in which players stalled with an empty buffer. Playback begins with the first
-    segment."""
+def stalled_share(measures, name=None):
+    """Mean share of the measured interval in which players, of class `name` or all, stalled with an empty buffer.
+    Playback begins with the first segment."""
     cell, shares = measures.cell, []
-    for _, ends, _ in _segments(measures).values():
+    for _, ends, _ in (each for user, each in _segments(measures).items() if name in (None, cell.users[user])):
         played = ends[0]                    # when the received video runs out
         stalls = []
         for end in ends[1:]:
@@ -49,6 +49,8 @@ def stalled_share(measures):
                 played = end
         inside = sum(max(0.0, min(end, cell.stop) - max(begin, cell.start)) for begin, end in stalls)
         shares.append(inside / cell.seconds)
+    if not shares:
+        raise StatsError(f'nobody of {name} plays video')
     return float(np.mean(shares))
 
 

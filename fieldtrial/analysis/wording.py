@@ -7,7 +7,7 @@ from pathlib import PurePath
 from .stats import StatsError
 
 ARMS = {
-    'stock': 'stock Squid',
+    'stock': 'unmodified Squid',
     'stock-quic': 'QUIC past stock',
     'off': 'msfrs off',
     'stock-pools': 'delay pools',

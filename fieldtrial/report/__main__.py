@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""python3 -m fieldtrial.report RUNDIR: prints the table and writes report.html again from the raw files of a run."""
+"""python3 -m fieldtrial.report RUNDIR: prints what users got, and writes report.html and verdicts.txt again from the
+raw files of a run."""
 import argparse
 import sys
 
@@ -17,8 +18,10 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog='python3 -m fieldtrial.report', description=__doc__.partition(': ')[2],
                                      epilog=EPILOG)
     parser.add_argument('directory', metavar='RUNDIR', help='directory of a run, build/trial/<UTC time>')
+    parser.add_argument('--pictures', metavar='DIR', help="also write the report's first pictures into DIR, as SVG")
+    options = parser.parse_args(arguments)
     try:
-        return write_report(parser.parse_args(arguments).directory).exit_code
+        return write_report(options.directory, pictures_in=options.pictures).exit_code
     except TrialError as error:
         print(error, file=sys.stderr)
         return 1

@@ -111,12 +111,11 @@ def _saved(figure):
 
 
 def sentences(judged):
-    """{outcome: sentences}; those on missing measurements are unique and sorted."""
+    """{outcome: sentences}."""
     found = {outcome: [row.sentence for row in judged.rows if row.outcome == outcome]
-             for outcome in (verdict.MISSED, verdict.FINDING, verdict.UNJUDGED, verdict.UNMEASURED)}
+             for outcome in (verdict.MISSED, verdict.FINDING, verdict.UNJUDGED)}
     found[verdict.FINDING] = [sentence for sentence in found[verdict.FINDING] if sentence]
     found[verdict.UNJUDGED] = list(dict.fromkeys(found[verdict.UNJUDGED]))
-    found[verdict.UNMEASURED] = sorted(set(found[verdict.UNMEASURED]))
     return found
 
 

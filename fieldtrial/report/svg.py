@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Small panels for the page, by matplotlib: each is SVG in its own <img>, so that it cannot interfere with the page or
-another panel."""
+"""Small panels by matplotlib, as SVG; on the page each is in its own <img>, so that it cannot interfere with the page
+or another panel."""
 import base64
 import io
 import re
@@ -42,19 +42,27 @@ def of_class(number):
     return CLASSES[number % len(CLASSES)]
 
 
-def draw(label, paint, *, heights=(1,), left=0.5, right=0.12, width=WIDTH, height=HEIGHT):
-    """HTML of one panel of `width` times `height` inches, with margins `left` and `right`.
+def panel(paint, *, heights=(1,), left=0.5, right=0.12, bottom=0.42, width=WIDTH, height=HEIGHT):
+    """SVG of one panel of `width` times `height` inches, with margins `left`, `right` and `bottom`.
 
-    `paint(*axes)` draws, on one axes for each of `heights` (their proportion), which share x. `label` is the text for
-    readers who cannot see the panel.
+    `paint(*axes)` draws, on one axes for each of `heights` (their proportion), which share x.
     """
     # Margins are fixed: matplotlib's layout engines would take as long as everything else.
     with matplotlib.rc_context(STYLE):
         figure, stream = Figure(figsize=(width, height)), io.StringIO()
         rows = figure.subplots(len(heights), sharex=True, squeeze=False, gridspec_kw={
-            'height_ratios': heights, 'left': left / width, 'right': 1 - right / width, 'bottom': 0.42 / height,
+            'height_ratios': heights, 'left': left / width, 'right': 1 - right / width, 'bottom': bottom / height,
             'top': 1 - 0.25 / height, 'hspace': 0.2})[:, 0]
         paint(*rows)
         figure.savefig(stream, format='svg', metadata={'Date': None, 'Creator': None, 'Type': None, 'Format': None})
-    text = re.sub(r'(\d+\.\d{2})\d+', r'\1', stream.getvalue())    # finer than visible
+    return re.sub(r'(\d+\.\d{2})\d+', r'\1', stream.getvalue())    # finer than visible
+
+
+def img(label, text):
+    """HTML of a panel. label: text for readers who cannot see it."""
     return f'<img alt="{escape(label)}" src="data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}">'
+
+
+def draw(label, paint, **layout):
+    """img() of panel()."""
+    return img(label, panel(paint, **layout))

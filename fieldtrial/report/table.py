@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The run as text for a terminal of 100 columns: a block per condition, the verdicts, and the shortfalls."""
-import os
+"""The run in detail, as text of 100 columns: a block per condition, the verdicts, and the shortfalls."""
 import textwrap
 from itertools import zip_longest
 
@@ -8,14 +7,13 @@ from ..analysis import recovery, stalls, verdict, wording, work
 from ..analysis.wording import number, shown
 
 WIDTH = 100
-MARKS = {verdict.REACHED: ('ok', '32'), verdict.MISSED: ('MISSED', '31'), verdict.UNJUDGED: ('unjudged', '33'),
-         verdict.UNMEASURED: ('-', '2'), verdict.FINDING: ('found', '36')}
+MARKS = {verdict.REACHED: 'ok', verdict.MISSED: 'MISSED', verdict.UNJUDGED: 'unjudged', verdict.FINDING: 'found'}
 
 TOO_BUSY = ('Not judged: the machine was too busy for these figures to say anything. Repeat them on a quiet machine, '
             'or with fewer cells side by side (--lanes 1).')
 
 
-def _wrapped(text, width=WIDTH, first='', others=''):
+def wrapped(text, width=WIDTH, first='', others=''):
     """Lines of `text`, wrapped without separating a figure from its unit."""
     lines = textwrap.wrap(wording.units_kept(text), width, initial_indent=first, subsequent_indent=others,
                           break_on_hyphens=False)
@@ -135,66 +133,51 @@ def arms_text(groups):
         table = columns(cell.weights)
         widths = [width for _, _, width, _ in table]
         heading = f'{wording.condition(cell)}, weights {wording.plain(cell.weights)}'
-        lines += ['', *_wrapped(heading, others='  '),
+        lines += ['', *wrapped(heading, others='  '),
                   _line([name for name, _, _, _ in table], widths), _line([unit for _, unit, _, _ in table], widths)]
         lines += [_line([text(measures) for _, _, _, text in table], widths) for measures in group.values()]
         for note in notes(group):
-            lines += _wrapped(note, WIDTH, '  ', '    ')
+            lines += wrapped(note, WIDTH, '  ', '    ')
     return '\n'.join(lines).lstrip('\n')
 
 
-def _row_lines(row, colour):
-    mark, code = MARKS[row.outcome]
-    mark = f"  {mark + (' ?' if row.uncertain else ''):<9}"
-    where, measured = _wrapped(row.where, 49), _wrapped(row.measured, 38)
+def _row_lines(row):
+    mark = f"  {MARKS[row.outcome] + (' ?' if row.uncertain else ''):<9}"
+    where, measured = wrapped(row.where, 49), wrapped(row.measured, 38)
     for place, (left, right) in enumerate(zip_longest(where, measured, fillvalue='')):
-        shown_mark = ' ' * 11 if place else f'\x1b[{code}m{mark}\x1b[0m' if colour else mark
-        yield f'{shown_mark}{left:<50} {right}'.rstrip()
+        yield f"{' ' * 11 if place else mark}{left:<50} {right}".rstrip()
 
 
-def verdicts_text(judged, colour):
+def verdicts_text(judged):
     """The verdict rows by target, and the sentences on missed targets."""
-    lines, before, absent = [], (None, None), {}
+    lines, before = [], (None, None)
     for row in judged.rows:
-        if row.sentence == verdict.NO_CELL:
-            absent.setdefault(row.name, []).append(row.where)
-            continue
         if row.section != before[0]:
             lines += ['', row.section]
         heading = (row.section, f'{row.name}: {row.wanted} ({row.compared})')
         if heading != before:
             lines.append(f'  {heading[1]}')
         before = heading
-        lines += _row_lines(row, colour)
-    if absent:
-        listed = '; '.join(f'{name} ({", ".join(places)})' for name, places in absent.items())
-        lines += ['', 'Not in this run', *_wrapped(listed, WIDTH, '  ', '  ')]
+        lines += _row_lines(row)
     lines += ['', summary(judged)]
     if any(row.uncertain for row in judged.rows):
         lines.append('  ? the limit lies within the 95 % confidence interval: another run may well say otherwise')
     if judged.count(verdict.UNJUDGED):
-        lines += _wrapped(TOO_BUSY, WIDTH, '  ', '  ')
+        lines += wrapped(TOO_BUSY, WIDTH, '  ', '  ')
     sentences = [row.sentence for row in judged.rows
                  if row.outcome in (verdict.MISSED, verdict.FINDING, verdict.UNJUDGED) and row.sentence]
     for sentence in dict.fromkeys(sentences):       # a cell that is not judged has several rows
-        lines += _wrapped(sentence, WIDTH, '  * ', '    ')
+        lines += wrapped(sentence, WIDTH, '  * ', '    ')
     return '\n'.join(lines).lstrip('\n')
 
 
 def summary(judged):
-    """'31 of 33 measured targets reached, 2 missed, 4 not measured'; after the missed ones, if any, '5 not judged'."""
+    """'31 of 33 targets reached, 2 missed'; then, if any, '5 not judged'."""
     reached, missed, unjudged = map(judged.count, (verdict.REACHED, verdict.MISSED, verdict.UNJUDGED))
-    return (f'{reached} of {reached + missed} measured targets reached, {missed} missed, '
-            + (f'{unjudged} not judged, ' if unjudged else '') + f'{judged.count(verdict.UNMEASURED)} not measured')
+    return (f'{reached} of {reached + missed} targets reached, {missed} missed'
+            + (f', {unjudged} not judged' if unjudged else ''))
 
 
-def colours_wanted(out):
-    """Whether `out` is a terminal that may have colours (https://no-color.org)."""
-    return out.isatty() and not os.environ.get('NO_COLOR') and os.environ.get('TERM') != 'dumb'
-
-
-def write(groups, judged, out, not_run=()):
-    """Writes the whole text to the stream `out`. not_run: sentences on arms that the kernel could not run."""
-    absent = '\n'.join(line for sentence in not_run for line in _wrapped(sentence, others='  '))
-    blocks = arms_text(groups), absent, verdicts_text(judged, colours_wanted(out))
-    out.write('\n\n'.join(filter(None, blocks)) + '\n')
+def text(groups, judged):
+    """The whole text."""
+    return '\n\n'.join(filter(None, (arms_text(groups), verdicts_text(judged)))) + '\n'

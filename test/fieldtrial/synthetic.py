@@ -9,6 +9,8 @@ import types
 
 from fieldtrial.load import workloads
 from fieldtrial.load.merge import write_csv
+from fieldtrial.load.traffic.records import REQUEST_COLUMNS
+from fieldtrial.site import grid
 
 WEIGHTS = {'gold': 4, 'silver': 2, 'bronze': 1}
 SIZES = (4_000, 12_000, 30_000, 60_000, 200_000)
@@ -176,6 +178,27 @@ def _write_pages(directory, arm, users, stop, chance, longer):
             t += length + chance.expovariate(1 / 5)
     write_csv(directory / 'pages.csv', ('t_start', 't_end', 'user', 'class', 'objects', 'bytes', 'complete', 'page',
                                         'outcome'), rows)
+
+
+def play(directory, bitrates, late=0.0, players=2):
+    """Video as the only requests of a cell: {class: bitrate}. A segment of 4 s begins every 4 s, and the one of 40 s
+    ends `late` s after its deadline."""
+    rows = []
+    for name, bitrate in bitrates.items():
+        for number in range(1, players + 1):
+            for t in range(0, 70, 4):
+                end = t + 3.0 + (4.0 + late if t == 40 and late else 0.0)
+                size = grid.nearest(bitrate * 4 / 8)
+                rows.append((t, t + 0.1, end, f'{name}-{number}', name, 's1', 12, size, size, 200, 'ok', '', 'segment',
+                             'h2'))
+    write_csv(directory / 'requests.csv', REQUEST_COLUMNS, rows)
+
+
+def talk(directory, delays_ms, lost=0):
+    """A call of 60 measured seconds, two datagrams in each; in the last `lost` seconds one of them is missing."""
+    write_csv(directory / 'cbr1-delays.csv', ('t', 'delay_ms'), [(10 + n, delay) for n, delay in enumerate(delays_ms)])
+    write_csv(directory / 'cbr1-received.csv', ('t', 'packets', 'bytes', 'lost'),
+              [(t, 2 - (t >= 70 - lost), 428, int(t >= 70 - lost)) for t in range(70)])
 
 
 def four_phases(stop):

@@ -6,17 +6,14 @@ import synthetic
 from fieldtrial.analysis import call, runs
 from fieldtrial.analysis.measures import Measures
 from fieldtrial.analysis.stats import StatsError
-from fieldtrial.load.merge import write_csv
 
 
 def measures(tmp_path, delays_ms=None, lost=0):
-    """A call of 60 measured seconds, two datagrams in each; in the last `lost` seconds one of them is missing."""
+    """A cell with a call; see synthetic.talk."""
     path = tmp_path / 'run' / 'msfrs'
     synthetic.make_cell(path, synthetic.Arm('msfrs'), 'call')
     if delays_ms:
-        write_csv(path / 'cbr1-delays.csv', ('t', 'delay_ms'), [(10 + n, delay) for n, delay in enumerate(delays_ms)])
-        write_csv(path / 'cbr1-received.csv', ('t', 'packets', 'bytes', 'lost'),
-                  [(t, 2 - (t >= 70 - lost), 428, int(t >= 70 - lost)) for t in range(70)])
+        synthetic.talk(path, delays_ms, lost)
     return Measures(runs.read_cell(path))
 
 

@@ -175,12 +175,11 @@ BUSY = often(0.4, 0.1)
 
 
 def run_of(tmp_path, *cells):
-    """A run of (arm, workload, options), written and judged: (verdict, text in the terminal, page)."""
+    """A run of (arm, workload, options), written and judged: (verdict, verdicts.txt, page)."""
     for number, (arm, workload, options) in enumerate(cells):
         synthetic.make_cell(tmp_path / 'run' / f'{number}', arm, workload, **options)
-    out = io.StringIO()
-    judged = write_report(tmp_path / 'run', out)
-    return judged, out.getvalue(), (tmp_path / 'run' / 'report.html').read_text()
+    judged = write_report(tmp_path / 'run', io.StringIO())
+    return judged, *((tmp_path / 'run' / name).read_text() for name in ('verdicts.txt', 'report.html'))
 
 
 def rows_of(judged, *names):
@@ -194,10 +193,10 @@ def test_a_cell_that_the_machine_disturbed_is_neither_missed_nor_reached(tmp_pat
     found, = (row for row in judged.rows if row.name == 'ratio in every phase')
     assert found.outcome == verdict.UNJUDGED and found.measured.startswith(f'{shares[0]:.2f}:')
     assert found.sentence.startswith('Not judged: the host stalled for up to 400 ms in a second; 100 % of the time ')
-    assert {row.outcome for row in judged.rows} <= {verdict.UNJUDGED, verdict.UNMEASURED}
+    assert {row.outcome for row in judged.rows} == {verdict.UNJUDGED}
     assert judged.exit_code == verdict.EXIT_UNJUDGED
     assert 'MISSED' not in text and '\n  ok ' not in text and '\n  unjudged ' in text
-    assert f'0 of 0 measured targets reached, 0 missed, {judged.count(verdict.UNJUDGED)} not judged, ' in text
+    assert f'\n0 of 0 targets reached, 0 missed, {judged.count(verdict.UNJUDGED)} not judged\n' in text
     assert '  Not judged: the machine was too busy for these figures to say anything.' in text
     assert text.count('* Not judged: the host stalled') == 1, 'once for a cell, not for each of its targets'
     assert 'id="unjudged"' in page and page.count('the host stalled for up to') == 2 and 'chip not-judged' in page

@@ -80,13 +80,13 @@ def test_it_is_judged_by_targets_of_its_own(variable_rate):
     assert not judged.savings
 
 
-def test_it_is_shown(variable_rate, capsys):
+def test_it_is_shown(variable_rate):
     write_report(variable_rate)
-    said = capsys.readouterr().out
+    said = (variable_rate / 'verdicts.txt').read_text()
     assert 'Backlogged over kept tunnels: 2 Mbit/s on average (lte)' in said
     assert 'what the link was taken for, of what it carried: MSF-RS, rate=auto 80.0 %' in said
     group, = verdict.by_condition([Measures(cell) for cell in runs.read_run(variable_rate).cells])
-    assert [line for line in table.notes(group) if line.startswith("ISP's queue, p95: stock Squid ")]
+    assert [line for line in table.notes(group) if line.startswith("ISP's queue, p95: unmodified Squid ")]
     page = (variable_rate / 'report.html').read_text()
     assert page.count('Rate of the link over time') == 3 and 'A variable-rate link' in page
 

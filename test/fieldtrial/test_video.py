@@ -6,9 +6,6 @@ import synthetic
 from fieldtrial.analysis import runs, verdict, video
 from fieldtrial.analysis.measures import Measures
 from fieldtrial.analysis.stats import StatsError
-from fieldtrial.load.merge import write_csv
-from fieldtrial.load.traffic.records import REQUEST_COLUMNS
-from fieldtrial.site import grid
 
 
 def cell(tmp_path, bitrates, late=0.0, players=2):
@@ -17,14 +14,7 @@ def cell(tmp_path, bitrates, late=0.0, players=2):
     path = tmp_path / 'run' / 'msfrs'
     synthetic.make_cell(path, synthetic.Arm('msfrs'), 'video', rate_bps=10e6, counts=(4, 4, 4), segment_s=4.0,
                         players=players)
-    rows = []
-    for name, bitrate in bitrates.items():
-        for number in range(1, players + 1):
-            for t in range(0, 70, 4):
-                end = t + 3.0 + (4.0 + late if t == 40 and late else 0.0)
-                size = grid.nearest(bitrate * 4 / 8)
-                rows.append((t, t + 0.1, end, f'{name}-{number}', name, 's1', 12, size, size, 200, 'ok', '', 'segment', 'h2'))
-    write_csv(path / 'requests.csv', REQUEST_COLUMNS, rows)
+    synthetic.play(path, bitrates, late, players)
     return Measures(runs.read_cell(path))
 
 

@@ -92,6 +92,6 @@ def test_it_is_judged_against_stock_in_open_cells(tmp_path, workload, lasts, out
     assert (found.outcome, found.wanted) == (outcome, 'at most 105 %')
     assert found.measured == f'{lasts * 5:.1f} % ({lasts / 2:.1f} kB / 10.0 kB)'
     notes = list(table.notes(group))
-    assert ('unfinished work (asked for, not received), mean over time: stock Squid 10.0 kB, MSF-RS '
+    assert ('unfinished work (asked for, not received), mean over time: unmodified Squid 10.0 kB, MSF-RS '
             f'{lasts / 2:.1f} kB') in notes
-    assert 'of C, carried while a request was under way: stock Squid 0.0 %, MSF-RS 0.0 %' in notes
+    assert 'of C, carried while a request was under way: unmodified Squid 0.0 %, MSF-RS 0.0 %' in notes

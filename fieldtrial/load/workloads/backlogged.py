@@ -3,9 +3,13 @@
 
 With think_s=5 and inflight=1 it is the paper's own simulation of clients, which loads 2 Mbit/s only with many users.
 """
-from ...base.spec import Profile
+from ...base.spec import Answer, Profile
 from ..traffic import closed
 from ..traffic.workload import Workload
+
+
+DOWNLOADS = Answer('Downloads', {'small': 'beside downloads, an object of up to 16 kB takes {}',
+                                 'rate': 'all users together receive {}'})
 
 
 class Backlogged(Workload):
@@ -13,7 +17,8 @@ class Backlogged(Workload):
 
     name = 'backlogged'
     summary = 'saturated: every user keeps requests in flight all the time'
-    profile = Profile('Backlogged', rank=120, saturated=True, latency=True, queue=True, work=True)
+    profile = Profile('Backlogged', rank=120, saturated=True, latency=True, queue=True, work=True,
+                      answers=(DOWNLOADS,))
     parameters = closed.PARAMETERS
 
     async def run(self, run):
@@ -28,5 +33,6 @@ class HttpsBacklogged(Backlogged):
 
     name = 'https-backlogged'
     summary = 'saturated, over HTTP/2 in TLS tunnels that each user keeps open, one for each server'
-    profile = Profile('Backlogged over kept tunnels', rank=10, saturated=True, latency=True, queue=True, work=True)
+    profile = Profile('Backlogged over kept tunnels', rank=10, saturated=True, latency=True, queue=True, work=True,
+                      answers=(DOWNLOADS,))
     via = 'h2'

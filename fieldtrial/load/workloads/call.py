@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A voice call next to a backlog: 50 datagrams a second to the user, G.711 in RTP, bypassing Squid. Their delay is that
 of the provider's queue alone, as the servers' round-trip times do not apply to the call."""
-from ...base.spec import Profile
+from ...base.spec import Answer, Profile
 from ..traffic.workload import CbrStream
 from .backlogged import HttpsBacklogged
 
@@ -14,7 +14,9 @@ class Call(HttpsBacklogged):
 
     name = 'call'
     summary = 'saturated over kept tunnels, with a voice call by UDP beside'
-    profile = Profile('A call beside a backlog', rank=70, saturated=True, shared=True, queue=True)
+    profile = Profile('A call beside a backlog', rank=70, saturated=True, shared=True, queue=True,
+                      answers=(Answer('Calls', {'delay': '95 % of the voice packets arrive within {}',
+                                                'score': 'its opinion score (1 to 4.5) is {}'}),))
 
     def beside(self, _rate_bps, duration_s):
         return (CbrStream(PACKETS_PER_S * FRAME * 8, ((0.0, duration_s),), frame=FRAME, timed=True),)

@@ -8,10 +8,13 @@ capacity of 2 Mbit/s. `background` adds requests in flight of every user that be
 """
 import asyncio
 
-from ...base.spec import Profile
+from ...base.spec import Answer, Profile
 from ..traffic import closed, idle
 from ..traffic.run import PAUSE_AFTER_FAILURE_S
 from ..traffic.workload import Parameter, Workload
+
+
+PAGES = Answer('Pages', {'page:first': "a {first} user's page loads in {}", 'page': 'a page of any user in {}'})
 
 
 class Pages(Workload):
@@ -19,7 +22,7 @@ class Pages(Workload):
 
     name = 'pages'
     summary = 'page loads: a document, then its objects over six connections, then think time'
-    profile = Profile('Page loads', rank=150, queue=True, work=True)
+    profile = Profile('Page loads', rank=150, queue=True, work=True, answers=(PAGES,))
     parameters = (
         Parameter('objects', 'integer', 12, 'objects', 'objects of a page, the document counted', low=1, high=1000),
         Parameter('connections', 'integer', 6, 'connections', 'requests of a page in flight at once', low=1, high=64),
@@ -81,7 +84,7 @@ class HttpsPages(Pages):
 
     name = 'https-pages'
     summary = 'page loads over HTTP/2 in TLS tunnels that each user keeps open, beside others that are idle'
-    profile = Profile('Page loads over kept tunnels', rank=20, queue=True, work=True)
+    profile = Profile('Page loads over kept tunnels', rank=5, queue=True, work=True, answers=(PAGES,))
     via = 'h2'
     parameters = tuple(parameter for parameter in Pages.parameters if parameter.name != 'connections') + (
         Parameter('connections', 'integer', 64, 'streams', 'requests of a page in flight at once, all on one tunnel',

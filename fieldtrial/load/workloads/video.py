@@ -9,7 +9,7 @@ of dash.js). It pauses while its buffer holds `buffer_s`. Stalls are derived fro
 import asyncio
 import statistics
 
-from ...base.spec import Profile
+from ...base.spec import Answer, Profile
 from ...base import ladder
 from ...site import grid
 from ..traffic import closed
@@ -30,7 +30,8 @@ class Video(Workload):
 
     name = 'video'
     summary = 'players of adaptive video, beside users who keep downloads in flight'
-    profile = Profile('Video beside downloads', rank=60, queue=True)
+    profile = Profile('Video beside downloads', rank=60, queue=True, answers=(Answer('Video', {
+        'bitrate:first': "a {first} user's video has {}", 'stalled': 'playback stalls {} of the time'}),))
     via = 'h2'
     parameters = (
         Parameter('players', 'integer', 2, 'users', 'users of each class who play', low=1, high=100),
