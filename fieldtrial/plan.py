@@ -162,26 +162,17 @@ PLANS = {'full': full, 'today': today, 'scale': scale, 'evening': evening}
 
 
 def quick(lanes):
-    """The most important conditions, shortened: for a first look, with wide confidence intervals. They are in order of
-    importance, because a machine with few processors completes fewer of them; with one lane there is time for the first
-    two only, and not for all of their arms."""
-    pages, disturbed = (Condition('https-pages', CHIEF, 110, 45, buffer_bdp=4),
-                        Condition('disturbed', MAIN, disturbed_s(), 40))
-    if lanes == 1:
-        return [dataclasses.replace(pages, arms=MAIN), dataclasses.replace(disturbed, arms=('msfrs',))]
-    return [
-        dataclasses.replace(pages, duration_s=170.0, warmup_s=50.0) if lanes > 2 else pages,
-        disturbed,
-        Condition('https-backlogged', CHIEF, 110, 45),
-        Condition('backlogged', CHIEF, 110, 45),
-        Condition('https-open', CHIEF, 110, 45, {'load': 0.95}, drain_s=10),
-        # After an idle time the gateway serves 1 MB out of turn (msf's favour=), 4 s of the link. In the simulator the
-        # ratio is wrong until 45 s with unequal users, of whom bronze have a small share, and otherwise until 15 s.
-        Condition('unequal', ('msfrs',), 120, 45),
-        Condition('phases', ('msfrs',), 120, 15),
-        Condition('cbr', ('msfrs',), 120, 40, {'share': 0.4}),
-        Condition('https-backlogged', MAIN, 70, 25, rate_bps=10e6),
-    ]
+    """One condition for each topic of which users are told (base.spec.Answer), for a first look, with wide confidence
+    intervals. Where fewer cells run side by side they are shorter; with one or two lanes there is no time for CAKE."""
+    arms = ('stock', 'router-cake', 'msfrs') if lanes > 2 else MAIN
+    part = min(1.0, lanes / (6 if lanes > 2 else 4))
+
+    def condition(workload, arms, duration_s, **more):
+        return Condition(workload, arms, round(part * duration_s), round(0.3 * part * duration_s), **more)
+    return [condition('https-pages', arms, 280, buffer_bdp=4),
+            condition('https-backlogged', arms, 220),
+            condition('call', MAIN, 140, buffer_bdp=4),
+            condition('video', MAIN, 160, rate_bps=10e6)]
 
 
 def chosen(options):

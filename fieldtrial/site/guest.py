@@ -14,6 +14,7 @@ import re
 import select
 import shutil
 import subprocess
+import tempfile
 import time
 
 from ..base.errors import TrialError
@@ -61,6 +62,21 @@ def why_not(hosts):
     if not (shutil.which(KERNEL) and os.access(BUSYBOX, os.X_OK) and MODULES.is_dir()):
         return f'and there is no guest for it (packages {PACKAGES})'
     return None
+
+
+def refused():
+    """Why a guest does not start here although its packages are there; None if it does. It is tried without a file
+    system: then it panics within two seconds, but after it has checked what the machine lets it do (sandboxes forbid
+    ptrace)."""
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            said = subprocess.run([KERNEL, f'mem={MEMORY}', 'con=null', 'con0=null,fd:1', f'uml_dir={directory}/'],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  timeout=BOOT_S, check=False).stdout.decode(errors='replace').strip()
+        except subprocess.TimeoutExpired:
+            said = f'no end of its checks within {BOOT_S:g} s'
+    why = said.splitlines()[-1] if said else 'it says nothing'
+    return None if 'Linux version' in said else f'and a guest for it does not start here: {why}'
 
 
 class Guest:

@@ -72,13 +72,10 @@ def _check_delay_line(host, program):
 
 def lacking(arms, hosts):
     """{arm: why} of those of these arms whose queueing discipline neither this kernel has nor a guest could have."""
-    found = {}
     with _probe(hosts) as host:
-        for arm in arms:
-            missing = _missing(arm, host)
-            if missing and (no_guest := guest.why_not(hosts)):
-                found[arm.name] = f'{missing}, {no_guest}'
-    return found
+        found = {arm.name: missing for arm in arms if (missing := _missing(arm, host))}
+    no_guest = found and (guest.why_not(hosts) or guest.refused())
+    return {name: f'{missing}, {no_guest}' for name, missing in found.items()} if no_guest else {}
 
 
 def takes_guest(arm, hosts):

@@ -193,10 +193,18 @@ def test_labels_are_unique_and_good_for_a_directory():
 def test_quick_fits_into_ten_minutes_with_any_number_of_lanes(lanes):
     asked = options.read(['--quick', '--lanes', str(lanes)])
     kept, dropped = cli.fitting(plan.chosen(asked), asked, cli.QUICK_S)
-    assert kept, 'nothing at all fits'
+    assert dropped == []
     assert cli.seconds_of(plan.cells_of(kept, asked, None), lanes) <= cli.QUICK_S < 600
-    assert {'https-pages', 'disturbed'} <= {condition.workload for condition in kept if 'msfrs' in condition.arms}
-    assert {condition.label() for condition in kept + dropped} == {condition.label() for condition in plan.quick(lanes)}
+    assert {condition.workload for condition in kept} == {'https-pages', 'https-backlogged', 'call', 'video'}
+    for condition in kept:
+        assert {'stock', 'msfrs'} <= set(condition.arms) and condition.duration_s - condition.warmup_s >= 20
+    assert any('router-cake' in condition.arms for condition in kept) == (lanes > 2)
+
+
+def test_every_topic_of_a_quick_run_has_a_figure_of_both_squids():
+    profiles = [workloads.get(condition.workload).profile for condition in plan.quick(6)]
+    topics = {answer.topic for profile in profiles for answer in profile.told()}
+    assert topics == {'Pages', 'Downloads', 'Calls', 'Video', 'Fairness', 'Queue'}
 
 
 def test_full_run_on_two_processors_takes_less_than_90_minutes():

@@ -285,6 +285,7 @@ def test_what_this_kernel_lacks_is_found_by_trying(monkeypatch):
     host = Recorder(lacking=('fq_codel', 'cake', 'cake_mq'))
     monkeypatch.setattr(preflight, '_probe', lambda hosts: contextlib.nullcontext(host))
     monkeypatch.setattr(guest, 'why_not', lambda hosts: 'and there is no guest' if hosts == 'containers' else None)
+    monkeypatch.setattr(guest, 'refused', lambda: None)
     assert preflight.lacking(arms.ARMS.values(), 'namespaces') == {}
     assert host.lines.count('tc qdisc del dev lo root') == len(arms.ARMS)
     found = preflight.lacking(arms.ARMS.values(), 'containers')
@@ -312,6 +313,23 @@ def test_there_is_no_guest_without_its_packages_or_in_containers(monkeypatch, tm
     assert 'network namespaces only' in guest.why_not('containers')
     monkeypatch.setattr(guest, 'MODULES', tmp_path / 'none')
     assert 'user-mode-linux and busybox-static' in guest.why_not('namespaces')
+
+
+@pytest.mark.parametrize('says, why', [
+    ('Checking that ptrace can change system call numbers...OK\nLinux version 6.1\nKernel panic', None),
+    ('Checking ptrace...ptrace: Operation not permitted',
+     'and a guest for it does not start here: Checking ptrace...ptrace: Operation not permitted')])
+def test_a_sandbox_that_forbids_a_guest_is_no_fault_of_the_run(monkeypatch, tmp_path, says, why):
+    program = tmp_path / 'linux'
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "{says}"\nexit 1\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(guest, 'KERNEL', str(program))
+    assert guest.refused() == why
+    host = Recorder(lacking=('cake', 'cake_mq'))
+    monkeypatch.setattr(preflight, '_probe', lambda hosts: contextlib.nullcontext(host))
+    monkeypatch.setattr(guest, 'why_not', lambda hosts: None)
+    found = preflight.lacking([arms.get('router-cake'), arms.get('stock')], 'namespaces')
+    assert found == ({'router-cake': f'this kernel has no CAKE (sch_cake), {why}'} if why else {})
 
 
 def test_a_guest_stands_in_one_cable(world):
