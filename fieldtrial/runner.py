@@ -94,7 +94,7 @@ class Runner:
             code = each.process.returncode
             if code == 0:
                 self.done.append(each.spec.name)
-                self._say(f'done    {each.spec.name}  ({each.seconds():.0f} s)')
+                self._say(f'done    {each.spec.name}  ({each.seconds():.0f} s{host_of(each.spec.directory)})')
             else:
                 why = tail(each.log, 25)
                 self.failed[each.spec.name] = why
@@ -139,6 +139,17 @@ class Runner:
         path = self._directory / 'meta.json'
         path.with_suffix('.new').write_text(json.dumps(meta, indent=1) + '\n')
         path.with_suffix('.new').rename(path)
+
+
+def host_of(directory):
+    """How busy the machine was during a cell, to follow its time; '' if that is not known."""
+    from .analysis import measures, runs, stalls    # imports numpy: only after the check that it is installed
+    try:
+        cell = measures.Measures(runs.read_cell(pathlib.Path(directory)))
+        said = stalls.in_brief(*stalls.busy_and_lost(cell))
+    except (TrialError, stalls.StatsError):
+        return ''
+    return f'; {said}{"; too busy to judge it" if stalls.why_not_judged(cell) else ""}'
 
 
 def minutes(seconds):

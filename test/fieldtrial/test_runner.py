@@ -5,6 +5,7 @@ import json
 import types
 
 import pytest
+import synthetic
 
 from fieldtrial import runner
 from fieldtrial.base.errors import Stopped
@@ -112,3 +113,17 @@ def test_run_directories_never_collide(tmp_path, monkeypatch):
     monkeypatch.setattr(runner.time, 'strftime', lambda *_: '20260101T000000Z')
     names = [runner.new_directory(tmp_path / 'trial').name for _ in range(3)]
     assert names == ['20260101T000000Z', '20260101T000000Z-1', '20260101T000000Z-2']
+
+
+@pytest.mark.parametrize('stalls, said', [
+    ((), '; processors 75 % busy, stalled 1.0 % of the time'),
+    ([(4.0 * number, 0.4) for number in range(1, 17)],
+     '; processors 75 % busy, stalled 10.2 % of the time; too busy to judge it'),
+    (None, '')])
+def test_each_cell_ends_with_how_busy_the_machine_was(tmp_path, stalls, said):
+    synthetic.make_cell(tmp_path / 'cell', synthetic.OURS, 'backlogged', stalls=stalls)
+    assert runner.host_of(tmp_path / 'cell') == said
+
+
+def test_a_cell_without_records_says_nothing_of_the_machine(tmp_path):
+    assert runner.host_of(tmp_path) == ''
