@@ -13,6 +13,7 @@ from ...site import grid
 from ..traffic import closed
 from ..traffic.workload import Parameter, numbered
 from .call import Call
+from .pages import PAGES
 from .quic import QuicPages
 from .video import Video
 
@@ -33,7 +34,8 @@ class Evening(QuicPages):
 
     name = 'evening'
     summary = 'an evening of many users: pages, adaptive video, updates, HTTP/3 and a call'
-    profile = Profile('An evening', rank=5, shared=True, queue=True)
+    profile = Profile('An evening', rank=1, shared=True, queue=True,
+                      answers=(PAGES, *Video.profile.answers, *Call.profile.answers))
     parameters = (
         Parameter('users', 'integer', 300, 'users', 'in all; of three classes the first has a tenth and the last six '
                   'tenths', low=3, high=2000),
