@@ -75,9 +75,11 @@ def _ms(value):
     return f'{wording.number(value)} ms'
 
 
+#: What a workload may tell of, by name.
 QUANTITIES = {
     'page': _of_sample('Page load, s', lambda m, name: m.page_sample(name)),
     'small': _of_sample('Objects of up to 16 kB, s', lambda m, name: m.sample(name, 'small')),
+    'object': _of_sample('Objects, s', lambda m, name: m.sample(name)),
     'rate': Quantity('Bandwidth of a user, kbit/s', _rate_bps, _bps, unit=1e3, more=True),
     # 3 %: the largest error that the targets of shared links allow.
     'shares': Quantity('Error of the shares', _shares_error, wording.percent, least=0.03, by_class=False, drawn='rate',
@@ -96,6 +98,8 @@ QUANTITIES = {
     # 0.5 %: with it a TCP connection of 100 ms still reaches 2 Mbit/s (Mathis et al., 1997).
     'drops': Quantity('Packets dropped, %', _of_all(Measures.drop_share), wording.percent, unit=0.01, least=0.005,
                       by_class=False),
+    'cpu': Quantity("Squid's processor time, s/GB", _of_all(Measures.cpu_per_gb), lambda s: f'{wording.number(s)} s/GB',
+                    by_class=False),
 }
 
 

@@ -41,8 +41,8 @@ def host(groups):
     busy, lost = (sum(each) / len(known) for each in zip(*known))
     unjudged = sum(1 for each in measured if stalls.why_not_judged(each))
     return stalls.in_brief(busy, lost) + (
-        f'; {unjudged} of {len(measured)} cells cannot be judged for that: repeat them on a quiet machine, or with '
-        '--lanes 1' if unjudged else '')
+        f'; {unjudged} of {len(measured)} cells cannot be judged because of that: repeat them on a quiet machine, or '
+        'with fewer --lanes' if unjudged else '')
 
 
 def text(told, groups, judged, files, colour=False):

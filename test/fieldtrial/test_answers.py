@@ -67,8 +67,8 @@ def test_each_topic_is_a_sentence_with_both_figures_and_a_mark(told):
         "A packet waits 58.0 ms in the provider's queue instead of 160 ms with unmodified Squid (CAKE on a router: "
         '8.00 ms); 0.3 % of the packets are dropped instead of 3.8 %.')
     assert re.fullmatch(
-        r"A gold user's page loads in [\d.]+ s instead of [\d.]+ s with unmodified Squid \(CAKE on a router: [\d.]+ s\); "
-        r'a page of any user in [\d.]+ s instead of [\d.]+ s\.', told['Pages'].sentence())
+        r"A gold user's page loads in [\d.]+ s instead of [\d.]+ s with unmodified Squid \(CAKE on a router: [\d.]+ s\)"
+        r'; a page of any user in [\d.]+ s instead of [\d.]+ s\.', told['Pages'].sentence())
 
 
 def test_a_topic_that_was_not_run_is_not_told(tmp_path):
@@ -102,7 +102,7 @@ def test_on_a_busy_host_a_topic_is_not_judged(tmp_path, busy):
     assert all(each.why.startswith('Not judged: the host stalled for up to 400 ms') for each in found.values())
     text = written(tmp_path)
     assert text.count('not judged\n') == 3 and 'better' not in text
-    assert '; 1 of 3 cells cannot be judged for that: ' in ' '.join(text.split())
+    assert '; 1 of 3 cells cannot be judged because of that: ' in ' '.join(text.split())
 
 
 def test_a_peer_on_a_busy_host_is_not_told(tmp_path):
@@ -139,6 +139,17 @@ def test_a_workload_tells_of_times_of_its_own(tmp_path, monkeypatch):
     only, = told_of(tmp_path).values()
     assert (only.topic, only.mark) == ('Painting', answers.BETTER)
     assert only.sentence() == 'A page shows something in 1.25 s instead of 3.00 s with unmodified Squid.'
+
+
+@pytest.mark.parametrize('figure, said', [('cpu', '42.0 s/GB instead of 60.0 s/GB'), ('object', None)])
+def test_what_only_new_workloads_tell_of_can_be_told(tmp_path, monkeypatch, figure, said):
+    answer = Answer('New', {figure: 'it takes {}'})
+    monkeypatch.setattr(workloads.get('backlogged'), 'profile', Profile('New', answers=(answer,)))
+    for arm in (synthetic.STOCK, synthetic.OURS):
+        synthetic.make_cell(tmp_path / arm.name, arm, 'backlogged')
+    only, = told_of(tmp_path).values()
+    assert only.mark == answers.BETTER
+    assert said is None or only.sentence() == f'It takes {said} with unmodified Squid.'
 
 
 def test_every_figure_that_a_workload_tells_of_exists():
