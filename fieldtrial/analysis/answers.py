@@ -169,7 +169,10 @@ def _clause(figure, text, group, leads):
     def shown(arm):
         return what.said(group[arm]) if what.said else what.form(what.value(group[arm], name))
     what.value(group[OURS], name)       # refuses where the text alone would not
-    said = text.format(shown(OURS), first=first, weights=wording.plain(group[OURS].cell.weights))
+    try:
+        said = text.format(shown(OURS), first=first, weights=wording.plain(group[OURS].cell.weights))
+    except (AttributeError, IndexError, KeyError, ValueError):
+        raise StatsError(f'{text}: no sentence of this version') from None      # records may be of another one
     if stock is None or (theirs := wording.attempt(shown, stock)[0]) is None:
         return said, ''
     said += f' instead of {theirs}' + (' with unmodified Squid' if leads else '')

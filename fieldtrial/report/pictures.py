@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What users get, as pictures: for each topic the figures of its sentence, as bars by class and arm."""
 import math
+import re
 from typing import NamedTuple
 
 from matplotlib.patches import Patch
@@ -13,6 +14,8 @@ from . import svg
 BAR_IN, GAP_IN = 0.17, 0.12     #: height of a bar and of the gap between two classes, inches
 AXIS_IN, KEY_IN = 0.28, 0.17    #: height of the axis' labels, and of a line of the key below them, inches
 LEFT_IN = 0.6                   #: room for the name of a class, inches
+#: What a file's name gets a hyphen for: topics come from the records of a run.
+NOT_IN_NAMES = re.compile(r'[^a-z0-9]+')
 
 
 class Picture(NamedTuple):
@@ -71,7 +74,8 @@ def drawn(told):
                 text = svg.panel(lambda axes: _paint(axes, what, each.group, rows), bottom=key, left=LEFT_IN,
                                  height=0.25 + place + key)
                 label = f'{each.topic}: {what.title}, by arm; {wording.condition(each.cell)}'
-                found[each.cell.path, name] = Picture(f'{each.topic}-{name}.svg'.lower(), label, text)
+                file = NOT_IN_NAMES.sub('-', f'{each.topic}-{name}'.lower()) + '.svg'
+                found[each.cell.path, name] = Picture(file, label, text)
     return list(found.values())
 
 

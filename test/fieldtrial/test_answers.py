@@ -159,6 +159,16 @@ def test_every_figure_that_a_workload_tells_of_exists():
                 assert answers.quantity(figure.partition(':')[0]) and text.count('{}') == 1
 
 
+@pytest.mark.parametrize('clause', ['{} {last}', '{} {1}', '{', '{first.x} {}'])
+def test_records_of_another_version_are_read_as_far_as_they_are_understood(tmp_path, monkeypatch, clause):
+    found = Answer('New', {'rate': clause}), Answer('../x', {'rate': 'has {}'}), Answer('Old', {'gone': 'it takes {}'})
+    monkeypatch.setattr(workloads.get('backlogged'), 'profile', Profile('New', queue=True, answers=found))
+    synthetic.make_cell(tmp_path / 'run' / 'msfrs', synthetic.OURS, 'backlogged')
+    assert list(told_of(tmp_path / 'run')) == ['../x', 'Queue']
+    written(tmp_path / 'run', pictures_in=tmp_path / 'pictures')
+    assert 'x-rate.svg' in {path.name.removeprefix('-') for path in (tmp_path / 'pictures').iterdir()}
+
+
 # --- the screen ------------------------------------------------------------------------------------------------------
 
 class Terminal(io.StringIO):
