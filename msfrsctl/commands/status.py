@@ -50,7 +50,7 @@ def link(report):
 def window(report):
     """The window in one line."""
     said = report['window']
-    line = f'{said["outstanding"]:g} of {said["limit"]:.2f} places taken'
+    line = f'{said["outstanding"]:g} of {said["limit"]:.2f} slots taken'
     if said.get('changed'):
         line += f'; changed {text.seconds(said["changed"]["ago"])} ago, because ' \
                 f'{text.safe(said["changed"]["because"], 200)}'

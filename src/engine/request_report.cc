@@ -119,21 +119,21 @@ std::string RequestScheduler::Impl::because() const
 {
     const auto waits = waiters();
     const auto window = law->text();
-    const char *const places = window.c_str();
+    const auto full = window.c_str();
     char text[200];
     if (waits > 0) {
         std::snprintf(text, sizeof(text), "%llu wait and %s (%s)", static_cast<unsigned long long>(waits),
                       !law->open() ? "the window is full"
                       : blocked   ? "another worker goes first"
-                                  : "the arbiter lets nobody go yet",
-                      places);
+                                  : "the arbiter holds them back",
+                      full);
     } else if (outstanding() == 0 && !resting.empty()) {
-        std::snprintf(text, sizeof(text), "nobody needs a place, %zu are open and silent (%s)", resting.size(), places);
+        std::snprintf(text, sizeof(text), "no request needs a slot, %zu are open and idle (%s)", resting.size(), full);
     } else if (use.utilisation() >= FullLink && activeUsers() > 1) {
-        std::snprintf(text, sizeof(text), "weights not enforced yet, because every request has a place while the "
-                      "link is full (%s)", places);
+        std::snprintf(text, sizeof(text), "weights not enforced yet, because every request has a slot while the "
+                      "link is full (%s)", full);
     } else {
-        std::snprintf(text, sizeof(text), "nobody waits (%s)", places);
+        std::snprintf(text, sizeof(text), "nobody waits (%s)", full);
     }
     return text;
 }

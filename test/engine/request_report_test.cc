@@ -32,7 +32,7 @@ TEST_F(ReportTest, WhyAnybodyIsHeldAndWhyNobodyIs)
     done(a);
     done(owners[1]);
     rest(owners[2]);
-    EXPECT_EQ(holding(), "no, nobody needs a place, 1 are open and silent (W is 0 of W+ 1.00)");
+    EXPECT_EQ(holding(), "no, no request needs a slot, 1 are open and idle (W is 0 of W+ 1.00)");
 }
 
 TEST_F(ReportTest, WhoHasAPlaceIsSendingOrWasAsked)

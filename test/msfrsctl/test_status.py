@@ -11,7 +11,7 @@ def test_says_why_requests_are_held(gateway):
     code, said = gateway.run('status')
     assert code == 0
     assert said.startswith('now        3 wait and the window is full (W is 1 of W+ 1.00)\n')
-    assert '2 Mbit/s at wan0' in said and '1 of 1.00 places taken' in said
+    assert '2 Mbit/s at wan0' in said and '1 of 1.00 slots taken' in said
     rows = {line.split()[0]: line.split() for line in said.splitlines() if line[:6].strip() in ('gold', 'silver',
                                                                                                'bronze')}
     assert rows['gold'][1:4] == ['4', '1', '1'] and rows['bronze'][1] == '(default)'

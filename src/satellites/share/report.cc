@@ -18,7 +18,7 @@ constexpr OtherGauge OtherGauges[] = {
     {"demand", "gauge", "Weights of a gateway's active users.", [](const OtherReport &o) { return o.demand; }},
     {"places", "gauge", "Responses in service at a gateway, by its latest news.",
      [](const OtherReport &o) { return static_cast<double>(o.places); }},
-    {"waiting", "gauge", "Requests that wait for a place at a gateway, by its latest news.",
+    {"waiting", "gauge", "Requests that wait for a slot at a gateway, by its latest news.",
      [](const OtherReport &o) { return static_cast<double>(o.waiting); }},
     {"places_shown", "gauge", "Places that the parties of this machine leave to a gateway.",
      [](const OtherReport &o) { return static_cast<double>(o.shown); }},
