@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Links in series, each with a scheduler, in whole ticks and bytes, so that a bound can be checked exactly: rates are
-/// whole numbers of bytes in `Scale` ticks.
+/// whole numbers of bytes in `Scale` ticks. A tick is a nanosecond to the link.
 #ifndef MSFRS_TEST_SCHED_PACKET_NET_H
 #define MSFRS_TEST_SCHED_PACKET_NET_H
 
+#include "sim/link/port.h"
+#include "support/host.h"
 #include "support/plugins.h"
 
-#include "support/host.h"
-
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,22 +36,31 @@ public:
         flows_(std::move(flows)), host_(1)
     {
         for (const auto ticks : ticksPerByte)
-            nodes_.push_back(std::make_unique<Node>(scheduler, ticks, flows_, host_));
+            nodes_.push_back(std::make_unique<Node>(*this, scheduler, ticks));
     }
 
     /// A packet arrives at its first node; times must not decrease.
     void send(const size_t flow, const int64_t length, const int64_t at)
     {
-        runUntil(at, false);
-        now_ = at;
+        runTo(at);
         enter(std::make_unique<NetPacket>(NetPacket{flow, flows_[flow].first, length, at}));
     }
     /// Serves all packets to their end.
-    void runOut() { runUntil(std::numeric_limits<int64_t>::max(), true); }
+    void runOut()
+    {
+        for (start(); const auto next = clock_.next(); start())
+            clock_.run(*next);
+    }
     /// Serves until the time, excluding picks at that time: more packets may arrive then.
-    void runTo(const int64_t at) { runUntil(at, false); }
+    void runTo(const int64_t at)
+    {
+        while (now() < at) {
+            start();
+            clock_.run(std::min(clock_.next().value_or(at), at));
+        }
+    }
 
-    int64_t now() const { return now_; }
+    int64_t now() const { return clock_.now(); }
     /// Packets of a flow at a node, including the one in service.
     uint32_t backlog(const size_t node, const size_t flow) const
     {
@@ -64,24 +72,24 @@ public:
 
 private:
     struct Node {
-        Node(const std::string &scheduler, const int64_t t, const std::vector<PacketFlow> &all, Host &host):
-            ticks(t), engine(ParseVariant(scheduler).load(), {}, Engine::Cost::Exact, 1, 0, host.engine())
+        Node(PacketNet &net, const std::string &scheduler, const int64_t ticks):
+            port(net.clock_, 8e9 / static_cast<double>(ticks), ParseVariant(scheduler).load(), {}, 0,
+                 net.host_.engine())
         {
+            port.sent = [&net](const msfrs_item &item) { net.leave(static_cast<NetPacket *>(item.host)); };
             msfrs_class *common = nullptr;
-            for (size_t n = 0; n < all.size(); ++n) {
-                const auto rate = static_cast<double>(all[n].rate);
+            for (size_t n = 0; n < net.flows_.size(); ++n) {
+                const auto rate = static_cast<double>(net.flows_[n].rate);
                 const auto name = std::to_string(n);
-                if (!common && !all[n].ownClass)
-                    common = engine.addClass("common", 1);
-                flows.push_back(all[n].ownClass ? &engine.flow(*engine.addClass(name, rate), name)
-                                                : &engine.flow(*common, name, rate));
+                if (!common && !net.flows_[n].ownClass)
+                    common = port.engine.addClass("common", 1);
+                flows.push_back(net.flows_[n].ownClass
+                                    ? &port.engine.flow(*port.engine.addClass(name, rate), name)
+                                    : &port.engine.flow(*common, name, rate));
             }
         }
-        int64_t ticks;
-        Engine engine;
+        sim::Port port;
         std::vector<msfrs_flow *> flows;
-        msfrs_item *serving = nullptr;
-        int64_t end = 0; ///< of the service
     };
 
     void enter(std::unique_ptr<NetPacket> packet)
@@ -90,42 +98,19 @@ private:
         auto &flow = *node.flows[packet->flow];
         const auto length = packet->length;
         msfrs_item *item;
-        node.engine.offer(flow, &length, packet.release(), now_, item);
+        node.port.engine.offer(flow, &length, packet.release(), now(), item);
     }
 
     /// Idle links pick their next packet, after all arrivals of this time.
     void start()
     {
-        for (auto &node : nodes_) {
-            msfrs_time wake = 0;
-            if (!node->serving && (node->serving = node->engine.pick(now_, MSFRS_PICK_ANY, wake)))
-                node->end = now_ + static_cast<NetPacket *>(node->serving->host)->length * node->ticks;
-        }
+        for (auto &node : nodes_)
+            node->port.transmit();
     }
 
-    void runUntil(const int64_t until, const bool including)
+    void leave(NetPacket *const left)
     {
-        for (;;) {
-            if (now_ < until || including)
-                start();
-            int64_t next = std::numeric_limits<int64_t>::max();
-            for (const auto &node : nodes_)
-                next = node->serving ? std::min(next, node->end) : next;
-            if (next > until || next == std::numeric_limits<int64_t>::max())
-                break;
-            now_ = next;
-            for (auto &node : nodes_) {
-                if (node->serving && node->end == now_)
-                    leave(*node);
-            }
-        }
-    }
-
-    void leave(Node &node)
-    {
-        std::unique_ptr<NetPacket> packet(static_cast<NetPacket *>(node.serving->host));
-        node.engine.done(*node.serving, now_);
-        node.serving = nullptr;
+        std::unique_ptr<NetPacket> packet(left);
         if (onLeft)
             onLeft(*packet);
         if (packet->node++ < flows_[packet->flow].last)
@@ -136,8 +121,8 @@ private:
 
     std::vector<PacketFlow> flows_;
     Host host_;
+    sim::Clock clock_;
     std::vector<std::unique_ptr<Node>> nodes_;
-    int64_t now_ = 0;
 };
 
 } // namespace msfrs::test

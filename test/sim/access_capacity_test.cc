@@ -14,6 +14,7 @@
 namespace msfrs {
 namespace {
 
+using namespace sim;
 using namespace sim::access;
 
 std::vector<double> RatesOf(const RateTrace &trace)

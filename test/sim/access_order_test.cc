@@ -13,6 +13,7 @@
 namespace msfrs {
 namespace {
 
+using namespace sim;
 using namespace sim::access;
 
 using Settings = std::vector<Setting>;

@@ -10,6 +10,7 @@
 namespace msfrs {
 namespace {
 
+using namespace sim;
 using namespace sim::access;
 using Traffic = RunParams::Traffic;
 

@@ -12,6 +12,7 @@
 namespace msfrs {
 namespace {
 
+using namespace sim;
 using namespace sim::access;
 
 class AccessWorkers : public ::testing::TestWithParam<uint32_t> {

@@ -7,16 +7,15 @@ namespace msfrs::test {
 
 Bottleneck::Bottleneck(const Variant &sched, const Variant &aqm, const double rate, const uint32_t limit,
                        const uint64_t seed):
-    host_(seed), rate_(rate)
+    host_(seed), port_(clock_, 8 * rate, sched.load(), aqm.load(), limit, host_.engine()), rate_(rate)
 {
-    engine_ = std::make_unique<Engine>(sched.load(), aqm.load(), Engine::Cost::Exact, 1, limit,
-                                       host_.engine());
-}
-
-Bottleneck::~Bottleneck()
-{
-    if (onLink_)
-        engine_->done(*onLink_, now_); // the host must end the packet in service
+    port_.sent = [this](const msfrs_item &item) {
+        auto &s = *static_cast<Source *>(item.host);
+        s.delivered += s.size;
+        delivered_ += static_cast<double>(s.size);
+        busy_ += static_cast<double>(s.size) / rate_;
+        transmit();
+    };
 }
 
 Bottleneck::Source &Bottleneck::constant(msfrs_flow &f, const double rate, const uint32_t burst, const int64_t size)
@@ -34,13 +33,8 @@ Bottleneck::Source &Bottleneck::adaptive(msfrs_flow &f, const msfrs_time rtt, co
     s.flow = &f;
     s.size = size;
     s.rtt = rtt;
-    after(static_cast<msfrs_time>(host_.random().below(10 * Ms)), What::Send, s);
+    clock_.after(static_cast<msfrs_time>(host_.random().below(10 * Ms)), [this, &s] { send(s); });
     return s;
-}
-
-void Bottleneck::after(const msfrs_time delay, const What what, Source &s)
-{
-    events_.push({now_ + delay, ++order_, what, &s});
 }
 
 void Bottleneck::send(Source &s)
@@ -48,7 +42,7 @@ void Bottleneck::send(Source &s)
     const int64_t est[MSFRS_RESOURCES] = {s.size};
     msfrs_item *item;
     ++s.sent;
-    const auto verdict = engine_->offer(*s.flow, est, &s, now_, item, [](msfrs_item &i) {
+    const auto verdict = engine().offer(*s.flow, est, &s, now(), item, [](msfrs_item &i) {
         auto &victim = *static_cast<Source *>(i.host);
         ++victim.lost;
         victim.hit = true;
@@ -58,10 +52,10 @@ void Bottleneck::send(Source &s)
     s.marked += verdict == Engine::Offer::Marked;
     s.hit = s.hit || verdict != Engine::Offer::Queued;
     transmit();
-    after(gap(s), What::Send, s);
+    clock_.after(gap(s), [this, &s] { send(s); });
 }
 
-    /// Time until the source's next packet.
+/// Time until the source's next packet.
 msfrs_time Bottleneck::gap(Source &s)
 {
     constexpr double Faster = 10; // times the bottleneck's rate: that of the links from which bursts and windows come
@@ -75,7 +69,7 @@ msfrs_time Bottleneck::gap(Source &s)
         s.window = s.hit ? std::max(s.window / 2, 1.0) : s.window + 1;
         s.hit = false;
         s.left = static_cast<uint32_t>(s.window) - 1;
-        seconds = static_cast<double>(s.rtt) * 1e-9 + static_cast<double>(engine_->totals().queued.cost) / rate_;
+        seconds = static_cast<double>(s.rtt) * 1e-9 + static_cast<double>(engine().totals().queued.cost) / rate_;
     }
     const double shaken = 0.5 + static_cast<double>(host_.random().below(1'000'000)) * 1e-6;
     return std::max<msfrs_time>(static_cast<msfrs_time>(seconds * shaken * 1e9), 1);
@@ -83,38 +77,11 @@ msfrs_time Bottleneck::gap(Source &s)
 
 void Bottleneck::transmit()
 {
-    msfrs_time wakeAt = 0;
-    const auto lost = [](void *const source) {
+    port_.transmit([](void *const source) {
         auto &s = *static_cast<Source *>(source);
         ++s.lost;
         s.hit = true;
-    };
-    if (!onLink_ && (onLink_ = engine_->pick(now_, MSFRS_PICK_ANY, wakeAt, lost))) {
-        auto &s = *static_cast<Source *>(onLink_->host);
-        after(static_cast<msfrs_time>(static_cast<double>(s.size) / rate_ * 1e9), What::Sent, s);
-    }
-}
-
-void Bottleneck::sent()
-{
-    auto &s = *static_cast<Source *>(onLink_->host);
-    engine_->done(*onLink_, now_);
-    onLink_ = nullptr;
-    s.delivered += s.size;
-    delivered_ += static_cast<double>(s.size);
-    busy_ += static_cast<double>(s.size) / rate_;
-    transmit();
-}
-
-void Bottleneck::run(const msfrs_time until)
-{
-    while (!events_.empty() && events_.top().at <= until) {
-        const auto event = events_.top();
-        events_.pop();
-        now_ = event.at;
-        event.what == What::Send ? send(*event.source) : sent();
-    }
-    now_ = until;
+    });
 }
 
 void Bottleneck::startMeasuring()

@@ -6,13 +6,11 @@
 #ifndef MSFRS_TEST_SUPPORT_BOTTLENECK_H
 #define MSFRS_TEST_SUPPORT_BOTTLENECK_H
 
-#include "engine/engine.h"
+#include "sim/link/port.h"
 #include "support/host.h"
 #include "support/plugins.h"
 
 #include <memory>
-#include <queue>
-#include <string>
 #include <vector>
 
 namespace msfrs::test {
@@ -34,12 +32,7 @@ public:
 
     /// \param rate bytes/s; \param limit packets that the host queues at most; 0: only the AQM's limit holds
     Bottleneck(const Variant &sched, const Variant &aqm, double rate, uint32_t limit = 0, uint64_t seed = 1);
-
-    ~Bottleneck();
-    Bottleneck(const Bottleneck &) = delete;
-    Bottleneck &operator=(const Bottleneck &) = delete;
-
-    Engine &engine() { return *engine_; }
+    Engine &engine() { return port_.engine; }
     /// A constant rate of bytes/s in bursts of `burst` packets. Gaps have a jitter of up to one half, so that no two
     /// sources are in step.
     Source &constant(msfrs_flow &, double rate, uint32_t burst = 1, int64_t size = 512);
@@ -49,38 +42,24 @@ public:
     /// \param capable whether packets are ECN-capable
     void setEcn(const bool capable) { flags_ = capable ? MSFRS_ECN_CAPABLE : 0; }
 
-    void run(msfrs_time until);
+    void run(const msfrs_time until) { clock_.run(until); }
     /// Resets the counters of delivered bytes and busy time.
     void startMeasuring();
-    msfrs_time now() const { return now_; }
+    msfrs_time now() const { return clock_.now(); }
     double delivered() const { return delivered_; } ///< bytes since startMeasuring()
     double busy() const { return busy_; }           ///< seconds of that time in which the link transmitted
 
 private:
-    enum class What { Send, Sent };
-    struct Event {
-        msfrs_time at;
-        uint64_t order;
-        What what;
-        Source *source;
-        bool operator<(const Event &o) const { return at != o.at ? at > o.at : order > o.order; } ///< earliest on top
-    };
-
-    void after(msfrs_time delay, What, Source &);
     void send(Source &);
     msfrs_time gap(Source &);
     void transmit();
-    void sent();
 
     Host host_;
-    std::unique_ptr<Engine> engine_;
+    sim::Clock clock_;
+    sim::Port port_;
     double rate_;
     uint32_t flags_ = 0;
     std::vector<std::unique_ptr<Source>> sources_;
-    std::priority_queue<Event> events_;
-    msfrs_item *onLink_ = nullptr;
-    msfrs_time now_ = 0;
-    uint64_t order_ = 0;
     double delivered_ = 0, busy_ = 0;
 };
 

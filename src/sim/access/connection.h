@@ -5,7 +5,7 @@
 #ifndef MSFRS_SIM_ACCESS_CONNECTION_H
 #define MSFRS_SIM_ACCESS_CONNECTION_H
 
-#include "sim/access/link.h"
+#include "sim/link/link.h"
 #include "sim/access/receiver.h"
 #include "sim/access/sender.h"
 

@@ -14,6 +14,7 @@
 #include <sstream>
 
 using namespace msfrs;
+using namespace msfrs::sim;
 using namespace msfrs::sim::access;
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "sim/access/sender.h"
 
-#include "sim/access/link.h"
+#include "sim/link/link.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #ifndef MSFRS_SIM_ACCESS_SENDER_H
 #define MSFRS_SIM_ACCESS_SENDER_H
 
-#include "sim/access/clock.h"
+#include "sim/link/clock.h"
 #include "sim/access/cubic.h"
 
 #include <deque>

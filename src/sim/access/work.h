@@ -5,7 +5,7 @@
 #ifndef MSFRS_SIM_ACCESS_WORK_H
 #define MSFRS_SIM_ACCESS_WORK_H
 
-#include "sim/access/link.h"
+#include "sim/link/link.h"
 #include "sim/access/trace.h"
 
 namespace msfrs::sim::access {

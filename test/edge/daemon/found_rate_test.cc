@@ -44,13 +44,13 @@ public:
     {
         if (clock.now() >= until)
             return;
-        link.send(access::FullFrame, [this] {
+        link.send(sim::FullFrame, [this] {
             auto packet = Make({1, 1, 53, 53, 17, 0, 0, 0x10, 1500});
             const uint8_t user[] = {10, 0, 0, 200};
             std::copy(std::begin(user), std::end(user), &packet.bytes[16]);
             come(packet.bytes.data(), packet.captured, packet.length, [] {});
         });
-        clock.after(static_cast<msfrs_time>(access::FullFrame * 8e9 / rate), [this, rate, until] {
+        clock.after(static_cast<msfrs_time>(sim::FullFrame * 8e9 / rate), [this, rate, until] {
             datagrams(rate, until);
         });
     }
@@ -103,8 +103,8 @@ public:
     void accept(const uint32_t id, uint32_t) override { accept(id); }
     void drop(const uint32_t id) override { held_.erase(id); }
 
-    access::Clock clock;
-    access::Link link;
+    sim::Clock clock;
+    sim::Link link;
     double loss = 0;           ///< fraction of servers' packets that are lost at random
     msfrs_time longer = 0;     ///< ns added to the delay of all paths
     bool stamps = true;
@@ -149,7 +149,7 @@ private:
             edge.clock.after(way, [this, s] {
                 if (edge.random() < edge.loss)
                     return;
-                edge.link.send(s.bytes.end - s.bytes.begin + access::Headers, [this, s] { arrive(s); });
+                edge.link.send(s.bytes.end - s.bytes.begin + sim::Headers, [this, s] { arrive(s); });
             });
         }
         void arrive(const access::Segment &s)
@@ -174,7 +174,7 @@ private:
         access::Sender sender;
     };
 
-    void come(uint8_t *const data, const uint32_t captured, const uint32_t length, access::Clock::Event passes)
+    void come(uint8_t *const data, const uint32_t captured, const uint32_t length, sim::Clock::Event passes)
     {
         const Arrival a{++ids_, 0, data, captured, length};
         held_.emplace(ids_, std::move(passes));
@@ -193,9 +193,9 @@ private:
     }
     double random() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
 
-    std::unordered_map<uint32_t, access::Clock::Event> held_;
+    std::unordered_map<uint32_t, sim::Clock::Event> held_;
     std::vector<std::unique_ptr<User>> users_;
-    access::Timer due_;
+    sim::Timer due_;
     std::mt19937_64 random_{1};
     uint32_t ids_ = 0;
 };

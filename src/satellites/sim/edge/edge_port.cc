@@ -13,7 +13,7 @@
 ///                                             with N rules, the last of which it matches; and of linear search
 #include "edge/conditioner.h"
 #include "edge/packet.h"
-#include "engine/engine.h"
+#include "sim/link/port.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -30,8 +30,8 @@ namespace {
 
 using namespace msfrs;
 using namespace msfrs::edge;
+using sim::Second;
 
-constexpr int64_t Second = 1'000'000'000;
 constexpr double LinkRate = 100e6;                                 ///< Fast Ethernet, bit/s
 constexpr int64_t Frame = 64, Header = 18;                         ///< bytes; Header: Ethernet header within the frame
 constexpr int64_t Gap = 20;                                        ///< bytes: preamble and interframe gap
@@ -72,15 +72,15 @@ struct Tally {
     double waited = 0; ///< seconds, of those sent
 };
 
-class Port {
+class EdgePort {
 public:
-    Port(const std::string &plugins, const std::string &rules, const uint32_t queue)
+    EdgePort(const std::string &plugins, const std::string &rules, const uint32_t queue)
         : tables_(Parse(rules)), conditioner_(tables_), queue_(queue),
-          engine_(Load(plugins), {}, Engine::Cost::Exact, 1, 0,
-                  {[](int, const std::string &) {}, [] { return uint64_t(1); }})
+          port_(clock_, LinkRate, Load(plugins), {}, 0, {[](int, const std::string &) {}, [] { return uint64_t(1); }},
+                Gap)
     {
         for (const auto &c : PerHopClasses)
-            flows_.push_back(&engine_.flow(*engine_.addClass(c.name, c.weight), "port"));
+            flows_.push_back(&port_.engine.flow(*port_.engine.addClass(c.name, c.weight), "port"));
     }
 
     /// Counts arrivals and departures in the second half of `seconds`, when the queues have filled.
@@ -94,6 +94,14 @@ public:
         const auto end = static_cast<int64_t>(seconds * Second), half = end / 2;
         std::mt19937_64 random(1);
         std::vector<Tally> tallies(inputs.size());
+        port_.sent = [&, sending = static_cast<int64_t>(Second / WireSpeed)](const msfrs_item &item) {
+            if (clock_.now() - sending >= half) {
+                auto &tally = tallies[reinterpret_cast<size_t>(item.host)];
+                ++tally.sent;
+                tally.waited += static_cast<double>(clock_.now() - item.enqueued) / Second;
+            }
+            port_.transmit();
+        };
         std::vector<int64_t> count(inputs.size());
         std::priority_queue<Arrival> arrivals;
         // Constant rates, but each packet at a random time in its interval: otherwise inputs would stay synchronised.
@@ -106,33 +114,16 @@ public:
             packets.push_back(PacketFrom(inputs[i].source));
             next(i);
         }
-        const auto sending = static_cast<int64_t>(Second / WireSpeed);
-        for (int64_t now = 0, free = 0; now < end;) {
-            if (free <= arrivals.top().at && engine_.totals().queued.items > 0) {
-                now = free;
-                msfrs_time wakeAt = 0;
-                auto *const item = engine_.pick(now, MSFRS_PICK_ANY, wakeAt);
-                free = now + sending;
-                auto &tally = tallies[reinterpret_cast<size_t>(item->host)];
-                if (now >= half && free <= end) {
-                    ++tally.sent;
-                    tally.waited += static_cast<double>(free - item->enqueued) / Second;
-                }
-                engine_.done(*item, now);
-                continue;
-            }
+        while (arrivals.top().at < end) {
             const auto [at, i] = arrivals.top();
             arrivals.pop();
-            now = at;
-            free = std::max(free, now);
             next(i);
-            if (now >= end)
-                break;
-            const bool counts = now >= half;
+            clock_.run(at); // departures at this time come first
+            const bool counts = at >= half;
             tallies[i].offered += counts;
             const Packet packet{packets[i].data(), packets[i].size()};
             Verdict verdict;
-            conditioner_.process(&packet, 1, now, &verdict);
+            conditioner_.process(&packet, 1, at, &verdict);
             auto &flow = *flows_[static_cast<size_t>(verdict.cls)];
             if (!verdict.pass) {
                 tallies[i].policed += counts;
@@ -141,9 +132,11 @@ public:
             } else {
                 const int64_t est[] = {Frame};
                 msfrs_item *item;
-                engine_.offer(flow, est, reinterpret_cast<void *>(i), now, item);
+                port_.engine.offer(flow, est, reinterpret_cast<void *>(i), at, item);
+                port_.transmit();
             }
         }
+        clock_.run(end);
         return tallies;
     }
 
@@ -163,7 +156,8 @@ private:
     Published<RuleTable> tables_;
     Conditioner conditioner_;
     uint32_t queue_;
-    Engine engine_;
+    sim::Clock clock_;
+    sim::Port port_;
     std::vector<msfrs_flow *> flows_;
 };
 
@@ -177,7 +171,7 @@ void PrintPort(const std::string &plugins, const double load, const double secon
         rules += std::string(marks[n]) + " from=" + Source(n) + police + " mark=" + marks[n] + "\n";
         inputs.push_back({n, load * WireSpeed});
     }
-    for (const auto &t : Port(plugins, rules, queue).run(inputs, seconds)) {
+    for (const auto &t : EdgePort(plugins, rules, queue).run(inputs, seconds)) {
         const double span = seconds / 2;
         std::printf("%.1f %.1f %.1f %.1f %.3f\n", static_cast<double>(t.offered) / span,
                     static_cast<double>(t.policed) / span, static_cast<double>(t.dropped) / span,
@@ -194,7 +188,7 @@ void PrintFlows(const std::string &plugins, const double load, const double seco
         inputs.push_back({n, load * WireSpeed / Flows});
     }
     const double span = seconds / 2;
-    for (const auto &t : Port(plugins, rules, queue).run(inputs, seconds))
+    for (const auto &t : EdgePort(plugins, rules, queue).run(inputs, seconds))
         std::printf("%.2f %.2f\n", static_cast<double>(t.offered) / span, static_cast<double>(t.sent) / span);
 }
 

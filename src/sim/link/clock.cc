@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "sim/access/clock.h"
+#include "sim/link/clock.h"
 
 #include <algorithm>
 
-namespace msfrs::sim::access {
+namespace msfrs::sim {
 
 void Clock::at(const msfrs_time when, Event event)
 {
     events_.push({std::max(when, now_), ++order_, std::move(event)});
+}
+
+std::optional<msfrs_time> Clock::next() const
+{
+    return events_.empty() ? std::nullopt : std::optional(events_.top().when);
 }
 
 void Clock::run(const msfrs_time until)
@@ -34,4 +39,4 @@ void Timer::set(const msfrs_time when)
     });
 }
 
-} // namespace msfrs::sim::access
+} // namespace msfrs::sim

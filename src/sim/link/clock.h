@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
 /// Simulated time: an event queue with a reproducible order.
-#ifndef MSFRS_SIM_ACCESS_CLOCK_H
-#define MSFRS_SIM_ACCESS_CLOCK_H
+#ifndef MSFRS_SIM_LINK_CLOCK_H
+#define MSFRS_SIM_LINK_CLOCK_H
 
 #include "plugin/msfrs_plugin.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <vector>
 
-namespace msfrs::sim::access {
+namespace msfrs::sim {
 
 constexpr msfrs_time Ms = 1'000'000, Second = 1'000 * Ms;
 
@@ -27,6 +28,8 @@ public:
     /// \param when not before now(): a late event runs now
     void at(msfrs_time when, Event);
     void after(const msfrs_time delay, Event event) { at(now_ + delay, std::move(event)); }
+    /// When the first event is due, if there is any.
+    std::optional<msfrs_time> next() const;
     /// Advances time to `until`, unless it is later already.
     void run(msfrs_time until);
 
@@ -68,6 +71,6 @@ private:
     std::shared_ptr<State> state_;
 };
 
-} // namespace msfrs::sim::access
+} // namespace msfrs::sim
 
 #endif

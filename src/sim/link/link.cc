@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "sim/access/link.h"
+#include "sim/link/link.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace msfrs::sim::access {
+namespace msfrs::sim {
 
-namespace {
-constexpr double Burst = 2 * FullFrame;
-} // namespace
-
-Link::Link(Clock &clock, const double rate, const int64_t buffer):
+Link::Link(Clock &clock, const double rate, const int64_t buffer, const double bucket):
     clock_(clock), rate_(rate), buffer_(std::max(buffer, 2 * FullFrame)), next_(clock, [this] { serve(); }),
-    tokens_(Burst)
+    bucket_(bucket), tokens_(bucket)
 {
     measureQueue();
 }
@@ -27,6 +23,8 @@ bool Link::send(const int64_t bytes, Clock::Event arrives)
         return false;
     }
     note();
+    if (frames_.empty())
+        fill(); // for no frame: a wire saves nothing
     frames_.push_back({bytes, std::move(arrives), clock_.now()});
     backlog_ += bytes;
     if (!next_.running())
@@ -37,7 +35,8 @@ bool Link::send(const int64_t bytes, Clock::Event arrives)
 void Link::fill()
 {
     const auto now = clock_.now();
-    tokens_ = std::min(Burst, tokens_ + Seconds(now - tokensAt_) * rate_ / 8);
+    const auto most = bucket_ > 0 || frames_.empty() ? bucket_ : static_cast<double>(frames_.front().bytes);
+    tokens_ = std::min(most, tokens_ + Seconds(now - tokensAt_) * rate_ / 8);
     tokensAt_ = now;
 }
 
@@ -63,7 +62,7 @@ void Link::serve()
                 next_.set(now + static_cast<msfrs_time>(std::ceil((bytes - tokens_) * 8e9 / rate_)));
             return;
         }
-        tokens_ -= bytes;
+        tokens_ = bucket_ > 0 ? tokens_ - bytes : 0;
         note();
         backlog_ -= frame.bytes;
         ++counts_.carriedFrames;
@@ -121,4 +120,4 @@ double Link::queueQuantile(const double share) const
     return 0;
 }
 
-} // namespace msfrs::sim::access
+} // namespace msfrs::sim

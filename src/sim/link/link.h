@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The bottleneck downlink: a token bucket of two full frames and, before it, the provider's drop-tail queue in bytes.
-/// The same as in the field trial, which uses sch_tbf.
-#ifndef MSFRS_SIM_ACCESS_LINK_H
-#define MSFRS_SIM_ACCESS_LINK_H
+/// The simulated link: a token bucket and, before it, a drop-tail queue in bytes. With a bucket of two full frames it is
+/// the provider's, as in the field trial, which uses sch_tbf. Without a bucket it is a wire: frames leave one after the
+/// other, each after its transmission time. For a link behind a scheduler see port.h.
+#ifndef MSFRS_SIM_LINK_LINK_H
+#define MSFRS_SIM_LINK_LINK_H
 
-#include "sim/access/clock.h"
+#include "sim/link/clock.h"
 
 #include <deque>
 
-namespace msfrs::sim::access {
+namespace msfrs::sim {
 
 /// Bytes of a frame: Ethernet, IPv4 and TCP with timestamps around a segment of at most Mss; no frame check sequence.
 constexpr int64_t Mss = 1448, Headers = 14 + 20 + 32, FullFrame = Mss + Headers, HandshakeFrame = 74;
@@ -18,7 +19,8 @@ class Link {
 public:
     /// \param rate C in bit/s, > 0, counting whole frames
     /// \param buffer bytes that may wait; at least two full frames may
-    Link(Clock &, double rate, int64_t buffer);
+    /// \param bucket its depth, bytes: at least a full frame, or 0: none
+    Link(Clock &, double rate, int64_t buffer, double bucket = 2 * FullFrame);
 
     /// A frame arrives at the provider's queue.
     /// \param arrives called when it has passed the link
@@ -62,6 +64,7 @@ private:
     int64_t buffer_, backlog_ = 0;
     std::deque<Frame> frames_;
     Timer next_;
+    double bucket_;
     double tokens_;        ///< bytes, at tokensAt_
     msfrs_time tokensAt_ = 0;
     Counts counts_;
@@ -71,6 +74,6 @@ private:
     msfrs_time measured_ = 0;                ///< start of the measurement
 };
 
-} // namespace msfrs::sim::access
+} // namespace msfrs::sim
 
 #endif
