@@ -101,7 +101,7 @@ LinkSim::LinkSim(const RequestConfig &config, const LinkOptions &options):
     scheduler_ = std::make_unique<RequestScheduler>(config, host_.requests(), clock_.now());
     if (options.fixedWindow > 0) {
         FixWindow(*scheduler_, options.fixedWindow, clock_.now());
-        clock_.advance(2);
+        clock_.run(2);
     }
     nextTick_ = scheduler_->tick(clock_.now());
 }
@@ -111,8 +111,6 @@ LinkSim::~LinkSim()
     for (auto &named : owners_)
         scheduler_->done(named.second->request, clock_.now());
 }
-
-void LinkSim::at(const msfrs_time t, std::function<void()> what) { events_.emplace(t, std::move(what)); }
 
 double LinkSim::rateOfOne() const
 {
@@ -127,11 +125,11 @@ void LinkSim::pass(const msfrs_time until)
     const double each = rateOfOne() * bytesPerBit;
     each_ += each;
     carried_ += each * static_cast<double>(due_.size()) + std::min(cbr_, rate_) * bytesPerBit;
-    clock_.set(until);
     if (interface_) {
         interface_->packets = static_cast<uint64_t>(carried_ / static_cast<double>(options_.packet));
         interface_->bytes = static_cast<uint64_t>(carried_);
     }
+    clock_.run(until);
 }
 
 void LinkSim::setCbr(const double rate) { cbr_ = rate; }
@@ -233,19 +231,17 @@ void LinkSim::abort(const size_t number)
 
 bool LinkSim::step(const msfrs_time until)
 {
-    const auto event = events_.empty() ? Never : events_.begin()->first;
+    const auto event = clock_.next().value_or(Never);
     const auto piece = nextPiece();
     const auto next = std::max(std::min({event, piece, nextTick_}), now());
     if (next > until) {
         pass(until);
         return false;
     }
-    pass(next);
-    if (event <= next) {
-        const auto what = std::move(events_.begin()->second);
-        events_.erase(events_.begin());
-        what();
-    } else if (piece <= next) {
+    pass(next); // events at this time come first
+    if (event <= next)
+        return true;
+    if (piece <= next) {
         while (!due_.empty() && due_.begin()->target <= each_ + Slack)
             deliver(*due_.begin()->owner);
     } else {
@@ -265,7 +261,7 @@ void LinkSim::run(const msfrs_time until)
 void LinkSim::runOut()
 {
     const auto giveUp = now() + 100'000 * Second;
-    while ((!owners_.empty() || !events_.empty()) && step(giveUp)) {
+    while ((!owners_.empty() || clock_.next()) && step(giveUp)) {
     }
     EXPECT_TRUE(owners_.empty()) << owners_.size() << " requests never ended";
 }

@@ -8,6 +8,7 @@
 #define MSFRS_TEST_SUPPORT_LINK_SIM_H
 
 #include "engine/request_scheduler.h"
+#include "sim/link/clock.h"
 #include "support/fake_interface.h"
 #include "support/host.h"
 
@@ -58,7 +59,7 @@ public:
     LinkSim &operator=(const LinkSim &) = delete;
 
     /// Runs `what` at time t.
-    void at(msfrs_time t, std::function<void()> what);
+    void at(const msfrs_time t, std::function<void()> what) { clock_.at(t, std::move(what)); }
     /// Other traffic on the link in bit/s, from now on.
     void setCbr(double rate);
     /// A request now. `onEnd` is called when it ends for any reason.
@@ -100,7 +101,7 @@ private:
     void end(Owner &);
     bool step(msfrs_time until);
 
-    SimClock clock_;
+    sim::Clock clock_;
     Host host_;
     LinkOptions options_;
     double rate_;
@@ -110,7 +111,6 @@ private:
     std::vector<Transfer> transfers_;
     std::map<size_t, std::unique_ptr<Owner>> owners_;
     std::set<Due> due_;
-    std::multimap<msfrs_time, std::function<void()>> events_;
     std::map<uint32_t, std::map<std::string, int64_t>> bytes_;
     uint64_t order_ = 0;
     msfrs_time nextTick_ = 0;

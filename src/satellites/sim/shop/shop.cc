@@ -33,7 +33,7 @@ Shop::Shop(PluginPtr plugin, std::vector<Setting> settings, const uint32_t resou
                                        EngineHost{[](int, const std::string &) {}, [this] { return random_(); }});
 }
 
-Shop::~Shop() { end(Forever); } // the engine's host must complete all items in service
+Shop::~Shop() { clock_.run(Forever); } // the engine's host must complete all items in service
 
 uint32_t Shop::addFlow(const double weight)
 {
@@ -54,8 +54,12 @@ void Shop::keep(const uint32_t flow, const Need &need, const uint32_t depth)
 
 void Shop::arrive(const uint32_t flow, const Ticks when, const Need &need)
 {
-    assert(when >= now_);
-    arrivals_.insert({when, {flow, need}});
+    assert(when >= clock_.now());
+    ++coming_;
+    clock_.at(when, [this, flow, when, need] {
+        --coming_;
+        offer(flow, need, when);
+    });
 }
 
 void Shop::offer(const uint32_t flow, const Need &need, const Ticks when)
@@ -74,37 +78,21 @@ void Shop::refill(const uint32_t flow)
 {
     auto &f = flows_[flow];
     while (f.flow->backlog < f.depth)
-        offer(flow, f.need, now_);
-}
-
-void Shop::deliver(const Ticks until)
-{
-    while (!arrivals_.empty() && arrivals_.begin()->first <= until) {
-        const auto first = arrivals_.begin();
-        offer(first->second.first, first->second.second, first->first);
-        arrivals_.erase(first);
-    }
-}
-
-void Shop::end(const Ticks until)
-{
-    while (!inService_.empty() && inService_.front().first <= until) {
-        auto *const item = inService_.front().second;
-        spare_.push_back(static_cast<Packet *>(item->host));
-        engine_->done(*item, Nanoseconds(inService_.front().first));
-        inService_.pop_front();
-    }
+        offer(flow, f.need, clock_.now());
 }
 
 void Shop::begin(msfrs_item &item)
 {
     const auto &packet = *static_cast<Packet *>(item.host);
     Visit visit{packet.flow, item.id, packet.arrived, 0, 0, TimesOf(item, resources_, rate_)};
-    visit.start = std::max(now_, firstFree_ + Gap(last_, visit.times, resources_));
+    visit.start = std::max(clock_.now(), firstFree_ + Gap(last_, visit.times, resources_));
     visit.finish = visit.start + visit.times.sum(0, resources_);
     firstFree_ = visit.start + visit.times.on[0];
     last_ = visit.times;
-    inService_.push_back({visit.finish, &item});
+    clock_.at(visit.finish, [this, &item, finish = visit.finish] {
+        spare_.push_back(static_cast<Packet *>(item.host));
+        engine_->done(item, Nanoseconds(finish));
+    });
     refill(visit.flow);
     if (served)
         served(visit);
@@ -113,24 +101,20 @@ void Shop::begin(msfrs_item &item)
 uint64_t Shop::run(const Ticks until, const uint64_t packets)
 {
     uint64_t begun = 0;
+    const auto waiting = [this] { return engine_->totals().queued.items > 0; };
     while (begun < packets) {
-        auto next = std::max(now_, firstFree_);
-        if (engine_->totals().queued.items == 0) {
-            if (arrivals_.empty())
-                break;
-            next = std::max(next, arrivals_.begin()->first);
-        }
-        if (next > until) {
-            now_ = std::max(now_, until);
+        while (!waiting() && coming_ > 0 && *clock_.next() <= until)
+            clock_.run(*clock_.next());
+        if (!waiting() && coming_ == 0)
             break;
-        }
-        now_ = next;
-        deliver(now_);
-        end(now_);
+        const auto next = std::max(clock_.now(), firstFree_);
+        clock_.run(std::min(next, until));
+        if (!waiting() || next > until)
+            break;
         msfrs_time wake = 0;
-        auto *const item = engine_->pick(Nanoseconds(now_), MSFRS_PICK_ANY, wake);
+        auto *const item = engine_->pick(Nanoseconds(clock_.now()), MSFRS_PICK_ANY, wake);
         if (!item) { // the scheduler paces itself
-            assert(wake > Nanoseconds(now_));
+            assert(wake > Nanoseconds(clock_.now()));
             firstFree_ = std::max(firstFree_, wake * (TicksPerSecond / 1'000'000'000));
             continue;
         }

@@ -15,11 +15,11 @@
 
 #include "engine/engine.h"
 #include "satellites/sched/multi_resource.h"
+#include "sim/link/clock.h"
 
 #include <array>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -63,7 +63,7 @@ public:
     /// most `until`.
     /// \returns the number of packets begun
     uint64_t run(Ticks until, uint64_t packets = UINT64_MAX);
-    Ticks now() const { return now_; }
+    Ticks now() const { return clock_.now(); }
 
     std::function<void(const Visit &)> served; ///< called when a packet begins, since all its times are then known
     Engine &engine() { return *engine_; }
@@ -81,20 +81,17 @@ private:
 
     void offer(uint32_t flow, const Need &, Ticks when);
     void refill(uint32_t flow);
-    void deliver(Ticks until);
-    void end(Ticks until);
     void begin(msfrs_item &);
 
     uint32_t resources_;
     int64_t rate_;
     std::mt19937_64 random_;
     std::unique_ptr<Engine> engine_;
+    Clock clock_; ///< in ticks
     std::vector<Flow> flows_;
-    std::multimap<Ticks, std::pair<uint32_t, Need>> arrivals_;
-    std::deque<std::pair<Ticks, msfrs_item *>> inService_; ///< by finish: they leave in the order of their start
+    uint64_t coming_ = 0;                                  ///< packets that have not arrived
     std::deque<Packet> packets_;                           ///< all ever created; an item's host pointer refers to one
     std::vector<Packet *> spare_;                          ///< unused ones
-    Ticks now_ = 0;
     Ticks firstFree_ = 0;                                  ///< when the first resource becomes free
     Times last_{};                                         ///< of the latest packet begun
 };
