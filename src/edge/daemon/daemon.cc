@@ -42,11 +42,11 @@ Daemon::Daemon(std::string file, std::string pluginDir, Log log):
         workers_.push_back(std::make_unique<Worker>(Worker::queueOptions(*config_, n), newSchedule(config_),
                                                     &conditioner_, common, fail));
     if (!config_->excess.socket.empty()) {
-        excess_ = std::make_unique<Excess>(config_->excess.socket, config_->flow);
+        excess_ = std::make_unique<Excess>(config_->excess.socket);
         for (const auto &worker : workers_) {
-            worker->observe([this](const Held &h, const int64_t onLink) {
+            worker->observe([this, &path = worker->path()](const Held &h, const int64_t onLink) {
                 if (h.traits.readable)
-                    excess_->packet(h.traits.key, static_cast<uint64_t>(onLink));
+                    excess_->packet(h.traits.key, static_cast<uint64_t>(onLink), path.schedule().config().flow);
             });
         }
     }
@@ -139,8 +139,6 @@ void Daemon::takeUp(const std::shared_ptr<const Config> &next)
         auto &worker = *workers_[n];
         worker.ask([&worker, schedule = schedules[n]] { worker.replace(std::move(*schedule)); });
     }
-    if (excess_)
-        excess_->replace(next->flow);
     config_ = next;
 }
 

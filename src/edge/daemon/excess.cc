@@ -11,51 +11,39 @@ namespace msfrs::edge {
 
 namespace {
 
-std::string Text(const Address &address, const Family family)
-{
-    FlowName name;
-    name.add(address, family);
-    return FlowText(name.view());
-}
+constexpr std::tuple Outside{true, Family::V6, Address{}}; ///< all receivers that are: the last one
 
 } // namespace
 
-size_t Excess::Hash::operator()(const Receiver &r) const
-{
-    // Finalizer of splitmix64: hosts of a network differ only in their last bits.
-    uint64_t x = r.address.low + 0x9e3779b97f4a7c15 * (r.address.high + static_cast<uint64_t>(r.family));
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
-
-Excess::Excess(std::string path, FlowRule inside):
-    path_(std::move(path)), socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
-    inside_(std::move(inside))
+Excess::Excess(std::string path):
+    path_(std::move(path)), socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0))
 {
     if (socket_.get() < 0)
         Fail("a socket for reports to " + path_);
 }
 
-void Excess::packet(const FlowKey &key, const uint64_t bytes)
+void Excess::packet(const FlowKey &key, const uint64_t bytes, const FlowRule &users)
 {
+    const auto &to = key.destination;
+    const bool inside = users.isInside(to, key.family);
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (inside_.isInside(key.destination, key.family))
-        gather({key.destination, key.family}, bytes);
-    else
-        outside_ += bytes;
+    gather(inside ? Receiver(false, key.family, to) : Outside, bytes);
+}
+
+std::string Excess::Text(const Receiver &receiver)
+{
+    if (receiver == Outside)
+        return "-";
+    FlowName name;
+    name.add(std::get<Address>(receiver), std::get<Family>(receiver));
+    return FlowText(name.view());
 }
 
 /// Called with the lock held.
 void Excess::gather(const Receiver &receiver, const uint64_t bytes)
 {
-    const auto known = gathered_.find(receiver);
-    if (known != gathered_.end())
-        known->second += bytes;
-    else if (gathered_.size() < MostReceivers)
-        gathered_.emplace(receiver, bytes);
-    else
-        outside_ += bytes;
+    const bool room = gathered_.size() < MostReceivers || gathered_.count(receiver) > 0;
+    gathered_[room ? receiver : Outside] += bytes;
 }
 
 Excess::Outcome Excess::send(const std::string &datagram) const
@@ -72,72 +60,39 @@ Excess::Outcome Excess::send(const std::string &datagram) const
 
 void Excess::report()
 {
-    Gathered gathered;
-    uint64_t outside = 0;
+    std::map<Receiver, uint64_t> gathered;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         gathered.swap(gathered_);
-        std::swap(outside, outside_);
     }
-
-    Counts now;
-    auto outcome = Outcome::Sent;
-    std::string datagram;
-    uint64_t inside = 0, over = 0; // bytes in the datagram, and those beyond the limit of a line
-    auto first = gathered.begin(), next = first;
-    const auto flush = [&](const uint64_t others) {
-        outcome = send(datagram);
-        if (outcome != Outcome::Sent)
-            return;
-        ++now.datagrams;
-        now.bytes += inside;
-        now.outsideBytes += others;
-        now.lostBytes += over;
-        datagram.clear();
-        inside = over = 0;
-        first = next;
-    };
-    const auto add = [&](const std::string &name, const uint64_t bytes) {
-        const auto most = std::min(bytes, MostBytes);
-        over += bytes - most;
-        datagram += name + ' ' + std::to_string(most) + '\n';
-        return most;
-    };
     constexpr size_t LongestLine = INET6_ADDRSTRLEN + 12;
-    while (next != gathered.end() && outcome == Outcome::Sent) {
-        inside += add(Text(next->first.address, next->first.family), next->second);
-        ++next;
-        if (datagram.size() > LongestDatagram - 2 * LongestLine) // one more of these, and one of "-"
-            flush(0);
+    for (auto first = gathered.begin(), next = first; first != gathered.end(); first = next) {
+        std::string datagram;
+        uint64_t inside = 0, outside = 0, over = 0; // bytes; over: beyond the limit of a line
+        for (; next != gathered.end() && datagram.size() <= LongestDatagram - LongestLine; ++next) {
+            const auto most = std::min(next->second, MostBytes);
+            datagram += Text(next->first) + ' ' + std::to_string(most) + '\n';
+            (next->first == Outside ? outside : inside) += most;
+            over += next->second - most;
+        }
+        const auto outcome = send(datagram);
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (outcome == Outcome::Sent) {
+            ++counts_.datagrams;
+            counts_.bytes += inside;
+            counts_.outsideBytes += outside;
+            counts_.lostBytes += over;
+            continue;
+        }
+        counts_.waits += outcome == Outcome::Behind;
+        for (; first != gathered.end(); ++first) {
+            if (outcome == Outcome::Behind)
+                gather(first->first, first->second);
+            else
+                counts_.lostBytes += first->second;
+        }
+        return;
     }
-    if (outcome == Outcome::Sent && outside > 0) {
-        const auto told = add("-", outside);
-        flush(told);
-        outside = outcome == Outcome::Sent ? 0 : outside;
-    } else if (outcome == Outcome::Sent && !datagram.empty()) {
-        flush(0);
-    }
-
-    const std::lock_guard<std::mutex> lock(mutex_);
-    now.waits = outcome == Outcome::Behind;
-    for (; first != gathered.end(); ++first) {
-        if (outcome == Outcome::Behind)
-            gather(first->first, first->second);
-        else
-            now.lostBytes += first->second;
-    }
-    (outcome == Outcome::Behind ? outside_ : now.lostBytes) += outside;
-    counts_.bytes += now.bytes;
-    counts_.outsideBytes += now.outsideBytes;
-    counts_.datagrams += now.datagrams;
-    counts_.waits += now.waits;
-    counts_.lostBytes += now.lostBytes;
-}
-
-void Excess::replace(FlowRule inside)
-{
-    const std::lock_guard<std::mutex> lock(mutex_);
-    inside_ = std::move(inside);
 }
 
 Excess::Counts Excess::counts() const

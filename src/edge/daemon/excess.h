@@ -8,9 +8,10 @@
 #include "edge/daemon/flow_key.h"
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
-#include <unordered_map>
+#include <tuple>
 
 namespace msfrs::edge {
 
@@ -28,43 +29,29 @@ public:
         uint64_t lostBytes = 0;     ///< because no process reads, or more waited than Squid accepts
     };
 
-    /// \param path of Squid's socket \param inside its inside networks are those of the users
+    /// \param path of Squid's socket
     /// \throws SystemError
-    Excess(std::string path, FlowRule inside);
+    explicit Excess(std::string path);
 
     /// A packet of `bytes` from its IP header passed. From any thread.
-    void packet(const FlowKey &, uint64_t bytes);
+    /// \param users its inside networks are theirs
+    void packet(const FlowKey &, uint64_t bytes, const FlowRule &users);
     /// Sends the bytes gathered since the last call. Never blocks.
     void report();
     Counts counts() const;
-    /// Replaces the inside networks.
-    void replace(FlowRule inside);
 
 private:
     enum class Outcome { Sent, Behind, Nobody };
-    struct Receiver {
-        Address address;
-        Family family;
+    using Receiver = std::tuple<bool, Family, Address>; ///< whether it is outside, and if not, who it is
 
-        friend bool operator==(const Receiver &a, const Receiver &b)
-        {
-            return a.address == b.address && a.family == b.family;
-        }
-    };
-    struct Hash {
-        size_t operator()(const Receiver &) const;
-    };
-    using Gathered = std::unordered_map<Receiver, uint64_t, Hash>;
-
+    static std::string Text(const Receiver &);
     void gather(const Receiver &, uint64_t bytes);
     Outcome send(const std::string &datagram) const;
 
     const std::string path_;
     Descriptor socket_;
     mutable std::mutex mutex_; ///< protects all below
-    FlowRule inside_;
-    Gathered gathered_;
-    uint64_t outside_ = 0;
+    std::map<Receiver, uint64_t> gathered_;
     Counts counts_;
 };
 

@@ -46,7 +46,7 @@ private:
 
 class ExcessTest : public ::testing::Test {
 protected:
-    static FlowRule Inside()
+    static FlowRule Users()
     {
         FlowRule rule;
         const std::string where;
@@ -74,7 +74,10 @@ protected:
     }
 
     Squid squid;
-    Excess excess{squid.path, Inside()};
+    void packet(const FlowKey &key, const uint64_t bytes) { excess.packet(key, bytes, users); }
+
+    const FlowRule users = Users();
+    Excess excess{squid.path};
 };
 
 using Datagrams = std::vector<std::string>;
@@ -83,11 +86,11 @@ TEST_F(ExcessTest, TellsTheSumOfEachReceiver)
 {
     excess.report();
     EXPECT_EQ(squid.read(), Datagrams()) << "nothing to tell";
-    excess.packet(To("198.18.3.7"), 1500);
-    excess.packet(To("198.18.3.7"), 40);
+    packet(To("198.18.3.7"), 1500);
+    packet(To("198.18.3.7"), 40);
     excess.report();
     EXPECT_EQ(squid.read(), Datagrams{"198.18.3.7 1540\n"});
-    excess.packet(To("2001:2:0:1::c"), 1280);
+    packet(To("2001:2:0:1::c"), 1280);
     excess.report();
     EXPECT_EQ(squid.read(), Datagrams{"2001:2:0:1::c 1280\n"}) << "and nothing twice";
     EXPECT_EQ(excess.counts().bytes, 2820u);
@@ -97,9 +100,9 @@ TEST_F(ExcessTest, TellsTheSumOfEachReceiver)
 
 TEST_F(ExcessTest, WhoIsOutsideIsOfNoClass)
 {
-    excess.packet(To("198.19.0.1"), 100);
-    excess.packet(To("2001:2:1::1"), 10);
-    excess.packet(To("198.18.0.1"), 1);
+    packet(To("198.19.0.1"), 100);
+    packet(To("2001:2:1::1"), 10);
+    packet(To("198.18.0.1"), 1);
     excess.report();
     EXPECT_EQ(squid.read(), Datagrams{"198.18.0.1 1\n- 110\n"});
     EXPECT_EQ(excess.counts().bytes, 1u);
@@ -110,10 +113,10 @@ TEST_F(ExcessTest, ManyReceiversAreToldInDatagramsThatSquidTakes)
 {
     uint64_t sum = 0;
     for (uint32_t n = 0; n < 1000; ++n) {
-        excess.packet(ToUser(n), n + 1);
+        packet(ToUser(n), n + 1);
         sum += n + 1;
     }
-    excess.packet(To("192.0.2.1"), 5);
+    packet(To("192.0.2.1"), 5);
     excess.report();
     const auto datagrams = squid.read();
     EXPECT_GT(datagrams.size(), 1u);
@@ -130,8 +133,8 @@ TEST_F(ExcessTest, ManyReceiversAreToldInDatagramsThatSquidTakes)
 TEST_F(ExcessTest, MemoryIsBounded)
 {
     for (uint32_t n = 0; n < Excess::MostReceivers + 10; ++n)
-        excess.packet(ToUser(n), 1);
-    excess.packet(ToUser(0), 1);
+        packet(ToUser(n), 1);
+    packet(ToUser(0), 1);
     while (excess.counts().bytes < Excess::MostReceivers + 1) {
         excess.report();
         squid.read();
@@ -144,8 +147,8 @@ TEST_F(ExcessTest, WaitsForASquidThatIsBehindWithoutWaiting)
 {
     uint64_t told = 0;
     while (excess.counts().waits == 0) { // until the socket is full
-        excess.packet(To("198.18.0.1"), 1000);
-        excess.packet(To("192.0.2.1"), 10);
+        packet(To("198.18.0.1"), 1000);
+        packet(To("192.0.2.1"), 10);
         ++told;
         ASSERT_LT(told, 100'000u);
         excess.report();
@@ -162,19 +165,19 @@ TEST_F(ExcessTest, WaitsForASquidThatIsBehindWithoutWaiting)
 TEST_F(ExcessTest, WhatNobodyReadsIsLostAndCounted)
 {
     unlink(squid.path.c_str());
-    excess.packet(To("198.18.0.1"), 1000);
-    excess.packet(To("192.0.2.1"), 10);
+    packet(To("198.18.0.1"), 1000);
+    packet(To("192.0.2.1"), 10);
     excess.report();
     EXPECT_EQ(excess.counts().lostBytes, 1010u);
     const Squid restarted;
-    excess.packet(To("198.18.0.1"), 7);
+    packet(To("198.18.0.1"), 7);
     excess.report();
     EXPECT_EQ(restarted.read(), Datagrams{"198.18.0.1 7\n"}) << "it has not to pay for the time without Squid";
 }
 
 TEST_F(ExcessTest, NoLineHasMoreThanSquidTakes)
 {
-    excess.packet(To("198.18.0.1"), Excess::MostBytes + 5);
+    packet(To("198.18.0.1"), Excess::MostBytes + 5);
     excess.report();
     EXPECT_EQ(squid.read(), Datagrams{"198.18.0.1 10000000000\n"});
     EXPECT_EQ(excess.counts().lostBytes, 5u);
