@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The settings that `msfrsctl setup` needs: from flags, a file, the machine's state and the administrator."""
+"""The settings of `msfrsctl setup`, and what each of them may be."""
 import dataclasses
 import ipaddress
-import json
 import re
 from dataclasses import dataclass, field
 
 from .errors import WRONG, CtlError
-from .units import NUMBER, canonical, rate_of
+from .units import NUMBER, canonical, is_weight, rate_of
 
-CLASS = re.compile(rf'([A-Za-z0-9_.-]{{1,32}})={NUMBER}(?:=(\S+))?')
+NAME = re.compile(r'[A-Za-z0-9_.-]{1,32}')
+CLASS = re.compile(rf'({NAME.pattern})={NUMBER}(?:=(\S+))?')
 INTERFACE = re.compile(r'[^\s/:]{1,15}')
 #: An HTTP URL without credentials, on a server that anybody may query: Squid itself speaks HTTP to it.
 PAGE = re.compile(r'http://[^\s/:@]+(:\d{1,5})?/\S*')
@@ -21,6 +21,10 @@ class Class:
     name: str
     weight: str
     networks: list[str]
+
+    def __str__(self):
+        """As class_of() reads it."""
+        return '='.join((self.name, self.weight, ','.join(self.networks))).rstrip('=')
 
 
 @dataclass
@@ -53,6 +57,7 @@ class Answers:
         if not cls.networks and not all(other.networks for other in self.classes):
             raise CtlError(f"class '{cls.name}' has no networks, and another class is the default of all other users "
                            f'already', WRONG)
+        dataclasses.replace(self, classes=[*self.classes, cls]).agree()
         self.classes.append(cls)
 
     def agree(self):
@@ -67,6 +72,21 @@ class Answers:
                            'out, or say edge = no', WRONG)
         if self.min and self.max and rate_of(self.min) > rate_of(self.max):
             raise CtlError(f'min {self.min} is above max {self.max}', WRONG)
+        for number, cls in enumerate(self.classes):
+            for network in map(ipaddress.ip_network, cls.networks):
+                if self.users and not any(map(network.overlaps, _networks(self.users.split()))):
+                    raise CtlError(f"network {network} of class '{cls.name}' is not in the users' networks "
+                                   f'({self.users}), so nobody would be in that class: correct one of them', WRONG)
+                for other in self.classes[:number]:
+                    if any(_within(network, around) for around in _networks(other.networks)):
+                        raise CtlError(f"network {network} belongs to class '{other.name}' already, which comes first, "
+                                       f"so nobody would be in '{cls.name}': give the class of the smaller network "
+                                       f'first', WRONG)
+
+    def text(self):
+        """The lines of an answer file that gives all these answers."""
+        return ''.join(f'{name} = {value}\n' for name in CHECKS if (value := getattr(self, name))) + \
+            ''.join(f'class = {cls}\n' for cls in self.classes)
 
 
 def _interface(said):
@@ -106,6 +126,14 @@ def _page(said):
     return said.strip()
 
 
+def _networks(texts):
+    return [ipaddress.ip_network(text) for text in texts]
+
+
+def _within(network, around):
+    return network.version == around.version and network.subnet_of(around)
+
+
 def network_of(text):
     try:
         return str(ipaddress.ip_network(text, strict=False))
@@ -118,70 +146,12 @@ CHECKS = {'outside': _interface, 'inside': _list(_interface), 'users': _list(net
           'edge': _one_of('yes', 'no'), 'min': _rate('min'), 'max': _rate('max'), 'uplink': _rate('uplink'),
           'mode': _one_of('redirect', 'tproxy'),
           'quic': _one_of('reject', 'allow'), 'probe': _page}
-#: Questions for values that neither flags nor a file give; min and max only with rate auto.
-ASKED = {'outside': 'Interface of the access link', 'inside': 'Interfaces of the users', 'users': "Users' networks",
-         'rate': 'Rate of the downlink, a little less rather than more, such as 20Mbit; or auto, if nobody knows it',
-         'edge': 'Hold what bypasses Squid (other ports, UDP, VPNs) to its share, too, by msfrs-edge (yes or no)',
-         'min': 'The least that the downlink carries', 'max': 'The most that the downlink can carry'}
-CLASS_ASKED = 'Class as NAME=WEIGHT=NETWORK,NETWORK; empty when there are no more'
-
-
-def collect(system, given, unasked):
-    """All Answers; each is checked as soon as it is known. given: {name: value}, `class` a list; unasked: take the
-    values found on the machine, and ask nothing. Given values are checked before the first question."""
-    found = Answers()
-    for name in CHECKS:
-        if given.get(name) is not None:
-            found.take(name, given[name])
-    for said in given.get('class') or ():
-        found.add(said)
-    proposed = {**seen(system), 'min': '1Mbit', 'edge': 'yes'}
-    for name, question in ASKED.items():
-        if getattr(found, name) or name in ('min', 'max') and found.rate != 'auto':
-            continue
-        if name == 'edge' and found.uplink:
-            found.take(name, 'no')
-            continue
-        proposal = proposed.get(name, '')
-        if unasked and (not proposal or name in ('min', 'max')):
-            raise CtlError(f'{name} is not known: give --{name}'
-                           + (', since rate auto needs min and max, between which it is looked for'
-                              if name in ('min', 'max') else ''), WRONG)
-        if name == 'max':
-            proposal = _proposed_max(system, found.outside)
-        if unasked:
-            found.take(name, proposal)
-        else:
-            _ask(system, question, proposal, lambda said, name=name: found.take(name, said))
-    if not found.classes and not unasked:
-        while _ask(system, CLASS_ASKED, '', lambda said: said and found.add(said)):
-            pass
-    if all(cls.networks for cls in found.classes):
-        found.add('users=1' if all(cls.name != 'users' for cls in found.classes) else 'others=1')
-    return found
-
-
-def _ask(system, question, proposal, take):
-    """Repeats the question until the answer is valid, and returns it."""
-    while True:
-        said = system.ask(question, proposal)
-        try:
-            take(said)
-            return said
-        except CtlError as problem:
-            system.say(f'{problem}. Once more:')
-
-
-def _proposed_max(system, interface):
-    """The speed of the interface itself, if the kernel reports it."""
-    said = (system.read(f'/sys/class/net/{interface}/speed') or '').strip()
-    return f'{said}Mbit' if said.isdigit() and int(said) else '100Mbit'
 
 
 def class_of(text):
     """A Class of `gold=4=10.20.1.0/24,2001:db8::/64`, or `bronze=1` for the default."""
     match = CLASS.fullmatch(text)
-    if not match or not 0.001 <= float(match[2]) <= 10000:
+    if not match or not is_weight(match[2]):
         raise CtlError(f"class '{text}' must be NAME=WEIGHT=NETWORK,NETWORK, or NAME=WEIGHT for the default, such as "
                        f'gold=4=10.20.1.0/24', WRONG)
     return Class(match[1], match[2], [network_of(part) for part in (match[3] or '').split(',') if part])
@@ -203,27 +173,3 @@ def read_file(path, text):
         else:
             found[name] = value
     return found
-
-
-def seen(system):
-    """The values found on the machine: outside (interface of the default route), inside (the other interfaces that are
-    up and have addresses) and users (their networks)."""
-    def ip(*words):
-        done = system.run('ip', '-j', *words)
-        try:
-            return json.loads(done.out or '[]') if done else []
-        except ValueError:
-            return []
-    routes = [route['dev'] for family in ('-4', '-6') for route in ip(family, 'route', 'show', 'default')
-              if 'dev' in route]
-    outside = routes[0] if routes else ''
-    inside, networks = [], []
-    for link in ip('addr', 'show', 'up'):
-        if link.get('ifname') in ('lo', outside) or 'LOOPBACK' in link.get('flags', []) or link.get('master'):
-            continue
-        found = [f'{address["local"]}/{address["prefixlen"]}' for address in link.get('addr_info', [])
-                 if address.get('scope') == 'global']
-        if found:
-            inside.append(link['ifname'])
-            networks += [network_of(address) for address in found]
-    return {'outside': outside, 'inside': ' '.join(inside), 'users': ' '.join(networks)}

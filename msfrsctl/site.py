@@ -34,6 +34,7 @@ class Site:
         self.interception_conf = f'{etc}/iptables.conf'
         self.edge_conf = f'{etc}/edge.conf'
         self.edge_iptables_conf = f'{etc}/edge-iptables.conf'
+        self.page_conf = f'{etc}/page.conf'
         self.journal_path = f'{options.state or STATE}/setup.json'
 
         self.run = options.state or RUN

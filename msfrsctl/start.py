@@ -5,7 +5,7 @@ from .errors import FAILED, CtlError
 from .manager import port_of
 from .site import FORWARDING
 
-SQUIDS, EDGE, EDGE_RULES = ('msfrs-squid', 'squid'), 'msfrs-edge', 'msfrs-edge-iptables'
+SQUIDS, EDGE, EDGE_RULES, PAGE = ('msfrs-squid', 'squid'), 'msfrs-edge', 'msfrs-edge-iptables', 'msfrs-page'
 #: Settings of msfrs-edge's unit for operation beside Squid.
 DROP_IN = '/etc/systemd/system/msfrs-edge.service.d/msfrsctl.conf'
 #: Seconds that Squid may take to exit: shutdown_lifetime is 30 by default.
@@ -97,6 +97,12 @@ class Start:
         else:
             self._notes.append('without msfrs-edge nothing holds what bypasses Squid (whatever is not TCP to port 80 '
                                'or 443) to its share: msfrsctl status says how much that is')
+
+    def page(self):
+        """The live page, where its unit is installed; traffic does not depend on it."""
+        if unit_of(self._site, PAGE):
+            self._do(('systemctl', 'enable', PAGE), ('systemctl', 'disable', '--now', PAGE))
+            self._do(('systemctl', 'restart', PAGE), ('systemctl', 'try-restart', PAGE), after=True)
 
     def _start_edge(self):
         site = self._site

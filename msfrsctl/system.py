@@ -192,6 +192,12 @@ class System:
                         take(bytes(head[:min(length, HEAD)]), length)
         return bool(sockets)
 
+    def download(self, url, interface, path):
+        """[(seconds, number in the file `path`)] while the URL is downloaded through an interface, bounded as `measure`
+        says. Raises CtlError."""
+        from .download import samples       # imported here, so that `why` does not load it
+        return samples(url, interface, lambda: int(self.read(path) or 0))
+
     def fetch(self, host, port, path, timeout=5.0):
         """(status, body) of an HTTP request. Raises OSError."""
         status, _, body = self.request(host, port, path, f'{host}:{port}', timeout)

@@ -11,8 +11,8 @@ PREFIXES = {'G': 'giga', 'M': 'mega', 'k': 'kilo', '': ''}
 LEAST, MOST = 8_000, 400_000_000_000
 TIMES = {'s': 1, 'min': 60, 'h': 3600, 'd': 86400}
 NUMBER = r'(\d{1,12}(?:\.\d{1,6})?)'
-#: A number, a prefix, the unit, and `per second`: `20Mbit`, `5 Mbit/s`, `5Mbps`, `5M`, `5 megabits per second`. Group
-#: bytes: `B`, which all but careless people use for bytes; unsure: `mb`, which people use for either.
+#: A number, a prefix, the unit, and `per second`: `20Mbit`, `5 Mbit/s`, `5Mbps`, `5M`, `2.5 MB/s`. Group bytes: `B`,
+#: which all but careless people use for bytes; unsure: `mb`, which people use for either.
 RATE = re.compile(NUMBER + r'''\s*
     (?P<prefix>(?i:kilo|mega|giga)(?=[\s-]?(?i:bit|byte))|[kKmMgG]?)
     (?:(?P<bits>[\s-]?(?i:bits?)|bps|BPS(?!\S)|(?<=[MG])b(?!\w))|(?P<bytes>[\s-]?(?i:bytes?)|B(?:ps)?)|(?P<unsure>b))?
@@ -27,13 +27,14 @@ def rate_of(text, name='rate'):
         raise CtlError(f"{name} '{text}' must be a number and kbit, Mbit or Gbit, such as 20Mbit", WRONG)
     number, unit = match[1], (match['prefix'] or '')[:1]
     unit = 'k' if unit in 'kK' and unit else unit.upper()
-    if match['bytes'] or match['unsure']:
-        said, bytewise = 'is in bytes' if match['bytes'] else 'may be in bits or in bytes', float(number) * 8
-        raise CtlError(f"{name} '{text}' {said}: write {canonical(bytewise * UNITS[unit + 'bit'])} if you mean "
-                       f"{PREFIXES[unit]}bytes a second, {number}{unit}bit if you mean {PREFIXES[unit]}bits", WRONG)
-    if not unit and not match['bits']:
-        raise CtlError(f"{name} '{text}' has no unit: write {number}Mbit or {number}kbit", WRONG)
     bits = float(number) * UNITS[f'{unit}bit']
+    in_bytes = match['bytes'] and match['each']     # `MB/s`; whoever writes `MB` or `MBps` may mean either
+    if match['unsure'] or match['bytes'] and not in_bytes:
+        raise CtlError(f"{name} '{text}' may be in bits or in bytes: write {canonical(8 * bits)} if you mean "
+                       f"{PREFIXES[unit]}bytes a second, {number}{unit}bit if you mean {PREFIXES[unit]}bits", WRONG)
+    if not unit and not match['bits'] and not in_bytes:
+        raise CtlError(f"{name} '{text}' has no unit: write {number}Mbit or {number}kbit", WRONG)
+    bits *= 8 if in_bytes else 1
     if not LEAST <= bits <= MOST:
         raise CtlError(f"{name} '{text}' must be from {canonical(LEAST)} to {canonical(MOST)}", WRONG)
     return bits
@@ -44,6 +45,11 @@ def canonical(bits):
     whole = round(bits)
     return next(f'{whole // size}{unit}' for unit, size in UNITS.items() if whole % size == 0 and whole >= size or
                 size == 1)
+
+
+def is_weight(text):
+    """Whether a text is a weight that Squid takes."""
+    return bool(re.fullmatch(NUMBER, text)) and 0.001 <= float(text) <= 10000
 
 
 def time_of(text):

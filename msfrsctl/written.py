@@ -2,6 +2,8 @@
 """The texts that `msfrsctl setup` writes: its part of squid.conf, and the files of msfrs-iptables and msfrs-edge."""
 import math
 
+from .errors import CtlError
+from .manager import port_of
 from .own import HEAD
 from .units import rate_of
 
@@ -11,6 +13,8 @@ FULL_PACKETS = 20
 ACTIVE, TARGET = 5, 60
 #: Queue number of NFQUEUE towards msfrs-edge. The uplink uses 0.
 QUEUE = 1
+#: Where msfrs-page listens, on this machine alone, and where its unit may keep the last hour.
+PAGE, HISTORY = '127.0.0.1:3880', '/var/lib/msfrs-page/history'
 PORTS = {'redirect': ('intercept', 3129, 3130), 'tproxy': ('tproxy', 3131, 3132)}
 LOG_FORMAT = ('%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %ssl::>sni %[un %Sh/%<a %msfrs::class %msfrs::user '
               '%msfrs::wait %msfrs::total_wait %msfrs::exchanges %msfrs::exchange_wait %msfrs::bytes %msfrs::quanta '
@@ -89,6 +93,15 @@ def downlink_conf(answers, site):
 def downlink_iptables_conf(answers):
     return (f'{BY}link = {" ".join(f"{name}={QUEUE}" for name in answers.inside.split())}\nfrom = {answers.outside}\n'
             f'own = no\nipv6 = {"yes" if _ipv6(answers) else "no"}\n')
+
+
+def page_conf(others):
+    """As conf/page.conf. others: as for squid_part()."""
+    try:
+        host, port = port_of(others)
+    except (AttributeError, CtlError):
+        host, port = '127.0.0.1', 3128      # that of squid_part()
+    return f'{BY}listen {PAGE}\nsquid {f"[{host}]" if ":" in host else host}:{port}\nhistory {HISTORY}\n'
 
 
 def drop_in(group):

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from .. import text
 from ..errors import WRONG, CtlError
 from ..own import Change, OwnFile, path_of
-from ..units import NUMBER, canonical, rate_of, time_of
+from ..units import canonical, is_weight, rate_of, time_of
 from ..users import user_of
 
 HELP = 'change rate, weight or one user\'s class for a time, while Squid runs'
@@ -93,14 +93,10 @@ def _rate(options, site, own, change):
 def _weight(options, site, own, change):
     del site
     name, _, weight = options.value.partition('=')
-    if not name or not _is_weight(weight):
+    if not name or not is_weight(weight):
         raise CtlError(f"weight '{options.value}' must be CLASS=N, N from 0.001 to 10000, such as gold=8", WRONG)
     change.of, change.now = name, weight
     own.set_option('msfrs_class', name, 'weight', weight, change)
-
-
-def _is_weight(text_):
-    return bool(re.fullmatch(NUMBER, text_)) and 0.001 <= float(text_) <= 10000
 
 
 def _boost(options, site, own, change):
@@ -117,7 +113,7 @@ def _boost(options, site, own, change):
             raise CtlError(f'{user} has a boost already; first: msfrsctl set --undo {other.id}')
     classes = {line.words[0]: line.option('weight') for line in site.conf.all('msfrs_class') if line.words}
     if options.weight:
-        if not _is_weight(options.weight):
+        if not is_weight(options.weight):
             raise CtlError(f"--weight '{options.weight}' must be from 0.001 to 10000", WRONG)
         name = f'msfrsctl-boost-{change.id}'
         lines.append(f'msfrs_class {name} weight={options.weight}')

@@ -6,14 +6,15 @@ import os
 import shlex
 
 from .. import answers as questions
-from .. import text, written
+from .. import interview, text, written
 from ..checks import ERROR, WARNING
 from ..errors import FAILED, WRONG, CtlError
 from ..journal import Journal
 from ..own import OwnFile, included, why_refused
 from ..site import FORWARDING
 from ..squidconf import SquidConf
-from ..start import DROP_IN, EDGE, Start, not_forwarded, unit_of
+from ..start import DROP_IN, EDGE, PAGE, Start, not_forwarded, unit_of
+from ..summary import lines_of
 from .doctor import findings
 
 HELP = 'configure and start everything, or take it back'
@@ -34,11 +35,13 @@ def arguments(parser):
                        ('probe', 'page that must come through Squid before users are sent there, or no: none '
                                  f'({questions.Answers.probe})')):
         parser.add_argument(f'--{name}', help=what)
+    parser.add_argument('--measure', metavar='URL', help='measure the rate with this large file on a server')
     parser.add_argument('--class', dest='cls', action='append', metavar='NAME=WEIGHT[=NETWORK,...]',
                         help='again for each class; the one without networks is the default')
     parser.add_argument('--replace', action='store_true', help='also replace files that msfrsctl did not write')
     parser.add_argument('--no-start', action='store_true', help='write and check, but start nothing')
-    parser.add_argument('--print', action='store_true', help='print what would be written, and change nothing')
+    parser.add_argument('--print', nargs='?', const='files', choices=('files', 'answers'),
+                        help='print what would be written, or a file for --answers, and change nothing')
     parser.add_argument('--undo', action='store_true', help='take back all that setup did')
 
 
@@ -46,6 +49,8 @@ def gather(options, site):
     if options.undo:
         return _undo(options, site)
     found = _answers(options, site)
+    if options.print == 'answers':
+        return {'answers': dataclasses.asdict(found), 'answer_file': found.text(), 'done': [], 'notes': []}
     files = _files(found, site)
     if options.print:
         return {'answers': dataclasses.asdict(found), 'would_write': files, 'done': [], 'notes': []}
@@ -54,7 +59,7 @@ def gather(options, site):
     site.need_squid()
     if found.edge == 'yes':
         site.need_edge()
-    journal, done, notes = Journal(site), [], []
+    journal, done, notes, begun = Journal(site), [], [], site.system.monotonic()
 
     def write(paths):
         for path in paths:
@@ -74,6 +79,7 @@ def gather(options, site):
             start.squid()
             start.probe()
             start.edge()
+            start.page()
             write(late)
             start.interception()
             start.probe()
@@ -86,7 +92,9 @@ def gather(options, site):
         if not options.yes:
             said.append(f'the same answers again: {_command(found)}')
         raise CtlError('; '.join(said), getattr(problem, 'code', FAILED)) from None
-    return {'answers': dataclasses.asdict(found), 'done': done, 'notes': notes, 'journal': journal.path}
+    return {'answers': dataclasses.asdict(found), 'done': done, 'notes': notes, 'journal': journal.path,
+            'seconds': round(site.system.monotonic() - begun, 1),
+            'summary': [] if options.no_start else lines_of(found, site)}
 
 
 def _answers(options, site):
@@ -98,8 +106,8 @@ def _answers(options, site):
             raise CtlError(f'cannot read {options.answers}', WRONG)
         given = questions.read_file(options.answers, body)
     flags = {name: getattr(options, name) for name in questions.CHECKS} | {'class': options.cls}
-    return questions.collect(site.system, given | {name: said for name, said in flags.items() if said is not None},
-                             options.yes)
+    return interview.collect(site.system, given | {name: said for name, said in flags.items() if said is not None},
+                             options.yes, options.measure)
 
 
 def _files(found, site):
@@ -133,6 +141,8 @@ def _files(found, site):
     elif found.uplink:
         files[site.edge_conf] = written.uplink_conf(found)
         files[site.edge_iptables_conf] = written.uplink_iptables_conf(found)
+    if unit_of(site, PAGE) and (not site.system.exists(site.page_conf) or Journal(site).wrote(site.page_conf)):
+        files[site.page_conf] = written.page_conf(others)
     # squid.conf includes the other file, so it is written last.
     return {path: files[path] for path in sorted(files, key=lambda path: path == site.conf_path)}
 
@@ -174,7 +184,7 @@ def _command(found):
         if getattr(found, name) != getattr(questions.Answers, name):
             words += [f'--{name}', getattr(found, name)]
     for cls in found.classes:
-        words += ['--class', '='.join((cls.name, cls.weight, ','.join(cls.networks))).rstrip('=')]
+        words += ['--class', str(cls)]
     return shlex.join(words)
 
 
@@ -192,7 +202,13 @@ def _undo(options, site):
 
 
 def show(data):
+    if 'answer_file' in data:
+        return data['answer_file'].rstrip('\n')
     if 'would_write' in data:
         return '\n'.join(f'# ---- {path}\n{body}' for path, body in data['would_write'].items())
-    return '\n'.join([*(text.safe(line, 300) for line in data['done']),
-                      *(f'note: {text.safe(note, 300)}' for note in data['notes'])])
+    lines = [*(text.safe(line, 300) for line in data['done']),
+             *(f'note: {text.safe(note, 300)}' for note in data['notes'])]
+    if data.get('summary'):
+        lines += ['', f'Set up in {text.seconds(data["seconds"])}:']
+        lines += [text.safe(said, 300) for said in data['summary']]
+    return '\n'.join(lines)

@@ -48,6 +48,7 @@ class Machine(System):
         self.stats, self.users, self.keys, self.questions, self.answers, self.said = {}, {}, [], [], [], []
         self.moving = {}        # {path: function that returns the text}
         self.wire = []          # (head, length) of packets to users; None: capturing is not allowed
+        self.downloads, self.downloaded = [], []    # samples or CtlErrors, in order; (URL, interface)
         self.proxied = {}       # {URL: (status, fields, body) or OSError, or a function}
 
     def now(self):
@@ -116,6 +117,14 @@ class Machine(System):
         for head, length in self.wire or ():
             take(head, length)
         return self.wire is not None and bool(interfaces)
+
+    def download(self, url, interface, path):
+        assert path == f'/sys/class/net/{interface}/statistics/rx_bytes'
+        self.downloaded.append((url, interface))
+        answer = self.downloads.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def say(self, text):
         self.said.append(text)

@@ -79,15 +79,17 @@ def test_a_reader_that_leaves(gateway):
     ('20Mbit', '20Mbit'), ('1.5gbit', '1500Mbit'), ('64kbit', '64kbit'), ('5M', '5Mbit'), ('5m', '5Mbit'),
     ('5Mbps', '5Mbit'), ('5mbps', '5Mbit'), ('5 Mbit/s', '5Mbit'), ('5Mbit/s', '5Mbit'), ('5000k', '5Mbit'),
     ('5 mbit', '5Mbit'), ('5Mb', '5Mbit'), ('5 Mb/s', '5Mbit'), ('5.5 MBit/s', '5500kbit'), ('5 MBPS', '5Mbit'),
-    ('5 megabits per second', '5Mbit'), ('1 Gbps', '1Gbit'), (' 9600 bit/s ', '9600bit'), ('10000bps', '10kbit')])
+    ('5 megabits per second', '5Mbit'), ('1 Gbps', '1Gbit'), (' 9600 bit/s ', '9600bit'), ('10000bps', '10kbit'),
+    ('20mbps', '20Mbit'), ('20000k', '20Mbit'), ('20 Mbps', '20Mbit'), ('2.5MB/s', '20Mbit'), ('2.5 MByte/s', '20Mbit'),
+    ('5 megabytes per second', '40Mbit'), ('250kB/s', '2Mbit'), ('1500 B/s', '12kbit')])
 def test_rates_as_people_write_them(said, written):
     """The result is in the form that Squid and the daemons read."""
     assert canonical(rate_of(said)) == written and rate_of(written) == rate_of(said)
 
 
 @pytest.mark.parametrize('said, why', [
-    ('20MB', 'is in bytes: write 160Mbit if you mean megabytes a second, 20Mbit if you mean megabits'),
-    ('5MB/s', 'is in bytes: write 40Mbit'), ('5 MBps', 'is in bytes'), ('5 megabytes/s', 'is in bytes'),
+    ('20MB', 'may be in bits or in bytes: write 160Mbit if you mean megabytes a second, 20Mbit if you mean megabits'),
+    ('5 MBps', 'may be in bits or in bytes: write 40Mbit'), ('999 B/s', 'must be from 8kbit to 400Gbit'),
     ('5mb/s', 'may be in bits or in bytes: write 40Mbit'), ('300kb', 'may be in bits or in bytes'),
     ('20', 'has no unit: write 20Mbit or 20kbit'), ('7kbit', 'must be from 8kbit to 400Gbit'),
     ('401Gbit', 'must be from 8kbit'), ('-1Mbit', 'must be a number and'), ('inf', 'must be a number and'),
