@@ -248,6 +248,19 @@ def search(log, name, since, most, clock, until, user=None):
     return found
 
 
+def since(log, begin):
+    """All records that ended at `begin` or later, seconds since 1970; the newest blocks first. Raises OSError."""
+    reader = Reader(log.format)
+    for suffix in OLDER:
+        if suffix and not os.path.exists(log.path + suffix):
+            continue
+        for _, data in blocks(log.path + suffix):
+            records = [record for line in data.splitlines() if (record := reader(line)) and record.ended is not None]
+            yield from (record for record in records if record.ended >= begin)
+            if records and records[0].ended < begin:
+                return
+
+
 def quoted(name):
     """Percent-encoded, as in a URL. (Importing urllib takes as long as searching a hundred thousand lines.)"""
     return ''.join(chr(byte) if byte in PLAIN else f'%{byte:02X}' for byte in name.encode(errors='surrogateescape'))

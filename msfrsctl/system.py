@@ -71,6 +71,7 @@ class System:
         try:
             done = subprocess.run([str(word) for word in argv], input=input, capture_output=True, text=True,
                                   errors='replace', timeout=timeout, env=environment, check=False,
+                                  start_new_session=True,   # Ctrl-C is for msfrsctl, which may have to put back
                                   stdin=None if input is not None else subprocess.DEVNULL)
         except FileNotFoundError:
             return Done(MISSING, '', f'{argv[0]}: not found')

@@ -37,11 +37,16 @@ class Setup:
         self.squid.write_text(f'#!/bin/sh\nexec {link.gateway.installation.program} -n {self.world.service} "$@"\n')
         self.squid.chmod(0o755)
 
-    def run(self, command, *words, code=0):
-        argv = [str(PROGRAMS / 'msfrsctl'), command, *words, '--squid-conf', str(self.conf), '--squid', str(self.squid),
-                '--etc', str(self.directory / 'etc'), '--state', str(self.directory / 'state')]
-        done = subprocess.run(self.world.gateway.enter(argv), capture_output=True, text=True, timeout=3 * PATIENCE,
-                              check=False)
+    def argv(self, command, *words):
+        return self.world.gateway.enter(
+            [str(PROGRAMS / 'msfrsctl'), command, *words, '--squid-conf', str(self.conf), '--squid', str(self.squid),
+             '--etc', str(self.directory / 'etc'), '--state', str(self.directory / 'state')])
+
+    def start(self, *words):
+        return subprocess.Popen(self.argv(*words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words, code=0):
+        done = subprocess.run(self.argv(*words), capture_output=True, text=True, timeout=3 * PATIENCE, check=False)
         assert done.returncode == code, done.stderr or done.stdout
         return done.stdout if code == 0 else done.stderr
 
@@ -168,3 +173,30 @@ def test_users_stay_as_they_were_where_squid_brings_no_page(setup):
     assert f'{page} does not come through Squid: status 503, ERR_CONNECT_FAIL (this machine cannot reach' in said
     assert setup.rules() == [] and setup.reaches_a_server(setup.link.of('gold')[0])
     wait_until(lambda: not running(setup), 'nothing runs')
+
+
+def test_prove_cuts_nothing_and_restores(setup):
+    """Ended while scheduling is off. Meanwhile the link is without a limit, for msfrs-edge as well, and a download goes
+    on."""
+    link, gold = setup.link, setup.link.of('gold')[0]
+    setup()
+
+    def rate():
+        return setup.status()['workers'][0]['link']['rate']
+    before, usual = (setup.directory / 'msfrsctl.conf').read_text(), rate()
+    under_way = link.users.get(gold, via='intercept', size=60_000_000)
+    wait_until(lambda: under_way.received > 0, 'the download has begun')
+    proves = setup.start('prove', '--minutes', '6', '--seed', '1', '--ping', setup.world.servers[0].v4)
+    wait_until(lambda: rate() == 400e9, 'it is off', timeout=2 * PATIENCE)
+    had = under_way.received
+    wait_until(lambda: under_way.received > had + 200_000, 'the download goes on')
+    assert setup.reaches_a_server(gold)
+    assert any(row['kind'] == 'edge' and row['live'] for row in setup.status()['workers'][0]['parties'])
+    proves.terminate()
+    assert 'scheduling is on, as before' in proves.communicate(timeout=PATIENCE)[1]
+    assert proves.returncode == 4 and rate() == usual
+    assert (setup.directory / 'msfrsctl.conf').read_text() == before
+    had = under_way.received
+    wait_until(lambda: under_way.received > had + 200_000, 'it was not cut')
+    assert not under_way.finished
+    under_way.abort()

@@ -143,7 +143,8 @@ def test_lines_of_others_are_kept_and_not_overwritten(own, capsys):
 
 
 REFUSED = [
-    (('rate', 'fast'), 2, "rate 'fast' must be a number and kbit"), (('rate', '20MB'), 2, 'may be in bits or in bytes: write 160Mbit'),
+    (('rate', 'fast'), 2, "rate 'fast' must be a number and kbit"),
+    (('rate', '20MB'), 2, 'may be in bits or in bytes: write 160Mbit'),
     (('rate',), 2, 'needs a value'), (('weight', 'gold'), 2, 'must be CLASS=N'), (('weight', 'gold=0'), 2, 'must be'),
     (('weight', 'gold=99999'), 2, 'must be'), (('weight', 'lead=2'), 3, 'there are: gold, bronze'),
     (('weight', 'gold=2', '--for', '10'), 2, "time '10' must be"), (('rate', '1Mbit', '--for', '5s'), 2, 'from 1min'),

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Scheduling off and on by turns, while users work, and samples of each slice of time.
+
+Off is a link without a limit: the rate in msfrs_link is the greatest that Squid takes. Then nothing waits, no response
+pauses, and receive windows are as long as the kernel allows; msfrs-edge delays nothing either. Squid counts on as
+before, by class, and measures the queue at the provider. `msfrs off` would not be a fair opposite: tunnels opened while
+it is off stay unscheduled until they end, so most HTTPS of the next slice would escape, and Squid would have neither
+classes nor queue to report. Nor would `msfrsctl off`: it takes users out of access.log, while open connections stay.
+
+The change is one of `msfrsctl set` with an end, so the timer takes it back should this program be killed.
+"""
+import contextlib
+import re
+import signal
+
+from . import probe
+from .comparison import Sample, Slice
+from .errors import FAILED, REFUSED, CtlError
+from .own import Change, OwnFile, path_of
+from .units import MOST, canonical
+
+#: Seconds of a slice: two in succession are one minute, for which Squid remembers the RTT of an empty queue.
+SLICE = 30.0
+#: Seconds at its beginning that are left out: a queue of several seconds at the provider drains, or builds up.
+SETTLE = 10.0
+#: Seconds between two samples. A report costs Squid about a millisecond.
+STEP = 1.0
+#: Seconds after which a change that nobody has taken back ends: two slices, and two switches.
+LASTS = 2 * SLICE + 2 * probe.START
+ENDING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+#: Options of msfrs_link that are set to MOST, in this order.
+OPTIONS = {'rate': ('rate',), 'auto': ('max', 'min')}
+
+
+class Switch:
+    """Scheduling of the running Squid; `with` restores it at the end, whatever happens. A signal that ends programs is
+    noted meanwhile and raises KeyboardInterrupt only where nothing is half done."""
+
+    def __init__(self, site):
+        self._site, self._on, self._path, self._ended = site, True, path_of(site), False
+        line = site.conf.last('msfrs_link')
+        self._options = OPTIONS['auto' if line and line.option('rate') == 'auto' else 'rate']
+        taken = [change for change in OwnFile(site, self._path).changes().values()
+                 if change.what in ('rate', *self._options)]
+        if taken:
+            raise CtlError(f'msfrsctl set has changed the {taken[0].what}: take that back first, with msfrsctl set '
+                           f'--undo {taken[0].id}')
+
+    def __enter__(self):
+        self._handlers = {number: signal.signal(number, self._end) for number in ENDING}
+        return self
+
+    def __exit__(self, _kind, first, _trace):
+        try:
+            self.restore()
+        except CtlError as problem:
+            said = dict.fromkeys(str(error) for error in (first, problem) if isinstance(error, CtlError))
+            raise CtlError(f'{"; then: ".join(said)}. Whether scheduling is as before is not known: see msfrsctl status, '
+                           f'and msfrsctl set, which lists and undoes changes', problem.code) from None
+        finally:
+            for number, handler in self._handlers.items():
+                signal.signal(number, handler)
+
+    def restore(self):
+        if self._on is not True:
+            self._change(True)
+
+    def _end(self, _number, _frame):
+        self._ended = True
+
+    def wait(self, seconds):
+        """Raises KeyboardInterrupt after a signal."""
+        until = self._site.system.monotonic() + seconds
+        while (left := until - self._site.system.monotonic()) > 0 or self._ended:
+            if self._ended:
+                raise KeyboardInterrupt
+            self._site.system.sleep(min(left, probe.STEP))
+
+    def slice(self, on, ping):
+        """A Slice of SLICE seconds. ping: a host, or None. Raises CtlError and KeyboardInterrupt."""
+        clock, site = self._site.system.monotonic, self._site
+        if on != self._on:
+            self._change(on)
+        ends = clock() + SLICE
+        self.wait(SETTLE)
+        begin, samples = site.system.now(), []
+        while (left := ends - clock()) > 0:
+            next_ = clock() + min(left, STEP)
+            samples.append(_sample(site, ping))
+            self.wait(next_ - clock())
+        return Slice(on, begin, site.system.now(), samples)
+
+    def _change(self, on):
+        site, self._on = self._site, None       # unknown until Squid confirms it
+        with site.system.lock(site.conf.directory):
+            own = OwnFile(site, self._path)
+            ours = sorted((change for change in own.changes().values() if change.what in self._options),
+                          key=lambda change: -change.id)
+            if any(change.now != canonical(MOST) for change in ours):
+                raise CtlError('somebody has changed the rate meanwhile, and that stays', REFUSED)
+            for change in ours:
+                own.undo(next(index for index, other in own.changes().items() if other.id == change.id), change)
+            for option in () if on else self._options:
+                own.set_option('msfrs_link', None, option, canonical(MOST),
+                               Change(own.new_id(), option, '', '', canonical(MOST), site.system.now() + LASTS))
+            if note := own.apply():
+                raise CtlError(note, FAILED)
+        until = site.system.monotonic() + probe.START
+        while not self._is(on):
+            if site.system.monotonic() >= until:
+                raise CtlError(f'Squid has not turned scheduling {"on" if on else "off"} after {probe.START:g} s: see '
+                               f'cache.log', FAILED)
+            site.system.sleep(probe.STEP)
+        self._on = on
+
+    def _is(self, on):
+        with contextlib.suppress(CtlError):     # it may be reading its configuration
+            return all((report['link']['rate'] >= MOST) != on for report in self._site.manager.reports())
+        return False
+
+
+def _sample(site, ping):
+    reports = site.manager.reports()
+    classes = {}
+    for row in (row for report in reports for row in report['classes']):
+        had = classes.get(row['name'], (0, 0))
+        classes[row['name']] = had[0] + row['bytes'], had[1] + row.get('unfinished', 0)
+    link, at = reports[0]['link'], site.system.monotonic()
+    received = link['metered'] and site.system.read(f'/sys/class/net/{link["interface"]}/statistics/rx_bytes')
+    # Without the interface's counter, as msfrs itself counts then.
+    received = int(received) if received else sum(had[0] for had in classes.values()) * (1 + link['overhead'])
+    return Sample(at, received, classes, reports[0]['window']['queue'], _round_trip(site, ping) if ping else None)
+
+
+def _round_trip(site, host):
+    """Seconds of one ping, or None."""
+    done = site.system.run('ping', '-n', '-c', '1', '-W', '2', '--', host)
+    said = re.search(r'\btime=([\d.]+) ms', done.out)
+    return float(said[1]) / 1000 if said else None

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""msfrsctl prove: whether scheduling helps on this link. Turns it off and on by turns under the users' own load, and
+compares. No connection is cut."""
+import re
+import textwrap
+import time
+
+from .. import accesslog, alternation, comparison, text
+from ..errors import DONE, FAILED, FOUND, WRONG, CtlError
+from ..start import unit_of
+
+HELP = 'whether scheduling helps on this link: off and on by turns, compared'
+HOST = re.compile(r'[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}')
+#: Minutes, each with a slice of both. The busy part of a day is within four hours.
+LEAST, MOST = comparison.FEWEST, 240
+#: Seconds after the last slice in which its requests may end and reach access.log.
+LINGER = 10.0
+#: Columns of sentences.
+WIDTH = 110
+TIMER = 'msfrsctl-expire.timer'
+
+
+def arguments(parser):
+    parser.add_argument('--minutes', type=int, default=10, metavar='N',
+                        help=f'how long, from {LEAST} to {MOST} (10); each minute has one slice without scheduling')
+    parser.add_argument('--ping', metavar='HOST', help='measure round trips to this host, too, one each second')
+    parser.add_argument('--seed', type=int, metavar='N', help='of the order of the slices (by the clock)')
+
+
+def gather(options, site):
+    if not LEAST <= options.minutes <= MOST:
+        raise CtlError(f'--minutes {options.minutes} must be from {LEAST} to {MOST}: fewer pairs cannot be told from '
+                       f'chance', WRONG)
+    if options.ping and not HOST.fullmatch(options.ping):
+        raise CtlError(f"--ping '{options.ping}' must be an address or a name, such as 192.0.2.1", WRONG)
+    _check(site, options.ping)
+    log, rates, found, begun = accesslog.log_of(site.conf), [], [], site.system.now()
+    seed = options.seed if options.seed is not None else int(begun)
+    order = comparison.order(options.minutes * 60 // round(2 * alternation.SLICE), seed)
+    site.system.say(f'{len(order)} slices of {alternation.SLICE:.0f} s; end early with Ctrl-C: scheduling is then on '
+                    f'again, and nothing is lost')
+    try:
+        with alternation.Switch(site) as switch:
+            for on in order:
+                site.system.say(f'{len(found) + 1} of {len(order)}: {"on" if on else "off"}')
+                found.append(switch.slice(on, options.ping))
+                if on:
+                    rates.append(_rate(site))
+            switch.restore()
+            switch.wait(LINGER)
+    except KeyboardInterrupt:
+        raise CtlError(f'interrupted after {len(found)} of {len(order)} slices; scheduling is on, as before',
+                       FAILED) from None
+    rate = sorted(rates)[len(rates) // 2]
+    try:
+        compared = comparison.compare(found, accesslog.since(log, begun), rate, bool(options.ping))
+    except OSError as problem:
+        raise CtlError(f'cannot read {log.path}: {problem.strerror}; run msfrsctl as root') from None
+    return {'begun': begun, 'ended': site.system.now(), 'seed': seed, 'pairs': len(order) // 2, 'ping': options.ping,
+            'slice': alternation.SLICE, 'settle': alternation.SETTLE, 'log': log.path,
+            'link': {'rate': rate, 'interface': site.reports[0]['link']['interface']},
+            **compared}
+
+
+def _check(site, ping):
+    """A CtlError if there is nothing that could be turned off, or no fair way to do that."""
+    for report in site.reports:
+        if not report['scheduling']:
+            raise CtlError(f'nothing is scheduled: {text.because(report)}; so there is nothing to compare')
+        if report['window'].get('law', 'bytes') != 'bytes' or not report['quantum']:
+            raise CtlError('with msfrs_window law=paper or msfrs_quantum none scheduling cannot be turned off and on '
+                           'under load: leave these lines out of squid.conf')
+    if ping and not site.system.run('ping', '-V'):
+        raise CtlError('the program ping is missing, which --ping needs: apt install iputils-ping')
+    if not unit_of(site, TIMER) or not site.system.run('systemctl', 'is-active', TIMER):
+        site.system.say(f'note: {TIMER} does not run, so if this program is killed (SIGKILL), scheduling stays off until '
+                        f'you run msfrsctl set --undo all')
+
+
+def _rate(site):
+    return site.manager.reports()[0]['link']['rate']
+
+
+def code(data):
+    return FOUND if data['why_not'] else DONE
+
+
+def show(data):
+    off, on, link = data['off'], data['on'], data['link']
+    day, begun, ended = (time.strftime(form, time.localtime(data[at])) for form, at in
+                         (('%Y-%m-%d', 'begun'), ('%H:%M', 'begun'), ('%H:%M', 'ended')))
+    lines = [f'{day}, {begun} to {ended}: {text.count(data["pairs"], "pair")} of slices of {data["slice"]:.0f} s without '
+             f'and with scheduling,', f'the first {data["settle"]:.0f} s of each left out; random order, seed '
+             f'{data["seed"]}',
+             f'link: {text.rate(link["rate"])} at {text.safe(link["interface"] or "no interface")}, busy '
+             f'({comparison.BUSY:.0%} used or more) for {data["busy"]:.0%} of the time', '']
+    rows = [(words, *_pair(key, off, on), *_judged(data, data['measures'][key])) for key, words, _, _ in comparison.MEASURES
+            if data['ping'] or not key.startswith('rtt')]
+    lines += text.table(('', 'off', 'on', 'better in', 'result'), rows)
+    if data['ping']:
+        lines.append(f'pings lost: {_share(off["lost"])} off, {_share(on["lost"])} on')
+    titles = 'class', 'msfrs', 'requests', 'bytes', 'rate', 'small', 'median', 'p95', 'a byte', 'better in', 'result'
+    lines += ['', *text.table(titles, [
+        (text.safe(name), word, *_class(half['classes'][name]), *judged) for name in on['classes']
+        for word, half, judged in (('off', off, ('', '')), ('on', on, _judged(data, data['classes'][name])))
+        if name in half['classes']])]
+    for said in (f'small: objects of at most {comparison.SMALL >> 10} KB by HTTP, with the median and p95 of their times '
+                 f'in access.log. A byte: mean time from the request of a byte to its arrival, HTTPS included. Result: '
+                 f'of the pairs (sign test, p < {comparison.CHANCE}); by class, of a byte.', _verdict(data)):
+        lines += ['', *textwrap.wrap(said, WIDTH)]
+    return '\n'.join(lines)
+
+
+def _verdict(data):
+    if data['why_not']:
+        return f'Not judged: {data["why_not"]}.'
+    by = {so: '; '.join(words for key, words, _, _ in comparison.MEASURES if data['measures'][key]['so'] == so)
+          for so in ('better', 'worse')}
+    if not any(by.values()):
+        return 'No difference that is more than chance. More minutes may show one.'
+    return '. '.join(f'With scheduling {so}: {said}' for so, said in by.items() if said) + '.'
+
+
+def _judged(data, judged):
+    return ('-', 'not judged') if data['why_not'] or judged['so'].startswith('not') else \
+        (f'{judged["better"]} of {judged["of"]}', judged['so'])
+
+
+def _pair(key, off, on):
+    """A measure in words, of both halves."""
+    if key == 'used':
+        return _share(off['used']), _share(on['used'])
+    name = {'queue': 'queue', 'rtt': 'rtt', 'rtt_p95': 'rtt_p95'}.get(key)
+    return tuple(_time(half[name] if name else half['all'][key]) for half in (off, on))
+
+
+def _class(had):
+    return (had['requests'], text.amount(had['bytes']), '-' if had['rate'] is None else text.rate(had['rate']),
+            had['small'], _time(had['small_p50']), _time(had['small_p95']), _time(had['byte']))
+
+
+def _share(value):
+    return '-' if value is None else f'{value:.1%}'
+
+
+def _time(value):
+    return '-' if value is None else text.seconds(value)
