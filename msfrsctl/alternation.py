@@ -45,6 +45,7 @@ class Switch:
         if taken:
             raise CtlError(f'msfrsctl set has changed the {taken[0].what}: take that back first, with msfrsctl set '
                            f'--undo {taken[0].id}')
+        self._edited(False)     # raises CtlError if the lines cannot be changed, before anything is
 
     def __enter__(self):
         self._handlers = {number: signal.signal(number, self._end) for number in ENDING}
@@ -55,8 +56,8 @@ class Switch:
             self.restore()
         except CtlError as problem:
             said = dict.fromkeys(str(error) for error in (first, problem) if isinstance(error, CtlError))
-            raise CtlError(f'{"; then: ".join(said)}. Whether scheduling is as before is not known: see msfrsctl status, '
-                           f'and msfrsctl set, which lists and undoes changes', problem.code) from None
+            raise CtlError(f'{"; then: ".join(said)}. Whether scheduling is as before is not known: see msfrsctl '
+                           f'status, and msfrsctl set, which lists and undoes changes', problem.code) from None
         finally:
             for number, handler in self._handlers.items():
                 signal.signal(number, handler)
@@ -93,17 +94,7 @@ class Switch:
     def _change(self, on):
         site, self._on = self._site, None       # unknown until Squid confirms it
         with site.system.lock(site.conf.directory):
-            own = OwnFile(site, self._path)
-            ours = sorted((change for change in own.changes().values() if change.what in self._options),
-                          key=lambda change: -change.id)
-            if any(change.now != canonical(MOST) for change in ours):
-                raise CtlError('somebody has changed the rate meanwhile, and that stays', REFUSED)
-            for change in ours:
-                own.undo(next(index for index, other in own.changes().items() if other.id == change.id), change)
-            for option in () if on else self._options:
-                own.set_option('msfrs_link', None, option, canonical(MOST),
-                               Change(own.new_id(), option, '', '', canonical(MOST), site.system.now() + LASTS))
-            if note := own.apply():
+            if note := self._edited(on).apply():
                 raise CtlError(note, FAILED)
         until = site.system.monotonic() + probe.START
         while not self._is(on):
@@ -112,6 +103,20 @@ class Switch:
                                f'cache.log', FAILED)
             site.system.sleep(probe.STEP)
         self._on = on
+
+    def _edited(self, on):
+        """The file with scheduling on or off, not yet written."""
+        own = OwnFile(self._site, self._path)
+        ours = sorted((change for change in own.changes().values() if change.what in self._options),
+                      key=lambda change: -change.id)
+        if any(change.now != canonical(MOST) for change in ours):
+            raise CtlError('somebody has changed the rate meanwhile, and that stays', REFUSED)
+        for change in ours:
+            own.undo(next(index for index, other in own.changes().items() if other.id == change.id), change)
+        for option in () if on else self._options:
+            own.set_option('msfrs_link', None, option, canonical(MOST), Change(
+                own.new_id(), option, '', '', canonical(MOST), self._site.system.now() + LASTS))
+        return own
 
     def _is(self, on):
         with contextlib.suppress(CtlError):     # it may be reading its configuration

@@ -126,9 +126,9 @@ def order(pairs, seed):
 
 
 def compare(slices, records, rate, pinged):
-    """{off, on: of a Half; measures: {key: verdict}; classes: {name: verdict of `byte`}; busy: part of the time;
-    why_not: sentence if nothing is judged, or None}. slices: in pairs, by time; records: of access.log, in any order;
-    rate: of the link, bit/s."""
+    """{off, on: of a Half; measures: {key: both values and a verdict}; classes: {name: verdict of `byte`}; busy: part
+    of the time; why_not: sentence if nothing is judged, or None}. slices: in pairs, by time; records: of access.log, in
+    any order; rate: of the link, bit/s."""
     parts = list(zip(slices, by_slice(slices, records)))
     off, on = (Half(*zip(*(part for part in parts if part[0].on == wanted)), rate, pinged) for wanted in (False, True))
     pairs = [tuple(Half([part], [logged], rate, pinged) for part, logged in sorted(two, key=lambda part: part[0].on))
@@ -141,7 +141,8 @@ def compare(slices, records, rate, pinged):
                        for pair in pairs] for name in on.classes}
     return {'off': off.data(), 'on': on.data(), 'busy': busy, 'why_not': why_not,
             'classes': {name: judge(values, True) for name, values in bytes_of.items()},
-            'measures': {key: judge([(read(a), read(b)) for a, b in pairs], less) for key, _, less, read in MEASURES}}
+            'measures': {key: {'off': read(off), 'on': read(on)} | judge([(read(a), read(b)) for a, b in pairs], less)
+                         for key, _, less, read in MEASURES}}
 
 
 def judge(pairs, less_is_better):

@@ -77,9 +77,10 @@ def of_samples(samples):
     begun = samples[0][0] + SLOW_START
     counted = [sample for sample in samples if sample[0] >= begun]
     if not counted or counted[-1][0] - counted[0][0] < ENOUGH:
-        raise CtlError(f'the download ended after {samples[-1][0] - samples[0][0]:.1f} s, and '
-                       f'{SLOW_START + ENOUGH:.0f} s are needed: the link has more than {text.rate(8 * MOST / (SLOW_START + ENOUGH))}, or the '
-                       f'server ends connections; give the rate yourself', FAILED)
+        needed = SLOW_START + ENOUGH
+        raise CtlError(f'the download ended after {samples[-1][0] - samples[0][0]:.1f} s, and {needed:.0f} s are '
+                       f'needed: the link has more than {text.rate(8 * MOST / needed)}, or the server ends '
+                       f'connections; give the rate yourself', FAILED)
     seconds, first = [], counted[0]
     for sample in counted[1:]:
         if sample[0] - first[0] >= 1:

@@ -73,8 +73,8 @@ def _check(site, ping):
     if ping and not site.system.run('ping', '-V'):
         raise CtlError('the program ping is missing, which --ping needs: apt install iputils-ping')
     if not unit_of(site, TIMER) or not site.system.run('systemctl', 'is-active', TIMER):
-        site.system.say(f'note: {TIMER} does not run, so if this program is killed (SIGKILL), scheduling stays off until '
-                        f'you run msfrsctl set --undo all')
+        site.system.say(f'note: {TIMER} does not run, so if this program is killed (SIGKILL), scheduling stays off '
+                        f'until you run msfrsctl set --undo all')
 
 
 def _rate(site):
@@ -89,13 +89,14 @@ def show(data):
     off, on, link = data['off'], data['on'], data['link']
     day, begun, ended = (time.strftime(form, time.localtime(data[at])) for form, at in
                          (('%Y-%m-%d', 'begun'), ('%H:%M', 'begun'), ('%H:%M', 'ended')))
-    lines = [f'{day}, {begun} to {ended}: {text.count(data["pairs"], "pair")} of slices of {data["slice"]:.0f} s without '
-             f'and with scheduling,', f'the first {data["settle"]:.0f} s of each left out; random order, seed '
-             f'{data["seed"]}',
+    pairs = text.count(data['pairs'], 'pair')
+    lines = [f'{day}, {begun} to {ended}: {pairs} of slices of {data["slice"]:.0f} s without and with scheduling,',
+             f'the first {data["settle"]:.0f} s of each left out; random order, seed {data["seed"]}',
              f'link: {text.rate(link["rate"])} at {text.safe(link["interface"] or "no interface")}, busy '
              f'({comparison.BUSY:.0%} used or more) for {data["busy"]:.0%} of the time', '']
-    rows = [(words, *_pair(key, off, on), *_judged(data, data['measures'][key])) for key, words, _, _ in comparison.MEASURES
-            if data['ping'] or not key.startswith('rtt')]
+    rows = [(words, *map(_share if key == 'used' else _time, (row['off'], row['on'])), *_judged(data, row))
+            for key, words, _, _ in comparison.MEASURES
+            if (row := data['measures'][key]) and (data['ping'] or not key.startswith('rtt'))]
     lines += text.table(('', 'off', 'on', 'better in', 'result'), rows)
     if data['ping']:
         lines.append(f'pings lost: {_share(off["lost"])} off, {_share(on["lost"])} on')
@@ -104,9 +105,9 @@ def show(data):
         (text.safe(name), word, *_class(half['classes'][name]), *judged) for name in on['classes']
         for word, half, judged in (('off', off, ('', '')), ('on', on, _judged(data, data['classes'][name])))
         if name in half['classes']])]
-    for said in (f'small: objects of at most {comparison.SMALL >> 10} KB by HTTP, with the median and p95 of their times '
-                 f'in access.log. A byte: mean time from the request of a byte to its arrival, HTTPS included. Result: '
-                 f'of the pairs (sign test, p < {comparison.CHANCE}); by class, of a byte.', _verdict(data)):
+    for said in (f'small: objects of at most {comparison.SMALL >> 10} KB by HTTP, with the median and p95 of their '
+                 f'times in access.log. A byte: mean time from the request of a byte to its arrival, HTTPS included. '
+                 f'Result: of the pairs (sign test, p < {comparison.CHANCE}); by class, of a byte.', _verdict(data)):
         lines += ['', *textwrap.wrap(said, WIDTH)]
     return '\n'.join(lines)
 
@@ -124,14 +125,6 @@ def _verdict(data):
 def _judged(data, judged):
     return ('-', 'not judged') if data['why_not'] or judged['so'].startswith('not') else \
         (f'{judged["better"]} of {judged["of"]}', judged['so'])
-
-
-def _pair(key, off, on):
-    """A measure in words, of both halves."""
-    if key == 'used':
-        return _share(off['used']), _share(on['used'])
-    name = {'queue': 'queue', 'rtt': 'rtt', 'rtt_p95': 'rtt_p95'}.get(key)
-    return tuple(_time(half[name] if name else half['all'][key]) for half in (off, on))
 
 
 def _class(had):

@@ -2,6 +2,7 @@
 """msfrsctl prove: turns scheduling off and on, restores it whatever happens, and compares only what can be compared."""
 import os
 import signal
+import sys
 
 import pytest
 from conftest import BUSY, OFF
@@ -9,7 +10,7 @@ from conftest import BUSY, OFF
 from msfrsctl import alternation, comparison
 from msfrsctl.accesslog import Log, Record, since
 from msfrsctl.comparison import Sample, Slice
-from msfrsctl.system import Done
+from msfrsctl.system import Done, System
 from msfrsctl.units import MOST
 
 RATE = 20_000_000
@@ -64,8 +65,9 @@ class Line:
         with open(self.gateway.log, 'a') as log:
             while self.lines < (self.machine.time - 1_800_000_000) * 2:
                 took = 900 if self.off else 100
-                log.write(f'{1_800_000_000 + self.lines / 2 + took / 1000:.3f} {took:6} 10.20.1.7 TCP_MISS/200 5000 GET '
-                          f'http://a.test/ - - HIER_DIRECT/192.0.2.9 gold 0 0 1 1/2.00 - -\n')
+                ended = 1_800_000_000 + self.lines / 2 + took / 1000
+                log.write(f'{ended:.3f} {took:6} 10.20.1.7 TCP_MISS/200 5000 GET http://a.test/ - - '
+                          f'HIER_DIRECT/192.0.2.9 gold 0 0 1 1/2.00 - -\n')
                 self.lines += 1
         self.at_sleep()
 
@@ -85,7 +87,8 @@ def test_off_and_on_by_turns(line):
     rows = [' '.join(row.split()) for row in said.splitlines()]
     assert {'link used 95.0% 95.0% 0 of 10 no difference', 'queue at the provider, median 400 ms 30 ms 10 of 10 better',
             'ping, median 412 ms 38 ms 10 of 10 better', 'pings lost: 0.0% off, 0.0% on',
-            'small objects, p95 900 ms 100 ms 10 of 10 better', 'gold off 400 430.3 MB 19 Mbit/s 400 900 ms 900 ms 2.0 s',
+            'small objects, p95 900 ms 100 ms 10 of 10 better',
+            'gold off 400 430.3 MB 19 Mbit/s 400 900 ms 900 ms 2.0 s',
             'gold on 400 430.3 MB 19 Mbit/s 400 100 ms 100 ms 2.0 s 0 of 10 no difference',
             'silver on 0 0 B 0 bit/s 0 - - - - not judged'} < set(rows)
     assert ' '.join(rows).endswith(
@@ -97,7 +100,8 @@ def test_off_and_on_by_turns(line):
 
 def test_as_json(line):
     data = line.gateway.data('prove', '--minutes', '6')
-    assert data['pairs'] == 6 and data['measures']['queue'] == {'better': 6, 'of': 6, 'so': 'better'}
+    assert data['pairs'] == 6
+    assert data['measures']['queue'] == {'off': 0.4, 'on': 0.03, 'better': 6, 'of': 6, 'so': 'better'}
     assert data['measures']['rtt']['so'].startswith('not judged: 0 of 6 pairs have enough samples')
     assert data['off']['classes']['gold']['small'] == data['on']['classes']['gold']['small'] == 6 * 40
     assert 0.94 < data['on']['used'] < 0.96 and data['on']['classes']['gold']['byte'] == pytest.approx(2, rel=0.01)
@@ -149,7 +153,8 @@ def test_a_signal_while_it_is_restored_does_not_disturb(line):
     (lambda line: line.machine.pages.update(msfrs=OSError(111, 'Connection refused')), 'Squid does not answer'),
     (lambda line: line.machine.programs.update({f'{line.k} reconfigure': lambda _: Done(1, '', 'no pid file')}),
      'was not told'),
-    (lambda line: line.own.write_text(line.own.read_text().replace('400Gbit', '5Mbit')), 'somebody has changed the rate')])
+    (lambda line: line.own.write_text(line.own.read_text().replace('400Gbit', '5Mbit')),
+     'somebody has changed the rate')])
 def test_an_error_while_it_is_off(line, capsys, breaks, sentence):
     """What can be restored is; what cannot is said, and ends by itself."""
     def at_sleep():
@@ -215,12 +220,22 @@ def test_wrong_options(line, capsys, words, code, sentence):
     (lambda line: line.machine.pages.update(msfrs=BUSY), 'with msfrs_window law=paper or msfrs_quantum none'),
     (lambda line: line.machine.programs.update({'ping -V': Done(127)}), 'apt install iputils-ping'),
     (lambda line: line.gateway.run('set', 'rate', '5Mbit'), 'msfrsctl set has changed the rate: take that back first'),
-    (lambda line: line.gateway.conf.write_text(line.gateway.conf.read_text().partition('\n')[2]), 'does not include a file of msfrsctl')])
+    (lambda line: (line.own.write_text('msfrs on\n'), line.gateway.conf.write_text(
+        line.gateway.conf.read_text() + LINE + '\n')), 'move that line there'),
+    (lambda line: line.gateway.conf.write_text(line.gateway.conf.read_text().partition('\n')[2]),
+     'does not include a file of msfrsctl')])
 def test_what_cannot_be_compared(line, capsys, breaks, sentence):
     breaks(line)
+    before = line.own.read_text()
     line.machine.programs[f'{line.k} reconfigure'] = lambda _: pytest.fail('nothing may be changed')
     assert line.run('--ping', 'a')[0] == 3
-    assert sentence in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err and line.own.read_text() == before
+
+
+def test_ctrl_c_does_not_reach_what_restores():
+    """The terminal sends SIGINT to all programs of its session's foreground group."""
+    done = System().run(sys.executable, '-c', 'import os; print(os.getsid(0) == os.getpid())')
+    assert done.out == 'True\n'
 
 
 def test_it_says_if_nothing_would_restore_after_a_kill(line):
