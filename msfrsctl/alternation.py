@@ -134,10 +134,10 @@ def _sample(site, ping):
     received = link['metered'] and site.system.read(f'/sys/class/net/{link["interface"]}/statistics/rx_bytes')
     # Without the interface's counter, as msfrs itself counts then.
     received = int(received) if received else sum(had[0] for had in classes.values()) * (1 + link['overhead'])
-    return Sample(at, received, classes, reports[0]['window']['queue'], _round_trip(site, ping) if ping else None)
+    return Sample(at, received, classes, reports[0]['window']['queue'], round_trip(site, ping) if ping else None)
 
 
-def _round_trip(site, host):
+def round_trip(site, host):
     """Seconds of one ping, or None."""
     done = site.system.run('ping', '-n', '-c', '1', '-W', '2', '--', host)
     said = re.search(r'\btime=([\d.]+) ms', done.out)

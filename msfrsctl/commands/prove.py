@@ -37,8 +37,8 @@ def gather(options, site):
     log, rates, found, begun = accesslog.log_of(site.conf), [], [], site.system.now()
     seed = options.seed if options.seed is not None else int(begun)
     order = comparison.order(options.minutes * 60 // round(2 * alternation.SLICE), seed)
-    site.system.say(f'{len(order)} slices of {alternation.SLICE:.0f} s; end early with Ctrl-C: scheduling is then on '
-                    f'again, and nothing is lost')
+    site.system.say(f'{len(order)} slices of {alternation.SLICE:.0f} s; Ctrl-C ends it early, with scheduling on '
+                    f'again, and after {LEAST} minutes with a result')
     try:
         with alternation.Switch(site) as switch:
             for on in order:
@@ -49,14 +49,16 @@ def gather(options, site):
             switch.restore()
             switch.wait(LINGER)
     except KeyboardInterrupt:
-        raise CtlError(f'interrupted after {len(found)} of {len(order)} slices; scheduling is on, as before',
-                       FAILED) from None
+        site.system.say(ended := f'ended after {len(found)} of {len(order)} slices; scheduling is on, as before')
+        del found[len(found) // 2 * 2:]
+        if len(found) < 2 * LEAST:
+            raise CtlError(f'{ended}. Nothing can be judged by fewer than {2 * LEAST}', FAILED) from None
     rate = sorted(rates)[len(rates) // 2]
     try:
         compared = comparison.compare(found, accesslog.since(log, begun), rate, bool(options.ping))
     except OSError as problem:
         raise CtlError(f'cannot read {log.path}: {problem.strerror}; run msfrsctl as root') from None
-    return {'begun': begun, 'ended': site.system.now(), 'seed': seed, 'pairs': len(order) // 2, 'ping': options.ping,
+    return {'begun': begun, 'ended': site.system.now(), 'seed': seed, 'pairs': len(found) // 2, 'ping': options.ping,
             'slice': alternation.SLICE, 'settle': alternation.SETTLE, 'log': log.path,
             'link': {'rate': rate, 'interface': site.reports[0]['link']['interface']},
             **compared}
@@ -70,8 +72,9 @@ def _check(site, ping):
         if report['window'].get('law', 'bytes') != 'bytes' or not report['quantum']:
             raise CtlError('with msfrs_window law=paper or msfrs_quantum none scheduling cannot be turned off and on '
                            'under load: leave these lines out of squid.conf')
-    if ping and not site.system.run('ping', '-V'):
-        raise CtlError('the program ping is missing, which --ping needs: apt install iputils-ping')
+    if ping and alternation.round_trip(site, ping) is None:
+        raise CtlError(f'{ping} does not answer a ping: name another host, such as the name server of your provider; '
+                       f'the program is in the package iputils-ping')
     if not unit_of(site, TIMER) or not site.system.run('systemctl', 'is-active', TIMER):
         site.system.say(f'note: {TIMER} does not run, so if this program is killed (SIGKILL), scheduling stays off '
                         f'until you run msfrsctl set --undo all')

@@ -30,7 +30,7 @@ class Line:
         self.own.write_text(self.before)
         gateway.conf.write_text(f'include {self.own}\n{gateway.conf.read_text()}')
         self.k = f'{gateway.squid} -f {gateway.conf} -k'
-        self.machine.programs.update({self.k: '', f'{self.k} reconfigure': self.reconfigure, 'ping -V': '',
+        self.machine.programs.update({self.k: '', f'{self.k} reconfigure': self.reconfigure,
                                       'ping -n': lambda words: self.ping()})
         self.machine.pages['msfrs'] = self.report
         self.machine.moving[RX] = lambda: str(int(self.received()))
@@ -141,6 +141,14 @@ def test_a_signal_ends_it_with_everything_as_before(line, capsys, number, off):
     assert [signal.getsignal(number) for number in alternation.ENDING] == before
 
 
+def test_what_is_complete_counts_after_a_signal(line):
+    """Six pairs or more; half of a pair does not count."""
+    line.at_sleep = lambda: line.machine.time > 1_800_000_000 + 13.5 * 30 and os.kill(os.getpid(), signal.SIGINT)
+    code, said = line.run('--minutes', '240')
+    assert code == 0 and ': 6 pairs of slices' in said and '6 of 6  better' in said
+    assert line.own.read_text() == line.before and not line.off
+
+
 def test_a_signal_while_it_is_restored_does_not_disturb(line):
     """The second one, too, of somebody who is impatient."""
     line.at_sleep = lambda: line.off and os.kill(os.getpid(), signal.SIGINT)
@@ -218,7 +226,8 @@ def test_wrong_options(line, capsys, words, code, sentence):
 @pytest.mark.parametrize('breaks, sentence', [
     (lambda line: line.machine.pages.update(msfrs=OFF), 'nothing is scheduled: msfrs is off'),
     (lambda line: line.machine.pages.update(msfrs=BUSY), 'with msfrs_window law=paper or msfrs_quantum none'),
-    (lambda line: line.machine.programs.update({'ping -V': Done(127)}), 'apt install iputils-ping'),
+    (lambda line: line.machine.programs.update({'ping -n': Done(1)}), 'a does not answer a ping: name another'),
+    (lambda line: line.machine.programs.pop('ping -n'), 'the program is in the package iputils-ping'),
     (lambda line: line.gateway.run('set', 'rate', '5Mbit'), 'msfrsctl set has changed the rate: take that back first'),
     (lambda line: (line.own.write_text('msfrs on\n'), line.gateway.conf.write_text(
         line.gateway.conf.read_text() + LINE + '\n')), 'move that line there'),
