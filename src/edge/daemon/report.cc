@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "edge/daemon/report.h"
 
-#include "daemon/open_metrics.h"
+#include "report/open_metrics.h"
+
+#include <sstream>
 
 namespace msfrs::edge {
 
@@ -51,28 +53,42 @@ constexpr ExcessName ExcessTotals[] = {
 
 std::string Milliseconds(const double seconds) { return Number(seconds * 1e3) + " ms"; }
 
-// Names of classes and gauges need no escapes in labels.
 bool Leaf(const Report &r, const size_t n) { return !r.config->classes[n].interior; }
 std::string ClassLabel(const Report &r, const size_t n) { return Label("class", r.config->classes[n].name); }
 
-void Waits(std::ostringstream &out, const Report &r)
+void Waits(Metrics &all, const Report &r)
 {
-    Metric waits(out, "msfrs_edge_wait_seconds", "histogram", "How long packets waited.");
+    auto waits = all.family("wait_seconds", MetricKind::Histogram, "How long packets waited.");
     for (size_t n = 0; n < r.classes.size(); ++n) {
         if (!Leaf(r, n))
             continue;
         const auto &w = r.classes[n].waits;
+        const auto bucket = [&](const std::string &end, const uint64_t below) {
+            waits.sample(ClassLabel(r, n) + "," + Label("le", end), below, "_bucket");
+        };
         uint64_t below = 0;
-        for (size_t b = 0; b + 1 < WaitCounts::Buckets; ++b) {
-            below += w.of[b];
-            waits.sample(ClassLabel(r, n) + "," + Label("le", Number(WaitCounts::upperEnd(b))),
-                         static_cast<double>(below), "_bucket");
-        }
-        const auto all = static_cast<double>(w.count());
-        waits.sample(ClassLabel(r, n) + "," + Label("le", "+Inf"), all, "_bucket");
-        waits.sample(ClassLabel(r, n), all, "_count");
+        for (size_t b = 0; b + 1 < WaitCounts::Buckets; ++b)
+            bucket(Number(WaitCounts::upperEnd(b)), below += w.of[b]);
+        bucket("+Inf", w.count());
+        waits.sample(ClassLabel(r, n), w.count(), "_count");
         waits.sample(ClassLabel(r, n), static_cast<double>(w.sum) * 1e-9, "_sum");
     }
+}
+
+/// Packets and bytes of each class, as two families.
+/// \param help what happened to the packets
+void Volumes(Metrics &all, const Report &r, const std::string &name, const MetricKind kind,
+             Volume ClassCounts::*const of, const std::string &help)
+{
+    const auto family = [&](const char *const unit, const char *const what, const auto count) {
+        auto one = all.family(name + unit, kind, what + help + ".");
+        for (size_t n = 0; n < r.classes.size(); ++n) {
+            if (Leaf(r, n))
+                one.sample(ClassLabel(r, n), r.classes[n].*of.*count);
+        }
+    };
+    family("_packets", "Packets ", &Volume::packets);
+    family("_bytes", "Bytes of packets ", &Volume::bytes);
 }
 
 /// bit/s; 0: no limit
@@ -95,26 +111,23 @@ void FoundText(std::ostringstream &out, const FoundReport &found)
             << "\n";
 }
 
-void FoundMetrics(std::ostringstream &out, const FoundReport &found)
+void FoundMetrics(Metrics &all, const FoundReport &found)
 {
     const auto &c = found.capacity;
-    const auto gauge = [&](const char *const name, const char *const help, const double value) {
-        Metric(out, std::string("msfrs_edge_link_") + name, "gauge", help).sample("", value);
-    };
-    gauge("pace_bits_per_second", "Rate at which packets leave.", static_cast<double>(found.pace));
-    gauge("delivered_bits_per_second", "Recent delivery rate of the link.", c.delivered);
-    gauge("limited", "1 while packets wait; otherwise the estimated rate can only grow.", c.limited);
-    gauge("out_of_order_ratio", "Share of segments that arrived while an earlier one was missing.", c.loss);
-    gauge("longer_path_seconds", "Part of the RTT increase that is not queueing.", c.ignored);
+    all.gauge("link_pace_bits_per_second", "Rate at which packets leave.", found.pace);
+    all.gauge("link_delivered_bits_per_second", "Recent delivery rate of the link.", c.delivered);
+    all.gauge("link_limited", "1 while packets wait; otherwise the estimated rate can only grow.", c.limited);
+    all.gauge("link_out_of_order_ratio", "Share of segments that arrived while an earlier one was missing.", c.loss);
+    all.gauge("link_longer_path_seconds", "Part of the RTT increase that is not queueing.", c.ignored);
     if (c.queue >= 0)
-        gauge("queue_seconds", "Queueing delay at the provider, from RTT samples.", c.queue);
+        all.gauge("link_queue_seconds", "Queueing delay at the provider, from RTT samples.", c.queue);
     if (found.base > 0)
-        gauge("base_round_trip_seconds", "Mean base RTT to servers.", found.base);
+        all.gauge("link_base_round_trip_seconds", "Mean base RTT to servers.", found.base);
     if (c.changes.empty())
         return;
-    gauge("last_change_age_seconds", "Time since the estimated rate was changed.",
-          static_cast<double>(found.at - c.changes.back().at) * 1e-9);
-    Metric(out, "msfrs_edge_link_last_change", "gauge", "1 for the reason of the last change of the rate found.")
+    all.gauge("link_last_change_age_seconds", "Time since the estimated rate was changed.",
+              static_cast<double>(found.at - c.changes.back().at) * 1e-9);
+    all.family("link_last_change", MetricKind::Gauge, "1 for the reason of the last change of the rate found.")
         .sample(Label("reason", CapacityReasonText(c.changes.back().why)), 1);
 }
 
@@ -174,64 +187,42 @@ std::string OpenMetrics(const Report &r)
 {
     const auto &config = *r.config;
     std::ostringstream out;
-    Metric(out, "msfrs_edge_up_seconds", "gauge", "Time since the start.").sample("", r.upSeconds);
-    Metric(out, "msfrs_edge_link_bits_per_second", "gauge", "The link's rate; 0: no limit.")
-        .sample("", LinkRate(r));
+    Metrics all(out, "msfrs_edge_");
+    all.gauge("up_seconds", "Time since the start.", r.upSeconds);
+    all.gauge("link_bits_per_second", "The link's rate; 0: no limit.", LinkRate(r));
     if (r.found)
-        FoundMetrics(out, *r.found);
-    Metric(out, "msfrs_edge_reloads", "counter", "Configurations taken up.")
-        .sample("", static_cast<double>(r.reloads), "_total");
-    Metric(out, "msfrs_edge_reload_failures", "counter", "Configurations refused.")
-        .sample("", static_cast<double>(r.reloadFailures), "_total");
-    for (const auto &v : Totals) {
-        for (const bool packets : {true, false}) {
-            Metric family(out, "msfrs_edge_" + std::string(v.name) + (packets ? "_packets" : "_bytes"), "counter",
-                          (packets ? "Packets " : "Bytes of packets ") + std::string(v.help) + ".");
-            for (size_t n = 0; n < r.classes.size(); ++n) {
-                const auto &volume = r.classes[n].*v.volume;
-                if (Leaf(r, n))
-                    family.sample(ClassLabel(r, n), static_cast<double>(packets ? volume.packets : volume.bytes),
-                                  "_total");
-            }
-        }
-    }
-    for (const bool packets : {true, false}) {
-        Metric family(out, packets ? "msfrs_edge_queued_packets" : "msfrs_edge_queued_bytes", "gauge",
-                      packets ? "Packets that wait." : "Bytes of packets that wait.");
-        for (size_t n = 0; n < r.classes.size(); ++n) {
-            const auto &volume = r.classes[n].queued;
-            if (Leaf(r, n))
-                family.sample(ClassLabel(r, n), static_cast<double>(packets ? volume.packets : volume.bytes));
-        }
-    }
-    Waits(out, r);
+        FoundMetrics(all, *r.found);
+    all.counter("reloads", "Configurations taken up.", r.reloads);
+    all.counter("reload_failures", "Configurations refused.", r.reloadFailures);
+    for (const auto &v : Totals)
+        Volumes(all, r, v.name, MetricKind::Counter, v.volume, v.help);
+    Volumes(all, r, "queued", MetricKind::Gauge, &ClassCounts::queued, "that wait");
+    Waits(all, r);
     const auto queueLabel = [&](const size_t n) { return Label("queue", std::to_string(config.queue.number + n)); };
     for (const auto &c : QueueTotals) {
-        Metric family(out, std::string("msfrs_edge_") + c.name, "counter", c.help);
+        auto family = all.family(c.name, MetricKind::Counter, c.help);
         for (size_t n = 0; n < r.queues.size(); ++n)
-            family.sample(queueLabel(n), static_cast<double>(r.queues[n].*c.count), "_total");
+            family.sample(queueLabel(n), r.queues[n].*c.count);
     }
-    Metric flows(out, "msfrs_edge_flows", "gauge", "Flows that are known, idle ones included.");
+    auto flows = all.family("flows", MetricKind::Gauge, "Flows that are known, idle ones included.");
     for (size_t n = 0; n < r.flows.size(); ++n)
-        flows.sample(queueLabel(n), static_cast<double>(r.flows[n]));
+        flows.sample(queueLabel(n), r.flows[n]);
     if (!config.segment.empty()) {
-        Metric(out, "msfrs_edge_party", "gauge", "Whether it is a party of Squid's ledger.").sample("", r.party);
-        Metric(out, "msfrs_edge_share_bits_per_second", "gauge",
-               "What packets may have of Squid's link; 0: Squid says nothing of it.")
-            .sample("", static_cast<double>(r.share));
+        all.gauge("party", "Whether it is a party of Squid's ledger.", r.party);
+        all.gauge("share_bits_per_second", "What packets may have of Squid's link; 0: Squid says nothing of it.",
+                  r.share);
     }
     for (const auto &e : ExcessTotals) {
         if (r.excess)
-            Metric(out, std::string("msfrs_edge_excess_") + e.name, "counter", e.help)
-                .sample("", static_cast<double>((*r.excess).*e.count), "_total");
+            all.counter(std::string("excess_") + e.name, e.help, (*r.excess).*e.count);
     }
-    Metric gauges(out, "msfrs_edge_plugin", "gauge", "Gauges of the scheduler and the AQM.");
+    auto gauges = all.family("plugin", MetricKind::Gauge, "Gauges of the scheduler and the AQM.");
     for (const auto &g : r.gauges) {
         gauges.sample(queueLabel(g.queue) + "," + Label("plugin", g.plugin) + "," + Label("name", g.name) +
                           (g.cls == NoClass ? "" : "," + ClassLabel(r, g.cls)),
                       g.value);
     }
-    out << "# EOF\n";
+    all.end();
     return out.str();
 }
 

@@ -1,31 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/share/report.h"
 
-#include "daemon/open_metrics.h"
+#include "report/open_metrics.h"
+
+#include <sstream>
 
 namespace msfrs::share {
 
 namespace {
 
-struct OtherGauge {
-    const char *name, *type, *help;
+/// A figure of each of the other gateways.
+struct OtherFigure {
+    const char *name;
+    MetricKind kind;
+    const char *help;
     double (*value)(const OtherReport &);
 };
-constexpr OtherGauge OtherGauges[] = {
-    {"here", "gauge", "Whether there is news of a gateway.", [](const OtherReport &o) { return o.here ? 1.0 : 0.0; }},
-    {"news_age_seconds", "gauge", "Time since the latest news of a gateway; negative: none yet.",
-     [](const OtherReport &o) { return o.age; }},
-    {"demand", "gauge", "Weights of a gateway's active users.", [](const OtherReport &o) { return o.demand; }},
-    {"places", "gauge", "Responses in service at a gateway, by its latest news.",
-     [](const OtherReport &o) { return static_cast<double>(o.places); }},
-    {"waiting", "gauge", "Requests that wait for a slot at a gateway, by its latest news.",
-     [](const OtherReport &o) { return static_cast<double>(o.waiting); }},
-    {"places_shown", "gauge", "Places that the parties of this machine leave to a gateway.",
-     [](const OtherReport &o) { return static_cast<double>(o.shown); }},
-    {"received_bytes", "counter", "Bytes that the link has carried to a gateway, as far as is known.",
-     [](const OtherReport &o) { return static_cast<double>(o.received); }},
-    {"messages_refused", "counter", "Messages of a gateway that were not what they should be.",
-     [](const OtherReport &o) { return static_cast<double>(o.refused); }},
+template <auto Member>
+double Of(const OtherReport &o) { return static_cast<double>(o.*Member); }
+
+constexpr OtherFigure OtherFigures[] = {
+    {"here", MetricKind::Gauge, "Whether there is news of a gateway.", Of<&OtherReport::here>},
+    {"news_age_seconds", MetricKind::Gauge, "Time since the latest news of a gateway; negative: none yet.",
+     Of<&OtherReport::age>},
+    {"demand", MetricKind::Gauge, "Weights of a gateway's active users.", Of<&OtherReport::demand>},
+    {"places", MetricKind::Gauge, "Responses in service at a gateway, by its latest news.", Of<&OtherReport::places>},
+    {"waiting", MetricKind::Gauge, "Requests that wait for a slot at a gateway, by its latest news.",
+     Of<&OtherReport::waiting>},
+    {"places_shown", MetricKind::Gauge, "Places that the parties of this machine leave to a gateway.",
+     Of<&OtherReport::shown>},
+    {"received_bytes", MetricKind::Counter, "Bytes that the link has carried to a gateway, as far as is known.",
+     Of<&OtherReport::received>},
+    {"messages_refused", MetricKind::Counter, "Messages of a gateway that were not what they should be.",
+     Of<&OtherReport::refused>},
 };
 
 } // namespace
@@ -56,30 +63,27 @@ std::string OpenMetrics(const Report &r)
 {
     const auto &s = r.sharing;
     std::ostringstream out;
-    const auto one = [&](const char *const name, const char *const type, const char *const help, const double value) {
-        const bool counter = std::string(type) == "counter";
-        Metric(out, std::string("msfrs_share_") + name, type, help).sample("", value, counter ? "_total" : "");
-    };
-    one("up_seconds", "gauge", "Time since the start.", r.upSeconds);
-    Metric state(out, "msfrs_share_state", "gauge", "Of what is known of the others: 1 for the state that it is in.");
+    Metrics all(out, "msfrs_share_");
+    all.gauge("up_seconds", "Time since the start.", r.upSeconds);
+    auto state =
+        all.family("state", MetricKind::Gauge, "Of what is known of the others: 1 for the state that it is in.");
     for (const auto each : {StoreState::Together, StoreState::Last, StoreState::Static})
-        state.sample(Label("state", StoreStateText(each)), s.state == each ? 1 : 0);
-    one("exchanges", "counter", "Exchanges with the store that were begun.", static_cast<double>(s.exchanges));
-    one("failures", "counter", "Exchanges that failed.", static_cast<double>(s.failures));
-    one("exchange_seconds", "gauge", "What the latest exchange took.", s.took);
-    one("answer_age_seconds", "gauge", "Time since the store's latest answer.", s.sinceAnswer);
-    one("message_bytes", "gauge", "Size of the latest message.", static_cast<double>(s.messageBytes));
-    one("message_users", "gauge", "Users in the latest message.", static_cast<double>(s.users));
-    one("segment", "gauge", "Whether the ledger's segment is mapped.", r.segment ? 1 : 0);
-    one("parties", "gauge", "Parties of this machine that live.", static_cast<double>(r.parties));
-    one("crowded", "counter", "Times that a gateway found no slot, or a user no entry.",
-        static_cast<double>(r.crowded));
-    for (const auto &g : OtherGauges) {
-        Metric family(out, std::string("msfrs_share_other_") + g.name, g.type, g.help);
+        state.sample(Label("state", StoreStateText(each)), s.state == each);
+    all.counter("exchanges", "Exchanges with the store that were begun.", s.exchanges);
+    all.counter("failures", "Exchanges that failed.", s.failures);
+    all.gauge("exchange_seconds", "What the latest exchange took.", s.took);
+    all.gauge("answer_age_seconds", "Time since the store's latest answer.", s.sinceAnswer);
+    all.gauge("message_bytes", "Size of the latest message.", s.messageBytes);
+    all.gauge("message_users", "Users in the latest message.", s.users);
+    all.gauge("segment", "Whether the ledger's segment is mapped.", r.segment);
+    all.gauge("parties", "Parties of this machine that live.", r.parties);
+    all.counter("crowded", "Times that a gateway found no slot, or a user no entry.", r.crowded);
+    for (const auto &f : OtherFigures) {
+        auto family = all.family(std::string("other_") + f.name, f.kind, f.help);
         for (const auto &o : s.others)
-            family.sample(Label("gateway", o.name), g.value(o), std::string(g.type) == "counter" ? "_total" : "");
+            family.sample(Label("gateway", o.name), f.value(o));
     }
-    out << "# EOF\n";
+    all.end();
     return out.str();
 }
 
