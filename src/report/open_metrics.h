@@ -10,12 +10,15 @@
 #include <ostream>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace msfrs {
 
 enum class MetricKind { Gauge, Counter, Summary, Histogram };
 
-/// A label and its value, escaped. Several are joined by commas.
+using Labels = std::vector<std::string>; ///< from Label()
+
+/// A label and its value, escaped.
 inline std::string Label(const std::string &name, const std::string &value)
 {
     auto text = name + "=\"";
@@ -41,16 +44,16 @@ public:
             out_ << "# UNIT " << name_ << ' ' << unit << '\n';
         out_ << "# HELP " << name_ << ' ' << help << '\n';
     }
-    /// \param labels from Label(); may be empty \param suffix of the parts of a summary or histogram
-    void sample(const std::string &labels, const std::string &value, const std::string &suffix = "")
+    /// \param suffix of the parts of a summary or histogram
+    void sample(const Labels &labels, const std::string &value, const std::string &suffix = "")
     {
         out_ << name_ << (suffix.empty() ? total_ : suffix);
-        if (!labels.empty())
-            out_ << '{' << labels << '}';
-        out_ << ' ' << value << '\n';
+        for (size_t n = 0; n < labels.size(); ++n)
+            out_ << (n == 0 ? '{' : ',') << labels[n];
+        out_ << (labels.empty() ? " " : "} ") << value << '\n';
     }
     template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
-    void sample(const std::string &labels, const N value, const std::string &suffix = "")
+    void sample(const Labels &labels, const N value, const std::string &suffix = "")
     {
         sample(labels, Number(static_cast<double>(value)), suffix);
     }
@@ -74,12 +77,12 @@ public:
     template <class N>
     void gauge(const std::string &name, const std::string &help, const N value)
     {
-        family(name, MetricKind::Gauge, help).sample("", value);
+        family(name, MetricKind::Gauge, help).sample({}, value);
     }
     template <class N>
     void counter(const std::string &name, const std::string &help, const N value)
     {
-        family(name, MetricKind::Counter, help).sample("", value);
+        family(name, MetricKind::Counter, help).sample({}, value);
     }
     void end() { out_ << "# EOF\n"; }
 

@@ -64,14 +64,14 @@ void Waits(Metrics &all, const Report &r)
             continue;
         const auto &w = r.classes[n].waits;
         const auto bucket = [&](const std::string &end, const uint64_t below) {
-            waits.sample(ClassLabel(r, n) + "," + Label("le", end), below, "_bucket");
+            waits.sample({ClassLabel(r, n), Label("le", end)}, below, "_bucket");
         };
         uint64_t below = 0;
         for (size_t b = 0; b + 1 < WaitCounts::Buckets; ++b)
             bucket(Number(WaitCounts::upperEnd(b)), below += w.of[b]);
         bucket("+Inf", w.count());
-        waits.sample(ClassLabel(r, n), w.count(), "_count");
-        waits.sample(ClassLabel(r, n), static_cast<double>(w.sum) * 1e-9, "_sum");
+        waits.sample({ClassLabel(r, n)}, w.count(), "_count");
+        waits.sample({ClassLabel(r, n)}, static_cast<double>(w.sum) * 1e-9, "_sum");
     }
 }
 
@@ -84,7 +84,7 @@ void Volumes(Metrics &all, const Report &r, const std::string &name, const Metri
         auto one = all.family(name + unit, kind, what + help + ".");
         for (size_t n = 0; n < r.classes.size(); ++n) {
             if (Leaf(r, n))
-                one.sample(ClassLabel(r, n), r.classes[n].*of.*count);
+                one.sample({ClassLabel(r, n)}, r.classes[n].*of.*count);
         }
     };
     family("_packets", "Packets ", &Volume::packets);
@@ -128,7 +128,7 @@ void FoundMetrics(Metrics &all, const FoundReport &found)
     all.gauge("link_last_change_age_seconds", "Time since the estimated rate was changed.",
               static_cast<double>(found.at - c.changes.back().at) * 1e-9);
     all.family("link_last_change", MetricKind::Gauge, "1 for the reason of the last change of the rate found.")
-        .sample(Label("reason", CapacityReasonText(c.changes.back().why)), 1);
+        .sample({Label("reason", CapacityReasonText(c.changes.back().why))}, 1);
 }
 
 } // namespace
@@ -202,11 +202,11 @@ std::string OpenMetrics(const Report &r)
     for (const auto &c : QueueTotals) {
         auto family = all.family(c.name, MetricKind::Counter, c.help);
         for (size_t n = 0; n < r.queues.size(); ++n)
-            family.sample(queueLabel(n), r.queues[n].*c.count);
+            family.sample({queueLabel(n)}, r.queues[n].*c.count);
     }
     auto flows = all.family("flows", MetricKind::Gauge, "Flows that are known, idle ones included.");
     for (size_t n = 0; n < r.flows.size(); ++n)
-        flows.sample(queueLabel(n), r.flows[n]);
+        flows.sample({queueLabel(n)}, r.flows[n]);
     if (!config.segment.empty()) {
         all.gauge("party", "Whether it is a party of Squid's ledger.", r.party);
         all.gauge("share_bits_per_second", "What packets may have of Squid's link; 0: Squid says nothing of it.",
@@ -218,9 +218,10 @@ std::string OpenMetrics(const Report &r)
     }
     auto gauges = all.family("plugin", MetricKind::Gauge, "Gauges of the scheduler and the AQM.");
     for (const auto &g : r.gauges) {
-        gauges.sample(queueLabel(g.queue) + "," + Label("plugin", g.plugin) + "," + Label("name", g.name) +
-                          (g.cls == NoClass ? "" : "," + ClassLabel(r, g.cls)),
-                      g.value);
+        Labels labels = {queueLabel(g.queue), Label("plugin", g.plugin), Label("name", g.name)};
+        if (g.cls != NoClass)
+            labels.push_back(ClassLabel(r, g.cls));
+        gauges.sample(labels, g.value);
     }
     all.end();
     return out.str();

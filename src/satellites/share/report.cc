@@ -68,7 +68,7 @@ std::string OpenMetrics(const Report &r)
     auto state =
         all.family("state", MetricKind::Gauge, "Of what is known of the others: 1 for the state that it is in.");
     for (const auto each : {StoreState::Together, StoreState::Last, StoreState::Static})
-        state.sample(Label("state", StoreStateText(each)), s.state == each);
+        state.sample({Label("state", StoreStateText(each))}, s.state == each);
     all.counter("exchanges", "Exchanges with the store that were begun.", s.exchanges);
     all.counter("failures", "Exchanges that failed.", s.failures);
     all.gauge("exchange_seconds", "What the latest exchange took.", s.took);
@@ -81,7 +81,7 @@ std::string OpenMetrics(const Report &r)
     for (const auto &f : OtherFigures) {
         auto family = all.family(std::string("other_") + f.name, f.kind, f.help);
         for (const auto &o : s.others)
-            family.sample(Label("gateway", o.name), f.value(o));
+            family.sample({Label("gateway", o.name)}, f.value(o));
     }
     all.end();
     return out.str();

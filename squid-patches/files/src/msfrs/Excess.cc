@@ -17,6 +17,8 @@
 #include "msfrs/Gateway.h"
 #include "SquidConfig.h"
 
+#include "report/snapshot.h"
+
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -39,7 +41,7 @@ constexpr int DatagramsAtOnce = 16;
 constexpr int64_t MostBytes = 10'000'000'000;
 
 ExcessPort *ThisPort = nullptr;
-ExcessCounts Counts;
+report::ExcessCounts Counts;
 
 /// \returns whether the text is an address
 bool
@@ -103,7 +105,7 @@ TheExcessPort()
     return ThisPort;
 }
 
-const ExcessCounts &
+const report::ExcessCounts &
 TheExcessCounts()
 {
     return Counts;

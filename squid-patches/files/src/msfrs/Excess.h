@@ -19,16 +19,13 @@ namespace msfrs
 class RequestScheduler;
 }
 
+namespace msfrs::report
+{
+struct ExcessCounts;
+}
+
 namespace msfrs::squid
 {
-
-/// The counts of ExcessPort since Squid started.
-struct ExcessCounts {
-    uint64_t lines = 0; ///< accepted
-    uint64_t bytes = 0; ///< charged to a class
-    uint64_t noClass = 0; ///< bytes for receivers of no class
-    uint64_t refused = 0; ///< malformed lines, and datagrams that are too long
-};
 
 /// Receives reports of excessive traffic (MSF-RS paper, section 6): downlink bytes that no request of ours caused.
 /// A unix datagram socket; every line of a datagram is "ADDRESS BYTES", or "- BYTES" for a receiver of no class. See
@@ -77,7 +74,8 @@ private:
     bool passed_ = false; ///< a user has exceeded a quota
 };
 
-const ExcessCounts &TheExcessCounts();
+/// since Squid started
+const report::ExcessCounts &TheExcessCounts();
 
 } // namespace msfrs::squid
 

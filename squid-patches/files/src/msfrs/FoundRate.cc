@@ -6,12 +6,7 @@
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
 #include "msfrs/FoundRate.h"
-#include "msfrs/Report.h"
-#include "msfrs/Yaml.h"
 
-#include "window/capacity.h"
-
-#include <ostream>
 #include <string>
 
 namespace msfrs::squid
@@ -43,38 +38,6 @@ CheckFoundRate(const Configuration &config)
     if (config.quantum && config.quantum->bytes == 0)
         config.quantum->place.refuse("none is not possible with rate=auto, as nothing then bounds the bytes in flight; "
                                      "give a size, as in 16 KB");
-}
-
-/// rates for an administrator who wants to set one: reached nine tenths of the time, and half of it
-static std::string
-Advice(const CapacityReport &found)
-{
-    constexpr double Enough = 600; // s
-    if (found.known < Enough)
-        return "null";
-    return Quoted("rate=" + Fixed(found.mostly/1e3, 0) + "kbit was there nine tenths of the time and " +
-                  Fixed(found.half/1e3, 0) + "kbit half of it, of the " + Fixed(found.known/3600, 1) +
-                  " h of the last day in which somebody waited");
-}
-
-void
-PrintFoundRate(std::ostream &os, const CapacityReport &found, const msfrs_time now)
-{
-    os << "  auto: # how rate was found\n"
-       "    min: " << Fixed(found.params.min, 0) << "\n"
-       "    max: " << Fixed(found.params.max, 0) << "\n"
-       "    delivered: " << Fixed(found.delivered, 0) << " # what came over the link, of late\n"
-       "    limited: " << (found.limited ? "true" : "false") << " # somebody waits; without, rate can only grow\n"
-       "    queue: " << (found.queue < 0 ? "null" : Fixed(found.queue, 4)) << " # at the provider, of late\n"
-       "    longer: " << Fixed(found.ignored, 4) << " # what round trips are longer by that is no queue\n"
-       "    out_of_order: " << Fixed(found.loss, 4) << " # share of packets of the last second; losses make that\n"
-       "    advice: " << Advice(found) << " # what to set who wants a fixed rate; null: too little was seen\n"
-       "    # the latest last\n"
-       "    changes:" << (found.changes.empty() ? " []\n" : "\n");
-    for (const auto &change: found.changes) {
-        os << "      - {ago: " << Fixed((now - change.at)*1e-9, 1) << ", from: " << Fixed(change.from, 0) <<
-           ", to: " << Fixed(change.to, 0) << ", because: " << Quoted(CapacityReasonText(change.why)) << "}\n";
-    }
 }
 
 } // namespace msfrs::squid

@@ -11,7 +11,6 @@
 #include "msfrs/Config.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/LinkDirectory.h"
-#include "msfrs/Snapshot.h"
 #include "msfrs/Ticket.h"
 #include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"

@@ -3,147 +3,27 @@
 /* DEBUG: section 97    Request Scheduler (msfrs) */
 
 #include "squid.h"
+#include "debug/Stream.h"
+#include "msfrs/Excess.h"
 #include "msfrs/Gateway.h"
 #include "msfrs/Snapshot.h"
 #include "msfrs/WorkerLedger.h"
 
-#include <algorithm>
+#include <cerrno>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace msfrs::squid
 {
 
-namespace
-{
+/// bytes; far more than a worker with thousands of classes writes
+static constexpr off_t LargestText = 64*1024*1024;
 
-void
-AddClass(ClassReport &to, const ClassReport &c)
-{
-    const auto [name, weight, users, queued, paused, inFlight, asked, resting, exchanges, requests, bytes, quanta,
-                      refusedPerUser, refusedTotal, refusedAdmission, expired, excess, service, heldP50, heldP95,
-                      heldP99, heldLately, bytesLately, heldCount, heldSum, unfinished] = c;
-    to.users += users;
-    to.queued += queued;
-    to.paused += paused;
-    to.inFlight += inFlight;
-    to.asked += asked;
-    to.resting += resting;
-    to.exchanges += exchanges;
-    to.requests += requests;
-    to.bytes += bytes;
-    to.quanta += quanta;
-    to.refusedPerUser += refusedPerUser;
-    to.refusedTotal += refusedTotal;
-    to.refusedAdmission += refusedAdmission;
-    to.expired += expired;
-    to.excess += excess;
-    to.service = std::max(to.service, service);
-    to.heldP50 = std::max(to.heldP50, heldP50);
-    to.heldP95 = std::max(to.heldP95, heldP95);
-    to.heldP99 = std::max(to.heldP99, heldP99);
-    to.heldLately += heldLately;
-    to.bytesLately += bytesLately;
-    to.heldCount += heldCount;
-    to.heldSum += heldSum;
-    to.unfinished += unfinished;
-}
-
-/// adds a row to the matching one, or appends it if there is none
-template <class Row, class Same, class Add>
-void
-AddRow(std::vector<Row> &rows, const Row &row, Same same, Add add)
-{
-    const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row &other) { return same(other, row); });
-    if (found == rows.end())
-        rows.push_back(row);
-    else
-        add(*found, row);
-}
-
-void
-AddUsers(std::vector<UserReport> &users, const std::vector<UserReport> &more)
-{
-    const auto same = [](const UserReport &a, const UserReport &b) {
-        return a.name == b.name && a.className == b.className;
-    };
-    for (const auto &user: more) {
-        AddRow(users, user, same, [](UserReport &to, const UserReport &u) {
-            to.bytes += u.bytes;
-            to.queued += u.queued;
-            to.inFlight += u.inFlight;
-        });
-    }
-    std::stable_sort(users.begin(), users.end(), [](const UserReport &a, const UserReport &b) {
-        return a.bytes > b.bytes;
-    });
-}
-
-/// the window of two snapshots, of which the first may have several workers already
-WindowReport
-Joined(const Snapshot &one, const Snapshot &other)
-{
-    auto joined = one.window.follows ? other.window : one.window;
-    const auto &held = one.window.holding ? one.window : other.window;
-    joined.holding = held.holding;
-    if (held.holding)
-        joined.because = held.because;
-    if (one.parties.empty() && other.parties.empty()) {
-        const auto ofOne = one.config.rate, ofOther = other.config.rate;
-        joined.outstanding = one.window.outstanding + other.window.outstanding;
-        joined.limit = one.window.limit + other.window.limit;
-        const auto mean = [&](const double WindowReport::* const u) {
-            return (one.window.*u * ofOne + other.window.*u * ofOther) / (ofOne + ofOther);
-        };
-        joined.utilisation = mean(&WindowReport::utilisation);
-        joined.usedWhileFull = mean(&WindowReport::usedWhileFull);
-        joined.full = one.window.full + other.window.full;
-        joined.carriedWhileFull = one.window.carriedWhileFull + other.window.carriedWhileFull;
-    }
-    return joined;
-}
-
-} // namespace
-
-void
-Snapshot::add(const Snapshot &other)
-{
-    if (!other.scheduling) {
-        failed = failed || other.failed;
-        return;
-    }
-    if (!scheduling) {
-        const auto sawFailure = failed;
-        *this = other;
-        failed = sawFailure;
-        return;
-    }
-    window = Joined(*this, other);
-    if (parties.empty() && other.parties.empty())
-        config.rate += other.config.rate;
-    excess.lines += other.excess.lines;
-    excess.bytes += other.excess.bytes;
-    excess.noClass += other.excess.noClass;
-    excess.refused += other.excess.refused;
-    if (excessSocket.empty())
-        excessSocket = other.excessSocket;
-    for (const auto &c: other.classes)
-        AddRow(classes, c, [](const ClassReport &a, const ClassReport &b) { return a.name == b.name; }, AddClass);
-    AddUsers(users, other.users);
-    held.insert(held.end(), other.held.begin(), other.held.end());
-    std::stable_sort(held.begin(), held.end(), [](const HeldReport &a, const HeldReport &b) {
-        return a.waited > b.waited;
-    });
-    held.resize(std::min<size_t>(held.size(), MostHeld));
-    if (other.now >= now && !other.parties.empty())
-        parties = other.parties;
-    if (alone.empty())
-        alone = other.alone;
-    now = std::max(now, other.now);
-}
-
-Snapshot
+report::Snapshot
 SnapshotOf(const Gateway * const gateway)
 {
-    Snapshot snapshot;
+    report::Snapshot snapshot;
     const auto scheduler = gateway ? gateway->scheduler() : nullptr;
     snapshot.now = Gateway::Now();
     snapshot.scheduling = scheduler != nullptr;
@@ -156,15 +36,56 @@ SnapshotOf(const Gateway * const gateway)
     if (const auto port = TheExcessPort())
         snapshot.excessSocket = port->path();
     snapshot.classes = scheduler->classes(snapshot.now);
-    snapshot.held = scheduler->held(Snapshot::MostHeld, snapshot.now);
-    snapshot.users = scheduler->topUsers(Snapshot::MostUsers);
+    snapshot.held = scheduler->held(report::Snapshot::MostHeld, snapshot.now);
+    snapshot.users = scheduler->topUsers(report::Snapshot::MostUsers);
     if (gateway->quotas.any()) {
         for (uint32_t n = 0; n < snapshot.classes.size(); ++n)
-            snapshot.quotas.push_back(gateway->quotas.report(n, Snapshot::MostOfQuota));
+            snapshot.quotas.push_back(gateway->quotas.report(n, report::Snapshot::MostOfQuota));
     }
     snapshot.parties = PartiesOfLink(snapshot.now);
     snapshot.alone = WhyLinkIsNotShared();
     return snapshot;
+}
+
+int
+TextToFile(const std::string &text)
+{
+    const auto fd = memfd_create("msfrs", MFD_CLOEXEC);
+    size_t written = 0;
+    while (fd >= 0 && written < text.size()) {
+        const auto size = write(fd, text.data() + written, text.size() - written);
+        if (size <= 0)
+            break;
+        written += size;
+    }
+    if (fd >= 0 && written == text.size())
+        return fd;
+    const auto error = errno;
+    debugs(97, DBG_IMPORTANT, "ERROR: msfrs: cannot write a report of " << text.size() << " bytes to memory: " <<
+           xstrerr(error));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+std::string
+TextFromFile(const int fd)
+{
+    std::string text;
+    struct stat info;
+    if (fstat(fd, &info) == 0 && info.st_size > 0 && info.st_size <= LargestText) {
+        text.resize(info.st_size);
+        size_t got = 0;
+        while (got < text.size()) {
+            const auto size = pread(fd, &text[got], text.size() - got, got);
+            if (size <= 0)
+                break;
+            got += size;
+        }
+        text.resize(got);
+    }
+    close(fd);
+    return text;
 }
 
 } // namespace msfrs::squid

@@ -8,7 +8,6 @@
 #include "msfrs/Config.h"
 #include "msfrs/Directives.h"
 #include "msfrs/Gateway.h"
-#include "msfrs/Snapshot.h"
 #include "msfrs/WorkerLedger.h"
 #include "SquidConfig.h"
 #include "tools.h"
@@ -16,8 +15,10 @@
 #include "ledger/mapping.h"
 #include "ledger/report.h"
 #include "ledger/shared.h"
+#include "report/gateway_report.h"
 
 #include <cerrno>
+#include <functional>
 #include <sys/mman.h>
 
 namespace msfrs::squid
@@ -77,10 +78,10 @@ KindText(const ledger::Kind kind)
     return "free";
 }
 
-PartySnapshot
+report::PartySnapshot
 SnapshotOf(const ledger::PartyReport &party)
 {
-    PartySnapshot snapshot;
+    report::PartySnapshot snapshot;
     snapshot.slot = party.slot;
     snapshot.kind = KindText(party.now.kind);
     snapshot.live = true;
@@ -171,6 +172,22 @@ QuotasOfLink()
     return ThisLedger ? &ThisLedger->quotas : nullptr;
 }
 
+uint64_t
+NumberOf(const RequestConfig &config)
+{
+    report::Snapshot snapshot;
+    snapshot.scheduling = true;
+    snapshot.config = config;
+    snapshot.window.capacity = CapacityReport();
+    snapshot.window.capacity->params = config.bounds;
+    for (const auto &c: config.classes) {
+        snapshot.classes.emplace_back();
+        snapshot.classes.back().name = c.name;
+        snapshot.classes.back().weight = c.weight;
+    }
+    return std::hash<std::string>()(report::GatewayReport(snapshot).written());
+}
+
 std::shared_ptr<SharedLedger>
 JoinWorkerLedger(const RequestConfig &config, const msfrs_time now)
 {
@@ -190,14 +207,14 @@ JoinWorkerLedger(const RequestConfig &config, const msfrs_time now)
     return std::make_shared<SharedLedger>(*ThisLedger, params, &Gateway::Log, now);
 }
 
-std::vector<PartySnapshot>
+std::vector<report::PartySnapshot>
 PartiesOfLink(const msfrs_time now)
 {
-    std::vector<PartySnapshot> parties;
+    std::vector<report::PartySnapshot> parties;
     if (!ThisLedger)
         return parties;
     for (int number = 0; number < Workers(); ++number) {
-        PartySnapshot worker;
+        report::PartySnapshot worker;
         worker.slot = number;
         worker.kind = KindText(ledger::Kind::Worker);
         parties.push_back(worker);

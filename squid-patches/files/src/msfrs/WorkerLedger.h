@@ -23,10 +23,14 @@ struct QuotaTable;
 }
 }
 
+namespace msfrs::report
+{
+struct PartySnapshot;
+}
+
 namespace msfrs::squid
 {
 
-struct PartySnapshot;
 
 /// Creates the shared memory in which the parties on the link publish their state: several workers, and with msfrs_link
 /// shared, other programs. To be called in the master process, even while msfrs is off: a reconfiguration may turn it
@@ -57,8 +61,12 @@ ledger::QuotaTable *QuotasOfLink();
 /// \returns nil if this process does not share the link, or finds no slot
 std::shared_ptr<SharedLedger> JoinWorkerLedger(const RequestConfig &, msfrs_time now);
 
+/// A hash of what the report shows of a configuration, for comparison. Only processes of the same program have the
+/// same hash of the same configuration.
+uint64_t NumberOf(const RequestConfig &);
+
 /// The parties on the link, by slot, dead workers included; none if this process does not share it.
-std::vector<PartySnapshot> PartiesOfLink(msfrs_time now);
+std::vector<report::PartySnapshot> PartiesOfLink(msfrs_time now);
 
 } // namespace msfrs::squid
 
