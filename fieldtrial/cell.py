@@ -75,7 +75,11 @@ def run(spec):
         places = world.at_gateways()
         names = [there.start_names() for there in places]
         disturbances = workload.disturbances(spec.duration_s)
-        origins = world.start_origin(stalling=any(each.kind == 'stall' for each in disturbances))
+        browsers = workload.browsers(world.users)
+        origins = world.start_origin(stalling=any(each.kind == 'stall' for each in disturbances),
+                                     pages_seed=spec.seed if browsers else None)
+        if browsers:
+            world.follow_uids(browsers)
         downloads = workload.quic_downloads(world.users, world.servers)
         if downloads:
             quic.start_servers(world)

@@ -7,6 +7,7 @@ from . import bench, plan
 from .base import stopping
 from .base.errors import Stopped, TrialError
 from .load import http3, quic, workloads
+from .load.traffic import devtools
 from .options import read
 from .runner import Runner, meta_of, minutes, new_directory
 from .site import fabrics, netns, preflight
@@ -44,12 +45,13 @@ def runnable(conditions, hosts):
     return kept, said
 
 
-def without_quic(conditions, hosts):
+def possible(conditions, hosts):
     """The conditions that can be run on such hosts; reports each one that cannot."""
     kept = list(conditions)
     for what, needs, missing in (
             ('users past Squid by QUIC', lambda workload: workload.values.get('quic'), quic.missing),
-            ('users of HTTP/3', lambda workload: workload.http3, http3.missing)):
+            ('users of HTTP/3', lambda workload: workload.http3, http3.missing),
+            ('users with a browser', lambda workload: workload.values.get('browsers'), devtools.missing)):
         without = [each for each in kept if not needs(workloads.get(each.workload)(each.parameters))]
         why = missing() if hosts == fabrics.NAMES[0] else 'the containers have no programs for it'
         if why and len(without) < len(kept):
@@ -94,7 +96,7 @@ def _run(options, argv):
         print(f'removed a leftover of an earlier run: {name}')
     preflight.check(options)
     conditions, not_run = runnable(_conditions(options), options.hosts)
-    conditions = without_quic(conditions, options.hosts)
+    conditions = possible(conditions, options.hosts)
     if not conditions:
         raise TrialError('nothing of what was asked for can be run here')
     directory = new_directory(options.out)

@@ -79,6 +79,7 @@ def full():
         Condition('https-backlogged', MAIN, 180, 60, rate_bps=10e6),
         Condition('https-backlogged', OURS, 180, 60, rate_bps=10e6, buffer_bdp=10),
         Condition('disturbed', OURS, disturbed_s(), 40, rate_bps=10e6),
+        Condition('browser', MAIN, 220, 60, rate_bps=4e6, drain_s=20),
         Condition('https-backlogged', MAIN, 80, 30, rate_bps=100e6, counts=(40, 40, 40)),
         Condition('https-backlogged', OURS, 80, 30, rate_bps=100e6, buffer_bdp=10, counts=(40, 40, 40)),
         Condition('https-backlogged', OURS, 460, 60, counts=(24, 4, 4)),

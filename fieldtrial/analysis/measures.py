@@ -14,6 +14,8 @@ KB = 1024
 SIZES = {'small': (0, 16 * KB), 'medium': (16 * KB, 64 * KB), 'large': (64 * KB, float('inf'))}
 SIZE_LABELS = {'small': 'up to 16 kB', 'medium': '16 to 64 kB', 'large': 'over 64 kB'}
 
+#: First and largest contentful paint: columns of pages.csv.
+PAINTS = ('fcp_s', 'lcp_s')
 FAILED = ('refused', 'error')
 BLOCK_S = 5.0
 
@@ -358,11 +360,17 @@ class Measures:
             chosen &= np.isin(pages['user'], list(self.cell.http3))
         if column is None:
             return self._of(pages, chosen)
-        if column not in pages:
-            raise StatsError(f'pages.csv has no column {column}')
+        if column not in pages or np.isnan(pages[column]).all():
+            raise StatsError(f'no page has {column}')
         known = ~np.isnan(pages[column])
         return self._of(pages | {'t_end': np.where(known, pages['t_start'] + pages[column], pages['t_end']),
                                  'outcome': np.where(known, 'ok', 'unfinished')}, chosen)
+
+    def page_outcomes(self, name):
+        """{outcome: page loads of class `name` that began in the interval}."""
+        pages = self.cell.pages
+        found = pages['outcome'][self._begun(pages) & (pages['class'] == name)]
+        return dict(zip(*map(np.ndarray.tolist, np.unique(found, return_counts=True))))
 
     def failed_share(self):
         """Share of the requests begun in the interval that were refused or failed."""

@@ -18,7 +18,7 @@ from ..base.spec import Stat
 
 STAT = 'stat.json'
 TEXT = {'user', 'class', 'server', 'outcome', 'page', 'kind', 'scheme'}
-MAY_BE_EMPTY = {'t_first_byte', 'delay_mean_ms', 'delay_max_ms'}
+MAY_BE_EMPTY = {'t_first_byte', 'delay_mean_ms', 'delay_max_ms', 'fcp_s', 'lcp_s'}
 
 COLUMNS = {
     'link.csv': ('t', 'rx_bytes', 'backlog_bytes', 'drops', 'sent_bytes', 'sent_packets'),

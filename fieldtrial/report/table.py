@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The run in detail, as text of 100 columns: a block per condition, the verdicts, and the shortfalls."""
+import math
 import textwrap
 from itertools import zip_longest
 
 from ..analysis import recovery, stalls, verdict, wording, work
+from ..analysis.measures import PAINTS
 from ..analysis.wording import number, shown
 
 WIDTH = 100
@@ -125,6 +127,32 @@ def notes(group):
             yield f'{text}: {", ".join(said)}'
 
 
+def paints(group):
+    """(head, rows) of what browsers measured: in each arm and class the pages, and median and p95 until the first and
+    the largest paint and the load event, s, NONE where too few pages came so far. No rows where no browser was."""
+    head = ['arm', 'class', 'pages', 'cut', 'failed',
+            *(text for what in ('FCP', 'LCP', 'load') for text in (f'{what} s', 'p95'))]
+    rows = []
+    for arm, measures in group.items():
+        for name in measures.cell.weights:
+            first, _ = wording.attempt(measures.page_sample, name, False, PAINTS[0])
+            if first is None:
+                continue
+            counts = measures.page_outcomes(name)
+            samples = first, *(measures.page_sample(name, column=column) for column in (PAINTS[1], None))
+            values = (sample.quantile(share) for sample in samples for share in (0.5, 0.95))
+            rows.append([wording.arm(arm), name, str(sum(counts.values())),
+                         *(str(counts.get(outcome, 0)) for outcome in ('unfinished', 'error')),
+                         *(wording.NONE if math.isinf(value) else number(value) for value in values)])
+    return head, rows
+
+
+def _paints_lines(group):
+    """The same as lines."""
+    head, rows = paints(group)
+    return ['', *(_line(row, (16, 8, 6, 6, 7, *6 * [9])) for row in (head, *rows))] if rows else []
+
+
 def arms_text(groups):
     """The blocks of figures, one per condition of verdict.by_condition."""
     lines = []
@@ -136,6 +164,7 @@ def arms_text(groups):
         lines += ['', *wrapped(heading, others='  '),
                   _line([name for name, _, _, _ in table], widths), _line([unit for _, unit, _, _ in table], widths)]
         lines += [_line([text(measures) for _, _, _, text in table], widths) for measures in group.values()]
+        lines += _paints_lines(group)
         for note in notes(group):
             lines += wrapped(note, WIDTH, '  ', '    ')
     return '\n'.join(lines).lstrip('\n')

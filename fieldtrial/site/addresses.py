@@ -22,6 +22,8 @@ DIRECT_PORT = 8080
 MOST_CLASSES = 7
 MOST_USERS = 4000
 MOST_GATEWAYS = 7    #: capacity of msfrs-share
+#: Unix users from this number on run the programs of the trial's users: Debian assigns none of 65000 to 65533.
+FIRST_UID, LAST_UID = 65000, 65533
 #: RTTs up to here are "domestic", above "overseas".
 DOMESTIC_MS = 150.0
 
@@ -77,6 +79,13 @@ def users(classes, counts):
             made.append(User(f'{cls}-{index}', f'198.18.{16 * number + index // 256}.{index % 256}',
                              f'2001:2:0:{number}{index:03x}::2', cls=cls))
     return made
+
+
+def uid(number):
+    """The Unix user whose connections have the address of a user, by its number among all users, from 0."""
+    if FIRST_UID + number > LAST_UID:
+        raise ValueError(f'user {number}: only {LAST_UID - FIRST_UID + 1} users can have a Unix user')
+    return FIRST_UID + number
 
 
 def servers(rtts_ms):

@@ -50,6 +50,15 @@ def _towards(members):
             f'route add {addresses.LAN6} via {v6} congctl cubic']
 
 
+def follow_uid(host, sources):
+    """Gives connections from a host that bind no address that of their process's Unix user. sources: {uid: (IPv4,
+    IPv6)}."""
+    for family, gateway, place in (('-4', addresses.GATEWAY_IN4, 0), ('-6', addresses.GATEWAY_IN6, 1)):
+        host.batch([line for uid, source in sources.items() for line in (
+            f'route add default via {gateway} dev {HOME} src {source[place]} congctl cubic table {uid}',
+            f'rule add uidrange {uid}-{uid} lookup {uid}')], 'ip', family)
+
+
 def address(gateway, members):
     """Sets up addresses and routes. members: {host: [(IPv4, IPv6)]}."""
     gateway.batch([

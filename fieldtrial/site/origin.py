@@ -6,7 +6,8 @@
 writes nginx's configuration, a certificate for the names, and a file for each size of the grid (site/grid.py) to DIR,
 and then executes nginx.
 The files are sparse: they take no space, and nothing on the path compresses them. /b/ sends "no-store"; /c/ is
-cacheable. Over TLS it offers HTTP/2, and it never closes a connection because it is idle.
+cacheable. Over TLS it offers HTTP/2, and it never closes a connection because it is idle. With --pages SEED it has web
+pages, too (pages.py).
 Started as root, nginx drops privileges in its worker; DIR must be accessible to everyone.
 """
 import argparse
@@ -18,7 +19,7 @@ import subprocess
 import sys
 
 from ..base.errors import TrialError
-from . import grid
+from . import grid, pages
 
 #: Valid names of servers, which are written to the certificate and the configuration.
 _LABEL = '[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
@@ -75,6 +76,11 @@ LOCATIONS = '''
             add_header Cache-Control "public, max-age=86400";
             try_files /$1 =404;
         }
+        location /pages/ {
+            types { text/html html; text/css css; text/javascript js; image/png png; }
+            add_header Cache-Control "no-store";
+            add_header Timing-Allow-Origin "*";
+        }
         location / { return 404; }'''
 #: Since this version HTTP/2 is a directive; before, it was a parameter of `listen`, for which later versions warn.
 HTTP2_DIRECTIVE = (1, 25, 1)
@@ -87,11 +93,12 @@ class OriginError(TrialError):
 class Origin:
     """One nginx, its files and its command line. `directory` is made if missing; prepare() may be called again."""
 
-    def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None, addresses=ANY):
+    def __init__(self, directory, names, *, port=80, tls_port=443, direct_port=None, addresses=ANY, pages_seed=None):
         """names: for the certificate. addresses: to listen on. direct_port: another port like `port`; None: no such
-        port. Raises OriginError."""
+        port. pages_seed: what web pages are drawn from; None: it has none. Raises OriginError."""
         self.directory = os.path.abspath(directory)
         self.names, self.ports, self.addresses = tuple(names), (port, tls_port), tuple(addresses)
+        self._pages_seed = pages_seed
         self._plain = [port] if direct_port is None else [port, direct_port]
         if set(self.directory) & set(' \t\n;{}"\'\\$#'):
             raise OriginError(f'{self.directory!r}: a path with blanks, quotes or any of ; {{ }} \\ $ # '
@@ -125,6 +132,8 @@ class Origin:
             if not os.path.exists(path):
                 with open(path, 'wb') as file:
                     file.truncate(size)
+        if self._pages_seed is not None:
+            pages.Pages(self._pages_seed, self.names).write(f'{self.directory}/content')
         self._make_certificate()
         with open(f'{self.directory}/nginx.conf', 'w', encoding='utf-8') as file:
             file.write(self._configuration())
@@ -190,6 +199,7 @@ def main(argv=None):
     parser.add_argument('--names', nargs='+', required=True, help='host names')
     parser.add_argument('--addresses', nargs='+', default=ANY, help='listen on these alone (default: on all)')
     parser.add_argument('--direct-port', type=int, help='for HTTP as well, past who intercepts port 80')
+    parser.add_argument('--pages', type=int, metavar='SEED', dest='pages_seed', help='serve web pages drawn from this')
     try:
         origin = Origin(**vars(parser.parse_args(argv)))
         origin.prepare()

@@ -186,6 +186,12 @@ class World(Scenario):
         """The host that a user is on."""
         return next(host for host, users in self.groups.items() if user in users)
 
+    def follow_uids(self, users):
+        """Gives programs that run as the Unix user of one of `users` (addresses.uid) that user's addresses."""
+        for host, here in self.groups.items():
+            lan.follow_uid(host, {addresses.uid(number): (user.v4, user.v6) for number, user in enumerate(self.users)
+                                  if user in users and user in here})
+
     def _farms(self, fabric):
         """{host: its servers}. If a fabric has a host for near and one for far servers, each has its own."""
         if len(fabric.places) == 1:
@@ -253,12 +259,13 @@ class World(Scenario):
         """The name server that Squid uses."""
         return '127.0.0.1' if self.names_host is self.gateway else addresses.NAMES4
 
-    def start_origin(self, *, stalling=False):
+    def start_origin(self, *, stalling=False, pages_seed=None):
         """Starts nginx on the servers and returns a list of Daemons; the servers of one host are one process and differ
         by address and distance. With `stalling` every fourth server is a separate process, so that these can be stopped
-        alone."""
+        alone. pages_seed: what web pages are drawn from (pages.py); None: there are none."""
         if not stalling:
-            return [self._start_nginx(host, servers, host.role) for host, servers in self.farms.items()]
+            return [self._start_nginx(host, servers, host.role, pages_seed=pages_seed)
+                    for host, servers in self.farms.items()]
         daemons = []
         for host, servers in self.farms.items():
             some, others = servers[::4], [server for number, server in enumerate(servers) if number % 4]
@@ -267,11 +274,12 @@ class World(Scenario):
                 daemons.append(self._start_nginx(host, others, host.role, alone=True))
         return [*daemons, *self.stalling]
 
-    def _start_nginx(self, host, servers, label, *, alone=False):
+    def _start_nginx(self, host, servers, label, *, alone=False, pages_seed=None):
         """`alone`: listen on the addresses of these servers only, not on all of the host."""
         directory = self.directory / f'origin-{label}'
         only = ['--addresses', *(address for server in servers for address in server.addresses)] if alone else []
-        daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.site.origin', str(directory), *only,
+        more = [] if pages_seed is None else ['--pages', str(pages_seed)]
+        daemon = self.start(host, [sys.executable, '-m', 'fieldtrial.site.origin', str(directory), *only, *more,
                                    '--direct-port', str(addresses.DIRECT_PORT), '--names',
                                    *(server.name for server in servers)],
                             f'nginx-{label}.log', command='nginx', cwd=ROOT)

@@ -1,89 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Headless Chromium on a host of a test, controlled by its DevTools protocol over two pipes."""
+"""Headless Chromium on a host of a test."""
 import base64
 import contextlib
-import fcntl
-import json
-import os
 import pathlib
-import select
-import shutil
-import subprocess
 import time
 
-from background import PATIENCE
-
-PROGRAM = shutil.which('chromium')
-FLAGS = ('--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync',
-         '--disable-background-networking', '--disable-component-update', '--remote-debugging-pipe',
-         '--hide-scrollbars')
-
-
-class CommandError(Exception):
-    """Chromium reported an error for a command."""
+from background import PATIENCE, Loop
+from fieldtrial.load.traffic import devtools
+from fieldtrial.load.traffic.devtools import CommandError
 
 
 class Browser:
     """One page. `requests`: the URLs that it requested; `complaints`: its errors and violations of the policy."""
 
     def __init__(self, host, directory):
-        there, self._out = os.pipe()
-        self._in, back = os.pipe()
-        ends = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (there, back)]
-
-        def place():
-            for fd, number in zip(ends, (3, 4)):
-                os.dup2(fd, number)
-
-        self._process = subprocess.Popen(
-            ['setpriv', '--pdeathsig', 'KILL', *host.enter([PROGRAM, *FLAGS, f'--user-data-dir={directory}/chromium',
-                                                            'about:blank'])],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(3, 4),
-            preexec_fn=place, start_new_session=True, env={**os.environ, 'HOME': str(directory)})
-        for fd in (there, back, *ends):
-            os.close(fd)
-        self._number = 0
-        self._read = b''
-        self._session = None
         self.requests, self.complaints = [], []
-        target = next(info for info in self.ask('Target.getTargets')['targetInfos'] if info['type'] == 'page')
-        self._session = self.ask('Target.attachToTarget', targetId=target['targetId'], flatten=True)['sessionId']
+        self._ending = contextlib.ExitStack()
+        self._loop = self._ending.enter_context(Loop())
+        self._chromium = devtools.Chromium(directory, self._note)
+        self._loop.call(self._chromium.start(('setpriv', '--pdeathsig', 'KILL', *host.enter([]))))
         for domain in ('Page', 'Runtime', 'Log', 'Network'):
             self.ask(f'{domain}.enable')
 
     def ask(self, method, **params):
         """Sends a command and returns its result."""
-        self._number += 1
-        message = {'id': self._number, 'method': method, 'params': params}
-        if self._session:
-            message['sessionId'] = self._session
-        os.write(self._out, json.dumps(message).encode() + b'\0')
-        while True:
-            said = self._next()
-            if said.get('id') == self._number:
-                if 'error' in said:
-                    raise CommandError(method, said['error'])
-                return said['result']
-            self._note(said)
+        return self._loop.call(self._chromium.ask(method, **params))
 
-    def _next(self):
-        end = time.monotonic() + PATIENCE
-        while b'\0' not in self._read:
-            readable, _, _ = select.select([self._in], [], [], max(0, end - time.monotonic()))
-            assert readable, 'chromium says nothing'
-            piece = os.read(self._in, 1 << 20)
-            assert piece, 'chromium has ended'
-            self._read += piece
-        said, _, self._read = self._read.partition(b'\0')
-        return json.loads(said)
-
-    def _note(self, said):
-        params = said.get('params', {})
-        if said.get('method') == 'Network.requestWillBeSent':
+    def _note(self, method, params):
+        if method == 'Network.requestWillBeSent':
             self.requests.append(params['request']['url'])
-        elif said.get('method') == 'Runtime.exceptionThrown':
+        elif method == 'Runtime.exceptionThrown':
             self.complaints.append(params['exceptionDetails'].get('exception', params['exceptionDetails']))
-        elif said.get('method') == 'Log.entryAdded' and params['entry']['level'] in ('error', 'warning'):
+        elif method == 'Log.entryAdded' and params['entry']['level'] in ('error', 'warning'):
             self.complaints.append(params['entry']['text'])
 
     def shape(self, width, height, *, dark=False, phone=False):
@@ -120,11 +68,5 @@ class Browser:
         pathlib.Path(path).write_bytes(base64.b64decode(picture['data']))
 
     def close(self):
-        self._process.terminate()
-        try:
-            self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        os.close(self._out)
-        os.close(self._in)
+        self._loop.call(self._chromium.close())
+        self._ending.close()

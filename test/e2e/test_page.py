@@ -299,8 +299,8 @@ def test_no_page_of_the_manager_ends_it(page, manager):
 
 @pytest.fixture
 def browser(gateway, directory):
-    if not browsers.PROGRAM:
-        pytest.skip('chromium is not installed')
+    if why := browsers.devtools.missing():
+        pytest.skip(why)
     with contextlib.closing(browsers.Browser(gateway, directory)) as made:
         yield made
 

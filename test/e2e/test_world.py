@@ -21,6 +21,7 @@ from fieldtrial.base.errors import TrialError
 from fieldtrial.base.paths import ROOT
 from fieldtrial.base.spec import CellSpec
 from fieldtrial.load import http3, quic
+from fieldtrial.load.traffic import devtools
 from fieldtrial.site import (addresses, arms, delay, disturb, grid, link_trace, meters, netlink, netns, preflight,
                              processes, squidconf)
 from fieldtrial.site.world import WAN, World
@@ -290,12 +291,12 @@ def test_leftovers_of_a_killed_owner_are_swept_and_a_living_ones_are_not():
         assert living <= namespaces() and kept.exists()
 
 
-def run_cell(tmp_path, arm, workload='backlogged', *, trace=None, **parameters):
+def run_cell(tmp_path, arm, workload='backlogged', *, trace=None, drain_s=0, **parameters):
     """A cell of eight seconds; returns stat.json and its tables."""
     spec = CellSpec(
         name='short', directory=str(tmp_path), arms=(arm,), workload=workload, parameters=parameters,
         rate_bps=4e6, buffer_bdp=1.5, rtts_ms=RTTS, counts=(2, 2, 2),
-        weights={'gold': 4, 'silver': 2, 'bronze': 1}, seed=1, duration_s=8, warmup_s=2, drain_s=0,
+        weights={'gold': 4, 'silver': 2, 'bronze': 1}, seed=1, duration_s=8, warmup_s=2, drain_s=drain_s,
         squid=str(PATCHED), stock_squid=str(STOCK if STOCK.exists() else SQUID), six_every=3, trace=trace)
     cell.run(spec)
     tables, made = {}, arms.get(arm)
@@ -386,6 +387,20 @@ def test_a_cell_over_kept_tunnels(tmp_path, arm):
     tunnels = json.loads((tmp_path / 'meta.json').read_text())['tunnels']
     pairs = {(row['user'], row['server']) for row in tables['requests']}
     assert set(tunnels) == {'opened'} and 6 * 3 + 1 <= tunnels['opened'] <= 6 * 3 + len(pairs)
+
+
+@pytest.mark.skipif(devtools.missing() != '', reason=devtools.missing())
+def test_browsers_load_pages_through_squid_from_their_users_addresses(tmp_path):
+    """Silver's user has IPv6 only. The drain lets the pages end that have begun."""
+    _, tables = run_cell(tmp_path, 'msfrs', 'browser', drain_s=60, browsers=1, beside=1, inflight=1, think_s=0.5)
+    loads = [row for row in tables['pages'] if row['outcome'] == 'ok']
+    assert {row['user'] for row in loads} == {'gold-1', 'silver-1', 'bronze-1'} and len(loads) == len(tables['pages'])
+    assert all(0 < float(row['fcp_s']) <= float(row['lcp_s']) for row in loads)
+    parts = [row for row in tables['requests'] if row['page']]
+    assert {(row['outcome'], row['scheme']) for row in parts} == {('ok', 'h2')}
+    assert len({row['server'] for row in parts}) > 1 and len(parts) > 15 * len(loads)
+    log = (tmp_path / 'access.log').read_text()
+    assert all(f' {address} ' in log for address in ('198.18.16.1', '2001:2:0:2001::2', '198.18.48.1'))
 
 
 @pytest.mark.parametrize('way', ['TCP', 'QUIC'])

@@ -13,6 +13,7 @@ from fieldtrial.base import disturbance
 from fieldtrial.base.errors import TrialError
 from fieldtrial.base.spec import Condition
 from fieldtrial.load import http3, quic, workloads
+from fieldtrial.load.traffic import devtools
 
 
 def chosen(*argv):
@@ -114,12 +115,12 @@ def test_a_run_is_as_long_as_repeated_disturbances_take():
 def test_without_the_programs_quic_is_left_out(monkeypatch, capsys):
     monkeypatch.setattr(quic.shutil, 'which', lambda name, path=None: None if name == 'gtlsclient' else f'/x/{name}')
     conditions = plan.bypass()
-    assert cli.without_quic(conditions, 'namespaces') == conditions[:1]
+    assert cli.possible(conditions, 'namespaces') == conditions[:1]
     assert capsys.readouterr().out == ('users past Squid by QUIC are left out: gtlsclient not found (Debian: '
                                        'ngtcp2-client, ngtcp2-server)\n')
     monkeypatch.setattr(quic.shutil, 'which', lambda name, path=None: f'/x/{name}')
-    assert cli.without_quic(conditions, 'namespaces') == conditions
-    assert cli.without_quic(conditions, 'containers') == conditions[:1]
+    assert cli.possible(conditions, 'namespaces') == conditions
+    assert cli.possible(conditions, 'containers') == conditions[:1]
 
 
 def test_without_caddy_or_aioquic_http3_is_left_out(monkeypatch, capsys, tmp_path):
@@ -127,14 +128,24 @@ def test_without_caddy_or_aioquic_http3_is_left_out(monkeypatch, capsys, tmp_pat
     monkeypatch.setattr(http3.importlib.util, 'find_spec', lambda name: None)
     monkeypatch.setattr(http3.shutil, 'which', lambda name, path=None: f'/x/{name}')
     conditions = plan.few() + plan.quic()
-    assert cli.without_quic(conditions, 'namespaces') == plan.few()
+    assert cli.possible(conditions, 'namespaces') == plan.few()
     assert capsys.readouterr().out == ('users of HTTP/3 are left out: python3 has no module aioquic (Debian 13: '
                                        'python3-aioquic, else PyPI)\n')
     (tmp_path / 'aioquic').mkdir()
-    assert cli.without_quic(conditions, 'namespaces') == conditions
-    assert cli.without_quic(conditions, 'containers') == plan.few()
+    assert cli.possible(conditions, 'namespaces') == conditions
+    assert cli.possible(conditions, 'containers') == plan.few()
     monkeypatch.setattr(http3.shutil, 'which', lambda name, path=None: None)
     assert http3.missing() == 'caddy not found (Debian: caddy)'
+
+
+def test_without_chromium_users_with_a_browser_are_left_out(monkeypatch, capsys):
+    conditions = [*plan.few(), Condition('browser', ('msfrs',), 60, 20)]
+    monkeypatch.setattr(devtools.shutil, 'which', lambda name, path=None: None)
+    assert cli.possible(conditions, 'namespaces') == plan.few()
+    assert capsys.readouterr().out == 'users with a browser are left out: chromium: not found (package chromium)\n'
+    monkeypatch.setattr(devtools.shutil, 'which', lambda name, path=None: f'/x/{name}')
+    assert cli.possible(conditions, 'namespaces') == conditions
+    assert cli.possible(conditions, 'containers') == plan.few()
 
 
 def test_where_all_is_left_out_that_is_said(monkeypatch, capsys, tmp_path):

@@ -9,7 +9,8 @@ from ...base.errors import TrialError
 
 REQUEST_COLUMNS = ('t_start', 't_first_byte', 't_end', 'user', 'class', 'server', 'rtt_ms', 'size', 'bytes', 'status',
                    'outcome', 'page', 'kind', 'scheme')
-PAGE_COLUMNS = ('t_start', 't_end', 'user', 'class', 'objects', 'bytes', 'complete', 'page', 'outcome')
+PAGE_COLUMNS = ('t_start', 't_end', 'user', 'class', 'objects', 'bytes', 'complete', 'page', 'outcome',
+                'fcp_s', 'lcp_s')
 
 
 @dataclasses.dataclass(slots=True)
@@ -80,11 +81,12 @@ class Records:
             totals[user.cls] += self.payload[user.name]
         return totals
 
-    def page(self, user, page, t_start, t_end, requests, outcome):
-        """Records a page that has ended: `requests` are its parts that ended."""
+    def page(self, user, page, t_start, t_end, requests, outcome, *, fcp_s=None, lcp_s=None):
+        """Records a page that has ended: `requests` are its parts that ended. fcp_s, lcp_s: the first and the largest
+        contentful paint of a browser, s after t_start; None if there was none."""
         self._pages.writerow((
             f'{t_start:.6f}', f'{t_end:.6f}', user.name, user.cls, len(requests), sum(part.got for part in requests),
-            int(outcome == 'ok'), page, outcome))
+            int(outcome == 'ok'), page, outcome, *('' if each is None else f'{each:.4f}' for each in (fcp_s, lcp_s))))
         self.pages[outcome] += 1
 
     def close(self):

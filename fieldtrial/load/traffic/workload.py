@@ -133,6 +133,10 @@ class Workload:
         """The (user, server) of each background download by QUIC, which bypasses Squid."""
         return ()
 
+    def browsers(self, _users):
+        """The users who have a browser (browsing.py) for the web pages of the servers."""
+        return ()
+
     def beside(self, _rate_bps, _duration_s):
         """The background CbrStreams on a link of `_rate_bps` in a run of `_duration_s`."""
         return ()
