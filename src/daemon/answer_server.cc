@@ -2,17 +2,39 @@
 #include "daemon/answer_server.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <tuple>
 
 namespace msfrs {
 
+namespace {
+
+std::string AddressOf(const sockaddr_storage &peer)
+{
+    char text[INET6_ADDRSTRLEN] = "";
+    if (peer.ss_family == AF_INET)
+        inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in &>(peer).sin_addr, text, sizeof(text));
+    if (peer.ss_family == AF_INET6) {
+        const auto &address = reinterpret_cast<const sockaddr_in6 &>(peer).sin6_addr;
+        if (IN6_IS_ADDR_V4MAPPED(&address))
+            inet_ntop(AF_INET, &address.s6_addr[12], text, sizeof(text));
+        else
+            inet_ntop(AF_INET6, &address, text, sizeof(text));
+    }
+    return text;
+}
+
+} // namespace
+
 /// A client.
 struct AnswerServer::Connection {
     AnswerServer &server;
     uint64_t number; ///< among those accepted
+    std::string peer;
     std::unique_ptr<event, void (*)(event *)> deadline{nullptr, event_free};
     bool answered = false;
 
@@ -30,7 +52,7 @@ struct AnswerServer::Connection {
         auto *const in = bufferevent_get_input(client);
         const auto length = evbuffer_get_length(in);
         const auto *const data = evbuffer_pullup(in, -1);
-        const auto text = server.answer_({reinterpret_cast<const char *>(data), data ? length : 0});
+        const auto text = server.answer_({reinterpret_cast<const char *>(data), data ? length : 0}, peer);
         if (!text) {
             if (length > server.limits_.question)
                 server.close(client);
@@ -57,7 +79,9 @@ AnswerServer::~AnswerServer()
 
 void AnswerServer::accept()
 {
-    const int fd = accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage peer{};
+    socklen_t length = sizeof(peer);
+    const int fd = accept4(socket_.get(), reinterpret_cast<sockaddr *>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return;
     if (connections_.size() == limits_.connections)
@@ -68,7 +92,7 @@ void AnswerServer::accept()
         return;
     }
     auto &connection = connections_[client];
-    connection = std::make_unique<Connection>(Connection{*this, ++accepted_});
+    connection = std::make_unique<Connection>(Connection{*this, ++accepted_, AddressOf(peer)});
     connection->deadline.reset(evtimer_new(
         base_,
         [](evutil_socket_t, short, void *c) {

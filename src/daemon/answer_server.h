@@ -24,8 +24,9 @@ public:
         size_t question;    ///< bytes; the server does not wait for the rest of a longer question
         int patience;       ///< s for a complete question to arrive, and for its complete answer to be read
     };
-    /// \param got bytes received so far \returns the answer; nothing: the question is not complete
-    using Answer = std::function<std::optional<std::string>(std::string_view got)>;
+    /// \param got bytes received so far \param peer the client's address as text, IPv4 also if mapped to IPv6; empty for
+    /// other sockets \returns the answer; nothing: the question is not complete
+    using Answer = std::function<std::optional<std::string>(std::string_view got, const std::string &peer)>;
 
     /// \param listening a listening, non-blocking socket
     /// \throws SystemError

@@ -65,7 +65,7 @@ std::optional<std::string_view> FirstLine(const std::string_view got)
 
 Control::Control(event_base *const base, const std::string &path, const std::string &program, Answer answer):
     path_(path), server_(base, Listen(path, program), {MostConnections, MostCommand, Patience},
-                         [answer = std::move(answer)](const std::string_view got) {
+                         [answer = std::move(answer)](const std::string_view got, const std::string &) {
                              const auto line = FirstLine(got);
                              return line ? std::optional(answer(*line)) : std::nullopt;
                          })

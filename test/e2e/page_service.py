@@ -54,6 +54,7 @@ class Manager:
         self.users = [('10.0.0.1', 'gold', 1000), ('10.0.0.2', 'bronze', 500)]
         self.held = [('10.0.0.2', 'bronze', 'slow.example', 3.5, 'request')]
         self.quotas = {}
+        self.active = {}    #: users of a class with a request, by its name; 3 of any other class
         self.status = None
         self.polls = 0
         self.names = list(WEIGHTS)
@@ -76,8 +77,8 @@ class Manager:
     def text(self, action):
         if action == 'msfrs-metrics':
             self.polls += 1
-            figures = {name: {'weight': WEIGHTS.get(name, 1), 'users': 3, 'queued_requests': 2, 'paused_responses': 1,
-                              'in_flight_requests': 2, 'requests_total': 10 * self.polls,
+            figures = {name: {'weight': WEIGHTS.get(name, 1), 'users': self.active.get(name, 3), 'queued_requests': 2,
+                              'paused_responses': 1, 'in_flight_requests': 2, 'requests_total': 10 * self.polls,
                               'received_bytes_total': 20_000 * WEIGHTS.get(name, 1) * self.polls,
                               'excess_bytes_total': 3000 * self.polls, 'held_seconds_sum': 2.5 * self.polls}
                        for name in self.names}
@@ -92,6 +93,21 @@ class Manager:
         return ('scheduling: true\nholding: yes, because 9 wait and the window is full (W is 4 of W+ 4.00)\nwindow:\n'
                 f'classes:\n{classes}held:\n{held}top_users:\n'
                 + rows(self.users[:10]))
+
+    def crowd(self, number=500):
+        """A realistic load of a school: that many users, a tenth of them active, some of whom wait. Returns the leases
+        of a DHCP server with their names."""
+        classes = ['gold'] * 1 + ['silver'] * 3 + ['bronze'] * 6
+        made = [(f'10.20.{n // 250}.{n % 250 + 1}', classes[n % 10]) for n in range(number)]
+        self.users = [(user, cls, WEIGHTS[cls] * (4000 - 60 * (n // 10) if n < number // 10 else 0))
+                      for n, (user, cls) in enumerate(made)]
+        self.active = {name: sum(cls == name for _, cls in made[:number // 10]) for name in WEIGHTS}
+        sites = ('video.example', 'cdn.news.example', 'updates.os.example', 'mail.example', 'maps.example')
+        self.held = [(*made[n % 8 * 4 + 3], sites[n % 5], 1.4 - n * 0.06, ('request', 'response', 'exchange')[n % 3])
+                     for n in range(20)]
+        devices = ('laptop', 'phone', 'tablet')
+        return ''.join(f'1790000000 02:00:00:00:{n // 250:02x}:{n % 250:02x} {user} {devices[n % 3]}-{n} *\n'
+                       for n, (user, _) in enumerate(made) if n % 4)
 
     def answer(self, request):
         body = self.text(request.path.rpartition('/')[2]).encode()
@@ -126,14 +142,15 @@ class Page(OurDaemon):
     def command(self):
         return [str(PROGRAM), str(self.file)]
 
-    def connect(self):
-        """A connection to it, as a socket."""
-        return self.host.socket(socket.AF_INET, socket.SOCK_STREAM, peer=('127.0.0.1', PORT), timeout=PATIENCE)
+    def connect(self, port=PORT, source=None):
+        """A connection to it, as a socket; source: an address to connect from."""
+        return self.host.socket(socket.AF_INET, socket.SOCK_STREAM, source=source,
+                                peer=('127.0.0.1', port), timeout=PATIENCE)
 
-    def get(self, path, *, method='GET', **headers):
+    def get(self, path, *, method='GET', port=PORT, source=None, **headers):
         """(status, headers, body)"""
-        with contextlib.closing(http.client.HTTPConnection('127.0.0.1', PORT)) as connection:
-            connection.sock = self.connect()
+        with contextlib.closing(http.client.HTTPConnection('127.0.0.1', port)) as connection:
+            connection.sock = self.connect(port, source)
             connection.request(method, path, headers={name.replace('_', '-'): value for name, value in headers.items()})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read().decode()
@@ -142,6 +159,10 @@ class Page(OurDaemon):
         status, _, body = self.get(path)
         assert status == 200, body
         return json.loads(body)
+
+    def wait_for_users(self, condition, what):
+        """The users, once they fulfil the condition."""
+        return wait_until(lambda: condition(users := self.json('/users.json')['users']) and users, what)
 
     def wait_for(self, condition, what):
         """data.json, once it fulfils the condition."""

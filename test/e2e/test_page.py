@@ -53,16 +53,18 @@ def page(gateway, directory, manager):
 
 
 def test_the_figures(page):
-    data = page.wait_for(lambda data: data['classes'] and data['classes'][0]['rate'] and
-                         data['users'] and data['users'][0]['rate'], 'two polls')
+    data = page.wait_for(lambda data: data['classes'] and data['classes'][0]['rate'], 'two polls')
+    users = page.wait_for_users(lambda users: users and users[0]['rate'], 'two polls of users')
     gold, _, bronze = data['classes']
     assert (gold['name'], gold['weight'], gold['users']) == ('gold', 4, 3)
     assert gold['rate'] == pytest.approx(4 * bronze['rate'], rel=0.01), 'as the counters grow'
     assert gold['share'] == pytest.approx(2e6 * 4 / (3 * 7), rel=0.01)
     assert gold['size'] == 8000 and gold['held_per_mb'] == 31.25
-    assert data['user_count'] == 2 and data['users'][0]['user'] == '10.0.0.1'
+    assert data['user_count'] == 2 and users[0]['user'] == '10.0.0.1'
+    assert users[0]['due'] == gold['share']
     assert data['held'] == [{'user': '10.0.0.2', 'class': 'bronze', 'host': 'slow.example', 'waited': 3.5,
-                             'what': 'request'}]
+                             'what': 'request', 'name': '', 'reason': 'waits'}]
+    assert data['verdict'].endswith('1 user waits, for 3.5 s, of class bronze. Nothing is wrong.')
     assert data['because'] == ['9 wait and the window is full (W is 4 of W+ 4.00)']
     assert data['trouble'] == '' and data['scheduling'] is True
     assert data['newest']['values']['rate/gold'] > 0
@@ -71,6 +73,46 @@ def test_the_figures(page):
                               'window is full (W is 4 of W+ 4.00).')
     assert user['classes'][0]['class'] == 'bronze' and len(user['held']) == 1
     assert page.get('/healthz')[::2] == (200, 'ok\n')
+
+
+def test_names_instead_of_addresses_alone(gateway, directory, manager):
+    """Names change while the page runs; a lease is no markup."""
+    leases, names = directory / 'leases', directory / 'names'
+    leases.write_text('1790000000 02:00:00:00:00:01 10.0.0.1 annas-laptop *\n'
+                      '1790000000 02:00:00:00:00:02 10.0.0.2 <b> *\n')
+    directory.chmod(0o755)
+    with Page(gateway, directory, f'leases {leases}', f'names {names}') as page:
+        page.wait_for_users(lambda users: {user['name'] for user in users} == {'annas-laptop', ''}, 'a lease')
+        assert page.json('/user.json?name=10.0.0.1')['name'] == 'annas-laptop'
+        names.write_text('10.0.0.2 The <printer>\n')
+        page.wait_for_users(lambda users: 'The <printer>' in {user['name'] for user in users}, 'a name')
+        assert '<' not in page.get('/users.json')[2] + page.get('/data.json')[2]
+        assert f'names {names}: No such file' in page.end()
+
+
+def test_users_see_themselves_only(gateway, directory, manager):
+    manager.users = [('127.0.0.5', 'gold', 9000), ('127.0.0.6', 'bronze', 100)]
+    manager.held = [('127.0.0.6', 'bronze', 'secret.example', 3.5, 'request'), ('x', 'gold', '127.0.0.7', 3, 'request')]
+    manager.quotas = {'gold': (QUOTA.replace('users_over: 2', 'users_over: 1'), [('127.0.0.5', 3_000_000)])}
+    with Page(gateway, directory, 'users_listen 127.0.0.1:3881', 'host here.example') as page:
+        def own(source, **headers):
+            status, _, body = page.get('/me.json', port=3881, source=source, **headers)
+            assert status == 200, body
+            return json.loads(body)
+        wait_until(lambda: own('127.0.0.5')['classes'], 'the users')
+        gold = own('127.0.0.5', Host='here.example', X_Forwarded_For='127.0.0.6')
+        assert (gold['classes'][0]['class'], gold['quotas'][0]['exceeded'], gold['waiting']) == ('gold', True, 0)
+        bronze = own('127.0.0.6')
+        assert (bronze['reason'], bronze['longest'], bronze['quotas']) == ('waits', 3.5, [])
+        assert 'secret' not in json.dumps(bronze) and '127.0.0.5' not in json.dumps(bronze)
+        assert own('127.0.0.7')['reason'] == 'unknown', 'although others want something of a host with that address'
+        for path in ('/data.json', '/users.json', '/history.json', '/user.json?name=127.0.0.6', '/page.js', '/healthz'):
+            assert page.get(path, port=3881)[0] == 404, path
+        assert page.get('/me', port=3881, Host='evil.example')[0] == 421
+        assert page.get('/', port=3881, method='POST')[0] == 405
+        german = json.loads(page.get('/words.json', port=3881, Accept_Language='de-CH, en;q=0.5')[2])
+        english = json.loads(page.get('/words.json', port=3881)[2])
+        assert german['language'] == 'de' and german.keys() == english.keys()
 
 
 def test_ten_thousand_users_are_no_larger_page(page, manager):
@@ -90,7 +132,7 @@ def test_an_older_squid_names_those_with_most_bytes(page, manager):
             whole(request)
     manager.answer = without_users
     manager.users = [('only', 'gold', 1)]
-    page.wait_for(lambda data: [user['user'] for user in data['users']] == ['only'], 'the top users')
+    page.wait_for_users(lambda users: [user['user'] for user in users] == ['only'], 'the top users')
 
 
 #: gold's quota, which two users have used up.
@@ -102,7 +144,8 @@ def test_who_has_had_a_quota(page, manager):
     manager.quotas = {'gold': (QUOTA, [('10.0.0.2', 3_000_000), ('10.0.0.1', 1000)])}
     (quota,) = page.wait_for(lambda data: data['quotas'], 'a quota')['quotas']
     assert (quota['class'], quota['over'], quota['users_over'], quota['ends_in']) == ('gold', 'bronze', 2, 12000)
-    assert quota['most'] == [{'user': '10.0.0.2', 'bytes': 3e6}, {'user': '10.0.0.1', 'bytes': 1000}]
+    assert quota['most'] == [{'user': '10.0.0.2', 'name': '', 'bytes': 3e6},
+                             {'user': '10.0.0.1', 'name': '', 'bytes': 1000}]
     assert ('Quota: 2.9 MB of the 1.0 MB a day of class gold are used, so class bronze serves this user for another '
             '3 h 20 min.') in page.json('/user.json?name=10.0.0.2')['why']
 
@@ -111,10 +154,10 @@ def test_what_squid_says_stays_text(page, manager):
     manager.names = ['gold', '</script><b>']
     manager.users = [(HOSTILE, 'gold', 5)]
     manager.held = [(HOSTILE, 'gold', '<svg onload=x>', 1, 'request')]
-    data = page.wait_for(lambda data: data['users'] and data['users'][0]['user'] == HOSTILE and
-                         len(data['classes']) == 2, 'the hostile user')
+    data = page.wait_for(lambda data: len(data['classes']) == 2, 'the hostile class')
+    page.wait_for_users(lambda users: users and users[0]['user'] == HOSTILE, 'the hostile user')
     assert data['classes'][1]['name'] == '</script><b>'
-    for path in ('/data.json', '/history.json', f'/user.json?name={quote(HOSTILE)}'):
+    for path in ('/data.json', '/history.json', '/users.json', f'/user.json?name={quote(HOSTILE)}'):
         status, headers, body = page.get(path)
         assert status == 200 and headers['Content-Type'] == 'application/json'
         assert not set(body) & set('<>&\'\u2028'), path
@@ -122,8 +165,8 @@ def test_what_squid_says_stays_text(page, manager):
 
 
 @pytest.mark.parametrize('path, status', [
-    ('/', 200), ('/user?name=x', 200), ('/page.css', 200), ('/chart.js', 200), ('/nothing', 404),
-    ('/../../etc/passwd', 404), ('/%2e%2e/%2e%2e/etc/passwd', 404), ('/user?name=%0d%0aSet-Cookie:x', 400),
+    ('/', 200), ('/user?name=x', 200), ('/me', 200), ('/me.json', 200), ('/words.json', 200),
+    ('/page.css', 200), ('/chart.js', 200), ('/nothing', 404), ('/../../etc/passwd', 404), ('/%2e%2e/%2e%2e/etc/passwd', 404), ('/user?name=%0d%0aSet-Cookie:x', 400),
     ('/user?name=%ff', 400), ('/user?name=' + 'n' * 9000, 431), ('/?x', 400), ('//evil.example/', 404)])
 def test_addresses(page, path, status):
     said, headers, _ = page.get(path)
@@ -145,7 +188,7 @@ def test_others_need_a_token(gateway, directory, manager):
     secret.write_text(TOKEN + '\n')
     secret.chmod(0o600)
     with Page(gateway, directory, f'listen 0.0.0.0:{PORT}', 'host gw.example', f'token {secret}') as page:
-        for path in ('/', '/data.json', '/history.json', '/user.json?name=x', '/chart.js'):
+        for path in ('/', '/data.json', '/history.json', '/users.json', '/user.json?name=x', '/me.json', '/chart.js'):
             status, headers, body = page.get(path, Host='gw.example')
             assert (status, TOKEN in body) == (401, False), path
             assert headers['WWW-Authenticate'].startswith('Basic ')
@@ -344,7 +387,7 @@ def full(gateway, directory, manager):
         columns[f'held/{name}'] = lambda n, index=index: 0.4 * (index + 1) * wave(n, 35)
     write_history(made.state / 'history', columns)
     with made:
-        made.wait_for(lambda data: data['user_count'] == 40 and data['users'][0]['rate'], 'the users')
+        made.wait_for_users(lambda users: len(users) == 40 and users[0]['rate'], 'the users')
         yield made
 
 
@@ -359,6 +402,8 @@ def test_a_browser(full, browser, directory, name, width, dark):
     browser.wait_until('Chart.getChart(document.querySelector("#plot-rates canvas")).data.datasets.length === 3')
     picture(browser, directory, name)
     assert browser.evaluate('document.documentElement.scrollWidth') <= width, 'nothing to be scrolled sideways'
+    assert browser.evaluate('document.querySelectorAll("#users tbody tr").length') == 25
+    browser.evaluate('byId("all-users").click()')
     assert browser.evaluate('document.querySelectorAll("#users tbody tr").length') == 40
     assert browser.evaluate('byId("quota-section").innerText.includes("10.20.0.3")'), 'shown, and not hidden'
     light, ink = (browser.evaluate(f'getComputedStyle(document.body).{what}') for what in ('backgroundColor', 'color'))
@@ -373,24 +418,26 @@ def test_a_browser(full, browser, directory, name, width, dark):
 
 def test_a_browser_while_squid_is_down(full, browser, directory, manager):
     """Stale figures are grey and show their age."""
-    def opacity(part):
-        return float(browser.evaluate(f'getComputedStyle(byId("{part}")).opacity'))
+    def grey(part):
+        return browser.evaluate(f'getComputedStyle(byId("{part}")).filter') == 'grayscale(1)'
     browser.shape(1200, 800)
     browser.open(URL)
     browser.wait_until(READY)
-    assert opacity('main') == 1
-    assert browser.evaluate('byId("now").innerText') == '9 wait and the window is full (W is 4 of W+ 4.00).'
+    assert not grey('main')
+    assert browser.evaluate('byId("now").innerText').endswith(
+        '2 users wait, the longest for 3.5 s: 1 of bronze, 1 of gold. Nothing is wrong.')
+    assert 'W+' not in browser.evaluate('document.body.innerText'), 'terms of the algorithm are behind details'
     picture(browser, directory, 'now')
     manager.close()
     browser.wait_until('byId("main").classList.contains("old")')
-    assert opacity('main') < 1
-    said = browser.evaluate('byId("status").innerText')
-    assert 'users have no web' in said and ' old.' in said
+    assert grey('main')
+    assert 'users have no web' in browser.evaluate('byId("now").innerText')
+    assert ' old.' in browser.evaluate('byId("status").innerText')
     picture(browser, directory, 'down')
     browser.open(f'{URL}/user?name=10.20.0.3')
     browser.wait_until(f'location.pathname === "/user" && {READY}')
     assert 'users have no web' in browser.evaluate('byId("verdict").innerText')
-    assert opacity('figures') < 1 == opacity('main')
+    assert grey('figures') and not grey('main')
     assert 'the server' not in browser.evaluate('document.body.innerText')
     picture(browser, directory, 'user-down')
 
@@ -400,10 +447,12 @@ def test_a_browser_shows_one_count_of_who_waits(full, browser, manager):
     manager.held = []
     full.wait_for(lambda data: data['held'] == [], 'nobody waits')
     browser.shape(1200, 800)
-    for path, what in (('/', 'Nobody waits.'), ('/user?name=10.20.0.3', 'Nothing waits.')):
+    for path, held, what in (('/', 'now', 'Nobody waits. Nothing is wrong.'),
+                             ('/user?name=10.20.0.3', 'held', 'Nothing waits.')):
         browser.open(URL + path)
         browser.wait_until(f'location.pathname === {json.dumps(path.partition("?")[0])} && {READY}')
-        assert browser.evaluate('byId("held").innerText').endswith(what)
+        assert browser.evaluate(f'byId("{held}").innerText').endswith(what)
+        assert path != '/' or browser.evaluate('byId("held-section").hidden')
         waiting = browser.evaluate('''[...document.querySelectorAll("table")].flatMap((table) => {
             const at = [...table.tHead.rows[0].cells].findIndex((cell) => cell.innerText === "Waiting");
             return at < 0 ? [] : [...table.tBodies[0].rows].map((row) => row.cells[at].innerText); })''')
@@ -418,7 +467,7 @@ def test_it_can_be_read_without_seeing_it(full, browser):
     names = browser.evaluate('[...document.querySelectorAll("canvas[role=img]")].map((c) => c.ariaLabel)')
     assert len(names) == 8 and all('now: ' in name for name in names)
     browser.evaluate('document.querySelectorAll("details").forEach((d) => { d.open = true; })')
-    browser.wait_until('document.querySelectorAll("details table tbody tr").length === 8 * 15')
+    browser.wait_until('document.querySelectorAll("figure details table tbody tr").length === 8 * 15')
     nodes = browser.ask('Accessibility.getFullAXTree')['nodes']
     roles = [node['role']['value'] for node in nodes if not node['ignored']]
     assert roles.count('main') == roles.count('banner') == 1 and roles.count('status') == 1
@@ -442,7 +491,7 @@ def test_it_can_be_used_without_a_mouse(full, browser, manager):
     # Polls continue in another order: the focus stays on the same item.
     manager.users = list(reversed([(user, cls, 1000 + n) for n, (user, cls, _) in enumerate(manager.users)]))
     polls = manager.polls
-    browser.wait_until(f'fetch("/data.json").then((a) => a.json()).then((d) => d.users[0].user !== {json.dumps(name)})')
+    full.wait_for_users(lambda users: users[0]['user'] != name, 'another order')
     wait_until(lambda: manager.polls > polls + 2, 'more polls')
     assert browser.evaluate('document.activeElement.textContent') == name
     browser.press('Enter')
@@ -454,7 +503,7 @@ def test_it_can_be_used_without_a_mouse(full, browser, manager):
 def test_a_user_that_is_markup(full, browser, manager, directory):
     manager.users.append((HOSTILE, 'gold', 10**6))
     manager.held.append((HOSTILE, 'gold', '<svg onload=x>', 9, 'request'))
-    full.wait_for(lambda data: data['users'][0]['user'] == HOSTILE, 'the hostile user')
+    full.wait_for_users(lambda users: users[0]['user'] == HOSTILE, 'the hostile user')
     browser.shape(1200, 800)
     browser.open(URL)
     browser.wait_until(f'{READY} && document.querySelector("#users a")')
@@ -473,10 +522,11 @@ def test_with_squid(slow_link):
     squid = slow_link.gateway.start()
     load = slow_link.users.load(slow_link.world.users, inflight=3, size=30_000)
     with Page(slow_link.world.gateway, slow_link.gateway.directory) as page:
-        data = page.wait_for(lambda data: data['held'] and data['users'] and data['users'][0]['rate'] and
-                             all(row['rate'] for row in data['classes']), 'users that wait')
+        users = page.wait_for_users(lambda users: users and users[0]['rate'], 'users with rates')
+        data = page.wait_for(lambda data: data['held'] and all(row['rate'] for row in data['classes']),
+                             'users that wait')
         assert data['trouble'] == '' and data['link']['rate'] == slow_link.world.rate_bps
-        assert {row['user'] for row in data['users']} == {user.v4 for user in slow_link.world.users}
+        assert {row['user'] for row in users} == {user.v4 for user in slow_link.world.users}
         who = data['held'][0]['user']
         assert page.json(f'/user.json?name={who}')['classes'][0]['class'] in slow_link.world.weights
         assert [fetch for fetch in load.stop() if not fetch.good] == []

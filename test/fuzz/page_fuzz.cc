@@ -28,6 +28,7 @@ void FuzzRequest(const std::string_view text)
         Require(request->path[0] == '/' && !request->host.empty() && request->host == HostOf(request->host));
         if (request->name)
             Require(IsUtf8(*request->name) && !request->name->empty());
+        LanguageOf(request->languages, {"en", "de"});
         TokenOf(request->credentials.value_or(""));
     } catch (const Refused &refused) {
         Require(refused.status >= 400 && refused.status < 600);
@@ -46,11 +47,14 @@ void FuzzPages(const std::string_view text)
     }
     try {
         figures.takeReport(text);
-        figures.takeUsers(text, 3);
+        figures.takeUsers(text, 3, 1005);
     } catch (const PageError &) {
     }
     RequireHarmless(figures.dataJson(1005, 1, ""));
     RequireHarmless(figures.history().json());
+    RequireHarmless(figures.usersJson());
+    RequireHarmless(figures.pastJson(std::string(text.substr(0, 3))));
+    RequireHarmless(figures.ownJson(std::string(text.substr(0, 3)), ""));
     RequireHarmless(figures.userJson(std::string(text.substr(0, 3)), ""));
 }
 

@@ -57,6 +57,14 @@ std::string ReadPath(Line &line, const char *const keyword)
     return path;
 }
 
+void ReadNames(Line &line, Config &config, const bool leases)
+{
+    constexpr size_t Most = 16;
+    config.names.push_back({ReadPath(line, leases ? "leases" : "names"), leases});
+    if (config.names.size() > Most)
+        line.refuse("more than " + std::to_string(Most) + " files with names");
+}
+
 void ReadHosts(Line &line, Config &config)
 {
     constexpr size_t Most = 32;
@@ -85,6 +93,10 @@ const Keyword<Config> Keywords[] = {
     {"listen", "listen ADDRESS:PORT", false, [](Line &l, Config &c) { c.listen = ReadEndpoint(l, "listen"); }},
     {"host", "host NAME...", true, ReadHosts},
     {"token", "token FILE", false, [](Line &l, Config &c) { c.tokenFile = ReadPath(l, "token"); }},
+    {"users_listen", "users_listen ADDRESS:PORT", false,
+     [](Line &l, Config &c) { c.users = ReadEndpoint(l, "users_listen"); }},
+    {"names", "names FILE", true, [](Line &l, Config &c) { ReadNames(l, c, false); }},
+    {"leases", "leases FILE", true, [](Line &l, Config &c) { ReadNames(l, c, true); }},
     {"squid", "squid ADDRESS:PORT", false, [](Line &l, Config &c) { c.squid = ReadEndpoint(l, "squid"); }},
     {"pace", "pace SECONDS", false, ReadPace},
     {"history", "history FILE", false, [](Line &l, Config &c) { c.history = ReadPath(l, "history"); }},
@@ -108,9 +120,20 @@ Config ReadConfig(std::istream &in, const std::string &file)
     if (!config.listen.loopback && config.tokenFile.empty())
         throw RuleError(file + ": listen " + config.listen.text() +
                         ": others than this machine can reach that; a line is wanted: " + UsageOf(Keywords, "token"));
-    if (config.listen.any && config.hosts.empty())
-        throw RuleError(file + ": listen " + config.listen.text() +
-                        ": by which names the page may be called is wanted: " + UsageOf(Keywords, "host"));
+    const auto checkNames = [&](const std::string &at, const bool any) {
+        if (any && config.hosts.empty())
+            throw RuleError(file + ": " + at + ": by which names the page may be called is wanted: " +
+                            UsageOf(Keywords, "host"));
+    };
+    checkNames("listen " + config.listen.text(), config.listen.any);
+    if (config.users) {
+        const auto at = "users_listen " + config.users->text();
+        checkNames(at, config.users->any);
+        if (config.users->port == config.listen.port &&
+            (config.users->any || config.listen.any || config.users->address == config.listen.address))
+            throw RuleError(file + ": " + at + ": the port of listen " + config.listen.text() +
+                            ", which shows all users; another one is wanted");
+    }
     return config;
 }
 

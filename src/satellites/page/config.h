@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,17 @@ struct Endpoint {
     std::string text() const { return host() + ":" + std::to_string(port); }
 };
 
+/// A file with names of users.
+struct NameFile {
+    std::string path;
+    bool leases = false; ///< of a DHCP server; otherwise lines of user and name
+};
+
 struct Config {
     Endpoint listen{"127.0.0.1", 3880, false, true, false};
     Endpoint squid{"127.0.0.1", 3128, false, true, false};
+    std::optional<Endpoint> users; ///< where users see their own page, and nothing else; nothing: nowhere
+    std::vector<NameFile> names;
     std::vector<std::string> hosts; ///< names for the page in browsers, in addition to addresses
     std::string tokenFile;          ///< empty: no token required
     std::string history;            ///< file of the last hour; empty: none

@@ -5,13 +5,16 @@
 #define MSFRS_PAGE_FIGURES_H
 
 #include "satellites/page/history.h"
+#include "satellites/page/name_book.h"
 #include "satellites/page/why.h"
 
 namespace msfrs::page {
 
 class Figures {
 public:
-    static constexpr size_t MostUsersShown = 50;
+    static constexpr size_t MostUsersShown = 1000;
+    /// Of the history of users: 4 bytes a slot, so 3 MB at most.
+    static constexpr History::Shape UsersShape{5, 720, MostUsersShown};
 
     /// Reads mgr:msfrs-metrics. \param now s of a clock that is never set \param wall s of the wall clock
     /// \throws PageError
@@ -20,8 +23,9 @@ public:
     void takeReport(std::string_view text);
     /// Reads mgr:msfrs-users; for a Squid without it, uses the list of takeReport(): users with most bytes.
     /// \throws PageError
-    void takeUsers(std::string_view text, double now);
-    void takeTopUsers(double now) { situation_.users.update(situation_.report.users, now); }
+    void takeUsers(std::string_view text, double now, int64_t wall);
+    void takeTopUsers(double now, int64_t wall) { takeUsers(situation_.report.users, now, wall); }
+    void takeNames(NameBook names) { names_ = std::move(names); }
     History &history() { return history_; }
 
     /// Age of the figures, s; nothing: none yet. \param now as above
@@ -29,16 +33,30 @@ public:
 
     /// \param trouble reason for outdated figures; empty: they are current \param age as above
     std::string dataJson(int64_t wall, int64_t pace, const std::string &trouble, std::optional<double> age = {}) const;
+    /// The users with the highest recent rates.
+    std::string usersJson() const;
     /// A user, host or transaction, and the reasons why it is slow.
     std::string userJson(const std::string &name, const std::string &trouble, std::optional<double> age = {}) const;
 
+    /// The same for the user at an address, in figures without words, and without anything about others.
+    std::string ownJson(const std::string &address, const std::string &trouble, std::optional<double> age = {}) const;
+
+    /// The last hour of a user's rate, as History::json(); no columns: it received nothing.
+    std::string pastJson(const std::string &name) const;
+
 private:
+    void takeUsers(std::vector<UserRow>, double now, int64_t wall);
+    void noteRefusals(double now);
+    std::string verdict() const;
     void remember(int64_t wall);
 
     Situation situation_;
+    NameBook names_;
     double at_ = 0;     ///< when the last state was taken
     bool known_ = false;
+    std::map<std::string, double> refusedAt_; ///< s, when a class's requests were last refused
     History history_{History::Shape()};
+    History usersHistory_{UsersShape}; ///< rates by user, of those who received anything; not saved
 };
 
 } // namespace msfrs::page

@@ -117,14 +117,31 @@ void History::add(const int64_t now, const Values &values)
     }
 }
 
-std::string History::json() const
+std::vector<float> History::column(const std::string &name) const
+{
+    std::vector<float> means;
+    const auto found = rings_.find(name);
+    for (size_t n = 1; found != rings_.end() && n <= shape_.slots; ++n)
+        means.push_back(found->second.means[place(newest_ + static_cast<int64_t>(n))]);
+    return means;
+}
+
+std::string History::json() const { return json(rings_); }
+
+std::string History::json(const std::string &name) const
+{
+    const auto found = rings_.find(name);
+    return json(found == rings_.end() ? std::map<std::string, Ring>() : std::map<std::string, Ring>{*found});
+}
+
+std::string History::json(const std::map<std::string, Ring> &of) const
 {
     Json json;
     json.object().key("step").whole(shape_.step).key("newest").whole(newest_).key("columns").object();
-    for (const auto &[name, r] : rings_) {
+    for (const auto &[name, _] : of) {
         json.key(name).array();
-        for (size_t n = 1; n <= shape_.slots; ++n)
-            json.number(r.means[place(newest_ + static_cast<int64_t>(n))]);
+        for (const auto mean : column(name))
+            json.number(mean);
         json.end(']');
     }
     return json.end('}').end('}').take();
@@ -142,10 +159,9 @@ std::string History::newestJson() const
 void History::save(std::ostream &out) const
 {
     out << Heading << "\nstep " << shape_.step << " slots " << shape_.slots << " newest " << newest_ << '\n';
-    for (const auto &[name, r] : rings_) {
+    for (const auto &[name, _] : rings_) {
         out << Packed(name);
-        for (size_t n = 1; n <= shape_.slots; ++n) {
-            const auto mean = r.means[place(newest_ + static_cast<int64_t>(n))];
+        for (const auto mean : column(name)) {
             out << ' ';
             if (std::isnan(mean))
                 out << '-';

@@ -32,6 +32,8 @@ public:
 
     /// {"step":, "newest": number of the last slot, "columns": {name: [oldest ... newest]}}
     std::string json() const;
+    /// The same of one figure, if it is known.
+    std::string json(const std::string &name) const;
     /// {"slot": number of the last slot, "values": {name: mean}}
     std::string newestJson() const;
 
@@ -40,6 +42,10 @@ public:
     /// Reads the output of save(); slots that are too old, or in the future, are left out.
     /// \throws std::runtime_error with the line if it is invalid; the history is then unchanged
     void load(std::istream &, int64_t now);
+
+    const Shape &shape() const { return shape_; }
+    /// The means of a figure, oldest slot first, NaN if unknown; empty: there is no such figure.
+    std::vector<float> column(const std::string &name) const;
 
     int64_t newest() const { return newest_; }
     size_t columns() const { return rings_.size(); }
@@ -52,6 +58,7 @@ private:
     };
 
     size_t place(const int64_t slot) const { return static_cast<size_t>(slot) % shape_.slots; }
+    std::string json(const std::map<std::string, Ring> &of) const;
     void clear(Ring &, int64_t first, int64_t last) const;
     void moveTo(int64_t slot);
     Ring *ring(const std::string &name);

@@ -4,6 +4,7 @@
 #include "satellites/page/utf8.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace msfrs::page {
 
@@ -98,6 +99,8 @@ void ReadField(std::string_view line, Request &request)
         if (request.credentials)
             throw Refused(400, "There are two Authorization headers.");
         request.credentials = value;
+    } else if (Same(name, "accept-language")) {
+        request.languages = value;
     } else if (Same(name, "transfer-encoding") || (Same(name, "content-length") && value != "0")) {
         throw Refused(413, "A request to read has no body.");
     }
@@ -141,6 +144,28 @@ std::optional<Request> ReadRequest(const std::string_view got)
     if (request.host.empty())
         throw Refused(400, "The Host header is missing.");
     return request;
+}
+
+std::string LanguageOf(std::string_view accepted, const std::vector<std::string> &available)
+{
+    auto best = available.front();
+    double most = 0;
+    while (!accepted.empty()) {
+        auto range = Front(accepted, ",");
+        const auto tag = Trimmed(Front(range, ";"));
+        const auto primary = tag.substr(0, tag.find('-'));
+        range = Trimmed(range);
+        double quality = range.empty() ? 1 : 0;
+        if (range.substr(0, 2) == "q=")
+            std::from_chars(range.data() + 2, range.data() + range.size(), quality);
+        for (const auto &language : available) {
+            if (quality > most && Same(primary, language)) {
+                best = language;
+                most = quality;
+            }
+        }
+    }
+    return best;
 }
 
 std::string TokenOf(std::string_view credentials)

@@ -26,6 +26,7 @@ struct Request {
     bool head = false;                      ///< a HEAD request
     std::string path;                       ///< as sent
     std::optional<std::string> name;        ///< of the query, decoded: UTF-8 without control characters
+    std::string languages;                  ///< Accept-Language
     std::string host;                       ///< without port, in lower case
     std::optional<std::string> credentials; ///< Authorization
 };
@@ -35,6 +36,10 @@ std::optional<Request> ReadRequest(std::string_view got);
 
 /// The host of an authority, in the form of Request::host: without port, brackets kept, in lower case. Empty: invalid.
 std::string HostOf(std::string_view authority);
+
+/// The first of the available languages ("de") that a client prefers.
+/// \param accepted Accept-Language \param available not empty; the first one is for clients that accept none of them
+std::string LanguageOf(std::string_view accepted, const std::vector<std::string> &available);
 
 /// The token in Authorization: of Bearer, or the password of Basic. Empty: none.
 std::string TokenOf(std::string_view credentials);

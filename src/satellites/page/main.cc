@@ -46,6 +46,7 @@ int Run(const int argc, char **const argv)
         if (!config.tokenFile.empty())
             ReadToken(config.tokenFile);
         ReadFiles(config.web, config.chart, log);
+        NameFiles(config.names).changed(log);
         return 0;
     }
     event_set_log_callback([](int, const char *) {}); // we report once that Squid is unreachable

@@ -179,6 +179,10 @@ private:
             in.until('"');
             in.need('"');
             class_ = Quoted(in);
+        } else if (Begins(in, "    service: ")) {
+            in.until(':');
+            report_.service.emplace(class_, Number(in, in.rest().substr(2), "service"));
+            limit(in, report_.service.size());
         } else if (Begins(in, "    quota: {")) {
             in.until('{');
             auto fields = ReadFields(in);

@@ -8,6 +8,7 @@
 #include "satellites/page/scanner.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct ManagerReport {
     std::vector<std::string> because; ///< for each worker: why requests are held or not
     std::vector<HeldRow> held;        ///< longest wait first
     std::vector<UserRow> users;       ///< merged over the workers
+    std::map<std::string, double> service; ///< SC by class; of several workers the first
     std::vector<QuotaRow> quotas;     ///< of classes with a quota
     std::vector<IntervalRow> intervals; ///< since the last configuration, latest last
     double interval = 0;              ///< s, length of each; 0: unknown

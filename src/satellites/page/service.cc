@@ -45,6 +45,8 @@ Access AccessOf(const Config &config)
 {
     Access access;
     access.hosts = {"localhost", "127.0.0.1", "[::1]", config.listen.host()};
+    if (config.users)
+        access.hosts.push_back(config.users->host());
     access.hosts.insert(access.hosts.end(), config.hosts.begin(), config.hosts.end());
     if (!config.tokenFile.empty())
         access.token = ReadToken(config.tokenFile);
@@ -72,18 +74,31 @@ void Replace(const std::string &path, const std::string &text)
 
 Service::Service(const Config &config, Log log):
     config_(config), log_(std::move(log)), site_(AccessOf(config), ReadFiles(config.web, config.chart, log_)),
+    usersSite_(AccessOf(config), site_.files(), Audience::Users), names_(config.names),
     squid_(base_.get(), config.squid), due_(base_.get(), [this] { poll(); }), saveDue_(base_.get(), [this] { save(); }),
     server_(base_.get(), Listen(config.listen), {MostConnections, MostHead, Patience},
-            [this](const std::string_view got) { return site_.answer(got, prepared_); })
+            [this](const std::string_view got, const std::string &peer) { return site_.answer(got, peer, prepared_); })
 {
+    if (config.users)
+        usersServer_.emplace(base_.get(), Listen(*config.users),
+                             AnswerServer::Limits{MostConnections, MostHead, Patience},
+                             [this](const std::string_view got, const std::string &peer) {
+                                 return usersSite_.answer(got, peer, prepared_);
+                             });
     DropPrivileges(config_.user);
     prepared_.user = [this](const std::string &name) {
         return figures_.userJson(name, prepared_.trouble, figures_.age(MonotonicSeconds()));
     };
+    prepared_.past = [this](const std::string &name) { return figures_.pastJson(name); };
+    prepared_.own = [this](const std::string &address) {
+        return figures_.ownJson(address, prepared_.trouble, figures_.age(MonotonicSeconds()));
+    };
+    readNames();
     load();
     prepared_.trouble = "Squid has not been asked yet.";
     prepared_.data = figures_.dataJson(WallSeconds(), config_.pace, prepared_.trouble);
     prepared_.history = figures_.history().json();
+    prepared_.users = figures_.usersJson();
 }
 
 void Service::run(const std::function<void()> &ready)
@@ -143,11 +158,19 @@ void Service::pollUsers()
     usersDue_ = MonotonicNow() + UsersPace * Second;
     ask("msfrs-users", [this](const ManagerPage &page) {
         if (page.status == 200)
-            figures_.takeUsers(page.text, MonotonicSeconds());
+            figures_.takeUsers(page.text, MonotonicSeconds(), WallSeconds());
         else
-            figures_.takeTopUsers(MonotonicSeconds()); // Squid is older
+            figures_.takeTopUsers(MonotonicSeconds(), WallSeconds()); // Squid is older
+        readNames();
+        prepared_.users = figures_.usersJson();
         polled("");
     });
+}
+
+void Service::readNames()
+{
+    if (auto book = names_.changed(log_))
+        figures_.takeNames(std::move(*book));
 }
 
 void Service::polled(const std::string &why)

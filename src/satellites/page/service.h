@@ -7,6 +7,7 @@
 #include "daemon/answer_server.h"
 #include "satellites/page/figures.h"
 #include "satellites/page/manager_client.h"
+#include "satellites/page/name_files.h"
 #include "satellites/page/site.h"
 
 namespace msfrs::page {
@@ -34,18 +35,21 @@ private:
     void pollUsers();
     /// Ends a poll. \param why reason of a failure; empty: success
     void polled(const std::string &why);
+    void readNames();
     void load();
     void save();
 
     Config config_;
     Log log_;
     EventBase base_ = NewEventBase();
-    Site site_;
+    Site site_, usersSite_;
+    NameFiles names_;
     Figures figures_;
     Prepared prepared_;
     ManagerClient squid_;
     Timer due_, saveDue_;
     AnswerServer server_;
+    std::optional<AnswerServer> usersServer_; ///< of its own, so that users cannot crowd out the administrator
     std::string saveTrouble_; ///< why the history could not be saved last time
     int64_t usersDue_ = 0, pollDue_ = 0; ///< ns of the monotonic clock
     int64_t slot_ = 0;        ///< of the prepared history

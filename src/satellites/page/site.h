@@ -35,24 +35,37 @@ Files ReadFiles(const std::string &directory, const std::string &chart,
 
 /// Answers that change with every poll, prepared in advance.
 struct Prepared {
-    std::string data, history; ///< JSON
+    std::string data, history, users; ///< JSON
     std::string trouble;       ///< reason for outdated figures; empty: they are current
-    std::function<std::string(const std::string &name)> user; ///< JSON of a user
+    std::function<std::string(const std::string &name)> user;   ///< JSON of a user
+    std::function<std::string(const std::string &name)> past;   ///< JSON of a user's last hour
+    std::function<std::string(const std::string &address)> own; ///< JSON of the user at an address, for that user
 };
+
+/// Who may be at the other end. Users see their own page only, as their address decides, and need no token.
+enum class Audience { Administrators, Users };
 
 class Site {
 public:
-    Site(Access access, Files files): access_(std::move(access)), files_(std::move(files)) {}
+    /// \param files of ReadFiles(); those of other pages are left out for users
+    Site(Access access, Files files, Audience = Audience::Administrators);
 
-    /// Answers the part of a request received so far. \returns nothing if it is incomplete
-    std::optional<std::string> answer(std::string_view got, const Prepared &) const;
+    /// Answers the part of a request received so far. \param peer the client's address
+    /// \returns nothing if it is incomplete
+    std::optional<std::string> answer(std::string_view got, const std::string &peer, const Prepared &) const;
+
+    const Files &files() const { return files_; }
 
 private:
     void check(const Request &) const;
-    std::string answerTo(const Request &, const Prepared &) const;
+    std::string answerTo(const Request &, const std::string &peer, const Prepared &) const;
+    /// Answers a request for JSON or text. \returns whether there is any at its path
+    bool figures(const Request &, const std::string &peer, const Prepared &, Answer &, std::string &made) const;
 
     Access access_;
     Files files_;
+    Audience audience_;
+    std::vector<std::string> languages_; ///< of files_, the one for everybody else first
 };
 
 } // namespace msfrs::page

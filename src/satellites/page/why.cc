@@ -1,68 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/why.h"
 
+#include "satellites/page/words.h"
+
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 namespace msfrs::page {
 
 namespace {
 
-constexpr double Full = 0.9;      ///< utilisation above which the link counts as full
-constexpr double HasShare = 0.9;  ///< part of a fair share that counts as all of it: tolerates a quantum
-constexpr double LongQueue = 0.1; ///< s of queueing delay at the provider that a user notices
-/// Share of the link that bypasses Squid and is worth a sentence. The share of responses is estimated (overhead= of
-/// msfrs_link); handshakes, small packets, retransmissions and DNS of Squid itself may be several percent more.
-constexpr double MuchPast = 0.1;
-/// Averaging time of that share, s, and the minimum measured part of it. Bytes that the kernel has received and Squid
-/// has not read yet appear to bypass Squid, and are a large part of the bytes that the link carries in a second.
-constexpr double PastOver = 30, PastLeast = 10;
-constexpr double UsedOver = 10;   ///< averaging time of the utilisation, s; one interval may hold a page or nothing
-constexpr size_t MostListed = 50; ///< rows of mgr:msfrs `held` (Snapshot::MostHeld): at this number, more may wait
-
-std::string Percent(const double share) { return std::to_string(std::lround(100 * share)) + " %"; }
-
-std::string Fixed(const double number, const int decimals = 0)
-{
-    char text[400]; // enough for any double
-    std::snprintf(text, sizeof(text), "%.*f", decimals, number);
-    return text;
-}
-
-std::string Weight(const double weight)
-{
-    char text[32];
-    std::snprintf(text, sizeof(text), "%g", weight);
-    return text;
-}
-
-std::string Seconds(const double seconds)
-{
-    return seconds < 1 ? Fixed(1000 * seconds) + " ms" : Fixed(seconds, 1) + " s";
-}
-
-std::string Counted(const double n, const char *const one)
-{
-    return Fixed(n) + " " + one + (n == 1 ? "" : "s");
-}
-
-std::string Size(double bytes)
-{
-    constexpr const char *Units[] = {"B", "KB", "MB", "GB", "TB"};
-    size_t unit = 0;
-    for (; bytes >= 1023.5 && unit + 1 < std::size(Units); ++unit)
-        bytes /= 1024;
-    return Fixed(bytes, bytes < 9.95 && unit ? 1 : 0) + " " + Units[unit];
-}
-
-std::string Duration(const double seconds)
-{
-    const auto minutes = static_cast<size_t>(seconds / 60), hours = minutes / 60;
-    return hours >= 48 ? Counted(static_cast<double>(hours / 24), "day")
-        : hours        ? std::to_string(hours) + " h " + std::to_string(minutes % 60) + " min"
-                       : std::to_string(minutes) + " min";
-}
+constexpr double HasShare = 0.9; ///< part of a fair share that counts as all of it: tolerates a quantum
 
 /// `1 of gold, 4 of bronze`: the classes with a nonzero count.
 std::string ByClass(const GatewayState &gateway, double (*const count)(const ClassState &))
@@ -83,33 +30,15 @@ std::string Because(const ManagerReport &report)
     return all;
 }
 
-/// The intervals that ended in the last seconds: their number, and the mean of a figure with its standard error.
-struct Mean {
-    double count = 0, mean = 0, error = 0;
-};
-
-template <class Figure>
-Mean MeanOf(const ManagerReport &report, const double seconds, const Figure &figure)
-{
-    Mean of;
-    double squares = 0;
-    for (auto at = report.intervals.rbegin(); at != report.intervals.rend() && (of.count == 0 || at->ago < seconds);
-         ++at) {
-        const std::optional<double> value = figure(*at);
-        if (!value)
-            continue;
-        const double off = *value - of.mean; // Welford's algorithm
-        of.mean += off / ++of.count;
-        squares += off * (*value - of.mean);
-    }
-    of.error = of.count > 1 ? std::sqrt(squares / (of.count - 1) / of.count) : 0;
-    return of;
-}
-
 /// Writes an answer, beginning with the verdict.
 class Writer {
 public:
-    Writer(const Situation &now, const std::string &name): now_(now), gateway_(now.gateway), name_(name) { find(); }
+    Writer(const Situation &now, const std::string &name, const Who who):
+        now_(now), gateway_(now.gateway), name_(name)
+    {
+        find(who);
+        findQuotas();
+    }
 
     Verdict verdict()
     {
@@ -123,7 +52,7 @@ public:
             sayServer();
         } else {
             const auto because = Because(now_.report);
-            say("Nothing is held here" + (because.empty() ? "" : ": " + because) + ".");
+            conclude(Reason::Off, "Nothing is held here" + (because.empty() ? "" : ": " + because) + ".");
             todo_.emplace_back("msfrs on in squid.conf, then squid -k reconfigure; msfrsctl doctor says more.");
         }
         for (const auto &text : todo_)
@@ -134,8 +63,15 @@ public:
 private:
     void say(std::string text) { answer_.why.push_back(std::move(text)); }
 
+    void conclude(const Reason reason, std::string text)
+    {
+        answer_.reason = reason;
+        say(std::move(text));
+    }
+
     /// Finds the users and requests in question.
-    void find();
+    void find(Who);
+    void findQuotas();
     void sayVerdict();
     std::string waiting() const;
     void sayShare();
@@ -168,12 +104,6 @@ private:
         };
         return anyActive() && std::none_of(answer_.users.begin(), answer_.users.end(), lacks);
     }
-    double used() const
-    {
-        const auto of =
-            MeanOf(now_.report, UsedOver, [](const IntervalRow &row) { return std::optional(row.utilisation); });
-        return of.count > 0 ? of.mean : gateway_.utilisation;
-    }
 
     const Situation &now_;
     const GatewayState &gateway_;
@@ -184,7 +114,7 @@ private:
     bool because_ = false; ///< whether it was stated
 };
 
-void Writer::find()
+void Writer::find(const Who who)
 {
     auto lower = name_;
     for (auto &c : lower)
@@ -200,7 +130,8 @@ void Writer::find()
     answer_.users = now_.users.find(name_);
     bool user = collect("of this user", [&](const HeldRow &row) { return row.user == name_; }) ||
         !answer_.users.empty();
-    if (!user && !collect("of this transaction", [&](const HeldRow &row) { return row.id == name_; }))
+    if (!user && who == Who::Anything &&
+        !collect("of this transaction", [&](const HeldRow &row) { return row.id == name_; }))
         collect("to this host", [&](const HeldRow &row) {
             const auto at = row.host.size() - std::min(row.host.size(), lower.size());
             return !lower.empty() && row.host.compare(at, row.host.npos, lower) == 0 &&
@@ -237,33 +168,33 @@ std::string Writer::waiting() const
 
 void Writer::sayVerdict()
 {
-    const bool full = used() >= Full;
+    const bool full = Used(now_) >= Full;
     const auto because = Because(now_.report);
     if (answer_.waiting > 0 && hasShare()) {
-        say(waiting() + ": it has its share, and others have theirs.");
+        conclude(Reason::HasShare, waiting() + ": it has its share, and others have theirs.");
         todo_.emplace_back("to give this user more, raise its weight for a time: msfrsctl set boost.");
     } else if (answer_.waiting > 0) {
         because_ = true;
-        say(waiting() + (because.empty() ? "" : ": " + because) + ".");
+        conclude(Reason::Waits, waiting() + (because.empty() ? "" : ": " + because) + ".");
         if (!full)
             todo_.emplace_back("the link is not full, and still something waits; if that lasts longer than some "
                                "seconds, see msfrsctl doctor.");
     } else if (answer_.users.empty()) {
-        say("Squid does not know this name now: it asked for nothing lately, or its traffic does not pass through "
-            "Squid.");
+        conclude(Reason::Unknown, "Squid does not know this name now: it asked for nothing lately, or its traffic does "
+                                  "not pass through Squid.");
         todo_.emplace_back("look for the name as msfrs counts users (msfrs_user; mostly the address), and whether "
                            "interception is in place: msfrsctl doctor.");
     } else if (!anyActive()) {
-        say("This user had no request at Squid a few seconds ago.");
+        conclude(Reason::Idle, "This user had no request at Squid a few seconds ago.");
         todo_.emplace_back("if a page is loading, it does not pass through Squid, or hangs before it: look at the "
                            "user's own network and resolver.");
     } else if (full || gateway_.utilisation >= Full) {
         because_ = true;
-        say(std::string("No request of this user waits for a slot, but the link is full") + (full ? "" : " just now") +
-            (because.empty() ? "" : ": " + because) + ".");
+        conclude(Reason::LinkFull, std::string("No request of this user waits for a slot, but the link is full") +
+                     (full ? "" : " just now") + (because.empty() ? "" : ": " + because) + ".");
     } else {
-        say("No request of this user waits for a slot, and the link is not full: what is slow is the server, the way "
-            "to it, or the network between user and gateway.");
+        conclude(Reason::Elsewhere, "No request of this user waits for a slot, and the link is not full: what is slow "
+                                    "is the server, the way to it, or the network between user and gateway.");
         todo_.emplace_back("try another server; if all are slow, look at the user's own network.");
     }
 }
@@ -284,27 +215,39 @@ void Writer::sayShare()
     }
 }
 
-/// Whether a user is served in another class because a quota is used up. The manager lists only the heaviest users; for
-/// any other one the purpose of the class is stated.
-void Writer::sayQuotas()
+/// The quotas that concern the users. The manager lists only the heaviest users of each; for any other one the class in
+/// which the user is served must tell.
+void Writer::findQuotas()
 {
+    const auto in = [&](const std::string &cls) {
+        return std::any_of(answer_.users.begin(), answer_.users.end(),
+                           [&](const User *const user) { return user->row.cls == cls; });
+    };
     for (const auto &quota : now_.report.quotas) {
         const auto had = std::find_if(quota.most.begin(), quota.most.end(), [&](const QuotaRow::User &u) {
             return u.name == name_ ||
                 std::any_of(answer_.users.begin(), answer_.users.end(),
                             [&](const User *const user) { return user->row.user == u.name; });
         });
-        const bool there = std::any_of(answer_.users.begin(), answer_.users.end(),
-                                       [&](const User *const user) { return user->row.cls == quota.over; });
         if (had != quota.most.end())
-            say("Quota: " + Size(had->bytes) + " of the " + Size(quota.bytes) + " a " + quota.period + " of class " +
-                quota.cls + " are used" +
-                (had->bytes >= quota.bytes ? ", so class " + quota.over + " serves this user for another " +
-                         Duration(quota.endsIn)
-                                           : "") + ".");
-        else if (quota.usersOver > static_cast<double>(quota.most.size()) && there)
-            say("Quota: class " + quota.over + " serves those who have used the " + Size(quota.bytes) + " a " +
-                quota.period + " of class " + quota.cls + ".");
+            answer_.quotas.push_back({&quota, had->bytes, had->bytes >= quota.bytes});
+        else if (quota.usersOver > static_cast<double>(quota.most.size()) && in(quota.over))
+            answer_.quotas.push_back({&quota, {}, true});
+        else if (in(quota.cls))
+            answer_.quotas.push_back({&quota, {}, false});
+    }
+}
+
+void Writer::sayQuotas()
+{
+    for (const auto &[quota, had, over] : answer_.quotas) {
+        const auto all = Size(quota->bytes) + " a " + quota->period + " of class " + quota->cls;
+        if (had)
+            say("Quota: " + Size(*had) + " of the " + all + " are used" +
+                (over ? ", so class " + quota->over + " serves this user for another " + Duration(quota->endsIn) : "") +
+                ".");
+        else if (over)
+            say("Quota: class " + quota->over + " serves those who have used the " + all + ".");
     }
 }
 
@@ -320,8 +263,9 @@ void Writer::sayRate()
         if (user->rate)
             received = "this user receives " + RateText(rate) + (due > 0 ? ", " + RateText(due) + " is due; " : "; ");
     }
-    say("Rate: " + received + "the link carries " + Percent(used()) + " of its " + RateText(gateway_.capacity) + ".");
-    if (answer_.waiting > 0 && used() >= Full && due > 0 && !received.empty() && rate < HasShare * due)
+    say("Rate: " + received + "the link carries " + Percent(Used(now_)) + " of its " +
+        RateText(gateway_.capacity) + ".");
+    if (answer_.waiting > 0 && Used(now_) >= Full && due > 0 && !received.empty() && rate < HasShare * due)
         todo_.emplace_back("this user has less than its share; if that lasts longer than a minute, see msfrsctl doctor "
                            "and docs/user/limits.md.");
 }
@@ -356,8 +300,7 @@ void Writer::sayServer()
     say("Server: round trips take " + Seconds(base) +
         (gateway_.queue ? ", and the queue at the provider adds " + Seconds(queue) + " to each" : "") + ".");
     if (queue >= LongQueue)
-        todo_.emplace_back("the queue at the provider is long: rate= of msfrs_link may be too high, see msfrsctl "
-                           "doctor.");
+        todo_.emplace_back(std::string("the queue at the provider is long: ") + RateTooHigh);
 }
 
 void Writer::sayRefusals()
@@ -373,35 +316,29 @@ void Writer::sayRefusals()
 
 } // namespace
 
-std::optional<double> PastSquid(const Situation &now)
-{
-    if (!now.gateway.metered)
-        return {};
-    const auto past = MeanOf(now.report, PastOver, [](const IntervalRow &row) {
-        return row.own ? std::optional(row.utilisation - *row.own) : std::nullopt;
-    });
-    // Two standard errors: one of forty such figures is above the bound by chance.
-    if (past.count * now.report.interval < PastLeast || past.mean - 2 * past.error < MuchPast)
-        return {};
-    return past.mean;
-}
-
 std::string SilentText(const std::string &address)
 {
     return "Squid at " + address + " does not answer: users have no web while their connections are sent to it. Start "
            "Squid (msfrsctl doctor looks for the cause); msfrs-iptables down lets users past it meanwhile.";
 }
 
-std::string RateText(const double rate)
+const char *CodeOf(const Reason reason)
 {
-    constexpr const char *Units[] = {"bit/s", "kbit/s", "Mbit/s", "Gbit/s"};
-    size_t unit = 0;
-    double shown = rate;
-    for (; shown >= 999.5 && unit + 1 < std::size(Units); ++unit)
-        shown /= 1000;
-    return Fixed(shown, shown < 9.95 && unit ? 1 : 0) + " " + Units[unit];
+    switch (reason) {
+    case Reason::Off: return "off";
+    case Reason::HasShare: return "has_share";
+    case Reason::Waits: return "waits";
+    case Reason::Unknown: return "unknown";
+    case Reason::Idle: return "idle";
+    case Reason::LinkFull: return "link_full";
+    case Reason::Elsewhere: break;
+    }
+    return "elsewhere";
 }
 
-Verdict WhySlow(const Situation &now, const std::string &name) { return Writer(now, name).verdict(); }
+Verdict WhySlow(const Situation &now, const std::string &name, const Who who)
+{
+    return Writer(now, name, who).verdict();
+}
 
 } // namespace msfrs::page

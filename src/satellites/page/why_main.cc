@@ -39,7 +39,7 @@ std::string Take(Figures &figures, std::istream &in)
         else if (kind == "report")
             figures.takeReport(text);
         else if (kind == "users")
-            figures.takeUsers(text, seconds);
+            figures.takeUsers(text, seconds, 0);
         else if (kind == "silent")
             trouble = SilentText(text);
         else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/why.h"
+#include "satellites/page/words.h"
 
 #include <gtest/gtest.h>
 
@@ -188,6 +189,29 @@ TEST_F(Why, AQuotaIsUsedUp)
     EXPECT_TRUE(has(said("bob"), "Quota: class bronze serves those who have used the 4.7 GB a day of class gold."))
         << "it is not among those who are named";
     EXPECT_FALSE(has(said("eve"), "4.7 GB"));
+}
+
+/// A host may have the address of a user; what others want from it is none of that user's business.
+TEST_F(Why, AUserIsToldAboutItselfOnly)
+{
+    now.report.held = {{"bob", "bronze", "10.0.0.9", "request", 9, "7"}};
+    EXPECT_EQ(WhySlow(now, "10.0.0.9").waiting, 1);
+    const auto verdict = WhySlow(now, "10.0.0.9", Who::User);
+    EXPECT_EQ(verdict.waiting, 0);
+    EXPECT_EQ(verdict.reason, Reason::Unknown);
+    EXPECT_EQ(WhySlow(now, "7", Who::User).reason, Reason::Unknown);
+    EXPECT_EQ(WhySlow(now, "bob", Who::User).reason, Reason::Waits);
+}
+
+TEST_F(Why, TheReasonBehindTheWords)
+{
+    EXPECT_EQ(WhySlow(now, "ann").reason, Reason::LinkFull);
+    now.gateway.utilisation = 0.3;
+    EXPECT_EQ(WhySlow(now, "ann").reason, Reason::Elsewhere);
+    now.users.update({{"ann", "gold", 0, 0, 0}}, 101);
+    EXPECT_EQ(WhySlow(now, "ann").reason, Reason::Idle);
+    now.gateway.scheduling = false;
+    EXPECT_EQ(WhySlow(now, "ann").reason, Reason::Off);
 }
 
 TEST_F(Why, NothingIsScheduled)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Code shared by both pages. Data from Squid becomes text, never markup.
+// Code shared by all pages. Data from Squid becomes text, never markup.
 'use strict';
 
 const byId = (id) => document.getElementById(id);
@@ -9,8 +9,19 @@ function setText(element, text) {
         element.textContent = text;
 }
 
+// A number with as many digits after the point as given, without groups of digits.
+const formats = new Map();
+function fixed(value, digits) {
+    const key = `${shown.locale} ${digits}`;
+    if (!formats.has(key))
+        formats.set(key, new Intl.NumberFormat(shown.locale, {
+            minimumFractionDigits: digits, maximumFractionDigits: digits, useGrouping: false }));
+    return formats.get(key).format(value);
+}
+
 const shown = {
-    number(value, digits = 0) { return value === null || value === undefined ? '–' : value.toFixed(digits); },
+    locale: 'en',
+    number(value, digits = 0) { return value === null || value === undefined ? '–' : fixed(value, digits); },
     percent(value) { return value === null || value === undefined ? '–' : `${Math.round(100 * value)} %`; },
     scaled(value, step, units) {
         if (value === null || value === undefined)
@@ -18,14 +29,14 @@ const shown = {
         let unit = 0;
         for (; value >= step * 0.9995 && unit + 1 < units.length; ++unit)
             value /= step;
-        return `${value.toFixed(value < 9.95 && unit ? 1 : 0)} ${units[unit]}`;
+        return `${fixed(value, value < 9.95 && unit ? 1 : 0)} ${units[unit]}`;
     },
     rate(value) { return shown.scaled(value, 1000, ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s']); },
     size(value) { return shown.scaled(value, 1024, ['B', 'KB', 'MB', 'GB', 'TB']); },
     seconds(value) {
         if (value === null || value === undefined)
             return '–';
-        return value < 1 ? `${Math.round(1000 * value)} ms` : `${value.toFixed(1)} s`;
+        return value < 1 ? `${Math.round(1000 * value)} ms` : `${fixed(value, 1)} s`;
     },
     duration(value) {
         const minutes = Math.floor(value / 60);
@@ -41,15 +52,38 @@ const shown = {
     },
 };
 
+// The nth element of a parent, made if it does not exist.
+function child(parent, n, tag) {
+    return parent.children[n] || parent.appendChild(document.createElement(tag));
+}
+
+// A bar of what was had; the mark in its middle is the fair share, and a full bar is twice as much or more.
+function fillBar(parent, { had, due }, words) {
+    const bar = child(parent, 0, 'div');
+    const text = child(parent, 1, 'span');
+    const part = due ? (had || 0) / due : null;
+    bar.className = 'bar';
+    bar.hidden = part === null;
+    child(bar, 0, 'div').style.width = `${Math.min(100, Math.round(50 * part))}%`;
+    child(bar, 1, 'div').className = 'mark';
+    setText(text, words || (part === null ? '–' : `${shown.percent(part)} of ${shown.rate(due)}`));
+}
+
+// Content of a cell: text, a user {href, text, small}, or a share {had, due}.
 function fillCell(cell, content) {
-    const text = typeof content === 'object' ? content.text : content;
-    let at = cell;
-    if (typeof content === 'object' && content.href) {
-        at = cell.firstElementChild || cell.appendChild(document.createElement('a'));
-        at.setAttribute('href', content.href);
+    if (typeof content === 'string') {
+        setText(cell, content);
+        cell.classList.toggle('long', content.length > 40);
+    } else if ('due' in content) {
+        cell.classList.add('share');
+        fillBar(cell, content);
+    } else {
+        const link = child(cell, 0, 'a');
+        link.setAttribute('href', content.href);
+        setText(child(link, 0, 'bdi'), content.text);
+        setText(child(cell, 1, 'small'), content.small);
+        cell.classList.toggle('long', content.text.length > 40);
     }
-    setText(at, text);
-    cell.classList.toggle('long', text.length > 40);
 }
 
 function newRow(count) {
@@ -76,7 +110,8 @@ function fillTable(id, rows, none) {
         row.classList.remove('gone');
         cells.forEach((content, n) => {
             fillCell(row.cells[n], content);
-            row.cells[n].classList.toggle('text', heads[n].classList.contains('text'));
+            for (const name of ['text', 'wide'])
+                row.cells[n].classList.toggle(name, heads[n].classList.contains(name));
         });
         known.delete(key);
         order.push(row);
@@ -105,12 +140,9 @@ function fillList(id, texts) {
     texts.forEach((text, n) => setText(list.children[n] || list.appendChild(document.createElement('li')), text));
 }
 
-const userLink = (name) => ({ text: name, href: `/user?name=${encodeURIComponent(name)}` });
-
-// The problem and the age of the figures; empty if there is no problem.
-function withAge({ trouble, age }) {
-    return trouble && age !== null ? `${trouble} These figures are ${shown.age(age)} old.` : trouble;
-}
+// By name, with the address beside it: anybody may choose the name of a device.
+const userLink = ({ user, name }) => (
+    { text: name || user, small: name ? user : '', href: `/user?name=${encodeURIComponent(user)}` });
 
 // Turns texts of Squid into sentences.
 const sentences = (texts) => texts.map((text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`).join(' ');
@@ -129,7 +161,9 @@ async function fetchJson(path) {
 }
 
 // Calls `step` now, and again `seconds()` after each call has ended, but not while the page is hidden.
-function repeat(step, seconds, paused = () => false) {
+// lost: the message if the service does not answer.
+function repeat(step, seconds, paused = () => false,
+                lost = () => 'The service of this page does not answer: what is below is old.') {
     let timer = 0;
     let running = false;
     async function run() {
@@ -143,7 +177,7 @@ function repeat(step, seconds, paused = () => false) {
                 await step();
             } catch (error) {
                 answered = false;
-                showStatus('The service of this page does not answer: what is below is old.', true);
+                showStatus(lost(), true);
             }
             document.body.classList.toggle('unanswered', !answered);
         }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The gateway's page: figures every second, plots when a slot of the history is complete.
+// The gateway's page: figures every second, users every five, plots when a slot of the history is complete.
 'use strict';
 
 const past = new PastHour();
 const plots = PLOTS.map((what) => new Plot(what));
+const USERS_PACE = 5;   // s, as the service asks Squid
+const FEW_USERS = 25;   // rows until all are wanted
 let pace = 1;
 let drawn = null; // the latest slot in the plots
+let data = null;
+let known = { count: 0, users: [] };
+let fetchedUsers = 0;
+const order = { by: 'rate', up: false, all: false };
 
 const minutes = () => Number(byId('range').value);
 
@@ -20,47 +26,104 @@ function draw() {
 const MOST_HELD = 50;
 const waitingOf = (held, count, fits) => held.length < MOST_HELD ? held.filter(fits).length : count;
 
-function showLink({ link, window: places, classes, held }) {
+function showLink({ link, window: places, classes, held, because }) {
     setText(byId('used'), `${shown.percent(link.utilisation)} of ${shown.rate(link.rate)}`);
     setText(byId('own'), shown.percent(link.own));
-    setText(byId('places'), `${shown.number(places.outstanding)} of ${shown.number(places.limit, 1)}`);
+    setText(byId('places'), shown.number(places.outstanding));
     const waiting = classes.reduce((sum, cls) => sum + cls.queued + cls.paused, 0);
     setText(byId('waiting'), shown.number(waitingOf(held, waiting, () => true)));
     setText(byId('queue'), shown.seconds(link.queue));
+    setText(byId('because'), because.length ? `The scheduler: ${sentences(because)}` : '');
+    setText(byId('window'), `${shown.number(places.outstanding)} of ${shown.number(places.limit, 1)}`);
+    setText(byId('utilisation'), `${shown.number(link.utilisation, 2)} of ${shown.number(link.target, 3)}`);
     setText(byId('base'), shown.seconds(link.base));
 }
 
 function showClasses({ classes, held }) {
     fillTable('classes', classes.map((cls) => ({ key: cls.name, cells: [
         cls.name, String(cls.weight), shown.number(cls.users), shown.rate(cls.rate),
-        shown.rate(cls.users ? cls.rate / cls.users : null), shown.rate(cls.share),
+        { had: cls.rate, due: cls.users ? cls.share * cls.users : null },
+        shown.rate(cls.users ? cls.rate / cls.users : null),
         shown.number(waitingOf(held, cls.queued + cls.paused, (row) => row.class === cls.name)),
-        shown.number(cls.in_flight), shown.number(cls.silent)] })), 'No class.');
+        shown.number(cls.in_flight)] })), 'No class.');
     fillTable('times', classes.map((cls) => ({ key: cls.name, cells: [
-        cls.name, shown.seconds(cls.held_p50), shown.seconds(cls.held_p95), shown.seconds(cls.held_p99),
-        shown.seconds(cls.held_per_mb), `${shown.number(cls.responses, 1)} a second`,
-        shown.size(cls.size)] })), 'No class.');
+        cls.name, shown.number(cls.service), shown.seconds(cls.held_p50), shown.seconds(cls.held_p95),
+        shown.seconds(cls.held_p99), shown.seconds(cls.held_per_mb), `${shown.number(cls.responses, 1)} a second`,
+        shown.size(cls.size), shown.number(cls.silent)] })), 'No class.');
+    const everRefused = classes.some(({ refused }) => Object.values(refused).some((count) => count > 0));
+    byId('refused-section').hidden = !everRefused;
     fillTable('refused', classes.map(({ name, refused, refusals }) => ({ key: name, cells: [
         name, `${shown.number(refusals, 1)} a second`, shown.number(refused.per_user), shown.number(refused.total),
         shown.number(refused.admission), shown.number(refused.max_wait)] })), 'No class.');
 }
 
-function showUsers({ users, user_count: count, held }) {
-    setText(byId('user-count'), users.length < count ? `The ${users.length} who receive most, of ${count}.`
-        : `${count} ${count === 1 ? 'user is' : 'users are'} known now.`);
-    fillTable('users', users.map((user) => ({ key: `${user.user}\n${user.class}`, cells: [
-        userLink(user.user), user.class, shown.rate(user.rate), shown.size(user.bytes),
-        shown.number(waitingOf(held, user.queued, (row) => row.user === user.user && row.class === user.class)),
-        shown.number(user.in_flight)] })), 'Nobody asks for anything.');
+// What the rows of users are sorted by; texts ascend at first, figures descend.
+const SORTS = {
+    name: (user) => user.name || user.user, class: (user) => user.class, rate: (user) => user.rate || 0,
+    part: (user) => (user.due ? (user.rate || 0) / user.due : 0), bytes: (user) => user.bytes,
+    waiting: (user) => user.waiting, in_flight: (user) => user.in_flight,
+};
+
+function compare(a, b) {
+    const [x, y] = [SORTS[order.by](a), SORTS[order.by](b)];
+    const way = typeof x === 'string' ? x.localeCompare(y, undefined, { numeric: true }) : x - y;
+    return (order.up ? way : -way) || a.user.localeCompare(b.user, undefined, { numeric: true });
 }
 
-function showHeld({ held }) {
-    const seen = new Map(); // a number distinguishes rows of one user to one host
-    fillTable('held', held.map((row) => {
-        const name = `${row.user}\n${row.host}\n${row.what}`;
-        seen.set(name, (seen.get(name) || 0) + 1);
-        return { key: `${name}\n${seen.get(name)}`, cells: [
-            userLink(row.user), row.class, row.host, shown.seconds(row.waited), shown.what(row.what)] };
+function foundUsers() {
+    const wanted = byId('name').value.trim().toLowerCase();
+    return known.users.filter((user) => [user.name, user.user, user.class].some(
+        (text) => text.toLowerCase().includes(wanted)));
+}
+
+function showUsers() {
+    const held = data ? data.held : [];
+    for (const user of known.users)
+        user.waiting = waitingOf(held, user.queued, (row) => row.user === user.user && row.class === user.class);
+    const found = foundUsers().sort(compare);
+    const rows = order.all ? found : found.slice(0, FEW_USERS);
+    const listed = known.users.length < known.count ? `the ${known.users.length} who receive most, of ${known.count}`
+        : `${known.count} known now`;
+    setText(byId('user-count'), `Shown: ${rows.length} of ${found.length === known.users.length ? ''
+        : `${found.length} found among `}${listed}.`);
+    const button = byId('all-users');
+    button.hidden = found.length <= FEW_USERS;
+    setText(button, order.all ? `Show ${FEW_USERS}` : `Show all ${found.length}`);
+    document.querySelectorAll('#users [data-sort]').forEach((head) => {
+        if (head.dataset.sort === order.by)
+            head.closest('th').setAttribute('aria-sort', order.up ? 'ascending' : 'descending');
+        else
+            head.closest('th').removeAttribute('aria-sort');
+    });
+    fillTable('users', rows.map((user) => ({ key: `${user.user}\n${user.class}`, cells: [
+        userLink(user), user.class, shown.rate(user.rate), { had: user.rate, due: user.due }, shown.size(user.bytes),
+        shown.number(user.waiting), shown.number(user.in_flight)] })),
+              known.users.length ? 'Nobody of that name; the button asks for others.' : 'Nobody asks for anything.');
+}
+
+const REASONS = {
+    has_share: 'it has its fair share; others have theirs',
+    waits: 'the link is full; its turn comes by weight',
+};
+
+// One row for each user who waits, the longest wait first.
+function showHeld({ held, link }) {
+    byId('held-section').hidden = !held.length;
+    const waiters = new Map();
+    for (const row of held) {
+        const key = `${row.user}\n${row.class}`;
+        if (!waiters.has(key))
+            waiters.set(key, { ...row, key, count: 0, hosts: new Set() });
+        const waiter = waiters.get(key);
+        waiter.count += 1;
+        waiter.hosts.add(row.host);
+    }
+    fillTable('held', Array.from(waiters.values(), (row) => {
+        const [first, second, ...more] = row.hosts;
+        const why = row.reason === 'waits' && link.utilisation < 0.9 ? 'it gets a turn in a moment' : REASONS[row.reason];
+        return { key: row.key, cells: [
+            userLink(row), row.class, shown.seconds(row.waited), String(row.count), why || '',
+            [first, second].filter(Boolean).join(', ') + (more.length ? ` and ${more.length} more` : '')] };
     }), 'Nobody waits.');
 }
 
@@ -69,13 +132,14 @@ function showQuotas(quotas) {
     fillTable('quotas', quotas.map((quota) => ({ key: quota.class, cells: [
         quota.class, `${shown.size(quota.bytes)} a ${quota.period}`, quota.over, shown.number(quota.users),
         shown.number(quota.users_over), shown.duration(quota.ends_in)] })), 'No class has a quota.');
-    fillTable('quota-users', quotas.flatMap((quota) => quota.most.map(({ user, bytes }) => ({
-        key: `${user}\n${quota.class}`, cells: [
-            userLink(user), quota.class, shown.size(bytes), shown.percent(bytes / quota.bytes),
-            bytes < quota.bytes ? quota.class : quota.over] }))), 'Nobody had anything.');
+    fillTable('quota-users', quotas.flatMap((quota) => quota.most.map((user) => ({
+        key: `${user.user}\n${quota.class}`, cells: [
+            userLink(user), quota.class, shown.size(user.bytes), shown.percent(user.bytes / quota.bytes),
+            user.bytes < quota.bytes ? quota.class : quota.over] }))), 'Nobody had anything.');
 }
 
 function showBeside({ beside, link, classes }) {
+    byId('beside-section').hidden = beside.share === null && !beside.lines;
     const other = link.own === null ? '' : beside.share === null
         ? 'In the last 30 s nothing that is certainly above 10 % of the link bypassed Squid. '
         : `${shown.percent(beside.share)} of the link bypassed Squid in the last 30 s. `;
@@ -87,20 +151,24 @@ function showBeside({ beside, link, classes }) {
 }
 
 async function step() {
-    const data = await fetchJson('/data.json');
+    data = await fetchJson('/data.json');
     pace = data.pace;
     if (past.append(data.newest)) {
         past.take(await fetchJson('/history.json'));
         drawn = null;
     }
-    const off = data.scheduling ? '' : 'Requests are not scheduled now: msfrs is off, or has failed; see cache.log.';
-    showStatus(withAge(data) || off || 'These figures are live.', data.trouble || off);
-    setText(byId('now'), data.trouble || off ? '' : sentences(data.because));
+    if (performance.now() - fetchedUsers > 1000 * USERS_PACE || known.count !== data.user_count) {
+        known = await fetchJson('/users.json');
+        fetchedUsers = performance.now();
+    }
+    showStatus(data.trouble && data.age !== null ? `These figures are ${shown.age(data.age)} old.`
+        : data.trouble ? 'There are no figures yet.' : 'These figures are live.', data.trouble || !data.scheduling);
+    setText(byId('now'), data.verdict);
     byId('main').classList.toggle('old', Boolean(data.trouble));
-    showLink(data);
-    showClasses(data);
-    showUsers(data);
     showHeld(data);
+    showUsers();
+    showClasses(data);
+    showLink(data);
     showQuotas(data.quotas);
     showBeside(data);
     if (drawn !== past.newest)
@@ -115,4 +183,22 @@ byId('pause').addEventListener('click', ({ target }) => {
     target.setAttribute('aria-pressed', String(paused));
     showStatus(paused ? 'Paused: these figures stay as they are.' : 'These figures are live.');
 });
+byId('name').addEventListener('input', showUsers);
+byId('name').form.addEventListener('submit', (event) => {
+    const names = new Set(foundUsers().map(({ user }) => user));
+    if (!byId('name').value.trim())
+        event.preventDefault();
+    else if (names.size === 1)
+        [byId('name').value] = names;
+});
+byId('all-users').addEventListener('click', () => {
+    order.all = !order.all;
+    showUsers();
+});
+document.querySelectorAll('#users [data-sort]').forEach((head) => head.addEventListener('click', () => {
+    const by = head.dataset.sort;
+    order.up = order.by === by ? !order.up : by === 'name' || by === 'class';
+    order.by = by;
+    showUsers();
+}));
 repeat(step, () => pace, () => byId('pause').getAttribute('aria-pressed') === 'true');

@@ -2,7 +2,7 @@
 // The plots of the last hour, each with the same figures as a table.
 'use strict';
 
-// columns: [name in the history, label]; prefix: one line for each class instead.
+// columns: [name in the history, label]; prefix: one line for each class instead; none: value of a slot without one.
 const PLOTS = [
     { id: 'link', title: 'Use of the link, %', scale: 100, most: 100, digits: 0,
       columns: [['utilisation', 'all traffic'], ['own', 'responses of Squid']] },
@@ -51,11 +51,11 @@ class PastHour {
     }
 
     // [minutes before now, value] of a column.
-    points(name, minutes, scale) {
+    points(name, minutes, scale, none = null) {
         const column = this.columns.get(name) || [];
         const wanted = Math.min(column.length, Math.round(minutes * 60 / this.step));
         return column.slice(column.length - wanted).map((value, n) => (
-            { x: (n + 1 - wanted) * this.step / 60, y: value === null ? null : value * scale }));
+            { x: (n + 1 - wanted) * this.step / 60, y: value === null ? none : value * scale }));
     }
 }
 
@@ -116,7 +116,7 @@ class Plot {
     draw(history, minutes) {
         Object.assign(this, { history, minutes });
         const lines = this.lines(history);
-        const series = lines.map(([name]) => history.points(name, minutes, this.what.scale));
+        const series = lines.map(([name]) => history.points(name, minutes, this.what.scale, this.what.none));
         this.canvas.setAttribute('aria-label', `${this.what.title}, now: ${lines.map(([, label], n) => {
             const last = series[n].length ? series[n][series[n].length - 1].y : null;
             return `${label} ${shown.number(last, this.what.digits)}`;
@@ -130,6 +130,7 @@ class Plot {
                      backgroundColor: `${line}55`, fill: this.what.stacked ? (n ? '-1' : 'origin') : false };
         });
         this.chart.options.scales.x.min = -minutes;
+        this.chart.options.scales.x.ticks.stepSize = minutes < 60 ? minutes / 5 : 10;
         this.chart.update();
     }
 
@@ -138,7 +139,7 @@ class Plot {
         if (!this.details.open || !this.history)
             return;
         const lines = this.lines(this.history);
-        const series = lines.map(([name]) => this.history.points(name, this.minutes, this.what.scale));
+        const series = lines.map(([name]) => this.history.points(name, this.minutes, this.what.scale, this.what.none));
         const table = document.createElement('table');
         const head = table.createTHead().insertRow();
         for (const label of ['Minutes ago', ...lines.map(([, name]) => name)]) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// The known state of the gateway, and the judgements that all sentences about it share.
+#ifndef MSFRS_PAGE_SITUATION_H
+#define MSFRS_PAGE_SITUATION_H
+
+#include "satellites/page/gateway.h"
+#include "satellites/page/users.h"
+
+namespace msfrs::page {
+
+struct Situation {
+    GatewayState gateway;
+    Flow flow;
+    ManagerReport report;
+    Users users;
+    std::vector<std::string> refused; ///< classes of which requests were refused in the last minute
+};
+
+constexpr double Full = 0.9;      ///< utilisation above which the link counts as full
+constexpr double LongQueue = 0.1; ///< s of queueing delay at the provider that a user notices
+constexpr size_t MostListed = 50; ///< rows of mgr:msfrs `held` (Snapshot::MostHeld): at this number, more may wait
+constexpr double UsedOver = 10;   ///< averaging time of the utilisation, s; one interval may hold a page or nothing
+constexpr double PastOver = 30;   ///< averaging time of the share that bypasses Squid, s
+
+/// Utilisation of the link in the last UsedOver seconds.
+double Used(const Situation &);
+/// Share of the link that bypasses Squid; nothing: unknown, or not significantly above the error of measurement.
+std::optional<double> PastSquid(const Situation &);
+
+/// Part of a sentence in more than one answer.
+constexpr const char *RateTooHigh = "rate= of msfrs_link may be too high, see msfrsctl doctor.";
+
+} // namespace msfrs::page
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/// \file
+/// Figures as people read them.
+#ifndef MSFRS_PAGE_WORDS_H
+#define MSFRS_PAGE_WORDS_H
+
+#include <string>
+
+namespace msfrs::page {
+
+/// "35 %" of a share of 0.35.
+std::string Percent(double share);
+std::string Fixed(double number, int decimals = 0);
+/// A weight without trailing zeros.
+std::string Weight(double weight);
+/// "40 ms", "2.5 s"
+std::string Seconds(double seconds);
+/// "1 request", "2 requests"
+std::string Counted(double n, const char *one);
+/// Bytes: "4.7 GB", in steps of 1024.
+std::string Size(double bytes);
+/// "12 min", "3 h 20 min", "2 days"
+std::string Duration(double seconds);
+/// Bit/s: "1.5 Mbit/s".
+std::string RateText(double rate);
+
+} // namespace msfrs::page
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "satellites/page/overall.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace msfrs::test {
+namespace {
+
+using namespace page;
+
+class OverallVerdict : public testing::Test {
+protected:
+    OverallVerdict()
+    {
+        now.gateway.scheduling = true;
+        now.gateway.capacity = 2e6;
+        now.gateway.utilisation = 0.97;
+        for (const auto *const name : {"staff", "guests"}) {
+            now.gateway.classes.emplace_back();
+            now.gateway.classes.back().name = name;
+        }
+    }
+    void wait(const std::string &user, const std::string &cls, const double seconds)
+    {
+        now.report.held.push_back({user, cls, "a.example", "request", seconds, ""});
+    }
+
+    Situation now;
+};
+
+TEST_F(OverallVerdict, NothingIsWrong)
+{
+    for (int n = 0; n < 8; ++n)
+        wait("u" + std::to_string(n), "guests", 1.4 - n / 10.0);
+    wait("u0", "guests", 0.1);
+    EXPECT_EQ(Overall(now, "since 14:02"),
+              "Full since 14:02. 8 users wait, the longest for 1.4 s, all of class guests. Nothing is wrong.");
+    wait("boss", "staff", 0.1);
+    EXPECT_EQ(Overall(now, ""), "Full just now. 9 users wait, the longest for 1.4 s: 8 of guests, 1 of staff. "
+                                "Nothing is wrong.");
+}
+
+TEST_F(OverallVerdict, NobodyWaits)
+{
+    now.gateway.utilisation = 0.42;
+    EXPECT_EQ(Overall(now, ""), "42 % of the link is used. Nobody waits. Nothing is wrong.");
+    now.gateway.utilisation = 0.001;
+    EXPECT_EQ(Overall(now, "").substr(0, 17), "The link is idle.");
+    wait("ann", "staff", 0.2);
+    EXPECT_EQ(Overall(now, ""), "The link is idle. 1 user waits, for 200 ms, of class staff. Nothing is wrong.");
+    now.gateway.classes.resize(1);
+    EXPECT_EQ(Overall(now, ""), "The link is idle. 1 user waits, for 200 ms. Nothing is wrong.");
+}
+
+TEST_F(OverallVerdict, NotAllAreListed)
+{
+    for (size_t n = 0; n < MostListed; ++n)
+        wait("u" + std::to_string(n % 20), "guests", 5);
+    EXPECT_NE(Overall(now, "").find("At least 20 users wait"), std::string::npos);
+}
+
+TEST_F(OverallVerdict, WhatIsWrong)
+{
+    now.refused = {"staff", "guests"};
+    now.gateway.queue = 0.4;
+    EXPECT_EQ(Overall(now, ""), "Full just now. Nobody waits. Requests of class staff, guests were refused in the last minute: "
+                                "too many waited, or for too long. The queue at the provider delays everything by 400 ms: rate= of msfrs_link "
+                                "may be too high, see msfrsctl doctor.");
+    now.refused.clear();
+    now.gateway.queue = 0.04;
+    wait("ann", "staff", 12);
+    EXPECT_NE(Overall(now, "").find("Nothing is wrong."), std::string::npos) << "the link is full";
+    now.gateway.utilisation = 0.5;
+    EXPECT_NE(Overall(now, "").find("Requests wait although the link is not full"), std::string::npos);
+    now.gateway.scheduling = false;
+    EXPECT_EQ(Overall(now, ""), "Requests are not scheduled now: msfrs is off, or has failed; see cache.log.");
+}
+
+TEST(MinutesFull, APauseOfSecondsDoesNotEndThem)
+{
+    std::vector<float> slots(60, 0.2F);
+    EXPECT_EQ(MinutesFull(slots, 12), 0u);
+    std::fill(slots.begin() + 24, slots.end(), 0.99F);
+    EXPECT_EQ(MinutesFull(slots, 12), 3u);
+    slots[50] = 0.2F;
+    EXPECT_EQ(MinutesFull(slots, 12), 3u);
+    slots[30] = NAN;
+    EXPECT_EQ(MinutesFull(slots, 12), 2u) << "unknown";
+    EXPECT_EQ(MinutesFull({}, 12), 0u);
+    EXPECT_EQ(MinutesFull({1, 1}, 12), 0u);
+}
+
+} // namespace
+} // namespace msfrs::test
