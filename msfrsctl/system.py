@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import grp
+import itertools
 import os
 import pwd
 import select
@@ -159,6 +160,25 @@ class System:
     def remove(self, path):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
+
+    def take(self, directory, ending, most):
+        """Removes files of a directory that need not be trusted, at most so many, and returns their names without the
+        ending. Files are not opened, and files of other endings stay."""
+        try:
+            held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            return []
+        try:
+            with os.scandir(held) as entries:
+                names = [entry.name for entry in itertools.islice(entries, most) if entry.name.endswith(ending)]
+            taken = []
+            for name in sorted(names):
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=held)
+                    taken.append(name.removesuffix(ending))
+            return taken
+        finally:
+            os.close(held)
 
     @contextlib.contextmanager
     def lock(self, directory):

@@ -4,6 +4,8 @@ import ipaddress
 import re
 import time
 from dataclasses import asdict
+from types import SimpleNamespace
+from urllib.parse import unquote
 
 from .. import text
 from ..errors import WRONG, CtlError
@@ -14,6 +16,9 @@ from ..users import user_of
 HELP = 'change rate, weight or one user\'s class for a time, while Squid runs'
 MAC = re.compile(r'[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}')
 LOGIN = re.compile(r'[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}')
+#: Boosts in force at which requests of msfrs-page are refused. It need not be trusted, and each boost costs a
+#: reconfiguration.
+MOST_ASKED = 10
 FORMS = 'rate 18Mbit; weight gold=8; boost 10.20.1.7'
 
 
@@ -25,7 +30,8 @@ def arguments(parser):
     parser.add_argument('--class', dest='cls', metavar='NAME', help='boost: the class (the one with the most weight)')
     parser.add_argument('--weight', metavar='N', help='boost: a class of its own with this weight')
     parser.add_argument('--undo', metavar='ID|all', help='take a change back')
-    parser.add_argument('--expire', action='store_true', help='take back what has expired; a timer calls this')
+    parser.add_argument('--expire', action='store_true', help='take back what has expired, and grant the boosts that '
+                        'msfrs-page asks for; a timer calls this')
 
 
 def gather(options, site):
@@ -49,11 +55,29 @@ def gather(options, site):
         if options.undo and options.undo != 'all' and str(options.undo) not in {str(change.id) for change in undone}:
             raise CtlError(f'there is no change {options.undo}; msfrsctl set lists them')
         made = _make(options, site, own, now) if options.what else None
-        if undone or made:
+        granted = _grant(site, own, now, notes) if options.expire else []
+        if undone or made or granted:
             notes += [note for note in [own.apply()] if note]
         return {'file': path, 'changes': [asdict(change) for change in own.changes().values()],
-                'made': made and asdict(made), 'undone': [asdict(change) for change in undone], 'notes': notes,
-                'now': now}
+                'made': made and asdict(made), 'undone': [asdict(change) for change in undone],
+                'granted': [asdict(change) for change in granted], 'notes': notes, 'now': now}
+
+
+def _grant(site, own, now, notes):
+    """Boosts for an hour the users for whom msfrs-page asks, by files with their names in the directory that `boost` in
+    page.conf sets. Returns the changes."""
+    line = re.search(r'(?m)^\s*boost\s+(\S+)', site.system.read(site.page_conf) or '')
+    granted = []
+    for name in site.system.take(line[1], '.boost', 2 * MOST_ASKED) if line else ():
+        user = unquote(name)
+        try:
+            if sum(change.what == 'boost' for change in own.changes().values()) >= MOST_ASKED:
+                raise CtlError(f'{MOST_ASKED} boosts are in force, the most that msfrs-page may ask for')
+            asked = SimpleNamespace(what='boost', value=user, lasts=None, keep=False, cls=None, weight=None)
+            granted.append(_make(asked, site, own, now))
+        except CtlError as problem:
+            notes.append(f'msfrs-page asks for a boost of {user}: {problem}')
+    return granted
 
 
 def _included(site):
@@ -144,6 +168,7 @@ def acl_of(user, conf):
 
 def show(data):
     lines = [f'note: {text.safe(note, 400)}' for note in data['notes']]
+    lines += [f'granted: {_said(change)}' for change in data.get('granted', ())]
     lines += [f'undone: {_said(change)}' for change in data['undone']]
     for change in data['changes']:
         left = 'until it is undone' if change['until'] is None else \

@@ -166,7 +166,8 @@ def test_what_squid_says_stays_text(page, manager):
 
 @pytest.mark.parametrize('path, status', [
     ('/', 200), ('/user?name=x', 200), ('/me', 200), ('/me.json', 200), ('/words.json', 200),
-    ('/page.css', 200), ('/chart.js', 200), ('/nothing', 404), ('/../../etc/passwd', 404), ('/%2e%2e/%2e%2e/etc/passwd', 404), ('/user?name=%0d%0aSet-Cookie:x', 400),
+    ('/page.css', 200), ('/chart.js', 200), ('/nothing', 404), ('/../../etc/passwd', 404),
+    ('/%2e%2e/%2e%2e/etc/passwd', 404), ('/user?name=%0d%0aSet-Cookie:x', 400),
     ('/user?name=%ff', 400), ('/user?name=' + 'n' * 9000, 431), ('/?x', 400), ('//evil.example/', 404)])
 def test_addresses(page, path, status):
     said, headers, _ = page.get(path)
@@ -424,8 +425,7 @@ def test_a_browser_while_squid_is_down(full, browser, directory, manager):
     browser.open(URL)
     browser.wait_until(READY)
     assert not grey('main')
-    assert browser.evaluate('byId("now").innerText').endswith(
-        '2 users wait, the longest for 3.5 s: 1 of bronze, 1 of gold. Nothing is wrong.')
+    assert '2 users wait, the longest for 3.5 s: 1 of bronze, 1 of gold. ' in browser.evaluate('byId("now").innerText')
     assert 'W+' not in browser.evaluate('document.body.innerText'), 'terms of the algorithm are behind details'
     picture(browser, directory, 'now')
     manager.close()
@@ -447,11 +447,11 @@ def test_a_browser_shows_one_count_of_who_waits(full, browser, manager):
     manager.held = []
     full.wait_for(lambda data: data['held'] == [], 'nobody waits')
     browser.shape(1200, 800)
-    for path, held, what in (('/', 'now', 'Nobody waits. Nothing is wrong.'),
+    for path, held, what in (('/', 'now', 'Nobody waits.'),
                              ('/user?name=10.20.0.3', 'held', 'Nothing waits.')):
         browser.open(URL + path)
         browser.wait_until(f'location.pathname === {json.dumps(path.partition("?")[0])} && {READY}')
-        assert browser.evaluate(f'byId("{held}").innerText').endswith(what)
+        assert what in browser.evaluate(f'byId("{held}").innerText')
         assert path != '/' or browser.evaluate('byId("held-section").hidden')
         waiting = browser.evaluate('''[...document.querySelectorAll("table")].flatMap((table) => {
             const at = [...table.tHead.rows[0].cells].findIndex((cell) => cell.innerText === "Waiting");
@@ -470,8 +470,8 @@ def test_it_can_be_read_without_seeing_it(full, browser):
     browser.wait_until('document.querySelectorAll("figure details table tbody tr").length === 8 * 15')
     nodes = browser.ask('Accessibility.getFullAXTree')['nodes']
     roles = [node['role']['value'] for node in nodes if not node['ignored']]
-    assert roles.count('main') == roles.count('banner') == 1 and roles.count('status') == 1
-    named = {'button', 'link', 'textbox', 'combobox', 'image', 'region', 'heading'}
+    assert roles.count('main') == roles.count('banner') == 1 and roles.count('status') == 2
+    named = {'button', 'link', 'searchbox', 'combobox', 'image', 'region', 'heading'}
     assert named | {'table', 'columnheader', 'rowheader'} <= set(roles)
     assert [node for node in nodes if not node['ignored'] and node['role']['value'] in named
             and not node.get('name', {}).get('value')] == []
@@ -498,6 +498,67 @@ def test_it_can_be_used_without_a_mouse(full, browser, manager):
     browser.wait_until(f'location.pathname === "/user" && {READY}')
     assert browser.evaluate('document.getElementById("who").textContent') == name
     assert browser.complaints == []
+
+
+def test_search_and_sort(full, browser):
+    browser.shape(1200, 800)
+    browser.open(URL)
+    browser.wait_until(f'{READY} && document.querySelector("#users a")')
+    first = 'document.querySelector("#users tbody tr").cells'
+    browser.evaluate('document.querySelector("[data-sort=name]").click()')
+    assert browser.evaluate(f'{first}[0].innerText') == '10.20.0.0'
+    assert browser.evaluate('document.querySelector("[aria-sort]").innerText').startswith('User')
+    browser.evaluate('document.querySelector("[data-sort=name]").click()')
+    assert browser.evaluate(f'{first}[0].innerText') == '10.20.2.38', 'by number, and descending'
+    browser.evaluate('byId("name").value = "SILVER", byId("name").dispatchEvent(new Event("input"))')
+    assert browser.evaluate(f'{first}[1].innerText') == 'silver'
+    assert browser.evaluate('byId("user-count").innerText') == 'Shown: 13 of 13 found among 40 known now.'
+    browser.evaluate('byId("name").value = "10.20.2.38", byId("name").dispatchEvent(new Event("input"))')
+    browser.evaluate('byId("name").form.requestSubmit()')
+    browser.wait_until(f'location.pathname === "/user" && {READY}')
+    assert browser.evaluate('byId("who").innerText') == '10.20.2.38'
+
+
+@pytest.mark.parametrize('language, words', [('en-GB,en', 'Your class is gold.'),
+                                             ('de-AT,de', 'Ihre Klasse ist gold.')])
+def test_a_user_in_its_language(full, browser, manager, directory, language, words):
+    manager.users.append(('127.0.0.1', 'gold', 10**6))
+    full.wait_for_users(lambda users: users[0]['user'] == '127.0.0.1', 'the user')
+    browser.shape(390, 800, phone=True)
+    browser.ask('Network.setUserAgentOverride', userAgent='test', acceptLanguage=language)
+    browser.open(f'{URL}/me')
+    browser.wait_until(READY)
+    assert words in browser.evaluate('document.body.innerText')
+    assert browser.evaluate('document.documentElement.lang') == language[:2]
+    assert browser.evaluate('document.documentElement.scrollWidth') <= 390
+    picture(browser, directory, f'me-{language[:2]}')
+    assert browser.complaints == []
+
+
+def test_a_boost(gateway, directory, manager, browser):
+    """The page leaves a file for msfrsctl, which test/msfrsctl/test_set.py has take it."""
+    secret = directory / 'token'
+    secret.write_text(TOKEN + '\n')
+    secret.chmod(0o600)
+    bearer = f'Bearer {TOKEN}'
+    with Page(gateway, directory, f'token {secret}', f'boost {directory}/state/boosts') as page:
+        def boost(name, **headers):
+            return page.get(f'/boost?name={name}', method='POST', **headers)[0]
+        wait_until(lambda: '10.0.0.2' in page.get('/users.json', Authorization=bearer)[2], 'the users')
+        assert boost('10.0.0.2', X_Msfrs_Boost='yes') == 401
+        assert boost('10.0.0.2', Authorization=bearer) == 403
+        assert boost('10.9.9.9', Authorization=bearer, X_Msfrs_Boost='yes') == 404
+        boosts = directory / 'state/boosts'
+        assert list(boosts.iterdir()) == []
+        browser.ask('Network.setExtraHTTPHeaders', headers={'Authorization': bearer})
+        browser.shape(1280, 800)
+        browser.open(f'{URL}/user?name=10.0.0.2')
+        browser.wait_until(f'{READY} && !byId("boosting").hidden')
+        browser.evaluate('byId("boost").click()')
+        browser.wait_until('byId("boosted").innerText.startsWith("Asked for.")')
+        picture(browser, directory, 'boost')
+        (made,) = boosts.iterdir()
+        assert (made.name, made.stat().st_size, made.stat().st_mode & 0o777) == ('10.0.0.2.boost', 0, 0o600)
 
 
 def test_a_user_that_is_markup(full, browser, manager, directory):

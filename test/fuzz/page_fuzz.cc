@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The inputs of msfrs-page: requests of browsers, pages of Squid's manager, its saved history. The first byte selects
+/// The inputs of msfrs-page: requests of browsers, pages of Squid's manager, names, its saved history. The first byte selects
 /// one. Each is read or refused, and the page's output is UTF-8 without characters that could end a string or a line.
 #include "satellites/page/figures.h"
 #include "satellites/page/http.h"
@@ -58,6 +58,18 @@ void FuzzPages(const std::string_view text)
     RequireHarmless(figures.userJson(std::string(text.substr(0, 3)), ""));
 }
 
+void FuzzNames(const std::string_view text)
+{
+    NameBook book;
+    book.addNames(text);
+    book.addLeases(text);
+    for (const auto *const user : {"10.0.0.5", "aa:bb:cc:00:11:22", "a", ""}) {
+        const auto name = book.of(user);
+        Require(name.size() <= NameBook::MostLength && IsUtf8(name));
+        RequireHarmless(JsonString(name + book.hardwareOf(user)));
+    }
+}
+
 void FuzzHistory(const std::string_view text)
 {
     History history({10, 4, 3});
@@ -87,6 +99,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t si
     const std::string_view text(reinterpret_cast<const char *>(data) + 1, size - 1);
     if (data[0] == 'r')
         FuzzRequest(text);
+    else if (data[0] == 'n')
+        FuzzNames(text);
     else if (data[0] == 'h')
         FuzzHistory(text);
     else

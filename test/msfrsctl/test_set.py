@@ -163,6 +163,54 @@ def test_refused(own, capsys, words, code, sentence):
     assert own.own.read_text() == OWN and own.machine.ran == []
 
 
+@pytest.fixture
+def asked(own):
+    """The directory in which msfrs-page asks for boosts."""
+    made = own.root / 'boosts'
+    made.mkdir()
+    own.machine.files['/etc/msfrs/page.conf'] = f'listen 127.0.0.1:80\nboost {made}   # here\n'
+    return made
+
+
+def test_the_page_asks_for_a_boost(own, asked):
+    for name in ('10.20.1.7.boost', '2001%3Adb8%3A0%3A7%3A%3A%2F64.boost', 'other'):
+        (asked / name).touch()
+    assert own.data('set')['changes'] == [], 'only --expire takes them'
+    data = own.data('set', '--expire')
+    assert [(change['of'], change['now'], change['until']) for change in data['granted']] == [
+        ('10.20.1.7', 'gold', NOW + 3600), ('2001:db8:0:7::/64', 'gold', NOW + 3600)]
+    assert [path.name for path in asked.iterdir()] == ['other']
+    assert [ran.rpartition(' ')[2] for ran in own.machine.ran] == ['parse', 'reconfigure'], 'once for both'
+    own.machine.time += 3600
+    assert len(own.data('set', '--expire')['undone']) == 2
+    assert own.own.read_text() == OWN
+
+
+def test_what_the_page_may_not_have(own, asked):
+    """No second boost, no line of squid.conf, no more than ten, nothing through links; each request is taken once."""
+    (asked / '10.20.1.7.boost').touch()
+    own.data('set', '--expire')
+    for name in ('10.20.1.7', '10.0.0.1%0Ahttp_access allow all', '%ff', 'all', '%2e%2e%2fpasswd', ''):
+        (asked / f'{name}.boost').touch()
+    target = own.root / 'target'
+    target.write_text('precious')
+    (asked / '10.20.1.9.boost').symlink_to(target)
+    data = own.data('set', '--expire')
+    assert [change['of'] for change in data['granted']] == ['10.20.1.9'], 'a name is all that counts'
+    assert len(data['notes']) == 6 and 'has a boost already' in ' '.join(data['notes'])
+    assert target.read_text() == 'precious' and list(asked.iterdir()) == []
+    assert 'http_access' not in own.own.read_text()
+    for n in range(15):
+        (asked / f'10.30.0.{n + 1}.boost').touch()
+    assert len(own.data('set', '--expire')['granted']) == 8
+    assert own.machine.ran.count(own.machine.ran[-1]) == 3, 'a reconfiguration for each of the three'
+    asked.rename(own.root / 'elsewhere')
+    asked.symlink_to(own.root / 'elsewhere')
+    (own.root / 'elsewhere' / '10.40.0.1.boost').touch()
+    assert own.data('set', '--expire')['granted'] == []
+    assert (own.root / 'elsewhere' / '10.40.0.1.boost').exists()
+
+
 def test_a_file_that_is_not_included(own, capsys):
     own.configure()
     assert own.run('set', 'rate', '1Mbit')[0] == 3

@@ -99,6 +99,7 @@ const Keyword<Config> Keywords[] = {
     {"leases", "leases FILE", true, [](Line &l, Config &c) { ReadNames(l, c, true); }},
     {"squid", "squid ADDRESS:PORT", false, [](Line &l, Config &c) { c.squid = ReadEndpoint(l, "squid"); }},
     {"pace", "pace SECONDS", false, ReadPace},
+    {"boost", "boost DIRECTORY", false, [](Line &l, Config &c) { c.boosts = ReadPath(l, "boost"); }},
     {"history", "history FILE", false, [](Line &l, Config &c) { c.history = ReadPath(l, "history"); }},
     {"chart", "chart FILE", false, [](Line &l, Config &c) { c.chart = ReadPath(l, "chart"); }},
     {"web", "web DIRECTORY", false, [](Line &l, Config &c) { c.web = ReadPath(l, "web"); }},
@@ -120,6 +121,9 @@ Config ReadConfig(std::istream &in, const std::string &file)
     if (!config.listen.loopback && config.tokenFile.empty())
         throw RuleError(file + ": listen " + config.listen.text() +
                         ": others than this machine can reach that; a line is wanted: " + UsageOf(Keywords, "token"));
+    if (!config.boosts.empty() && config.tokenFile.empty())
+        throw RuleError(file + ": boost " + config.boosts +
+                        ": not everybody on this machine may boost; a line is wanted: " + UsageOf(Keywords, "token"));
     const auto checkNames = [&](const std::string &at, const bool any) {
         if (any && config.hosts.empty())
             throw RuleError(file + ": " + at + ": by which names the page may be called is wanted: " +

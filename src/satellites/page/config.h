@@ -35,6 +35,7 @@ struct Config {
     std::vector<NameFile> names;
     std::vector<std::string> hosts; ///< names for the page in browsers, in addition to addresses
     std::string tokenFile;          ///< empty: no token required
+    std::string boosts;             ///< directory in which msfrsctl is asked for boosts; empty: it is not
     std::string history;            ///< file of the last hour; empty: none
     std::string web;                ///< directory of the page's files
     std::string chart = "/usr/share/javascript/chart.js/chart.min.js"; ///< of Debian's libjs-chart.js

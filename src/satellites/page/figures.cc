@@ -4,6 +4,7 @@
 #include "satellites/page/json.h"
 #include "satellites/page/overall.h"
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 
@@ -11,12 +12,13 @@ namespace msfrs::page {
 
 namespace {
 
-void WriteLink(Json &json, const GatewayState &g)
+void WriteLink(Json &json, const Situation &now)
 {
+    const auto &g = now.gateway;
     json.key("link").object();
     json.key("rate").number(g.capacity).key("utilisation").number(g.utilisation).key("target").number(g.target);
     json.key("own").number(g.own).key("queue").number(g.queue).key("base").number(g.base);
-    json.key("metered").boolean(g.metered).end('}');
+    json.key("metered").boolean(g.metered).key("full").boolean(Used(now) >= Full).end('}');
     json.key("window").object().key("outstanding").number(g.outstanding).key("limit").number(g.limit).end('}');
 }
 
@@ -77,6 +79,12 @@ void WriteTexts(Json &json, const std::vector<std::string> &texts)
 }
 
 } // namespace
+
+Figures::Figures(const int64_t usersPace):
+    // A slot without a sample would look like a user who received nothing. 4 bytes a slot make 1 MB at most.
+    usersHistory_({std::max<int64_t>(15, usersPace), 3600 / static_cast<size_t>(std::max<int64_t>(15, usersPace)),
+                   MostUsersShown})
+{}
 
 void Figures::takeMetrics(const std::string_view text, const double now, const int64_t wall)
 {
@@ -162,7 +170,7 @@ std::string Figures::dataJson(const int64_t wall, const int64_t pace, const std:
     json.key("age").number(age).key("verdict").string(trouble.empty() ? verdict() : trouble);
     json.key("scheduling").boolean(g.scheduling).key("workers").number(g.workers).key("because");
     WriteTexts(json, report.because);
-    WriteLink(json, g);
+    WriteLink(json, situation_);
     json.key("classes").array();
     for (size_t n = 0; n < g.classes.size(); ++n)
         WriteClass(json, situation_, n);
@@ -210,6 +218,12 @@ std::string Figures::usersJson() const
     return json.end(']').end('}').take();
 }
 
+std::optional<std::string> Figures::userOf(const std::string &asked) const
+{
+    auto name = situation_.users.nameOf(asked);
+    return situation_.users.find(name).empty() ? std::nullopt : std::make_optional(std::move(name));
+}
+
 std::string Figures::pastJson(const std::string &asked) const
 {
     return usersHistory_.json(situation_.users.nameOf(asked));
@@ -255,7 +269,8 @@ std::string Figures::userJson(const std::string &asked, const std::string &troub
     json.object().key("user").string(name).key("name").string(names_.of(name)).key("trouble").string(trouble);
     json.key("age").number(age).key("why");
     WriteTexts(json, trouble.empty() ? answer.why : std::vector<std::string>{trouble});
-    json.key("waiting").number(answer.waiting).key("link").number(situation_.gateway.capacity).key("classes").array();
+    json.key("waiting").number(answer.waiting).key("boost").boolean(boosts_);
+    json.key("link").number(situation_.gateway.capacity).key("classes").array();
     for (const auto *const user : answer.users) {
         WriteUser(json, situation_, *user);
         json.key("user").string(user->row.user).end('}');

@@ -13,8 +13,9 @@ namespace msfrs::page {
 class Figures {
 public:
     static constexpr size_t MostUsersShown = 1000;
-    /// Of the history of users: 4 bytes a slot, so 3 MB at most.
-    static constexpr History::Shape UsersShape{5, 720, MostUsersShown};
+
+    /// \param usersPace s between two calls of takeUsers(), at most
+    explicit Figures(int64_t usersPace = 6);
 
     /// Reads mgr:msfrs-metrics. \param now s of a clock that is never set \param wall s of the wall clock
     /// \throws PageError
@@ -25,6 +26,9 @@ public:
     /// \throws PageError
     void takeUsers(std::string_view text, double now, int64_t wall);
     void takeTopUsers(double now, int64_t wall) { takeUsers(situation_.report.users, now, wall); }
+    void offerBoosts() { boosts_ = true; }
+    /// The user with a name or address; nothing: there is none now.
+    std::optional<std::string> userOf(const std::string &asked) const;
     void takeNames(NameBook names) { names_ = std::move(names); }
     History &history() { return history_; }
 
@@ -54,9 +58,10 @@ private:
     NameBook names_;
     double at_ = 0;     ///< when the last state was taken
     bool known_ = false;
+    bool boosts_ = false; ///< whether the page may ask for them
     std::map<std::string, double> refusedAt_; ///< s, when a class's requests were last refused
     History history_{History::Shape()};
-    History usersHistory_{UsersShape}; ///< rates by user, of those who received anything; not saved
+    History usersHistory_; ///< rates by user, of those who received anything; not saved
 };
 
 } // namespace msfrs::page

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <istream>
 #include <limits>
 #include <ostream>
@@ -20,18 +19,6 @@ namespace {
 constexpr float Unknown = std::numeric_limits<float>::quiet_NaN();
 constexpr const char *Heading = "msfrs-page history 1";
 constexpr size_t MostLine = 1 << 20; ///< characters of a saved figure
-
-/// A name without blanks or line ends.
-std::string Packed(const std::string &name)
-{
-    std::string packed;
-    for (const char c : name) {
-        char escape[4];
-        std::snprintf(escape, sizeof(escape), "%%%02X", static_cast<unsigned char>(c));
-        packed += c > ' ' && c <= '~' && c != '%' ? std::string(1, c) : escape;
-    }
-    return packed;
-}
 
 /// std::getline() for a file that may be anything.
 bool BoundedLine(std::istream &in, std::string &line)
@@ -160,7 +147,7 @@ void History::save(std::ostream &out) const
 {
     out << Heading << "\nstep " << shape_.step << " slots " << shape_.slots << " newest " << newest_ << '\n';
     for (const auto &[name, _] : rings_) {
-        out << Packed(name);
+        out << PercentEncoded(name);
         for (const auto mean : column(name)) {
             out << ' ';
             if (std::isnan(mean))

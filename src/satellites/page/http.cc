@@ -74,7 +74,8 @@ void ReadFirstLine(std::string_view line, Request &request)
     if (line != "HTTP/1.1" && line != "HTTP/1.0")
         throw Refused(line.substr(0, 5) == "HTTP/" ? 505 : 400, "Wanted is HTTP/1.1.");
     request.head = method == "HEAD";
-    if (method != "GET" && !request.head)
+    request.post = method == "POST";
+    if (method != "GET" && !request.head && !request.post)
         throw Refused(405, "This page can only be read: GET and HEAD.");
     ReadTarget(target, request);
 }
@@ -101,8 +102,10 @@ void ReadField(std::string_view line, Request &request)
         request.credentials = value;
     } else if (Same(name, "accept-language")) {
         request.languages = value;
+    } else if (Same(name, "x-msfrs-boost")) {
+        request.deliberate = true;
     } else if (Same(name, "transfer-encoding") || (Same(name, "content-length") && value != "0")) {
-        throw Refused(413, "A request to read has no body.");
+        throw Refused(413, "A request has no body here.");
     }
 }
 
@@ -209,8 +212,10 @@ const char *Reason(const int status)
 {
     switch (status) {
     case 200: return "OK";
+    case 202: return "Accepted";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
+    case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 413: return "Content Too Large";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /// \file
-/// The subset of HTTP/1.1 that a read-only page needs: one GET or HEAD per connection, without a body. Everything else,
+/// The subset of HTTP/1.1 that the page needs: one GET, HEAD or POST per connection, without a body. Everything else,
 /// and everything ambiguous, is refused.
 #ifndef MSFRS_PAGE_HTTP_H
 #define MSFRS_PAGE_HTTP_H
@@ -24,6 +24,8 @@ public:
 
 struct Request {
     bool head = false;                      ///< a HEAD request
+    bool post = false;                      ///< a POST request
+    bool deliberate = false;                ///< X-Msfrs-Boost, which no foreign page can have a browser send
     std::string path;                       ///< as sent
     std::optional<std::string> name;        ///< of the query, decoded: UTF-8 without control characters
     std::string languages;                  ///< Accept-Language

@@ -93,6 +93,17 @@ Service::Service(const Config &config, Log log):
     prepared_.own = [this](const std::string &address) {
         return figures_.ownJson(address, prepared_.trouble, figures_.age(MonotonicSeconds()));
     };
+    if (!config_.boosts.empty()) {
+        boosts_.emplace(config_.boosts);
+        figures_.offerBoosts();
+        prepared_.boost = [this](const std::string &name) {
+            const auto user = figures_.userOf(name);
+            if (!user)
+                throw Refused(404, "There is no such user now.");
+            boosts_->ask(*user);
+            log_("a boost of " + *user + " is asked for");
+        };
+    }
     readNames();
     load();
     prepared_.trouble = "Squid has not been asked yet.";

@@ -5,6 +5,7 @@
 #define MSFRS_PAGE_SERVICE_H
 
 #include "daemon/answer_server.h"
+#include "satellites/page/boosts.h"
 #include "satellites/page/figures.h"
 #include "satellites/page/manager_client.h"
 #include "satellites/page/name_files.h"
@@ -44,7 +45,8 @@ private:
     EventBase base_ = NewEventBase();
     Site site_, usersSite_;
     NameFiles names_;
-    Figures figures_;
+    std::optional<Boosts> boosts_;
+    Figures figures_{config_.pace + UsersPace};
     Prepared prepared_;
     ManagerClient squid_;
     Timer due_, saveDue_;

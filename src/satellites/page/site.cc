@@ -114,6 +114,20 @@ void Site::check(const Request &request) const
         throw Refused(401, "A token is wanted, as the password of any user name.");
 }
 
+/// The only request that changes anything. The token has been checked; the header keeps a page of another site from
+/// sending it with the credentials that the browser has stored.
+std::string Site::boosted(const Request &request, const Prepared &now) const
+{
+    if (request.path != "/boost" || !now.boost || audience_ == Audience::Users || access_.token.empty())
+        throw Refused(405, "This page can only be read: GET and HEAD.");
+    if (!request.deliberate)
+        throw Refused(403, "A boost is asked for with the header X-Msfrs-Boost.");
+    if (!request.name)
+        throw Refused(400, "The name is missing: /boost?name=NAME");
+    now.boost(*request.name);
+    return "asked\n";
+}
+
 bool Site::figures(const Request &request, const std::string &peer, const Prepared &now, Answer &answer,
                    std::string &made) const
 {
@@ -149,10 +163,16 @@ std::string Site::answerTo(const Request &request, const std::string &peer, cons
 {
     check(request);
     const auto &path = request.path;
-    if (request.name && path != "/user" && path != "/user.json" && path != "/past.json")
+    if (request.name && path != "/user" && path != "/user.json" && path != "/past.json" && path != "/boost")
         throw Refused(400, "This address has no query.");
     Answer answer;
     std::string made;
+    if (request.post) {
+        made = boosted(request, now);
+        answer.status = 202;
+        answer.body = made;
+        return Write(answer, false);
+    }
     const bool words = path == "/words.json";
     const auto file = files_.find(words ? Words + LanguageOf(request.languages, languages_) : path);
     if (file != files_.end()) {

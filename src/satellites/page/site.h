@@ -38,6 +38,8 @@ struct Prepared {
     std::string data, history, users; ///< JSON
     std::string trouble;       ///< reason for outdated figures; empty: they are current
     std::function<std::string(const std::string &name)> user;   ///< JSON of a user
+    /// Asks for a boost of a user; none: not offered. \throws Refused
+    std::function<void(const std::string &name)> boost;
     std::function<std::string(const std::string &name)> past;   ///< JSON of a user's last hour
     std::function<std::string(const std::string &address)> own; ///< JSON of the user at an address, for that user
 };
@@ -59,6 +61,7 @@ public:
 private:
     void check(const Request &) const;
     std::string answerTo(const Request &, const std::string &peer, const Prepared &) const;
+    std::string boosted(const Request &, const Prepared &) const;
     /// Answers a request for JSON or text. \returns whether there is any at its path
     bool figures(const Request &, const std::string &peer, const Prepared &, Answer &, std::string &made) const;
 

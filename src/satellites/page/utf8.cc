@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "satellites/page/utf8.h"
 
+#include <cstdio>
+
 namespace msfrs::page {
 
 namespace {
@@ -54,6 +56,19 @@ std::string Utf8(uint32_t code)
     for (int n = more - 1; n >= 0; --n)
         text += static_cast<char>(0x80 | (code >> (6 * n) & 0x3F));
     return text;
+}
+
+std::string PercentEncoded(const std::string_view text)
+{
+    std::string encoded;
+    for (const char c : text) {
+        const bool kept = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
+            c == '_' || c == '.';
+        char escape[4];
+        std::snprintf(escape, sizeof(escape), "%%%02X", static_cast<unsigned char>(c));
+        encoded += kept ? std::string(1, c) : escape;
+    }
+    return encoded;
 }
 
 std::optional<std::string> PercentDecoded(const std::string_view text)

@@ -26,6 +26,8 @@ inline std::optional<unsigned> HexDigit(const char c)
     return static_cast<unsigned>(at < 16 ? at : at - 6);
 }
 
+/// Encodes all but letters, digits, '-', '_' and '.' as %XX.
+std::string PercentEncoded(std::string_view text);
 /// Decodes %XX in a text. \returns nothing if a % is not followed by two digits
 std::optional<std::string> PercentDecoded(std::string_view text);
 

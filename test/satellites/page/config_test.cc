@@ -31,7 +31,8 @@ TEST(PageConfig, Defaults)
 TEST(PageConfig, Lines)
 {
     const auto config = Read("listen [2001:db8::1]:80 # here\ntoken /etc/t\nhost Gate.Example 10.0.0.1\n"
-                             "host [2001:db8::1]\nsquid [::1]:3128\npace 10s\nhistory /var/h\nchart /c.js\nweb /w\nuser page\n"
+                             "host [2001:db8::1]\nsquid [::1]:3128\npace 10s\nhistory /var/h\nchart /c.js\nweb /w\n"
+                             "user page\n"
                              "names /etc/hosts\nleases /var/l\nusers_listen 10.0.0.1:80\n");
     EXPECT_EQ(config.listen.host(), "[2001:db8::1]");
     EXPECT_EQ(config.listen.port, 80);
@@ -79,10 +80,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"token t", "wanted is a path from '/' on"}, Case{"host a:80", "without port"},
                     Case{"host <b>", "host <b>: wanted is a name"}, Case{"pace 0s", "allowed are 1s to 60s"},
                     Case{"pace 61s", "allowed are 1s to 60s"}, Case{"pace 5", "allowed are 1s to 60s"},
-                    Case{"user a/b", "a name has letters"}, Case{"names n", "names n: wanted is a path"},
+                    Case{"user a/b", "a name has letters"}, 
+                    Case{"boost /b", "boost /b: not everybody on this machine may boost; a line is wanted: token"},
+                    Case{"names n", "names n: wanted is a path"},
                     Case{"leases", "wanted is: leases FILE"}, Case{"users_listen 10.0.0.1", "wanted is ADDRESS:PORT"},
                     Case{"users_listen 0.0.0.0:3881", "users_listen 0.0.0.0:3881: by which names"},
-                    Case{"users_listen 127.0.0.1:3880", "users_listen 127.0.0.1:3880: the port of listen 127.0.0.1:3880"},
+                    Case{"users_listen 127.0.0.1:3880", "127.0.0.1:3880: the port of listen 127.0.0.1:3880"},
                     Case{"users_listen [::]:3880\nhost g", "which shows all users; another one is wanted"}));
 
 TEST(PageToken, AFileOfOneLine)

@@ -147,12 +147,15 @@ TEST(Figures, AUsersLastHour)
 {
     Figures f;
     EXPECT_TRUE(Has(f.pastJson("<i>"), R"("columns":{})"));
-    f.takeUsers(Users(500), 50, 5000);
-    f.takeUsers(Users(1500), 52, 5002);
-    f.takeUsers("users:\n  - {user: \"idle\", class: \"gold\", bytes: 5, queued: 0, in_flight: 0}\n", 55, 5005);
-    f.takeUsers("users:\n  - {user: \"idle\", class: \"gold\", bytes: 5, queued: 0, in_flight: 0}\n", 60, 5010);
+    long bytes = 500;
+    for (double at = 0; at <= 60; at += 6) // as seldom as it may be
+        f.takeUsers(Users(bytes += 3000), 50 + at, 5010 + static_cast<int64_t>(at));
+    const auto *const idle = "users:\n  - {user: \"idle\", class: \"gold\", bytes: 5, queued: 0, in_flight: 0}\n";
+    f.takeUsers(idle, 140, 5100);
+    f.takeUsers(idle, 155, 5115);
     const auto past = f.pastJson("<i>");
-    EXPECT_TRUE(Has(past, R"("newest":1002,"columns":{"\u003ci\u003e":[)") && Has(past, ",4000,null,null]}}")) << past;
+    EXPECT_TRUE(Has(past, R"({"step":15,"newest":341,"columns":{"\u003ci\u003e":[null,)")) << past;
+    EXPECT_TRUE(Has(past, ",null,4000,4000,4000,4000,4000,null,null,null]}}")) << "each slot has a sample";
     EXPECT_TRUE(Has(f.pastJson("idle"), R"("columns":{})")) << "uses no memory";
 }
 
@@ -192,16 +195,17 @@ TEST(Figures, AUserSeesItselfOnly)
 {
     Figures f;
     f.takeMetrics(Metrics(1), 50, 5000);
-    f.takeReport("classes:\n  - name: \"gold\"\n    service: 12\n    quota: {bytes: 5, period: day, over: \"slow\", ends_in: 9, "
-                 "users: 1, users_over: 1, passed: 1}\n    quota_users:\n      - {user: \"10.0.0.5\", bytes: 7}\n"
-                 "held:\n  - {user: \"10.0.0.6\", class: \"gold\", host: \"secret\", waited: 3, what: request}\n"
+    f.takeReport("classes:\n  - name: \"gold\"\n    service: 12\n    quota: {bytes: 5, period: day, over: \"slow\", "
+                 "ends_in: 9, users: 1, users_over: 1, passed: 1}\n    quota_users:\n"
+                 "      - {user: \"10.0.0.5\", bytes: 7}\nheld:\n  - {user: \"10.0.0.6\", class: \"gold\", host: \"secret\", waited: 3, what: request}\n"
                  "  - {user: \"10.0.0.5\", class: \"gold\", host: \"mine\", waited: 2, what: request}\n");
     f.takeUsers("users:\n  - {user: \"10.0.0.5\", class: \"gold\", bytes: 9, queued: 1, in_flight: 1}\n"
                 "  - {user: \"10.0.0.6\", class: \"gold\", bytes: 8, queued: 1, in_flight: 1}\n"
                 "  - {user: \"aa:bb:cc:00:11:22\", class: \"gold\", bytes: 6, queued: 0, in_flight: 1}\n", 50, 5000);
     const auto own = f.ownJson("10.0.0.5", "");
     EXPECT_TRUE(Has(own, R"("reason":"waits","waiting":1,"longest":2,)")) << own;
-    EXPECT_TRUE(Has(own, R"("quotas":[{"class":"gold","bytes":5,"period":"day","had":7,"exceeded":true,"then":"slow",)"));
+    EXPECT_TRUE(Has(own, R"("quotas":[{"class":"gold","bytes":5,"period":"day","had":7,"exceeded":true,)"
+                         R"("then":"slow",)"));
     EXPECT_FALSE(Has(own, "10.0.0.6") || Has(own, "secret") || Has(own, "mine"));
     EXPECT_TRUE(Has(f.ownJson("10.0.0.9", ""), R"("reason":"unknown","waiting":0,"longest":null,)"));
     EXPECT_TRUE(Has(f.ownJson("secret", ""), R"("reason":"unknown","waiting":0,)")) << "no host";

@@ -59,7 +59,7 @@ TEST_P(HttpRefused, Line)
 
 INSTANTIATE_TEST_SUITE_P(
     Lines, HttpRefused,
-    testing::Values(Case{"POST / HTTP/1.1\r\nHost: a", 405}, Case{"get / HTTP/1.1\r\nHost: a", 405},
+    testing::Values(Case{"PUT / HTTP/1.1\r\nHost: a", 405}, Case{"get / HTTP/1.1\r\nHost: a", 405},
                     Case{"GET / HTTP/2.0\r\nHost: a", 505}, Case{"GET /\r\nHost: a", 400}, Case{"GET", 400},
                     Case{"GET  / HTTP/1.1\r\nHost: a", 400}, Case{"GET http://a/ HTTP/1.1\r\nHost: a", 400},
                     Case{"GET /\x01 HTTP/1.1\r\nHost: a", 400}, Case{"GET /\xC3\xA4 HTTP/1.1\r\nHost: a", 400},

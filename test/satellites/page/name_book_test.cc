@@ -29,9 +29,9 @@ TEST(NameBook, LinesOfTheAdministrator)
 TEST(NameBook, LeasesOfDnsmasq)
 {
     NameBook book;
-    book.addLeases("1700000000 AA:bb:cc:00:11:22 10.0.0.5 annas-laptop 01:aa\n1700000000 aa:bb:cc:00:11:23 10.0.0.6 * *\n"
-                   "1700000000 aa:bb:cc:00:11:24 10.0.0.7 <b>x</b> *\nduid 00:01\n1700000000 7 2001:db8::5 phone 00:01\n"
-                   "1700000000\n");
+    book.addLeases("1700000000 AA:bb:cc:00:11:22 10.0.0.5 annas-laptop 01:aa\n"
+                   "1700000000 aa:bb:cc:00:11:23 10.0.0.6 * *\n1700000000 aa:bb:cc:00:11:24 10.0.0.7 <b>x</b> *\n"
+                   "duid 00:01\n1700000000 7 2001:db8::5 phone 00:01\n1700000000\n");
     EXPECT_EQ(book.of("10.0.0.5"), "annas-laptop");
     EXPECT_EQ(book.of("aa:bb:cc:00:11:22"), "annas-laptop") << "users may be hardware addresses";
     EXPECT_EQ(book.hardwareOf("10.0.0.5"), "aa:bb:cc:00:11:22");
@@ -45,8 +45,9 @@ TEST(NameBook, LeasesOfDhcpd)
 {
     NameBook book;
     const auto lease = [](const std::string &name, const std::string &state) {
-        return "lease 10.0.0.5 {\n  starts 4 2026/11/26 10:00:00;\n  binding state " + state + ";\n  next binding state free;\n"
-               "  hardware ethernet AA:bb:cc:00:11:22;\n  client-hostname \"" + name + "\";\n}\n";
+        return "lease 10.0.0.5 {\n  starts 4 2026/11/26 10:00:00;\n  binding state " + state +
+            ";\n  next binding state free;\n  hardware ethernet AA:bb:cc:00:11:22;\n"
+            "  client-hostname \"" + name + "\";\n}\n";
     };
     book.addLeases("# The format of this file\n" + lease("old", "active") + lease("new", "active"));
     EXPECT_EQ(book.of("10.0.0.5"), "new");

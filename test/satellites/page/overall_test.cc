@@ -64,9 +64,9 @@ TEST_F(OverallVerdict, WhatIsWrong)
 {
     now.refused = {"staff", "guests"};
     now.gateway.queue = 0.4;
-    EXPECT_EQ(Overall(now, ""), "Full just now. Nobody waits. Requests of class staff, guests were refused in the last minute: "
-                                "too many waited, or for too long. The queue at the provider delays everything by 400 ms: rate= of msfrs_link "
-                                "may be too high, see msfrsctl doctor.");
+    EXPECT_EQ(Overall(now, ""), "Full just now. Nobody waits. Requests of class staff, guests were refused in the last "
+                                "minute: too many waited, or for too long. The queue at the provider delays everything "
+                                "by 400 ms: rate= of msfrs_link may be too high, see msfrsctl doctor.");
     now.refused.clear();
     now.gateway.queue = 0.04;
     wait("ann", "staff", 12);

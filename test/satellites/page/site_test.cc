@@ -112,12 +112,37 @@ TEST_F(Pages, UsersSeeTheirOwnPageAndNothingElse)
     for (const char *const path : {"/", "/me"})
         EXPECT_EQ(body(answer(users, path)), "<p>me");
     EXPECT_EQ(body(answer(users, "/me.js")), "me()");
-    for (const char *const path : {"/data.json", "/history.json", "/users.json", "/user.json?name=x", "/past.json?name=x", "/healthz",
-                                   "/page.js", "/chart.js", "/index.html"})
+    for (const char *const path : {"/data.json", "/history.json", "/users.json", "/user.json?name=x",
+                                   "/past.json?name=x", "/healthz", "/page.js", "/chart.js", "/index.html"})
         EXPECT_EQ(status(answer(users, path)), "404") << path;
     EXPECT_EQ(status(answer(users, "/user?name=x")), "404");
     EXPECT_EQ(status(answer(users, "/me.json?name=10.0.0.9")), "400");
     EXPECT_EQ(status(answer(users, "/me.json", "", "evil.example")), "421");
+}
+
+TEST_F(Pages, ABoostIsAskedForWithATokenAndOnPurpose)
+{
+    std::string boosted;
+    const auto post = [&](const Site &site, const std::string &target, const std::string &more) {
+        const auto request = "POST " + target + " HTTP/1.1\r\nHost: localhost\r\n" + more + "\r\n";
+        return status(site.answer(request, "10.0.0.5", now).value_or(""));
+    };
+    const std::string token = "Authorization: Bearer 0123456789abcdef\r\n", purpose = "X-Msfrs-Boost: yes\r\n";
+    EXPECT_EQ(post(closed, "/boost?name=ann", token + purpose), "405") << "not offered";
+    now.boost = [&](const std::string &name) { boosted = name; };
+    EXPECT_EQ(post(closed, "/boost?name=ann", purpose), "401");
+    EXPECT_EQ(post(closed, "/boost?name=ann", token), "403") << "as a form of a foreign page could send it";
+    EXPECT_EQ(post(closed, "/boost", token + purpose), "400");
+    EXPECT_EQ(post(closed, "/boost?name=ann", token + purpose + "Content-Length: 1\r\n"), "413");
+    EXPECT_EQ(post(closed, "/user.json?name=ann", token + purpose), "405");
+    EXPECT_EQ(post(open, "/boost?name=ann", purpose), "405") << "without a token the page is read-only";
+    EXPECT_EQ(post(users, "/boost?name=ann", token + purpose), "405");
+    EXPECT_EQ(status(answer(closed, "/boost?name=ann", token + purpose)), "404") << "GET changes nothing";
+    EXPECT_EQ(boosted, "");
+    EXPECT_EQ(post(closed, "/boost?name=ann", token + purpose + "Content-Length: 0\r\n"), "202");
+    EXPECT_EQ(boosted, "ann");
+    now.boost = [](const std::string &) { throw Refused(404, "There is no such user now."); };
+    EXPECT_EQ(post(closed, "/boost?name=eve", token + purpose), "404");
 }
 
 TEST_F(Pages, TheLanguageOfTheBrowser)

@@ -61,7 +61,7 @@ function child(parent, n, tag) {
 function fillBar(parent, { had, due }, words) {
     const bar = child(parent, 0, 'div');
     const text = child(parent, 1, 'span');
-    const part = due ? (had || 0) / due : null;
+    const part = due && had !== null && had !== undefined ? had / due : null;
     bar.className = 'bar';
     bar.hidden = part === null;
     child(bar, 0, 'div').style.width = `${Math.min(100, Math.round(50 * part))}%`;

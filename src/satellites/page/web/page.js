@@ -120,7 +120,7 @@ function showHeld({ held, link }) {
     }
     fillTable('held', Array.from(waiters.values(), (row) => {
         const [first, second, ...more] = row.hosts;
-        const why = row.reason === 'waits' && link.utilisation < 0.9 ? 'it gets a turn in a moment' : REASONS[row.reason];
+        const why = row.reason === 'waits' && !link.full ? 'it gets a turn in a moment' : REASONS[row.reason];
         return { key: row.key, cells: [
             userLink(row), row.class, shown.seconds(row.waited), String(row.count), why || '',
             [first, second].filter(Boolean).join(', ') + (more.length ? ` and ${more.length} more` : '')] };
@@ -164,6 +164,7 @@ async function step() {
     showStatus(data.trouble && data.age !== null ? `These figures are ${shown.age(data.age)} old.`
         : data.trouble ? 'There are no figures yet.' : 'These figures are live.', data.trouble || !data.scheduling);
     setText(byId('now'), data.verdict);
+    byId('now').classList.toggle('trouble', Boolean(data.trouble || !data.scheduling));
     byId('main').classList.toggle('old', Boolean(data.trouble));
     showHeld(data);
     showUsers();

@@ -6,14 +6,14 @@ const MINUTES = 60;
 const plot = new Plot({ id: 'rate', title: 'Received, Mbit/s', scale: 1e-6, digits: 2, none: 0,
                         columns: [['rate', 'this user']] });
 const past = new PastHour();
+const SLOT = 15;       // s, of the history of a user
 let drawn = -Infinity; // s
 
 const user = new URLSearchParams(location.search).get('name') || '';
 
-// The history has a slot for every 5 s.
 async function showPast(name) {
     const now = performance.now() / 1000;
-    if (now - drawn < 5)
+    if (now - drawn < SLOT)
         return;
     drawn = now;
     const { step: slot, newest, columns } = await fetchJson(`/past.json?name=${encodeURIComponent(name)}`);
@@ -35,6 +35,7 @@ async function step() {
         : `The figures below are ${shown.age(data.age)} old.`, data.trouble);
     setText(byId('verdict'), verdict);
     fillList('why', why);
+    byId('boosting').hidden = !data.boost || !data.classes.length;
     byId('figures').classList.toggle('old', Boolean(data.trouble));
     fillTable('classes', data.classes.map((row) => ({ key: `${row.user}\n${row.class}`, cells: [
         row.class, shown.rate(row.rate), { had: row.rate, due: row.due }, shown.size(row.bytes)] })), 'Not known now.');
@@ -44,6 +45,17 @@ async function step() {
     await showPast(data.user);
     document.documentElement.dataset.ready = 'yes';
 }
+
+// The header is what pages of other sites cannot send along.
+byId('boost').addEventListener('click', async ({ target }) => {
+    target.disabled = true;
+    const answer = await fetch(`/boost?name=${encodeURIComponent(user)}`,
+                               { method: 'POST', headers: { 'X-Msfrs-Boost': 'yes' } }).catch(() => null);
+    setText(byId('boosted'), !answer ? 'The service of this page does not answer.' : answer.ok
+        ? 'Asked for. The class changes within a minute; msfrsctl set lists boosts and takes them back.'
+        : await answer.text());
+    target.disabled = Boolean(answer && answer.ok);
+});
 
 if (user)
     repeat(step, () => 2);
