@@ -25,7 +25,7 @@ from .load.spec import Spec
 from .site import arms, disturb, fabrics, link_trace, msfrs_edge, preflight, sharing, versions
 from .site.meters import FoundMeter, HostMeter, LinkMeter, PastMeter, SquidMeter, WindowMeter, tcp_counters
 from .site.stalls import StallMeter
-from .site.world import World
+from .site.world import World, certificate_helper_of
 
 
 #: Fields of the spec that are passed on to the cell's world.
@@ -53,6 +53,15 @@ def program_of(spec):
     return spec.squid if arm.scheduled or arm.patched else spec.stock_squid
 
 
+def _certificate_helper(program):
+    """Squid's program for certificates. Raises TrialError."""
+    path = certificate_helper_of(program)
+    if not path.exists():
+        raise TrialError(f'{path}: not found; to decrypt TLS, Squid needs --enable-security-cert-generators=file '
+                         '(squid-patches/build)')
+    return path
+
+
 def run(spec):
     """Runs the cell to its end. Raises TrialError with a sentence; in any case no process is left running."""
     directory = pathlib.Path(spec.directory)
@@ -66,7 +75,8 @@ def run(spec):
                   [(f'{at:.1f}', f'{rate:.0f}') for at, rate, _ in trace.changes()])
     program = program_of(spec)
     with fabrics.new(spec.hosts) as fabric, \
-            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.tunnels(),
+            world_of(spec, fabric, tls=spec.tls_share > 0 or workload.via in ('h2', 'https'),
+                     certificate_helper=_certificate_helper(program) if workload.bumped else None,
                      quic=arm.quic or not workload.http3, guest=preflight.takes_guest(arm, spec.hosts),
                      **more) as world, \
             contextlib.ExitStack() as after:
@@ -143,7 +153,7 @@ def _load_spec(spec, world, t0):
     def kept(number, user):
         return dataclasses.replace(user, v4=None) if spec.six_every and number % spec.six_every == 0 else user
 
-    return Spec(**vars(spec), t0_monotonic=t0, tls_ca=str(world.certificate()) if world.tls else None,
+    return Spec(**vars(spec), t0_monotonic=t0, tls_ca=str(world.authorities()) if world.tls else None,
                 servers=tuple(world.servers),
                 users=tuple(kept(number, user) for number, user in enumerate(world.users, start=1)))
 

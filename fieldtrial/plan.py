@@ -147,10 +147,11 @@ def today():
 
 def scale():
     """Cost of scheduling on a fast link with nearby servers, and fairness with many users. With large objects alone,
-    and with those of the distribution."""
+    and with those of the distribution; and where Squid decrypts TLS, so fast that each cell runs alone."""
     return [Condition('scale', OFF, 60, 20, {'size': size}, rate_bps=1e9, buffer_bdp=0.1,
                       counts=(67, 67, 66), rtts_ms=NEXT_DOOR) for size in (1_000_000, 0)] + \
-        [Condition('backlogged', MAIN, 180, 60, {'inflight': 2}, rate_bps=100e6, counts=(667, 667, 666))]
+        [Condition('backlogged', MAIN, 180, 60, {'inflight': 2}, rate_bps=100e6, counts=(667, 667, 666)),
+         Condition('bump', ('stock', *OFF), 100, 40, rate_bps=50e6)]
 
 
 def evening():

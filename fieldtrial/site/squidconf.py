@@ -13,6 +13,24 @@ acl hello at_step SslBump1
 ssl_bump peek hello
 ssl_bump splice all
 '''
+#: TLS is decrypted: Squid speaks TLS with the server, and with the client by a certificate that it signs itself.
+BUMPED = '''\
+https_port {port} intercept ssl-bump generate-host-certificates=on tls-cert={directory}/gateway.pem
+sslcrtd_program {helper} -s {directory}/certificates -M 4MB
+tls_outgoing_options cafile={authorities}
+acl hello at_step SslBump1
+ssl_bump peek hello
+ssl_bump bump all
+'''
+
+
+def _tls(world, directory):
+    if not world.tls:
+        return ''
+    if not world.certificate_helper:
+        return SPLICED.format(port=INTERCEPT_TLS_PORT, directory=directory)
+    return BUMPED.format(port=INTERCEPT_TLS_PORT, directory=directory, helper=world.certificate_helper,
+                         authorities=world.certificate())
 
 
 def files(directory):
@@ -32,12 +50,11 @@ def stock(world):
     directory = world.squid_directory()
     classes = '\n'.join(f'acl {name} src {" ".join(class_prefixes(number))}'
                         for number, name in enumerate(world.weights, start=1))
-    tls = SPLICED.format(port=INTERCEPT_TLS_PORT, directory=directory) if world.tls else ''
     workers = f'workers {world.workers}\n' if world.workers > 1 else ''
     return f'''\
 {workers}http_port {FORWARD_PORT}
 http_port {INTERCEPT_PORT} intercept
-{tls}visible_hostname gateway.test
+{_tls(world, directory)}visible_hostname gateway.test
 dns_nameservers {world.nameserver}
 
 {classes}

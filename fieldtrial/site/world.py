@@ -59,6 +59,11 @@ def sockets_of(program):
     return pathlib.Path(program).parents[1] / 'var/run/squid'
 
 
+def certificate_helper_of(program):
+    """A Squid's program that makes certificates."""
+    return pathlib.Path(program).parents[1] / 'libexec/security_file_certgen'
+
+
 def private_sockets(program):
     """Prefix of the command line of a Squid with several workers: mounts an empty directory for their sockets, in which
     its effective user may write. Only that Squid sees it, since each command on a host has its own mounts."""
@@ -76,6 +81,7 @@ class World(Scenario):
     of `groups`, distributes the users if the fabric has several hosts for them. least_bps: rate available most of the
     time, where it varies; by default rate_bps, which is then its mean. workers: of Squid. quic: whether the gateway
     forwards QUIC.
+    certificate_helper: Squid's program that makes certificates; with it TLS is decrypted, else it is spliced.
     gateways: number on the link; with several, operations at each of them use its at_gateways(). guest: whether
     `shaper` is a guest (see there) in the cable to the users, instead of the gateway's kernel.
     """
@@ -83,7 +89,7 @@ class World(Scenario):
     def __init__(self, *, rate_bps, buffer_bdp=1.5, buffer_rtt_ms=None, rtts_ms=DEFAULT_RTTS, users=(4, 4, 4),
                  weights=None, directory=None, distance='auto', delayline=None, fabric=None, tls=False,
                  isp='tbf', edge=None, deal=groups.by_class, least_bps=None, workers=1, quic=True, gateways=1,
-                 guest=False):
+                 guest=False, certificate_helper=None):
         super().__init__()
         self.rate_bps = rate_bps
         self.least_bps = least_bps or rate_bps
@@ -93,6 +99,7 @@ class World(Scenario):
         self.mean_rtt_ms = sum(rtts_ms) / len(rtts_ms)
         self.buffer_bdp = buffer_bdp
         self.tls = tls
+        self.certificate_helper = certificate_helper
         self.workers = workers
         self._quic = quic
         self._guest = guest
@@ -288,8 +295,12 @@ class World(Scenario):
         self.certificates.append(directory / 'tls.crt')
         return daemon
 
+    def authorities(self):
+        """The file with the certificates that users trust: the servers' own, or that of a gateway that decrypts TLS."""
+        return self.squid_directory() / 'gateway.pem.crt' if self.certificate_helper else self.certificate()
+
     def certificate(self):
-        """The file with the servers' certificates, for verification by clients."""
+        """The file with the servers' certificates, for verification by their clients."""
         path = self.directory / 'servers.pem'
         path.write_text(''.join(each.read_text() for each in self.certificates))
         return path
@@ -328,13 +339,23 @@ class World(Scenario):
         return squid
 
     def _make_certificate(self, directory):
-        """Squid requires a certificate on a port that intercepts TLS; spliced clients never see it."""
+        """Squid requires a certificate on a port that intercepts TLS. Spliced clients never see it; it signs those that
+        clients see whose TLS is decrypted."""
         path = directory / 'gateway.pem'
         self.gateway.run('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
                          '-nodes', '-days', '30', '-subj', '/CN=gateway.test', '-keyout', path, '-out', f'{path}.crt')
         self.gateway.run('sh', '-c', 'cat "$1.crt" >>"$1"', 'sh', path)
         self.gateway.run('chmod', '640', path)
         self.gateway.run('chgrp', 'proxy', path)
+        if self.certificate_helper:
+            self.make_certificate_store(self.certificate_helper)
+
+    def make_certificate_store(self, helper):
+        """Makes the directory in which Squid's program `helper` keeps certificates, and returns it."""
+        store = self.squid_directory() / 'certificates'
+        self.gateway.run(helper, '-c', '-s', store, '-M', '4MB')
+        self.gateway.run('chown', '-R', 'proxy:proxy', store)
+        return store
 
     @property
     def service(self):

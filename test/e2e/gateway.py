@@ -4,7 +4,6 @@ import contextlib
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 
@@ -98,10 +97,7 @@ class Gateway:
         program = self.installation.certificate_generator
         if not program.exists():
             pytest.skip(f'{program} is not there: this Squid was built without it, or has been moved')
-        store = self.directory / 'certificates'
-        self.world.gateway.run(program, '-c', '-s', store, '-M', '4MB')
-        for path in (store, *store.rglob('*')):
-            shutil.chown(path, 'proxy', 'proxy')
+        store = self.world.make_certificate_store(program)
         return (f'sslcrtd_program {program} -s {store} -M 4MB', 'sslcrtd_children 1')
 
     def start(self, *lines, **how):

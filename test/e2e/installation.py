@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass
 
 from fieldtrial.base.paths import ROOT
+from fieldtrial.site.world import certificate_helper_of
 
 SQUID = pathlib.Path(os.environ.get('MSFRS_TEST_SQUID', ROOT / 'build/install/sbin/squid')).absolute()
 
@@ -20,7 +21,7 @@ class Installation:
 
     @property
     def certificate_generator(self):
-        return self.program.parents[1] / 'libexec/security_file_certgen'
+        return certificate_helper_of(self.program)
 
 
 @contextlib.contextmanager

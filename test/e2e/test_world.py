@@ -403,6 +403,16 @@ def test_browsers_load_pages_through_squid_from_their_users_addresses(tmp_path):
     assert all(f' {address} ' in log for address in ('198.18.16.1', '2001:2:0:2001::2', '198.18.48.1'))
 
 
+@pytest.mark.parametrize('arm', ['off', 'msfrs'])
+def test_a_cell_whose_tls_is_decrypted(tmp_path, arm):
+    """Users trust the gateway alone, so that what is ok was decrypted."""
+    stat, tables = run_cell(tmp_path, arm, 'bump')
+    assert 'ssl_bump bump all' in stat['squid_conf']
+    assert {row['scheme'] for row in tables['requests']} == {'https'}
+    outcomes = [row['outcome'] for row in tables['requests']]
+    assert 'ok' in outcomes and set(outcomes) <= {'ok', 'unfinished'}
+
+
 @pytest.mark.parametrize('way', ['TCP', 'QUIC'])
 def test_half_of_the_users_bypass_squid(tmp_path, way):
     """Squid sees nothing of their traffic, and they have a good part of the link."""

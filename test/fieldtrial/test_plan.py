@@ -21,7 +21,8 @@ def chosen(*argv):
 
 
 def test_a_fast_link_and_many_users():
-    near, mixed, many = chosen('--plan-name', 'scale')
+    near, mixed, many, bump = chosen('--plan-name', 'scale')
+    assert (bump.workload, bump.arms, bump.lanes) == ('bump', ('stock', 'off', 'msfrs'), 12)
     assert near.parameters['size'] and not mixed.parameters['size']
     for condition in near, mixed:
         assert (condition.workload, condition.arms, condition.rate_bps) == ('scale', ('off', 'msfrs'), 1e9)

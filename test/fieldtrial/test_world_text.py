@@ -2,6 +2,7 @@
 """The text parts of the world: addresses, squid.conf, tc commands, the manager's report."""
 import contextlib
 import ipaddress
+import re
 import types
 
 import pytest
@@ -98,6 +99,16 @@ def test_every_arm_has_as_many_workers_as_are_asked_for(world):
     world.workers = 3
     for arm in WITH_SQUID:
         assert arm.configuration(world) == 'workers 3\n' + alone[arm.name]
+
+
+def test_tls_is_spliced_or_decrypted_alike_in_every_arm(world):
+    world.tls, world.certificate_helper, world.certificate = True, None, lambda: '/servers.pem'
+    for helper, how in ((None, 'ssl_bump splice all'), ('/helper', 'ssl_bump bump all')):
+        world.certificate_helper = helper
+        for arm in WITH_SQUID:
+            text = arm.configuration(world)
+            assert re.findall('ssl_bump .* all', text) == [how]
+            assert ('sslcrtd_program /helper -s ' in text) == ('cafile=/servers.pem' in text) == bool(helper)
 
 
 def test_of_several_gateways_each_shares_the_link_where_it_schedules(world):

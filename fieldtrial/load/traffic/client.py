@@ -53,7 +53,7 @@ class Clients:
         """Raises TrialError if a user can reach no server."""
         self._spec, self._sessions = spec, {}
         self._table = _Table({server.name: server.addresses for server in spec.servers})
-        self._tls = ssl.create_default_context(cafile=spec.tls_ca) if spec.tls_share else None
+        self._tls = ssl.create_default_context(cafile=spec.tls_ca) if spec.tls_ca else None
         #: http2.Tunnels; None if the workload has none.
         self.tunnels = http2.Tunnels(spec, self.road) if spec.model.tunnels() else None
         #: http3.Connections; None if no user speaks HTTP/3.

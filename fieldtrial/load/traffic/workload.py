@@ -98,6 +98,7 @@ class Workload:
     profile = None           #: base.spec.Profile: its title in reports, and properties of its figures
     parameters = ()          #: of Parameter
     via = None               #: how its requests are sent, see run.Run.fetch
+    bumped = False           #: whether Squid decrypts TLS
     http3 = False            #: whether every second user of each class speaks HTTP/3, where QUIC is allowed
 
     def __init__(self, values=None):
