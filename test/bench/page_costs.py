@@ -10,6 +10,7 @@ does not depend on the load; the ratio does, and means little where Squid has to
 import argparse
 import asyncio
 import contextlib
+import itertools
 import os
 import pathlib
 import random
@@ -92,15 +93,18 @@ class Load:
             if not isinstance(wrong, asyncio.CancelledError):
                 raise wrong
 
-    async def data(self):
+    async def data(self, path='/data.json'):
         """(seconds, response) of the page's data."""
         began = time.perf_counter()
-        answer = await self._get('127.0.0.1', PAGE_PORT, '/data.json')
+        answer = await self._get('127.0.0.1', PAGE_PORT, path)
         return time.perf_counter() - began, answer
 
     async def watch(self):
-        while True:
+        """Asks as an open page does."""
+        for second in itertools.count():
             await self.data()
+            if second % 5 == 0:
+                await self.data('/users.json')
             await asyncio.sleep(1)
 
 

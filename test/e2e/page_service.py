@@ -99,7 +99,7 @@ class Manager:
         of a DHCP server with their names."""
         classes = ['gold'] * 1 + ['silver'] * 3 + ['bronze'] * 6
         made = [(f'10.20.{n // 250}.{n % 250 + 1}', classes[n % 10]) for n in range(number)]
-        self.users = [(user, cls, WEIGHTS[cls] * (4000 - 60 * (n // 10) if n < number // 10 else 0))
+        self.users = [(user, cls, WEIGHTS[cls] * (40_000 // (10 + n // 10) if n < number // 10 else 0))
                       for n, (user, cls) in enumerate(made)]
         self.active = {name: sum(cls == name for _, cls in made[:number // 10]) for name in WEIGHTS}
         sites = ('video.example', 'cdn.news.example', 'updates.os.example', 'mail.example', 'maps.example')
