@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The packages of a purpose on a release of Debian."""
+import pathlib
 import shutil
 import subprocess
 
-from fieldtrial.base.paths import ROOT
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 #: Past releases, and releases far in the future, so that the result is the same on any machine.
 PACKAGES = '''\
