@@ -20,8 +20,8 @@ from fieldtrial.site.netns import NetnsFabric
 from fieldtrial.site.scenario import Scenario
 from fieldtrial.site.world import SYSCTLS
 
-OUT = 'out0'
-NEAR4, NEAR6 = '198.19.0.1', '2001:2:0:8000::1'     #: of the router, for senders without distance
+#: IN: towards the first sender, if it has no distance.
+IN, OUT = 's1', 'out0'
 
 
 @dataclass(frozen=True)
@@ -31,41 +31,18 @@ class End:
     v6: str = None
 
 
-class Cable:
-    """No distance: a cable connects the senders to the router."""
-
-    name = 'cable'
-
-    def connect(self, fabric, isp, farms, directory):
-        (farm, servers), = farms.items()
-        fabric.wire(isp, 'in0', farm, 'eth0')
-        isp.batch([f'addr add {NEAR4}/17 dev in0', f'addr add {NEAR6}/50 dev in0 nodad'])
-        farm.batch([line for server in servers for line in (f'addr add {server.v4}/17 dev eth0',
-                                                            f'addr add {server.v6}/50 dev eth0 nodad')] +
-                   [f'route add default via {NEAR4} congctl cubic', f'route add ::/0 via {NEAR6} congctl cubic'])
-
-    def check(self):
-        pass
-
-    def close(self):
-        pass
-
-
 class EdgeLink(Scenario):
     """Built on entry, torn down on exit.
 
-    rtts_ms: one sender for each, with that round-trip time; None for a sender without distance (all or none).
+    rtts_ms: one sender for each, with that round-trip time; 0: without distance.
     receivers: number of addresses at the other end. mtu: of out0. prefix: where the programs are installed.
     """
 
-    def __init__(self, *, rtts_ms=(None,), receivers=1, mtu=1500, prefix=None):
+    def __init__(self, *, rtts_ms=(0,), receivers=1, mtu=1500, prefix=None):
         super().__init__()
-        near = all(rtt is None for rtt in rtts_ms)
-        if not near and None in rtts_ms:
-            raise ValueError(f'rtts_ms {rtts_ms}: either all senders have a round-trip time or none')
-        self.senders = addresses.servers([rtt or 0 for rtt in rtts_ms])
+        self.senders = addresses.servers(rtts_ms)
         self.receivers = addresses.users(['all'], (receivers,))
-        self._near, self._mtu = near, mtu
+        self._mtu = mtu
         self._prefix = pathlib.Path(prefix or PROGRAMS.parent)
         self.distance = None
         self.senders_host = self.router = self.receivers_host = None
@@ -84,8 +61,7 @@ class EdgeLink(Scenario):
             lines += [f'addr add {receiver.v4}/16 dev eth0', f'addr add {receiver.v6}/49 dev eth0 nodad']
         self.receivers_host.batch(lines + [f'route add default via {addresses.GATEWAY_IN4} congctl cubic',
                                            f'route add ::/0 via {addresses.GATEWAY_IN6} congctl cubic'])
-        self.distance = Cable() if self._near else \
-            delay.choose('auto', self.router, str(self._prefix / 'sbin/msfrs-delayline'))
+        self.distance = delay.choose('auto', self.router, str(self._prefix / 'sbin/msfrs-delayline'), self.senders)
         self._stack.callback(self.distance.close)
         self.distance.connect(fabric, self.router, {self.senders_host: self.senders}, self.directory)
 
@@ -93,21 +69,21 @@ class EdgeLink(Scenario):
         """A sender with the given addresses. Only for senders without distance."""
         for address, via in ((v4, addresses.GATEWAY_IN4), (v6, addresses.GATEWAY_IN6)):
             if address:
-                self._address(address, self.senders_host, 'eth0', 'in0', self.receivers_host, via)
+                self._address(address, self.senders_host, IN, IN)
+                # Also if it lies in the network of the receivers.
+                self.receivers_host.run('ip', 'route', 'add', address, 'via', via, 'congctl', 'cubic')
         return End(v4, v6)
 
     def receiver(self, v4=None, v6=None):
         """The same for a receiver."""
-        for address, via in ((v4, NEAR4), (v6, NEAR6)):
-            if address:
-                self._address(address, self.receivers_host, 'eth0', OUT, self.senders_host, via)
+        for address in filter(None, (v4, v6)):
+            self._address(address, self.receivers_host, 'eth0', OUT)
         return End(v4, v6)
 
-    def _address(self, address, host, interface, towards, opposite, via):
+    def _address(self, address, host, interface, towards):
         length = 128 if ':' in address else 32
         host.run('ip', 'addr', 'add', f'{address}/{length}', 'dev', interface, *(['nodad'] if length == 128 else []))
         self.router.run('ip', 'route', 'add', f'{address}/{length}', 'dev', towards)
-        opposite.run('ip', 'route', 'add', f'{address}/{length}', 'via', via, 'congctl', 'cubic')
 
     def take(self, queues='0'):
         """Sends the output of out0 to a queue, or to queues FIRST-LAST."""

@@ -37,7 +37,7 @@ def near(found, wanted):
     return wanted / NEAR < found < wanted * NEAR
 
 
-@pytest.mark.edge_link(rtts_ms=(None,) * 3)
+@pytest.mark.edge_link(rtts_ms=(0,) * 3)
 @pytest.mark.parametrize('scheduler', ('drr', 'sfq', 'diffserv'))
 def test_weights_hold_under_a_flood_without_an_aqm(edge_link, scheduler):
     """All senders exceed the link's rate, the one with least weight the most, and are unresponsive. With one tail-drop
@@ -57,7 +57,7 @@ classify silver from=198.19.1.2
         assert rate / sum(had) == pytest.approx(share / 7, rel=0.08), had
 
 
-@pytest.mark.edge_link(rtts_ms=(None,) * 8)
+@pytest.mark.edge_link(rtts_ms=(0,) * 8)
 def test_several_threads_share_the_link(edge_link):
     """Four queues, chosen by addresses, share one link. With a separate rate for each, or the whole rate for each, they
     would exceed the link's rate by a quarter or more."""
@@ -71,7 +71,7 @@ def test_several_threads_share_the_link(edge_link):
     assert len(busy) >= 2       # the probability that all eight are in one is 1 in 16,384
 
 
-@pytest.mark.edge_link(rtts_ms=(None,) * 3)
+@pytest.mark.edge_link(rtts_ms=(0,) * 3)
 @pytest.mark.parametrize('scheduler, family', [*((name, 4) for name in EXPECTED), ('drr', 6)])
 def test_classes_share_by_weight_and_hosts_alike(edge_link, scheduler, family):
     edge_link.start_edge(CONF, scheduler=scheduler)
