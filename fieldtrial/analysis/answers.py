@@ -78,6 +78,8 @@ def _ms(value):
 #: What a workload may tell of, by name.
 QUANTITIES = {
     'page': _of_sample('Page load, s', lambda m, name: m.page_sample(name)),
+    'fcp': _of_sample('First paint, s', lambda m, name: m.page_sample(name, column='fcp_s')),
+    'lcp': _of_sample('Largest paint, s', lambda m, name: m.page_sample(name, column='lcp_s')),
     'small': _of_sample('Objects of up to 16 kB, s', lambda m, name: m.sample(name, 'small')),
     'object': _of_sample('Objects, s', lambda m, name: m.sample(name)),
     'rate': Quantity('Bandwidth of a user, kbit/s', _rate_bps, _bps, unit=1e3, more=True),

@@ -22,8 +22,8 @@ class Browser(Workload):
     name = 'browser'
     summary = 'web pages in Chromium, beside users who keep downloads in flight'
     profile = Profile('Pages in a browser', rank=25, queue=True, answers=(Answer('Painting', {
-        'pages.fcp_s:first': "a {first} user's page shows something in {}", 'pages.fcp_s': 'that of any user in {}',
-        'pages.lcp_s': 'its largest picture is shown in {}', 'page': 'all of it is loaded in {}'}),))
+        'fcp:first': "a {first} user's page shows something in {}", 'fcp': 'that of any user in {}',
+        'lcp': 'its largest part in {}', 'page': 'all of it is loaded in {}'}),))
     via = 'h2'
     parameters = (
         Parameter('browsers', 'integer', 2, 'users', 'users of each class who have a browser', low=1, high=20),
